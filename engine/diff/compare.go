@@ -15,21 +15,21 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// comparison finds what is different between two sets of saved graphs.
+// comparison finds the differences between two sets of saved graphs.
 type comparison struct {
 	before, after *inventory
-	ids           []journal.CreatureID // of the creatures of the plan
+	ids           []journal.CreatureID // the creatures of the plan
 	hidden        Hidden
 }
 
-// Compare says what is different between two sets of saved graphs, as a plan does, and
-// whose the creatures of the plan are.
+// Compare returns the differences between two sets of saved graphs as a plan,
+// and the ids of the plan's creatures in its order.
 func Compare(before, after []journal.SavedGraph, h Hidden) (*Plan, []journal.CreatureID) {
 	c := &comparison{before: takeInventory(before), after: takeInventory(after), hidden: h}
 	return c.plan(), c.ids
 }
 
-// plan puts the differences together.
+// plan collects the differences.
 func (c *comparison) plan() *Plan {
 	groups := c.groups()
 	cut := cutGraphs(groups)
@@ -56,7 +56,8 @@ func inOrder[K cmp.Ordered, R any](before, after map[K]*R, key func(*R) (deploym
 	})
 }
 
-// joined has what either map has, the second one's where both do. Either may be nil.
+// joined returns the union of two maps; the second takes precedence. Either
+// may be nil.
 func joined[K comparable, V any](before, after map[K]V) map[K]V {
 	all := make(map[K]V, max(len(before), len(after)))
 	maps.Copy(all, before)
@@ -79,7 +80,7 @@ func (c *comparison) creature(id journal.CreatureID) CreaturePlan {
 	return out
 }
 
-// changes lists what is different about a creature.
+// changes lists the differences of a creature.
 func (c *comparison) changes(was, is *journal.CreatureRow) []PlanChange {
 	l := &changeList{}
 	l.add("name", "", was.Name, is.Name)
@@ -110,7 +111,7 @@ func (l *changeList) flag(what string, before, after bool) {
 	l.add(what, "", strconv.FormatBool(before), strconv.FormatBool(after))
 }
 
-// settings compares what a row keeps as JSON, setting by setting.
+// settings compares the JSON of two rows, setting by setting.
 func (l *changeList) settings(was, is []byte) {
 	before, after := settingsOf(was), settingsOf(is)
 	for _, name := range slices.Sorted(maps.Keys(joined(before, after))) {
@@ -118,7 +119,8 @@ func (l *changeList) settings(was, is []byte) {
 	}
 }
 
-// settingsOf are the settings of a stored specification, in the words of recipes.
+// settingsOf returns the settings of a stored specification, with the names
+// used in recipes.
 func settingsOf(spec []byte) map[string]string {
 	var s deploy.StoredSpec
 	if len(spec) == 0 || json.Unmarshal(spec, &s) != nil {
@@ -140,7 +142,7 @@ func settingsOf(spec []byte) map[string]string {
 	return out
 }
 
-// addFields adds the fields of a structure that are not zero, by their names as JSON.
+// addFields adds the non-zero fields of a structure, by their JSON names.
 func addFields(out map[string]string, prefix string, of any) {
 	v := reflect.ValueOf(of)
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -177,7 +179,7 @@ func (c *comparison) wires(l *changeList, id journal.CreatureID) {
 	l.take(&list)
 }
 
-// take adds changes that come out of maps, in order.
+// take adds changes collected from maps, sorted.
 func (l *changeList) take(more *changeList) {
 	slices.SortFunc(more.list, func(a, b PlanChange) int {
 		return cmp.Or(cmp.Compare(a.What, b.What), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Before, b.Before), cmp.Compare(a.After, b.After))
@@ -185,7 +187,7 @@ func (l *changeList) take(more *changeList) {
 	l.list = append(l.list, more.list...)
 }
 
-// wireText tells a wire in one line.
+// wireText describes a wire in one line.
 func (c *comparison) wireText(v *inventory, w journal.OutputWire) string {
 	to := string(w.To)
 	if w.To != journal.ToRoot {
@@ -207,7 +209,7 @@ func (c *comparison) wireText(v *inventory, w journal.OutputWire) string {
 	return strings.Join(parts, ", ")
 }
 
-// label calls a creature by its address, or else by its name.
+// label returns the address of a creature, or else its name.
 func (c *comparison) label(v *inventory, id journal.CreatureID) string {
 	if row := v.creatures[id]; row != nil {
 		return cmp.Or(row.Address, row.Name)
@@ -215,8 +217,8 @@ func (c *comparison) label(v *inventory, id journal.CreatureID) string {
 	return string(id)
 }
 
-// channelLabel is the same of a channel. The address of a direct channel is made
-// of ids.
+// channelLabel does the same for a channel. A direct channel is labelled by
+// its name, because its address consists of ids.
 func channelLabel(row *journal.ChannelRow) string {
 	if row.Address == "" || strings.HasPrefix(row.Address, journal.DirectPrefix) {
 		return row.Name
@@ -229,7 +231,7 @@ func (c *comparison) channel(id journal.ChannelID) ChannelPlan {
 	row := cmp.Or(is, was)
 	out := ChannelPlan{Deployment: row.Deployment, Address: row.Address, Name: row.Name, Channel: id, Action: PlanResume, Messages: c.before.heads[id]}
 	if strings.HasPrefix(row.Address, journal.DirectPrefix) {
-		out.Address = "" // which is made of ids
+		out.Address = "" // it consists of ids
 	}
 	switch {
 	case was == nil:

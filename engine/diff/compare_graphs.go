@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// graphs finds out which graphs became which.
+// graphs matches the graphs before and after the change.
 func (c *comparison) graphs(groups []*graphGroup) []GraphPlan {
 	out := []GraphPlan{}
 	for _, g := range groups {
@@ -29,7 +29,7 @@ func firstMembers(g GraphPlan) []string {
 	return g.After[0].Members
 }
 
-// graphGroup is a set of graphs whose members went from one to another.
+// graphGroup is a set of graphs whose members moved between them.
 type graphGroup struct{ before, after map[journal.GraphID]bool }
 
 func (g *graphGroup) kind() journal.CutKind {
@@ -48,7 +48,8 @@ func (g *graphGroup) kind() journal.CutKind {
 	return journal.CutRearrange
 }
 
-// cutGraphs are the graphs, before and after, that merge, split or are rearranged.
+// cutGraphs returns the graphs, before and after, that merge, split or are
+// rearranged.
 func cutGraphs(groups []*graphGroup) map[journal.GraphID]bool {
 	out := map[journal.GraphID]bool{}
 	for _, g := range groups {
@@ -60,7 +61,7 @@ func cutGraphs(groups []*graphGroup) map[journal.GraphID]bool {
 	return out
 }
 
-// groups joins graphs that have members in common.
+// groups groups the graphs that have members in common.
 func (c *comparison) groups() []*graphGroup {
 	of := map[string]*graphGroup{} // by a graph, "<" before or ">" after
 	at := func(key string) *graphGroup {
@@ -106,7 +107,7 @@ func (c *comparison) groups() []*graphGroup {
 	return out
 }
 
-// parts are the graphs of a group as they are afterwards.
+// parts returns the resulting graphs of a group.
 func (c *comparison) parts(g *graphGroup) []GraphPart {
 	existed := map[journal.GraphID]bool{}
 	for _, home := range c.before.homes {

@@ -10,23 +10,24 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Hidden are the sensitive attributes of configurations on both sides of a
-// comparison. No row has them, so they are known of what runs and of what is
-// applied, and of nothing that is saved.
+// Hidden holds the sensitive attributes of configurations on both sides of a
+// comparison. No row has them, so they are known only for running creatures
+// and for the deployments being applied, not for saved ones.
 type Hidden struct {
 	before, after map[journal.CreatureID]attributes
 }
 
-// attributes are values of a configuration, as compact JSON.
+// attributes holds values of a configuration, as compact JSON.
 type attributes map[string]string
 
-// NewHidden compares the specifications of what ran before with those of what there is now.
+// NewHidden compares the specifications of the creatures before and after a
+// change.
 func NewHidden(before, after map[journal.CreatureID]*deploy.CreatureSpec) Hidden {
 	return Hidden{before: sensitiveAmong(before), after: sensitiveAmong(after)}
 }
 
-// sensitiveAmong has an entry for every creature, also for one without anything
-// sensitive.
+// sensitiveAmong returns an entry for every creature, even one without
+// sensitive attributes.
 func sensitiveAmong(all map[journal.CreatureID]*deploy.CreatureSpec) map[journal.CreatureID]attributes {
 	out := make(map[journal.CreatureID]attributes, len(all))
 	for id, spec := range all {
@@ -50,8 +51,8 @@ func sensitiveOf(s *deploy.CreatureSpec) attributes {
 	return out
 }
 
-// changed tells what is different of a creature that ran, without telling what it
-// is.
+// changed lists which sensitive attributes of a running creature differ,
+// without their values.
 func (h Hidden) changed(id journal.CreatureID) (out []PlanChange) {
 	was, known := h.before[id]
 	if !known {
@@ -75,8 +76,8 @@ func shownIf(there bool) string {
 	return ""
 }
 
-// unknown are the sensitive attributes of a creature that was saved, where nobody
-// knows what they were.
+// unknown returns the sensitive attributes of a saved creature, whose previous
+// values are unknown.
 func (h Hidden) unknown(id journal.CreatureID) []string {
 	if _, known := h.before[id]; known {
 		return nil

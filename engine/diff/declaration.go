@@ -9,22 +9,22 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// DeclarationPlan is what becomes of one declaration.
+// DeclarationPlan is the planned change of one declaration.
 type DeclarationPlan struct {
 	Deployment string       `json:"deployment,omitempty"`
 	Address    string       `json:"address"`
 	Action     PlanAction   `json:"action"`
 	Changes    []PlanChange `json:"changes,omitempty"` // What is the attribute
-	// Unknown are attributes that are sensitive, or, of a session that was applied by
-	// an earlier version, all: what they were is not stored.
+	// Unknown lists attributes whose previous values are not stored: the
+	// sensitive ones or, for a session applied by an earlier version, all.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// idle reports whether it stays as it was.
+// idle reports whether the declaration is unchanged.
 func (d *DeclarationPlan) idle() bool { return d.Action == PlanResume && len(d.Changes) == 0 }
 
-// CompareDeclared compares what deployments declare with what was declared before.
-// existing are the deployments that there are.
+// CompareDeclared compares the declarations of deployments with those before.
+// existing lists the existing deployments.
 func CompareDeclared(before map[string][]deploy.Declaration, existing map[string]bool, deployments []*deploy.Deployment) []DeclarationPlan {
 	out := []DeclarationPlan{}
 	for _, d := range deployments {
@@ -58,7 +58,7 @@ func byAddress(list []deploy.Declaration) map[string]*deploy.Declaration {
 	return out
 }
 
-// policiesFirst orders addresses: what guards comes before what is guarded.
+// policiesFirst orders addresses: policies come before the things they guard.
 func policiesFirst(a, b string) int {
 	return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), cmp.Compare(a, b))
 }
@@ -70,8 +70,8 @@ func rankOf(address string) int {
 	return 1
 }
 
-// compare finds what is different. A sensitive value is compared with one that is
-// known, which is that of a deployment that runs.
+// compare finds the differences. A sensitive value can be compared only if the
+// previous value is known, from a running deployment.
 func (p *DeclarationPlan) compare(before, after map[string]deploy.DeclaredValue) {
 	for _, name := range slices.Sorted(maps.Keys(joined(before, after))) {
 		was, had := before[name]
@@ -85,7 +85,8 @@ func (p *DeclarationPlan) compare(before, after map[string]deploy.DeclaredValue)
 	}
 }
 
-// isPolicy reports whether an address is that of a policy, perhaps in a sub-recipe.
+// isPolicy reports whether an address belongs to a policy, possibly in a
+// sub-recipe.
 func isPolicy(address string) bool {
 	return strings.HasPrefix(address, "policy.") || strings.HasPrefix(address, "recipe.") && strings.Contains(address, ".policy.")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// inventory is what graphs have, by id.
+// inventory holds the content of graphs, by id.
 type inventory struct {
 	creatures map[journal.CreatureID]*journal.CreatureRow
 	channels  map[journal.ChannelID]*journal.ChannelRow // without inboxes

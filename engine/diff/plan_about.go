@@ -2,9 +2,10 @@ package diff
 
 import "slices"
 
-// About is the plan as it concerns some deployments: without the creatures and
-// channels of others that nothing becomes of. Of others it keeps what comes, goes
-// or changes, and what is in a graph that merges or splits.
+// About returns the part of the plan that concerns some deployments. It leaves
+// out the unaffected creatures and channels of other deployments, but keeps
+// those that are created, removed or changed, or are in a graph that merges or
+// splits.
 func (p *Plan) About(deployments ...string) *Plan {
 	out := &Plan{Declared: []DeclarationPlan{}, Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: p.Graphs, Problems: p.Problems}
 	for i := range p.Declared {
@@ -25,10 +26,10 @@ func (p *Plan) About(deployments ...string) *Plan {
 	return out
 }
 
-// idle reports whether a creature goes on as it was.
+// idle reports whether a creature is unaffected.
 func (c *CreaturePlan) idle() bool {
 	return c.Action == PlanResume && len(c.Changes) == 0 && c.Buried == 0
 }
 
-// idle reports whether a channel stays as it was.
+// idle reports whether a channel is unaffected.
 func (c *ChannelPlan) idle() bool { return c.Action == PlanResume && len(c.Changes) == 0 }

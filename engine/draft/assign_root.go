@@ -11,10 +11,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// AssignRoot makes a creature the root of its deployment, and privileged. It answers
-// the channels that the root listens on because of it, the report channel first. If
-// the creature belongs to no deployment, it and all others of its graph that belong to
-// none become one.
+// AssignRoot makes a creature the root of its deployment, and privileged. It
+// returns the channels that the root now listens on, the report channel first.
+// If the creature belongs to no deployment, it and all others of its graph
+// without a deployment form a new one.
 func (d *Draft) AssignRoot(ctx context.Context, id journal.CreatureID) ([]journal.ChannelID, *topology.Delta, error) {
 	mark, at, before := len(d.undos), len(d.deltas), d.rooting
 	d.rooting = before.clone()
@@ -37,8 +37,8 @@ type assignment struct {
 	id, former journal.CreatureID
 	deployment string
 	graph      topology.Graph
-	at         int                 // the delta that tells it
-	listens    []journal.ChannelID // that the root listens on because of it
+	at         int                 // the index of its delta
+	listens    []journal.ChannelID // channels that the root now listens on
 }
 
 func (a *assignment) run() error {
@@ -46,7 +46,7 @@ func (a *assignment) run() error {
 	if !ok {
 		return &abi.Error{
 			Code: abi.NotFound, Op: "assign_root", Message: "there is no creature " + string(a.id),
-			Remedy: "status lists who is there", IDs: map[string]string{"creature": string(a.id)},
+			Remedy: "status lists the creatures", IDs: map[string]string{"creature": string(a.id)},
 		}
 	}
 	a.graph, _ = a.topo.Graph(c.Graph)
@@ -62,20 +62,20 @@ func (a *assignment) run() error {
 	a.rooting.roots[a.deployment] = a.id
 	ops := []topology.Op{topology.SetPrivileged{ID: a.id, Privileged: true}}
 	ops = append(ops, a.report()...)
-	if err := a.all(ops); err != nil { // from here on there is a report channel
+	if err := a.all(ops); err != nil { // from here on the report channel exists
 		return err
 	}
 	a.rooting.reports[a.deployment] = a.listens[0]
-	// The new root comes in before the old one goes out: nothing falls apart in
-	// between.
+	// The new root is connected before the old one is disconnected, so that
+	// the graph does not split in between.
 	if err := a.all(append(a.edges(), goes...)); err != nil {
 		return aliasTaken(err)
 	}
 	return nil
 }
 
-// aliasTaken gives the error of a member that sends under the alias report_to_root
-// already a remedy that can be followed: the alias of a report cannot be chosen.
+// aliasTaken replaces the remedy of the error for a member that already sends
+// under the alias report_to_root: that alias is fixed for reports.
 func aliasTaken(err error) error {
 	var taken *abi.Error
 	if !errors.As(err, &taken) || taken.Code != abi.AlreadyExists || taken.IDs["creature"] == "" {
@@ -96,16 +96,17 @@ func (a *assignment) all(ops []topology.Op) error {
 	return nil
 }
 
-// looseRoot begins the name of a deployment that no recipe has made: the rest is the
-// id of its first root.
+// looseRoot starts the name of a deployment that no recipe made: the rest is
+// the id of its first root.
 const looseRoot = "root:"
 
-// Undeclared reports whether no recipe has made a deployment.
+// Undeclared reports whether a deployment was not made by a recipe.
 func Undeclared(deployment string) bool {
 	return deployment == "" || strings.HasPrefix(deployment, looseRoot)
 }
 
-// findDeployment finds the deployment, or makes one of what belongs to none.
+// findDeployment finds the deployment, or makes one from the creatures and
+// channels without one.
 func (a *assignment) findDeployment() {
 	if a.deployment = a.DeploymentOf(a.id); a.deployment != "" {
 		return
@@ -126,8 +127,8 @@ func (a *assignment) findDeployment() {
 	}
 }
 
-// whatGoes are the operations by which a creature is no root any more, and a report
-// channel in another graph is gone.
+// whatGoes returns the operations that end a creature's role as root and
+// remove a report channel in another graph.
 func (a *assignment) whatGoes() []topology.Op {
 	var ops []topology.Op
 	if a.former != "" && a.former != a.id {
@@ -160,11 +161,11 @@ func (a *assignment) report() []topology.Op {
 	id := a.IDs.NewChannel()
 	a.AddChannel(Channel{ID: id, Label: deploy.ReportChannel, Description: ReportDescription, Deployment: a.deployment, Address: ReportAddress})
 	a.listens = append(a.listens, id)
-	// Another deployment of the graph may have one.
+	// Another deployment of the graph may have a channel of that name.
 	return []topology.Op{topology.AddChannel{ID: id, With: a.id, Name: deploy.ReportChannel, Numbered: true, Report: true}}
 }
 
-// edges are the operations by which the members and the root get their edges.
+// edges returns the operations that connect the members and the root.
 func (a *assignment) edges() []topology.Op {
 	ops := a.Give(nil, EdgeKey{a.id, a.listens[0], journal.Listen})
 	for _, id := range a.graph.Creatures {
@@ -191,7 +192,7 @@ func (a *assignment) edges() []topology.Op {
 	return append(ops, a.noReportToItself()...)
 }
 
-// noReportToItself takes away what the root had as a member.
+// noReportToItself removes the edge on which the root reported as a member.
 func (a *assignment) noReportToItself() []topology.Op {
 	report := a.listens[0]
 	if alias, on := EdgeAlias(a.topo, EdgeKey{a.id, report, journal.Send}); !on || alias != deploy.ReportChannel {

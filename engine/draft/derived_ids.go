@@ -13,30 +13,30 @@ const IDBytes = 10
 
 var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// FormatID makes an id of a letter for the kind and [IDBytes] random bytes, so that it
-// is unique in all engines, not just in this one.
+// FormatID makes an id from a letter for the kind and [IDBytes] random bytes,
+// so that it is unique across engines.
 func FormatID(prefix string, random []byte) string {
 	return prefix + idEncoding.EncodeToString(random)
 }
 
-// DerivedIDs makes the ids of what a turn adds to its graph. They derive from the
-// creature, its delivery and the number of the call in the turn, refused calls
-// counted, so that they can be answered before anything exists, and are the same when
-// the turn is run again.
+// DerivedIDs makes the ids of the creatures, channels and wires that a turn
+// adds. They derive from the creature, its delivery and the number of the call
+// in the turn, refused calls included. So they can be returned before anything
+// exists, and are the same when the turn is run again.
 type DerivedIDs struct {
 	key  [sha256.Size]byte
 	call uint64
 	n    uint64
 }
 
-// Source is what the ids of a turn derive from.
+// Source is the input from which the ids of a turn derive.
 type Source struct {
 	Creature journal.CreatureID
 	Message  journal.EventID
 	Channel  journal.ChannelID
 	Seq      uint64 // of the message, in the channel
 	Kind     byte   // of the delivery
-	Call     string // stands for the delivery of a turn that has none
+	Call     string // replaces the delivery of a turn that has none
 }
 
 // NewDerivedIDs makes the ids of a turn.
@@ -56,11 +56,11 @@ func NewDerivedIDs(s Source) *DerivedIDs {
 	return d
 }
 
-// Begin goes over to the ids of a call.
+// Begin switches to the ids of a call.
 func (d *DerivedIDs) Begin(call int) { d.call, d.n = uint64(call), 0 }
 
-// Stage goes over to the ids of what a call makes when it is staged, however often
-// that is: they do not depend on those that were taken to put the operation together.
+// Stage switches to the ids made when a call is staged, however often: they do
+// not depend on the ids used to make the operation.
 func (d *DerivedIDs) Stage(call int) { d.call, d.n = uint64(call), 1<<32 }
 
 func (d *DerivedIDs) id(prefix string) string {

@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// Do stages an operation together with what roots get and lose by it, as one. The
-// policies concerned are asked before, and about a split after. On an error nothing of
-// it is staged.
+// Do stages an operation together with its consequences for roots. It asks the
+// policies concerned before, and about a split afterwards. On an error nothing
+// is staged.
 func (d *Draft) Do(ctx context.Context, op topology.Op) (*topology.Delta, error) {
 	op, err := d.judgeOp(ctx, op)
 	if err != nil {
@@ -42,7 +42,8 @@ func (d *Draft) Do(ctx context.Context, op topology.Op) (*topology.Delta, error)
 	return &d.deltas[at], nil
 }
 
-// reportThatGoes is the report channel that goes with a root.
+// reportThatGoes returns the report channel that is removed together with a
+// root.
 func (d *Draft) reportThatGoes(op topology.Op) journal.ChannelID {
 	remove, ok := op.(topology.RemoveCreature)
 	if !ok || !d.topo.IsRoot(remove.ID) {
@@ -75,8 +76,8 @@ func (d *Draft) DirectsOf(ops ...topology.Op) []journal.ChannelID {
 	return out
 }
 
-// Unheard are the operations that take those channels away that have no listener any
-// more, such as the direct channels of creatures that have been removed.
+// Unheard returns operations that remove those channels that no longer have a
+// listener, such as the direct channels of removed creatures.
 func (d *Draft) Unheard(channels []journal.ChannelID) []topology.Op {
 	var ops []topology.Op
 	for _, id := range channels {
@@ -88,7 +89,7 @@ func (d *Draft) Unheard(channels []journal.ChannelID) []topology.Op {
 	return ops
 }
 
-// consequences are the operations that follow from one that has been staged.
+// consequences returns the operations that follow from a staged one.
 func (d *Draft) consequences(op topology.Op, delta *topology.Delta) []topology.Op {
 	switch op := op.(type) {
 	case topology.AddCreature:
@@ -104,20 +105,20 @@ func (d *Draft) consequences(op topology.Op, delta *topology.Delta) []topology.O
 		return d.newChannel(delta.Channel)
 	case topology.SetEdge:
 		if key := (EdgeKey{op.Creature, op.Channel, op.Direction}); op.On && d.IsGiven(key) {
-			d.setOwn(key, true) // it is there because of the root, and now by itself
+			d.setOwn(key, true) // it exists because of the root, and is now its own too
 		}
 	}
 	return nil
 }
 
-// newMember gives a new creature and the root of its deployment their edges to each
+// newMember connects a new creature and the root of its deployment with each
 // other.
 func (d *Draft) newMember(id journal.CreatureID, direct journal.ChannelID) []topology.Op {
 	deployment := d.DeploymentOf(id)
 	if direct != "" {
 		parent := d.creatures[id].Spec.Parent
 		if !(EdgeKey{parent, direct, journal.Send}).On(d.topo) {
-			parent = "" // it is elsewhere, and another creature sends
+			parent = "" // the parent is elsewhere, and another creature sends
 		}
 		d.AddChannel(Channel{ID: direct, Deployment: deployment, Address: directAddress(id, parent)})
 	}
@@ -128,12 +129,12 @@ func (d *Draft) newMember(id journal.CreatureID, direct journal.ChannelID) []top
 	ops := d.mayReport(nil, id)
 	if direct != "" {
 		ops = d.Give(ops, EdgeKey{root, direct, journal.Send})
-		d.rooting.given[EdgeKey{root, direct, journal.Send}] = true // even if it has it for want of a parent
+		d.rooting.given[EdgeKey{root, direct, journal.Send}] = true // even if the root has it because there is no parent
 	}
 	return ops
 }
 
-// newChannel has the root of its deployment listen on a new channel.
+// newChannel makes the root of its deployment listen on a new channel.
 func (d *Draft) newChannel(id journal.ChannelID) []topology.Op {
 	root := d.RootIn(d.DeploymentOfChannel(id), d.topo.ChannelGraph(id))
 	if root == "" {
@@ -142,7 +143,7 @@ func (d *Draft) newChannel(id journal.ChannelID) []topology.Op {
 	return d.Give(nil, EdgeKey{root, id, journal.Listen})
 }
 
-// mayReport adds the operation by which a member may report to its root.
+// mayReport adds the operation that lets a member report to its root.
 func (d *Draft) mayReport(ops []topology.Op, member journal.CreatureID) []topology.Op {
 	report := d.reportOf(d.DeploymentOf(member))
 	key := EdgeKey{member, report, journal.Send}
@@ -152,8 +153,8 @@ func (d *Draft) mayReport(ops []topology.Op, member journal.CreatureID) []topolo
 	return append(ops, topology.SetEdge{Creature: member, Channel: report, Direction: journal.Send, On: true, Alias: deploy.ReportChannel})
 }
 
-// Give adds the operation by which a root gets an edge because it is the root, unless
-// the edge is there.
+// Give adds the operation that gives a root an edge because it is the root,
+// unless the edge exists.
 func (d *Draft) Give(ops []topology.Op, key EdgeKey) []topology.Op {
 	if key.On(d.topo) {
 		return ops
@@ -162,7 +163,7 @@ func (d *Draft) Give(ops []topology.Op, key EdgeKey) []topology.Op {
 	return append(ops, topology.SetEdge{Creature: key.Creature, Channel: key.Channel, Direction: key.Direction, On: true})
 }
 
-// also stages one more operation, and makes what it does part of an earlier delta.
+// also stages one more operation, and adds its effect to an earlier delta.
 func (d *Draft) also(at int, op topology.Op) error {
 	delta, err := d.stage(op)
 	if err != nil {
@@ -173,7 +174,8 @@ func (d *Draft) also(at int, op topology.Op) error {
 	return nil
 }
 
-// takeBack undoes the last operations. The first of them has the delta at.
+// takeBack undoes the last operations. at is the index of the first one's
+// delta.
 func (d *Draft) takeBack(mark, at int) {
 	for _, undo := range slices.Backward(d.undos[mark:]) {
 		undo()
@@ -181,7 +183,7 @@ func (d *Draft) takeBack(mark, at int) {
 	d.undos, d.deltas = d.undos[:mark], d.deltas[:at]
 }
 
-// fold makes one delta of two that follow each other.
+// fold combines two consecutive deltas into one.
 func (d *Draft) fold(delta, next *topology.Delta) {
 	for _, g := range next.OldGraphs {
 		if !slices.Contains(delta.OldGraphs, g) && !slices.Contains(delta.NewGraphs, g) {
@@ -203,7 +205,8 @@ func (d *Draft) fold(delta, next *topology.Delta) {
 	}
 }
 
-// eldestFirst puts creatures that exist in order, each once.
+// eldestFirst sorts existing creatures by age, oldest first, without
+// duplicates.
 func (d *Draft) eldestFirst(ids []journal.CreatureID) []journal.CreatureID {
 	born := make(map[journal.CreatureID]uint64, len(ids))
 	for _, id := range ids {

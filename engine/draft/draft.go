@@ -1,11 +1,11 @@
-// Package draft holds changes of the topology before they are real.
+// Package draft holds changes of the topology before they take effect.
 //
-// A [Draft] changes what a [Base] gives access to, which nothing else may change
-// meanwhile. Each step of it (an operation, an output wire, a root) is checked, judged
-// by the policies concerned, and applied to the topology, so that the next step sees it; [Draft.Undo]
-// takes everything back without a trace. What a step means for graphs, stores and
-// instances is not known here: [Draft.Seal] hands out what there is to be carried out,
-// as data.
+// A [Draft] changes the topology of a [Base], which nothing else may change
+// meanwhile. Each step (an operation, an output wire, a root) is checked,
+// judged by the policies concerned, and applied to the topology, so that the
+// next step sees it. [Draft.Undo] undoes everything without a trace. The
+// package does not know what a step means for graphs, stores and instances:
+// [Draft.Seal] returns the change as data, for the engine to apply.
 package draft
 
 import (
@@ -17,106 +17,109 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// Base is what there is before a draft, and the right to change it: to have one is to
-// be the only writer until the draft is undone or carried out.
+// Base is the state before a draft, and the right to change it: the holder of
+// a Base is the only writer until the draft is undone or applied.
 type Base interface {
-	// Topology is the one that the draft changes.
+	// Topology returns the topology that the draft changes.
 	Topology() *topology.State
-	// Member answers false for a creature that does not exist.
+	// Member returns false for a creature that does not exist.
 	Member(journal.CreatureID) (Member, bool)
-	// Children are the creatures with that parent, in any order.
+	// Children returns the creatures with that parent, in any order.
 	Children(parent journal.CreatureID) []Member
-	// Channel answers false for a channel that does not exist.
+	// Channel returns false for a channel that does not exist.
 	Channel(journal.ChannelID) (Channel, bool)
-	// WireSource is the creature that an output wire leads out of; empty: there is no
+	// WireSource returns the source of an output wire, or "" if there is no
 	// such wire.
 	WireSource(journal.WireID) journal.CreatureID
-	// Deployment is nil for one that is not applied.
+	// Deployment returns nil for a deployment that is not applied.
 	Deployment(name string) *deploy.Deployment
-	// Deployments are all that are applied, in any order.
+	// Deployments iterates over all applied deployments, in any order.
 	Deployments(yield func(*deploy.Deployment) bool)
-	// Root and Report are the root and the report channel of a deployment, or empty.
+	// Root and Report return the root and the report channel of a deployment,
+	// or "".
 	Root(deployment string) journal.CreatureID
 	Report(deployment string) journal.ChannelID
-	// Species is nil for a species of which nothing may be spawned.
+	// Species returns nil for a species that may not be spawned.
 	Species(Kind) *deploy.SpeciesSpec
-	// Alive counts the creatures that were spawned of a species.
+	// Alive counts the living creatures spawned from a species.
 	Alive(Kind) int
 }
 
-// Live is what a draft asks of graphs that run. Its methods enter their critical
-// sections, so the caller must be in none.
+// Live is what a draft needs from running graphs. Its methods enter the
+// critical sections of graphs, so the caller must be in none.
 type Live interface {
-	// Now is the time, in nanoseconds since 1970.
+	// Now returns the time, in nanoseconds since 1970.
 	Now() int64
-	// View shows policies a graph as it is, without what is drafted; nil for one that
-	// does not exist yet.
+	// View returns a graph's view for policies, without the drafted changes;
+	// nil for a graph that does not exist yet.
 	View(journal.GraphID) *deploy.GraphView
-	// Home is the graph that a creature is in, without what is drafted; empty: none.
+	// Home returns a creature's graph, without the drafted changes, or "".
 	Home(journal.CreatureID) journal.GraphID
-	// State is running, stopped or quarantined; empty for a creature that is nowhere.
+	// State returns running, stopped or quarantined, or "" for a creature in
+	// no graph.
 	State(journal.CreatureID) journal.CreatureState
-	// Memory is what policies remember there.
+	// Memory returns the memory of the policies of home.
 	Memory(Home) Memory
-	// Heard is told what policies have said.
+	// Heard receives what policies have said.
 	Heard(*deploy.Words)
 }
 
-// Memory is what the policies of a graph remember, by deployment.
+// Memory holds the memories of the policies of a graph, by deployment.
 type Memory interface {
 	Of(deployment string) deploy.PolicyMemory
 }
 
-// Home says where something belongs: to a graph or, if that is yet to be made, to the
-// one that a creature will be in.
+// Home says where something belongs: to a graph or, if the graph does not
+// exist yet, to the future graph of a creature.
 type Home struct {
 	Graph    journal.GraphID
 	Creature journal.CreatureID
 }
 
-// IDs hands out ids that are not in use.
+// IDs returns unused ids.
 type IDs interface {
 	topology.IDs
 	NewCreature() journal.CreatureID
 	NewWire() journal.WireID
 }
 
-// Member is what a draft knows of a creature that the topology does not.
+// Member is a draft's data about a creature that the topology does not have.
 type Member struct {
 	ID         journal.CreatureID
-	Spec       *deploy.CreatureSpec // what it was made from; not modified
+	Spec       *deploy.CreatureSpec // its specification; not modified
 	Deployment string
 	Parent     journal.CreatureID
 	Own        OwnEdges             // of a root
-	Wires      []journal.OutputWire // by rising order; not modified
+	Wires      []journal.OutputWire // in ascending order; not modified
 }
 
-// Channel is what a draft knows of a channel that the topology does not.
+// Channel is a draft's data about a channel that the topology does not have.
 type Channel struct {
 	ID          journal.ChannelID
-	Label       string // the name that it was declared with
+	Label       string // the declared name
 	Description string
 	Deployment  string
 	Address     string
 }
 
-// Options say how a draft is made.
+// Options configures a draft.
 type Options struct {
-	// IDs of what is added.
+	// IDs provides the ids of added creatures, channels and wires.
 	IDs IDs
-	// Caller is the creature in whose name the steps are taken; empty: the owner.
+	// Caller is the creature in whose name the steps are taken; empty for the
+	// operator.
 	Caller deploy.Party
-	// Now is the time that policies are told; zero: what the clock says.
+	// Now is the time passed to policies; zero means the time of the clock.
 	Now int64
-	// Applying is the deployment that the draft makes true. Its steps are not judged
-	// one by one; see [Draft.JudgePlan].
+	// Applying is the deployment that the draft applies. Its steps are not
+	// judged one by one; see [Draft.JudgePlan].
 	Applying *deploy.Deployment
-	// Unjudged keeps policies out altogether: what is brought back was judged before.
+	// Unjudged bypasses the policies: a restored session was judged before.
 	Unjudged bool
 }
 
-// Draft is a change of the topology that is not real yet. It belongs to the goroutine
-// that has its [Base].
+// Draft is a change of the topology that has not taken effect yet. Only the
+// goroutine that holds its [Base] may use it.
 type Draft struct {
 	Options
 	base Base
@@ -125,10 +128,10 @@ type Draft struct {
 
 	deltas []topology.Delta
 	undos  []func()
-	// creatures and channels are those that the draft adds.
+	// creatures and channels hold the ones that the draft adds.
 	creatures map[journal.CreatureID]Member
 	channels  map[journal.ChannelID]Channel
-	// started are creatures that were told to start, quarantined ones included.
+	// started lists the creatures to start, quarantined ones included.
 	started []journal.CreatureID
 	wires   WireEdits
 	rooting rooting
@@ -143,17 +146,17 @@ func New(base Base, live Live, o Options) *Draft {
 	}
 }
 
-// Topology is the topology as the draft has it. It must not be changed but through
-// the draft.
+// Topology returns the topology with the drafted changes. It must be changed
+// only through the draft.
 func (d *Draft) Topology() *topology.State { return d.topo }
 
-// Add tells the draft of a creature before the operation that adds it.
+// Add registers a creature before the operation that adds it.
 func (d *Draft) Add(m Member) { d.creatures[m.ID] = m }
 
-// AddChannel tells the draft of a channel before the operation that adds it.
+// AddChannel registers a channel before the operation that adds it.
 func (d *Draft) AddChannel(ch Channel) { d.channels[ch.ID] = ch }
 
-// Member is a creature that exists or is added.
+// Member returns a creature that exists or is added.
 func (d *Draft) Member(id journal.CreatureID) (Member, bool) {
 	if m, ok := d.base.Member(id); ok {
 		return m, true
@@ -168,7 +171,7 @@ func (d *Draft) Adds(id journal.CreatureID) bool {
 	return added
 }
 
-// Channel is a channel that exists or is added.
+// Channel returns a channel that exists or is added.
 func (d *Draft) Channel(id journal.ChannelID) (Channel, bool) {
 	if ch, ok := d.base.Channel(id); ok {
 		return ch, true
@@ -177,7 +180,7 @@ func (d *Draft) Channel(id journal.ChannelID) (Channel, bool) {
 	return ch, ok
 }
 
-// AddedChannels are those that the draft was told of, by id.
+// AddedChannels returns the channels registered with AddChannel, sorted by id.
 func (d *Draft) AddedChannels() []journal.ChannelID { return slices.Sorted(maps.Keys(d.channels)) }
 
 // stage applies one operation to the topology.
@@ -188,8 +191,8 @@ func (d *Draft) stage(op topology.Op) (*topology.Delta, error) {
 	return &d.deltas[len(d.deltas)-1], nil
 }
 
-// Stage applies operations to the topology, all or none, without what follows from
-// them for roots and without asking policies: see [Draft.Do].
+// Stage applies operations to the topology, all or none, without their
+// consequences for roots and without asking policies: see [Draft.Do].
 func (d *Draft) Stage(ops ...topology.Op) error {
 	deltas, undo, err := d.topo.Try(d.IDs, d.withWorkers(ops)...)
 	if err != nil {
@@ -205,14 +208,14 @@ func (d *Draft) Stage(ops ...topology.Op) error {
 	return nil
 }
 
-// Start has a creature started that the topology does not know to be stopped: one in
-// quarantine. undo takes back what the caller has done for that.
+// Start starts a creature that is not stopped in the topology: one in
+// quarantine.
 func (d *Draft) Start(id journal.CreatureID) { d.started = append(d.started, id) }
 
-// OnUndo has something taken back with the draft.
+// OnUndo registers a function to call when the draft is undone.
 func (d *Draft) OnUndo(undo func()) { d.undos = append(d.undos, undo) }
 
-// Undo takes back everything.
+// Undo undoes all steps.
 func (d *Draft) Undo() {
 	for _, undo := range slices.Backward(d.undos) {
 		undo()
@@ -220,14 +223,14 @@ func (d *Draft) Undo() {
 	d.undos, d.deltas = nil, nil
 }
 
-// Parted reports whether two creatures are in different graphs. One that is nowhere is
-// parted from none.
+// Parted reports whether two creatures are in different graphs. A creature in
+// no graph is not parted from any.
 func (d *Draft) Parted(a, b journal.CreatureID) bool {
 	one, other := d.topo.GraphOf(a), d.topo.GraphOf(b)
 	return one != "" && other != "" && one != other
 }
 
-// DeploymentsIn are the deployments that a graph has members of.
+// DeploymentsIn returns the deployments that have members in a graph.
 func (d *Draft) DeploymentsIn(info topology.Graph) map[string]bool {
 	out := map[string]bool{}
 	for _, id := range info.Creatures {
@@ -242,26 +245,28 @@ func (d *Draft) DeploymentsIn(info topology.Graph) map[string]bool {
 	return out
 }
 
-// Change is a draft as data, to be carried out.
+// Change is a draft as data, ready to be applied.
 type Change struct {
 	Deltas []topology.Delta
-	// Creatures and Channels are those that the draft was told of; one may have been
-	// removed again.
+	// Creatures and Channels hold the ones registered with the draft; some may
+	// have been removed again.
 	Creatures map[journal.CreatureID]Member
 	Channels  map[journal.ChannelID]Channel
-	// Started are creatures that were told to start, quarantined ones included.
+	// Started lists the creatures to start, quarantined ones included.
 	Started []journal.CreatureID
 	Wires   *WireEdits
-	// Own are the edges that roots have by themselves, where that changes.
+	// Own holds the own edges of roots for which they change.
 	Own map[journal.CreatureID]OwnEdges
-	// Joined and JoinedChannels come into a deployment.
+	// Joined and JoinedChannels hold the creatures and channels that join a
+	// deployment.
 	Joined         map[journal.CreatureID]string
 	JoinedChannels map[journal.ChannelID]string
-	// Words are what policies have said of what happens.
+	// Words holds what policies have said about the change.
 	Words []HomedWord
 }
 
-// Seal ends the draft: what it has is to be carried out. It can still be undone.
+// Seal ends the draft and returns it for application. The draft can still be
+// undone.
 func (d *Draft) Seal() *Change {
 	for i := range d.deltas {
 		for _, c := range d.deltas[i].Changes {

@@ -11,32 +11,33 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// judging is what policies have to do with a draft. Nothing of it matters if the
-// draft is undone, but for what they have refused.
+// judging is the state of the policies' judgement of a draft. If the draft is
+// undone, only the refusals in it matter.
 type judging struct {
-	call  string // the tool; empty: the operation says by itself
-	until int64  // when the policies have had their time
+	call  string // the tool; empty if the operation itself names the call
+	until int64  // when the policies' time is over
 
 	memories map[Home]Memory
 	words    []HomedWord // to be logged with the change
-	settled  int         // how many of them are about operations without an objection
-	refused  []HomedWord // to be logged because it does not happen
-	// objections are the denials of the operation that is being judged.
+	settled  int         // how many of words are about operations without an objection
+	refused  []HomedWord // to be logged although the operation does not happen
+	// objections holds the denials of the operation being judged.
 	objections []Objection
 }
 
-// maxJudging bounds how long the policies may take for one draft in all. Nothing else
+// maxJudging bounds the total time of the policies for one draft. Nothing else
 // changes the [Base] meanwhile.
 const maxJudging = 2 * time.Second
 
-// Calling names the tool that the next steps come from.
+// Calling sets the tool that makes the next steps.
 func (d *Draft) Calling(tool string) { d.judging.call = tool }
 
-// Memories are the memories that policies have been given, by where they belong.
+// Memories returns the memories that policies have used, by home.
 func (d *Draft) Memories() map[Home]Memory { return d.judging.memories }
 
-// judge asks every deployment concerned about an event, and collects what they
-// say; see objected. creature is the creature that makes the graph, if there is none yet.
+// judge asks the policies of every deployment concerned about an event, and
+// collects their words; see objected. creature is the creature that creates
+// the graph, if there is none yet.
 func (d *Draft) judge(ctx context.Context, ev deploy.PolicyEvent, creature journal.CreatureID, deployments ...string) (all deploy.Decision) {
 	asked := map[string]bool{"": true}
 	for _, name := range deployments {
@@ -51,8 +52,8 @@ func (d *Draft) judge(ctx context.Context, ev deploy.PolicyEvent, creature journ
 	return all
 }
 
-// objected answers an error if a policy has objected to the operation, which must
-// not happen then. Policies that are interrupted fail, which says nothing of it.
+// objected returns an error if a policy has objected to the operation, which
+// then must not happen. Interrupted policies fail, which is not an objection.
 func (d *Draft) objected(ctx context.Context) error {
 	j := &d.judging
 	list := j.objections
@@ -63,11 +64,11 @@ func (d *Draft) objected(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		j.words, j.refused = j.words[:j.settled], j.refused[:len(j.refused)-len(list)] // each denial is in both lists
 		return &abi.Error{
-			Code: abi.Unavailable, Op: list[0].Event.Call, Message: "the caller stopped waiting while the policies were asked",
+			Code: abi.Unavailable, Op: list[0].Event.Call, Message: "the caller stopped waiting while the policies judged the operation",
 			Remedy: "wait longer", Err: err,
 		}
 	}
-	j.refused = append(j.refused, j.words[j.settled:]...) // other policies may have said something
+	j.refused = append(j.refused, j.words[j.settled:]...) // includes the words of other policies
 	j.words = j.words[:j.settled]
 	return Refusal(list)
 }
@@ -110,7 +111,7 @@ func (d *Draft) ask(ctx context.Context, p deploy.Policy, ev deploy.PolicyEvent,
 	}
 }
 
-// completeEvent fills in what does not depend on the kind.
+// completeEvent sets the fields that do not depend on the kind.
 func (d *Draft) completeEvent(ev *deploy.PolicyEvent, deployment string) {
 	ev.Deployment, ev.Caller = deployment, d.Caller
 	if ev.Time = d.Now; ev.Time == 0 {
@@ -126,7 +127,8 @@ func (d *Draft) completeEvent(ev *deploy.PolicyEvent, deployment string) {
 	ev.Seed = h.Sum64() + uint64(ev.Time)
 }
 
-// memory is what policies remember in a graph, with what they want remembered.
+// memory returns the policies' memory in a graph, including values not stored
+// yet.
 func (d *Draft) memory(home Home) Memory {
 	if m := d.judging.memories[home]; m != nil {
 		return m
@@ -139,7 +141,7 @@ func (d *Draft) memory(home Home) Memory {
 	return m
 }
 
-// judged reports whether any deployment has events of a kind judged.
+// judged reports whether any deployment has policies for a kind of event.
 func (d *Draft) judged(kind journal.PolicyKind) bool {
 	if d.Applying != nil || d.Unjudged {
 		return false // a plan is judged as a whole
@@ -152,8 +154,8 @@ func (d *Draft) judged(kind journal.PolicyKind) bool {
 	return false
 }
 
-// JudgePlan asks the policy of the deployment that the draft makes true about that,
-// once and as a whole. ev has what is created, resumed, changed and removed. first is
+// JudgePlan asks the policy of the deployment being applied about the whole
+// plan, once. ev lists what is created, resumed, changed and removed. first is
 // the creature that the event is about, the root if there is one.
 func (d *Draft) JudgePlan(ctx context.Context, ev deploy.PolicyEvent, first journal.CreatureID) error {
 	p := d.Applying.Policy

@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// judgeOp asks about an operation before it is staged. What policies decide about
-// colliding names is in the operation that it returns.
+// judgeOp asks the policies about an operation before it is staged. It returns
+// the operation with the policies' decisions about colliding names.
 func (d *Draft) judgeOp(ctx context.Context, op topology.Op) (topology.Op, error) {
 	if d.Applying != nil || d.Unjudged {
 		return op, nil
@@ -22,7 +22,7 @@ func (d *Draft) judgeOp(ctx context.Context, op topology.Op) (topology.Op, error
 	return op, d.objected(ctx)
 }
 
-// judgeStep asks about what the operation does by itself.
+// judgeStep asks the policies about the direct effect of the operation.
 func (d *Draft) judgeStep(ctx context.Context, op topology.Op) {
 	switch op := op.(type) {
 	case topology.AddCreature:
@@ -75,7 +75,7 @@ func (d *Draft) judgeSpawn(ctx context.Context, op topology.AddCreature) {
 	d.judge(ctx, ev, op.ID, m.Deployment, d.Caller.Deployment)
 }
 
-// partyIf is a creature that there may not be.
+// partyIf returns the party of a creature that may not exist.
 func (d *Draft) partyIf(id journal.CreatureID) deploy.Party {
 	if id == "" {
 		return deploy.Party{}
@@ -94,8 +94,8 @@ func (d *Draft) judgeRemove(ctx context.Context, op topology.RemoveCreature) {
 	d.judge(ctx, ev, op.ID, d.DeploymentOf(op.ID), d.Caller.Deployment)
 }
 
-// judgeEdge asks about edges between from, to and a channel, of which some may
-// be empty.
+// judgeEdge asks the policies about edges between from, to and a channel; some
+// of these may be empty.
 func (d *Draft) judgeEdge(ctx context.Context, op topology.Op, kind journal.PolicyKind, from, to journal.CreatureID, channel journal.ChannelID, name string) {
 	if !d.judged(kind) {
 		return
@@ -105,14 +105,14 @@ func (d *Draft) judgeEdge(ctx context.Context, op topology.Op, kind journal.Poli
 		ev.Channel = d.policyChannel(channel)
 	}
 	if graphs := joins(d.topo, op); len(graphs) > 0 {
-		ev.Graph = graphs[0] // the one that goes on, if they are several
+		ev.Graph = graphs[0] // the surviving one, if there are several
 	} else {
 		ev.Graph = cmp.Or(d.topo.GraphOf(from), d.topo.GraphOf(to), d.topo.ChannelGraph(channel))
 	}
 	d.judge(ctx, ev, "", d.DeploymentOf(from), d.DeploymentOf(to), d.DeploymentOfChannel(channel), d.Caller.Deployment)
 }
 
-// judgeWire asks about an output wire that is added or removed.
+// judgeWire asks the policies about an output wire that is added or removed.
 func (d *Draft) judgeWire(ctx context.Context, w *journal.OutputWire, added bool) error {
 	if !d.judged(journal.JudgeWire) {
 		return nil
@@ -132,8 +132,8 @@ func (d *Draft) judgeWire(ctx context.Context, w *journal.OutputWire, added bool
 	return d.objected(ctx)
 }
 
-// judgeMerge asks about the graphs that an operation would make one, and puts
-// what is decided about their names into the operation.
+// judgeMerge asks the policies about the graphs that an operation would merge,
+// and puts their decisions about names into the operation.
 func (d *Draft) judgeMerge(ctx context.Context, op topology.Op) topology.Op {
 	if !d.judged(journal.JudgeMerge) {
 		return op
@@ -161,7 +161,7 @@ func (d *Draft) judgeMerge(ctx context.Context, op topology.Op) topology.Op {
 	return settled(op, decision.Settle)
 }
 
-// settled is the operation with what is decided about names.
+// settled returns the operation with the decisions about names.
 func settled(op topology.Op, names map[string]deploy.Collision) topology.Op {
 	if len(names) == 0 {
 		return op
@@ -174,11 +174,10 @@ func settled(op topology.Op, names map[string]deploy.Collision) topology.Op {
 		op.Settle = names
 		return op
 	}
-	return op // a creature that is added has two channels renamed in any case
+	return op // when a creature is added, two colliding channels are always renamed
 }
 
-// joins lists the graphs that an operation is going to make one, the survivor
-// first.
+// joins lists the graphs that an operation will merge, the survivor first.
 func joins(topo *topology.State, op topology.Op) []journal.GraphID {
 	var ids []journal.GraphID
 	switch op := op.(type) {
@@ -202,15 +201,15 @@ func joins(topo *topology.State, op topology.Op) []journal.GraphID {
 	return ids
 }
 
-// bySurvival puts that of two graphs first whose id a merge keeps.
+// bySurvival orders two graphs: first the one whose id a merge keeps.
 func bySurvival(topo *topology.State, a, b journal.GraphID) int {
 	first, _ := topo.Graph(a)
 	second, _ := topo.Graph(b)
 	return cmp.Or(cmp.Compare(len(second.Creatures), len(first.Creatures)), cmp.Compare(first.Born, second.Born))
 }
 
-// occupied is the graph of a channel that has edges: a merge with one that leads nowhere
-// makes no sense.
+// occupied returns the graph of a channel that has edges: merging with an
+// unused channel is not a merge of graphs.
 func occupied(topo *topology.State, id journal.ChannelID) journal.GraphID {
 	ch, _ := topo.Channel(id)
 	if len(ch.Edges) == 0 {
@@ -219,7 +218,7 @@ func occupied(topo *topology.State, id journal.ChannelID) journal.GraphID {
 	return topo.ChannelGraph(id)
 }
 
-// namesIn lists the deployments that a graph has members of, by name.
+// namesIn lists the deployments that have members in a graph, by name.
 func (d *Draft) namesIn(id journal.GraphID) []string {
 	info, _ := d.topo.Graph(id)
 	return slices.Sorted(maps.Keys(d.DeploymentsIn(info)))
@@ -251,7 +250,8 @@ func collisionsOf(graphs []*deploy.GraphView) []deploy.NameCollision {
 	return out
 }
 
-// judgeSplit asks about what an operation that has been staged did to its graph.
+// judgeSplit asks the policies about the split that a staged operation caused
+// in its graph.
 func (d *Draft) judgeSplit(ctx context.Context, op topology.Op, delta *topology.Delta) error {
 	if delta.Kind != topology.Split || !d.judged(journal.JudgeSplit) {
 		return nil
@@ -271,7 +271,7 @@ func (d *Draft) judgeSplit(ctx context.Context, op topology.Op, delta *topology.
 	return d.objected(ctx)
 }
 
-// callOf is what an operation is called from outside.
+// callOf returns the public name of an operation.
 func callOf(op topology.Op) string {
 	switch op := op.(type) {
 	case topology.AddCreature:

@@ -9,27 +9,28 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// OwnEdges are edges that a root has by itself, among those that it would have
-// because it is the root: those stay when it is the root no more. The set is never
-// modified. A root has few of them; so these are kept, and not the others.
+// OwnEdges is the set of a root's own edges: edges that being the root would
+// also give it, but that it keeps when it stops being the root. The set is
+// never modified. A root has few own edges, so these are stored rather than
+// the others.
 type OwnEdges map[OwnEdge]bool
 
-// OwnEdge is one of them, in JSON too.
+// OwnEdge is an element of OwnEdges, also in JSON.
 type OwnEdge struct {
 	Channel   journal.ChannelID `json:"channel"`
 	Direction journal.Direction `json:"direction"`
 }
 
-// List is the set in a fixed order.
+// List returns the set in a fixed order.
 func (o OwnEdges) List() []OwnEdge {
 	return slices.SortedFunc(maps.Keys(o), func(a, b OwnEdge) int {
 		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Direction, b.Direction))
 	})
 }
 
-// comesWithRoot reports whether an edge is one that its creature has, or would have,
-// because it is the root of its deployment. That a parent may send on its child's
-// direct channel has nothing to do with roots.
+// comesWithRoot reports whether a creature has, or would have, an edge because
+// it is the root of its deployment. A parent's right to send on its child's
+// direct channel does not depend on roots.
 func (d *Draft) comesWithRoot(key EdgeKey) bool {
 	deployment := d.DeploymentOf(key.Creature)
 	if deployment == "" || d.DeploymentOfChannel(key.Channel) != deployment {
@@ -42,7 +43,7 @@ func (d *Draft) comesWithRoot(key EdgeKey) bool {
 	return member != "" && parent != key.Creature
 }
 
-// own is what a root has by itself.
+// own returns the own edges of a root.
 func (d *Draft) own(id journal.CreatureID) OwnEdges {
 	if own, ok := d.rooting.own[id]; ok {
 		return own
@@ -57,13 +58,13 @@ func (d *Draft) IsGiven(key EdgeKey) bool {
 		!d.own(key.Creature)[OwnEdge{key.Channel, key.Direction}]
 }
 
-// SetOwn says what a root has by itself.
+// SetOwn sets the own edges of a root.
 func (d *Draft) SetOwn(id journal.CreatureID, own OwnEdges) { d.rooting.own[id] = own }
 
-// NoteGiven notes that an edge comes because of the root.
+// NoteGiven records that an edge exists because of the root.
 func (d *Draft) NoteGiven(key EdgeKey) { d.rooting.given[key] = true }
 
-// setOwn notes whether a root has an edge by itself.
+// setOwn records whether an edge is a root's own.
 func (d *Draft) setOwn(key EdgeKey, own bool) {
 	before, edge := d.own(key.Creature), OwnEdge{key.Channel, key.Direction}
 	if before[edge] == own {
@@ -79,7 +80,8 @@ func (d *Draft) setOwn(key EdgeKey, own bool) {
 	d.rooting.own[key.Creature] = after
 }
 
-// ownNow are the edges of a creature that remain its own when it becomes the root.
+// ownNow returns the edges that stay a creature's own when it becomes the
+// root.
 func (d *Draft) ownNow(id journal.CreatureID) OwnEdges {
 	own := OwnEdges{}
 	c, _ := d.topo.Creature(id)
@@ -91,8 +93,7 @@ func (d *Draft) ownNow(id journal.CreatureID) OwnEdges {
 	return own
 }
 
-// noteOwn notes an edge of a root that comes other than because of the root, or
-// goes.
+// noteOwn records that a root's own edge is added or removed.
 func (d *Draft) noteOwn(c topology.Change) {
 	if d.Unjudged || !d.topo.IsRoot(c.Creature) {
 		return

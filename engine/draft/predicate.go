@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
-// Deployment finds a deployment that is applied or about to be.
+// Deployment finds a deployment that is applied or being applied.
 func (d *Draft) Deployment(name string) *deploy.Deployment {
 	if d.Applying != nil && d.Applying.Name == name {
 		return d.Applying
@@ -18,7 +18,7 @@ func (d *Draft) Deployment(name string) *deploy.Deployment {
 	return d.base.Deployment(name)
 }
 
-// Predicate finds a predicate of a deployment; nil if there is none.
+// Predicate finds a predicate of a deployment, or returns nil.
 func (d *Draft) Predicate(deployment, name string) deploy.Predicate {
 	if of := d.Deployment(deployment); of != nil {
 		return of.Predicates[name]
@@ -27,7 +27,7 @@ func (d *Draft) Predicate(deployment, name string) deploy.Predicate {
 }
 
 func (d *Draft) noPredicate(m Member, name string) error {
-	remedy := "declare it in the recipe: a predicate cannot be made while it runs"
+	remedy := "declare it in the recipe: predicates cannot be added at runtime"
 	if of := d.Deployment(m.Deployment); of != nil && len(of.Predicates) > 0 {
 		remedy = "the deployment " + of.Name + " declares " + strings.Join(slices.Sorted(maps.Keys(of.Predicates)), ", ")
 	}

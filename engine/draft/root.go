@@ -12,15 +12,15 @@ import (
 // A deployment may have a root. It brings edges, within the root's graph:
 //
 //   - every other member may send on the deployment's report channel;
-//   - the root listens on every channel of the deployment, but for direct ones;
+//   - the root listens on every channel of the deployment except direct ones;
 //   - the root may send on the direct channel of every member that has one.
 //
-// They come with the root, and later with each member and channel, in the change
-// that adds it. Nothing else brings one, least of all a merge. When another root is
-// assigned they go, and what the creature was wired to otherwise (its own edges)
-// remains.
+// They are added with the root, and later with each member and channel, in the
+// change that adds it. Nothing else adds such an edge, in particular no merge
+// does. When another root is assigned they are removed; the creature's own
+// edges stay.
 
-// The address and the description of the channel on which members report to a root.
+// The address and the description of a report channel.
 const (
 	ReportAddress     = "channel." + deploy.ReportChannel
 	ReportDescription = "reports to the root"
@@ -33,8 +33,8 @@ func directAddress(member, parent journal.CreatureID) string {
 	return journal.DirectPrefix + string(member) + "." + string(parent)
 }
 
-// DirectOf says, from the address of a channel, whose direct channel it is and for
-// which parent it was made; both are empty if it is none.
+// DirectOf returns, from the address of a direct channel, the member it leads
+// to and the parent it was made for. Both are empty for other channels.
 func DirectOf(address string) (member, parent journal.CreatureID) {
 	ids, ok := strings.CutPrefix(address, journal.DirectPrefix)
 	if !ok {
@@ -51,18 +51,18 @@ type EdgeKey struct {
 	Direction journal.Direction
 }
 
-// On reports whether there is such an edge.
+// On reports whether the edge exists.
 func (k EdgeKey) On(s *topology.State) bool {
 	return s.EdgeOrder(k.Creature, k.Channel, k.Direction) != 0
 }
 
-// rooting is what a draft does about roots.
+// rooting holds a draft's changes to roots.
 type rooting struct {
-	roots   map[string]journal.CreatureID // by deployment, that the draft assigns
-	reports map[string]journal.ChannelID  // by deployment, that it makes
-	given   map[EdgeKey]bool              // edges that it turns on because of a root
+	roots   map[string]journal.CreatureID // assigned by the draft, by deployment
+	reports map[string]journal.ChannelID  // created by the draft, by deployment
+	given   map[EdgeKey]bool              // edges added because of a root
 	own     map[journal.CreatureID]OwnEdges
-	// creatures and channels are those that come into a deployment.
+	// creatures and channels hold the ones that join a deployment.
 	creatures map[journal.CreatureID]string
 	channels  map[journal.ChannelID]string
 }
@@ -81,7 +81,7 @@ func (r *rooting) clone() rooting {
 	}
 }
 
-// RootOf is the root of a deployment, or empty.
+// RootOf returns the root of a deployment, or "".
 func (d *Draft) RootOf(deployment string) journal.CreatureID {
 	id, assigned := d.rooting.roots[deployment]
 	if !assigned {
@@ -93,7 +93,7 @@ func (d *Draft) RootOf(deployment string) journal.CreatureID {
 	return id
 }
 
-// RootIn is the root of a deployment if it is in that graph.
+// RootIn returns the root of a deployment if it is in that graph, or "".
 func (d *Draft) RootIn(deployment string, g journal.GraphID) journal.CreatureID {
 	if id := d.RootOf(deployment); id != "" && d.topo.GraphOf(id) == g {
 		return id
@@ -101,7 +101,7 @@ func (d *Draft) RootIn(deployment string, g journal.GraphID) journal.CreatureID 
 	return ""
 }
 
-// reportOf is the report channel of a deployment, or empty.
+// reportOf returns the report channel of a deployment, or "".
 func (d *Draft) reportOf(deployment string) journal.ChannelID {
 	id, made := d.rooting.reports[deployment]
 	if !made {
@@ -113,7 +113,7 @@ func (d *Draft) reportOf(deployment string) journal.ChannelID {
 	return id
 }
 
-// DeploymentOf is the deployment that a creature belongs to.
+// DeploymentOf returns the deployment that a creature belongs to.
 func (d *Draft) DeploymentOf(id journal.CreatureID) string {
 	if deployment, ok := d.rooting.creatures[id]; ok {
 		return deployment
@@ -122,7 +122,7 @@ func (d *Draft) DeploymentOf(id journal.CreatureID) string {
 	return m.Deployment
 }
 
-// DeploymentOfChannel is the same of a channel.
+// DeploymentOfChannel returns the deployment that a channel belongs to.
 func (d *Draft) DeploymentOfChannel(id journal.ChannelID) string {
 	if deployment, ok := d.rooting.channels[id]; ok {
 		return deployment
@@ -131,16 +131,16 @@ func (d *Draft) DeploymentOfChannel(id journal.ChannelID) string {
 	return ch.Deployment
 }
 
-// directOf is [DirectOf] of a channel of which nothing may be known but its id.
+// directOf is [DirectOf] for a channel given by id, which may be unknown.
 func (d *Draft) directOf(id journal.ChannelID) (member, parent journal.CreatureID) {
 	ch, _ := d.Channel(id)
 	return DirectOf(ch.Address)
 }
 
-// DeploymentFor says where a creature belongs that is added from outside: to the
-// deployment of its parent, or of a channel that it is wired to, or of the
-// creature that becomes its parent in the graph that it joins. One with an address of
-// its own belongs to none: addresses are for a recipe to give out.
+// DeploymentFor returns the deployment of a creature added from outside: that
+// of its parent, or of a channel that it is wired to, or of the creature that
+// becomes its parent in the graph that it joins. A creature with its own
+// address belongs to none: only recipes assign addresses.
 func (d *Draft) DeploymentFor(address string, op *topology.AddCreature) string {
 	switch {
 	case address != "":

@@ -7,16 +7,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// Kind is what spawned creatures are counted by.
+// Kind is the key by which spawned creatures are counted.
 type Kind struct{ Deployment, Species string }
 
-// KindOf answers ok for a creature that was spawned: of a deployment's species, and
-// not declared by it.
+// KindOf returns ok for a spawned creature: one of a deployment's species that
+// the deployment does not declare.
 func KindOf(deployment string, spec *deploy.CreatureSpec) (k Kind, ok bool) {
 	return Kind{deployment, spec.Species}, deployment != "" && spec.Species != "" && spec.Address == ""
 }
 
-// MaySpawn refuses a creature if as many of its species are alive as may be.
+// MaySpawn refuses a creature if the limit of its species is reached.
 func (d *Draft) MaySpawn(m Member) error {
 	k, ok := KindOf(m.Deployment, m.Spec)
 	if !ok {
@@ -37,7 +37,7 @@ func (d *Draft) MaySpawn(m Member) error {
 	}
 }
 
-// Alive counts the creatures that were spawned of a species, with those that the
+// Alive counts the creatures spawned from a species, including those that the
 // draft adds and without those that it removes.
 func (d *Draft) Alive(kind Kind) int {
 	n := d.base.Alive(kind)

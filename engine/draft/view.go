@@ -7,7 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// view shows policies a graph.
+// view returns the view of a graph for policies.
 func (d *Draft) view(id journal.GraphID) *deploy.GraphView {
 	if len(d.deltas) == 0 { // nothing has been staged yet
 		if v := d.live.View(id); v != nil {
@@ -57,13 +57,13 @@ func (d *Draft) viewChannel(id journal.ChannelID) deploy.ChannelView {
 	return v
 }
 
-// nameOf is the name of a creature; empty if it is gone.
+// nameOf returns the name of a creature, or "" if it does not exist.
 func (d *Draft) nameOf(id journal.CreatureID) string {
 	t, _ := d.topo.Creature(id)
 	return t.Name
 }
 
-// party is a creature as events for policies have it.
+// party returns a creature in the form used in policy events.
 func (d *Draft) party(id journal.CreatureID) deploy.Party {
 	t, ok := d.topo.Creature(id)
 	p := deploy.Party{ID: id, Name: t.Name, Privileged: t.Privileged}
@@ -72,13 +72,13 @@ func (d *Draft) party(id journal.CreatureID) deploy.Party {
 		return p
 	}
 	if !ok {
-		p.Name, p.Privileged = m.Spec.Name, m.Spec.Privileged // it is to be added
+		p.Name, p.Privileged = m.Spec.Name, m.Spec.Privileged // it will be added
 	}
 	p.Address, p.Species, p.Deployment, p.Where = m.Spec.Address, m.Spec.Species, d.DeploymentOf(id), m.Spec.Where
 	return p
 }
 
-// policyChannel is a channel as events for policies have it.
+// policyChannel returns a channel in the form used in policy events.
 func (d *Draft) policyChannel(id journal.ChannelID) deploy.PolicyChannel {
 	t, _ := d.topo.Channel(id)
 	ch, _ := d.Channel(id)

@@ -12,26 +12,26 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// WireEdits is what a draft does to output wires. The topology knows nothing of them,
-// so there is nothing to take back if the draft is undone.
+// WireEdits holds a draft's changes to output wires. The topology does not
+// have wires, so undoing the draft needs no work for them.
 type WireEdits struct {
-	// Lists are the wires, as the draft leaves them, of the creatures whose wires it
-	// touches.
+	// Lists holds the new wires of the creatures whose wires the draft
+	// changes.
 	Lists map[journal.CreatureID][]journal.OutputWire
 	Notes []WireNote
 }
 
-// WireNote is what there is to be logged and written of a wire: that it was added or
-// removed or, without a kind, that it has another place.
+// WireNote is a change of a wire to be logged and stored: added, removed or,
+// without a kind, moved to another place in the order.
 type WireNote struct {
 	Kind   journal.EventKind
 	Wire   journal.OutputWire
 	Reason journal.UnwireReason
-	// Logged is the event as a cut has logged it; nil if it has not.
+	// Logged is the event as logged by a cut, or nil.
 	Logged *journal.Event
 }
 
-// Event is what the log says of the change of a wire.
+// Event returns the log event for the change of a wire.
 func (n *WireNote) Event() journal.Event {
 	ev := journal.Event{Kind: n.Kind, Creature: n.Wire.From, Payload: journal.JSON(n.Wire)}
 	if n.Kind == journal.EventWireRemoved {
@@ -48,8 +48,8 @@ func (w *WireEdits) set(from journal.CreatureID, list []journal.OutputWire) {
 	w.Lists[from] = list
 }
 
-// take takes a wire out of the list of its source. One that came with the draft leaves
-// no trace.
+// take removes a wire from the list of its source. A wire added by the draft
+// leaves no trace.
 func (w *WireEdits) take(wire journal.OutputWire, list []journal.OutputWire, reason journal.UnwireReason) {
 	w.set(wire.From, slices.DeleteFunc(slices.Clone(list), func(o journal.OutputWire) bool { return o.ID == wire.ID }))
 	before := len(w.Notes)
@@ -59,7 +59,8 @@ func (w *WireEdits) take(wire journal.OutputWire, list []journal.OutputWire, rea
 	}
 }
 
-// WiresOf are the wires of a creature, by rising order. The list must not be modified.
+// WiresOf returns the wires of a creature, in ascending order. The list must
+// not be modified.
 func (d *Draft) WiresOf(id journal.CreatureID) []journal.OutputWire {
 	if list, ok := d.wires.Lists[id]; ok {
 		return list
@@ -68,10 +69,11 @@ func (d *Draft) WiresOf(id journal.CreatureID) []journal.OutputWire {
 	return m.Wires
 }
 
-// SetWires replaces the wires of a creature without asking policies or noting anything.
+// SetWires replaces the wires of a creature without asking policies or
+// recording notes.
 func (d *Draft) SetWires(id journal.CreatureID, list []journal.OutputWire) { d.wires.set(id, list) }
 
-// FindWire finds a wire that exists or comes with the draft.
+// FindWire finds a wire that exists or is added by the draft.
 func (d *Draft) FindWire(id journal.WireID) (journal.OutputWire, bool) {
 	var sources []journal.CreatureID
 	if from := d.base.WireSource(id); from != "" {
@@ -89,7 +91,8 @@ func (d *Draft) FindWire(id journal.WireID) (journal.OutputWire, bool) {
 	return journal.OutputWire{}, false
 }
 
-// AddWire adds a wire between creatures of one graph. The policies concerned are asked.
+// AddWire adds a wire between creatures of one graph. It asks the policies
+// concerned.
 func (d *Draft) AddWire(ctx context.Context, w journal.OutputWire) (journal.OutputWire, error) {
 	if err := d.CheckWire(&w); err != nil {
 		return journal.OutputWire{}, err
@@ -121,13 +124,13 @@ func (d *Draft) CheckWire(w *journal.OutputWire) error {
 	}
 	if w.To == journal.ToRoot {
 		if from, _ := d.topo.Creature(w.From); from.Root && !w.AllowSelf {
-			return errtext.Invalid("wire", "the wire leads from the root "+from.Name+" to the root, which is itself", "set allow_self if that is meant")
+			return errtext.Invalid("wire", "the wire leads from the root "+from.Name+" to the root, which is the same creature", "set allow_self if that is intended")
 		}
 	} else if graph := d.topo.GraphOf(w.To); graph == "" {
 		return wireEnd(errtext.Gone("creature", string(w.To)))
 	} else if graph != home {
 		return &abi.Error{
-			Code: abi.NotConnected, Op: "wire", Message: "an output wire joins no graphs, and " + string(w.From) + " and " + string(w.To) + " are in two",
+			Code: abi.NotConnected, Op: "wire", Message: "an output wire does not join graphs, but " + string(w.From) + " and " + string(w.To) + " are in different graphs",
 			Remedy: "connect them first", IDs: map[string]string{"from": string(w.From), "to": string(w.To)},
 		}
 	}
@@ -143,7 +146,7 @@ func wireEnd(err *abi.Error) error {
 	return err
 }
 
-// checkWire refuses wires that no creature could have.
+// checkWire refuses wires that are invalid for every creature.
 func checkWire(w *journal.OutputWire) error {
 	if w.Name != "" {
 		if err := deploy.CheckName("wire", "wire", w.Name); err != nil {
@@ -151,27 +154,27 @@ func checkWire(w *journal.OutputWire) error {
 		}
 	}
 	if w.From == w.To && !w.AllowSelf {
-		return errtext.Invalid("wire", "the wire leads from "+string(w.From)+" back to itself", "set allow_self if that is meant")
+		return errtext.Invalid("wire", "the wire leads from "+string(w.From)+" back to itself", "set allow_self if that is intended")
 	}
 	if len(w.Prompt) > journal.MaxPrompt {
 		return &abi.Error{
 			Code: abi.TooLarge, Op: "wire", Message: fmt.Sprintf("the prompt has %d bytes; at most %d are allowed", len(w.Prompt), journal.MaxPrompt),
-			Remedy: "let the target know what is always the same",
+			Remedy: "put the constant part into the target's configuration",
 		}
 	}
 	return deploy.CheckPrompt(w.Prompt, w.WithContent)
 }
 
-// RoomForWire refuses a wire beside the others of its source.
+// RoomForWire refuses a wire that cannot be added to the others of its source.
 func RoomForWire(list []journal.OutputWire, w *journal.OutputWire) error {
 	if len(list) >= journal.MaxWires {
 		return &abi.Error{
 			Code: abi.LimitExceeded, Op: "wire", Message: fmt.Sprintf("%s has %d output wires; the limit wires is %d", w.From, len(list), journal.MaxWires),
-			Remedy: "remove one, or send on a channel, which any number of creatures can hear", IDs: map[string]string{"creature": string(w.From)},
+			Remedy: "remove one, or send on a channel, which any number of creatures can listen on", IDs: map[string]string{"creature": string(w.From)},
 		}
 	}
 	for _, other := range list {
-		what, remedy := "such a wire", "use that one, or remove it first: a name alone makes no other wire"
+		what, remedy := "such a wire", "use that one, or remove it first: wires that differ only in name are not allowed"
 		if w.Name != "" && other.Name == w.Name {
 			what, remedy = "a wire named "+w.Name, "remove that one first, or use another name"
 		} else if !w.SameAs(other) {
@@ -185,7 +188,7 @@ func RoomForWire(list []journal.OutputWire, w *journal.OutputWire) error {
 	return nil
 }
 
-// RemoveWire removes a wire. The policies concerned are asked.
+// RemoveWire removes a wire. It asks the policies concerned.
 func (d *Draft) RemoveWire(ctx context.Context, id journal.WireID) (journal.OutputWire, error) {
 	w, ok := d.FindWire(id)
 	if !ok {
@@ -198,7 +201,7 @@ func (d *Draft) RemoveWire(ctx context.Context, id journal.WireID) (journal.Outp
 	return w, nil
 }
 
-// KeepWire puts a wire that was there behind those that its creature has so far.
+// KeepWire appends an existing wire to its creature's list.
 func (d *Draft) KeepWire(w journal.OutputWire) {
 	list, place := d.WiresOf(w.From), uint64(1)
 	if len(list) > 0 {
@@ -211,8 +214,8 @@ func (d *Draft) KeepWire(w journal.OutputWire) {
 	d.SetWires(w.From, append(slices.Clip(list), w))
 }
 
-// NoteDropped notes of wires that a recipe does not have any more, and that are not in
-// the lists, that they are removed.
+// NoteDropped records the removal of wires that a recipe no longer has and
+// that are not in the lists.
 func (d *Draft) NoteDropped(from journal.CreatureID, had []journal.OutputWire) {
 	for _, w := range had {
 		if WireWithID(d.WiresOf(from), w.ID) < 0 {
@@ -221,10 +224,10 @@ func (d *Draft) NoteDropped(from journal.CreatureID, had []journal.OutputWire) {
 	}
 }
 
-// PartWires removes the wires whose ends come into different graphs: those of the
-// creatures that the draft gives others to, and of those that the caller names, by id.
-// Wires to creatures that go stay: what they lead becomes dead letters, until they are
-// removed.
+// PartWires removes the wires whose ends are now in different graphs, for the
+// creatures whose wires the draft changes and for the given sources. Wires to
+// removed creatures stay: their deliveries become dead letters, until the
+// wires are removed.
 func (d *Draft) PartWires(sources map[journal.CreatureID]bool) {
 	for id := range d.wires.Lists {
 		sources[id] = true
@@ -238,24 +241,25 @@ func (d *Draft) PartWires(sources map[journal.CreatureID]bool) {
 	}
 }
 
-// WiresLeft are the wires of a creature, if nothing more is staged: PartWires takes
-// away those that join two graphs.
+// WiresLeft returns the wires that a creature will have if nothing more is
+// staged: PartWires removes those between different graphs.
 func (d *Draft) WiresLeft(id journal.CreatureID) []journal.OutputWire {
 	list := slices.Clone(d.WiresOf(id))
 	return slices.DeleteFunc(list, func(w journal.OutputWire) bool { return d.Parted(id, w.To) })
 }
 
-// WireWithID is the place of a wire in a list, or -1.
+// WireWithID returns the index of a wire in a list, or -1.
 func WireWithID(list []journal.OutputWire, id journal.WireID) int {
 	return slices.IndexFunc(list, func(w journal.OutputWire) bool { return w.ID == id })
 }
 
-// WireNamed is the place of a wire in a list, or -1. Wires without a name are not found.
+// WireNamed returns the index of a wire in a list, or -1. Wires without a name
+// are not found.
 func WireNamed(list []journal.OutputWire, name string) int {
 	return slices.IndexFunc(list, func(w journal.OutputWire) bool { return w.Name == name && name != "" })
 }
 
-// NoWire is the error for a wire that does not exist.
+// NoWire returns the error for a wire that does not exist.
 func NoWire(name string) error {
 	err := errtext.Gone("output wire", name)
 	err.Remedy, err.IDs = "wires lists what exists", map[string]string{"wire": name}

@@ -30,9 +30,9 @@ func TestWiresThatAreRefused(t *testing.T) {
 	}{
 		"no source":           {journal.OutputWire{From: "none", To: "a"}, abi.NotFound, "none"},
 		"no target":           {journal.OutputWire{From: "a", To: "none"}, abi.NotFound, "none"},
-		"two graphs":          {journal.OutputWire{From: "a", To: "alone"}, abi.NotConnected, "an output wire joins no graphs"},
+		"two graphs":          {journal.OutputWire{From: "a", To: "alone"}, abi.NotConnected, "an output wire does not join graphs"},
 		"itself":              {journal.OutputWire{From: "a", To: "a"}, abi.InvalidArgument, "back to itself"},
-		"the root to root":    {journal.OutputWire{From: "lead", To: journal.ToRoot}, abi.InvalidArgument, "which is itself"},
+		"the root to root":    {journal.OutputWire{From: "lead", To: journal.ToRoot}, abi.InvalidArgument, "which is the same creature"},
 		"a name":              {journal.OutputWire{From: "a", To: "b", Name: "a\x00b"}, abi.InvalidArgument, ""},
 		"a template":          {journal.OutputWire{From: "a", To: "b", Prompt: "{nothing}"}, abi.InvalidArgument, ""},
 		"a long prompt":       {journal.OutputWire{From: "a", To: "b", Prompt: strings.Repeat("x", journal.MaxPrompt+1)}, abi.TooLarge, "16385 bytes"},

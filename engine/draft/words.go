@@ -16,7 +16,7 @@ type Objection struct {
 	deploy.Verdict
 }
 
-// Refusal is the error of an operation that policies have denied.
+// Refusal returns the error for an operation that policies have denied.
 func Refusal(denials []Objection) error {
 	reasons := make([]string, len(denials))
 	for i, v := range denials {
@@ -41,24 +41,26 @@ func Refusal(denials []Objection) error {
 	}
 }
 
-// Word is what one policy has said of an event, as it is logged.
+// Word is what one policy has said about an event, in the form that is logged.
 type Word struct {
 	Effect   journal.PolicyEffect
 	Judged   journal.PolicyKind
 	Channel  journal.ChannelID
-	Creature journal.CreatureID // that an event is about which is not a message
+	Creature journal.CreatureID // the creature concerned, if the event is not a message
 	Call     string
 	Original *journal.NotedMessage
 	deploy.Verdict
 }
 
-// HomedWord is a word on something other than a message, and where it is logged.
+// HomedWord is a word about something other than a message, with the graph
+// where it is logged.
 type HomedWord struct {
 	Home
 	Word
 }
 
-// Event is the log's form of a word. about says whose turn it was, if it was one.
+// Event returns the log event for a word. about identifies the turn, if there
+// was one.
 func (w *Word) Event(about journal.Event) journal.Event {
 	about.Kind, about.Channel = journal.EventPolicyDenied, w.Channel
 	if w.Creature != "" {
@@ -68,7 +70,8 @@ func (w *Word) Event(about journal.Event) journal.Event {
 	return about
 }
 
-// WordsOf are what policies have said of an event, to be logged.
+// WordsOf returns what policies have said about an event, in the form that is
+// logged.
 func WordsOf(ev *deploy.PolicyEvent, said *deploy.Words) []Word {
 	var out []Word
 	add := func(effect journal.PolicyEffect, list []deploy.Verdict) {
@@ -82,12 +85,11 @@ func WordsOf(ev *deploy.PolicyEvent, said *deploy.Words) []Word {
 	return out
 }
 
-// Refused are what policies have said of what they refused, to be logged although it
-// does not happen.
+// Refused returns what policies have said about refused operations. It is
+// logged although the operations do not happen.
 func (d *Draft) Refused() []HomedWord { return d.judging.refused }
 
-// After is the graph that something belongs to when the draft is carried out; empty if
-// there is none.
+// After returns the graph of h after the draft is applied, or "".
 func (h Home) After(topo *topology.State) journal.GraphID {
 	if h.Graph == "" {
 		return topo.GraphOf(h.Creature)

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// withWorkers has the removals among the operations take the workers along that
-// go with a creature. What has an operation of its own keeps it.
+// withWorkers adds, for each removal among the operations, the removals of the
+// creature's workers. Creatures that have their own operation keep it.
 func (d *Draft) withWorkers(ops []topology.Op) []topology.Op {
 	own := map[journal.CreatureID]bool{}
 	for _, op := range ops {
@@ -32,8 +32,8 @@ func (d *Draft) withWorkers(ops []topology.Op) []topology.Op {
 	return out
 }
 
-// WorkersOf lists the creatures that go with one when it is removed: its workers and
-// theirs, as far as they are in its graph, parents first.
+// WorkersOf lists the creatures that are removed together with one: its
+// workers and theirs, as far as they are in its graph, parents first.
 func (d *Draft) WorkersOf(id journal.CreatureID) []journal.CreatureID {
 	if m, ok := d.Member(id); !ok || m.Spec.Workers != deploy.WorkersRemove {
 		return nil
@@ -55,8 +55,8 @@ func (d *Draft) WorkersOf(id journal.CreatureID) []journal.CreatureID {
 	return out
 }
 
-// childrenOf lists the creatures whose parent a creature is, with those that the
-// draft adds, eldest first.
+// childrenOf lists the children of a creature, including those that the draft
+// adds, oldest first.
 func (d *Draft) childrenOf(parent journal.CreatureID) []Member {
 	out := d.base.Children(parent)
 	for id, m := range d.creatures {
@@ -76,14 +76,15 @@ func (d *Draft) childrenOf(parent journal.CreatureID) []Member {
 	return out
 }
 
-// ParentLeft is the parent of a creature, if nothing more is staged: links to creatures
-// that go, or that a split takes into another graph, are taken away.
+// ParentLeft returns the parent that a creature will have if nothing more is
+// staged: links to creatures that are removed, or that a split moves to
+// another graph, are dropped.
 func (d *Draft) ParentLeft(m Member) journal.CreatureID {
 	if _, exists := d.base.Member(m.Parent); !exists {
-		return m.Parent // which never was here, and is kept as it was given
+		return m.Parent // the parent was never here; the given value is kept
 	}
 	home := d.live.Home(m.ID)
-	together := home == "" || home == d.live.Home(m.Parent) // it was spawned by this draft, or they were before
+	together := home == "" || home == d.live.Home(m.Parent) // the draft spawned it, or they were in one graph before
 	if d.topo.GraphOf(m.Parent) == "" || together && d.Parted(m.ID, m.Parent) {
 		return ""
 	}

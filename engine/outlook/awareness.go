@@ -7,23 +7,23 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Awareness is what a creature can know of itself and of what is around it: the
-// awareness document. It depends on the graph alone, not on traffic, so it
+// Awareness is the awareness document: what a creature can know about itself
+// and its surroundings. It depends only on the graph, not on traffic, so it
 // changes only when the graph does.
 type Awareness struct {
-	Revision uint64                  `json:"revision"` // of this creature's document; rises whenever the rest of it changes
+	Revision uint64                  `json:"revision"` // of this creature's document; rises whenever the rest of the document changes
 	Self     AwareSelf               `json:"self"`
-	Channels AwareList[AwareChannel] `json:"channels"` // that it listens or sends on, eldest first
+	Channels AwareList[AwareChannel] `json:"channels"` // that it listens or sends on, oldest first
 	Wires    AwareWires              `json:"wires"`
 	Tools    []string                `json:"tools"` // group tools that it may call
 	Graph    AwareGraph              `json:"graph"`
 }
 
-// AwareSelf is what a creature knows of itself.
+// AwareSelf is what a creature knows about itself.
 type AwareSelf struct {
 	ID         journal.CreatureID    `json:"id"`
 	Name       string                `json:"name"`
-	Deployment string                `json:"deployment,omitempty"` // that declares it
+	Deployment string                `json:"deployment,omitempty"` // the one that declares it
 	Address    string                `json:"address,omitempty"`    // within the deployment
 	Species    string                `json:"species,omitempty"`
 	Privileged bool                  `json:"privileged"`
@@ -32,10 +32,10 @@ type AwareSelf struct {
 	State      journal.CreatureState `json:"state"`            // running, stopped or quarantined; always running in a turn
 }
 
-// AwareList is a list of which a document holds no more than so many items, the
-// eldest ones.
+// AwareList is a list of bounded length in a document; it keeps the oldest
+// items.
 type AwareList[T any] struct {
-	Total     int `json:"total"` // how many there are, those that are not shown included
+	Total     int `json:"total"` // how many there are, those left out included
 	Items     []T `json:"items"`
 	Truncated int `json:"truncated,omitempty"` // how many are left out because the document is bounded
 }
@@ -48,8 +48,8 @@ type AwareChannel struct {
 	Report      bool              `json:"report,omitempty"` // the deployment's channel to its root
 	Listen      string            `json:"listen,omitempty"` // the alias under which it listens, if it does
 	Send        string            `json:"send,omitempty"`   // the alias under which it sends, if it may
-	// Listeners and Senders are the others. A worker is shown the privileged ones
-	// and its parent, and how many there are.
+	// Listeners and Senders are the other creatures on the channel. A worker
+	// sees only privileged ones and its parent, and the total number.
 	Listeners AwareList[AwarePeer] `json:"listeners"`
 	Senders   AwareList[AwarePeer] `json:"senders"`
 }
@@ -57,13 +57,13 @@ type AwareChannel struct {
 // AwarePeer names another creature.
 type AwarePeer struct {
 	ID   journal.CreatureID `json:"id"`
-	Name string             `json:"name,omitempty"` // none if it is in another graph
+	Name string             `json:"name,omitempty"` // empty if it is in another graph
 }
 
 // AwareWires are output wires.
 type AwareWires struct {
-	In  AwareList[AwareWire] `json:"in"`  // over which the creature gets the output of others
-	Out AwareList[AwareWire] `json:"out"` // over which others get its output
+	In  AwareList[AwareWire] `json:"in"`  // over which the creature gets the output of other creatures
+	Out AwareList[AwareWire] `json:"out"` // over which other creatures get its output
 }
 
 // AwareWire is an output wire.
@@ -73,7 +73,7 @@ type AwareWire struct {
 	Target AwarePeer `json:"target"`
 }
 
-// AwareGraph is the graph. All but the id is shown to privileged creatures only.
+// AwareGraph is the graph. Only privileged creatures see more than the id.
 type AwareGraph struct {
 	ID        journal.GraphID              `json:"id"`
 	Members   *AwareList[AwareMember]      `json:"members,omitempty"`   // the creature itself included
@@ -105,13 +105,13 @@ type AwareDeclaration struct {
 	Senders     int               `json:"senders"`
 }
 
-// AwareSpecies is something that can be spawned.
+// AwareSpecies is a species that can be spawned.
 type AwareSpecies struct {
 	Species string `json:"species"`
-	Limit   int    `json:"limit"` // how many at a time
+	Limit   int    `json:"limit"` // the most that may exist at a time
 }
 
-// What a document shows at most, so that its size does not grow with the graph.
+// The bounds of a document, so that its size does not grow with the graph.
 const (
 	MaxMembers      = 256
 	MaxDeclarations = 256
@@ -130,7 +130,8 @@ type View struct {
 	markdown func() []byte
 }
 
-// NewView is the view of a document, which is not to be changed any more.
+// NewView returns the view of a document, which must not be changed
+// afterwards.
 func NewView(doc *Awareness) *View {
 	return &View{
 		doc:      doc,
@@ -145,15 +146,15 @@ func (v *View) Document() *Awareness { return v.doc }
 // Revision returns the number of the revision.
 func (v *View) Revision() uint64 { return v.doc.Revision }
 
-// JSON returns the document as the source awareness_json has it. It is made when
-// it is first asked for. The bytes are shared: do not modify them.
+// JSON returns the document as in the source awareness_json. It is encoded on
+// the first call. The bytes are shared: do not modify them.
 func (v *View) JSON() []byte { return v.json() }
 
-// Markdown returns the document as the source awareness_markdown has it, as JSON
-// does.
+// Markdown returns the document as in the source awareness_markdown, with the
+// same rules as JSON.
 func (v *View) Markdown() []byte { return v.markdown() }
 
-// Digest stands for everything in a document that has no revision yet.
+// Digest returns a hash of a document that has no revision yet.
 func (a *Awareness) Digest() []byte {
 	sum := sha256.Sum256(journal.JSON(a))
 	return sum[:16]

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// markdown writes the document for readers of text. Whatever somebody has named
-// stands in a code span, in which nothing has a meaning, so that a name cannot
-// pass for a part of the document.
+// markdown writes the document as text. Every name is put into a code span,
+// where Markdown has no meaning, so that a name cannot pass for a part of the
+// document.
 func (a *Awareness) markdown() []byte {
 	p := &page{}
 	p.self(a)
@@ -25,7 +25,7 @@ func (a *Awareness) markdown() []byte {
 	return p.Bytes()
 }
 
-// page is a Markdown document that is being written.
+// page is a Markdown document being written.
 type page struct{ bytes.Buffer }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
@@ -128,8 +128,8 @@ func (p *page) member(m *AwareMember) {
 	p.line("")
 }
 
-// rest ends a list: with what the bound of the document has left out of it, or,
-// if there is nothing in it, with that.
+// rest ends a list: it says how many items are left out, or that the list is
+// empty.
 func rest[T any](p *page, list *AwareList[T]) {
 	switch {
 	case list.Total == 0:
@@ -165,7 +165,7 @@ func (p AwarePeer) String() string {
 	return code(p.Name) + " (" + code(string(p.ID)) + ")"
 }
 
-// described is what comes behind a channel in a list.
+// described returns the text after a channel in a list.
 func described(report bool, description string) string {
 	out := ""
 	if report {
@@ -177,8 +177,8 @@ func described(report bool, description string) string {
 	return out
 }
 
-// code writes text as a code span. The fence is longer than any run of backticks
-// in the text, and what would end the line is a space.
+// code writes text as a code span. The fence is longer than any run of
+// backticks in the text, and line ends become spaces.
 func code(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -196,7 +196,7 @@ func code(text string) string {
 	fence := strings.Repeat("`", longest+1)
 	pad := ""
 	if longest > 0 || text == "" || strings.HasPrefix(text, " ") && strings.HasSuffix(text, " ") {
-		pad = " " // of which CommonMark takes one away at each end
+		pad = " " // CommonMark removes one at each end
 	}
 	return fence + pad + text + pad + fence
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// channelsByAddress are the deployment's channels that exist.
+// channelsByAddress returns the existing channels of the deployment.
 func (r *Reconciliation) channelsByAddress() map[string]draft.Channel {
 	out := map[string]draft.Channel{}
 	for ch := range r.base.Channels {
@@ -20,8 +20,8 @@ func (r *Reconciliation) channelsByAddress() map[string]draft.Channel {
 	return out
 }
 
-// channelSpecsOf are the recipe's channels, and the report channel if there is a
-// root.
+// channelSpecsOf returns the recipe's channels, and the report channel if
+// there is a root.
 func channelSpecsOf(d *deploy.Deployment) []deploy.ChannelSpec {
 	specs := d.Channels
 	if d.Root != "" {
@@ -32,9 +32,10 @@ func channelSpecsOf(d *deploy.Deployment) []deploy.ChannelSpec {
 	return specs
 }
 
-// addChannels declares new channels, each in the graph of the first creature that is to
-// have an edge to it. A channel of another deployment in that graph may have the name,
-// or one that was made at runtime: as when graphs merge, the newcomer gets a number.
+// addChannels declares new channels, each in the graph of the first creature
+// that will have an edge to it. If another channel in that graph has the name,
+// one of another deployment or made at runtime, the new channel gets a number,
+// as in a merge.
 func (r *Reconciliation) addChannels(wanted []wantedEdge, existing map[string]draft.Channel) error {
 	first := map[string]string{}
 	for _, w := range wanted {
@@ -49,7 +50,7 @@ func (r *Reconciliation) addChannels(wanted []wantedEdge, existing map[string]dr
 		case near == "" && r.drift == nil:
 			return &abi.Error{
 				Code: abi.InvalidArgument, Op: "apply", Message: spec.Address + " has neither listeners nor senders",
-				Remedy: "wire it to a creature, or leave it out", IDs: map[string]string{"channel": spec.Address},
+				Remedy: "wire it to a creature, or remove it from the recipe", IDs: map[string]string{"channel": spec.Address},
 			}
 		case exists:
 			r.Channels[spec.Address] = ch.ID
@@ -58,7 +59,7 @@ func (r *Reconciliation) addChannels(wanted []wantedEdge, existing map[string]dr
 			}
 			continue
 		case near == "":
-			continue // the channel was removed, or all creatures that would be on it
+			continue // the channel was removed, or all creatures that would use it
 		}
 		ch = draft.Channel{
 			ID: r.draft.IDs.NewChannel(), Label: spec.Name, Description: spec.Description, Deployment: r.d.Name, Address: spec.Address,

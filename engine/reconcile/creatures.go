@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// addCreature has a creature of the deployment go on, or creates it.
+// addCreature resumes a creature of the deployment, or creates it.
 func (r *Reconciliation) addCreature(ctx context.Context, spec *deploy.CreatureSpec) {
 	address := spec.Address
 	privileged := spec.Privileged || r.d.Root != "" && address == r.d.Root
@@ -39,7 +39,7 @@ func (r *Reconciliation) addCreature(ctx context.Context, spec *deploy.CreatureS
 	}
 }
 
-// setRoot makes the recipe's root the root.
+// setRoot assigns the recipe's root.
 func (r *Reconciliation) setRoot(wanted []wantedEdge) {
 	if r.drift.leavesRoot(r.d) {
 		r.drift.acquaint(r)
@@ -51,9 +51,9 @@ func (r *Reconciliation) setRoot(wanted []wantedEdge) {
 	}
 }
 
-// setNames gives creatures the names that the recipe has for them now. It comes last:
-// a creature that goes has let go of its name then, and one that is new and takes over
-// the name of another has it in the end.
+// setNames gives creatures their names in the recipe. It comes last, when
+// removed creatures have released their names, so that a new creature can take
+// over the name of another.
 func (r *Reconciliation) setNames() {
 	var renamed, created []topology.Naming
 	for i := range r.d.Creatures {
@@ -73,8 +73,8 @@ func (r *Reconciliation) setNames() {
 	}
 }
 
-// isNumbered reports whether a creature has a name, perhaps with a number behind it,
-// which a merge has given it.
+// isNumbered reports whether a creature has a name, possibly followed by a
+// number that a merge has added.
 func isNumbered(is, name string) bool {
 	number, ok := strings.CutPrefix(is, name+"~")
 	_, err := strconv.ParseUint(number, 10, 32)

@@ -10,25 +10,26 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// Drift is what has become different while a deployment ran: the difference
-// between what was asked for when it was applied last and what there is. It is
-// carried over to what is asked for now, as a merge of two edited copies does
-// it: what only running has changed stays, and what the recipe has changed is
-// as the recipe says. With a nil Drift nothing stays. It serves one reconciliation.
+// Drift holds the changes made while a deployment ran: the difference between
+// the deployment as last applied and the existing state. It is carried over to
+// the new deployment as in a three-way merge: changes made only at runtime
+// stay, and for changes in the recipe the recipe decides. With a nil Drift no
+// runtime changes stay. A Drift serves one reconciliation.
 type Drift struct {
 	last      *deploy.Deployment
 	creatures map[string]*deploy.CreatureSpec // of last, by address
 	channels  map[string]bool                 // of last, by address
 	edges     map[addressedEdge]string        // of last: aliases
-	// sure says that what is not there was removed, and stays so. If a store could
-	// not be read, it may be in that one.
+	// sure means that missing things were removed, and stay removed. It is
+	// false if a store could not be read, because they may be in that store.
 	sure bool
-	// heals has the recipe make again what it declares and is not there.
+	// heals means that missing things declared by the recipe are created
+	// again.
 	heals bool
 }
 
-// DriftFrom compares with a deployment as it was applied last; nil: it was not, or the
-// new one decides alone.
+// DriftFrom compares with a deployment as last applied. last is nil if it was
+// never applied, or if the new one alone decides.
 func DriftFrom(last *deploy.Deployment) *Drift {
 	if last == nil {
 		return nil
@@ -46,31 +47,31 @@ func DriftFrom(last *deploy.Deployment) *Drift {
 	return f
 }
 
-// HealingFrom is [DriftFrom] of a deployment that is running: what it declares and is
-// not there is made again.
+// HealingFrom is [DriftFrom] for a running deployment: missing things that it
+// declares are created again.
 func HealingFrom(running *deploy.Deployment) *Drift {
 	f := DriftFrom(running)
 	f.heals = true
 	return f
 }
 
-// Declared reports whether the deployment had a creature at an address when it was
-// applied last.
+// Declared reports whether the deployment had a creature at an address when it
+// was last applied.
 func (f *Drift) Declared(address string) bool { return f != nil && f.creatures[address] != nil }
 
-// removed reports whether a creature of the recipe was removed while it ran.
+// removed reports whether a creature of the recipe was removed at runtime.
 func (f *Drift) removed(r *Reconciliation, address string) bool {
 	return f != nil && f.sure && f.creatures[address] != nil && !r.exists(address)
 }
 
-// declared reports whether the recipe decides about an address that it does not
-// have any more.
+// declared reports whether the recipe decides about an address that it no
+// longer has.
 func (f *Drift) declared(address string) bool { return f == nil || f.creatures[address] != nil }
 
-// declaredChannel is declared for a channel.
+// declaredChannel does the same for a channel.
 func (f *Drift) declaredChannel(address string) bool { return f == nil || f.channels[address] }
 
-// wanted leaves out the edges that were taken away while the recipe ran.
+// wanted leaves out the edges that were removed at runtime.
 func (f *Drift) wanted(r *Reconciliation, all []wantedEdge, existing map[string]draft.Channel) []wantedEdge {
 	if f == nil {
 		return all
@@ -91,7 +92,7 @@ func (f *Drift) wanted(r *Reconciliation, all []wantedEdge, existing map[string]
 				continue
 			}
 			if on && alias == w.alias {
-				w.alias = "" // whatever it is called now
+				w.alias = "" // any current alias is fine
 			}
 		}
 		out = append(out, w)
@@ -99,7 +100,7 @@ func (f *Drift) wanted(r *Reconciliation, all []wantedEdge, existing map[string]
 	return out
 }
 
-// takes reports whether an edge that the recipe does not ask for goes.
+// takes reports whether an edge that is not in the recipe is removed.
 func (f *Drift) takes(r *Reconciliation, address string, edge topology.Edge) bool {
 	if f == nil {
 		return true
@@ -112,12 +113,12 @@ func (f *Drift) takes(r *Reconciliation, address string, edge topology.Edge) boo
 	return before
 }
 
-// leavesStopped reports whether a creature stays stopped, or started, as it is.
+// leavesStopped reports whether a creature stays stopped or started as it is.
 func (f *Drift) leavesStopped(spec *deploy.CreatureSpec) bool {
 	return f != nil && f.creatures[spec.Address] != nil && f.creatures[spec.Address].Stopped == spec.Stopped
 }
 
-// leavesPrivilege reports whether a creature stays privileged, or not, as it is.
+// leavesPrivilege reports whether a creature keeps its current privilege.
 func (f *Drift) leavesPrivilege(address string, privileged bool) bool {
 	if f == nil || f.creatures[address] == nil {
 		return false
@@ -125,18 +126,18 @@ func (f *Drift) leavesPrivilege(address string, privileged bool) bool {
 	return privileged == (f.creatures[address].Privileged || address == f.last.Root)
 }
 
-// leavesName reports whether a creature stays called what it is.
+// leavesName reports whether a creature keeps its current name.
 func (f *Drift) leavesName(spec *deploy.CreatureSpec) bool {
 	return f != nil && f.creatures[spec.Address] != nil && f.creatures[spec.Address].Name == spec.Name
 }
 
-// leavesRoot reports whether the creature that is the root stays it.
+// leavesRoot reports whether the current root stays the root.
 func (f *Drift) leavesRoot(d *deploy.Deployment) bool {
 	return f != nil && f.sure && f.last.Root == d.Root
 }
 
-// acquaint has a root that was assigned while the recipe ran listen on the
-// channels that are new in it.
+// acquaint makes a root that was assigned at runtime listen on the recipe's
+// new channels.
 func (f *Drift) acquaint(r *Reconciliation) {
 	root := r.base.Root(r.d.Name)
 	if root == "" || root == r.Creatures[r.d.Root] {
@@ -147,7 +148,7 @@ func (f *Drift) acquaint(r *Reconciliation) {
 	}
 }
 
-// own is what a root has by itself: also what it got while the recipe ran.
+// own returns the own edges of a root, including those added at runtime.
 func (f *Drift) own(r *Reconciliation, own draft.OwnEdges) draft.OwnEdges {
 	if f != nil {
 		maps.Copy(own, r.live[r.d.Root].Own)
@@ -155,8 +156,8 @@ func (f *Drift) own(r *Reconciliation, own draft.OwnEdges) draft.OwnEdges {
 	return own
 }
 
-// demote takes from a root that was assigned while the recipe ran what it has
-// because of that.
+// demote removes from a root that was assigned at runtime the edges that it
+// has as the root.
 func (f *Drift) demote(r *Reconciliation, wanted []wantedEdge) {
 	former := r.base.Root(r.d.Name)
 	if f == nil || former == "" || former == r.Creatures[r.d.Root] {
@@ -175,8 +176,8 @@ func (f *Drift) demote(r *Reconciliation, wanted []wantedEdge) {
 	}
 }
 
-// outputs are the output wires of the recipe without those that were removed or
-// changed while it ran.
+// outputs returns the output wires of the recipe without those removed or
+// changed at runtime.
 func (f *Drift) outputs(r *Reconciliation, spec *deploy.CreatureSpec, id journal.CreatureID, had []journal.OutputWire) []deploy.OutputSpec {
 	if f == nil {
 		return spec.Outputs
@@ -200,7 +201,7 @@ func (f *Drift) outputs(r *Reconciliation, spec *deploy.CreatureSpec, id journal
 	return out
 }
 
-// wires are those that a creature got while the recipe ran.
+// wires returns the wires that a creature got at runtime.
 func (f *Drift) wires(r *Reconciliation, spec *deploy.CreatureSpec, had []journal.OutputWire) []journal.OutputWire {
 	if f == nil {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// addressedEdge names an edge by addresses.
+// addressedEdge identifies an edge by addresses.
 type addressedEdge struct {
 	creature, channel string
 	direction         journal.Direction
 }
 
-// wantedEdge is an edge that the deployment asks for.
+// wantedEdge is an edge that the deployment declares.
 type wantedEdge struct {
 	addressedEdge
 	alias string
-	given bool // because there is a root, and not by the recipe
+	given bool // added because of the root, not by the recipe
 }
 
-// edgesOf lists the edges of the recipe, and those that a root brings: members
+// edgesOf lists the edges of the recipe, and those that a root adds: members
 // may send on the report channel, and the root listens on every channel of the
-// deployment. An alias that is not given is the channel's name in the recipe,
-// whatever its graph calls it.
+// deployment. The default alias is the channel's name in the recipe, even if
+// the channel has another name in its graph.
 func edgesOf(d *deploy.Deployment) []wantedEdge {
 	var out []wantedEdge
 	names := map[string]string{}

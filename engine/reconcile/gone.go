@@ -9,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// keepRuntime notes which channels of the deployment were restored without being of a
-// recipe: what its creatures have made, and direct channels. They go where the recipe
-// of another deployment in the same graph has brought them back.
+// keepRuntime records which restored channels of the deployment are not in a
+// recipe: those made by its creatures, and direct channels. They do not stay
+// if the recipe of another deployment in the same graph restored them.
 func (r *Reconciliation) keepRuntime() {
 	for ch := range r.base.Channels {
 		member, _ := draft.DirectOf(ch.Address)
@@ -21,8 +21,8 @@ func (r *Reconciliation) keepRuntime() {
 	}
 }
 
-// findLeaving finds the creatures that go: what the deployment does not have any more,
-// and the workers that go along.
+// findLeaving finds the creatures to remove: those no longer in the
+// deployment, and their workers.
 func (r *Reconciliation) findLeaving() {
 	for m := range r.base.Members {
 		if r.left(m) {
@@ -34,7 +34,7 @@ func (r *Reconciliation) findLeaving() {
 	}
 }
 
-// left reports whether the deployment does not have a creature any more.
+// left reports whether a creature is no longer in the deployment.
 func (r *Reconciliation) left(m draft.Member) bool {
 	if r.base.Unclaimed(m.ID) {
 		return m.Deployment == r.d.Name || draft.Undeclared(m.Deployment)
@@ -44,8 +44,8 @@ func (r *Reconciliation) left(m draft.Member) bool {
 	return declared && r.Creatures[address] != m.ID
 }
 
-// removeGone removes what exists and the deployment does not have. Channels come before
-// all other operations.
+// removeGone removes creatures and channels that are not in the deployment.
+// Channels come before all other operations.
 func (r *Reconciliation) removeGone() {
 	topo := r.draft.Topology()
 	for _, id := range topo.Creatures() {
@@ -76,14 +76,14 @@ func (r *Reconciliation) channelsGone() []draft.Channel {
 	return out
 }
 
-// noteRemoved reports what the deployment does not have, by its name if no recipe has
-// declared it.
+// noteRemoved reports a removal, by name if no recipe has declared it.
 func (r *Reconciliation) noteRemoved(address, name string, pending uint64) {
 	r.Removed = append(r.Removed, Removed{cmp.Or(address, name), pending})
 }
 
-// gone reports whether a channel was the deployment's and is not any more. No recipe
-// has direct channels: they are there as long as the creatures that they lead to.
+// gone reports whether a channel of the deployment is no longer in it. No
+// recipe has direct channels: they exist as long as the creatures that they
+// lead to.
 func (r *Reconciliation) gone(id journal.ChannelID) bool {
 	ch, exists := r.base.Channel(id)
 	if !exists || ch.Deployment != r.d.Name {

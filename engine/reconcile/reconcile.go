@@ -1,10 +1,12 @@
-// Package reconcile leads from what exists to what a deployment asks for.
+// Package reconcile computes the changes from the existing state to the state
+// that a deployment declares.
 //
-// A [Reconciliation] compares the two by addresses and stages in a draft what makes
-// them equal: creatures, channels, edges, names, the root and output wires. Without a
-// [Drift] the deployment alone decides; with one, what was changed while it ran stays,
-// as in a merge of three versions. Modules, instances and stores are not known here:
-// the caller of the package prepares creatures beforehand and carries the draft out.
+// A [Reconciliation] compares the two by address and stages the differences in
+// a draft: creatures, channels, edges, names, the root and output wires.
+// Without a [Drift] the deployment alone decides; with one, changes made at
+// runtime stay, as in a three-way merge. The package does not know modules,
+// instances and stores: its caller prepares creatures beforehand and applies
+// the draft.
 package reconcile
 
 import (
@@ -16,68 +18,70 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// Base is what exists before the draft, as [draft.Base] has it.
+// Base is the state before the draft; it extends [draft.Base].
 type Base interface {
 	draft.Base
-	// Members are all creatures, in any order.
+	// Members iterates over all creatures, in any order.
 	Members(yield func(draft.Member) bool)
-	// Channels are all channels that the topology has, in any order.
+	// Channels iterates over all channels of the topology, in any order.
 	Channels(yield func(draft.Channel) bool)
-	// Unclaimed reports whether a creature was brought back only because its graph was,
-	// and neither a recipe nor a restored session has a use for it.
+	// Unclaimed reports whether a creature was restored only because its graph
+	// was, and neither a recipe nor a restored session uses it.
 	Unclaimed(journal.CreatureID) bool
 }
 
 // Runtime is the side of a reconciliation that knows modules, instances and mailboxes.
 // Its methods enter the critical sections of graphs, so the caller must be in none.
 type Runtime interface {
-	// Create gives the creature that was prepared for a specification its id, and tells
-	// the draft of it (see [draft.Draft.Add]). The operation that adds it follows.
+	// Create assigns an id to the creature prepared for a specification, and
+	// registers it with the draft (see [draft.Draft.Add]). The operation that
+	// adds it follows.
 	Create(spec *deploy.CreatureSpec, id journal.CreatureID)
-	// Update gives a creature that exists the settings of its specification. It reports
-	// whether that takes another instance of a creature that runs.
+	// Update applies the settings of a specification to an existing creature.
+	// It reports whether a running creature needs a new instance for that.
 	Update(ctx context.Context, spec *deploy.CreatureSpec, id journal.CreatureID) (restarted bool)
 	// Pending counts the deliveries that wait for a creature.
 	Pending(journal.CreatureID) uint64
-	// Unread counts the messages of a channel that creatures have not read, without
-	// those that are leaving.
+	// Unread counts the messages of a channel that its listeners have not
+	// read. Leaving creatures are ignored.
 	Unread(id journal.ChannelID, leaving map[journal.CreatureID]bool) uint64
 }
 
-// Options say how a deployment is applied.
+// Options configures how a deployment is applied.
 type Options struct {
-	// Drift is what has been changed since it was applied last; nil: the deployment
-	// decides alone.
+	// Drift holds the changes since the deployment was last applied; with nil
+	// the deployment alone decides.
 	Drift *Drift
-	// Incomplete says that part of what exists could not be read: what is missing may
-	// be there, and was not removed.
+	// Incomplete means that part of the existing state could not be read:
+	// something missing may exist, so it does not count as removed.
 	Incomplete bool
-	// Restored says that a session was restored as a whole before, so that what its
-	// creatures have made belongs to it.
+	// Restored means that a whole session was restored before, so that the
+	// creatures and channels made by its creatures belong to it.
 	Restored bool
 }
 
-// Result says, by address, what a reconciliation comes to.
+// Result holds the outcome of a reconciliation, by address.
 type Result struct {
 	Creatures map[string]journal.CreatureID
 	Channels  map[string]journal.ChannelID
 	Resumed   []string // existed
-	Changed   []string // those of Resumed that take another instance
+	Changed   []string // those of Resumed that need a new instance
 	Created   []string // did not exist
 	Removed   []Removed
-	// Described are the channels that get another description.
+	// Described holds the channels that get a new description.
 	Described map[journal.ChannelID]string
 }
 
-// Removed is something that existed and the deployment does not have.
+// Removed is a creature or channel that existed and is no longer in the
+// deployment.
 type Removed struct {
-	Address string // the name, of what no recipe has declared
-	Pending uint64 // deliveries that waited for it; they are dead letters now
+	Address string // the name, if no recipe has declared it
+	Pending uint64 // deliveries that waited for it; now dead letters
 }
 
-// Reconciliation is one deployment being applied: first [Reconciliation.Compare], then
-// [Reconciliation.Judge], then [Reconciliation.Stage]. If one fails, the caller undoes
-// the draft.
+// Reconciliation applies one deployment: first [Reconciliation.Compare], then
+// [Reconciliation.Judge], then [Reconciliation.Stage]. If one fails, the
+// caller undoes the draft.
 type Reconciliation struct {
 	Result
 	d       *deploy.Deployment
@@ -85,16 +89,16 @@ type Reconciliation struct {
 	base    Base
 	runtime Runtime
 	drift   *Drift
-	// live are the deployment's creatures that exist, by address.
+	// live holds the deployment's existing creatures, by address.
 	live    map[string]draft.Member
 	leaving map[journal.CreatureID]bool
-	// kept are channels of the deployment that no recipe has and that were restored
-	// with the session: they stay, with all their edges.
+	// kept holds channels of the deployment that no recipe has and that were
+	// restored with the session: they stay, with all their edges.
 	kept map[journal.ChannelID]bool
-	ops  []topology.Op // to be staged
+	ops  []topology.Op // operations to stage
 }
 
-// New begins to apply the deployment that a draft is made for ([draft.Options.Applying]).
+// New starts to apply the deployment of a draft ([draft.Options.Applying]).
 func New(d *draft.Draft, base Base, runtime Runtime, o Options) *Reconciliation {
 	r := &Reconciliation{
 		Result: Result{
@@ -118,8 +122,9 @@ func New(d *draft.Draft, base Base, runtime Runtime, o Options) *Reconciliation 
 	return r
 }
 
-// Compare puts together what leads from what exists to what the deployment wants. It
-// updates creatures that exist and creates the others, and changes nothing else.
+// Compare computes the operations from the existing state to the deployment.
+// It updates existing creatures and creates the others, and changes nothing
+// else.
 func (r *Reconciliation) Compare(ctx context.Context) error {
 	for i := range r.d.Creatures {
 		if spec := &r.d.Creatures[i]; !r.drift.removed(r, spec.Address) {
@@ -139,8 +144,8 @@ func (r *Reconciliation) Compare(ctx context.Context) error {
 	return nil
 }
 
-// Judge asks the deployment's own policies about what applying it would do, once and
-// as a whole. With a denial nothing of it happens.
+// Judge asks the deployment's own policies about the whole change, once. If
+// they deny it, nothing happens.
 func (r *Reconciliation) Judge(ctx context.Context) error {
 	ev := deploy.PolicyEvent{PlannedChanges: deploy.PlannedChanges{Created: r.Created, Resumed: r.Resumed, Changed: r.Changed, Removed: []string{}}}
 	for _, removed := range r.Removed {
@@ -155,8 +160,8 @@ func (r *Reconciliation) Judge(ctx context.Context) error {
 	return r.draft.JudgePlan(ctx, ev, first)
 }
 
-// Stage stages what Compare has put together, and then the output wires: they lead to
-// members of the same graph.
+// Stage stages the operations of Compare, and then the output wires, because
+// these need their ends in one graph.
 func (r *Reconciliation) Stage(ctx context.Context) error {
 	directs := r.draft.DirectsOf(r.ops...)
 	if err := r.draft.Stage(r.ops...); err != nil {
@@ -168,11 +173,11 @@ func (r *Reconciliation) Stage(ctx context.Context) error {
 	return r.wireOutputs(ctx)
 }
 
-// exists reports whether the deployment has a creature at an address already.
+// exists reports whether the deployment already has a creature at an address.
 func (r *Reconciliation) exists(address string) bool {
 	_, exists := r.live[address]
 	return exists
 }
 
-// then adds operations behind the others.
+// then appends operations.
 func (r *Reconciliation) then(ops ...topology.Op) { r.ops = append(r.ops, ops...) }

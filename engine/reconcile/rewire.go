@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// wire turns on the edges that are wanted, and then off those that are not.
+// wire adds the wanted edges and then removes the others.
 func (r *Reconciliation) wire(wanted []wantedEdge) {
 	w := &rewiring{Reconciliation: r, wanted: map[draft.EdgeKey]bool{}, cut: map[draft.EdgeKey]bool{}}
 	own := draft.OwnEdges{}
@@ -39,22 +39,21 @@ func (r *Reconciliation) wire(wanted []wantedEdge) {
 	}
 }
 
-// keyOf is a wanted edge by ids.
+// keyOf returns the ids of a wanted edge.
 func (r *Reconciliation) keyOf(w wantedEdge) draft.EdgeKey {
 	return draft.EdgeKey{Creature: r.Creatures[w.creature], Channel: r.Channels[w.channel], Direction: w.direction}
 }
 
-// rewiring collects what leads from the edges that there are to those that are
-// wanted. What is turned off so that an alias is free comes before everything
-// that is turned on.
+// rewiring collects the operations from the existing edges to the wanted ones.
+// Removals that free an alias come before all additions.
 type rewiring struct {
 	*Reconciliation
 	wanted  map[draft.EdgeKey]bool
-	cut     map[draft.EdgeKey]bool // turned off by off
+	cut     map[draft.EdgeKey]bool // removed by off
 	off, on []topology.SetEdge
 }
 
-// want asks for an edge; with an empty alias, for one that is called anything.
+// want requests an edge; with an empty alias, under any alias.
 func (r *rewiring) want(k draft.EdgeKey, alias string) {
 	r.wanted[k] = true
 	current, on := draft.EdgeAlias(r.draft.Topology(), k)
@@ -72,8 +71,8 @@ func (r *rewiring) turnOff(k draft.EdgeKey) {
 	r.off = append(r.off, turned(k, false, ""))
 }
 
-// makeRoom takes the send aliases that wanted edges get from those that have
-// them. Of these, what stays gets another one.
+// makeRoom frees the send aliases of wanted edges. Other edges that have them
+// and stay get a different alias.
 func (r *rewiring) makeRoom() {
 	for _, op := range slices.Clone(r.on) {
 		if op.Direction != journal.Send || op.Alias == "" {
@@ -84,7 +83,7 @@ func (r *rewiring) makeRoom() {
 		for _, edge := range c.Edges {
 			k := edgeKeyOf(edge)
 			has := edge.Direction == journal.Send && edge.Alias == op.Alias && edge.Channel != op.Channel
-			if !has || r.cut[k] || r.gone(edge.Channel) { // what is gone goes before all this
+			if !has || r.cut[k] || r.gone(edge.Channel) { // removed channels are handled before
 				continue
 			}
 			r.turnOff(k)

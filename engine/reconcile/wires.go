@@ -11,16 +11,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// wireOutputs gives the deployment's creatures the wires of the recipe and takes
-// all others away. A wire that is as it was, name included, goes on under its id.
-// It comes after the operations of the draft: wires lead to members of
-// the same graph.
+// wireOutputs gives the deployment's creatures the wires of the recipe and
+// removes all others. An unchanged wire, name included, keeps its id. It runs
+// after the operations of the draft, because wires need their ends in one
+// graph.
 func (r *Reconciliation) wireOutputs(ctx context.Context) error {
 	for i := range r.d.Creatures {
 		spec := &r.d.Creatures[i]
 		id := r.Creatures[spec.Address]
 		if id == "" {
-			continue // removed while the recipe ran
+			continue // removed at runtime
 		}
 		had := r.draft.WiresOf(id)
 		if len(had) == 0 && len(spec.Outputs) == 0 {
@@ -37,7 +37,7 @@ func (r *Reconciliation) wireOutputs(ctx context.Context) error {
 			}
 		}
 		for _, w := range r.drift.wires(r, spec, had) {
-			if draft.RoomForWire(r.draft.WiresOf(id), &w) == nil { // or the recipe has such a one now
+			if draft.RoomForWire(r.draft.WiresOf(id), &w) == nil { // else the recipe now has such a wire
 				r.draft.KeepWire(w)
 			}
 		}
@@ -51,7 +51,7 @@ func (r *Reconciliation) wireOutput(ctx context.Context, from journal.CreatureID
 	to := journal.ToRoot
 	if s.To != string(journal.ToRoot) {
 		if to = r.Creatures[s.To]; to == "" {
-			return &abi.Error{Code: abi.NotFound, Op: "apply", Message: "there is no creature " + s.To, Remedy: "name one of the deployment, by its address"}
+			return &abi.Error{Code: abi.NotFound, Op: "apply", Message: "there is no creature " + s.To, Remedy: "use the address of a creature of the deployment"}
 		}
 	}
 	wire := s.Wire(from, to)
@@ -60,7 +60,7 @@ func (r *Reconciliation) wireOutput(ctx context.Context, from journal.CreatureID
 		_, err := r.draft.AddWire(ctx, wire)
 		return err
 	}
-	if err := r.draft.CheckWire(&wire); err != nil { // its predicate may be gone
+	if err := r.draft.CheckWire(&wire); err != nil { // its predicate may be missing
 		return err
 	}
 	r.draft.KeepWire(had[i])

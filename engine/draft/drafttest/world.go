@@ -1,5 +1,5 @@
-// Package drafttest has a world for tests of drafts, and of what speaks to drafts: its
-// topology is a real one, and everything else stands in maps.
+// Package drafttest has a world for tests of drafts and their users: its
+// topology is a real one, and everything else is in maps.
 package drafttest
 
 import (
@@ -13,8 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// World implements [draft.Base], [draft.Live] and [draft.IDs]. It belongs to one
-// goroutine. Tests may fill the maps, but not while there is a draft.
+// World implements [draft.Base], [draft.Live] and [draft.IDs]. Only one
+// goroutine may use it. Tests may fill the maps, but not while there is a
+// draft.
 type World struct {
 	Topo      *topology.State
 	Members   map[journal.CreatureID]draft.Member
@@ -25,11 +26,11 @@ type World struct {
 	Templates map[draft.Kind]*deploy.SpeciesSpec
 	Views     map[journal.GraphID]*deploy.GraphView
 	States    map[journal.CreatureID]journal.CreatureState
-	// Clock is the time; each question for it adds Pace.
+	// Clock is the time; each reading adds Pace.
 	Clock, Pace int64
-	// Given are the homes that a memory was given for, in order.
+	// Given lists the homes for which Memory was called, in order.
 	Given []draft.Home
-	// Said is what the policies have said.
+	// Said lists what the policies have said.
 	Said []deploy.Words
 
 	homes map[journal.CreatureID]journal.GraphID
@@ -46,7 +47,7 @@ func New() *World {
 	}
 }
 
-// Draft begins a draft. Without ids it gets those of the world.
+// Draft begins a draft. Without ids in o it uses those of the world.
 func (w *World) Draft(o draft.Options) *draft.Draft {
 	if o.IDs == nil {
 		o.IDs = w
@@ -54,7 +55,7 @@ func (w *World) Draft(o draft.Options) *draft.Draft {
 	return draft.New(w, w, o)
 }
 
-// CarryOut makes a draft real, which ends it.
+// CarryOut applies a draft, which ends it.
 func (w *World) CarryOut(d *draft.Draft) *draft.Change {
 	sources := map[journal.CreatureID]bool{}
 	for id := range w.Members {
@@ -90,7 +91,7 @@ func (w *World) CarryOut(d *draft.Draft) *draft.Change {
 	return c
 }
 
-// index finds roots, report channels and homes anew.
+// index recomputes roots, report channels and homes.
 func (w *World) index() {
 	clear(w.Roots)
 	clear(w.Reports)
@@ -141,7 +142,7 @@ func (w *World) WireSource(id journal.WireID) journal.CreatureID {
 // Deployment looks in Applied.
 func (w *World) Deployment(name string) *deploy.Deployment { return w.Applied[name] }
 
-// Deployments are those in Applied.
+// Deployments iterates over Applied.
 func (w *World) Deployments(yield func(*deploy.Deployment) bool) { maps.Values(w.Applied)(yield) }
 
 // Root looks in Roots.
@@ -170,13 +171,13 @@ func (w *World) Now() int64 { w.Clock += w.Pace; return w.Clock }
 // View looks in Views.
 func (w *World) View(id journal.GraphID) *deploy.GraphView { return w.Views[id] }
 
-// Home is where a creature was when the last draft was carried out.
+// Home returns the graph of a creature after the last applied draft.
 func (w *World) Home(id journal.CreatureID) journal.GraphID { return w.homes[id] }
 
 // State looks in States.
 func (w *World) State(id journal.CreatureID) journal.CreatureState { return w.States[id] }
 
-// Memory gives a new memory.
+// Memory returns a new memory.
 func (w *World) Memory(home draft.Home) draft.Memory {
 	w.Given = append(w.Given, home)
 	return Memory{}
@@ -185,7 +186,7 @@ func (w *World) Memory(home draft.Home) draft.Memory {
 // Heard adds to Said.
 func (w *World) Heard(words *deploy.Words) { w.Said = append(w.Said, *words) }
 
-// Memory is what policies remember, by deployment and policy.
+// Memory holds the memories of policies, by deployment and policy.
 type Memory map[string]PolicyMemory
 
 // Of implements [draft.Memory].
@@ -196,7 +197,7 @@ func (m Memory) Of(deployment string) deploy.PolicyMemory {
 	return m[deployment]
 }
 
-// PolicyMemory is what the policies of one deployment remember.
+// PolicyMemory holds the memories of the policies of one deployment.
 type PolicyMemory map[string][]byte
 
 // Recall implements [deploy.PolicyMemory], as Remember does.
