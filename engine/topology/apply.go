@@ -7,18 +7,18 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Apply carries out operations in order and returns one delta for each. Either
-// all succeed, or none has any effect; the error then is an [*abi.Error] whose
-// Op is the name of the operation that failed and whose message, if there are
-// several, says which it was (IDs["index"] counts from zero).
+// Apply applies operations in order and returns one delta for each. Either all
+// succeed, or none has any effect; the error is then an [*abi.Error] whose Op
+// is the name of the failed operation. If there are several operations, the
+// message says which one failed (IDs["index"] counts from zero).
 //
-// Ids taken from ids by operations that are undone are not given back.
+// Ids taken from ids by undone operations are not returned.
 func (s *State) Apply(ids IDs, ops ...Op) ([]Delta, error) {
 	deltas, _, err := s.Try(ids, ops...)
 	return deltas, err
 }
 
-// apply carries out a batch, or nothing of it.
+// apply applies a batch, or none of it.
 func (e *edit) apply(ops []Op) ([]Delta, error) {
 	deltas := make([]Delta, 0, len(ops))
 	for i, op := range ops {
@@ -34,7 +34,7 @@ func (e *edit) apply(ops []Op) ([]Delta, error) {
 	return deltas, nil
 }
 
-// run carries out one operation and records what it does.
+// run applies one operation and records its changes.
 func (e *edit) run(op Op) *abi.Error {
 	switch op := op.(type) {
 	case AddCreature:
@@ -75,7 +75,7 @@ func (e *edit) run(op Op) *abi.Error {
 	return &abi.Error{
 		Code:    abi.InvalidArgument,
 		Message: fmt.Sprintf("%T is not an operation", op),
-		Remedy:  "give the operations of this package as values",
+		Remedy:  "pass the operations of this package as values",
 	}
 }
 
@@ -93,7 +93,8 @@ func (e *edit) finish() Delta {
 	return e.delta
 }
 
-// within says that the operation concerns graphs that stay what they are.
+// within records graphs that the operation concerns but neither merges nor
+// splits.
 func (e *edit) within(graphs ...*graph) {
 	for _, g := range graphs {
 		e.delta.OldGraphs = append(e.delta.OldGraphs, g.id)

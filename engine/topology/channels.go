@@ -30,7 +30,7 @@ func (e *edit) addChannelOp(op AddChannel) *abi.Error {
 	return nil
 }
 
-// declareIn finds the graph that a new channel is declared in.
+// declareIn finds the graph in which a new channel is declared.
 func (e *edit) declareIn(op AddChannel) (*graph, *abi.Error) {
 	if op.Graph != "" || op.With == "" {
 		return e.graph(op.Graph)
@@ -77,8 +77,8 @@ func (e *edit) setEdgeOp(op SetEdge) *abi.Error {
 	return e.turnOn(c, ch, op.Direction, op.Alias)
 }
 
-// bringTogether sees to it that c and ch are in one graph and returns the
-// channel to be used: another one if ch was unified.
+// bringTogether ensures that c and ch are in one graph and returns the channel
+// to use: a different one if ch was unified.
 func (e *edit) bringTogether(c *creature, ch *channel, how settling) (*channel, *abi.Error) {
 	if c.graph == ch.graph {
 		e.within(c.graph)
@@ -88,8 +88,8 @@ func (e *edit) bringTogether(c *creature, ch *channel, how settling) (*channel, 
 		_, err := e.merge([]*graph{c.graph, ch.graph}, how)
 		return e.afterUnify(ch), err
 	}
-	// Nobody is on the channel, so there is nobody to merge with: it comes over
-	// alone.
+	// The channel has no edges, so there is no graph to merge with: the
+	// channel moves alone.
 	e.within(c.graph, ch.graph)
 	if other := c.graph.channelNames.get(ch.name); other != nil && how.of(ch.name) == Reject {
 		return nil, colliding(c.graph, ch.graph, []string{quoted(aChannel, ch.name)})
@@ -106,7 +106,7 @@ func (e *edit) turnOff(c *creature, ch *channel, d Direction) *abi.Error {
 	return e.divide(g, ends)
 }
 
-// turnOn makes an edge within a graph, unless it is there already.
+// turnOn makes an edge within a graph, unless it exists already.
 func (e *edit) turnOn(c *creature, ch *channel, d Direction, alias string) *abi.Error {
 	if e.has(c, ch, d) {
 		return nil

@@ -63,8 +63,8 @@ func (e *edit) channelFor(from, to *creature, op Connect) (*channel, *abi.Error)
 	if there := e.leading(from, to); len(there) > 0 {
 		return there[0], nil
 	}
-	// The name is free on both sides, so that no policy for collisions meets a
-	// channel that nobody named.
+	// The name is free on both sides, so that no collision policy applies to a
+	// channel with a generated name.
 	return e.makeChannel(freeChannelName(from.name+"-to-"+to.name, from.graph, to.graph), from.graph)
 }
 
@@ -102,8 +102,8 @@ func (e *edit) disconnectOp(op Disconnect) *abi.Error {
 }
 
 // cut ends from→to on ch and nothing else. It returns the ends of the link
-// that came apart, if one did, and the channel on which from's other listeners
-// hear it from now on, if one is needed.
+// that was separated, if any, and the channel on which from's other listeners
+// receive from now on, if one is needed.
 func (e *edit) cut(from, to *creature, ch *channel) (loose []*node, detour *channel, err *abi.Error) {
 	if ch.senders == 1 {
 		return e.loosen(to, ch, Listen), nil, nil
@@ -131,7 +131,8 @@ func (e *edit) cut(from, to *creature, ch *channel) (loose []*node, detour *chan
 	return loose, detour, nil
 }
 
-// loosen removes an edge and returns its ends if they came apart.
+// loosen removes an edge and returns its ends if they have no path to each
+// other any more.
 func (e *edit) loosen(c *creature, ch *channel, d Direction) []*node {
 	if !e.removeEdge(c, ch, d) {
 		return nil

@@ -53,8 +53,8 @@ func (e *edit) addCreatureOp(op AddCreature) *abi.Error {
 	return e.wire(c, op.Edges)
 }
 
-// wireTargets returns the graphs that wires lead into, each once. A channel
-// without edges leads nowhere.
+// wireTargets returns the graphs that wires lead to, each once. A channel
+// without edges leads to none.
 func (e *edit) wireTargets(wires []Wire) ([]*graph, *abi.Error) {
 	var targets []*graph
 	for _, w := range wires {
@@ -72,8 +72,8 @@ func (e *edit) wireTargets(wires []Wire) ([]*graph, *abi.Error) {
 	return targets, nil
 }
 
-// parentIn returns who is to send on the direct channel of a creature that
-// joins g.
+// parentIn returns the creature that will send on the direct channel of a
+// creature that joins g.
 func (e *edit) parentIn(g *graph, named CreatureID) *creature {
 	if c := e.creatures.get(named); c != nil && c.graph == g {
 		return c
@@ -86,8 +86,8 @@ func (e *edit) parentIn(g *graph, named CreatureID) *creature {
 	return nil
 }
 
-// homeOf returns the graph of a newcomer that is wired into targets: their
-// merger, or a new graph if there are none.
+// homeOf returns the graph of a new creature that is wired into targets: the
+// merged graph, or a new one if there are no targets.
 func (e *edit) homeOf(targets []*graph) (*graph, *abi.Error) {
 	switch len(targets) {
 	case 0:
@@ -116,8 +116,8 @@ func (e *edit) direct(parent, child *creature) *abi.Error {
 	return e.turnOn(child, ch, Listen, "")
 }
 
-// wire makes the edges that a newcomer asks for. Channels without edges in
-// other graphs come along.
+// wire makes the requested edges of a new creature. Channels without edges in
+// other graphs move to its graph.
 func (e *edit) wire(c *creature, wires []Wire) *abi.Error {
 	for _, w := range wires {
 		ch := e.channels.get(w.Channel)
@@ -128,7 +128,8 @@ func (e *edit) wire(c *creature, wires []Wire) *abi.Error {
 			e.renameApart(ch, c.graph)
 			e.moveChannel(ch, c.graph)
 		}
-		// On a channel where nobody is, c is a piece by itself until the next wire.
+		// On a channel without edges, c is a separate piece until the next
+		// wire.
 		e.torn = e.torn || len(ch.links) == 0
 		if err := e.turnOn(c, ch, w.Direction, w.Alias); err != nil {
 			return err
@@ -160,16 +161,16 @@ func (e *edit) removeCreatureOp(op RemoveCreature) *abi.Error {
 	return nil
 }
 
-// takeOut removes a creature with its edges. It returns channels of every piece
-// that this took off.
+// takeOut removes a creature with its edges. It returns a channel of every
+// piece that this may have separated.
 func (e *edit) takeOut(c *creature) []*node {
 	ends := e.removeEdges(&c.node)
 	e.removeCreature(c)
 	return ends
 }
 
-// removeEdges removes all edges of n. It returns one node of every piece that
-// this took off.
+// removeEdges removes all edges of n. It returns a node of every piece that
+// this separated.
 func (e *edit) removeEdges(n *node) []*node {
 	var ends []*node
 	for _, edge := range n.edges() {

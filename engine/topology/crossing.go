@@ -1,15 +1,15 @@
 package topology
 
-// crossing finds a spare link from the tree of a to that of b, which a link
-// that went held together. It returns nil if there is none.
+// crossing finds a spare link between the trees of a and b after a link
+// between them was removed. It returns nil if there is none.
 //
-// Spare links are looked for in four ways at once, a step of each in turn, so
-// that the quickest decides what it costs: on both sides, from the gap outwards,
-// which finds the short way round where there is one, and in the order of the
-// tour, which passes over all that have none. Outwards goes first, because what
-// is next to the gap has just been visited and the tour begins elsewhere.
-// Whatever has gone through its whole side in vain has shown that there is none,
-// so the smaller side bounds the cost of a split.
+// Four searches run interleaved, one step of each in turn, so that the fastest
+// determines the cost. On both sides, one search goes outwards from the gap,
+// which finds a short way round if there is one, and one follows the order of
+// the tour, which skips nodes without spare links. The outward search goes
+// first, because the nodes next to the gap have just been visited and the tour
+// begins elsewhere. A search that exhausts its side proves that there is no
+// such link, so the smaller side bounds the cost of a split.
 func crossing(a, b *node) *link {
 	ways := [...]interface{ look() (*link, bool) }{
 		around(a), around(b), &spares{of: a}, &spares{of: b},
@@ -23,10 +23,10 @@ func crossing(a, b *node) *link {
 	}
 }
 
-// spares goes through the spare links of the tour that a node is in.
+// spares iterates over the spare links of a node's tour.
 type spares struct {
 	of   *node
-	tour *stop // nil before the first look
+	tour *stop // nil before the first call of look
 	at   *stop
 	next int // in the links of at.node
 }
@@ -54,11 +54,11 @@ func (s *spares) look() (leads *link, more bool) {
 	return s.at.node.leaving(s.next-1, s.tour), true
 }
 
-// surroundings goes through all links of a tree, breadth-first, and at each node
-// first through the spare ones.
+// surroundings iterates over all links of a tree, breadth-first, and at each
+// node over the spare ones first.
 type surroundings struct {
 	tour *stop
-	ends []arm // the nodes whose links are still to be looked at, and how they were come to
+	ends []arm // nodes whose links have not been examined, each with the link it was reached by
 	next int   // in the links of the first of them
 }
 
@@ -66,8 +66,8 @@ func around(n *node) *surroundings {
 	return &surroundings{tour: n.stop.tour(), ends: []arm{{to: n}}}
 }
 
-// look is like that of spares. A tree has no way back to where it was but the
-// one it came by, so nobody has to remember what was seen.
+// look is like look of spares. In a tree the only way back is the link it came
+// by, so visited nodes need not be recorded.
 func (s *surroundings) look() (leads *link, more bool) {
 	for len(s.ends) > 0 && s.next == len(s.ends[0].to.links) {
 		s.ends, s.next = s.ends[1:], 0
@@ -77,7 +77,7 @@ func (s *surroundings) look() (leads *link, more bool) {
 	}
 	at := s.ends[0]
 	s.next++
-	i := len(at.to.links) - s.next // the spare ones first
+	i := len(at.to.links) - s.next // spare links first
 	if i >= at.to.trees {
 		return at.to.leaving(i, s.tour), true
 	}

@@ -3,8 +3,8 @@ package topology
 // DeltaKind says what an operation did to the graphs that existed before it.
 type DeltaKind uint8
 
-// The kinds. An operation that both merges and splits does not exist; a batch
-// answers one delta per operation.
+// The kinds. No operation both merges and splits; a batch returns one delta
+// per operation.
 const (
 	None DeltaKind = iota
 	Merge
@@ -16,19 +16,20 @@ func (k DeltaKind) String() string {
 	return [...]string{"none", "merge", "split"}[k]
 }
 
-// Delta tells what one operation changed. Every list is in a fixed order that
-// depends only on the state and the operation.
+// Delta describes the changes of one operation. Every list is in a fixed order
+// that depends only on the state and the operation.
 type Delta struct {
 	Op        string // the operation's name, as in errors
 	Kind      DeltaKind
-	OldGraphs []GraphID    // the graphs concerned, before; for a merge the survivor first
+	OldGraphs []GraphID    // the graphs concerned, before; after a merge the survivor first
 	NewGraphs []GraphID    // the graphs concerned, after; for a split the one that keeps the id first
-	Affected  []CreatureID // those whose graph id changed, eldest first; a new creature is not among them
+	Affected  []CreatureID // creatures whose graph id changed, oldest first; without new creatures
 	Renamed   []Renaming
 	Unified   []Unification
-	Channel   ChannelID // what Connect connected or AddChannel added; the direct channel of AddCreature
-	// Channels are those that Disconnect took apart, followed by as many
-	// entries again: the channel to which the sends of each one moved, or "".
+	Channel   ChannelID // the channel of Connect or AddChannel; the direct channel of AddCreature
+	// Channels lists the channels that Disconnect separated, followed by as
+	// many entries again: the channel to which the sends of each one moved, or
+	// "".
 	Channels []ChannelID
 	Changes  []Change // the steps, in order, from the state before to the state after
 }
@@ -41,8 +42,8 @@ type Renaming struct {
 	Old, New string
 }
 
-// Unification is one pair of channels that became one. The edges of Absorbed
-// are edges of Survivor now; Absorbed is gone from the state.
+// Unification is a pair of channels that became one. The edges of Absorbed are
+// now edges of Survivor; Absorbed has been removed.
 type Unification struct{ Survivor, Absorbed ChannelID }
 
 // ChangeKind is the kind of a [Change].
@@ -51,9 +52,9 @@ type ChangeKind uint8
 // The kinds of change, and the fields that each uses.
 const (
 	CreatureAdded   ChangeKind = iota + 1 // Creature, Graph, Name
-	CreatureRemoved                       // Creature, Graph; its edges went before
+	CreatureRemoved                       // Creature, Graph; its edges were removed before
 	ChannelAdded                          // Channel, Graph, Name
-	ChannelRemoved                        // Channel, Graph; its edges went before
+	ChannelRemoved                        // Channel, Graph; its edges were removed before
 	EdgeAdded                             // Creature, Channel, Direction, Alias
 	EdgeRemoved                           // Creature, Channel, Direction, Alias
 	CreatureMoved                         // Creature, Graph (new), From (old)
@@ -61,7 +62,7 @@ const (
 	CreatureRenamed                       // Creature, Name
 	ChannelRenamed                        // Channel, Name
 	GraphAdded                            // Graph
-	GraphEnded                            // Graph; Into is where it went, empty when its last member was removed
+	GraphEnded                            // Graph; Into is its successor, empty if its last member was removed
 	FlagsChanged                          // Creature: stopped, privileged or root
 )
 

@@ -2,17 +2,17 @@ package topology
 
 import "github.com/seed47132306/terrarium/abi"
 
-// edit is one batch under way. Its methods in this file are the only ones
-// that change a state; each notes the [Change] it makes and how to undo it. A
-// state has one, which one batch after the other uses: what an undo keeps must
-// not hold on to it.
+// edit is one batch in progress. Its methods in this file are the only ones
+// that change a state; each records the [Change] it makes and how to undo it.
+// A state has one edit, which all batches reuse, so an undo must not refer to
+// it.
 type edit struct {
 	*State
 	ids     IDs
 	before  counters    // before the batch
-	delta   Delta       // of the present operation
-	moved   []*creature // those whose graph id it changed
-	changes []Change    // of the present operation
+	delta   Delta       // of the current operation
+	moved   []*creature // creatures whose graph id the operation changed
+	changes []Change    // of the current operation
 	undo    []func()    // of the whole batch
 }
 
@@ -34,8 +34,7 @@ func (e *edit) addGraph() (*graph, *abi.Error) {
 	return g, nil
 }
 
-// endGraph ends a graph that has no members left. into is nil if it did not
-// become part of another.
+// endGraph ends a graph without members. into is its successor, or nil.
 func (e *edit) endGraph(g, into *graph) {
 	e.graphs.remove(g.id)
 	change := Change{Kind: GraphEnded, Graph: g.id}
@@ -55,8 +54,8 @@ func (e *edit) endGraph(g, into *graph) {
 	})
 }
 
-// number returns the creation number of what is added: the one that it had
-// before, or the next.
+// number returns the creation number for an addition: its previous one, or the
+// next.
 func number(last *uint64, had uint64) uint64 {
 	if had == 0 {
 		had = *last + 1
@@ -76,7 +75,7 @@ func (e *edit) addCreature(c *creature, g *graph) {
 	})
 }
 
-// removeCreature removes a creature that has no edges left.
+// removeCreature removes a creature without edges.
 func (e *edit) removeCreature(c *creature) {
 	g := c.graph
 	g.detachCreature(c)
@@ -88,7 +87,7 @@ func (e *edit) removeCreature(c *creature) {
 	})
 }
 
-// makeChannel declares a channel with an id of the caller's.
+// makeChannel declares a channel with an id from the caller's IDs.
 func (e *edit) makeChannel(name string, g *graph) (*channel, *abi.Error) {
 	id := e.ids.NewChannel()
 	if id == "" || e.channels.get(id) != nil {
@@ -110,7 +109,7 @@ func (e *edit) addChannel(ch *channel, g *graph) {
 	})
 }
 
-// removeChannel removes a channel that has no edges left.
+// removeChannel removes a channel without edges.
 func (e *edit) removeChannel(ch *channel) {
 	g := ch.graph
 	g.detachChannel(ch)
@@ -132,7 +131,7 @@ func (e *edit) addEdge(c *creature, ch *channel, d Direction, alias string) {
 }
 
 // removeEdge removes an edge and reports whether its creature and its channel
-// have no path to each other any more.
+// no longer have a path to each other.
 func (e *edit) removeEdge(c *creature, ch *channel, d Direction) (split bool) {
 	old, split := e.switchOff(c, ch, d)
 	e.torn = e.torn || split
@@ -187,7 +186,7 @@ func (e *edit) renameChannel(ch *channel, name string) {
 	e.note(Change{Kind: ChannelRenamed, Channel: ch.id, Name: name}, func() { set(old) })
 }
 
-// flags are what an operation may set on a creature.
+// flags holds the flags that an operation may set on a creature.
 type flags struct{ stopped, privileged, root bool }
 
 func (e *edit) setFlags(c *creature, to flags) {

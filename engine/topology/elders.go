@@ -2,7 +2,7 @@ package topology
 
 import "cmp"
 
-// rank is a group of a graph's members whose eldest is asked for.
+// rank is a group of a graph's members for which the oldest is tracked.
 type rank int
 
 const (
@@ -12,12 +12,12 @@ const (
 	ranks // how many
 )
 
-// elders is a binary heap of creatures, eldest first. Every creature knows its
-// position, so that it can leave in logarithmic time; a newborn joins in
-// constant time because nobody is younger.
+// elders is a binary heap of creatures, oldest first. Every creature stores
+// its position, so that it can be removed in logarithmic time; a new creature
+// is added in constant time because it is the youngest.
 type elders struct{ items pile[*creature] }
 
-// first returns the eldest, or nil.
+// first returns the oldest, or nil.
 func (e *elders) first() *creature {
 	if e.items.size == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (e *elders) put(r rank, i int, c *creature) { *e.items.at(i), c.at[r] = c, 
 
 func elder(a, b *creature) bool { return byAge(a, b) < 0 }
 
-// byAge, byChannelAge and byGraphAge compare by creation number. Numbers that
-// come from several stores may be equal; the id decides then.
+// byAge, byChannelAge and byGraphAge compare by creation number. Numbers from
+// several stores may be equal; then the id decides.
 func byAge(a, b *creature) int {
 	return cmp.Or(cmp.Compare(a.born, b.born), cmp.Compare(a.id, b.id))
 }

@@ -1,13 +1,13 @@
 package topology
 
 // ancestry is the set of ids that have become part of one graph. When graphs
-// merge, the smaller set is hung beneath the larger, so the way from an id to
-// the graph is short without ever being rewritten: a look-up changes nothing,
-// and undoing a merge is unhooking one set.
+// merge, the smaller set is attached to the larger, so paths from ids to the
+// graph stay short without path compression: a lookup changes nothing, and
+// undoing a merge detaches one set.
 type ancestry struct {
-	into  *ancestry // the set it is part of; nil for a whole one
+	into  *ancestry // the set it is attached to; nil for a root set
 	size  int
-	graph *graph // of a whole set; nil when the graph has ended without a successor
+	graph *graph // of a root set; nil if the graph has ended without a successor
 }
 
 func (a *ancestry) whole() *ancestry {
@@ -17,8 +17,8 @@ func (a *ancestry) whole() *ancestry {
 	return a
 }
 
-// bequeath adds the ids of g, which has ended, to those of into, and returns
-// what undoes it.
+// bequeath adds the ids of the ended graph g to those of into, and returns the
+// undo function.
 func (s *State) bequeath(g, into *graph) (undo func()) {
 	own, theirs := g.past, into.past
 	if own == nil {

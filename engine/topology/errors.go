@@ -7,7 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// What an id names, as key of [abi.Error.IDs] and as word in messages.
+// The kinds of ids, as keys of [abi.Error.IDs] and as words in messages.
 const (
 	aCreature = "creature"
 	aChannel  = "channel"
@@ -19,7 +19,7 @@ func failure(code abi.Code, remedy, format string, args ...any) *abi.Error {
 }
 
 func notFound(what, id string) *abi.Error {
-	return failure(abi.NotFound, "use the id of one that exists", "%s %q does not exist", what, id).With(what, id)
+	return failure(abi.NotFound, "use an existing id", "%s %q does not exist", what, id).With(what, id)
 }
 
 func idTaken(what, id string) *abi.Error {
@@ -27,10 +27,11 @@ func idTaken(what, id string) *abi.Error {
 		"%s %q exists already", what, id).With(what, id)
 }
 
-// unusableID says that the source of fresh ids handed out one that is not.
+// unusableID returns the error for an id from the caller's IDs that is not
+// fresh.
 func unusableID(what, id string) *abi.Error {
-	return failure(abi.Internal, "report it: the source of ids must hand out each id once",
-		"the %s id %q, handed out as new, is empty or was used before", what, id).With(what, id)
+	return failure(abi.Internal, "report it: the source of ids must return each id once",
+		"the new %s id %q is empty or was used before", what, id).With(what, id)
 }
 
 func nameTaken(what, name, owner string, g *graph) *abi.Error {
@@ -40,7 +41,7 @@ func nameTaken(what, name, owner string, g *graph) *abi.Error {
 }
 
 func emptyID(what string) *abi.Error {
-	return failure(abi.InvalidArgument, "give an id that is unique in the engine", "the %s id is empty", what)
+	return failure(abi.InvalidArgument, "use an id that is unique in the engine", "the %s id is empty", what)
 }
 
 func emptyName(what, id string) *abi.Error {
@@ -52,36 +53,36 @@ func badDirection(d Direction) *abi.Error {
 }
 
 func aliasTaken(c *creature, alias string, l *link) *abi.Error {
-	return failure(abi.AlreadyExists, "choose another alias, or leave it out to get one that is free",
+	return failure(abi.AlreadyExists, "choose another alias, or omit it to get a free one",
 		"creature %q uses the alias %q for sending on channel %q", c.id, alias, l.channel.id).
 		With(aCreature, string(c.id)).With(aChannel, string(l.channel.id))
 }
 
 func notConnected(from, to CreatureID, ch ChannelID) *abi.Error {
-	e := failure(abi.NotConnected, "ask which channels lead there, or give another pair",
+	e := failure(abi.NotConnected, "list the channels between the two, or use another pair",
 		"no channel leads from creature %q to creature %q", from, to)
 	if ch != "" {
-		e = failure(abi.NotConnected, "leave the channel out to end every connection of the two, or give one that leads there",
+		e = failure(abi.NotConnected, "omit the channel to end every connection between the two, or use one that connects them",
 			"channel %q does not lead from creature %q to creature %q", ch, from, to).With(aChannel, string(ch))
 	}
 	return e.With("from", string(from)).With("to", string(to))
 }
 
 func elsewhere(ch *channel, from, to *creature) *abi.Error {
-	return failure(abi.InvalidArgument, "use a channel of either graph, or leave it out to get a new one",
+	return failure(abi.InvalidArgument, "use a channel of either graph, or omit it to get a new one",
 		"channel %q is in graph %q, neither with creature %q in graph %q nor with creature %q in graph %q",
 		ch.id, ch.graph.id, from.id, from.graph.id, to.id, to.graph.id).
 		With(aChannel, string(ch.id)).With("from", string(from.id)).With("to", string(to.id))
 }
 
-// colliding is the error of a merge that was told to reject collisions.
+// colliding returns the error of a merge with the collision policy reject.
 func colliding(into, from *graph, names []string) *abi.Error {
-	return failure(abi.AlreadyExists, "leave on_collision out to have the merge rename them, or use unify; or remove one of each and add it under another name",
+	return failure(abi.AlreadyExists, "omit on_collision to let the merge rename them, or use unify; or remove one of each and add it under another name",
 		"graphs %q and %q both use %s", into.id, from.id, strings.Join(names, ", ")).
 		With(aGraph, string(into.id)).With("other", string(from.id))
 }
 
-// numbered says which operation of a batch failed.
+// numbered adds to an error which operation of a batch failed.
 func numbered(e *abi.Error, index, count int) *abi.Error {
 	if count == 1 {
 		return e

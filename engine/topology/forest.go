@@ -1,9 +1,10 @@
 package topology
 
-// join puts a new link, whose ends are in one graph, into the spanning forest:
-// into a tree if it connects two, else among the spare links of its ends. In a
-// graph that is whole there is only one tree, so nobody has to climb up to see
-// whether both are of the same, which would be most of what a spare link costs.
+// join adds a new link, whose ends are in one graph, to the spanning forest:
+// to a tree if it connects two trees, else to the spare links of its ends. A
+// graph that is in one piece has only one tree, so join need not climb to
+// compare the trees of both ends, which would be most of the cost of a spare
+// link.
 func (s *State) join(l *link) {
 	a, b := &l.creature.node, &l.channel.node
 	a.add(l)
@@ -15,8 +16,8 @@ func (s *State) join(l *link) {
 	b.markSpare()
 }
 
-// part takes a link out of the forest. It reports whether this left its ends
-// without any path.
+// part removes a link from the forest. It reports whether its ends no longer
+// have a path to each other.
 func (s *State) part(l *link) (split bool) {
 	a, b := &l.creature.node, &l.channel.node
 	if !l.tied {
@@ -36,7 +37,7 @@ func (s *State) part(l *link) (split bool) {
 	return false
 }
 
-// tie makes l a link of the tree, joining the tours of its ends.
+// tie makes l a tree link, joining the tours of its ends.
 func (s *State) tie(l *link) {
 	a, b := &l.creature.node, &l.channel.node
 	l.tied, l.there, l.back = true, s.newStop(nil), s.newStop(nil)
@@ -57,15 +58,15 @@ func (s *State) tie(l *link) {
 	b.promote(l)
 }
 
-// untie takes l, a link of the tree, out of the forest. It returns a spare link
-// that connects the two sides, or nil if there is none.
+// untie removes the tree link l from the forest. It returns a spare link that
+// connects the two sides, or nil if there is none.
 func (l *link) untie() (bridge *link) {
 	a, b := &l.creature.node, &l.channel.node
 	if b.trees == 1 {
 		a, b = b, a
 	}
 	if a.trees == 1 {
-		// What is walked around a leaf is the leaf.
+		// The part of the tour around a leaf is only the leaf.
 		l.there.remove()
 		l.back.remove()
 		a.stop.remove()
@@ -86,7 +87,7 @@ func (l *link) untie() (bridge *link) {
 	return nil
 }
 
-// divide makes two tours of one: what is on either side of l.
+// divide cuts a tour into two: the parts on either side of l.
 func (l *link) divide() {
 	first, last := &l.there, &l.back
 	if last.precedes(first) {
@@ -97,8 +98,8 @@ func (l *link) divide() {
 	concat(before, after)
 }
 
-// newStop makes a stop. Its priority is a hash of how many there were before:
-// spread like a random number and yet the same on every run.
+// newStop makes a stop. Its priority is a hash of the number of stops made
+// before: distributed like a random number, but the same on every run.
 func (s *State) newStop(n *node) stop {
 	s.stops++
 	z := s.stops * 0x9e3779b97f4a7c15

@@ -6,20 +6,21 @@ import (
 	"math/bits"
 )
 
-// index finds things by id or name. It grows and shrinks by one bucket at a
-// time (linear hashing), where a map of Go now and then moves a thousand
-// entries at once: with four maps to a creature that joins, more than one in a
-// hundred would wait for that. The zero value is empty.
+// index finds values by id or name. It grows and shrinks by one bucket at a
+// time (linear hashing). A Go map sometimes moves a thousand entries at once;
+// adding a creature updates four maps, so more than one addition in a hundred
+// would wait for that. The zero value is empty.
 //
-// Places in it differ from run to run, so whoever goes through it has to sort.
+// The order of entries differs from run to run, so callers that iterate must
+// sort.
 type index[K ~string, V any] struct {
 	buckets pile[bucket[K, V]] // a bucket's number is the low bits of its entries' hashes
 	count   int
 }
 
-// bucket keeps a byte of each of its first entries' hashes beside it, so that
-// most look-ups of what is not there, of which an addition makes several, end
-// without a way to the entries.
+// bucket keeps a byte of the hash of each of its first entries. So most
+// lookups of missing keys, and an addition makes several, end without reading
+// the entries.
 type bucket[K ~string, V any] struct {
 	tags    uint64 // the i-th byte is the tag of the i-th entry; 0: there is none
 	entries []entry[K, V]
@@ -35,20 +36,20 @@ type entry[K ~string, V any] struct {
 	value V
 }
 
-// Buckets hold this many entries on average before there is one more, and
-// that many before there is one less. Those that have not been parted lately hold
+// The average number of entries in a bucket above which a bucket is added, and
+// below which one is removed. Buckets that have not been divided lately hold
 // twice as many as the others, and seldom more than have a tag.
 const (
 	fullBucket  = tagged / 2
 	emptyBucket = 1
 )
 
-// keyed keeps who chooses names from choosing where they go.
+// keyed seeds the hash, so that authors of names cannot choose their buckets.
 var keyed = maphash.MakeSeed()
 
 func hash[K ~string](key K) uint64 { return maphash.String(keyed, string(key)) }
 
-// get returns what is filed under key, or the zero value.
+// get returns the value of key, or the zero value.
 func (x *index[K, V]) get(key K) (value V) {
 	if x.count == 0 {
 		return value
@@ -61,7 +62,7 @@ func (x *index[K, V]) get(key K) (value V) {
 	return value
 }
 
-// set files value under key, in place of what was there.
+// set sets the value of key.
 func (x *index[K, V]) set(key K, value V) {
 	if x.buckets.size == 0 {
 		x.buckets.push(bucket[K, V]{})
@@ -79,7 +80,7 @@ func (x *index[K, V]) set(key K, value V) {
 	}
 }
 
-// remove forgets key. A nil index has none.
+// remove removes key. A nil index is empty.
 func (x *index[K, V]) remove(key K) {
 	if x == nil || x.count == 0 {
 		return
@@ -97,7 +98,7 @@ func (x *index[K, V]) remove(key K) {
 	}
 }
 
-// values goes through everything, in no order.
+// values iterates over all values, in no particular order.
 func (x *index[K, V]) values() iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for b := range x.buckets.all() {
@@ -111,7 +112,7 @@ func (x *index[K, V]) values() iter.Seq[V] {
 }
 
 // place returns the bucket of a hash: as many of its low bits as the number of
-// buckets has, or one less where there is no such bucket yet.
+// buckets has, or one bit less if there is no such bucket yet.
 func (x *index[K, V]) place(h uint64) int {
 	last := uint64(x.buckets.size - 1)
 	i := h & (1<<bits.Len64(last) - 1)
@@ -121,7 +122,7 @@ func (x *index[K, V]) place(h uint64) int {
 	return int(i)
 }
 
-// grow adds a bucket. What belongs there comes out of a single other one.
+// grow adds a bucket. Its entries come from a single other bucket.
 func (x *index[K, V]) grow() {
 	number := x.buckets.size
 	x.buckets.push(bucket[K, V]{entries: make([]entry[K, V], 0, tagged)})
@@ -136,7 +137,8 @@ func (x *index[K, V]) grow() {
 	}
 }
 
-// shrink gives the entries of the last bucket back to where they came from.
+// shrink moves the entries of the last bucket back to the bucket they came
+// from.
 func (x *index[K, V]) shrink() {
 	last := x.buckets.size - 1
 	into := x.buckets.at(partner(last))
@@ -146,11 +148,11 @@ func (x *index[K, V]) shrink() {
 	x.buckets.pop()
 }
 
-// partner returns the bucket that shares all bits with a later one but the
-// highest.
+// partner returns the earlier bucket that differs from a later one only in its
+// highest bit.
 func partner(bucket int) int { return bucket &^ (1 << (bits.Len(uint(bucket)) - 1)) }
 
-// find returns the place of key among the entries, or -1.
+// find returns the index of key among the entries, or -1.
 func (b *bucket[K, V]) find(h uint64, key K) int {
 	for match := b.matches(h); match != 0; match &= match - 1 {
 		i := bits.TrailingZeros64(match) / 8
@@ -166,17 +168,17 @@ func (b *bucket[K, V]) find(h uint64, key K) int {
 	return -1
 }
 
-// matches sets the highest bit of each byte of tags that is the tag of h: those
-// that are zero in the difference. A borrow may set it also for a byte that
-// differs in the lowest bit only, which is never one without an entry, as tags
-// have the highest bit.
+// matches sets the highest bit of each byte of tags that equals the tag of h:
+// those that are zero in the difference. A borrow may also set it for a byte
+// that differs only in the lowest bit; such a byte always has an entry,
+// because tags have the highest bit set.
 func (b *bucket[K, V]) matches(h uint64) uint64 {
 	const ones, highest = 0x0101010101010101, 0x8080808080808080
 	differ := b.tags ^ ones*tag(h)
 	return (differ - ones) &^ differ & highest
 }
 
-// tag is a byte of bits that do not choose the bucket, and never zero.
+// tag returns a byte of bits that do not select the bucket; it is never zero.
 func tag(h uint64) uint64 { return h>>57 | 1<<7 }
 
 func (b *bucket[K, V]) add(e entry[K, V]) {
@@ -184,7 +186,7 @@ func (b *bucket[K, V]) add(e entry[K, V]) {
 	b.entries = append(b.entries, e)
 }
 
-// remove puts the last entry in the place of the i-th.
+// remove replaces the i-th entry with the last.
 func (b *bucket[K, V]) remove(i int) {
 	last := len(b.entries) - 1
 	b.entries[i] = b.entries[last]

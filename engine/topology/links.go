@@ -1,15 +1,15 @@
 package topology
 
-// few is how many links are searched one by one. Nodes with more keep indexes,
-// which most never need: a map for everyone would cost more in memory and in
-// growing than it saves.
+// few is how many links are searched one by one. Only nodes with more keep
+// indexes, which most never need: an index for every node would cost more
+// memory and growth than it saves.
 const few = 24
 
 // link returns the link of c and ch, or nil.
 func (c *creature) link(ch *channel) *link { return c.linkTo(&ch.node) }
 
-// linkTo is link for the node of a channel, which it does not visit if c has so
-// few links that it is not worth the way.
+// linkTo is link for the node of a channel. It does not read that node if c
+// has few links.
 func (c *creature) linkTo(to *node) *link {
 	at := &c.node
 	if len(c.links) > creatureRoom {
@@ -41,7 +41,7 @@ func (c *creature) sending(alias string) *link {
 	return nil
 }
 
-// switchOn makes an edge, and the link that carries it if there is none yet.
+// switchOn makes an edge, and its link if there is none yet.
 func (s *State) switchOn(c *creature, ch *channel, d Direction, to half) {
 	l := c.link(ch)
 	if l == nil {
@@ -59,9 +59,9 @@ func (s *State) switchOn(c *creature, ch *channel, d Direction, to half) {
 	c.indexSend(l)
 }
 
-// switchOff removes an edge, which must be there, and with the last edge its
-// link. It returns the edge as it was, and whether c and ch have no path to each
-// other any more.
+// switchOff removes an existing edge, and with the last edge its link. It
+// returns the edge as it was, and whether c and ch no longer have a path to
+// each other.
 func (s *State) switchOff(c *creature, ch *channel, d Direction) (was half, split bool) {
 	l := c.link(ch)
 	h := l.half(d)
@@ -78,7 +78,8 @@ func (s *State) switchOff(c *creature, ch *channel, d Direction) (was half, spli
 	split = s.part(l)
 	s.linkCount--
 	ch.index.remove(c.id)
-	// Halfway down, so that going up and down by one does not rebuild them.
+	// Halfway down, so that adding and removing one link does not rebuild the
+	// index.
 	if len(ch.links) < few/2 {
 		ch.index = nil
 	}
@@ -88,7 +89,8 @@ func (s *State) switchOff(c *creature, ch *channel, d Direction) (was half, spli
 	return was, split
 }
 
-// indexLink files a new link, if ch has so many that it keeps an index.
+// indexLink adds a new link to the index of ch, if ch has enough links to keep
+// one.
 func (ch *channel) indexLink(l *link) {
 	switch {
 	case ch.index != nil:
@@ -101,8 +103,8 @@ func (ch *channel) indexLink(l *link) {
 	}
 }
 
-// indexSend files a new send edge, if c has so many links that it keeps an
-// index.
+// indexSend adds a new send edge to the index of c, if c has enough links to
+// keep one.
 func (c *creature) indexSend(l *link) {
 	switch {
 	case c.index != nil:

@@ -8,13 +8,13 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// settling says what a merge does about each name that both sides use.
+// settling says how a merge resolves each name that both sides use.
 type settling struct {
 	otherwise Collision
-	channels  map[string]Collision // by name; goes before otherwise
+	channels  map[string]Collision // by name; takes precedence over otherwise
 }
 
-// of says what becomes of two channels of a name.
+// of returns how two channels of that name are resolved.
 func (s settling) of(channel string) Collision {
 	if how, ok := s.channels[channel]; ok {
 		return how
@@ -22,8 +22,8 @@ func (s settling) of(channel string) Collision {
 	return s.otherwise
 }
 
-// merge makes one graph of several and returns it. All survive in the one that
-// has the most creatures; of equals, in the eldest.
+// merge merges graphs and returns the survivor: the one with the most
+// creatures; among equals, the oldest.
 func (e *edit) merge(graphs []*graph, how settling) (*graph, *abi.Error) {
 	graphs = slices.SortedFunc(slices.Values(graphs), func(a, b *graph) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), byGraphAge(a, b))
@@ -58,7 +58,7 @@ func (e *edit) absorb(survivor, absorbed *graph, how settling) {
 }
 
 // takeChannel moves a channel to another graph. It returns the channel that
-// has its edges then: ch, or the one it was unified with.
+// then has the edges: ch, or the one it was unified with.
 func (e *edit) takeChannel(ch *channel, to *graph, how settling) *channel {
 	twin := to.channelNames.get(ch.name)
 	if twin != nil && how.of(ch.name) == Unify && !ch.report && !twin.report {
@@ -70,14 +70,14 @@ func (e *edit) takeChannel(ch *channel, to *graph, how settling) *channel {
 	return ch
 }
 
-// renameApart renames ch if its name is taken in the graph it goes to.
+// renameApart renames ch if its name is taken in its new graph.
 func (e *edit) renameApart(ch *channel, to *graph) {
 	if to.channelNames.get(ch.name) != nil {
 		e.renameChannel(ch, freeChannelName(ch.name, to, ch.graph))
 	}
 }
 
-// unify gives the edges of absorbed, with their aliases, to survivor.
+// unify moves the edges of absorbed, with their aliases, to survivor.
 func (e *edit) unify(survivor, absorbed *channel) {
 	for _, edge := range absorbed.edges() {
 		c, d, alias := edge.link.creature, edge.direction, edge.half().alias
@@ -88,7 +88,7 @@ func (e *edit) unify(survivor, absorbed *channel) {
 	e.delta.Unified = append(e.delta.Unified, Unification{survivor.id, absorbed.id})
 }
 
-// afterUnify returns the channel that has the edges of ch now.
+// afterUnify returns the channel that now has the edges of ch.
 func (e *edit) afterUnify(ch *channel) *channel {
 	for _, u := range e.delta.Unified {
 		if u.Absorbed == ch.id {
@@ -99,7 +99,8 @@ func (e *edit) afterUnify(ch *channel) *channel {
 }
 
 // rejected lists the names that both graphs use and that must not collide:
-// creatures, then channels, the absorbed side's eldest first.
+// creatures, then channels, in order of age on the absorbed side, oldest
+// first.
 func (s settling) rejected(survivor, absorbed *graph) []string {
 	if s.otherwise != Reject && len(s.channels) == 0 {
 		return nil

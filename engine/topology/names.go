@@ -18,21 +18,21 @@ func free(name string, taken func(string) bool) string {
 	}
 }
 
-// firstNumber is the number of the second of a name.
+// firstNumber is the number added to the second use of a name.
 const firstNumber = 2
 
 func numberedName(name string, n int) string { return name + "~" + strconv.Itoa(n) }
 
-// names are what the creatures, or the channels, of a graph are called. They
-// remember up to where the numbers behind a name are taken: of a thousand
-// creatures of one name that join one after the other, the last would otherwise
-// try a thousand names.
+// names holds the names of the creatures, or of the channels, of a graph. It
+// remembers up to which number the numbered forms of a name are taken.
+// Otherwise, if a thousand creatures of one name joined one after the other,
+// the last would try a thousand names.
 type names[V comparable] struct {
 	index[string, V]
 	full index[string, int] // by name: all numbers below this one are taken
 }
 
-// remove makes a name free, and with it its number.
+// remove frees a name and its number.
 func (x *names[V]) remove(name string) {
 	x.index.remove(name)
 	if x.full.count == 0 {
@@ -48,8 +48,8 @@ func (x *names[V]) remove(name string) {
 	}
 }
 
-// taken reports whether name with that number is taken, and remembers it if all
-// below are.
+// taken reports whether name with that number is taken, and remembers it if
+// all lower numbers are.
 func (x *names[V]) taken(name, numbered string, n int) bool {
 	var none V
 	if x.get(numbered) == none {
@@ -61,7 +61,7 @@ func (x *names[V]) taken(name, numbered string, n int) bool {
 	return true
 }
 
-// freeIn is free among the names of several graphs.
+// freeIn is free for the names of several graphs.
 func freeIn[V comparable](name string, all ...*names[V]) string {
 	var none V
 	used, n := false, firstNumber
@@ -103,7 +103,7 @@ func (e *edit) setNamesOp(op SetNames) *abi.Error {
 		case n.Name == "":
 			return emptyName(aCreature, string(n.ID))
 		}
-		wanted[c] = n.Name // the last one, if there are several
+		wanted[c] = n.Name // the last counts, if there are several
 	}
 	var list []*creature
 	for _, n := range op.Names {
@@ -120,8 +120,8 @@ func (e *edit) setNamesOp(op SetNames) *abi.Error {
 	return nil
 }
 
-// renameCreatures gives creatures the names that they want, or else the next free ones.
-// All of them let go of theirs first, so that none is in the way of another.
+// renameCreatures gives creatures the wanted names, or else the next free
+// ones. All old names are freed first, so that creatures can exchange names.
 func (e *edit) renameCreatures(list []*creature, wanted map[*creature]string) {
 	old, names := make([]string, len(list)), make([]string, len(list))
 	release := func() {
@@ -150,6 +150,6 @@ func (e *edit) renameCreatures(list []*creature, wanted map[*creature]string) {
 		}
 		e.delta.Renamed = append(e.delta.Renamed, Renaming{Creature: c.id, Old: old[i], New: names[i]})
 		e.note(Change{Kind: CreatureRenamed, Creature: c.id, Name: names[i]}, undo)
-		undo = func() {} // the first one is taken back last, with all
+		undo = func() {} // the first change is undone last, with all others
 	}
 }

@@ -1,24 +1,24 @@
 package topology
 
-// node is what the spanning forest sees of a creature or a channel. Exactly one
-// of creature and channel is set.
+// node is a creature or a channel in the spanning forest. Exactly one of
+// creature and channel is set.
 type node struct {
-	links    []arm // first those of the spanning tree, then the spare ones
-	trees    int   // how many are of the tree
+	links    []arm // tree links first, then spare links
+	trees    int   // how many are tree links
 	stop     stop
 	creature *creature
 	channel  *channel
 }
 
-// So many links most creatures and channels do with. They are kept in the node
-// itself, where they take no allocation and are not far away.
+// Most creatures and channels have no more links than this. These are kept in
+// the node itself, without an allocation and close in memory.
 const (
 	creatureRoom = 4
 	channelRoom  = 2
 )
 
-// arm is a link as one of its ends sees it. It knows the other end, so that who
-// looks for a neighbour does not have to visit every link.
+// arm is a link as seen from one end. It stores the other end, so that a
+// search for a neighbour does not have to read every link.
 type arm struct {
 	link *link
 	to   *node
@@ -35,7 +35,7 @@ type creature struct {
 	root       bool
 	stopped    bool
 	index      *index[string, *link] // by send alias; nil while links are few
-	at         [ranks]int            // positions in the graph's lists of elders
+	at         [ranks]int            // positions in the graph's heaps of elders
 	room       [creatureRoom]arm     // for links, until there are more
 }
 
@@ -56,7 +56,7 @@ type channel struct {
 // half is one direction of a link: an edge, if seq is not zero.
 type half struct {
 	alias string
-	seq   uint64 // rising with every edge of the state
+	seq   uint64 // rises with every edge of the state
 }
 
 // link joins a creature and a channel by one or two edges.
@@ -68,8 +68,8 @@ type link struct {
 	atCreature int // position in creature.links
 	atChannel  int // position in channel.links
 
-	tied        bool // it is of the spanning tree
-	there, back stop // its stops in the tour then
+	tied        bool // whether it is a tree link
+	there, back stop // its stops in the tour, if tied
 }
 
 type graph struct {
@@ -79,7 +79,7 @@ type graph struct {
 	channels      pile[*channel]
 	creatureNames names[*creature]
 	channelNames  names[*channel]
-	past          *ancestry // the ids that became part of it; nil if none did
+	past          *ancestry // the ids that became part of it, or nil
 }
 
 func (s *State) newCreature(id CreatureID, name string) *creature {
@@ -117,7 +117,7 @@ func (l *link) far(n *node) *node {
 	return &l.creature.node
 }
 
-// position returns where l notes its position in n.links.
+// position returns the field in which l stores its position in n.links.
 func (l *link) position(n *node) *int {
 	if n.creature != nil {
 		return &l.atCreature
@@ -125,7 +125,7 @@ func (l *link) position(n *node) *int {
 	return &l.atChannel
 }
 
-// alone reports whether n is a tree by itself.
+// alone reports whether n is the only node of its tree.
 func (n *node) alone() bool { return n.trees == 0 }
 
 func (n *node) markSpare() {
@@ -134,13 +134,13 @@ func (n *node) markSpare() {
 	}
 }
 
-// add adds a link as a spare one.
+// add adds a spare link.
 func (n *node) add(l *link) {
 	*l.position(n) = len(n.links)
 	before := n.links
 	n.links = append(n.links, arm{l, l.far(n)})
 	if len(before) == cap(before) {
-		clear(before) // they have moved out, and it must not hold on to them
+		clear(before) // the links have moved, and the room must not keep references to them
 	}
 }
 
@@ -152,7 +152,7 @@ func (n *node) remove(l *link) {
 	n.links = n.links[:last]
 }
 
-// promote makes a spare link one of the tree; demote does the reverse.
+// promote makes a spare link a tree link; demote does the reverse.
 func (n *node) promote(l *link) {
 	n.swap(*l.position(n), n.trees)
 	n.trees++

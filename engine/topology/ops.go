@@ -1,13 +1,14 @@
 package topology
 
-// CreatureID names a creature. It never changes and is unique in an engine.
+// CreatureID identifies a creature. It never changes and is unique in an
+// engine.
 type CreatureID string
 
-// ChannelID names a channel. It never changes and is unique in an engine.
+// ChannelID identifies a channel. It never changes and is unique in an engine.
 type ChannelID string
 
-// GraphID names a graph. A merge ends all but one of the ids involved, a split
-// mints new ones; see [State.Current] for where an ended id went.
+// GraphID identifies a graph. A merge ends all but one of the ids involved, a
+// split makes new ones; [State.Current] returns the successor of an ended id.
 type GraphID string
 
 // Direction is the direction of an edge, seen from the creature.
@@ -30,17 +31,17 @@ func (d Direction) String() string {
 	return "unknown"
 }
 
-// Collision says what a merge does about a name that both sides use.
+// Collision says how a merge resolves a name that both sides use.
 type Collision uint8
 
-// The ways to settle a collision.
+// The ways to resolve a collision.
 const (
 	// Rename gives the absorbed side's creature or channel the next free name
 	// of the form name~2, name~3, … It is the default.
 	Rename Collision = iota
-	// Unify makes one channel of two of the same name: the survivor's goes on,
-	// the absorbed one is sealed. Creatures, and channels for which the report
-	// flag is set, are renamed all the same.
+	// Unify merges two channels of the same name: the survivor's channel
+	// continues, the absorbed one is sealed. Creatures, and channels with the
+	// report flag, are renamed even so.
 	Unify
 	// Reject fails the operation with the code already_exists.
 	Reject
@@ -50,7 +51,7 @@ const (
 // file.
 type Op interface{ op() string }
 
-// Wire is one edge that [AddCreature] asks for.
+// Wire is one edge requested by [AddCreature].
 type Wire struct {
 	Channel   ChannelID
 	Direction Direction
@@ -59,53 +60,54 @@ type Wire struct {
 
 // AddCreature adds a creature.
 //
-// Without Join and Edges it becomes a graph of its own. With Edges it is in
-// the graph of the channels it is wired to, which merges those graphs if they
-// are several. (A channel without edges leads nowhere: it moves to the
-// creature's graph alone.) With Join it is in that graph: if none of Edges
-// leads there it gets a direct channel named after it, on which it listens and
-// its parent may send: Parent if it is in that graph, else the graph's root,
-// else its eldest privileged member, else its eldest member.
+// Without Join and Edges the creature forms a new graph. With Edges it is in
+// the graph of the channels it is wired to; if these are several graphs, they
+// merge. (A channel without edges only moves to the creature's graph.) With
+// Join it is in that graph. If none of Edges leads there, the creature gets a
+// direct channel named after it, on which it listens and its parent may send:
+// Parent if that is in the graph, else the graph's root, else its oldest
+// privileged member, else its oldest member.
 type AddCreature struct {
 	ID         CreatureID
 	Name       string     // not empty; unique in the resulting graph
-	Parent     CreatureID // kept as given; need not exist
+	Parent     CreatureID // stored as given; need not exist
 	Privileged bool
 	Root       bool
 	Stopped    bool
 	Join       GraphID
 	Edges      []Wire
-	// Born and GraphBorn are the creation numbers of a creature, and of the
-	// graph that it is the first member of, that existed before; 0: the next.
+	// Born and GraphBorn are the creation numbers of a restored creature and
+	// of the graph whose first member it is; 0 means the next number.
 	Born, GraphBorn uint64
 }
 
-// RemoveCreature removes a creature with its edges, and those of With that are
-// in its graph at that moment, as one. The rest of its graph may split. Its last member's removal ends the graph, and with it every channel
-// declared there.
+// RemoveCreature removes a creature with its edges, together with the
+// creatures of With that are in its graph at that moment. The rest of its
+// graph may split. Removing the last member ends the graph, and with it every
+// channel declared there.
 type RemoveCreature struct {
 	ID CreatureID
-	// With are others that go along. Who is in another graph, or nowhere, is left
-	// alone.
+	// With lists other creatures to remove. Those in another graph, or in
+	// none, are ignored.
 	With []CreatureID
 }
 
-// AddChannel declares a channel in a graph: Graph, or if that is empty, the
-// graph that the creature With is in.
+// AddChannel declares a channel in a graph: Graph or, if that is empty, the
+// graph of the creature With.
 type AddChannel struct {
 	ID    ChannelID
 	Graph GraphID
 	With  CreatureID
 	Name  string // not empty; unique among the channels of the graph
-	// Numbered takes the next free name of the form name~2, name~3, … if another
-	// channel of the graph has the name, where it would otherwise be an error.
+	// Numbered takes the next free name of the form name~2, name~3, … if
+	// another channel of the graph has the name. Without it that is an error.
 	Numbered bool
 	// Report marks a report_to_root channel, which is never unified.
 	Report bool
-	Born   uint64 // its creation number if it existed before; 0: the next
+	Born   uint64 // its creation number if it is restored; 0 means the next
 }
 
-// RemoveChannel drops a channel with all its edges; its graph may split.
+// RemoveChannel removes a channel with all its edges; its graph may split.
 type RemoveChannel struct{ ID ChannelID }
 
 // Connect makes From send on a channel that To listens on. If they are in
@@ -113,7 +115,7 @@ type RemoveChannel struct{ ID ChannelID }
 //
 // The channel is Channel if given (it must be in the graph of From or To);
 // else, if Name is given, the channel of that name in From's graph, else in
-// To's, else a new one of that name; else the eldest that already leads from
+// To's, else a new one of that name; else the oldest that already leads from
 // From to To; else a new one named from-to-to after both. New channels are
 // declared in From's graph.
 type Connect struct {
@@ -138,21 +140,21 @@ type Disconnect struct {
 // SetEdge turns one edge on or off. Turning on an edge that is on, or off one
 // that is off, changes nothing.
 //
-// Turning on joins the creature's graph and the channel's if they differ. A
-// channel without edges joins nobody: it moves to the creature's graph alone.
+// Turning on merges the creature's graph and the channel's if they differ. A
+// channel without edges only moves to the creature's graph.
 type SetEdge struct {
 	Creature  CreatureID
 	Channel   ChannelID
 	Direction Direction
 	On        bool
-	// Alias is for a new edge; empty: the channel's name, made unique for Send
-	// (name~2, …). A given one that the creature uses for sending on another
-	// channel fails the operation.
+	// Alias is the alias of a new edge. Empty means the channel's name, made
+	// unique for Send (name~2, …). The operation fails if the creature already
+	// uses a given alias for sending on another channel.
 	Alias string
-	// OnCollision settles names when turning on merges two graphs.
+	// OnCollision resolves names when turning on merges two graphs.
 	OnCollision Collision
-	// Settle goes before OnCollision for the channels of the names that it has.
-	// It is not modified.
+	// Settle takes precedence over OnCollision for the channel names that it
+	// contains. It is not modified.
 	Settle map[string]Collision
 }
 
@@ -168,20 +170,21 @@ type SetPrivileged struct {
 	Privileged bool
 }
 
-// SetRoot marks a creature as the root of its deployment, or not. The flag
-// decides which part keeps the graph id on a split of equals.
+// SetRoot marks or unmarks a creature as the root of its deployment. When a
+// graph splits into parts of equal size, the flag decides which part keeps the
+// graph id.
 type SetRoot struct {
 	ID   CreatureID
 	Root bool
 }
 
-// SetNames gives creatures other names, all at once, so that two can exchange theirs.
-// One whose new name another creature of its graph keeps, or has been given before it,
-// takes the next free name of the form name~2, name~3, … Of several names for one
-// creature the last counts.
+// SetNames renames creatures, all at once, so that two can exchange names. If
+// another creature of the graph keeps the new name, or gets it earlier in the
+// list, a creature takes the next free name of the form name~2, name~3, … If a
+// creature is listed several times, the last name counts.
 type SetNames struct{ Names []Naming }
 
-// Naming is the name that a creature is to have.
+// Naming is the new name of a creature.
 type Naming struct {
 	ID   CreatureID
 	Name string // not empty
@@ -209,10 +212,10 @@ func (s SetPrivileged) op() string {
 func (SetRoot) op() string  { return "assign_root" }
 func (SetNames) op() string { return "set_names" }
 
-// IDs hands out fresh ids for what an operation creates by itself: the graphs
-// of a split or of a new singleton, and channels made by [Connect],
-// [Disconnect] or [AddCreature]. It is asked in an order that depends only on
-// the state and the operation.
+// IDs returns fresh ids for things that an operation creates implicitly: the
+// graphs of a split or of a new singleton, and channels made by [Connect],
+// [Disconnect] or [AddCreature]. The order of calls depends only on the state
+// and the operation.
 type IDs interface {
 	NewGraph() GraphID
 	NewChannel() ChannelID

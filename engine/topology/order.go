@@ -1,8 +1,8 @@
 package topology
 
-// StartAbove makes creation numbers, and the places of edges, begin above those
-// given, so that what is added comes behind what exists elsewhere and is still
-// to be brought back.
+// StartAbove makes creation numbers, and the places of edges, start above the
+// given ones, so that additions come after existing items that have not been
+// restored yet.
 func (s *State) StartAbove(creature, channel, graph, edge uint64) {
 	s.last.creature = max(s.last.creature, creature)
 	s.last.channel = max(s.last.channel, channel)
@@ -20,8 +20,8 @@ func (s *State) EdgeOrder(c CreatureID, ch ChannelID, d Direction) uint64 {
 	return 0
 }
 
-// SetEdgeOrder gives an edge that was brought back the place that it had; 0
-// leaves it where it is. Edges that are added later come behind it.
+// SetEdgeOrder gives a restored edge its previous place; 0 leaves it where it
+// is. Edges added later come after it.
 func (s *State) SetEdgeOrder(c CreatureID, ch ChannelID, d Direction, place uint64) {
 	h := s.edge(c, ch, d)
 	if h == nil || place == 0 {

@@ -2,19 +2,19 @@ package topology
 
 import "iter"
 
-// pile is a list that grows at its end without ever being copied as a whole: it
-// consists of blocks, of which only the first grows as slices of Go do. An
-// addition to a graph of a million would otherwise wait now and then for some
-// megabytes to be moved. The zero value is empty.
+// pile is a list that grows at its end without ever being copied completely:
+// it consists of blocks, and only the first one grows like a Go slice.
+// Otherwise an addition to a graph of a million would sometimes wait while
+// megabytes are moved. The zero value is empty.
 type pile[T any] struct {
 	blocks [][]T
 	size   int
 }
 
-// block is how many items are moved at once at most.
+// block is the most items that are moved at once.
 const block = 1024
 
-// at returns the place of the i-th item, which it has until the next push.
+// at returns a pointer to the i-th item, valid until the next push.
 func (p *pile[T]) at(i int) *T { return &p.blocks[i/block][i%block] }
 
 func (p *pile[T]) push(item T) {
@@ -30,8 +30,8 @@ func (p *pile[T]) push(item T) {
 	p.size++
 }
 
-// pop removes the last item, which must be there. One empty block stays, so that
-// going down and up by one does not make a block each time.
+// pop removes the last item, which must exist. One empty block stays, so that
+// alternating pop and push does not allocate a block each time.
 func (p *pile[T]) pop() {
 	var none T
 	p.size--
@@ -44,7 +44,7 @@ func (p *pile[T]) pop() {
 	}
 }
 
-// all goes through the items in their order.
+// all iterates over the items in order.
 func (p *pile[T]) all() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, items := range p.blocks {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Creature returns what is known of a creature; ok is false if there is none
-// of that id.
+// Creature returns a copy of a creature's data; ok is false if there is no
+// such creature.
 func (s *State) Creature(id CreatureID) (c Creature, ok bool) {
 	n := s.creatures.get(id)
 	if n == nil {
@@ -17,8 +17,8 @@ func (s *State) Creature(id CreatureID) (c Creature, ok bool) {
 	return c, true
 }
 
-// Channel returns what is known of a channel; ok is false if there is none of
-// that id.
+// Channel returns a copy of a channel's data; ok is false if there is no such
+// channel.
 func (s *State) Channel(id ChannelID) (ch Channel, ok bool) {
 	n := s.channels.get(id)
 	if n == nil {
@@ -29,7 +29,7 @@ func (s *State) Channel(id ChannelID) (ch Channel, ok bool) {
 	return ch, true
 }
 
-// Graph returns what is known of a graph; ok is false if no live graph has
+// Graph returns a copy of a graph's data; ok is false if no live graph has
 // that id. The cost grows with the graph.
 func (s *State) Graph(id GraphID) (g Graph, ok bool) {
 	n := s.graphs.get(id)
@@ -46,8 +46,7 @@ func (s *State) Graph(id GraphID) (g Graph, ok bool) {
 	return g, true
 }
 
-// GraphOf returns the graph that a creature is in, or "" if there is no such
-// creature.
+// GraphOf returns the graph of a creature, or "" if there is no such creature.
 func (s *State) GraphOf(id CreatureID) GraphID {
 	if c := s.creatures.get(id); c != nil {
 		return c.graph.id
@@ -67,9 +66,9 @@ func (s *State) IsPrivileged(id CreatureID) bool {
 	return c != nil && c.privileged
 }
 
-// Elder returns who speaks for a graph, or for what it has become part of: its
-// eldest root, else its eldest privileged member, else its eldest member. It is the
-// parent of whoever joins without one.
+// Elder returns the representative of a graph, or of its successor: its oldest
+// root, else its oldest privileged member, else its oldest member. It becomes
+// the parent of creatures that join without one.
 func (s *State) Elder(g GraphID) CreatureID {
 	graph := s.live(g)
 	if graph == nil {
@@ -83,8 +82,8 @@ func (s *State) Elder(g GraphID) CreatureID {
 	return ""
 }
 
-// ChannelGraph returns the graph that a channel is in, or "" if there is no
-// such channel.
+// ChannelGraph returns the graph of a channel, or "" if there is no such
+// channel.
 func (s *State) ChannelGraph(id ChannelID) GraphID {
 	if ch := s.channels.get(id); ch != nil {
 		return ch.graph.id
@@ -92,7 +91,7 @@ func (s *State) ChannelGraph(id ChannelID) GraphID {
 	return ""
 }
 
-// Graphs returns the ids of all live graphs, eldest first.
+// Graphs returns the ids of all live graphs, oldest first.
 func (s *State) Graphs() []GraphID {
 	ids := make([]GraphID, 0, s.graphs.count)
 	for _, g := range slices.SortedFunc(s.graphs.values(), byGraphAge) {
@@ -101,7 +100,7 @@ func (s *State) Graphs() []GraphID {
 	return ids
 }
 
-// Creatures returns the ids of all creatures, eldest first.
+// Creatures returns the ids of all creatures, oldest first.
 func (s *State) Creatures() []CreatureID {
 	ids := make([]CreatureID, 0, s.creatures.count)
 	for _, c := range slices.SortedFunc(s.creatures.values(), byAge) {
@@ -116,7 +115,7 @@ func (s *State) Counts() (creatures, channels, graphs int) {
 }
 
 // Size returns how many creatures and channels a live graph has; both are zero
-// if there is none of that id.
+// if there is no such graph.
 func (s *State) Size(id GraphID) (creatures, channels int) {
 	if g := s.graphs.get(id); g != nil {
 		return g.size(), g.channels.size
@@ -144,9 +143,9 @@ func (s *State) FindChannel(g GraphID, name string) (ChannelID, bool) {
 	return "", false
 }
 
-// Current returns the live graph that id is or has become part of by merges.
-// ok is false for an id that was never in use since the state was made, and
-// when the last member of what it became part of is gone.
+// Current returns the live graph that id is, or has become part of by merges.
+// ok is false for an id that was not used since the state was made, and if the
+// last member of its successor has been removed.
 func (s *State) Current(id GraphID) (current GraphID, ok bool) {
 	if g := s.live(id); g != nil {
 		return g.id, true
@@ -154,7 +153,7 @@ func (s *State) Current(id GraphID) (current GraphID, ok bool) {
 	return "", false
 }
 
-// Connected returns the channels on which from may send and to listens, eldest
+// Connected returns the channels on which from may send and to listens, oldest
 // first.
 func (s *State) Connected(from, to CreatureID) []ChannelID {
 	a, b := s.creatures.get(from), s.creatures.get(to)
@@ -168,7 +167,7 @@ func (s *State) Connected(from, to CreatureID) []ChannelID {
 	return ids
 }
 
-// leading is Connected on nodes. It goes through the links of whoever has
+// leading is Connected on nodes. It scans the links of the creature that has
 // fewer.
 func (s *State) leading(from, to *creature) []*channel {
 	one, other, does, mustDo := from, to, Send, Listen
@@ -205,7 +204,7 @@ func (ch *channel) describe() Channel {
 	return Channel{ID: ch.id, Name: ch.name, Graph: ch.graph.id, Born: ch.born, Report: ch.report}
 }
 
-// edge is an [Edge] with what is needed to put it in order and to change it.
+// edge is an [Edge] with the data needed to sort and change it.
 type edge struct {
 	link      *link
 	direction Direction

@@ -6,16 +6,16 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-const restoreRemedy = "restore what Snapshot returned, or mend the data"
+const restoreRemedy = "restore the result of Snapshot, or fix the data"
 
-// Restore makes a state of a snapshot. It checks every rule: ids are unique,
-// names are unique in their graph, edges join what exists within one graph,
-// and every graph is one connected component. The error is an [*abi.Error]
-// with the code invalid_argument that names the ids.
+// Restore makes a state from a snapshot. It checks every rule: ids are unique,
+// names are unique in their graph, edges join existing creatures and channels
+// of one graph, and every graph is one connected component. The error is an
+// [*abi.Error] with the code invalid_argument that names the ids.
 //
-// Creation numbers are kept; where several snapshots were put together and
-// numbers are equal, the smaller id counts as the elder. Where ended graphs
-// went is not part of a snapshot.
+// Creation numbers are kept; if several snapshots were combined and numbers
+// are equal, the smaller id counts as older. A snapshot does not contain the
+// successors of ended graphs.
 func Restore(snap Snapshot) (*State, error) {
 	s := New()
 	s.torn = true
@@ -118,7 +118,7 @@ func (s *State) restoreEdges(snap Snapshot) *abi.Error {
 		case in.Alias == "":
 			return badEdge(c, ch, "an edge of creature %q and channel %q has no alias")
 		case s.has(c, ch, in.Direction):
-			return badEdge(c, ch, "an edge of creature %q and channel %q is there twice")
+			return badEdge(c, ch, "an edge of creature %q and channel %q occurs twice")
 		case in.Direction == Send && c.sending(in.Alias) != nil:
 			return aliasTaken(c, in.Alias, c.sending(in.Alias))
 		}
@@ -133,8 +133,8 @@ func badEdge(c *creature, ch *channel, format string) *abi.Error {
 		With(aCreature, string(c.id)).With(aChannel, string(ch.id))
 }
 
-// checkWhole checks that a graph has members and that all of them, with all
-// channels that have edges, are connected.
+// checkWhole checks that a graph has members, and that these and all channels
+// with edges are connected.
 func checkWhole(g *graph) *abi.Error {
 	eldest := g.elders[everyone].first()
 	if eldest == nil {

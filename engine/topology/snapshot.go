@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Snapshot returns the whole state as plain data, every list eldest first.
+// Snapshot returns the complete state as plain data, every list oldest first.
 func (s *State) Snapshot() Snapshot {
 	var snap Snapshot
 	for _, c := range slices.SortedFunc(s.creatures.values(), byAge) {

@@ -7,15 +7,15 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// piece is a connected part of what was one graph.
+// piece is a connected part of a graph that may have split.
 type piece struct {
 	creatures []*creature // eldest first
 	channels  []*channel  // eldest first
 	root      bool
 }
 
-// divide derives the graphs anew after removals from g. ends has a node of
-// every piece that g may have fallen into.
+// divide recomputes the graphs after removals from g. ends has a node of every
+// piece into which g may have split.
 func (e *edit) divide(g *graph, ends []*node) *abi.Error {
 	walks := distinct(ends)
 	if walks == nil {
@@ -28,8 +28,9 @@ func (e *edit) divide(g *graph, ends []*node) *abi.Error {
 		remain -= len(p.creatures)
 	}
 	slices.SortFunc(pieces, bySeniority)
-	// What was not walked to its end keeps the id if it has the most creatures.
-	// Else its other merits count, and it has to be known whole.
+	// The piece not walked to its end keeps the id if it has the most
+	// creatures. Otherwise bySeniority must compare it, which needs the
+	// complete piece.
 	if len(pieces[0].creatures) >= remain {
 		for rest.step() {
 		}
@@ -40,8 +41,8 @@ func (e *edit) divide(g *graph, ends []*node) *abi.Error {
 	return e.leave(g, pieces)
 }
 
-// leave gives every piece a graph of its own. What is not in a piece, also
-// every channel without an edge, stays in g.
+// leave gives every piece its own graph. Everything not in a piece, including
+// channels without edges, stays in g.
 func (e *edit) leave(g *graph, pieces []piece) *abi.Error {
 	e.delta.Kind = Split
 	e.delta.OldGraphs = []GraphID{g.id}
@@ -62,8 +63,8 @@ func (e *edit) leave(g *graph, pieces []piece) *abi.Error {
 	return nil
 }
 
-// bySeniority puts the piece first that has the better claim to the id: more
-// creatures, then a root, then the eldest creature.
+// bySeniority puts the piece first that keeps the id: the one with more
+// creatures, then with a root, then with the oldest creature.
 func bySeniority(a, b piece) int {
 	byRoot := 0
 	switch {
@@ -79,16 +80,16 @@ func bySeniority(a, b piece) int {
 	)
 }
 
-// walk goes along the tour of one piece.
+// walk follows the tour of one piece.
 type walk struct {
 	next *stop
 	piece
 }
 
-// distinct returns a walk for each piece that the ends are in, if there are two
-// or more. It finds out as little as it can, because who climbs up or down a
-// large tour waits for memory at every step. A channel without edges is nobody's
-// piece. It modifies ends.
+// distinct returns a walk for each piece that the ends are in, if there are
+// two or more. It reads as little as possible, because climbing a large tour
+// waits for memory at every step. A channel without edges is not a piece. It
+// modifies ends.
 func distinct(ends []*node) []*walk {
 	ends = slices.DeleteFunc(ends, func(n *node) bool { return n.channel != nil && n.alone() })
 	if len(ends) < 2 {
@@ -112,9 +113,9 @@ func distinct(ends []*node) []*walk {
 	return walks
 }
 
-// allButOne takes the walks in turn until only one has not come to its end, so
-// that the largest piece is not gone through. It returns the others' pieces
-// and that one.
+// allButOne advances the walks in turn until all but one have ended, so that
+// the largest piece is not walked completely. It returns the pieces of the
+// others and that one walk.
 func allButOne(walks []*walk) (pieces []piece, rest *walk) {
 	for i := 0; len(walks) > 1; i++ {
 		if i >= len(walks) {
@@ -129,7 +130,7 @@ func allButOne(walks []*walk) (pieces []piece, rest *walk) {
 	return pieces, walks[0]
 }
 
-// step takes in one stop and reports whether there was one.
+// step reads one stop and reports whether there was one.
 func (w *walk) step() bool {
 	if w.next == nil {
 		return false

@@ -1,11 +1,11 @@
 package topology
 
-// Creature is what the topology knows of a creature. It is a copy.
+// Creature is a copy of the topology's data about a creature.
 type Creature struct {
 	ID         CreatureID
 	Name       string
 	Graph      GraphID
-	Born       uint64 // creation number, rising with every creature of the state
+	Born       uint64 // creation number; rises with every creature of the state
 	Parent     CreatureID
 	Privileged bool
 	Root       bool
@@ -13,7 +13,7 @@ type Creature struct {
 	Edges      []Edge // in the order in which they were added
 }
 
-// Channel is what the topology knows of a channel. It is a copy.
+// Channel is a copy of the topology's data about a channel.
 type Channel struct {
 	ID     ChannelID
 	Name   string
@@ -23,12 +23,12 @@ type Channel struct {
 	Edges  []Edge // in the order in which they were added
 }
 
-// Graph is what the topology knows of a graph. It is a copy.
+// Graph is a copy of the topology's data about a graph.
 type Graph struct {
 	ID        GraphID
-	Born      uint64       // creation number, rising with every graph of the state
-	Creatures []CreatureID // eldest first
-	Channels  []ChannelID  // eldest first
+	Born      uint64       // creation number; rises with every graph of the state
+	Creatures []CreatureID // oldest first
+	Channels  []ChannelID  // oldest first
 }
 
 // Edge joins a creature and a channel.
@@ -39,8 +39,9 @@ type Edge struct {
 	Alias     string // the creature's own name for the channel, for this direction
 }
 
-// Snapshot is a whole state as plain data, for [Restore]. The lists may be in
-// any order; Creature.Edges and Channel.Edges are ignored in favour of Edges.
+// Snapshot is a complete state as plain data, for [Restore]. The lists may be
+// in any order; Creature.Edges and Channel.Edges are ignored in favour of
+// Edges.
 type Snapshot struct {
 	Creatures []Creature
 	Channels  []Channel
@@ -48,23 +49,23 @@ type Snapshot struct {
 	Edges     []Edge  // in the order in which they were added
 }
 
-// State holds creatures, channels, edges and the graphs derived from them. It
-// belongs to one goroutine at a time; while nobody changes it, any number may
-// read.
+// State holds creatures, channels, edges and the graphs derived from them.
+// Only one goroutine at a time may change it; any number may read while none
+// changes it.
 type State struct {
 	creatures index[CreatureID, *creature]
 	channels  index[ChannelID, *channel]
 	graphs    index[GraphID, *graph]
-	ended     index[GraphID, *ancestry] // those that were absorbed
+	ended     index[GraphID, *ancestry] // absorbed graphs
 
 	last      counters
 	stops     uint64 // made so far
 	linkCount int
-	torn      bool // a graph may be in several pieces at the moment
-	edit      edit // the batch under way
+	torn      bool // a graph may currently be in several pieces
+	edit      edit // the batch in progress
 }
 
-// counters are the numbers given last.
+// counters holds the last numbers assigned.
 type counters struct{ creature, channel, graph, edge uint64 }
 
 // New returns an empty state.

@@ -1,10 +1,10 @@
 package topology
 
 // A graph's spanning tree is kept as its Euler tour: the sequence of stops of
-// a walk around the tree. Every node has one stop of its own; every link of
-// the tree has two more, one for each way it is walked. What lies between the
-// two is one side of the link, so cutting and linking trees is cutting and
-// joining sequences, and a rotated tour is a tour again.
+// a walk around the tree. Every node has one stop; every tree link has two,
+// one for each direction. The part between the two is one side of the link, so
+// cutting and linking trees means cutting and joining sequences, and a rotated
+// tour is also a tour.
 //
 // The sequence is a treap: a binary tree, in order of the tour and in heap
 // order of priorities, which makes its depth logarithmic.
@@ -12,20 +12,20 @@ package topology
 // stop is one element of a tour.
 type stop struct {
 	up, left, right *stop
-	node            *node // whose own stop it is; nil for a link's
+	node            *node // the node of the stop; nil for a stop of a link
 	priority        uint32
-	spare           bool // the node has links outside of the spanning tree
+	spare           bool // the node has links outside the spanning tree
 
-	// Whether a stop is spare in what is left and right of this one. It is known
-	// above and not in what it is said of, because a walk up or down would have to
-	// wait for the memory of every stop beside its way otherwise.
+	// Whether a stop in the left and right subtree is spare. The flags are
+	// stored in the parent rather than in the subtrees, because a walk up or
+	// down would otherwise wait for the memory of every stop beside its path.
 	spareLeft, spareRight bool
 }
 
-// spares reports whether s or a stop beneath is spare.
+// spares reports whether s or a stop below it is spare.
 func (s *stop) spares() bool { return s.spare || s.spareLeft || s.spareRight }
 
-// setSpare changes the mark and tells the stops above, as far as it matters.
+// setSpare changes the mark and updates the stops above, as far as necessary.
 func (s *stop) setSpare(spare bool) {
 	before := s.spares()
 	if s.spare = spare; s.spares() != before {
@@ -33,7 +33,7 @@ func (s *stop) setSpare(spare bool) {
 	}
 }
 
-// tell tells the stops above s whether there are spare ones, as far as it matters.
+// tell updates the spare flags of the stops above s, as far as necessary.
 func (s *stop) tell() {
 	for above := s.up; above != nil; s, above = above, above.up {
 		before := above.spares()
@@ -60,7 +60,7 @@ func (s *stop) setRight(t *stop) {
 	}
 }
 
-// tour returns what identifies the tour that s is in, until it changes.
+// tour returns the identity of the tour of s, valid until the tour changes.
 func (s *stop) tour() *stop {
 	for s.up != nil {
 		s = s.up
@@ -68,11 +68,11 @@ func (s *stop) tour() *stop {
 	return s
 }
 
-// precedes reports whether s comes before t in the tour that both are in. The way
-// up from either is gone in step: most of what it costs in a large tour is waiting
-// for memory, which is so waited for only once.
+// precedes reports whether s comes before t in their common tour. It climbs
+// from both in step: most of the cost in a large tour is waiting for memory,
+// and so both wait at the same time.
 func (s *stop) precedes(t *stop) bool {
-	depth := 0 // of s, less that of t
+	depth := 0 // the depth of s minus the depth of t
 	for a, b := s.up, t.up; a != nil || b != nil; {
 		if a != nil {
 			a = a.up
@@ -114,7 +114,7 @@ func (s *stop) following() *stop {
 	return s.up
 }
 
-// firstSpare returns the first spare stop at or beneath s, or nil.
+// firstSpare returns the first spare stop at or below s, or nil.
 func (s *stop) firstSpare() *stop {
 	for {
 		switch {
@@ -162,7 +162,7 @@ func concat(a, b *stop) *stop {
 	return b
 }
 
-// divideBefore cuts a tour in two, of which the second begins with s.
+// divideBefore cuts a tour in two; the second begins with s.
 func (s *stop) divideBefore() (a, b *stop) {
 	a = s.left
 	if a != nil {
@@ -172,7 +172,7 @@ func (s *stop) divideBefore() (a, b *stop) {
 	return s.climb(a, s)
 }
 
-// divideAfter cuts a tour in two, of which the first ends with s.
+// divideAfter cuts a tour in two; the first ends with s.
 func (s *stop) divideAfter() (a, b *stop) {
 	b = s.right
 	if b != nil {
@@ -182,8 +182,7 @@ func (s *stop) divideAfter() (a, b *stop) {
 	return s.climb(s, b)
 }
 
-// climb shares out what is above s between what comes before and after the
-// cut.
+// climb divides the stops above s between the parts before and after the cut.
 func (s *stop) climb(a, b *stop) (*stop, *stop) {
 	from, above := s, s.up
 	s.up = nil
@@ -202,15 +201,15 @@ func (s *stop) climb(a, b *stop) (*stop, *stop) {
 	return a, b
 }
 
-// takeOut removes s from its tour and returns what was before and after it.
+// takeOut removes s from its tour and returns the parts before and after it.
 func (s *stop) takeOut() (before, after *stop) {
 	before, _ = s.divideBefore()
 	_, after = s.divideAfter()
 	return before, after
 }
 
-// insertAfter puts a lone stop behind s. On average this touches a constant
-// number of stops.
+// insertAfter inserts a single stop after s. On average this touches a
+// constant number of stops.
 func (s *stop) insertAfter(lone *stop) {
 	if s.right == nil {
 		s.right, lone.up = lone, s
@@ -224,8 +223,8 @@ func (s *stop) insertAfter(lone *stop) {
 	lone.tell()
 }
 
-// remove takes s out of its tour, which must have other stops. Like
-// insertAfter, this touches a constant number of stops on average.
+// remove removes s from its tour, which must have other stops. Like
+// insertAfter, it touches a constant number of stops on average.
 func (s *stop) remove() {
 	for s.left != nil || s.right != nil {
 		if s.right == nil || s.left != nil && s.left.priority > s.right.priority {

@@ -2,10 +2,9 @@ package topology
 
 import "slices"
 
-// Try is [State.Apply] for callers whose own part may still fail: undo takes
-// the operations back. Several tries are taken back in reverse order, and only
-// as long as nothing else has been applied meanwhile. undo is nil when there is
-// an error.
+// Try is [State.Apply] for callers whose own part may still fail: undo undoes
+// the operations. Several tries must be undone in reverse order, and only if
+// nothing else has been applied meanwhile. undo is nil if there is an error.
 func (s *State) Try(ids IDs, ops ...Op) (deltas []Delta, undo func(), err error) {
 	e := s.begin(ids)
 	defer e.end()
@@ -16,17 +15,17 @@ func (s *State) Try(ids IDs, ops ...Op) (deltas []Delta, undo func(), err error)
 	return deltas, func() { s.back(steps, before) }, nil
 }
 
-// begin starts a batch in the space that the last one left.
+// begin starts a batch that reuses the space of the last one.
 func (s *State) begin(ids IDs) *edit {
 	const usualSteps = 8
 	e := &s.edit
 	e.State, e.ids, e.before = s, ids, s.last
-	e.undo = make([]func(), 0, usualSteps) // which whoever may undo keeps
+	e.undo = make([]func(), 0, usualSteps) // the caller of undo keeps it
 	return e
 }
 
-// end leaves the space for the next batch, without what an unusually large one
-// used.
+// end keeps the space for the next batch, but releases that of an unusually
+// large batch.
 func (e *edit) end() {
 	const kept = 1024
 	changes := e.changes
@@ -39,7 +38,7 @@ func (e *edit) end() {
 
 // back undoes the steps of a batch.
 func (s *State) back(steps []func(), before counters) {
-	s.torn = true // between the steps of what splits or merges
+	s.torn = true // between the steps of a split or merge
 	for _, step := range slices.Backward(steps) {
 		step()
 	}
