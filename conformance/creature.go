@@ -16,27 +16,27 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// Case is what is done to a creature, and what it has to do in return.
+// Case is a sequence of deliveries to a creature, with the expected actions.
 type Case struct {
 	// Module is a path, or builtin:NAME.
 	Module string          `json:"module"`
 	Config json.RawMessage `json:"config,omitempty"`
-	// Listen and Send are the aliases that the creature is wired to, each to a
-	// channel of its own.
+	// Listen and Send are the aliases of the creature. Each is bound to its
+	// own channel.
 	Listen     []string   `json:"listen"`
 	Send       []string   `json:"send"`
 	Deliveries []Delivery `json:"deliveries"`
-	// Transcript is what the creature has to do: for each delivery, beginning
-	// with start, one line that names it and one for each effect.
+	// Transcript lists the expected actions: for each delivery, beginning with
+	// start, one line that names it and one for each effect.
 	Transcript []string `json:"transcript"`
 }
 
-// Delivery is one message to the creature: on the channel of an alias, or,
-// without one, directly. Or, of which the creature may be told, it is a change of
-// its surroundings.
+// Delivery is one message to the creature, on the channel of an alias or,
+// without one, directly. Alternatively it is a change of the creature's
+// surroundings, which the creature may receive as graph_changed.
 type Delivery struct {
-	// Join makes the creature listen on channels of its own under these aliases,
-	// by one change.
+	// Join makes the creature listen on new channels under these aliases, in
+	// one change.
 	Join    []string           `json:"join,omitempty"`
 	Alias   string             `json:"alias,omitempty"`
 	Payload operations.Payload `json:"payload"`
@@ -44,7 +44,7 @@ type Delivery struct {
 }
 
 // CheckCreature runs a case warm and with a fresh instance for every turn, and
-// returns what is wrong: an empty list if the creature conforms.
+// returns the problems: an empty list if the creature conforms.
 func CheckCreature(ctx context.Context, c *Case) ([]string, error) {
 	var problems []string
 	for _, fresh := range []bool{false, true} {
@@ -73,14 +73,14 @@ func firstDifference(want, got []string) string {
 			g = got[i]
 		}
 		if w != g {
-			return fmt.Sprintf("line %d of the transcript is\n\t%s\nbut has to be\n\t%s", i+1, g, w)
+			return fmt.Sprintf("line %d of the transcript is\n\t%s\nbut must be\n\t%s", i+1, g, w)
 		}
 	}
 	return ""
 }
 
 // RunCreature runs a case and returns the transcript. The error is about the
-// case or the engine; what the creature does wrong is in the transcript.
+// case or the engine; mistakes of the creature show in the transcript.
 func RunCreature(ctx context.Context, c *Case, fresh bool) (transcript []string, err error) {
 	t, err := terrarium.New(ctx, terrarium.Options{FreshInstances: fresh, Workers: 1})
 	if err != nil {
@@ -136,7 +136,7 @@ func (b *bench) setUp(ctx context.Context) error {
 	})
 }
 
-// wire gives the creature a channel of its own for each alias.
+// wire gives the creature a separate channel for each alias.
 func (b *bench) wire(ctx context.Context, batch *engine.Batch, dir journal.Direction, aliases []string) error {
 	for _, alias := range aliases {
 		name := dir.String() + " " + alias
@@ -179,14 +179,14 @@ func (b *bench) deliver(ctx context.Context, d *Delivery) error {
 	return b.step(ctx, name+" "+show(d.Payload))
 }
 
-// step waits until the creature is done and writes down what it did.
+// step waits until the creature has finished and records its actions.
 func (b *bench) step(ctx context.Context, title string) error {
 	if err := b.t.WaitIdle(ctx); err != nil {
 		return err
 	}
 	b.lines = append(b.lines, "> "+title)
-	// Everything up to here is in the subscription; a message to nobody marks
-	// the end.
+	// The subscription has everything up to here; a message without a listener
+	// marks the end.
 	mark, err := b.mark(ctx)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (b *bench) step(ctx context.Context, title string) error {
 
 const markName = "mark"
 
-// mark publishes a message on a channel that nobody hears.
+// mark publishes a message on a channel without listeners.
 func (b *bench) mark(ctx context.Context) (journal.EventID, error) {
 	ch, ok := b.channels[markName]
 	if !ok {
@@ -226,8 +226,8 @@ func (b *bench) mark(ctx context.Context) (journal.EventID, error) {
 	return sent.Message, err
 }
 
-// line is what a transcript says of an event, or nothing. The creature's id, which is
-// another one each time, is its name there.
+// line returns the transcript line for an event, or "". The creature's id
+// differs each time, so its name replaces it.
 func (b *bench) line(ev *journal.Event) string {
 	return strings.ReplaceAll(b.lineOf(ev), string(b.subject), "subject")
 }

@@ -2,11 +2,12 @@ package hostile
 
 import "github.com/seed47132306/terrarium/abi"
 
-// amplifiers keep within the counts of calls and items, and try to cost much
-// more than those look like. What they cost is seen at the peak of the memory.
+// amplifiers returns guests that stay within the limits on calls and items,
+// but try to cost much more than these suggest. The peak of the memory shows
+// their cost.
 func amplifiers() []Module {
 	const (
-		all     = 63 * mebi // of the memory, but for a page at its start
+		all     = 63 * mebi // all of the memory except a page at its start
 		pages   = 1024
 		payload = mebi
 	)
@@ -53,7 +54,7 @@ func amplifiers() []Module {
 			Build: outputShuffled, Ends: refusedBy("sends"),
 		},
 		{
-			Name: "send-to-nobody", Attacks: "the memory of a turn: a mebibyte on every channel there is, which is none, without end", Unwired: true,
+			Name: "send-to-nobody", Attacks: "the memory of a turn: a mebibyte on every channel, of which there are none, without end", Unwired: true,
 			Build: large("send", i32(abi.AllChannels), i32(bulkAt), i32(payload), none),
 			Ends:  once(abi.ExportHandle, abi.LimitExceeded, "limit "),
 		},
@@ -73,7 +74,7 @@ func amplifiers() []Module {
 			Ends:  once(abi.ExportHandle, abi.NotFound, "no key"),
 		},
 		{
-			Name: "quoted-name", Attacks: "the same with send_to: nobody has a name of 62 MiB",
+			Name: "quoted-name", Attacks: "the same with send_to: no creature has a name of 62 MiB",
 			Build: large("send_to", everything, name),
 			Ends:  once(abi.ExportHandle, abi.NotFound, "no creature"),
 		},
@@ -94,7 +95,7 @@ func amplifiers() []Module {
 	}
 }
 
-// outputShuffled puts out a mebibyte at first, and then a byte for each message.
+// outputShuffled puts out a mebibyte first, and then a byte for each message.
 func outputShuffled() []byte {
 	m := newCreature(64)
 	send, output := m.hostcall("send"), m.hostcall("output")
@@ -127,7 +128,8 @@ func newlines() []byte {
 	)
 }
 
-// storms keep to every limit in each turn, and make the next turn themselves.
+// storms returns guests that obey every limit in each turn, and cause the next
+// turn themselves.
 func storms() []Module {
 	quiet := []End{{In: abi.ExportHandle, Code: abi.OK, Limits: abi.Limits{Mailbox: 64, Sends: 64}}}
 	const long = 400 // rounds: a fifth of a second at least
@@ -157,11 +159,11 @@ func storms() []Module {
 			Ends: comesToNothing(), Lasts: long,
 		},
 		{
-			Name: "channel-storm", Attacks: "who listens, and the run queue: 63 messages for the victim and one to itself, for ever",
+			Name: "channel-storm", Attacks: "listeners and the run queue: 63 messages for the victim and one to itself, for ever",
 			Build: channelStorm, Ends: quiet,
 		},
 		{
-			Name: "timer-storm", Attacks: "the clock: 256 timers that are due every millisecond",
+			Name: "timer-storm", Attacks: "the clock: 256 timers due every millisecond",
 			Build: func() []byte {
 				m := newCreature(1)
 				set := m.hostcall("timer_set")
@@ -174,7 +176,7 @@ func storms() []Module {
 	}
 }
 
-// channelStorm sends to itself first, so that it goes on, and then on every
+// channelStorm sends to itself first, so that it continues, and then on every
 // channel until it is refused.
 func channelStorm() []byte {
 	m := newCreature(64)

@@ -6,9 +6,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// arguments are hostcalls that must not be believed: pointers and lengths
-// outside of the memory, numbers that stand for nothing, and ways out of the
-// sandbox.
+// arguments returns guests whose hostcalls have invalid arguments: pointers
+// and lengths outside the memory, numbers without a meaning, and attempts to
+// leave the sandbox.
 func arguments() []Module {
 	return slices.Concat(strayPointers(), exits())
 }
@@ -19,12 +19,13 @@ type memoryRange struct {
 	ptr, len int32
 }
 
-// strayRanges do not lie in a memory of one page, each in another way.
+// strayRanges lists ranges that do not lie in a memory of one page, each in a
+// different way.
 var strayRanges = []memoryRange{
 	{"past-the-end", abi.PageBytes - 8, 9},
 	{"just-outside", abi.PageBytes, 1},
 	{"far-outside", -1, 1},
-	{"wrapping", -16, 32}, // ends at 16, if 32 bits are all that is counted with
+	{"wrapping", -16, 32}, // ends at 16 in 32-bit arithmetic
 	{"endless", 0, 1<<31 - 1},
 	{"negative", 0, -1},
 }
@@ -45,7 +46,7 @@ func strayPointers() []Module {
 			Build: wasiStrayCalls, Ends: comesToNothing(),
 		},
 		Module{
-			Name: "wild-numbers", Attacks: "every hostcall: the largest number in all arguments that are no pointers",
+			Name: "wild-numbers", Attacks: "every hostcall: the largest number in all arguments that are not pointers",
 			Build: wildNumbers, Ends: comesToNothing(),
 		},
 	)
@@ -64,8 +65,8 @@ func ranges(f abi.Function) []int {
 }
 
 // strayCalls makes every hostcall that takes ranges, once for each range with
-// that one astray and all other arguments zero, and traps if one of them is not
-// refused.
+// that range stray and all other arguments zero, and traps if one of them is
+// not refused.
 func strayCalls(stray memoryRange) []byte {
 	m := newCreature(1)
 	imported := map[string]uint32{}
@@ -93,8 +94,8 @@ func strayCalls(stray memoryRange) []byte {
 	return m.finish(body)
 }
 
-// wildNumbers calls every hostcall with ranges that are empty and numbers that
-// are as large as can be. What is answered does not matter.
+// wildNumbers calls every hostcall with empty ranges and the largest numbers.
+// The results do not matter.
 func wildNumbers() []byte {
 	m := newCreature(1)
 	imported := map[string]uint32{}
@@ -124,7 +125,7 @@ func wildNumbers() []byte {
 	return m.finish(body)
 }
 
-// wasiSignatures are functions of WASI preview 1 that take pointers.
+// wasiSignatures lists functions of WASI preview 1 that take pointers.
 var wasiSignatures = []struct {
 	name string
 	typ  signature
@@ -140,7 +141,8 @@ func wasiStrayCalls() []byte {
 	var body code
 	for i, f := range wasiSignatures {
 		m.importFunction("wasi_snapshot_preview1", f.name, f.typ)
-		// The first argument once also as the descriptor of standard output.
+		// Once more with the descriptor of standard output as the first
+		// argument.
 		for _, first := range []int32{-1, 1} {
 			for n, c := range f.typ[:len(f.typ)-len(":i")] {
 				switch {
@@ -158,7 +160,7 @@ func wasiStrayCalls() []byte {
 	return m.finish(body)
 }
 
-// exits are guests that want to end more than themselves.
+// exits returns guests that try to end more than themselves.
 func exits() []Module {
 	exit := func(m *binaryModule) code {
 		return seq(i32(0), call(m.importFunction("wasi_snapshot_preview1", "proc_exit", "i:")))
@@ -194,7 +196,7 @@ func exits() []Module {
 			Ends: once(abi.ExportInit, abi.Denied, "creature_handle"),
 		},
 		{
-			Name: "forged-status", Attacks: "whoever looks codes up: a failure status that is in no table",
+			Name: "forged-status", Attacks: "code that looks codes up: a failure status that is in no table",
 			Build: func() []byte { return newCreature(1).finish(i32(-1<<31), ret) },
 			Ends:  once(abi.ExportHandle, abi.Trapped),
 		},

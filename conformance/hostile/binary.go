@@ -23,10 +23,10 @@ const (
 	sectionElement  = 9
 	sectionCode     = 10
 	sectionData     = 11
-	sectionCount    = 12 // of data segments; stands before the code
+	sectionCount    = 12 // of data segments; precedes the code
 )
 
-// order is how the sections follow each other.
+// order is the order of the sections.
 var order = []byte{
 	sectionType, sectionImport, sectionFunction, sectionTable, sectionMemory, sectionGlobal,
 	sectionExport, sectionStart, sectionElement, sectionCount, sectionCode, sectionData, sectionCustom,
@@ -47,12 +47,12 @@ const (
 
 var preamble = []byte("\x00asm\x01\x00\x00\x00")
 
-// binaryModule is a module that is put together section by section. Nothing is
-// checked: it can be as wrong as it has to be.
+// binaryModule is a module assembled section by section. Nothing is checked,
+// so that it can be invalid in any way.
 type binaryModule struct {
 	sections [sectionCount + 1]section
-	imported uint32 // functions that are imported; all imports come first
-	defined  uint32 // functions that the module has of its own
+	imported uint32 // imported functions; all imports come first
+	defined  uint32 // the module's own functions
 	types    map[string]uint32
 }
 
@@ -60,7 +60,7 @@ type binaryModule struct {
 type section struct {
 	count   uint32
 	content []byte
-	raw     bool   // content is all of it, without a count
+	raw     bool   // content is the complete section, without a count
 	lie     uint32 // added to the size that the section announces
 }
 
@@ -76,16 +76,16 @@ func (s *section) addMany(n int, entry []byte) {
 	s.content = append(s.content, bytes.Repeat(entry, n)...)
 }
 
-// set makes content all of the section, count included.
+// set replaces the complete section, count included.
 func (s *section) set(content ...[]byte) {
 	s.content, s.raw = slices.Concat(content...), true
 }
 
-// newModule is a module with nothing in it.
+// newModule returns an empty module.
 func newModule() *binaryModule { return &binaryModule{types: map[string]uint32{}} }
 
-// newCreature is a module with what the contract asks of every creature but
-// creature_handle: some pages of memory and the marker.
+// newCreature returns a module with everything that the contract requires
+// except creature_handle: some pages of memory and the marker.
 func newCreature(pages uint32) *binaryModule {
 	m := newModule()
 	m.memory(pages)
@@ -93,7 +93,7 @@ func newCreature(pages uint32) *binaryModule {
 	return m
 }
 
-// bytes is the module in the binary format.
+// bytes returns the module in the binary format.
 func (m *binaryModule) bytes() []byte {
 	out := slices.Clone(preamble)
 	for _, id := range order {
@@ -132,7 +132,7 @@ func (s signature) bytes() []byte {
 	return slices.Concat([]byte{0x60}, vector(params), vector(results))
 }
 
-// signatureOf is the type that the contract gives a hostcall.
+// signatureOf returns the type of a hostcall in the contract.
 func signatureOf(f abi.Function) signature {
 	var s []byte
 	letter := map[abi.ValueType]byte{abi.I32: 'i', abi.I64: 'I'}
@@ -153,7 +153,7 @@ func (m *binaryModule) typ(s signature) uint32 {
 }
 
 // importFunction declares an import and returns its index. Imports come before
-// all functions of the module's own.
+// all of the module's own functions.
 func (m *binaryModule) importFunction(module, name string, s signature) uint32 {
 	if m.defined > 0 {
 		panic("hostile: an import after a function would shift its index")
@@ -177,7 +177,7 @@ func (m *binaryModule) function(s signature, locals []locals, body ...code) uint
 	return m.body(s, bodyOf(locals, body...))
 }
 
-// body adds a function whose body is given as bytes, with its size in front.
+// body adds a function whose body is given as bytes, preceded by its size.
 func (m *binaryModule) body(s signature, b []byte) uint32 {
 	m.sections[sectionFunction].add(u32(m.typ(s)))
 	m.sections[sectionCode].add(b)
@@ -185,7 +185,7 @@ func (m *binaryModule) body(s signature, b []byte) uint32 {
 	return m.imported + m.defined - 1
 }
 
-// bodyOf is a function body with its size in front.
+// bodyOf returns a function body preceded by its size.
 func bodyOf(groups []locals, body ...code) []byte {
 	b := u32(uint32(len(groups)))
 	for _, g := range groups {
@@ -205,8 +205,8 @@ func (m *binaryModule) export(name string, kind byte, index uint32) {
 	m.sections[sectionExport].add(text(name), []byte{kind}, u32(index))
 }
 
-// finish adds the marker and a creature_handle that does body with a message
-// and nothing with any other delivery, and returns the module's bytes.
+// finish adds the marker and a creature_handle that runs body for a message
+// and does nothing for other deliveries, and returns the module's bytes.
 func (m *binaryModule) finish(body ...code) []byte {
 	return m.finishWith(nil, body...)
 }
@@ -237,7 +237,7 @@ func (m *binaryModule) table(elements uint32) uint32 {
 	return m.sections[sectionTable].add([]byte{typeFuncref, 0}, u32(elements))
 }
 
-// elements fills a table from its start with functions.
+// elements fills a table with functions, from index 0 on.
 func (m *binaryModule) elements(functions ...uint32) {
 	entry := slices.Concat(u32(0), i32(0), code{opEnd}, u32(uint32(len(functions))))
 	for _, f := range functions {
@@ -246,20 +246,21 @@ func (m *binaryModule) elements(functions ...uint32) {
 	m.sections[sectionElement].add(entry)
 }
 
-// passiveElements is a segment for table.init; it returns its index.
+// passiveElements adds a segment for table.init and returns its index.
 func (m *binaryModule) passiveElements(n int, function uint32) uint32 {
 	const passive, funcrefs = 1, 0
 	entry := slices.Concat(u32(passive), []byte{funcrefs}, u32(uint32(n)))
 	return m.sections[sectionElement].add(entry, slices.Repeat(u32(function), n))
 }
 
-// data puts bytes at an address when the module is instantiated.
+// data adds a segment that puts bytes at an address when the module is
+// instantiated.
 func (m *binaryModule) data(at int32, content []byte) {
 	m.countData()
 	m.sections[sectionData].add(u32(0), i32(at), code{opEnd}, vector(content))
 }
 
-// passiveData is a segment for memory.init; it returns its index.
+// passiveData adds a segment for memory.init and returns its index.
 func (m *binaryModule) passiveData(content []byte) uint32 {
 	m.countData()
 	return m.sections[sectionData].add(u32(1), vector(content))
@@ -279,11 +280,11 @@ func (m *binaryModule) nameFunction(function uint32, name string) {
 	m.sections[sectionCustom].set(text("name"), []byte{functionNames}, vector(names))
 }
 
-// u32 is an unsigned LEB128 number.
+// u32 encodes an unsigned LEB128 number.
 func u32(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-// vector is bytes with their length in front.
+// vector returns bytes preceded by their length.
 func vector(b []byte) []byte { return append(u32(uint32(len(b))), b...) }
 
-// text is a name with its length in front.
+// text returns a name preceded by its length.
 func text(s string) []byte { return vector([]byte(s)) }

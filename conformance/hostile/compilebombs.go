@@ -1,8 +1,8 @@
 package hostile
 
-// compileBombs are modules of ordinary size whose instructions become kilobytes
-// each while they are compiled. They are refused by what compiling them would
-// take.
+// compileBombs returns modules of ordinary size whose instructions take
+// kilobytes each while they are compiled. The estimated cost of compiling
+// refuses them.
 func compileBombs() []Module {
 	bomb := func(name, attacks string, shape func(n int) []byte, size, harmless int) Module {
 		m := tooMany("compil", name, attacks, shape, size, harmless)
@@ -12,8 +12,8 @@ func compileBombs() []Module {
 	vector := func(op uint32) code { return append(code{0xfd}, u32(op)...) }
 	popcnt := vector(98)
 	v128 := seq(vector(12), make(code, 16))
-	// in makes functions with the same instructions n times in all, each of at
-	// most perBody of them.
+	// in makes functions that repeat instructions n times in total, at most
+	// perBody times each.
 	in := func(before, instructions, after code, perBody int) func(n int) []byte {
 		return func(n int) []byte {
 			m := newCreature(1)
@@ -58,9 +58,9 @@ func compileBombs() []Module {
 			in(nil, seq(i32(0), i32(0), tableGet, tableSet), nil, none), 250_000, 1000),
 		bomb("bomb-call-indirect", "the compiler: eight million calls through a table in 2,000 functions",
 			indirect, 8_000_000, 100),
-		bomb("bomb-br-table", "the compiler: 100 functions, each with a table of 49,000 targets, of which each becomes a block",
+		bomb("bomb-br-table", "the compiler: 100 functions, each with a table of 49,000 targets, each of which becomes a block",
 			tables, 100, 1),
-		bomb("bomb-load", "the compiler: 300,000 reads of memory, each at an address that the one before found",
+		bomb("bomb-load", "the compiler: 300,000 reads of memory, each at the address read before",
 			in(i32(0), code{0x28, 2, 0}, drop, none), 300_000, 1000),
 	}
 }

@@ -6,29 +6,29 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// floods are guests that make too many hostcalls, or too much with them. Most go
-// on until they are refused and answer what they were refused with, so that the
-// operator reads which limit it was.
+// floods returns guests that make too many hostcalls, or too large ones. Most
+// continue until they are refused and return the code of the refusal, so that
+// the error names the limit.
 func floods() []Module { return slices.Concat(callFloods(), effectFloods()) }
 
-// refusedBy is the end of a turn whose guest passes on a refusal that names a
-// limit.
+// refusedBy returns the end of a turn whose guest passes on a refusal that
+// names a limit.
 func refusedBy(limit string) []End {
 	return once(abi.ExportHandle, abi.LimitExceeded, "limit "+limit)
 }
 
-// Where guests keep what they pass to hostcalls.
+// Addresses and locals for the arguments of hostcalls.
 const (
 	nameAt = 16      // a name or key of four bytes, which counts up
-	bulkAt = 1 << 16 // what is passed as payload
-	answer = 2       // the local that holds what a hostcall answered
+	bulkAt = 1 << 16 // the payload
+	answer = 2       // the local with the result of a hostcall
 	number = 3       // a local that counts
 )
 
 var floodLocals = []locals{{2, typeI32}}
 
-// flood is a creature that makes one hostcall again and again until it is
-// refused. arguments are instructions; some of them may count with nextName.
+// flood returns a creature that repeats one hostcall until it is refused.
+// arguments are instructions; some of them may count with nextName.
 func flood(hostcall string, arguments ...code) func() []byte {
 	return func() []byte {
 		m := newCreature(64)
@@ -37,7 +37,7 @@ func flood(hostcall string, arguments ...code) func() []byte {
 	}
 }
 
-// nextName writes a name that was not used before, of four letters.
+// nextName writes a new name of four letters.
 func nextName() code {
 	// Each byte holds seven bits of the number and is a letter or a digit.
 	return seq(
@@ -46,8 +46,8 @@ func nextName() code {
 	)
 }
 
-// asText spreads the low bits of a number over four bytes, which are not zero
-// and not above 0x7f: sixteen different ones each.
+// asText spreads the low bits of a number over four bytes between 1 and 0x7f:
+// sixteen different values each.
 func asText(n code) code {
 	nibble := func(shift int32) code {
 		const shrU, shl = 0x76, 0x74
@@ -60,7 +60,7 @@ func callFloods() []Module {
 	few := abi.Limits{Calls: 10_000, Fuel: muchFuel, Deadline: muchTime}
 	return []Module{
 		{
-			Name: "hostcall-flood", Attacks: "the host: hostcalls without end, whatever they answer",
+			Name: "hostcall-flood", Attacks: "the host: hostcalls without end, whatever they return",
 			Build: func() []byte {
 				m := newCreature(1)
 				now := m.hostcall("now")
@@ -74,7 +74,7 @@ func callFloods() []Module {
 			Ends:  []End{{Limits: few, In: abi.ExportHandle, Code: abi.LimitExceeded, Says: []string{"limit calls", "10000"}}},
 		},
 		{
-			Name: "wasi-flood", Attacks: "the same through WASI, which answers a small positive number instead",
+			Name: "wasi-flood", Attacks: "the same through WASI, which returns a small positive number instead",
 			Build: func() []byte {
 				m := newCreature(1)
 				yield := m.importFunction("wasi_snapshot_preview1", "sched_yield", ":i")
@@ -92,7 +92,7 @@ func callFloods() []Module {
 			Ends: stopped(abi.ExportHandle),
 		},
 		{
-			Name: "key-flood", Attacks: "the worker: look up a key of 16 MiB, which nothing has, without end",
+			Name: "key-flood", Attacks: "the worker: look up a missing key of 16 MiB, without end",
 			Build: func() []byte {
 				m := newCreature(257)
 				get := m.hostcall("state_get")
@@ -122,7 +122,7 @@ func effectFloods() []Module {
 			Build: flood("output", payload(4096)), Ends: refusedBy("output"),
 		},
 		{
-			Name: "send-flood", Attacks: "who listens: message after message on every channel",
+			Name: "send-flood", Attacks: "listeners: message after message on every channel",
 			Build: flood("send", everyChannel, payload(16), none), Ends: refusedBy("sends"),
 		},
 		{
@@ -130,7 +130,7 @@ func effectFloods() []Module {
 			Build: flood("send", everyChannel, payload(mebi), none), Ends: refusedBy("send_bytes"),
 		},
 		{
-			Name: "send-too-large", Attacks: "who listens: one message of two mebibytes",
+			Name: "send-too-large", Attacks: "listeners: one message of two mebibytes",
 			Build: flood("send", everyChannel, payload(2*mebi), none),
 			Ends:  once(abi.ExportHandle, abi.TooLarge, "limit message"),
 		},
@@ -172,8 +172,8 @@ func effectFloods() []Module {
 	}
 }
 
-// toSelf is a flood of a hostcall whose first argument is the name of a
-// creature: the own one, which the guest reads first.
+// toSelf returns a flood of a hostcall whose first argument is the creature's
+// own name, which the guest reads first.
 func toSelf(hostcall string, arguments ...code) func() []byte {
 	return func() []byte {
 		m := newCreature(64)

@@ -17,7 +17,7 @@ const (
 	opEnd   = 0x0b
 )
 
-// blockVoid is the type of a block that takes and leaves nothing.
+// blockVoid is the type of a block without parameters and results.
 const blockVoid = 0x40
 
 // Instructions without immediates.
@@ -40,16 +40,16 @@ var (
 	memoryFill  = code{0xfc, 11, 0}
 )
 
-// seq is instructions one after the other.
+// seq concatenates instructions.
 func seq(parts ...code) code { return slices.Concat(parts...) }
 
-// repeat is the same instructions n times.
+// repeat repeats instructions n times.
 func repeat(n int, parts ...code) code { return bytes.Repeat(seq(parts...), n) }
 
 func i32(n int32) code { return append(code{0x41}, signed(int64(n))...) }
 func i64(n int64) code { return append(code{0x42}, signed(n)...) }
 
-// signed is a signed LEB128 number.
+// signed encodes a signed LEB128 number.
 func signed(n int64) []byte {
 	var out []byte
 	for {
@@ -104,17 +104,17 @@ func enclose(op byte, body []code) code {
 	return slices.Concat(code{op, blockVoid}, seq(body...), code{opEnd})
 }
 
-// nested is n blocks around body.
+// nested encloses body in n blocks.
 func nested(n int, body ...code) code {
 	return slices.Concat(bytes.Repeat(code{opBlock, blockVoid}, n), seq(body...), bytes.Repeat(code{opEnd}, n))
 }
 
-// forever does body again and again.
+// forever repeats body without end.
 func forever(body ...code) code { return loop(seq(body...), br(0)) }
 
-// untilRefused does body, which leaves the i32 that a hostcall answered, until
-// that is negative, and returns it: the turn fails with the code of the refusal.
-// The local holds the answer.
+// untilRefused repeats body, which leaves the i32 result of a hostcall, until
+// the result is negative, and returns it: the turn fails with the code of the
+// refusal. The local holds the result.
 func untilRefused(answer uint32, body ...code) code {
 	return seq(
 		loop(seq(body...), localTee(answer), i32(0), i32geS, brIf(0)),

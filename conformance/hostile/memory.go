@@ -2,8 +2,8 @@ package hostile
 
 import "github.com/seed47132306/terrarium/abi"
 
-// memories are modules that want more memory than they may have: from the
-// start, or by growing.
+// memories returns modules that demand more memory than allowed: initially, or
+// by growing.
 func memories() []Module {
 	const allPages = 1 << 16 // 4 GiB
 	smallTable := []End{{
@@ -22,7 +22,7 @@ func memories() []Module {
 			Ends:  once(InCompile, abi.TooLarge, "4 GiB"),
 		},
 		{
-			Name: "memory-beyond-wasm", Attacks: "whoever multiplies pages in 32 bits: 2³²−1 of them",
+			Name: "memory-beyond-wasm", Attacks: "code that multiplies pages in 32 bits: 2³²−1 of them",
 			Build: func() []byte { return newCreature(exaggerated).harmless() },
 			Ends:  once(InCompile, abi.InvalidArgument),
 		},
@@ -32,7 +32,7 @@ func memories() []Module {
 			Ends:  once(abi.ExportHandle, abi.Trapped, "unreachable", "limit memory"),
 		},
 		{
-			Name: "memory-grow-exact", Attacks: "the limit memory: exactly what it allows can be had, written to, and no page more",
+			Name: "memory-grow-exact", Attacks: "the limit memory: the guest gets exactly the allowed memory, can write to it, and gets no page more",
 			Build: growToLimit,
 			Ends: []End{{
 				In: abi.ExportHandle, Code: abi.OK,
@@ -111,7 +111,7 @@ func memories() []Module {
 	}
 }
 
-// growMemory grows by some pages at a time until that is refused.
+// growMemory grows by some pages at a time until it is refused.
 func growMemory(pages int32) code {
 	return loop(i32(pages), memoryGrow, i32(-1), i32ne, brIf(0))
 }
@@ -122,8 +122,8 @@ func growTable(table, function uint32, elements int32) code {
 
 const exactPages = 100
 
-// growToLimit traps unless the memory can have all that the limit allows, all of
-// it can be written to, and nothing lies beyond.
+// growToLimit traps unless the memory can grow exactly to the limit and all of
+// it can be written to.
 func growToLimit() []byte {
 	const last = exactPages*abi.PageBytes - 4
 	return newCreature(1).finish(

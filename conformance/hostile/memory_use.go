@@ -9,50 +9,51 @@ import (
 	"time"
 )
 
-// Memory is what the process needs, in bytes. What the platform does not tell
-// is zero.
+// Memory is the memory use of the process, in bytes. Figures that the platform
+// does not provide are zero.
 type Memory struct {
 	Heap     int64 // live objects
-	Resident int64 // all of the process that is in memory
+	Resident int64 // resident memory of the process
 }
 
-// What may be left of an attack when it is over, in bytes. The heap is exact but
-// for pools and tables that grew, and the dead letters that a graph keeps; what is resident depends on when the system
-// takes pages back, and on the runtime's own memory.
+// What may remain after an attack, in bytes. The heap is exact except for
+// pools and tables that grew, and the dead letters that a graph keeps;
+// resident memory depends on when the system reclaims pages, and on the
+// runtime's own memory.
 const (
 	heapSlack     = 8 << 20
 	residentSlack = 48 << 20
 )
 
-// exceededBy reports whether more is needed now than what there was before
-// accounts for.
+// exceededBy reports whether now exceeds m by more than the allowance.
 func (m Memory) exceededBy(now Memory) bool {
 	return now.Heap-m.Heap > heapSlack || now.Resident-m.Resident > residentSlack*instrumented
 }
 
-// measure collects the garbage, gives back what is free and looks what is left.
+// measure collects garbage, releases free memory and measures the rest.
 func measure() Memory {
-	// What is in a pool goes with the second collection after it was put there,
-	// and finalizers run after the first.
+	// Pools are emptied by the second collection, and finalizers run after the
+	// first.
 	runtime.GC()
 	runtime.GC()
-	debug.FreeOSMemory() // which is another
+	debug.FreeOSMemory() // this is the second collection
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return Memory{Heap: int64(stats.HeapAlloc), Resident: procStatus("VmRSS:")}
 }
 
-// resetPeak makes peak begin anew.
+// resetPeak restarts the measurement of peak.
 func resetPeak() {
-	// Linux alone has this; elsewhere there is no peak to reset.
+	// Only Linux has this; elsewhere there is no peak to reset.
 	const resetPeakResident = "5"
 	_ = os.WriteFile("/proc/self/clear_refs", []byte(resetPeakResident), 0)
 }
 
-// peak is the most that was resident since resetPeak.
+// peak returns the most resident memory since resetPeak.
 func peak() int64 { return procStatus("VmHWM:") }
 
-// procStatus reads a size in kilobytes from what Linux tells of the process.
+// procStatus reads a size in kilobytes from the process status of Linux and
+// returns it in bytes.
 func procStatus(field string) int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -76,14 +77,14 @@ func procStatus(field string) int64 {
 	return 0
 }
 
-// collector collects garbage again and again, to find out how long that can be
-// held up.
+// collector collects garbage repeatedly, to measure how long a collection can
+// be held up.
 type collector struct {
 	enough chan struct{}
-	worst  chan time.Duration // gets one value, in the end
+	worst  chan time.Duration // gets one value, at the end
 }
 
-// startCollector returns nil unless the stage is to collect garbage.
+// startCollector returns nil unless CollectGarbage is set.
 func (s *Stage) startCollector() *collector {
 	if !s.CollectGarbage {
 		return nil
@@ -106,7 +107,7 @@ func (s *Stage) startCollector() *collector {
 	return c
 }
 
-// stop returns the longest that a collection took.
+// stop returns the duration of the longest collection.
 func (c *collector) stop() time.Duration {
 	if c == nil {
 		return 0

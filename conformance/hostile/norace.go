@@ -2,6 +2,6 @@
 
 package hostile
 
-// instrumented is how much more memory a process needs under the race detector,
-// which is not there.
+// instrumented is the factor of additional memory under the race detector,
+// which is off.
 const instrumented = 1

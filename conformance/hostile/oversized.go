@@ -7,16 +7,16 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// oversized are modules that are valid, or nearly so, and cost whoever compiles
-// them far more than their size. Each is refused by a cap, which the error
-// names, before the compiler sees it. At a harmless size each of them runs, so
-// that it is their size alone that is refused.
+// oversized returns modules that are valid, or nearly so, and cost the
+// compiler far more than their size suggests. Each is refused by a cap, which
+// the error names, before the compiler sees it. At a harmless size each of
+// them runs, which shows that only the size is refused.
 func oversized() []Module {
 	return slices.Concat(manyLocals(), manyOf(), deepAndWide(), compileBombs())
 }
 
-// tooMany is a module of a shape that goes beyond a cap at one size and runs at
-// another.
+// tooMany returns a module of a shape that exceeds a cap at one size and runs
+// at another.
 func tooMany(limit, name, attacks string, shape func(n int) []byte, size, harmless int) Module {
 	return Module{
 		Name: name, Attacks: attacks, Ends: once(InCompile, abi.TooLarge, limit),
@@ -45,7 +45,7 @@ func manyLocals() []Module {
 	}
 	return []Module{
 		tooMany("limit Locals", "locals", "an allocation by the compiler for 2³²−1 locals, declared in ten bytes", one, exaggerated, 100),
-		tooMany("limit Locals", "locals-overflow", "whoever adds groups of locals in 32 bits: together they are one", two, exaggerated, 100),
+		tooMany("limit Locals", "locals-overflow", "code that adds groups of locals in 32 bits: the sum wraps to one", two, exaggerated, 100),
 		tooMany("limit TotalLocals", "locals-everywhere", "the compiler: 15 groups of 1,000 locals in each of 2,000 functions", groups, 2000, 1),
 	}
 }
@@ -73,8 +73,7 @@ func manyFunctions(n int) []byte {
 	return m.bytes()
 }
 
-// entries is the shape of a module that has the same entry in a section many
-// times.
+// entries returns the shape of a module that repeats an entry in a section.
 func entries(id byte, entry []byte) func(n int) []byte {
 	return func(n int) []byte {
 		m := newCreature(1)
@@ -99,7 +98,7 @@ func manyExports(n int) []byte {
 	return m.harmless()
 }
 
-// exportName is a short name, different for each number.
+// exportName returns a short name, different for each number.
 func exportName(i int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
 	name := []byte{'_'}
@@ -119,27 +118,27 @@ func deepAndWide() []Module {
 			func(n int) []byte { return newCreature(1).finish(block(i32(0), brTable(make([]uint32, n), 0))) }, 1_000_000, 100),
 		tooMany("limit Branches", "quadratic-br-table", "the compiler: 1,000 tables, each with an edge to each of 1,000 blocks",
 			quadraticBrTable, 1000, 10),
-		tooMany("limit LocalJoins", "phi-bomb", "the making of SSA: 5,000 locals that change in each of 5,000 nested loops",
+		tooMany("limit LocalJoins", "phi-bomb", "SSA construction: 5,000 locals that change in each of 5,000 nested loops",
 			phiBomb, 5000, 10),
-		tooMany("split it", "phi-bomb-small", "caps that count locals and blocks, but not how deep loops nest: 220 of each in three kilobytes",
+		tooMany("split it", "phi-bomb-small", "caps that count locals and blocks, but not the nesting of loops: 220 of each in three kilobytes",
 			phiBomb, 220, 10),
 		tooMany("limit Blocks", "blocks", "register allocation: 100,000 short blocks in one function",
 			shortBlocks, 100_000, 100),
-		tooMany("split it", "blocks-within-caps", "the same with 49,000, which no cap on their number refuses: compiling takes the square of it",
+		tooMany("split it", "blocks-within-caps", "the same with 49,000, which no cap on their number refuses: compiling takes quadratic time",
 			shortBlocks, 49_000, 100),
 		tooMany("limit StackHeight", "live-values", "register allocation: 100,000 different values on the operand stack at once",
 			liveValues, 100_000, 100),
 	}
 }
 
-// quadraticBrTable has n times a br_table with all of n enclosing blocks as
+// quadraticBrTable has n br_tables, each with all n enclosing blocks as
 // targets.
 func quadraticBrTable(n int) []byte {
 	targets := make([]uint32, n)
 	for i := range targets {
 		targets[i] = uint32(i)
 	}
-	// Every table can be reached, but none of them is: the message is empty.
+	// Every table is reachable, but none is reached: the message is empty.
 	jump := block(localGet(1), i32eqz, brIf(0), localGet(1), brTable(targets, 0))
 	return newCreature(1).finish(nested(n, repeat(n, jump)))
 }
@@ -156,7 +155,7 @@ func phiBomb(n int) []byte {
 	return newCreature(1).finishWith([]locals{{uint32(n), typeI32}}, heads, change, ends)
 }
 
-// shortBlocks is n blocks one after the other.
+// shortBlocks has n blocks one after the other.
 func shortBlocks(n int) []byte {
 	return newCreature(1).finish(repeat(n, block(localGet(1), brIf(0))))
 }

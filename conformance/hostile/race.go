@@ -2,5 +2,5 @@
 
 package hostile
 
-// instrumented is how much more memory a process needs under the race detector.
+// instrumented is the factor of additional memory under the race detector.
 const instrumented = 10

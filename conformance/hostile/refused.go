@@ -8,24 +8,24 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// refused are the modules that are refused by looking at them: what is not a
-// module, what lies about its own lengths, and what breaks the contract. All of
-// them must be refused before anything is made for them in proportion to what
-// they claim.
+// refused returns the modules that are refused on inspection: files that are
+// not modules, modules that lie about their own lengths, and modules that
+// break the contract. All of them must be refused before the host allocates
+// anything in proportion to their claims.
 func refused() []Module {
 	return slices.Concat(notModules(), liars(), breachers(), hugeNames())
 }
 
 const (
 	mebi = 1 << 20
-	// A length or count that nothing in the module bears out.
+	// A length or count that the module does not contain.
 	exaggerated = 1<<32 - 1
 )
 
 func notModules() []Module {
 	return []Module{
 		{
-			Name: "not-wasm", Attacks: "the recogniser: a native program under the name of a module",
+			Name: "not-wasm", Attacks: "the recogniser: a native program passed as a module",
 			Build: func() []byte { return append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 64)...) },
 			Ends:  once(InCompile, abi.InvalidArgument, "native program"),
 		},
@@ -43,14 +43,14 @@ func notModules() []Module {
 			Ends: once(InCompile, abi.InvalidArgument, "are left"),
 		},
 		{
-			Name: "wrong-types", Attacks: "the validator: a body that adds what is not on the stack",
+			Name: "wrong-types", Attacks: "the validator: a body that adds operands that are not on the stack",
 			Build: func() []byte { return newCreature(1).finish(i32add, drop) },
 			Ends:  once(InCompile, abi.InvalidArgument),
 		},
 	}
 }
 
-// lying builds a harmless creature and spoils one of its sections.
+// lying builds a harmless creature and corrupts one of its sections.
 func lying(spoil func(m *binaryModule)) func() []byte {
 	return func() []byte {
 		m := newCreature(1)
@@ -65,7 +65,7 @@ func lying(spoil func(m *binaryModule)) func() []byte {
 	}
 }
 
-// badEntry adds an entry to a section, which announces it.
+// badEntry adds an entry to a section and its count.
 func badEntry(id byte, entry ...[]byte) func() []byte {
 	return lying(func(m *binaryModule) { m.sections[id].add(entry...) })
 }
@@ -101,7 +101,7 @@ func liars() []Module {
 			Build: badEntry(sectionExport, u32(exaggerated), []byte("short")), Ends: damaged,
 		},
 		{
-			Name: "name-not-utf8", Attacks: "whoever prints names: one that is no text",
+			Name: "name-not-utf8", Attacks: "code that prints names: a name that is not UTF-8",
 			Build: badEntry(sectionExport, text("\xff\xfe\xfd"), []byte{kindFunction, 0}), Ends: damaged,
 		},
 		{
@@ -122,14 +122,14 @@ func liars() []Module {
 			Ends: once(InInstantiate, abi.Trapped),
 		},
 		{
-			Name: "leb-too-long", Attacks: "the reader: a number written with more bytes than a number has",
+			Name: "leb-too-long", Attacks: "the reader: a number encoded in too many bytes",
 			Build: lying(func(m *binaryModule) {
 				m.sections[sectionStart].set(append(bytes.Repeat([]byte{0x80}, 9), 0))
 			}),
 			Ends: damaged,
 		},
 		{
-			Name: "index-outside", Attacks: "whoever follows indices: a start function that does not exist",
+			Name: "index-outside", Attacks: "code that follows indices: a start function that does not exist",
 			Build: lying(func(m *binaryModule) { m.start(exaggerated) }), Ends: damaged,
 		},
 	}
@@ -138,7 +138,7 @@ func liars() []Module {
 func breachers() []Module {
 	return []Module{
 		{
-			Name: "no-memory", Attacks: "hostcalls, which would write into a memory that is not there",
+			Name: "no-memory", Attacks: "hostcalls, which would write into a missing memory",
 			Build: func() []byte { return newModule().harmless() },
 			Ends:  once(InCompile, abi.InvalidArgument, "does not export memory"),
 		},
@@ -162,7 +162,7 @@ func breachers() []Module {
 			Ends: once(InCompile, abi.Unsupported, "threads"),
 		},
 		{
-			Name: "imported-memory", Attacks: "isolation: a memory that comes from somebody else",
+			Name: "imported-memory", Attacks: "isolation: a memory owned by another module",
 			Build: func() []byte {
 				m := newModule()
 				m.sections[sectionImport].add(text("env"), text("memory"), []byte{kindMemory, 0}, u32(1))
@@ -190,7 +190,7 @@ func breachers() []Module {
 			Ends: once(InCompile, abi.Unsupported, "env.system"),
 		},
 		{
-			Name: "wrong-export-type", Attacks: "the call of creature_handle, which takes nothing and answers nothing",
+			Name: "wrong-export-type", Attacks: "the call of creature_handle, which has no parameters and no result",
 			Build: func() []byte {
 				m := newCreature(1)
 				f := m.function(":", nil)
@@ -201,7 +201,7 @@ func breachers() []Module {
 			Ends: once(InCompile, abi.InvalidArgument, abi.ExportHandle, "(i32, i32) -> i32"),
 		},
 		{
-			Name: "no-exports", Attacks: "the call of creature_handle, which is not there",
+			Name: "no-exports", Attacks: "the call of creature_handle, which is missing",
 			Build: func() []byte { return newCreature(1).bytes() },
 			Ends:  once(InCompile, abi.InvalidArgument, abi.ExportHandle, abi.ExportMarker),
 		},
@@ -221,10 +221,10 @@ func hugeNames() []Module {
 		return m.finish(call(f))
 	}
 	return []Module{
-		tooMany("limit NameBytes", "huge-export-name", "whoever lists exports: a name of 16 MiB", exported, 16*mebi, 1000),
-		tooMany("limit NameBytes", "huge-function-name", "whoever prints names: a function with one of 16 MiB", named, 16*mebi, 1000),
+		tooMany("limit NameBytes", "huge-export-name", "code that lists exports: a name of 16 MiB", exported, 16*mebi, 1000),
+		tooMany("limit NameBytes", "huge-function-name", "code that prints names: a function with a name of 16 MiB", named, 16*mebi, 1000),
 		{
-			Name: "huge-import-name", Attacks: "error messages, and the search for a similar name: one of a mebibyte",
+			Name: "huge-import-name", Attacks: "error messages, and the search for a similar name: a name of a mebibyte",
 			Build: func() []byte {
 				m := newCreature(1)
 				m.importFunction(abi.ImportModule, strings.Repeat("n", mebi), ":")
@@ -233,7 +233,7 @@ func hugeNames() []Module {
 			Ends: once(InCompile, abi.TooLarge, "limit NameBytes"),
 		},
 		{
-			Name: "long-import-names", Attacks: "the same with names that are allowed: 900 of five kilobytes each",
+			Name: "long-import-names", Attacks: "the same with names of an allowed size: 900 of five kilobytes each",
 			Build: func() []byte {
 				m := newCreature(1)
 				name := strings.Repeat("terrarium", 5000/len("terrarium"))

@@ -13,31 +13,31 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Report is how a module ended, and what others noticed of it.
+// Report says how a module ended, and how it affected others.
 type Report struct {
-	// In is the operation that answered the error: compile, instantiate or a
-	// function of the guest; creature_handle when there was none.
+	// In is the operation that returned the error: compile, instantiate or a
+	// function of the guest; creature_handle if there was no error.
 	In   string
 	Code abi.Code // of the error, or abi.OK
 	Text string   // of the error
-	// Took is how long it lasted from adding the creature, or from the beginning
-	// of its turn, to the end, as exactly as events tell it.
+	// Took is the time from adding the creature, or from the start of its
+	// turn, to the end, with the precision of events.
 	Took time.Duration
-	// Neighbours is what the neighbours did from before the attack until after
+	// Neighbours is the neighbours' traffic from before the attack until after
 	// it.
 	Neighbours Traffic
-	// Before and After are what the process needed while nothing attacked; Peak
-	// is the most that was resident in between, 0 where that is not known.
+	// Before and After are the memory use of the process without an attack;
+	// Peak is the most resident memory in between, 0 if unknown.
 	Before, After Memory
 	Peak          int64
-	// Collection is the longest that one collection of garbage took meanwhile; zero
-	// unless [Stage.CollectGarbage] is set.
+	// Collection is the duration of the longest garbage collection meanwhile;
+	// zero unless [Stage.CollectGarbage] is set.
 	Collection time.Duration
-	// Broken is what did not work any more after the attack, or nil.
+	// Broken is the first failure of the engine after the attack, or nil.
 	Broken error
 }
 
-// fail notes an error that an operation answered.
+// fail records the error of an operation.
 func (r *Report) fail(err error) {
 	r.Code, r.Text = abi.CodeOf(err), err.Error()
 	var e *abi.Error
@@ -46,7 +46,7 @@ func (r *Report) fail(err error) {
 	}
 }
 
-// failedTurn notes what the event of a failed turn tells.
+// failedTurn records the error in the event of a failed turn.
 func (r *Report) failedTurn(ev *journal.Event) error {
 	var detail struct{ Code, Error string }
 	if err := json.Unmarshal(ev.Payload, &detail); err != nil {
@@ -58,16 +58,16 @@ func (r *Report) failedTurn(ev *journal.Event) error {
 	return nil
 }
 
-// maxText is how long an error may be, in bytes, whatever a module says.
+// maxText is the longest allowed error text, in bytes.
 const maxText = 8 << 10
 
-// Problems compares a report with how the module had to end, and returns what is
-// wrong: an empty list if the attack cost what it may cost and nothing else.
+// Problems compares a report with the required end, and returns the
+// differences: an empty list if the attack cost only what it may cost.
 func (r *Report) Problems(m *Module, end *End) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if r.Code != end.Code || r.In != end.In {
-		add("it ended with %v in %s, and has to end with %v in %s: %s", r.Code, r.In, end.Code, end.In, shorten(r.Text))
+		add("it ended with %v in %s, but must end with %v in %s: %s", r.Code, r.In, end.Code, end.In, shorten(r.Text))
 	}
 	for _, word := range end.Says {
 		if !strings.Contains(r.Text, word) {
@@ -98,7 +98,7 @@ func (r *Report) Problems(m *Module, end *End) []string {
 	return list
 }
 
-// unprintable says what keeps a text from being shown as it is.
+// unprintable returns why a text cannot be shown unchanged, or "".
 func unprintable(text string) string {
 	strange := func(c rune) bool { return c != '\n' && unicode.IsControl(c) }
 	switch {

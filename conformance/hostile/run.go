@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Run adds a module as a creature with the limits of one of its ends, hands it a
-// message if it starts, removes it, and reports. The error is about the stage or
-// ctx, not about what the module did.
+// Run adds a module as a creature with the limits of one of its ends, sends it
+// a message if it starts, removes it, and reports. The error is about the
+// stage or ctx, not about the module.
 func (s *Stage) Run(ctx context.Context, m *Module, end *End) (*Report, error) {
 	traffic, err := startTraffic(ctx, s)
 	if err != nil {
@@ -39,9 +39,9 @@ func (s *Stage) Run(ctx context.Context, m *Module, end *End) (*Report, error) {
 	return r, err
 }
 
-// RunAll runs modules as [Stage.Run] does, but all at the same time, each under the
-// first of its ends. The reports are in the order of the modules; they do not tell
-// what the process needed, and a failing creature_stop is not among them.
+// RunAll runs modules like [Stage.Run], but all at the same time, each under
+// the first of its ends. The reports are in the order of the modules; they
+// contain neither memory use nor a failing creature_stop.
 func (s *Stage) RunAll(ctx context.Context, modules []Module) ([]*Report, error) {
 	traffic, err := startTraffic(ctx, s)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Stage) RunAll(ctx context.Context, modules []Module) ([]*Report, error)
 	return reports, nil
 }
 
-// attack does what there is to do with a hostile creature, leaves it alone for
-// some rounds of the neighbours, removes it and returns how it ended.
+// attack provokes a hostile creature, leaves it alone for some rounds of the
+// neighbours, removes it and returns how it ended.
 func (s *Stage) attack(ctx context.Context, name string, m *Module, end *End, t *traffic, rounds int) (*Report, error) {
 	r := &Report{In: abi.ExportHandle}
 	spec := s.specOf(name, m, end)
@@ -92,8 +92,9 @@ func (s *Stage) attack(ctx context.Context, name string, m *Module, end *End, t 
 	return r, s.t.WaitIdle(ctx)
 }
 
-// specOf is a hostile creature beside the victim. Limits that an end does not set
-// are so large that they do not decide how it ends, however slow the machine is.
+// specOf returns the specification of a hostile creature beside the victim.
+// Limits that an end does not set are so large that they do not decide the
+// outcome, even on a slow machine.
 func (s *Stage) specOf(name string, m *Module, end *End) deploy.CreatureSpec {
 	spec := deploy.CreatureSpec{
 		Name: name, Wasm: m.Build(), Limits: end.Limits, Join: s.graph,
@@ -113,10 +114,10 @@ func (s *Stage) specOf(name string, m *Module, end *End) deploy.CreatureSpec {
 	return spec
 }
 
-// CloseDuring adds a module that does not come back, under limits that would let
-// it go on for an hour, hands it a message, and closes the engine without waiting
-// as soon as its turn has begun. It returns how long closing took. The stage
-// cannot be used afterwards.
+// CloseDuring adds a module that does not return, with limits that would let
+// it run for an hour, sends it a message, and closes the engine without
+// waiting as soon as its turn has begun. It returns how long closing took. The
+// stage cannot be used afterwards.
 func (s *Stage) CloseDuring(ctx context.Context, m *Module) (time.Duration, error) {
 	spec := s.specOf("hostile", m, &End{Limits: abi.Limits{Deadline: time.Hour}})
 	added, err := s.t.AddCreature(ctx, spec)
@@ -144,11 +145,11 @@ func (s *Stage) CloseDuring(ctx context.Context, m *Module) (time.Duration, erro
 	return time.Since(began), err
 }
 
-// aftermath is how many more rounds the neighbours do before a creature that is
-// still there is removed: storms go on meanwhile.
+// aftermath is how many more rounds the neighbours make before a surviving
+// creature is removed: storms continue meanwhile.
 const aftermath = 50
 
-// provoke hands the creature a message and waits for the end of its turn.
+// provoke sends the creature a message and waits for the end of its turn.
 func (s *Stage) provoke(ctx context.Context, hostile journal.CreatureID, r *Report) error {
 	sub := s.t.Subscribe(engine.Filter{
 		Kinds:     []journal.EventKind{journal.EventTurnStarted, journal.EventTurnEnded, journal.EventTurnFailed},
@@ -167,7 +168,7 @@ func (s *Stage) provoke(ctx context.Context, hostile journal.CreatureID, r *Repo
 		}
 		ev := &ob.Event
 		if ev.Cause != sent.Message {
-			continue // its start
+			continue // the turn of its start
 		}
 		if ev.Kind == journal.EventTurnStarted {
 			began = ev.Time
@@ -181,7 +182,7 @@ func (s *Stage) provoke(ctx context.Context, hostile journal.CreatureID, r *Repo
 	}
 }
 
-// checkAlive returns what the engine cannot do any more.
+// checkAlive returns an error if the engine no longer works.
 func (s *Stage) checkAlive(ctx context.Context) error {
 	added, err := s.t.AddCreature(ctx, deploy.CreatureSpec{Name: "newcomer", Module: "builtin:echo"})
 	if err != nil {
@@ -203,7 +204,7 @@ func (s *Stage) checkAlive(ctx context.Context) error {
 			return err
 		}
 		if after == before {
-			return fmt.Errorf("the creature %s handles nothing any more", id)
+			return fmt.Errorf("the creature %s no longer handles messages", id)
 		}
 	}
 	if _, err := s.t.RemoveCreature(ctx, added.Creature); err != nil {
@@ -212,7 +213,7 @@ func (s *Stage) checkAlive(ctx context.Context) error {
 	return nil
 }
 
-// turns is how many turns a creature has done.
+// turns returns how many turns a creature has completed.
 func (s *Stage) turns(ctx context.Context, id journal.CreatureID) (uint64, error) {
 	graph, err := s.t.FindGraph(ctx, string(id))
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// runaways are guests that do not come back, in every shape and in every
-// function that the host calls. Fuel ends them, or else the deadline; what
-// recurses ends at the limit stack.
+// runaways returns guests that do not return, in every shape and in every
+// function that the host calls. Fuel ends them, or else the deadline;
+// recursion ends at the limit stack.
 func runaways() []Module {
 	return slices.Concat(endlessStarts(), endlessHandlers(), bulkChains(), recursions())
 }
 
-// endlessStarts loop where the host might not expect it.
+// endlessStarts returns guests that loop where the host might not expect it.
 func endlessStarts() []Module {
 	// exported is a creature that loops in a function of that name.
 	exported := func(name string, s signature) func() []byte {
@@ -25,7 +25,7 @@ func endlessStarts() []Module {
 	}
 	return []Module{
 		{
-			Name: "loop-in-start", Attacks: "whoever instantiates: a start function that does not end",
+			Name: "loop-in-start", Attacks: "instantiation: a start function that does not end",
 			Build: func() []byte {
 				m := newCreature(1)
 				m.start(m.function(":", nil, forever()))
@@ -34,21 +34,21 @@ func endlessStarts() []Module {
 			Ends: stopped(inStart),
 		},
 		{
-			Name: "loop-in-initialize", Attacks: "whoever instantiates: an initializer that does not end",
+			Name: "loop-in-initialize", Attacks: "instantiation: an initializer that does not end",
 			Build: exported(abi.ExportInitialize, ":"), Ends: stopped(abi.ExportInitialize),
 		},
 		{
-			Name: "loop-in-init", Attacks: "whoever adds the creature: a creature_init that does not end",
+			Name: "loop-in-init", Attacks: "adding a creature: a creature_init that does not end",
 			Build: exported(abi.ExportInit, ":i"), Ends: stopped(abi.ExportInit),
 		},
 		{
-			Name: "loop-in-stop", Attacks: "whoever removes the creature or closes the engine: a creature_stop that does not end",
+			Name: "loop-in-stop", Attacks: "removing a creature or closing the engine: a creature_stop that does not end",
 			Build: exported(abi.ExportStop, ":"), Ends: stopped(abi.ExportStop),
 		},
 	}
 }
 
-// endlessHandlers do not come back from a delivery.
+// endlessHandlers returns guests that do not return from a delivery.
 func endlessHandlers() []Module {
 	simple := func(body ...code) func() []byte {
 		return func() []byte { return newCreature(1).finish(body...) }
@@ -59,7 +59,7 @@ func endlessHandlers() []Module {
 			Build: simple(forever()), Ends: stopped(abi.ExportHandle),
 		},
 		{
-			Name: "loop-br-table", Attacks: "a meter that looks at br and br_if alone: a loop that only a br_table closes",
+			Name: "loop-br-table", Attacks: "a meter that checks only br and br_if: a loop that only a br_table closes",
 			Build: simple(block(loop(i32(7), brTable([]uint32{1, 1, 0}, 0)))), Ends: stopped(abi.ExportHandle),
 		},
 		{
@@ -83,7 +83,7 @@ func endlessHandlers() []Module {
 			Ends: stopped(abi.ExportHandle),
 		},
 		{
-			Name: "call-bomb", Attacks: "meters that look at loops alone: 2⁶⁴ calls, and neither loop nor deep recursion",
+			Name: "call-bomb", Attacks: "meters that check only loops: 2⁶⁴ calls, and neither loop nor deep recursion",
 			Build: func() []byte {
 				m := newCreature(1)
 				return m.finish(call(callTree(m)))
@@ -91,7 +91,7 @@ func endlessHandlers() []Module {
 			Ends: stopped(abi.ExportHandle),
 		},
 		{
-			Name: "call-indirect-bomb", Attacks: "meters that follow direct calls alone: the same through a table",
+			Name: "call-indirect-bomb", Attacks: "meters that follow only direct calls: the same through a table",
 			Build: callIndirectBomb, Ends: stopped(abi.ExportHandle),
 		},
 		{
@@ -104,7 +104,7 @@ func endlessHandlers() []Module {
 			Ends: stopped(abi.ExportHandle),
 		},
 		{
-			Name: "loop-of-growth", Attacks: "the collector of garbage: a loop that asks for no more memory",
+			Name: "loop-of-growth", Attacks: "the garbage collector: a loop that grows the memory by zero pages",
 			Build: simple(forever(i32(0), memoryGrow, drop)), Ends: stopped(abi.ExportHandle),
 		},
 	}
@@ -134,17 +134,17 @@ func callIndirectBomb() []byte {
 	return m.finish(i32(levels), callIndirect(typ, table))
 }
 
-// bulkChains are long instructions back to back, without a loop: each of them
-// runs natively from its first byte to its last. 100,000 of them would take many
-// minutes.
+// bulkChains returns guests of long instructions back to back, without a loop:
+// each instruction runs natively from its first byte to its last. 100,000 of
+// them would take many minutes.
 func bulkChains() []Module {
 	const (
 		pages    = 256 // 16 MiB
 		all      = pages * abi.PageBytes
 		segment  = 1 << 20
 		elements = 900_000
-		// So many in a function, and so many functions, that no cap on bodies is
-		// reached.
+		// The instructions per function and the number of functions stay below
+		// the caps on bodies.
 		inOne, functions = 1000, 100
 	)
 	chain := func(m *binaryModule, instruction code) []byte {
@@ -210,7 +210,7 @@ func bulkChains() []Module {
 	}
 }
 
-// recursions call themselves until the stack is too deep.
+// recursions returns guests that call themselves until the stack is too deep.
 func recursions() []Module {
 	tooDeep := []End{{
 		Limits: abi.Limits{Fuel: muchFuel, Deadline: muchTime},
@@ -226,11 +226,11 @@ func recursions() []Module {
 			Ends: tooDeep,
 		},
 		{
-			Name: "recursion-huge-frames", Attacks: "a limit of the stack that counts calls and not their frames: 2,000 values live in each",
+			Name: "recursion-huge-frames", Attacks: "a stack limit that counts calls and not their frames: 2,000 values live in each",
 			Build: recursionWithHugeFrames, Ends: tooDeep,
 		},
 		{
-			Name: "recursion-indirect", Attacks: "a limit of the stack that counts direct calls alone: through a table",
+			Name: "recursion-indirect", Attacks: "a stack limit that counts only direct calls: recursion through a table",
 			Build: func() []byte {
 				m := newCreature(1)
 				table := m.table(1)
@@ -254,8 +254,8 @@ func recursions() []Module {
 	}
 }
 
-// recursionWithHugeFrames keeps many different values over the call, so that the
-// compiler has to put all of them into the frame.
+// recursionWithHugeFrames keeps many different values over the call, so that
+// the compiler must put all of them into the frame.
 func recursionWithHugeFrames() []byte {
 	const values = 2000
 	m := newCreature(1)

@@ -17,10 +17,10 @@ import (
 //	outside ─► in ─► relay ─► middle ─► echo ─► out ─► tally      (the neighbours)
 //	hostile ─► loot ─► victim                                     (another graph)
 //
-// Its methods are called by one goroutine at a time.
+// Only one goroutine at a time may call its methods.
 type Stage struct {
-	// CollectGarbage collects garbage all the while that a module attacks, and
-	// notes in the report how long that took. It slows down the neighbours.
+	// CollectGarbage collects garbage continuously during an attack, and
+	// reports the longest collection. It slows down the neighbours.
 	CollectGarbage bool
 
 	t      *terrarium.Terrarium
@@ -29,12 +29,12 @@ type Stage struct {
 	out    journal.ChannelID
 	victim journal.CreatureID
 	graph  journal.GraphID // of the victim
-	// resting is what the process needs while nothing attacks.
+	// resting is the memory use of the process without an attack.
 	resting Memory
 }
 
-// NewStage starts an engine in dir, or one that keeps nothing if dir is empty,
-// and its neighbours. The stage has to be closed.
+// NewStage starts an engine in dir, or one without stores if dir is empty, and
+// its neighbours. The caller must close the stage.
 func NewStage(ctx context.Context, dir string) (*Stage, error) {
 	words := &lastWords{}
 	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, Log: slog.New(words)})
@@ -76,7 +76,7 @@ func (s *Stage) furnish(ctx context.Context) error {
 	if s.graph, err = s.t.FindGraph(ctx, string(s.victim)); err != nil {
 		return err
 	}
-	// Whatever is made once for a stage is made before it is measured.
+	// One-time allocations of a stage are made before the measurement.
 	warm, err := startTraffic(ctx, s)
 	if err != nil {
 		return err
@@ -99,8 +99,9 @@ func wires(channel string) []deploy.WireSpec { return []deploy.WireSpec{{Channel
 // Close closes the engine.
 func (s *Stage) Close(ctx context.Context) error { return s.t.Close(ctx) }
 
-// rest waits until nothing happens, and returns what the process needs then. What
-// a worker or a finalizer is just about to let go of is waited for.
+// rest waits until the engine is idle, and returns the memory use of the
+// process. It also waits for memory that a worker or a finalizer is about to
+// release.
 func (s *Stage) rest(ctx context.Context) (Memory, error) {
 	if err := s.t.WaitIdle(ctx); err != nil {
 		return Memory{}, err
@@ -117,8 +118,8 @@ func (s *Stage) rest(ctx context.Context) (Memory, error) {
 	return now, nil
 }
 
-// lastWords is a log handler that keeps the last error that was logged: an
-// engine tells nobody else what became of a creature_stop.
+// lastWords is a log handler that keeps the last logged error: the log is the
+// only place where an engine reports the outcome of a creature_stop.
 type lastWords struct {
 	mu  sync.Mutex
 	err error

@@ -7,17 +7,17 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// toolAttacks are guests that misuse the group tools: too often, with too much, or
-// on what they may not touch. The graph has to be what it was.
+// toolAttacks returns guests that misuse the group tools: with too many calls,
+// too much data, or forbidden targets. The graph must not change.
 func toolAttacks() []Module { return slices.Concat(toolFloods(), toolForgeries()) }
 
-// Where guests keep the name and the arguments of a tool.
+// The addresses of the name and the arguments of a tool.
 const (
 	toolAt = 1024
 	argsAt = 2048
 )
 
-// useTool calls a tool with arguments that lie in a data segment, and leaves the
+// useTool calls a tool with arguments from a data segment, and leaves the
 // status.
 func (m *binaryModule) useTool(tool uint32, name, args string) code {
 	m.data(toolAt, []byte(name))
@@ -25,7 +25,8 @@ func (m *binaryModule) useTool(tool uint32, name, args string) code {
 	return seq(i32(toolAt), i32(int32(len(name))), i32(argsAt), i32(int32(len(args))), call(tool))
 }
 
-// callsTool is a creature that calls one tool once and answers with its refusal.
+// callsTool returns a creature that calls one tool once and returns the
+// status.
 func callsTool(name, args string) func() []byte {
 	return func() []byte {
 		m := newCreature(1)
@@ -34,7 +35,8 @@ func callsTool(name, args string) func() []byte {
 	}
 }
 
-// fillsArguments is one whose arguments are size times the same byte.
+// fillsArguments returns a creature whose arguments are size times the same
+// byte.
 func fillsArguments(name string, fill byte, size int32) func() []byte {
 	return func() []byte {
 		m := newCreature(64)
@@ -50,11 +52,11 @@ func toolFloods() []Module {
 	few := abi.Limits{Calls: 10_000, Fuel: muchFuel, Deadline: muchTime}
 	return []Module{
 		{
-			Name: "tool-flood", Attacks: "the engine: look at the graph again and again, by one that may", Privileged: true,
+			Name: "tool-flood", Attacks: "the engine: a privileged creature reads the graph again and again", Privileged: true,
 			Build: callsTool("group_status", "{}"), Ends: refusedBy("tools"),
 		},
 		{
-			Name: "tool-flood-ignored", Attacks: "the engine: tool calls without end, by one that may not and does not care",
+			Name: "tool-flood-ignored", Attacks: "the engine: a worker calls tools without end and ignores the refusals",
 			Build: func() []byte {
 				m := newCreature(1)
 				tool := m.hostcall("tool")
@@ -67,17 +69,17 @@ func toolFloods() []Module {
 			Build: channelFlood, Ends: refusedBy("tools"),
 		},
 		{
-			Name: "tool-arguments-huge", Attacks: "who reads arguments: two mebibytes of them", Privileged: true,
+			Name: "tool-arguments-huge", Attacks: "the reader of arguments: two mebibytes of them", Privileged: true,
 			Build: fillsArguments("group_status", ' ', 2*mebi),
 			Ends:  once(abi.ExportHandle, abi.TooLarge, "limit message"),
 		},
 		{
-			Name: "tool-arguments-nested", Attacks: "recursion in who reads arguments: half a million lists in each other", Privileged: true,
+			Name: "tool-arguments-nested", Attacks: "recursion in the reader of arguments: half a million nested lists", Privileged: true,
 			Build: fillsArguments("group_status", '[', mebi/2),
 			Ends:  once(abi.ExportHandle, abi.InvalidArgument, "not JSON"),
 		},
 		{
-			Name: "tool-arguments-binary", Attacks: "who prints arguments: bytes that are no text", Privileged: true,
+			Name: "tool-arguments-binary", Attacks: "code that prints arguments: bytes that are not UTF-8", Privileged: true,
 			Build: fillsArguments("group_status", 0xff, 4096),
 			Ends:  once(abi.ExportHandle, abi.InvalidArgument, "UTF-8"),
 		},
@@ -89,7 +91,7 @@ func toolFloods() []Module {
 	}
 }
 
-// channelFlood creates channels of different names until it is refused.
+// channelFlood creates channels with different names until it is refused.
 func channelFlood() []byte {
 	const before, after = `{"action": "create", "name": "`, `"}`
 	m := newCreature(1)
@@ -105,11 +107,11 @@ func channelFlood() []byte {
 func toolForgeries() []Module {
 	return []Module{
 		{
-			Name: "tool-remove-self", Attacks: "who carries out the turn: a privileged creature removes itself in it", Privileged: true,
+			Name: "tool-remove-self", Attacks: "the commit of the turn: a privileged creature removes itself", Privileged: true,
 			Build: removesSelf, Ends: once(abi.ExportHandle, abi.NotPrivileged, "privileged creature"),
 		},
 		{
-			Name: "tool-forged-id", Attacks: "who looks ids up: one that nobody has", Privileged: true,
+			Name: "tool-forged-id", Attacks: "code that looks ids up: an id that does not exist", Privileged: true,
 			Build: callsTool("group_remove_node", `{"creature": "c0000000000000000"}`),
 			Ends:  once(abi.ExportHandle, abi.NotFound, "no creature"),
 		},
@@ -119,7 +121,7 @@ func toolForgeries() []Module {
 			Ends:  once(abi.ExportHandle, abi.NotFound, "no creature"),
 		},
 		{
-			Name: "tool-surplus", Attacks: "who reads arguments: a field that makes a worker privileged, if it were believed", Privileged: true,
+			Name: "tool-surplus", Attacks: "the reader of arguments: an extra field that would make a worker privileged", Privileged: true,
 			Build: callsTool("group_add_node", `{"species": "x", "privileged": true}`),
 			Ends:  once(abi.ExportHandle, abi.InvalidArgument, "privileged"),
 		},
@@ -134,13 +136,13 @@ func toolForgeries() []Module {
 			Ends: once(abi.ExportInit, abi.Denied, "creature_handle"),
 		},
 		{
-			Name: "tool-worker", Attacks: "the privilege: a worker calls every tool that it may not, and traps if one is not refused for that",
+			Name: "tool-worker", Attacks: "the privilege: a worker calls every tool that it may not use, and traps unless each is refused for that reason",
 			Build: callsAll, Ends: comesToNothing(),
 		},
 	}
 }
 
-// removesSelf asks for the removal of whoever it is called.
+// removesSelf requests the removal of the creature that has its own name.
 func removesSelf() []byte {
 	const name, before = "group_remove_node", `{"creature": "`
 	m := newCreature(1)
@@ -155,8 +157,8 @@ func removesSelf() []byte {
 			i32(toolAt), i32(int32(len(name))), i32(argsAt), localGet(number), i32(int32(len(before))+4), i32add, call(tool)))
 }
 
-// privilegedCalls are calls that would succeed if the caller were privileged, or be
-// refused for another reason.
+// privilegedCalls lists calls that, for a privileged caller, would succeed or
+// be refused for another reason.
 var privilegedCalls = [][2]string{
 	{"group_status", `{}`},
 	{"group_add_node", `{"species": "echo"}`},

@@ -11,15 +11,15 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// Traffic is what the neighbours did during an attack.
+// Traffic is the neighbours' traffic during an attack.
 type Traffic struct {
 	// Sent and Arrived count the numbered messages that went in and came out at
 	// the other end.
 	Sent, Arrived int
-	// Wrong tells the first message that came out of order, twice or changed;
-	// empty when there was none.
+	// Wrong describes the first message that came out of order, twice or
+	// changed, or is empty.
 	Wrong string
-	// Median and Worst are how long a message took from one end to the other.
+	// Median and Worst are the times a message took from one end to the other.
 	Median, Worst time.Duration
 }
 
@@ -29,10 +29,10 @@ type traffic struct {
 	s      *Stage
 	reader *engine.Reader
 	enough chan struct{} // closed to end it
-	done   chan struct{} // closed when it has ended; seen, times and err are final then
+	done   chan struct{} // closed at its end; seen, times and err are then final
 
 	mu   sync.Mutex
-	next chan struct{} // closed when the present round is done
+	next chan struct{} // closed at the end of the current round
 
 	seen  Traffic
 	times []time.Duration
@@ -40,14 +40,14 @@ type traffic struct {
 }
 
 const (
-	// window is how many messages are on their way at once.
+	// window is how many messages are in flight at once.
 	window = 8
-	// pace is the time from one round to the next, so that the neighbours do
-	// not use up a processor of their own.
+	// pace is the time between rounds, so that the neighbours do not keep a
+	// processor busy.
 	pace = 500 * time.Microsecond
 )
 
-// startTraffic begins to send. When it returns, messages are arriving.
+// startTraffic starts sending. When it returns, messages are arriving.
 func startTraffic(ctx context.Context, s *Stage) (*traffic, error) {
 	reader, err := s.t.Read(s.out, "traffic", engine.ReaderOptions{})
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *traffic) run(ctx context.Context) {
 		select {
 		case <-ticker.C:
 		case <-t.enough:
-			last = true // one more, to see that everything still goes on
+			last = true // one more, to see that everything still works
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (t *traffic) round(ctx context.Context) error {
 	return nil
 }
 
-// more waits until so many further rounds are done. Any goroutine may call it.
+// more waits for that many further rounds. Any goroutine may call it.
 func (t *traffic) more(ctx context.Context, rounds int) error {
 	for range rounds {
 		t.mu.Lock()
@@ -129,7 +129,7 @@ func (t *traffic) more(ctx context.Context, rounds int) error {
 	return nil
 }
 
-// stop ends the traffic after one more round and returns what was seen.
+// stop ends the traffic after one more round and returns the result.
 func (t *traffic) stop() (Traffic, error) {
 	close(t.enough)
 	<-t.done

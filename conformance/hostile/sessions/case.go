@@ -13,25 +13,25 @@ import (
 	_ "github.com/seed47132306/terrarium/sqlitestore" // registers the driver
 )
 
-// Directory is a session directory to be spoilt.
+// Directory is a session directory to corrupt.
 type Directory struct {
 	// Path is the directory.
 	Path string
-	// Outside is a directory beside it that holds a file called notes.txt, of which
-	// and beside which nothing may change.
+	// Outside is a directory beside it with a file notes.txt. Neither the file
+	// nor the rest of the directory may change.
 	Outside string
 }
 
-// Catalog is the catalogue.
+// Catalog returns the path of the catalogue.
 func (d Directory) Catalog() string { return filepath.Join(d.Path, "catalog.db") }
 
-// Search is the index for searching.
+// Search returns the path of the search index.
 func (d Directory) Search() string { return filepath.Join(d.Path, "search.db") }
 
-// Notes is the file outside.
+// Notes returns the path of the file outside.
 func (d Directory) Notes() string { return filepath.Join(d.Outside, "notes.txt") }
 
-// Store is the first of the stores.
+// Store returns the path of the first store.
 func (d Directory) Store() (string, error) {
 	stores, err := filepath.Glob(filepath.Join(d.Path, "stores", "*.db"))
 	if err != nil || len(stores) == 0 {
@@ -43,20 +43,20 @@ func (d Directory) Store() (string, error) {
 // Case is one attack.
 type Case struct {
 	Name string
-	// Attacks says what, and by what.
+	// Attacks says what is attacked, and how.
 	Attacks string
-	// Spoil does it to a directory that is sound and that no process has open. It is
-	// [errors.ErrUnsupported] where the system cannot do it.
+	// Spoil corrupts a sound directory that no process has open. It returns
+	// [errors.ErrUnsupported] if the system cannot do it.
 	Spoil func(ctx context.Context, d Directory) error
-	// Says is a part of what at least one command says of it; "" if it may be of no
-	// consequence.
+	// Says is part of the message of at least one command; "" if the case may
+	// have no effect.
 	Says string
 }
 
-// Cases are all but those of [Columns].
+// Cases returns all cases except those of [Columns].
 func Cases() []Case { return slices.Concat(places(), rows(), schemas()) }
 
-// catalog, store and search spoil one of the files by SQL.
+// catalog, store and search corrupt one of the files with SQL.
 func catalog(statements ...string) func(context.Context, Directory) error {
 	return func(ctx context.Context, d Directory) error { return execute(ctx, d.Catalog(), statements...) }
 }
@@ -91,7 +91,7 @@ func execute(ctx context.Context, path string, statements ...string) error {
 	return db.Close()
 }
 
-// replace puts something else in the place of a file.
+// replace replaces a file with something else.
 func replace(path string, by func(path string) error) error {
 	if err := os.Rename(path, path+"-was"); err != nil && !os.IsNotExist(err) {
 		return err
@@ -99,7 +99,7 @@ func replace(path string, by func(path string) error) error {
 	return by(path)
 }
 
-// loosen lets every table of a database hold any type, while change runs.
+// loosen runs change while every table of a database accepts any type.
 func loosen(ctx context.Context, path, change string) error {
 	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=rw")
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Columns makes a case of every column of every table of a directory's catalogue, of
-// a store and of the index: a value of another type in all rows. Tables that a case
-// would find empty get no row for it, as what is not read attacks nothing.
+// Columns makes a case for every column of every table of a directory's
+// catalogue, a store and the index: a value of another type in all rows. Empty
+// tables get no row, because data that is not read attacks nothing.
 func Columns(ctx context.Context, d Directory) ([]Case, error) {
 	return casesOf(ctx, d, func(file string, c column) (Case, string) {
 		return Case{Name: "type-of-" + file + "-" + c.table + "-" + c.name, Attacks: "the reading of columns: " + c.what + " in " + c.table + "." + c.name},
@@ -19,8 +19,9 @@ func Columns(ctx context.Context, d Directory) ([]Case, error) {
 	})
 }
 
-// Texts makes a case of every column of texts: the least of them becomes one that is not UTF-8,
-// clears a terminal, writes its title and turns the direction of writing around.
+// Texts makes a case for every text column: the smallest value becomes one
+// that is not UTF-8, clears a terminal, sets its title and reverses the
+// direction of writing.
 func Texts(ctx context.Context, d Directory) ([]Case, error) {
 	return casesOf(ctx, d, func(file string, c column) (Case, string) {
 		if !c.text {
@@ -31,8 +32,8 @@ func Texts(ctx context.Context, d Directory) ([]Case, error) {
 	})
 }
 
-// casesOf makes a case of every column for which there is one, with the statement that
-// spoils it.
+// casesOf makes a case for every column for which of returns one, with the
+// statement that corrupts it.
 func casesOf(ctx context.Context, d Directory, of func(file string, c column) (Case, string)) ([]Case, error) {
 	first, err := d.Store()
 	if err != nil {

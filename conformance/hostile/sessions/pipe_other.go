@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// pipe knows of no named pipes in directories on other systems.
+// pipe fails: other systems have no named pipes in directories.
 func pipe(path string) error {
 	return fmt.Errorf("a named pipe at %s: %w", path, errors.ErrUnsupported)
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// thing is what can be in the place of a file.
+// thing is something that can replace a file.
 type thing struct {
 	name, what, says string
 	make             func(d Directory, path string) error
@@ -26,7 +26,7 @@ func things() []thing {
 	}
 }
 
-// places are cases in which something else is in the place of a file.
+// places returns cases in which something else replaces a file.
 func places() (out []Case) {
 	for _, at := range []struct {
 		name string
@@ -90,8 +90,8 @@ func places() (out []Case) {
 	)
 }
 
-// journalOf is a hot rollback journal without pages, of a transaction in several
-// databases whose common journal is said to be another file.
+// journalOf returns a hot rollback journal without pages, of a transaction in
+// several databases that names another file as the common journal.
 func journalOf(super string) []byte {
 	const sector, page = 512, 4096
 	header := make([]byte, sector)

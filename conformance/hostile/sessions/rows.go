@@ -10,7 +10,7 @@ import (
 
 const unfitName = "names a file that no store can be"
 
-// rows are cases in which a row says what cannot be.
+// rows returns cases in which a row has impossible content.
 func rows() []Case {
 	out := []Case{
 		{"next-place-huge", "searching: an index whose next place is a quintillion", search("UPDATE progress SET next = 1 << 60"), ""},
@@ -61,7 +61,7 @@ func rows() []Case {
 	for i, bad := range []string{"../../outside/notes.txt", "../../outside/notes.db", "/tmp/terrarium-hostile.db", "../catalog.db", "./x.db", "a\x1b[2Jb.db", " "} {
 		out = append(out, Case{fmt.Sprintf("leftover-name-%d", i+1), fmt.Sprintf("the removal of what is left over: %q", bad), catalog("INSERT INTO leftover VALUES (" + quoted(bad) + ")"), unfitName})
 		if i > 2 {
-			continue // they are read in the same way
+			continue // these are read in the same way
 		}
 		out = append(out,
 			Case{fmt.Sprintf("store-name-%d", i+1), fmt.Sprintf("the file of a session: %q", bad), catalog("UPDATE store SET file = " + quoted(bad)), unfitName},
@@ -72,14 +72,14 @@ func rows() []Case {
 	return out
 }
 
-// unfinished notes that the whole file of a session is being made.
+// unfinished records that the complete file of a session is being made.
 func unfinished(ctx context.Context, d Directory, file, base string, copied int64) error {
 	return execute(ctx, d.Catalog(), "UPDATE store SET complete = 0",
 		fmt.Sprintf("INSERT INTO hydration SELECT %s, session, %s, %d FROM store LIMIT 1", quoted(file), quoted(base), copied))
 }
 
-// ring makes many ended sessions, each the parent of the next and the last that of the
-// first, which the live one needs.
+// ring makes many ended sessions that are each other's parents in a ring, and
+// the live session depends on them.
 func ring(ctx context.Context, d Directory) error {
 	const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) `
 	return execute(ctx, d.Catalog(),
@@ -89,7 +89,7 @@ func ring(ctx context.Context, d Directory) error {
 		"INSERT INTO parent "+many+"SELECT 'ring' || i, 0, 'ring' || (i % 100 + 1) FROM n")
 }
 
-// noise overwrites what is behind the first page of a file.
+// noise overwrites everything after the first page of a file.
 func noise(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -5,7 +5,7 @@ const (
 	unlaidOut = "is not laid out as"
 )
 
-// schemas are cases in which a schema has something else in it than ours.
+// schemas returns cases with altered schemas.
 func schemas() []Case {
 	return []Case{
 		{"catalog-view", "queries of the catalogue: its table of sessions is a view without an end", catalog(
