@@ -83,6 +83,9 @@ func TestSite(t *testing.T) {
 		found[strings.SplitN(s.URL, "#", 2)[0]] = s.Title != ""
 	}
 	for _, p := range pages(t) {
+		if path.Ext(p.name) != ".md" {
+			continue
+		}
 		name := strings.TrimSuffix(p.name, ".md") + ".html"
 		if path.Base(p.name) == "README.md" {
 			name = path.Join(path.Dir(p.name), "index.html")

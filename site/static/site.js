@@ -4,7 +4,14 @@
   const page = document.documentElement;
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const stored = () => { try { return localStorage.getItem('theme'); } catch { return null; } };
-  const paint = () => { page.dataset.theme = stored() || (dark.matches ? 'dark' : 'light'); };
+  const paint = () => {
+    page.dataset.theme = stored() || (dark.matches ? 'dark' : 'light');
+    // Pictures follow the theme of the page, not that of the system.
+    for (const source of document.querySelectorAll('source[media]')) {
+      source.dataset.scheme ??= /dark/.test(source.media) ? 'dark' : 'light';
+      source.media = source.dataset.scheme === page.dataset.theme ? 'all' : 'not all';
+    }
+  };
   paint();
   dark.addEventListener('change', paint);
 
@@ -55,6 +62,7 @@
   };
 
   document.addEventListener('DOMContentLoaded', () => {
+    paint();
     const menu = document.getElementById('menu');
     menu.addEventListener('click', () => menu.setAttribute('aria-expanded', page.classList.toggle('open')));
     const here = document.querySelector('#pages [aria-current]');
