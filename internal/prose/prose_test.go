@@ -16,7 +16,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "lower the counts of the baseline to what is found")
-	show   = flag.String("show", "", "print all that is found below a folder or in a file")
+	show   = flag.String("show", "", "report all that is found below a folder or in a file")
 )
 
 const (
@@ -44,7 +44,7 @@ func TestProse(t *testing.T) {
 		for _, unit := range slices.Sorted(maps.Keys(found)) {
 			for _, f := range found[unit] {
 				if f.file == *show || strings.HasPrefix(f.file, strings.TrimSuffix(*show, "/")+"/") || *show == "." {
-					fmt.Println(f)
+					t.Error(f)
 				}
 			}
 		}
