@@ -26,6 +26,7 @@ var patterns = []struct{ needle, pattern, instead string }{
 	{"who", `(?-i:(?:^|[.;:] )(?:[-*] )?Who) [^.?!]*[.!]`, "name the role: the caller, a reader, an operator"},
 	{"who", `\b(?:for|to|by|of|from|with|than|but|only|those|tells?) who\b`, "name the role: the caller, readers, anyone who"},
 	{"who", `(?:;|:|\band|\bor) who (?:is|has|wants|can|does|needs|waits|asks|reads|writes)\b`, "name the role: the caller, a reader"},
+	{"who", `(?-i:(?:^|\| |: )who) (?:\w+)`, "name the role; in a table, a noun"},
 	{"which", `\b(?:(one|two|three|four|any|each|some|most|none|all|many|both|either|half|part|neither) )?of which (?:the|an?|it|this|that|these|those|they|there|one|two|its|no|only|some|\w+ (?:is|are|was|were|has|have|had|may|can))\b`, "begin a sentence with the noun"},
 	{"gone", `\b(?:is|are|was|were|be|been|has|have|had) gone\b`, "removed, missing, closed: what is meant"},
 	{"told", `\b(?:is|are|was|were|be|been|being) told\b`, "gets, receives, is notified; or is described"},
@@ -110,7 +111,7 @@ func check(file string, list []paragraph, rules []rule) (out []finding) {
 					taken[i] = true
 				}
 				match := p.text[m[0]:m[1]]
-				start := m[1] - len(strings.TrimLeft(match, "-*.;: \n"))
+				start := m[1] - len(strings.TrimLeft(match, "-*.;:| \n"))
 				text := strings.Join(strings.Fields(p.text[start:m[1]]), " ")
 				if len(text) > 60 {
 					text = strings.ToValidUTF8(text[:60], "") + "…"
@@ -141,6 +142,7 @@ func TestRules(t *testing.T) {
 		"| a | whoever |\n| b | heir |":                                   "1: whoever, 2: heir",
 		"```sh\nmend\n```\n\nheed":                                        "5: heed",
 		"tell it of which type it is":                                     "",
+		"| `x` | who it is about |\n| who | |":                            "1: who it",
 		"Who may call it?":                                                "",
 		"a caller who waits, two of which are read":                       "",
 		"mending is refused but recommend, amends and heirloom are words": "1: mending",
