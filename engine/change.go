@@ -448,7 +448,7 @@ func (x *change) noteNew(cr *creature) {
 // noteAttached logs which session the events of a creature go to from now on.
 func (x *change) noteAttached(g *graph, cr *creature) {
 	if g.store != nil {
-		x.log(g, x.record(g), journal.Event{Kind: journal.EventSessionAttached, Creature: cr.id, Payload: journal.JSON(journal.SessionAttachedPayload{Session: g.source.session})})
+		x.log(g, x.record(g), journal.Event{Kind: journal.EventSessionAttached, Creature: cr.id, Payload: journal.JSON(journal.SessionAttachedPayload{Session: g.source.Session})})
 	}
 }
 

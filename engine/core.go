@@ -14,6 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
 	"github.com/seed47132306/terrarium/engine/internal/idle"
 	"github.com/seed47132306/terrarium/engine/internal/ids"
+	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 	"github.com/seed47132306/terrarium/engine/internal/serialstore"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
@@ -43,8 +44,7 @@ type core struct {
 	closing chan struct{} // closed when Close begins
 	closes  atomic.Bool   // the same, for code that asks often
 
-	observers   observers
-	successors  sync.Map // of ended GraphIDs: the GraphID they became part of
+	observers   observe.Observers
 	deadLetters atomic.Int64
 	callers     sync.Map // EventID of a request from outside: chan callerAnswer
 	spawnable   sync.Map // of deployments: their []AwareSpecies
@@ -60,9 +60,11 @@ func (e *core) init(o *Options) {
 	e.host, e.load, e.clock, e.freshInstances, e.paused, e.log = o.Host, o.Load, o.Clock, o.FreshInstances, o.Paused, o.Log
 	e.jitter, e.queue, e.closing = rand.N[time.Duration], runqueue.New[creature](), make(chan struct{})
 	e.heap = e.newHeapWatch(o.UnaccountedMemory)
+	var here func() journal.Position
 	if o.Storage != nil {
-		e.storage = serialstore.Of(o.Storage)
+		e.storage, here = serialstore.Of(o.Storage), e.here
 	}
+	e.observers.Init(e.wallClock, here)
 	if e.clock == nil {
 		e.clock, e.sampled = timing.Real{}, true
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -208,7 +209,7 @@ func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *feed) {
 
 // show shows observers an event that is in the first record of a store.
 func (x *change) show(plan *storePlan, ev *journal.Event) {
-	x.e.publish(ev, logSource{session: plan.children[ev.Graph].Info().Session})
+	x.e.observers.Publish(ev, observe.Source{Session: plan.children[ev.Graph].Info().Session})
 }
 
 // mourn logs the dead letters of a feed, unless a cut has logged them.

@@ -156,9 +156,9 @@
 //   - send_judged.go: the same, as policies leave them
 //   - request.go: requests from outside
 //   - reader.go: readers with a durable cursor
-//   - observe.go: subscriptions
+//   - observe.go: subscribing, from now on or from a moment in the past
+//   - internal/observe: the subscriptions
 //   - internal/ring: the events that a slow subscriber has not read yet
-//   - catchup.go: subscriptions that begin in the past
 //
 // Dead letters:
 //

@@ -152,7 +152,7 @@ func (e *Engine) shutDown(ctx context.Context) error {
 	l.closed = true
 	closeInstances(ctx, l)
 	errs := []error{e.end.closeStores(ctx, l)}
-	e.core.observers.close()
+	e.core.observers.Close()
 	for _, c := range l.creatures {
 		errs = append(errs, c.module.Close(ctx))
 	}

@@ -19,12 +19,7 @@ type Shape struct {
 
 // Successors says into which others graphs went that are no more.
 func (s *Stepper) Successors() journal.Succession {
-	out := journal.Succession{}
-	s.core.successors.Range(func(old, into any) bool {
-		out[old.(journal.GraphID)] = into.(journal.GraphID)
-		return true
-	})
-	return out
+	return s.core.observers.Successors()
 }
 
 // Shapes lists the graphs as their environments are.

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -24,7 +25,7 @@ type graph struct {
 	// say so in channel, feed, mailbox and creature of the graph's members.
 	mu          sync.Mutex
 	store       journal.Store // nil: volatile
-	source      logSource
+	source      observe.Source
 	durability  journal.Durability
 	meta        map[string]string
 	memory      map[memoryKey]*memoryCell // of policies; replaced, never modified
@@ -81,12 +82,6 @@ type channel struct {
 
 func (ch *channel) dropFeed(s *feed) { ch.feeds = without(ch.feeds, s) }
 
-// logSource says in whose log an event is; see [journal.Mark].
-type logSource struct {
-	session journal.SessionID
-	since   int64 // the time of the last event before the log was opened
-}
-
 func newGraph(e *core, id journal.GraphID, born uint64) *graph {
 	return &graph{
 		id: id, born: born, engine: e,
@@ -128,7 +123,7 @@ func (g *graph) attach(s journal.Store, since int64) {
 	g.over = 0
 	g.admit()
 	g.letters, g.letterBytes = nil, 0 // the store has them
-	g.store, g.source = s, logSource{s.Info().Session, since}
+	g.store, g.source = s, observe.Source{Session: s.Info().Session, Since: since}
 	g.origin = s.Origin()
 	g.durability = s.Info().Durability
 	g.seq = 0

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -37,7 +38,7 @@ func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *messag
 // log completes an event, adds it to the record and shows it to observers. An
 // event with an id keeps it.
 func (g *graph) log(rec *journal.Record, ev journal.Event) {
-	if rec == nil && !g.engine.observed(ev.Kind) {
+	if rec == nil && !g.engine.observers.Wants(ev.Kind) {
 		return
 	}
 	ev.Graph = g.id
@@ -50,23 +51,23 @@ func (g *graph) log(rec *journal.Record, ev journal.Event) {
 	if rec != nil {
 		rec.Events = append(rec.Events, ev)
 	}
-	g.engine.publish(&ev, g.keeper(rec))
+	g.engine.observers.Publish(&ev, g.keeper(rec))
 }
 
 // keeper is the log that keeps what is added to a record.
-func (g *graph) keeper(rec *journal.Record) logSource {
+func (g *graph) keeper(rec *journal.Record) observe.Source {
 	if rec == nil {
-		return logSource{}
+		return observe.Source{}
 	}
 	return g.source
 }
 
 func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message, turn, cause journal.EventID) {
-	if rec == nil && !g.engine.observedAny() {
+	if rec == nil && !g.engine.observers.Any() {
 		return
 	}
 	ev := m.event(g.id)
-	if rec == nil && !g.engine.observed(ev.Kind) {
+	if rec == nil && !g.engine.observers.Wants(ev.Kind) {
 		return
 	}
 	ev.Turn, ev.Cause = turn, cause
@@ -77,12 +78,12 @@ func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message, turn, c
 		rec.Events = append(rec.Events, ev)
 		putHead(rec, ch)
 	}
-	g.engine.publish(&ev, g.keeper(rec))
+	g.engine.observers.Publish(&ev, g.keeper(rec))
 }
 
 // logVerdict logs what a policy said.
 func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v draft.Word) {
-	if rec == nil && !g.engine.observed(journal.EventPolicyDenied) {
+	if rec == nil && !g.engine.observers.Wants(journal.EventPolicyDenied) {
 		return
 	}
 	g.log(rec, v.Event(about))
@@ -90,7 +91,7 @@ func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v draft.Wor
 
 // logLines logs what the guest logged during one attempt.
 func (g *graph) logLines(rec *journal.Record, about journal.Event, lines []effects.Line) {
-	if len(lines) == 0 || (rec == nil && !g.engine.observed(journal.EventLog)) {
+	if len(lines) == 0 || (rec == nil && !g.engine.observers.Wants(journal.EventLog)) {
 		return
 	}
 	for _, line := range lines {

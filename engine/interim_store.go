@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -33,7 +34,7 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 			if err != nil {
 				return errors.Join(err, p.takeBack(ctx, x))
 			}
-			b.store, b.source = stores[0], logSource{session: stores[0].Info().Session}
+			b.store, b.source = stores[0], observe.Source{Session: stores[0].Info().Session}
 			p.interim = append(p.interim, b)
 		}
 	}

@@ -99,7 +99,7 @@ const (
 func (g *graph) deadLetter(rec *journal.Record, l letter) {
 	l.count(g.engine)
 	l.ID, l.Time = g.nextID(), g.tick()
-	if rec != nil || g.engine.observed(journal.EventDeadLetter) {
+	if rec != nil || g.engine.observers.Wants(journal.EventDeadLetter) {
 		g.log(rec, l.event())
 	}
 	switch {

@@ -2,245 +2,88 @@ package engine
 
 import (
 	"context"
-	"iter"
-	"maps"
-	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/internal/ring"
+	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Filter selects events. Empty lists do not restrict; what is given combines
-// with AND. A graph matches by any id it has had.
-type Filter struct {
-	Kinds     []journal.EventKind
-	Creatures []journal.CreatureID
-	Graphs    []journal.GraphID
-	Channels  []journal.ChannelID
-}
+type (
+	// Filter selects events.
+	Filter = observe.Filter
+	// Subscription is a bounded view of the events from its start on.
+	Subscription = observe.Subscription
+	// Observed is an event as a subscriber gets it.
+	Observed = observe.Observed
+)
 
-// DefaultSubscriptionBuffer is how many events a subscription holds for a slow
-// subscriber unless it asks for another number.
-const DefaultSubscriptionBuffer = 4096
-
-// MaxSubscriptionBuffer is the most events that a subscription holds.
-const MaxSubscriptionBuffer = 1 << 20
-
-// Subscription is a bounded view of the events from its start on. It never
-// slows the engine: when its buffer is full, events are left out, and an event
-// of the kind lagged says how many.
-//
-// Next is called by one goroutine at a time; Close by any.
-type Subscription struct {
-	e      *core
-	filter Filter
-	kinds  uint32 // bit set of the kinds wanted
-
-	// What follows belongs to the goroutine that calls Next; see catchup.go.
-	at       journal.Position                   // behind what Next answered last
-	floor    map[journal.SessionID]journal.Mark // what came before the first event of the ring
-	replay   *journal.Replay                    // what is to be read of the stores first; nil when that is done
-	attached bool                               // events as they happen go to the ring
-	tidyAt   int                                // how many marks there are when it is time to look for fewer
-
-	ring *ring.Ring[Observed]
-}
-
-// Observed is an event as a subscriber gets it.
-type Observed struct {
-	// Seq numbers everything that was observed in this run of the engine; it
-	// means nothing in another.
-	Seq   uint64
-	Event journal.Event
-	// Missed is the number of events left out, for the kind lagged.
-	Missed uint64
-
-	log logSource // that has the event; zero if none has
-}
-
-// observers is the set of subscriptions.
-type observers struct {
-	kinds atomic.Uint32 // union of what subscriptions want
-	seq   atomic.Uint64
-	// mu guards what follows.
-	mu     sync.RWMutex
-	subs   []*Subscription
-	closed bool // the engine is closed: nothing more is going to happen
-}
+// How many events a subscription holds for a slow subscriber: unless it asks for another
+// number, and at most.
+const (
+	DefaultSubscriptionBuffer = observe.DefaultBuffer
+	MaxSubscriptionBuffer     = observe.MaxBuffer
+)
 
 // Subscribe starts observing. buffer is the number of events held for a slow
 // subscriber, at most [MaxSubscriptionBuffer]; zero means
 // [DefaultSubscriptionBuffer]. The caller must close
 // the subscription.
 func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
-	s := e.newSubscription(f, buffer)
-	s.attach()
-	if e.core.storage != nil {
-		s.at = e.core.here()
-		s.floor, s.tidyAt = maps.Clone(s.at.Marks), tidyFrom(&s.at)
-	}
-	return s
+	return e.core.observers.Subscribe(f, buffer, nil)
 }
 
-func (e *Engine) newSubscription(f Filter, buffer int) *Subscription {
-	if buffer <= 0 {
-		buffer = DefaultSubscriptionBuffer
-	}
-	buffer = min(buffer, MaxSubscriptionBuffer)
-	s := &Subscription{e: &e.core, filter: f, ring: ring.New[Observed](buffer)}
-	for _, k := range f.Kinds {
-		s.kinds |= 1 << k
-	}
-	if len(f.Kinds) == 0 {
-		s.kinds = 1<<journal.NumEventKinds - 1
-	}
-	return s
-}
-
-// Next waits for the next event. It answers stopped when the subscription or
-// the engine has been closed and everything has been read.
-func (s *Subscription) Next(ctx context.Context) (Observed, error) {
-	for {
-		if s.replay != nil {
-			if ob, ok, err := s.catchUp(ctx); ok || err != nil {
-				return ob, err
-			}
-		}
-		if ob, ok := s.takeEvent(); ok {
-			if s.passEvent(&ob) {
-				return ob, nil
-			}
-			continue
-		}
-		if _, ended := s.ring.Closed(); ended {
-			return Observed{}, &abi.Error{Code: abi.Stopped, Op: "subscribe", Message: "the subscription is closed"}
-		}
-		select {
-		case <-s.ring.News():
-		case <-ctx.Done():
-			return Observed{}, context.Cause(ctx)
+// SubscribeAfter is [Engine.Subscribe] for somebody who goes on behind a cursor:
+// what the session stores have behind it comes first, and then what happens, each
+// event once. Events that no store keeps come only from when they are watched.
+//
+// The stores are read by [Subscription.Next], so that nobody waits for it. It
+// answers unsupported where there is no session directory, and not_found for a
+// cursor of another one.
+func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.EventCursor, buffer int) (*Subscription, error) {
+	if e.core.storage == nil {
+		return nil, &abi.Error{
+			Code: abi.Unsupported, Op: "subscribe", Message: "nothing is kept that could be caught up on",
+			Remedy: "use a session directory, or leave after out",
 		}
 	}
+	replay, err := journal.NewReplay(ctx, journal.ChronicleOf(e.core.storage.Storage), after, nil)
+	if err != nil {
+		return nil, err
+	}
+	return e.core.observers.Subscribe(f, buffer, replay), nil
 }
 
-// All ranges over the events until ctx ends or the subscription is closed.
-func (s *Subscription) All(ctx context.Context) iter.Seq[Observed] {
-	return func(yield func(Observed) bool) {
-		for {
-			ob, err := s.Next(ctx)
-			if err != nil || !yield(ob) {
-				return
-			}
+// here is the position behind everything that has been logged.
+func (e *core) here() journal.Position {
+	l := e.rlock()
+	defer l.runlock()
+	p := journal.Position{Through: e.storage.Last(), Marks: map[journal.SessionID]journal.Mark{}}
+	for _, g := range l.graphs {
+		g.mu.Lock()
+		if g.store != nil {
+			p.Marks[g.source.Session] = journal.Mark{Event: journal.EventID{Origin: g.origin, Seq: g.seq}, Since: g.source.Since}
 		}
+		g.mu.Unlock()
 	}
+	for _, d := range l.saved {
+		p.Marks[d.Session] = journal.Mark{Since: d.LastTime}
+	}
+	return p
 }
 
-// takeEvent takes the next event of the ring, or one that says how many are missing.
-func (s *Subscription) takeEvent() (Observed, bool) {
-	ob, missed, ok := s.ring.Take()
-	if missed > 0 {
-		ob = Observed{Seq: s.e.observers.seq.Add(1), Event: journal.Event{Kind: journal.EventLagged}, Missed: missed}
-		ob.Event.Time = s.e.clock.Now().UnixNano()
+// loadSuccessors finds out what became of the graphs of earlier runs.
+func (e *core) loadSuccessors(ctx context.Context) error {
+	list, err := journal.ChronicleOf(e.storage.Storage).Catalogue(ctx)
+	if err != nil {
+		return err
 	}
-	return ob, ok
-}
-
-// Close ends the subscription. What it holds can still be read.
-func (s *Subscription) Close() {
-	s.detach()
-	s.ring.Close()
-}
-
-// attach makes events go to the ring from now on.
-func (s *Subscription) attach() {
-	o := &s.e.observers
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		s.ring.Close()
-		return
+	if len(list) > 0 {
+		e.storage.SetLast(list[len(list)-1].Session)
 	}
-	o.subs = append(o.subs, s)
-	o.kinds.Store(o.kinds.Load() | s.kinds)
-}
-
-// detach undoes attach.
-func (s *Subscription) detach() {
-	o := &s.e.observers
-	o.mu.Lock()
-	o.subs = without(slices.Clone(o.subs), s)
-	var kinds uint32
-	for _, other := range o.subs {
-		kinds |= other.kinds
+	for old, id := range journal.NewSuccession(list) {
+		e.observers.NoteSuccessor(old, id)
 	}
-	o.kinds.Store(kinds)
-	o.mu.Unlock()
-}
-
-// close ends all subscriptions.
-func (o *observers) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed = true
-	for _, s := range o.subs {
-		s.ring.Close()
-	}
-}
-
-// observed reports whether anybody wants events of a kind. It is on the path
-// of every delivery.
-func (e *core) observed(k journal.EventKind) bool { return e.observers.kinds.Load()&(1<<k) != 0 }
-
-// observedAny reports whether anybody wants any events.
-func (e *core) observedAny() bool { return e.observers.kinds.Load() != 0 }
-
-// publish shows an event to the subscriptions. Once a store or a subscriber
-// has it, an event is not modified. It is called in the critical section in
-// which the event got its place, so that subscribers see the order of the log.
-// log is the one that has it, or zero if none has.
-func (e *core) publish(ev *journal.Event, log logSource) {
-	if !e.observed(ev.Kind) {
-		return
-	}
-	o := &e.observers
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	var seq uint64
-	for _, s := range o.subs {
-		if !s.wants(ev) {
-			continue
-		}
-		if seq == 0 {
-			seq = o.seq.Add(1)
-		}
-		s.ring.Offer(Observed{Seq: seq, Event: *ev, log: log})
-	}
-}
-
-func (s *Subscription) wants(ev *journal.Event) bool {
-	f := &s.filter
-	switch {
-	case s.kinds&(1<<ev.Kind) == 0:
-		return false
-	case len(f.Creatures) > 0 && !slices.Contains(f.Creatures, ev.Creature):
-		return false
-	case len(f.Channels) > 0 && !slices.Contains(f.Channels, ev.Channel):
-		return false
-	case len(f.Graphs) > 0 && !s.wantsGraph(ev.Graph):
-		return false
-	}
-	return true
-}
-
-// wantsGraph also matches ids that a graph had before a merge: what became of
-// the graph asked for, and what that came from.
-func (s *Subscription) wantsGraph(id journal.GraphID) bool {
-	return slices.ContainsFunc(s.filter.Graphs, func(g journal.GraphID) bool {
-		return g == id || s.e.became(g, id) || s.e.became(id, g)
-	})
+	return nil
 }
 
 func (e *core) publishTurnStarted(c *creature, d delivery) {
@@ -248,10 +91,10 @@ func (e *core) publishTurnStarted(c *creature, d delivery) {
 	if g == nil {
 		return
 	}
-	e.publish(&journal.Event{
+	e.observers.Publish(&journal.Event{
 		Time: e.clock.Now().UnixNano(), Kind: journal.EventTurnStarted, Graph: g.id, Creature: c.id,
 		Attempt: c.attempt + 1, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id,
-	}, logSource{})
+	}, observe.Source{})
 }
 
 // noteInstance logs that a creature got a new instance.
@@ -264,7 +107,7 @@ func (w *turnWorker) noteInstance(c *creature) {
 	defer g.mu.Unlock()
 	g.wall = wall
 	rec := g.newRecord()
-	if rec == nil && !w.e.observed(journal.EventInstanceStarted) {
+	if rec == nil && !w.e.observers.Wants(journal.EventInstanceStarted) {
 		return
 	}
 	reason := journal.StartFirst

@@ -11,6 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/modules"
+	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -90,7 +91,7 @@ func (e locked) tellProblems() {
 		if errors.As(p, &typed) {
 			detail.Path, detail.Remedy = typed.IDs["path"], typed.Remedy
 		}
-		e.publish(&journal.Event{Time: e.wallClock(), Kind: journal.EventStoreSetAside, Payload: journal.JSON(detail)}, logSource{})
+		e.observers.Publish(&journal.Event{Time: e.wallClock(), Kind: journal.EventStoreSetAside, Payload: journal.JSON(detail)}, observe.Source{})
 	}
 }
 

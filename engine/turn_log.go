@@ -54,7 +54,7 @@ type ahead struct {
 // begin prepares the log for the turn.
 func (l *turnLog) begin(g *graph, rec *journal.Record) {
 	l.g, l.rec, l.moved = g, rec, l.t.c.wiring.Load() != l.t.wiring
-	if l.shown = rec != nil || g.engine.observedAny(); l.shown {
+	if l.shown = rec != nil || g.engine.observers.Any(); l.shown {
 		l.cause = l.t.d.msg.logID()
 	}
 }
@@ -88,7 +88,7 @@ func (l *turnLog) tick() int64 {
 
 // wants reports whether events of a kind are logged or observed.
 func (l *turnLog) wants(k journal.EventKind) bool {
-	return l.shown && (l.rec != nil || l.g.engine.observed(k))
+	return l.shown && (l.rec != nil || l.g.engine.observers.Wants(k))
 }
 
 // log adds an event. Observers are shown those of a first record once the change has

@@ -95,6 +95,7 @@ var layers = map[string][]string{
 	"engine/internal/idle":        {},
 	"engine/internal/ids":         {"engine/draft", "engine/journal"},
 	"engine/internal/modules":     {"abi"},
+	"engine/internal/observe":     {"abi", "engine/internal/ring", "engine/journal"},
 	"engine/internal/planstore":   {"engine/internal/errtext", "engine/journal"},
 	"engine/internal/regrow":      {"engine/journal", "engine/topology"},
 	"engine/internal/ring":        {},

@@ -1,0 +1,382 @@
+// Package observe shows events to subscribers, from now on or from a moment in the past.
+package observe
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/ring"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Filter selects events. Empty lists do not restrict; what is given combines
+// with AND. A graph matches by any id it has had.
+type Filter struct {
+	Kinds     []journal.EventKind
+	Creatures []journal.CreatureID
+	Graphs    []journal.GraphID
+	Channels  []journal.ChannelID
+}
+
+// DefaultBuffer is how many events a subscription holds for a slow
+// subscriber unless it asks for another number.
+const DefaultBuffer = 4096
+
+// MaxBuffer is the most events that a subscription holds.
+const MaxBuffer = 1 << 20
+
+// Subscription is a bounded view of the events from its start on. It never
+// slows the engine: when its buffer is full, events are left out, and an event
+// of the kind lagged says how many.
+//
+// Next is called by one goroutine at a time; Close by any.
+type Subscription struct {
+	o      *Observers
+	filter Filter
+	kinds  uint32 // bit set of the kinds wanted
+
+	// What follows belongs to the goroutine that calls Next.
+	at       journal.Position                   // behind what Next answered last
+	floor    map[journal.SessionID]journal.Mark // what came before the first event of the ring
+	replay   *journal.Replay                    // what is to be read of the stores first; nil when that is done
+	attached bool                               // events as they happen go to the ring
+	tidyAt   int                                // how many marks there are when it is time to look for fewer
+
+	ring *ring.Ring[Observed]
+}
+
+// Observed is an event as a subscriber gets it.
+type Observed struct {
+	// Seq numbers everything that was observed in this run of the engine; it
+	// means nothing in another.
+	Seq   uint64
+	Event journal.Event
+	// Missed is the number of events left out, for the kind lagged.
+	Missed uint64
+
+	log Source // that has the event; zero if none has
+}
+
+// Observers is the set of subscriptions.
+type Observers struct {
+	kinds atomic.Uint32 // union of what subscriptions want
+	seq   atomic.Uint64
+	// mu guards what follows.
+	mu     sync.RWMutex
+	subs   []*Subscription
+	closed bool // the engine is closed: nothing more is going to happen
+
+	successors sync.Map // of ended GraphIDs: the GraphID they became part of
+	now        func() int64
+	here       func() journal.Position // nil: nothing is kept
+}
+
+// Source says in whose log an event is; see [journal.Mark].
+type Source struct {
+	Session journal.SessionID
+	Since   int64 // the time of the last event before the log was opened
+}
+
+// Init sets what observers need of the engine: the clock, and, if there is a session
+// directory, the position behind everything that has been logged. A caller that attaches a
+// subscription before it asks for that misses nothing: what is being logged is in the
+// position or comes to the ring, or both.
+func (o *Observers) Init(now func() int64, here func() journal.Position) { o.now, o.here = now, here }
+
+// Subscribe starts observing. A subscription that begins in the past gets what a replay
+// has first.
+func (o *Observers) Subscribe(f Filter, buffer int, replay *journal.Replay) *Subscription {
+	if buffer <= 0 {
+		buffer = DefaultBuffer
+	}
+	buffer = min(buffer, MaxBuffer)
+	s := &Subscription{o: o, filter: f, ring: ring.New[Observed](buffer)}
+	for _, k := range f.Kinds {
+		s.kinds |= 1 << k
+	}
+	if len(f.Kinds) == 0 {
+		s.kinds = 1<<journal.NumEventKinds - 1
+	}
+	if replay != nil {
+		s.replay, s.at = replay, replay.Position()
+		return s
+	}
+	s.attach()
+	if o.here != nil {
+		s.at = o.here()
+		s.floor, s.tidyAt = maps.Clone(s.at.Marks), tidyFrom(&s.at)
+	}
+	return s
+}
+
+// Next waits for the next event. It answers stopped when the subscription or
+// the engine has been closed and everything has been read.
+func (s *Subscription) Next(ctx context.Context) (Observed, error) {
+	for {
+		if s.replay != nil {
+			if ob, ok, err := s.catchUp(ctx); ok || err != nil {
+				return ob, err
+			}
+		}
+		if ob, ok := s.takeEvent(); ok {
+			if s.passEvent(&ob) {
+				return ob, nil
+			}
+			continue
+		}
+		if _, ended := s.ring.Closed(); ended {
+			return Observed{}, errClosed
+		}
+		select {
+		case <-s.ring.News():
+		case <-ctx.Done():
+			return Observed{}, context.Cause(ctx)
+		}
+	}
+}
+
+// All ranges over the events until ctx ends or the subscription is closed.
+func (s *Subscription) All(ctx context.Context) iter.Seq[Observed] {
+	return func(yield func(Observed) bool) {
+		for {
+			ob, err := s.Next(ctx)
+			if err != nil || !yield(ob) {
+				return
+			}
+		}
+	}
+}
+
+// takeEvent takes the next event of the ring, or one that says how many are missing.
+func (s *Subscription) takeEvent() (Observed, bool) {
+	ob, missed, ok := s.ring.Take()
+	if missed > 0 {
+		ob = Observed{Seq: s.o.seq.Add(1), Event: journal.Event{Kind: journal.EventLagged}, Missed: missed}
+		ob.Event.Time = s.o.now()
+	}
+	return ob, ok
+}
+
+// Close ends the subscription. What it holds can still be read.
+func (s *Subscription) Close() {
+	s.detach()
+	s.ring.Close()
+}
+
+// attach makes events go to the ring from now on.
+func (s *Subscription) attach() {
+	o := s.o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		s.ring.Close()
+		return
+	}
+	o.subs = append(o.subs, s)
+	o.kinds.Store(o.kinds.Load() | s.kinds)
+}
+
+// detach undoes attach.
+func (s *Subscription) detach() {
+	o := s.o
+	o.mu.Lock()
+	o.subs = slices.DeleteFunc(slices.Clone(o.subs), func(other *Subscription) bool { return other == s })
+	var kinds uint32
+	for _, other := range o.subs {
+		kinds |= other.kinds
+	}
+	o.kinds.Store(kinds)
+	o.mu.Unlock()
+}
+
+// Close ends all subscriptions.
+func (o *Observers) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	for _, s := range o.subs {
+		s.ring.Close()
+	}
+}
+
+// Wants reports whether anybody wants events of a kind. It is on the path
+// of every delivery.
+func (o *Observers) Wants(k journal.EventKind) bool { return o.kinds.Load()&(1<<k) != 0 }
+
+// Any reports whether anybody wants any events.
+func (o *Observers) Any() bool { return o.kinds.Load() != 0 }
+
+// Publish shows an event to the subscriptions. Once a store or a subscriber
+// has it, an event is not modified. It is called in the critical section in
+// which the event got its place, so that subscribers see the order of the log.
+// log is the one that has it, or zero if none has.
+func (o *Observers) Publish(ev *journal.Event, log Source) {
+	if !o.Wants(ev.Kind) {
+		return
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	var seq uint64
+	for _, s := range o.subs {
+		if !s.wants(ev) {
+			continue
+		}
+		if seq == 0 {
+			seq = o.seq.Add(1)
+		}
+		s.ring.Offer(Observed{Seq: seq, Event: *ev, log: log})
+	}
+}
+
+func (s *Subscription) wants(ev *journal.Event) bool {
+	f := &s.filter
+	switch {
+	case s.kinds&(1<<ev.Kind) == 0:
+		return false
+	case len(f.Creatures) > 0 && !slices.Contains(f.Creatures, ev.Creature):
+		return false
+	case len(f.Channels) > 0 && !slices.Contains(f.Channels, ev.Channel):
+		return false
+	case len(f.Graphs) > 0 && !s.wantsGraph(ev.Graph):
+		return false
+	}
+	return true
+}
+
+// wantsGraph also matches ids that a graph had before a merge: what became of
+// the graph asked for, and what that came from.
+func (s *Subscription) wantsGraph(id journal.GraphID) bool {
+	return slices.ContainsFunc(s.filter.Graphs, func(g journal.GraphID) bool {
+		return g == id || s.o.became(g, id) || s.o.became(id, g)
+	})
+}
+
+// Cursor says where to continue behind what Next answered last; without a
+// session directory it is empty. It belongs to the goroutine that calls Next.
+func (s *Subscription) Cursor() journal.EventCursor {
+	if s.o.here == nil {
+		return ""
+	}
+	if s.replay != nil {
+		return s.replay.Cursor()
+	}
+	s.tidy()
+	return s.at.Cursor()
+}
+
+// catchUp answers the next event that the stores have, or neither that nor an
+// error when the rest is in the ring.
+//
+// It reads until nothing is left, has the ring filled from then on, and reads
+// what was logged in between. If the ring is full before that is done, it begins
+// again from where it is.
+func (s *Subscription) catchUp(ctx context.Context) (ob Observed, ok bool, err error) {
+	for {
+		if s.isClosed() {
+			return ob, false, errClosed
+		}
+		ev, session, more, err := s.replay.Next(ctx)
+		switch {
+		case err != nil:
+			return ob, false, err
+		case more:
+			if s.attached {
+				s.floor[session] = s.replay.Position().Marks[session]
+			}
+			if s.wants(&ev) {
+				return Observed{Seq: s.o.seq.Add(1), Event: ev}, true, nil
+			}
+		case !s.attached:
+			s.attach()
+			s.attached, s.floor = true, s.o.here().Marks
+		case s.ring.Overflown():
+			s.detach()
+			s.ring.Clear()
+			s.attached = false
+		default:
+			s.at, s.replay = s.replay.Position(), nil
+			s.tidyAt = tidyFrom(&s.at)
+			return ob, false, nil
+		}
+	}
+}
+
+// errClosed ends a subscription.
+var errClosed = &abi.Error{Code: abi.Stopped, Op: "subscribe", Message: "the subscription is closed"}
+
+// isClosed reports whether the subscription or the engine is closed.
+func (s *Subscription) isClosed() bool {
+	o := s.o
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	closed, _ := s.ring.Closed()
+	return closed || o.closed
+}
+
+// passEvent moves the position behind an event of the ring. It reports whether the
+// event is to be handed out: those that came before the floor have been read in
+// the stores, or were there before the subscription.
+func (s *Subscription) passEvent(ob *Observed) bool {
+	if ob.Event.Kind == journal.EventLagged {
+		lagged := journal.LaggedPayload{Missed: ob.Missed}
+		if s.o.here != nil {
+			lagged.Cursor = s.at.Cursor()
+		}
+		ob.Event.Payload = journal.JSON(lagged)
+		return true
+	}
+	log := ob.log
+	if log.Session == "" {
+		return true
+	}
+	if floor, known := s.floor[log.Session]; known && floor.Covers(&ob.Event) {
+		return false
+	}
+	s.at.Marks[log.Session] = journal.Mark{Event: ob.Event.ID, Since: log.Since}
+	return true
+}
+
+// tidyFrom is the number of marks from which on it is worth while to look for a
+// shorter position: every cut adds marks, and those of ended sessions stay.
+func tidyFrom(p *journal.Position) int { return 2*len(p.Marks) + 8 }
+
+// tidy replaces the position by that of the engine, if it has grown and there is
+// nothing between the two.
+func (s *Subscription) tidy() {
+	if len(s.at.Marks) < s.tidyAt {
+		return
+	}
+	here := s.o.here()
+	if s.ring.Empty() {
+		s.at, s.tidyAt = here, tidyFrom(&here)
+	}
+}
+
+// became reports whether a graph went into others, of which the last given is
+// one.
+func (o *Observers) became(old, id journal.GraphID) bool {
+	for next, ok := o.successors.Load(old); ok; next, ok = o.successors.Load(next) {
+		if next.(journal.GraphID) == id {
+			return true
+		}
+	}
+	return false
+}
+
+// NoteSuccessor notes that a graph has become part of another.
+func (o *Observers) NoteSuccessor(old, into journal.GraphID) { o.successors.Store(old, into) }
+
+// Successors are the graphs that others have become part of.
+func (o *Observers) Successors() journal.Succession {
+	out := journal.Succession{}
+	o.successors.Range(func(old, into any) bool {
+		out[old.(journal.GraphID)] = into.(journal.GraphID)
+		return true
+	})
+	return out
+}
