@@ -40,11 +40,11 @@ func (v *familySnapshot) lostEnd(ctx context.Context, e catalog.Entry, a catalog
 	lost := &abi.Error{
 		Code: abi.Storage, Op: "open", IDs: map[string]string{"path": e.Path, "session": string(e.Session), "event": first.String()},
 		Message: fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: %s-wal is missing, cut short or altered", e.Session, first, said, filepath.Base(e.Path)),
-		Remedy:  "all before them is there, and the session goes on from that. If there is a copy of both files, put it back while no process has the directory; terrarium session verify names what is missing",
+		Remedy:  "everything before them is present, and the session continues from there. If you have a copy of both files, restore it while no process has the directory; terrarium session verify names the missing events",
 	}
 	switch {
 	case last >= a.Seq:
-		lost.Message = fmt.Sprintf("session %s has another event %s than the one that had been acknowledged: %s or its -wal file was altered or exchanged", e.Session, said, filepath.Base(e.Path))
+		lost.Message = fmt.Sprintf("session %s has an event %s that is not the acknowledged one: %s or its -wal file was altered or replaced", e.Session, said, filepath.Base(e.Path))
 	case a.Excused(e.Durability):
 		lost.Message = fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: the machine has stopped since, and the durability normal promises a prefix of the log then", e.Session, first, said)
 		lost.Remedy = "the session goes on from what is there; send again what is missing. The durability full loses nothing when the power fails"
@@ -156,7 +156,7 @@ func (v *verification) ends() error {
 			v.missing(journal.EventID{Origin: a.Origin, Seq: last + 1}, said)
 			v.damage(fmt.Sprintf("the end of the log is missing: it was acknowledged up to the event %s", said))
 		case chain != 0 && a.Chain != 0 && chain != a.Chain:
-			v.damage(fmt.Sprintf("the event %s is not the one that was acknowledged: its checksum is another", said))
+			v.damage(fmt.Sprintf("the event %s is not the one that was acknowledged: its checksum differs", said))
 		}
 	}
 	return nil

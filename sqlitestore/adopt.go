@@ -102,7 +102,7 @@ func fillAdopted(ctx context.Context, file *sqlite.Conn, dir string, h failpoint
 
 func unadoptable(file string, err error) error {
 	return &abi.Error{
-		Code: abi.InvalidArgument, Op: "adopt", Message: fmt.Sprintf("%s is not the file of a session that could go on", file),
-		Remedy: "name a file that session export has written of a live session", IDs: map[string]string{"path": file}, Err: err,
+		Code: abi.InvalidArgument, Op: "adopt", Message: fmt.Sprintf("%s is not the file of a session that can continue", file),
+		Remedy: "name a file that session export wrote from a live session", IDs: map[string]string{"path": file}, Err: err,
 	}
 }

@@ -194,8 +194,7 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut
 	// take longer than the work.
 	testators := map[journal.SessionID]*testator{}
 	for session, p := range parents {
-		// No history can get lost behind the cut: every parent can see whether it is
-		// present.
+		// The seal shows later whether everything that the parent wrote is present.
 		testators[session] = newTestator(p)
 		if err := testators[session].seal(id); err != nil {
 			return out, err

@@ -106,8 +106,9 @@ func (p destination) makeDirectory(fill func(dir string) error) error {
 	if err := p.arrived(failpoint.Forked); err != nil {
 		return err
 	}
-	// The mark is no longer wrong, and would do no harm. Before the new name is durable,
-	// the mark must identify the directory under the old one.
+	// The directory is finished, so its lock no longer says unfinished; a failure does no
+	// harm. Until the new name is durable, the lock must mark the directory under the old
+	// one.
 	_ = files.WriteFile(filepath.Join(p.path, lockName), ownerOfLock())
 	return nil
 }

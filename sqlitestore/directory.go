@@ -337,7 +337,7 @@ func (d *Directory) retire(ctx context.Context, session journal.SessionID, wrote
 	defer d.changing.Unlock()
 	ctx = context.WithoutCancel(ctx) // the mark and the catalogue say the same
 	if e, err := d.catalog.Entry(ctx, "retire", session); err == nil && e.File != "" {
-		// If the file cannot be written to, the catalogue alone says that it has ended.
+		// A file that cannot be written to is not taken for a live one either.
 		_ = storefile.Mark(ctx, e.Path, session, storefile.Retired, "1")
 	}
 	defer d.acks.Release(session) // the error is reported, and nothing is lost

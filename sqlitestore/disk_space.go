@@ -28,7 +28,7 @@ func (d *Directory) room(e catalog.Entry, sources []catalog.Entry) error {
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "hydrate",
-		Message: fmt.Sprintf("there is no room to copy a history of %d bytes: %d are free, of which %d are left to those who append", needs, free, spareRoom),
+		Message: fmt.Sprintf("there is no space to copy a history of %d bytes: %d are free, %d of them reserved for appending", needs, free, spareRoom),
 		Remedy:  "free some space, or bound what is kept; until then the history is read where it is, and nothing is lost",
 		IDs:     map[string]string{"path": d.dir, "session": string(e.Session)},
 	}

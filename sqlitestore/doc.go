@@ -5,51 +5,49 @@
 //
 //	lock                    held, and naming its owner, while a process has the directory open
 //	acknowledged            how far each live log was acknowledged as durable
-//	catalog.db              which sessions there are, which are live, who came from whom, and which file each has
+//	catalog.db              which sessions there are, which are live, how they descend from each other, and which file each has
 //	stores/<session>.db     the file that a session begins with
-//	stores/<session>.N.db   a file with the whole history of that session, or of one that came out of it
+//	stores/<session>.N.db   a file with the whole history of that session, or of a descendant
 //
 // The catalogue alone decides what is live, and which file is whose.
 //
 // # Cuts
 //
-// A cut (cut.go) takes files that were made in advance (spare_files.go), writes to
-// them what its children own, and then commits one transaction in the catalogue:
-// whatever happens before leaves the parents as they were, whatever happens
-// after leaves the children. No history is copied. A child is incomplete at
-// first: its history is read in its own file and in those of its ancestors that
-// it needs, which are its family (family.go). They are frozen: a cut ends
-// writing to them for good.
+// A cut (cut.go) takes files that were made in advance (spare_files.go), writes to them
+// what its children own, and then commits one transaction in the catalogue. A failure
+// before it leaves the parents as they were; a failure after it leaves the children. No
+// history is copied. A child is incomplete at first: its history is read from its own
+// file and from those of the ancestors that it needs, which together are its family
+// (family.go). The ancestors' files are frozen: a cut ends writing to them for good.
 //
 // None of that waits for the disk. Right afterwards all of it is made durable
-// (durable_cuts.go, background_sync.go), and only then anything is acknowledged that was written to
-// a child of the durability [journal.Full]. If the power fails before, the next start
-// finds out whether the cut has happened (recover_cuts.go).
+// (durable_cuts.go, background_sync.go). Only then are events acknowledged that were
+// written to a child of the durability [journal.Full]. If the power fails before, the
+// next start finds out whether the cut has happened (recover_cuts.go).
 //
-// In the background the child gets a file with its whole history, made beside
-// the one that it writes to (hydrate.go, build.go); when the catalogue calls that
-// its own, the child is complete. Then the files of ended sessions that nobody
-// needs are given up (discard_files.go). The sessions stay in the catalogue, with the
-// origins under which they wrote, so that their history can be read out of the
-// files of their descendants.
+// In the background the child gets a file with its whole history, made beside the one
+// that it writes to (hydrate.go, build.go). When the catalogue names that file as the
+// child's, the child is complete. Then the files of ended sessions that are no longer
+// needed are discarded (discard_files.go). The sessions stay in the catalogue, with the
+// origins under which they wrote, so that their history can be read from the files of
+// their descendants.
 //
-// Files that the catalogue does not know are leftovers of a cut that did not
-// happen: they are deleted if they still carry the mark of an unused file, and
-// set aside under another name otherwise.
+// Files that the catalogue does not know are leftovers of a cut that did not happen.
+// They are deleted if they still carry the mark of an unused file, and otherwise set
+// aside under another name.
 //
 // # Retention
 //
-// [Retention] bounds the history of each store and Options.MaxDiskBytes the files
-// of the directory (retain.go). Old history is given up by making a new file of
-// what is kept, beside the one that is written to, as for a child of a cut; a key
-// in the file says before which time events may be missing. What somebody has yet
-// to read, and all that is later, is kept in any case. Without room for a copy
-// (disk_space.go) a history stays where it is.
+// [Retention] bounds the history of each store, and Options.MaxDiskBytes the files of the
+// directory (retain.go). A store is pruned by making a new file of what is kept, beside
+// the one that is written to, as for a child of a cut; a key in the file gives the time
+// before which events may be missing. What is still to be read, and everything later, is
+// kept in any case. Without space for a copy (disk_space.go) a history stays where it is.
 //
 // # A lost catalogue
 //
-// Every store says of itself and of its ancestors what the catalogue says, so that
-// [Rebuild] can make one again. Only the metadata of sessions whose files are gone is
+// Every store records about itself and its ancestors what the catalogue does, so that
+// [Rebuild] can make a new one. Only the metadata of sessions whose files are removed is
 // lost.
 //
 // # Identity and order
@@ -66,30 +64,30 @@
 // # Checksums
 //
 // The rows of the log carry checksums, which readers and [Directory.Verify] check. How
-// far each live log was acknowledged is in the file acknowledged beside the catalogue,
-// and of processes before in the catalogue; what is lost of that is told at the next
-// start (acknowledged_check.go). A catalogue that the stores prove to be older than they
-// are is refused.
+// far each live log was acknowledged is in the file acknowledged beside the catalogue;
+// for earlier processes, it is in the catalogue. The next start reports acknowledged
+// events that are lost (acknowledged_check.go). It refuses a catalogue if the stores
+// prove that it is older than they are.
 //
 // # Packages
 //
-// What does not need a store that is open is in packages of its own, each of which says
-// its states and transitions; a line may use those above it:
+// Code that does not need an open store is in packages of its own, and each describes its
+// states and transitions. A package may import those above it:
 //
 //	internal/files      the files of a session directory, which is not trusted
-//	internal/failpoint  the steps at which tests look
-//	internal/sqlite     connections, layouts and migrations: SQLite, and nothing of graphs
-//	internal/storefile  what the file of a session says of itself
+//	internal/failpoint  the steps that tests can observe
+//	internal/sqlite     connections, layouts and migrations: SQLite, without graphs
+//	internal/storefile  what the file of a session records about itself
 //	internal/catalog    the catalogue, and how far logs were acknowledged
 //	internal/search     the index for searching, and the search
-//	internal/rebuild    what the stores say of a catalogue that is lost, damaged or older
+//	internal/rebuild    a new catalogue from the stores, if it is lost, damaged or older
 //
-// Here is what writes and reads stores: the loop of a store (store_loop.go) and the making
-// of whole files in the background (hydrate.go) say their states as well.
+// This package writes and reads stores. The loop of a store (store_loop.go) and the making
+// of whole files in the background (hydrate.go) describe their states as well.
 //
 // # Reading with other tools
 //
-// The store of a complete session, once closed, is one file that stands alone;
+// The store of a complete session, once closed, is one file that needs no other;
 // [Directory.Export] and [View.Export] make such a file of any session at any
 // time. The views events, lineage, cursors, state, creatures, channels, timers,
 // requests and dead_letters of a store, and sessions of the catalogue, are

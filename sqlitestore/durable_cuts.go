@@ -9,26 +9,25 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// looseCut is a cut that has happened and is not durable yet. For what is acknowledged
-// in a store of the durability normal to survive the process, nothing has to be synced;
-// in one of the durability full nothing is acknowledged before. So a cut waits for no
-// disk. Right after it all of it is synced, and then it is firm.
+// looseCut is a cut that has happened and is not durable yet. In a store of the
+// durability normal, acknowledged events survive the process without any sync; a store of
+// the durability full acknowledges nothing before the cut is durable. So a cut waits for
+// no disk. Right after it, everything is synced, and then the cut is firm.
 //
-// When the power fails before that, any part of it may be missing: the end of what
-// the parents have written, the first content of a child, the catalogue's
-// transaction. Each of them is one of the last transactions of a write-ahead log, of
-// which a prefix is left, so it is enough to look whether it is there. If all of them
-// are, the cut has happened; otherwise the parents go on with what is left of them;
-// see [Directory.decide].
+// If the power fails before that, any part of the cut may be missing: the end of the
+// parents' logs, the first content of a child, the catalogue's transaction. Each of them
+// is one of the last transactions of a write-ahead log, of which a prefix survives, so it
+// is enough to check whether it is present. If all of them are, the cut has happened;
+// otherwise the parents continue with what is left of them; see [Directory.decide].
 type looseCut struct {
 	id       string
 	files    []string // of the parents and of the children
 	children []*Store
-	firm     *atomic.Bool // which the children's writers have, too
+	firm     *atomic.Bool // shared with the children's writers
 }
 
-// newLooseCut describes a cut that has just been committed, and whose children nobody
-// has been given yet.
+// newLooseCut describes a cut that has just been committed, before its children are
+// returned to the caller.
 func newLooseCut(id string, parents map[journal.SessionID]*Store, children []*child) *looseCut {
 	l := &looseCut{id: id, firm: new(atomic.Bool)}
 	for _, p := range parents {
@@ -42,13 +41,14 @@ func newLooseCut(id string, parents map[journal.SessionID]*Store, children []*ch
 	return l
 }
 
-// looseCuts are those of a directory. Its methods may be called by any goroutine.
+// looseCuts are the loose cuts of a directory. Its methods may be called by any
+// goroutine.
 type looseCuts struct {
 	firming sync.Mutex // held while some of them are made durable
 
 	mu     sync.Mutex
 	cuts   []*looseCut
-	failed error // why the last attempt to make them durable did not succeed
+	failed error // why the last attempt to make them durable failed
 }
 
 func (l *looseCuts) add(cut *looseCut) {
@@ -64,7 +64,7 @@ func (l *looseCuts) waiting() []*looseCut {
 	return slices.Clone(l.cuts)
 }
 
-// done notes what became of the first n cuts.
+// done records the outcome for the first n cuts.
 func (l *looseCuts) done(n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,24 +73,24 @@ func (l *looseCuts) done(n int, err error) {
 	}
 }
 
-// due reports whether somebody should try to make cuts durable; when that has failed,
-// those try again who depend on it.
+// due reports whether cuts are to be made durable now. After a failure, the stores that
+// depend on them try again.
 func (l *looseCuts) due() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.cuts) > 0 && l.failed == nil
 }
 
-// stuck reports whether that has failed.
+// stuck reports whether the last attempt has failed.
 func (l *looseCuts) stuck() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed != nil
 }
 
-// makeFirm makes all cuts durable that have happened. Nothing that a cut could be taken
-// back to is removed before, and nothing is built upon it but other loose cuts. An
-// error is one of the directory's problems until it succeeds. It may be called by any
+// makeFirm makes all cuts durable that have happened. Until then, nothing is removed that
+// would be needed to undo a cut, and only other loose cuts depend on it. An error is one
+// of the directory's problems until a later call succeeds. It may be called by any
 // goroutine.
 func (d *Directory) makeFirm() error {
 	d.loose.firming.Lock()
@@ -118,7 +118,7 @@ func (d *Directory) makeFirm() error {
 	return err
 }
 
-// restOn notes that the store came out of a cut that is not durable before firm is true.
+// restOn records that the store was made by a cut that is not durable until firm is true.
 func (s *Store) restOn(firm *atomic.Bool) {
 	s.w.firm = firm
 	if !s.asDurable() {
@@ -126,14 +126,14 @@ func (s *Store) restOn(firm *atomic.Bool) {
 	}
 }
 
-// asDurable reports whether what is written is as durable as the store promises: in one
-// of the durability full it is not before the cut is that the store came out of.
+// asDurable reports whether written events are as durable as the store promises. In a
+// store of the durability full they are not before the cut that made it is durable.
 func (s *Store) asDurable() bool {
 	return s.durability == journal.Normal || s.w.firm == nil || s.w.firm.Load()
 }
 
-// cutSynced is told what became of an attempt to make the cut durable that the store
-// came out of.
+// cutSynced receives the outcome of an attempt to make the cut durable that made the
+// store.
 func (s *Store) cutSynced(err error) {
 	if err != nil {
 		if !s.asDurable() {
@@ -142,7 +142,8 @@ func (s *Store) cutSynced(err error) {
 		}
 		return
 	}
-	// Either this sees what the writer has written, or the writer that the cut is firm.
+	// Either this call sees what the writer has written, or the writer sees that the cut
+	// is firm.
 	s.durable.raise(s.highest.Load())
 	s.queue.ifRunning(func() {
 		if s.Err() == nil {
@@ -153,7 +154,8 @@ func (s *Store) cutSynced(err error) {
 	nudge(s.queue.wake) // so that the file stops saying that it is unused
 }
 
-// filesOf are the files of the catalogue and of all who had part in cuts, each once.
+// filesOf are the files of the catalogue and of all sessions that took part in cuts, each
+// once.
 func (d *Directory) filesOf(cuts []*looseCut) []string {
 	paths := []string{d.catalog.Path()}
 	for _, l := range cuts {
@@ -163,9 +165,9 @@ func (d *Directory) filesOf(cuts []*looseCut) []string {
 	return slices.Compact(paths)
 }
 
-// syncAll makes durable what has been written to files, and waits for all of them at
-// once. All of it is in write-ahead logs; who empties one into its file makes it
-// durable before.
+// syncAll makes everything durable that has been written to files, and waits for all of
+// them concurrently. All of it is in write-ahead logs; a checkpoint makes a log durable
+// before it empties the log into its file.
 func (d *Directory) syncAll(paths []string) error {
 	var tasks []func() error
 	for _, path := range paths {

@@ -10,8 +10,8 @@ import (
 // storageError says in plain words what SQLite said about a file; see [catalog.Error].
 func storageError(op, path string, err error) error { return catalog.Error(op, path, err) }
 
-// unwritten says why a store was closed before all that was queued was in its
-// file. Nobody writes it later, so that is not promised.
+// unwritten says why a store was closed before everything queued was in its file. No
+// later writer writes it, so the error does not promise that.
 func unwritten(path string, err error) error {
 	err = storageError("close", path, err)
 	var typed *abi.Error
@@ -19,7 +19,7 @@ func unwritten(path string, err error) error {
 		return err
 	}
 	final := *typed
-	final.Remedy = "mend that, and go on with the directory: what was acknowledged is there, and what was still queued has not happened"
+	final.Remedy = "fix the cause, and continue with the directory: acknowledged events are there, and events that were still queued have not happened"
 	return &final
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// Export writes a session, live or ended, to a file that stands alone: its whole
-// history and, as long as its own file is there, its live rows. It is a snapshot
-// of what had been appended when it was called. The file must not exist yet:
-// otherwise it answers already_exists.
+// Export writes a session, live or ended, to a file that needs no other: its whole
+// history and, as long as its own file exists, its live rows. It is a snapshot of what
+// had been appended when it was called. The file must not exist yet: otherwise it answers
+// already_exists.
 func (d *Directory) Export(ctx context.Context, session journal.SessionID, path string) error {
 	if err := d.flush(ctx, session); err != nil {
 		return err
@@ -29,8 +29,9 @@ func (v *View) Export(ctx context.Context, session journal.SessionID, path strin
 	return v.catalog.export(ctx, session, path, v.readable)
 }
 
-// flush waits until what was appended to a session can be read, and until the cut is
-// durable that made it: a copy must not tell of one that a power loss takes back.
+// flush waits until everything that was appended to a session can be read, and until the
+// cut that made the session is durable: a copy must not contain a cut that a power loss
+// can undo.
 func (d *Directory) flush(ctx context.Context, session journal.SessionID) error {
 	if s := d.opened(session); s != nil {
 		if err := s.flush(ctx); err != nil {
@@ -47,8 +48,8 @@ func exists(op, path string) error {
 	}
 }
 
-// unwritable says that what was to be made cannot be: the session that is read is
-// not at fault.
+// unwritable is the error for a destination that cannot be written: the session that is
+// read is not at fault.
 func unwritable(op, path string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -64,7 +65,7 @@ func (k *sessions) export(ctx context.Context, session journal.SessionID, path s
 	return k.newFile(path, func(made string) error { return k.materialise(ctx, "export", session, made, how) })
 }
 
-// newFile has a file made outside of the session directory.
+// newFile makes a file outside of the session directory.
 func (k *sessions) newFile(path string, fill func(made string) error) error {
 	to, err := k.destinationOf("export", path)
 	if err == nil {
@@ -76,14 +77,13 @@ func (k *sessions) newFile(path string, fill func(made string) error) error {
 	return to.makeFile(fill)
 }
 
-// WriteFile has a file written that is to have something of the session directory, and
-// lies outside of it. The file must not exist yet, and has its name when it is whole
-// and durable.
+// WriteFile writes a file outside of the session directory with data from it. The file
+// must not exist yet. It gets its name when it is complete and durable.
 func (d *Directory) WriteFile(path string, write func(io.Writer) error) error {
 	return d.catalog.writeFile(path, write)
 }
 
-// WriteFile has a file written; see [Directory.WriteFile].
+// WriteFile writes a file; see [Directory.WriteFile].
 func (v *View) WriteFile(path string, write func(io.Writer) error) error {
 	return v.catalog.writeFile(path, write)
 }
@@ -99,7 +99,7 @@ func (k *sessions) writeFile(path string, write func(io.Writer) error) error {
 	})
 }
 
-// materialise writes a session to a file that stands alone and is durable.
+// materialise writes a session to a durable file that needs no other.
 func (k *sessions) materialise(ctx context.Context, op string, session journal.SessionID, path string, how access) error {
 	return k.withFamily(ctx, op, session, how, func(e catalog.Entry, f *family) error {
 		if len(f.missing) > 0 {
@@ -117,7 +117,7 @@ func (k *sessions) materialise(ctx context.Context, op string, session journal.S
 	})
 }
 
-// collect brings a family together.
+// collect merges the files of a family.
 func (b *builder) collect(ctx context.Context, e catalog.Entry, f *family) error {
 	if err := b.strip(); err != nil {
 		return err

@@ -14,23 +14,24 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// family are the files that hold the history of a session: its own and, as long
-// as it is incomplete, those of ancestors that it needs. Its methods may be
-// called by any goroutine.
+// family are the files that hold the history of a session: its own and, as long as it is
+// incomplete, those of ancestors that it needs. Its methods may be called by any
+// goroutine.
 type family struct {
 	own       *reader   // nil when the session's file has been removed
 	ancestors []*reader // eldest first
-	// only restricts the history to these origins; nil: no restriction. So a
-	// session whose file has been removed is read in those of its descendants.
+	// only restricts the history to these origins; nil: no restriction. With it, the
+	// history of a session whose file has been removed is read from the files of its
+	// descendants.
 	only map[journal.Origin]uint64
 	// missing are ancestors whose files cannot be read.
 	missing []journal.SessionID
-	// holder is the session whose file, or family, it is.
+	// holder is the session that the file or files belong to.
 	holder catalog.Entry
 }
 
-// openFamily opens the files of a session for reading. It answers errMoved when
-// these are others meanwhile.
+// openFamily opens the files of a session for reading. It answers errMoved if the session
+// has got other files meanwhile.
 func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, how access) (*family, error) {
 	f := &family{holder: e}
 	if e.File == "" {
@@ -53,18 +54,18 @@ func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, how access) 
 	if err := k.openAncestors(ctx, f, f.holder, how); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
-	// Once a session has its whole file, nobody is there any more to be asked for
-	// what its first one lacks.
+	// Once a session has its whole file, the sessions that could supply what its first
+	// file lacks may be removed.
 	if !f.holder.Complete && k.moved(ctx, f.holder) {
 		return nil, errors.Join(errMoved, f.close())
 	}
 	return f, nil
 }
 
-// errMoved says that a session has got its whole file while it was looked up.
+// errMoved says that a session got its whole file while it was looked up.
 var errMoved = errors.New("the file of the session is another one now")
 
-// stand finds who holds the history of a session whose file has been removed.
+// stand finds the session that holds the history of one whose file has been removed.
 func (k *sessions) stand(ctx context.Context, e catalog.Entry) (heir catalog.Entry, only map[journal.Origin]uint64, err error) {
 	heir, found, err := k.Heir(ctx, e.Session)
 	if err == nil && !found {
@@ -80,8 +81,8 @@ func (k *sessions) stand(ctx context.Context, e catalog.Entry) (heir catalog.Ent
 	return heir, only, err
 }
 
-// refuseUnknown stops before the history of a session is told without the events
-// of which the catalogue does not know any more who wrote them.
+// refuseUnknown refuses to read a history if the catalogue no longer knows which session
+// wrote some of its events, as those would be missing.
 func (k *sessions) refuseUnknown(ctx context.Context, e, heir catalog.Entry) error {
 	unknown, err := k.LacksAuthors(ctx, e.Session)
 	if err != nil || !unknown {
@@ -90,13 +91,13 @@ func (k *sessions) refuseUnknown(ctx context.Context, e, heir catalog.Entry) err
 	return &abi.Error{
 		Code:    abi.NotFound,
 		Op:      "read",
-		Message: fmt.Sprintf("which events session %s had is not known any more: the catalogue that knew was lost", e.Session),
+		Message: fmt.Sprintf("it is no longer known which events session %s had: the catalogue that recorded them was lost", e.Session),
 		Remedy:  fmt.Sprintf("read the history of %s, which has them all", heir.Session),
 		IDs:     map[string]string{"session": string(e.Session), "heir": string(heir.Session)},
 	}
 }
 
-// openAncestors adds those whose files have what that of the session lacks.
+// openAncestors adds the ancestors whose files have what the session's own file lacks.
 func (k *sessions) openAncestors(ctx context.Context, f *family, e catalog.Entry, how access) error {
 	if e.Complete {
 		return nil
@@ -112,7 +113,7 @@ func (k *sessions) openAncestors(ctx context.Context, f *family, e catalog.Entry
 			return ctx.Err()
 		case err != nil && k.moved(ctx, p): // its history is in another file now, and not lost
 			return errMoved
-		case err != nil: // the rest can be read all the same
+		case err != nil: // the rest can be read nevertheless
 			f.missing = append(f.missing, p.Session)
 		default:
 			f.ancestors = append(f.ancestors, r)
@@ -162,8 +163,8 @@ type snapshot struct {
 	tx *sql.Tx
 }
 
-// look begins to read. What frozen files hold does not change, so their
-// snapshots fit together whenever they are taken.
+// look begins to read. The content of frozen files does not change, so their snapshots
+// fit together whenever they are taken.
 func (f *family) look(ctx context.Context) (*familySnapshot, error) {
 	v := &familySnapshot{family: f, only: f.only}
 	for _, r := range f.members() {
@@ -196,8 +197,8 @@ func (v *familySnapshot) end() error {
 	return errors.Join(errs...)
 }
 
-// spans lists what each origin has. Where several files have events of an
-// origin, one has all that the others have.
+// spans lists what each origin has. If several files have events of an origin, one of
+// them has all events that the others have.
 func (v *familySnapshot) spans(ctx context.Context) ([]span, error) {
 	var out []span
 	at := map[journal.Origin]int{}
@@ -223,7 +224,7 @@ func (v *familySnapshot) spans(ctx context.Context) ([]span, error) {
 	return out, nil
 }
 
-// count answers how many events there are.
+// count returns how many events there are.
 func (f *family) count(ctx context.Context) (n int64, err error) {
 	counts, err := f.counts(ctx)
 	for _, of := range counts {
@@ -232,8 +233,8 @@ func (f *family) count(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// counts answers how many events there are of each origin. Numbers within an origin
-// have no gaps, so that it takes two look-ups per origin.
+// counts returns how many events each origin has. Numbers within an origin have no gaps,
+// so two look-ups per origin are enough.
 func (f *family) counts(ctx context.Context) (out map[journal.Origin]int64, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -248,8 +249,8 @@ func (f *family) counts(ctx context.Context) (out map[journal.Origin]int64, err 
 	return out, err
 }
 
-// lossy reports whether an ancestor's file lacks some of what was written to states, or
-// cannot be asked; see lossy.
+// lossy reports whether an ancestor's file lacks some of the values written to states, or
+// cannot be read; see lossy.
 func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
 	for _, r := range f.ancestors {
 		err := sqlite.Each(ctx, r.db, func(func(...any) error) error { lossy = true; return nil },
@@ -265,7 +266,7 @@ func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
 // family was removed between looking it up and reading it.
 const readTries = 5
 
-// withFamily opens the files of a session for one look.
+// withFamily opens the files of a session for a single use.
 func (k *sessions) withFamily(ctx context.Context, op string, session journal.SessionID, how access, look func(e catalog.Entry, f *family) error) error {
 	for try := 1; ; try++ {
 		e, err := k.Entry(ctx, op, session)
@@ -285,9 +286,9 @@ func (k *sessions) withFamily(ctx context.Context, op string, session journal.Se
 	}
 }
 
-// vanished answers errMoved in place of an error with which reading has failed if a file
-// has gone since the family was opened: when an ancestor has got its whole history in
-// another, its first one goes, and those that only it needed.
+// vanished replaces a read error by errMoved if a file has been removed since the family
+// was opened: when an ancestor gets its whole history in another file, its first file is
+// removed, and so are files that only it needed.
 func (f *family) vanished(err error) error {
 	if err != nil && slices.ContainsFunc(f.members(), func(r *reader) bool { return missing(r.path) }) {
 		return errMoved

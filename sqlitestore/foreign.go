@@ -39,8 +39,8 @@ func checkPlace(ctx context.Context, dir string) error {
 	return refuseForeign(dir)
 }
 
-// refuseLostCatalog stops before stores are taken for leftovers because the
-// file that knows them is gone.
+// refuseLostCatalog refuses a directory whose catalogue is missing, before its stores are
+// taken for leftovers.
 func refuseLostCatalog(dir string) error {
 	n, err := countStores(dir)
 	if err != nil || n == 0 {
@@ -61,12 +61,12 @@ func countStores(dir string) (int, error) {
 	return len(stores), err
 }
 
-// ours are the names of what may be in a directory whose catalogue has not been
-// made yet, because the process that was about to was killed; lost+found is in
-// the root of many file systems.
+// ours are the names that may occur in a directory whose catalogue has not been made yet,
+// because the process that was about to make it was killed. lost+found is in the root of
+// many file systems.
 var ours = []string{lockName, catalog.AcknowledgedName, files.Stores, catalog.Name + files.PartialSuffix, catalog.Name + "-wal", catalog.Name + "-shm", search.Name, search.Name + "-wal", search.Name + "-shm", "lost+found"}
 
-// refuseForeign refuses a directory without a catalogue that somebody else uses.
+// refuseForeign refuses a directory without a catalogue that another program uses.
 func refuseForeign(dir string) error {
 	var foreign string
 	err := filepath.WalkDir(dir, func(path string, f fs.DirEntry, err error) error {

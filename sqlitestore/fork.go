@@ -14,12 +14,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Fork makes a new session directory whose only live session has the history and
-// the live rows of the given one and goes on by itself; it answers its id. Creatures
-// and channels keep their ids, so the two are not to be loaded by one engine. The
-// lineage of the fork names the session and its ancestors. The directory must not
-// exist, or be empty: otherwise it answers already_exists. A session whose file has
-// been removed cannot be forked.
+// Fork makes a new session directory whose only live session has the history and the live
+// rows of the given one and continues independently; it returns the id of that session.
+// Creatures and channels keep their ids, so one engine must not load both. The lineage of
+// the fork names the session and its ancestors. The directory must not exist, or be
+// empty: otherwise it answers already_exists. A session whose file has been removed
+// cannot be forked.
 func (d *Directory) Fork(ctx context.Context, session journal.SessionID, dir string) (journal.SessionID, error) {
 	if err := d.flush(ctx, session); err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func newFork(of catalog.Entry) (catalog.Entry, error) {
 	return fork, nil
 }
 
-// plant makes the directory of a fork under a name that is not its own yet. In its
+// plant makes the directory of a fork, which does not have its final name yet. In its
 // catalogue the ancestors have ended, and the fork holds their history.
 func (k *sessions) plant(ctx context.Context, dir string, e, fork catalog.Entry, line []catalog.Entry, materialise func(e catalog.Entry, path string) error) (err error) {
 	if err := files.MakeStores(dir); err != nil {
@@ -122,7 +122,7 @@ func (k *sessions) plant(ctx context.Context, dir string, e, fork catalog.Entry,
 	return errors.Join(err, k.hooks.SyncDirectory(filepath.Join(dir, files.Stores)), k.hooks.SyncDirectory(dir))
 }
 
-// rename gives a file to another session, and answers what the one before had
+// rename assigns a file to another session, and returns what the previous session had
 // written under its own origins.
 func rename(ctx context.Context, path string, of journal.SessionID, fork catalog.Entry) (map[journal.Origin]uint64, error) {
 	origin, err := newOrigin()
@@ -145,7 +145,7 @@ func rename(ctx context.Context, path string, of journal.SessionID, fork catalog
 	return wrote, errors.Join(err, w.close())
 }
 
-// originsOf are the origins under which sessions have written that have ended.
+// originsOf are the origins under which ended sessions have written.
 func (k *sessions) originsOf(ctx context.Context, line []catalog.Entry) (catalog.Wrote, error) {
 	out := catalog.Wrote{}
 	for _, e := range line {

@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// IsForkedTo reports whether a directory has a fork of a session as it is now: then it
-// need not be forked there, but can be gone on with.
+// IsForkedTo reports whether a directory has a fork of a session as it is now. If so, the
+// fork can be used instead of making another.
 func (v *View) IsForkedTo(ctx context.Context, session journal.SessionID, dir string) (is bool, err error) {
 	if missing(filepath.Join(dir, catalog.Name)) {
 		return false, nil

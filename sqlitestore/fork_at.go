@@ -16,16 +16,15 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// ForkAt is Fork of a session as it was at a mark in what it wrote: its history up
-// to there, and its live rows as they were then. It answers also the last event of
-// the fork. A record of which the mark has only a part is left out. Only outside
-// readers are where they are now, as far as there is something to be read. Unlike
-// Fork it needs no more than the history, so an ended session whose file has been
-// removed can be forked, too.
+// ForkAt is Fork of a session as it was at a mark in what it wrote: its history up to
+// there, and its live rows as they were then. It also returns the last event of the fork.
+// A record that the mark cuts in two is left out. Only outside readers stay where they
+// are now, as far as there is something to read. Unlike Fork it needs only the history,
+// so it can also fork an ended session whose file has been removed.
 //
-// It answers invalid_argument for a mark before the session's first event, and
-// unsupported for one before its rows can be told: when an older program wrote the
-// session, or old history has been given up since, be it all up to the mark.
+// It answers invalid_argument for a mark before the session's first event. It answers
+// unsupported for a mark at which the rows cannot be determined: an older program wrote
+// the session, or history has been pruned since, even if only up to the mark.
 func (d *Directory) ForkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string) (journal.SessionID, journal.EventID, error) {
 	if err := d.flush(ctx, session); err != nil {
 		return "", journal.EventID{}, err
@@ -47,8 +46,8 @@ func (k *sessions) forkAt(ctx context.Context, session journal.SessionID, at jou
 	return fork, last, err
 }
 
-// materialiseAt writes a session as it was at a mark to a file that stands alone
-// and is durable, and answers its last event.
+// materialiseAt writes a session as it was at a mark to a durable file that needs no
+// other, and returns its last event.
 func (k *sessions) materialiseAt(ctx context.Context, session journal.SessionID, at journal.Mark, path string, how access) (last journal.EventID, err error) {
 	err = k.withFamily(ctx, "fork", session, how, func(e catalog.Entry, f *family) error {
 		if len(f.missing) > 0 {
@@ -78,7 +77,7 @@ func (k *sessions) materialiseAt(ctx context.Context, session journal.SessionID,
 	return last, err
 }
 
-// newWhole begins a file that is to have a whole session.
+// newWhole begins a file that will hold a whole session.
 func newWhole(path string, h failpoint.Hooks) (*builder, error) {
 	content, err := storefile.Schema.Template()
 	if err != nil {
@@ -90,8 +89,8 @@ func newWhole(path string, h failpoint.Hooks) (*builder, error) {
 	return openBuilder(path, h, &crossing{})
 }
 
-// bounds are how much of each of a session's own origins is not behind a mark, in
-// whole records, and the last of these events.
+// bounds are how much of each of a session's own origins is not behind a mark, in whole
+// records, and the last of these events.
 func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at journal.Mark) (upTo map[journal.Origin]uint64, last journal.EventID, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -123,8 +122,8 @@ func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at j
 	return upTo, last, nil
 }
 
-// bound is the last event of a span that is not behind a mark and ends a record,
-// packed, and its time.
+// bound is the last event of a span that is not behind a mark and ends a record, packed,
+// and its time.
 func (s span) bound(ctx context.Context, at journal.Mark) (id, ts int64, err error) {
 	id = s.low>>storefile.SeqBits<<storefile.SeqBits | int64(min(at.Event.Seq, uint64(s.high&storefile.SeqMask)))
 	if s.origin != at.Event.Origin {
@@ -158,8 +157,8 @@ func (s span) value(ctx context.Context, to *int64, query string, args ...any) e
 	return sqlite.Each(ctx, s.in.tx, func(scan func(...any) error) error { return scan(to) }, query, args...)
 }
 
-// collectAt brings the history of a family together as far as it is wanted, and
-// makes the live rows as they were at its end.
+// collectAt merges the history of a family up to the bounds, and makes the live rows as
+// they were at its end.
 func (b *builder) collectAt(ctx context.Context, e catalog.Entry, f *family, own map[journal.Origin]uint64) error {
 	if err := b.strip(); err != nil {
 		return err
@@ -187,8 +186,8 @@ func (b *builder) collectAt(ctx context.Context, e catalog.Entry, f *family, own
 	return b.c.Attached(f.own.path, f.own.mode, b.seatReaders)
 }
 
-// seatReaders puts outside readers where they are now, as far as there is
-// something to be read.
+// seatReaders puts outside readers where they are now, as far as there is something to
+// read.
 func (b *builder) seatReaders() error {
 	return b.c.Transact(func() error {
 		if err := b.c.Exec("DELETE FROM main.cursor WHERE reader >= 'reader:' AND reader < 'reader;'"); err != nil {
@@ -201,8 +200,8 @@ func (b *builder) seatReaders() error {
 	})
 }
 
-// nothingUpTo says why a session has nothing up to a mark: it had not begun, or what it
-// wrote until then has been given up.
+// nothingUpTo says why a session has nothing up to a mark: it did not exist yet, or what
+// it wrote until then has been pruned.
 func (f *family) nothingUpTo(ctx context.Context, e catalog.Entry, at journal.Mark) error {
 	pruned := false
 	for _, r := range f.members() {
@@ -217,7 +216,7 @@ func (f *family) nothingUpTo(ctx context.Context, e catalog.Entry, at journal.Ma
 	return tooEarly(e, "at the cursor, session %s had not begun", abi.InvalidArgument)
 }
 
-// tooEarly says that a session cannot be forked where it was asked to.
+// tooEarly says that a session cannot be forked at the requested place.
 func tooEarly(e catalog.Entry, message string, code abi.Code) *abi.Error {
 	return &abi.Error{
 		Code: code, Op: "fork", Message: fmt.Sprintf(message, e.Session),

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// gate lets callers wait until a rising number has reached a value, or until
-// somebody says why it does not.
+// gate lets callers wait until a rising number has reached a value, or until it fails
+// with a reason.
 type gate struct {
 	reached atomic.Uint64
 
@@ -80,7 +80,8 @@ func (g *gate) advance(reached uint64) {
 	g.open()
 }
 
-// raise raises the number, if it is lower, and lets those through that wait for no more.
+// raise raises the number, if it is lower, and releases the callers that wait for no more
+// than that.
 func (g *gate) raise(reached uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +103,7 @@ func (g *gate) open() {
 	g.err = nil
 }
 
-// fail answers all who wait, and all who come before the number rises again.
+// fail answers all waiting callers, and all later ones until open is called.
 func (g *gate) fail(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -17,12 +17,12 @@ import (
 
 const (
 	defaultLimit = 1000
-	// historyPage bounds how many events of one origin are read ahead while
-	// several are merged.
+	// historyPage bounds how many events of one origin are read ahead while several are
+	// merged.
 	historyPage = 256
 )
 
-// place is where an event stands in the history.
+// place is the position of an event in the history.
 type place struct {
 	ts     int64
 	origin journal.Origin
@@ -33,9 +33,9 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.ts, q.ts), bytes.Compare(p.origin[:], q.origin[:]), cmp.Compare(p.id, q.id))
 }
 
-// span is the part of the event table that one origin has. Within it ids and
-// times rise together, so the history of a store is a merge of its spans. No
-// index on time is needed, which would halve the speed of appending.
+// span is the part of the event table that one origin has. Within it, ids and times rise
+// together, so the history of a store is a merge of its spans. That makes an index on
+// time unnecessary, which would halve the speed of appending.
 type span struct {
 	in        *snapshot // of the file that has it
 	origin    journal.Origin
@@ -63,8 +63,8 @@ func (s *snapshot) spans(ctx context.Context) ([]span, error) {
 	return out, err
 }
 
-// history lists events. own are the origins under which the session has written,
-// for a query that asks for those only.
+// history lists events. own are the origins under which the session has written, for a
+// query that selects only those.
 func (f *family) history(ctx context.Context, q journal.HistoryQuery, own map[journal.Origin]uint64) (events []journal.Event, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *family) history(ctx context.Context, q journal.HistoryQuery, own map[jo
 	return events, nil
 }
 
-// merge reads spans side by side, and each only when its turn comes.
+// merge reads spans side by side, each page only when it is needed.
 type merge struct {
 	ctx        context.Context
 	query      journal.HistoryQuery
@@ -123,7 +123,7 @@ type source struct {
 type condition struct {
 	where string // with a leading AND
 	args  []any
-	never bool // nothing can fit
+	never bool // no event matches
 }
 
 // conditionFor turns the query's filters into conditions for a file.
@@ -256,7 +256,7 @@ func (m *merge) Pop() any {
 	return last
 }
 
-// behind cuts spans down to what is behind a mark.
+// behind limits spans to the events behind a mark.
 func behind(ctx context.Context, spans []span, mark journal.Mark) ([]span, error) {
 	var out, others []span
 	for _, s := range spans {
@@ -285,7 +285,7 @@ func behind(ctx context.Context, spans []span, mark journal.Mark) ([]span, error
 // lastOrigin is behind all origins that there are.
 var lastOrigin = journal.Origin(bytes.Repeat([]byte{0xff}, len(journal.Origin{})))
 
-// after cuts spans down to what the history lists after an event.
+// after limits spans to the events that the history lists after an event.
 func (v *familySnapshot) after(ctx context.Context, spans []span, after journal.EventID) ([]span, error) {
 	limit, found, err := v.placeOf(ctx, spans, after)
 	if err != nil {
@@ -300,7 +300,7 @@ func (v *familySnapshot) after(ctx context.Context, spans []span, after journal.
 	return cutAt(ctx, spans, limit)
 }
 
-// cutAt cuts spans down to what is behind a place.
+// cutAt limits spans to the events behind a place.
 func cutAt(ctx context.Context, spans []span, limit place) ([]span, error) {
 	out := spans[:0]
 	for _, s := range spans {

@@ -18,41 +18,42 @@ const (
 	firstHydrationRetry = 50 * time.Millisecond
 	lastHydrationRetry  = time.Minute
 
-	// quiet is how old a session must be before its history is copied: cuts come
-	// in bursts, and what is cut again is not worth the work. But no more than
-	// manyFiles are left to be read at a time.
+	// quiet is how old a session must be before its history is copied: cuts come in
+	// bursts, and copying is wasted on a session that is cut again. But a session is read
+	// from at most manyFiles files.
 	quiet     = 500 * time.Millisecond
 	manyFiles = 64
 )
 
-// hydrator gives the children of cuts their history, one after the other, and
-// then removes the files that nobody needs any more.
+// hydrator gives the children of cuts their history, one after the other, and then
+// removes the files that are no longer needed.
 //
-// The whole file of a session is made beside the one that it writes to: the
-// largest file of its family is copied as it is, the events of the others are
-// added, and what the session itself has written. Only for the last of that the
-// writer stands still; then the catalogue says which file is the session's, and
-// the writer goes on in that one. Creatures do not wait meanwhile.
+// The whole file of a session is made beside the one that it writes to: the largest file
+// of its family is copied as it is, then the events of the others are added, and those
+// that the session itself has written. The writer is parked only for the last of these.
+// Then the catalogue names the file as the session's, and the writer continues in it.
+// Creatures do not wait meanwhile.
 //
-// Such a file goes through these states. Those that the catalogue notes are where the next
-// start goes on if the process ends; the others are gone through again, which changes nothing.
+// Such a file goes through these states. If the process ends, the next start continues at
+// the last state that the catalogue has recorded; the later ones are repeated, which
+// changes nothing.
 //
-//	noted      choose: what it begins with, a copy or nothing, is in the catalogue
-//	copied     copyBase: all of that is durable, and noted; how far it has come is noted now and then
-//	stripped   the live rows that came with the copy are gone
-//	trimmed    if it was begun before: events that no source has any more are gone
+//	noted      choose: the catalogue records what it begins with, a copy or nothing
+//	copied     copyBase: the copy is durable and recorded; its progress is recorded now and then
+//	stripped   the live rows that came with the copy are removed
+//	trimmed    if an earlier attempt began it: events that no source has any more are removed
 //	united     it has the history of the ancestors
 //	followed   it has what the session has written by then
 //	standing   the session's writer is parked, so that nothing is written to the session
-//	finished   it has the rest, and the live rows, and says whose it is; it is durable
-//	completed  the catalogue calls it the session's, and the one before left over
-//	moved      the writer goes on in it
+//	finished   it has the rest, and the live rows, and names its session; it is durable
+//	completed  the catalogue names it as the session's, and the one before is left over
+//	moved      the writer continues in it
 //
-// Three things lead elsewhere:
+// Three transitions lead elsewhere:
 //
 //	standing -> stripped   a reader has come that needs older history than is kept (keepMore)
 //	followed -> copied     the session has been cut again (errCutAgain): the file serves one of its children
-//	finished -> left       the directory is closed before the catalogue has answered whether it is the
+//	finished -> left       the directory is closed before the catalogue has answered whether the file is the
 //	                       session's: the store is frozen, and the next start finds out
 //
 // An ended session has no writer: its file is completed without standing or moving. A file
@@ -68,7 +69,7 @@ type hydrator struct {
 	asked  uint64 // how often work was announced
 	did    uint64 // what had been announced when the last round began that is over
 	failed error  // what went wrong in that round
-	urgent int    // how many wait for all of it to be done
+	urgent int    // how many callers wait until everything is done
 	calls  []call // that wait to be carried out
 	ended  bool   // there will be no more rounds
 	change *sync.Cond
@@ -83,7 +84,7 @@ func startHydrator(d *Directory) *hydrator {
 	return h
 }
 
-// nudge says that there may be something to do.
+// nudge says that there may be work.
 func (h *hydrator) nudge() {
 	h.mu.Lock()
 	h.asked++
@@ -91,8 +92,8 @@ func (h *hydrator) nudge() {
 	nudge(h.wake)
 }
 
-// close ends the work as soon as it can be left. What is half done goes on at the
-// next start.
+// close ends the work as soon as it can be interrupted. The next start continues what is
+// half done.
 func (h *hydrator) close() {
 	h.end()
 	<-h.done
@@ -127,7 +128,7 @@ func (h *hydrator) run(ctx context.Context) {
 	}
 }
 
-// round does all that there is to do now, and answers when there may be more.
+// round does all work that can be done now, and returns when there may be more.
 func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	h.mu.Lock()
 	asked, urgent := h.asked, h.urgent > 0
@@ -144,8 +145,7 @@ func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	return wait, err
 }
 
-// settle waits until nothing is left to be done, and answers what cannot be done
-// at present.
+// settle waits until no work is left, and returns what cannot be done at present.
 func (h *hydrator) settle(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		h.mu.Lock()
@@ -167,16 +167,16 @@ func (h *hydrator) settle(ctx context.Context) error {
 	return h.failed
 }
 
-// hurry notes that one more, or one less, waits for everything to be done.
+// hurry records that a caller begins, or stops, waiting for everything to be done.
 func (h *hydrator) hurry(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.urgent += n
 }
 
-// hydrateAll completes every session that can be. One that fails does not hold
-// up the others. It answers when those are due that are too young, if it is not
-// urgent.
+// hydrateAll completes every session that it can. A failure does not delay the others.
+// Unless it is urgent, it leaves sessions that are too young, and returns when these are
+// due.
 func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Duration, err error) {
 	wait = lastHydrationRetry
 	waiting, err := h.d.catalog.Incomplete(ctx)
@@ -188,7 +188,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		h.d.crossing.giveWay()
 		s := h.d.opened(e.Session)
 		if e.Live && s == nil {
-			continue // nobody looks after it, so nobody stops its writer
+			continue // it is not open, so it has no writer to stop
 		}
 		young := false
 		if s != nil && !urgent {
@@ -209,9 +209,9 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 	return wait, errors.Join(errs...)
 }
 
-// attend gives a session its whole file, and before that some of its ancestors, if
-// it is read from many. A young session is left as it is itself, but for that it is
-// read from those that it needs then.
+// attend gives a session its whole file, and before that some of its ancestors, if it is
+// read from many. A young session is left as it is, except that it is read from the files
+// that it needs by then.
 func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool) error {
 	for {
 		target, err := h.target(ctx, e)
@@ -227,10 +227,10 @@ func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool) erro
 	}
 }
 
-// target is whose history is put together next so that a session is read from
-// fewer files: its own or, if there are many, that of its youngest ancestor that
-// has not got it either. Nobody can cut that again in the meantime, so that there
-// is an end to the files also while cuts never cease.
+// target is the session whose history is merged next so that a given one is read from
+// fewer files: the session itself or, if the files are many, its youngest incomplete
+// ancestor. That ancestor has ended and cannot be cut again, so the number of files stays
+// bounded even if cuts never cease.
 func (h *hydrator) target(ctx context.Context, e catalog.Entry) (catalog.Entry, error) {
 	needed, err := h.d.catalog.Needed(ctx, e.Session)
 	if err != nil || len(needed) <= manyFiles {

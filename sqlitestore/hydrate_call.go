@@ -2,14 +2,14 @@ package sqlitestore
 
 import "context"
 
-// call is something that somebody wants to be done in the goroutine that makes
-// files, because only one may be made at a time.
+// call is work for the goroutine that makes files, because only one file may be made at a
+// time.
 type call struct {
 	do     func(ctx context.Context) error
 	answer chan error // has room for one
 }
 
-// call has f done in the hydrator's goroutine, and waits for it.
+// call runs f in the hydrator's goroutine, and waits for it.
 func (h *hydrator) call(ctx context.Context, f func(ctx context.Context) error) error {
 	c := call{f, make(chan error, 1)}
 	h.mu.Lock()
@@ -28,7 +28,7 @@ func (h *hydrator) call(ctx context.Context, f func(ctx context.Context) error) 
 	}
 }
 
-// answer carries out what was asked for.
+// answer runs the waiting calls.
 func (h *hydrator) answer(ctx context.Context) {
 	h.mu.Lock()
 	calls := h.calls
@@ -39,7 +39,7 @@ func (h *hydrator) answer(ctx context.Context) {
 	}
 }
 
-// refuse answers those who asked too late. The caller holds mu.
+// refuse answers the calls that came too late. The caller holds mu.
 func (h *hydrator) refuse() {
 	h.ended = true
 	for _, c := range h.calls {

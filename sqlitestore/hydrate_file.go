@@ -21,8 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// errCutAgain says that a session was cut before it had its history. What has
-// been made of its file serves one of its children.
+// errCutAgain says that a session was cut before it had its history. The unfinished file
+// serves one of its children.
 var errCutAgain = errors.New("the session has been cut again")
 
 // hydrate gives one session its whole file.
@@ -54,8 +54,8 @@ func (h *hydrator) hydrate(ctx context.Context, e catalog.Entry) error {
 	return storageError("hydrate", path, h.build(ctx, path, since, e, sources, y))
 }
 
-// build puts the history of a session into a file, of which a beginning may be
-// there, and makes it the session's. It leaves out what is older than since.
+// build puts the history of a session into a file, which may have been begun earlier, and
+// makes it the session's. It omits events older than since.
 func (h *hydrator) build(ctx context.Context, path string, since int64, e catalog.Entry, sources []catalog.Entry, y catalog.Hydration) error {
 	b, err := openBuilder(path, h.d.options.hooks, &h.d.crossing)
 	if err != nil {
@@ -74,15 +74,15 @@ func (h *hydrator) build(ctx context.Context, path string, since int64, e catalo
 		since = int64(more)
 	}
 	if err == nil {
-		// Two files are the session's now, until the first has been removed. If it
-		// cannot be told which, Rebuild takes the one that has more.
+		// Both files are the session's now, until the first has been removed. If the
+		// catalogue is lost, Rebuild takes the one that has more.
 		_ = storefile.Mark(context.WithoutCancel(ctx), e.Path, y.Session, storefile.Moved, y.File)
 	}
 	return errors.Join(err, b.close(), lent.finish())
 }
 
-// keptSince is the time from which on the history of a session is to be in its
-// file; 0: all of it.
+// keptSince is the time from which on the session's file is to have its history; 0: all
+// of it.
 func (h *hydrator) keptSince(ctx context.Context, e catalog.Entry, sources []catalog.Entry) (int64, error) {
 	s := h.d.opened(e.Session)
 	if s == nil {
@@ -95,7 +95,8 @@ func (h *hydrator) keptSince(ctx context.Context, e catalog.Entry, sources []cat
 	return s.since(ctx, h.d.bound(ctx, size), size)
 }
 
-// begin copies the largest of the files, or goes on where it was interrupted.
+// begin copies the largest of the files, or continues where an earlier attempt was
+// interrupted.
 func (h *hydrator) begin(ctx context.Context, e catalog.Entry, sources []catalog.Entry, pruned bool) (catalog.Hydration, error) {
 	y, err := h.choose(ctx, e, sources, pruned)
 	if err != nil {
@@ -146,7 +147,7 @@ func (h *hydrator) copyBase(ctx context.Context, y *catalog.Hydration, path stri
 	if err != nil {
 		return err
 	}
-	// Nothing writes to the base but an upgrade, which may have come in between.
+	// Only an upgrade writes to the base, and one may have come in between.
 	if y.Copied > 0 {
 		same, err := sameHeader(from, path)
 		if err != nil {
@@ -162,7 +163,7 @@ func (h *hydrator) copyBase(ctx context.Context, y *catalog.Hydration, path stri
 		if err := hooks.At(failpoint.Copying, path); err != nil || copied-noted < noteEvery*bytesAtOnce(hooks) {
 			return err
 		}
-		// What is noted as copied must not be a hole in a file that was made again.
+		// What is recorded as copied must not be a hole in a file that was made again.
 		if err := hooks.SyncDirectory(filepath.Dir(path)); err != nil {
 			return err
 		}
@@ -171,8 +172,8 @@ func (h *hydrator) copyBase(ctx context.Context, y *catalog.Hydration, path stri
 	})
 }
 
-// sameHeader reports whether two databases begin alike: the header has the version of
-// the layout and a count of the changes (https://sqlite.org/fileformat2.html).
+// sameHeader reports whether two databases have the same header, with the version of the
+// layout and a count of the changes (https://sqlite.org/fileformat2.html).
 func sameHeader(a, b string) (bool, error) {
 	const header = 100
 	first, err := files.ReadFile(a, header)
@@ -189,10 +190,9 @@ func sameHeader(a, b string) (bool, error) {
 // noteEvery is how many chunks may be copied again after a crash.
 const noteEvery = 8
 
-// choose decides what a session's whole file is made of: what an interrupted
-// attempt has made of it, or an attempt for an ancestor that has been cut since,
-// or the largest file there is. If some of the history is given up, nothing is
-// copied as it is.
+// choose decides what a session's whole file begins with: the result of an interrupted
+// attempt, an attempt for an ancestor that has been cut since, or a copy of the largest
+// file. If some of the history is pruned, nothing is copied as it is.
 func (h *hydrator) choose(ctx context.Context, e catalog.Entry, sources []catalog.Entry, pruned bool) (catalog.Hydration, error) {
 	begun, err := h.d.catalog.Hydrations(ctx)
 	if err != nil {
@@ -222,12 +222,12 @@ func (h *hydrator) choose(ctx context.Context, e catalog.Entry, sources []catalo
 	return y, h.d.catalog.Note(y)
 }
 
-// tailRounds is how often what the session writes meanwhile is followed before its
-// writer is stopped for the rest.
+// tailRounds is how often the new events of the session are copied before its writer is
+// stopped for the rest.
 const tailRounds = 3
 
-// gather brings everything into the file but the last that the session writes. Only
-// what an earlier attempt has begun can have more than the sources.
+// gather brings everything into the file but the last events that the session writes.
+// Only a file begun by an earlier attempt can have more than the sources.
 func (h *hydrator) gather(ctx context.Context, b *builder, e catalog.Entry, sources []catalog.Entry, begun bool) error {
 	if err := b.strip(); err != nil {
 		return err
@@ -252,16 +252,16 @@ func (h *hydrator) gather(ctx context.Context, b *builder, e catalog.Entry, sour
 			return err
 		}
 	}
-	if err := b.c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil { // so that little is left to be synced while the writer stands still
+	if err := b.c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil { // so that little is left to be synced while the writer is parked
 		return err
 	}
 	return b.hooks.At(failpoint.TailFollowed, b.w.path)
 }
 
-// move makes the file the session's own, and has its writer go on there. It
-// answers the files that were read until then.
+// move makes the file the session's own, and has its writer continue there. It returns
+// the files that were read until then.
 func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y catalog.Hydration) (*loan, error) {
-	if !e.Live { // nobody writes to it, and nobody can cut it
+	if !e.Live { // it is no longer written to, and can no longer be cut
 		if err := h.finish(ctx, b, e); err != nil {
 			return nil, err
 		}
@@ -275,8 +275,8 @@ func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y cata
 	if err != nil {
 		return nil, err
 	}
-	// The cut that made the session is among these, and if a later one ends it, there
-	// is nothing to move any more.
+	// These include the cut that made the session. If a later cut has ended the session,
+	// there is nothing left to move.
 	if err := d.makeFirm(); err != nil {
 		return nil, err
 	}
@@ -314,17 +314,17 @@ func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y cata
 	return lent, d.options.hooks.At(failpoint.Moved, s.path())
 }
 
-// keepMore is the time from which on history has to be kept, because a reader has come
-// that wants older messages than were wanted when the copying began.
+// keepMore is the time from which on history must be kept, because a reader has come that
+// needs older messages than were needed when the copying began.
 type keepMore int64
 
-// Error implements error; nobody outside gets to see it.
+// Error implements error. It never leaves the package.
 func (m keepMore) Error() string {
 	return fmt.Sprintf("history from %d on has yet to be read", int64(m))
 }
 
-// needsMore answers keepMore if the store needs more of its history than what is not
-// older than since. Its writer stands still.
+// needsMore returns keepMore if the store needs history older than since. Its writer is
+// parked.
 func (s *Store) needsMore(ctx context.Context, since int64) error {
 	if since == 0 {
 		return nil
@@ -343,8 +343,8 @@ func (s *Store) needsMore(ctx context.Context, since int64) error {
 	})
 }
 
-// finish makes the file whole, and durable with its name. Nobody writes to the
-// session meanwhile.
+// finish makes the file complete, and durable with its name. The session is not written
+// to meanwhile.
 func (h *hydrator) finish(ctx context.Context, b *builder, e catalog.Entry) error {
 	if err := b.finish(ctx, heldBy(e), sqlite.ReadOnly); err != nil {
 		return err
@@ -362,11 +362,11 @@ func (h *hydrator) finish(ctx context.Context, b *builder, e catalog.Entry) erro
 	return h.d.options.hooks.SyncDirectory(filepath.Join(h.d.dir, files.Stores))
 }
 
-// commitMove makes the file the session's in the catalogue. A session that is
-// being written to cannot be left between two files, so it does not give up as long
-// as it is unknown what became of that. Those who wait for the store are told
-// meanwhile, as when writing fails. The caller keeps cuts out, but for a session that
-// has ended (s is nil): then they wait for the transaction alone.
+// commitMove makes the file the session's in the catalogue. A session that is being
+// written to cannot be left between two files, so commitMove tries again as long as the
+// outcome is unknown. Callers that wait for the store receive the error meanwhile, as
+// when writing fails. The caller keeps cuts out, unless the session has ended (s is nil):
+// then cuts wait for the transaction alone.
 func (h *hydrator) commitMove(ctx context.Context, s *Store, y catalog.Hydration) error {
 	k := h.d.catalog
 	var lock sync.Locker
@@ -394,8 +394,8 @@ func (h *hydrator) commitMove(ctx context.Context, s *Store, y catalog.Hydration
 	return fmt.Errorf("%s: the change was not made", k.Path()) // without ErrUnknown in its chain
 }
 
-// moveTo has a parked store go on in another file. What cannot be opened now is
-// tried again when something is to be written.
+// moveTo switches a parked store to another file. If it cannot be opened now, the next
+// write tries again.
 func (s *Store) moveTo(file vouched) *loan {
 	before := s.path()
 	s.w.path = file.path
@@ -406,7 +406,7 @@ func (s *Store) moveTo(file vouched) *loan {
 	return lent
 }
 
-// lostAncestor says that a part of a history is not to be found.
+// lostAncestor says that a part of a history is missing.
 func lostAncestor(e catalog.Entry, ancestor journal.SessionID) error {
 	return &abi.Error{
 		Code:    abi.Storage,

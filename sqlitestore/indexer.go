@@ -14,31 +14,30 @@ import (
 )
 
 const (
-	// indexEvery is how long what was logged waits at least to be indexed. Searching
-	// reads it in the stores until then.
+	// indexEvery is how long logged events wait at least to be indexed. Until then,
+	// searching reads them in the stores.
 	indexEvery = 2 * time.Second
-	// busyPause is how much longer than a step of indexing the pause behind it is,
-	// while something is being logged.
+	// busyPause is the ratio of the pause after a step of indexing to that step, while
+	// events are being logged.
 	busyPause = 9
 )
 
-// workSearch is the work of which [Directory.Problems] tells.
+// workSearch is the key of this work in [Directory.Problems].
 const workSearch = "search"
 
-// indexer keeps the index for searching up to date, in the background: it gives
-// way to cuts, and to those who append. That it is behind does no harm, and neither
-// does it if it is stopped at any point.
+// indexer keeps the index for searching up to date, in the background: it yields to cuts
+// and to appending. The index may be behind, and the work may be stopped at any point.
 type indexer struct {
 	d       *Directory
 	path    string
 	end     context.CancelFunc
 	done    chan struct{}
-	shrunk  atomic.Bool // history has been given up
+	shrunk  atomic.Bool // history has been pruned
 	stepped time.Time   // when the last step began
 	seen    activity    // at that time
 }
 
-// activity is what has been logged, as far as it takes no effort to know.
+// activity is what has been logged, as far as it is cheap to know.
 type activity struct {
 	records uint64
 	stores  int
@@ -62,17 +61,17 @@ func startIndexer(d *Directory) *indexer {
 	return x
 }
 
-// lookAgain says that history has been given up.
+// lookAgain says that history has been pruned.
 func (x *indexer) lookAgain() {
 	if x != nil {
 		x.shrunk.Store(true)
 	}
 }
 
-// indexSize is what the index for searching takes of the disk.
+// indexSize is the size of the index on disk.
 func (d *Directory) indexSize() int64 { return sqlite.DiskSize(filepath.Join(d.dir, search.Name)) }
 
-// close ends the work as soon as it can be left.
+// close ends the work as soon as it can be interrupted.
 func (x *indexer) close() {
 	if x == nil {
 		return
@@ -121,7 +120,7 @@ func (x *indexer) round(ctx context.Context) error {
 	return err
 }
 
-// pace waits for cuts, and for as long as somebody logs something.
+// pace waits for cuts, and while events are being logged.
 func (x *indexer) pace(ctx context.Context) {
 	x.d.crossing.giveWay()
 	took := time.Since(x.stepped)
@@ -135,8 +134,8 @@ func (x *indexer) pace(ctx context.Context) {
 	x.stepped = time.Now()
 }
 
-// room answers why the index may not grow: half of the budget of the directory is
-// for what is not made again.
+// room returns an error if the index may not grow: half of the directory's budget is
+// reserved for data that cannot be recreated.
 func (x *indexer) room() error {
 	most := x.d.options.MaxDiskBytes
 	if most <= 0 || sqlite.DiskSize(x.path) <= most/2 {
@@ -144,7 +143,7 @@ func (x *indexer) room() error {
 	}
 	return &abi.Error{
 		Code: abi.LimitExceeded, Op: "search", Message: fmt.Sprintf("%s takes more than half of the budget of %d bytes, so it is not extended", x.path, most),
-		Remedy: "allow for more, or do without the index; searching takes longer then", IDs: map[string]string{"path": x.path},
+		Remedy: "raise the budget, or disable the index; searching takes longer without it", IDs: map[string]string{"path": x.path},
 	}
 }
 
@@ -156,7 +155,7 @@ func (x *indexer) trim(ctx context.Context) error {
 	return search.Trim(ctx, x.path, func() (int64, error) { return x.d.countEvents(ctx) })
 }
 
-// countEvents answers how many events the files of the directory have, each once.
+// countEvents returns how many events the files of the directory have, each counted once.
 func (d *Directory) countEvents(ctx context.Context) (n int64, err error) {
 	entries, err := d.catalog.Entries(ctx)
 	if err != nil {
@@ -185,14 +184,14 @@ func (d *Directory) countEvents(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// replace sets a damaged index aside. The next round makes it again.
+// replace sets a damaged index aside. The next round makes a new one.
 func (x *indexer) replace(damage error) error {
 	kept, err := sqlite.PutAside(x.path, x.d.options.hooks)
 	if err != nil {
 		return errors.Join(damage, err)
 	}
 	return &abi.Error{
-		Code: abi.Storage, Op: "search", Message: fmt.Sprintf("%s was damaged; it is kept as %s, and is being made again", x.path, kept),
-		Remedy: "nothing is lost, since the stores have all of it; check the disk", IDs: map[string]string{"path": x.path}, Err: damage,
+		Code: abi.Storage, Op: "search", Message: fmt.Sprintf("%s was damaged; it is kept as %s, and a new one is being made", x.path, kept),
+		Remedy: "nothing is lost, since the stores have everything; check the disk", IDs: map[string]string{"path": x.path}, Err: damage,
 	}
 }

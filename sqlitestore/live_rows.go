@@ -33,8 +33,7 @@ func collect[R any](ctx context.Context, r *reader, out *[]R, fields func(*R) []
 	}, query)
 }
 
-// liveRows reads everything that is live but states, which are read when they
-// are needed.
+// liveRows reads all live rows except states, which are read when they are needed.
 func (r *reader) liveRows(ctx context.Context, g *journal.SavedGraph) (err error) {
 	if g.Meta, err = r.meta(ctx); err != nil {
 		return err

@@ -19,9 +19,9 @@ import (
 // mostOfLock bounds what is read of a lock, which names its owner.
 const mostOfLock = 256
 
-// ownership is what keeps others out of a session directory: a lock on the file of that
+// ownership keeps other processes out of a session directory: a lock on the file of that
 // name, and one on the directory itself. The file can be removed while it is locked, and
-// the next process would lock another one of the same name; the directory stays.
+// then the next process would lock a new file of the same name; the directory stays.
 type ownership struct {
 	file, dir *flock.Flock
 }
@@ -29,11 +29,11 @@ type ownership struct {
 // Path is where the file is.
 func (o *ownership) Path() string { return o.file.Path() }
 
-// Close lets others in.
+// Close releases the locks.
 func (o *ownership) Close() error { return errors.Join(o.file.Close(), o.dir.Close()) }
 
-// lockDirectory takes a session directory for this process. The file stays
-// when the lock goes: removing it would race with the next owner.
+// lockDirectory locks a session directory for this process. The file stays when the lock
+// is released: removing it would race with the next owner.
 func lockDirectory(dir string) (*ownership, error) {
 	path := filepath.Join(dir, lockName)
 	if _, err := files.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,8 @@ func lockDirectory(dir string) (*ownership, error) {
 		return nil, errors.Join(storageError("open", path, err), own.Close())
 	}
 	if locked {
-		// Some file systems, and Windows, cannot lock a directory: then the file is all.
+		// Some file systems, and Windows, cannot lock a directory: then the file must be
+		// enough.
 		if whole, err := own.dir.TryLock(); err == nil {
 			locked = whole
 		}
@@ -59,7 +60,7 @@ func lockDirectory(dir string) (*ownership, error) {
 	return own, nil
 }
 
-// ownerOfLock is what a lock says of this process.
+// ownerOfLock is what a lock says about this process.
 func ownerOfLock() []byte { return fmt.Appendln(nil, os.Getpid(), filepath.Base(os.Args[0])) }
 
 func inUse(dir, path string) error {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	isMessage = "kind IN (1, 23, 24, 25, 26, 28)" // those of which engine.EventKind.IsMessage is true
+	isMessage = "kind IN (1, 23, 24, 25, 26, 28)" // those for which engine.EventKind.IsMessage is true
 
-	// indexBatch is how many messages may wait to be indexed. More make the
-	// index cheaper by the message; fewer keep the pause of one batch, and the
-	// scan of those who read the end of a channel, at a millisecond or so.
+	// indexBatch is how many messages may wait to be indexed. A larger batch makes
+	// indexing cheaper per message; a smaller one keeps the pause of one batch, and the
+	// scan of readers at the end of a channel, at a millisecond or so.
 	indexBatch = 4096
 
-	// indexSpan is how many events may come after those that are indexed, messages
-	// or not. Where a message has a hundred listeners, two hundred events follow
-	// each; opening a store and reading the end of a channel go through them all.
+	// indexSpan is how many events may follow the indexed ones, messages or not. Where a
+	// message has a hundred listeners, two hundred events follow each; opening a store
+	// and reading the end of a channel scan all of them.
 	indexSpan = 32768
 )
 
@@ -55,8 +55,8 @@ func (f *family) messages(ctx context.Context, channel journal.ChannelID, after,
 	return first(found, limit, bytes), nil
 }
 
-// first puts what several files have of a channel in order, each message once,
-// as far as the limits go.
+// first merges the messages of a channel from several files in order, each message once,
+// up to the limits.
 func first(found []journal.Event, limit int, bytes int64) (out []journal.Event) {
 	slices.SortStableFunc(found, func(a, b journal.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, ev := range found {
@@ -72,8 +72,8 @@ func first(found []journal.Event, limit int, bytes int64) (out []journal.Event) 
 	return out
 }
 
-// messages reads the index, and then what is too new to be in it. Numbers of a
-// channel rise with its log, so the latter come after the former.
+// messages reads the index, and then the messages that are too new to be in it. Numbers
+// of a channel rise with its log, so the latter come after the former.
 func (s *snapshot) messages(ctx context.Context, channel journal.ChannelID, after, until uint64, limit int, bytes int64) ([]journal.Event, error) {
 	packed, err := scanEvents(ctx, s.tx, &bytes, "SELECT "+eventFields+" FROM event WHERE id IN "+
 		"(SELECT event FROM message WHERE channel = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?) ORDER BY seq",
@@ -96,7 +96,7 @@ func (s *snapshot) messages(ctx context.Context, channel journal.ChannelID, afte
 	return s.unpackAll(ctx, packed)
 }
 
-// loadIndex finds out how far the index lags behind.
+// loadIndex finds out how far the index is behind.
 func (w *writer) loadIndex() error {
 	n, _, err := w.c.Integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed) AND " + isMessage)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// shelf lends the files that a store is read from. They change when the store
-// gets its whole history in one file. Its methods may be called by any goroutine.
+// shelf lends the files that a store is read from. They change when the store gets its
+// whole history in one file. Its methods may be called by any goroutine.
 type shelf struct {
 	mu      sync.Mutex
 	current *loan  // nil after close
 	where   string // the store's own file is, or was
 }
 
-// loan is a family that somebody may be reading.
+// loan is a family that may be in use.
 type loan struct {
 	*family
 	users sync.WaitGroup
@@ -27,7 +27,7 @@ func newShelf(f *family) *shelf {
 	return &shelf{current: &loan{family: f}, where: f.own.path}
 }
 
-// borrow answers the family to read; its users must be told when that is done.
+// borrow returns the family to read. The caller calls users.Done afterwards.
 func (s *shelf) borrow() (*loan, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,14 +55,14 @@ func (s *shelf) files() int {
 	return 1 + len(s.current.ancestors)
 }
 
-// lends reports whether a loan is what is lent at present.
+// lends reports whether a loan is the current one.
 func (s *shelf) lends(l *loan) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current == l
 }
 
-// exchange lends another family from now on, and answers the one before.
+// exchange lends another family from now on, and returns the previous one.
 func (s *shelf) exchange(f *family) *loan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,12 +74,12 @@ func (s *shelf) exchange(f *family) *loan {
 	return before
 }
 
-// close closes the files, once nobody reads them.
+// close closes the files, once they are no longer in use.
 func (s *shelf) close() error { return s.exchange(nil).finish() }
 
-// bequeath adds the files of the store's history to those of a child. That of the
-// store itself is opened anew: once the store is closed, nobody should have it open
-// who does not read it, for the last one to close it empties its write-ahead log.
+// bequeath adds the files of the store's history to those of a child. The store's own
+// file is opened again: after the store is closed, only readers may have it open, because
+// the last connection to be closed empties the write-ahead log.
 func (s *shelf) bequeath(f *family) error {
 	l, open := s.borrow()
 	if !open {
@@ -96,7 +96,7 @@ func (s *shelf) bequeath(f *family) error {
 	return nil
 }
 
-// finish waits until nobody reads the family, and closes its files.
+// finish waits until the family is no longer in use, and closes its files.
 func (l *loan) finish() error {
 	if l == nil {
 		return nil
@@ -120,9 +120,10 @@ func (s *Store) read(ctx context.Context, op string, look func(f *family) error)
 	}
 }
 
-// readAnew has an open session read from the files that it needs, which may be fewer
-// than when it was made: it inherits those of its parents. It is for the hydrator, so
-// that no session gets another file meanwhile. Cuts do not have to wait for it.
+// readAnew lets an open session read from the files that it needs now, which may be fewer
+// than when it was made, when it inherited the files of its parents. It is for the
+// hydrator, so that no session gets another file meanwhile. Cuts do not have to wait for
+// it.
 func (d *Directory) readAnew(ctx context.Context, e catalog.Entry) error {
 	s := d.opened(e.Session)
 	if s == nil {
@@ -146,8 +147,8 @@ func (d *Directory) readAnew(ctx context.Context, e catalog.Entry) error {
 	return nil
 }
 
-// refresh opens the files of an incomplete store anew: some of those that it was
-// read from may have been removed, since an ancestor has their content now.
+// refresh opens the files of an incomplete store again: some of them may have been
+// removed, since an ancestor has their content now.
 func (d *Directory) refresh(ctx context.Context, s *Store, stale *loan) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -156,7 +157,7 @@ func (d *Directory) refresh(ctx context.Context, s *Store, stale *loan) error {
 		return err
 	}
 	if s.complete.Load() || !s.shelf.lends(stale) {
-		return nil // somebody else has done so
+		return nil // another reader has done so
 	}
 	f, err := d.catalog.openFamily(context.Background(), e, d.owned)
 	if err != nil {

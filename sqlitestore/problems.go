@@ -8,10 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Problems lists what is wrong with the directory at present: open stores that cannot
-// be written, what cannot be done in the background, such as copying a history while
-// the disk is full, and histories of which a part is missing. It may be called by any
-// goroutine.
+// Problems lists what is wrong with the directory at present: open stores that cannot be
+// written, background work that cannot be done, such as copying a history while the disk
+// is full, and histories with missing parts. It may be called by any goroutine.
 func (d *Directory) Problems() []error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -23,14 +22,14 @@ func (d *Directory) Problems() []error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.troubles)) {
 		told := func(other error) bool { return other.Error() == d.troubles[key].Error() }
-		if !slices.ContainsFunc(out, told) { // work that waits for such a store says the same
+		if !slices.ContainsFunc(out, told) { // work that waits for such a store reports the same
 			out = append(out, d.troubles[key])
 		}
 	}
 	return out
 }
 
-// report notes what is wrong with some work at present; nil: nothing.
+// report records what is wrong with some work at present; nil: nothing.
 func (d *Directory) report(work string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,16 +40,16 @@ func (d *Directory) report(work string, err error) {
 	d.troubles[work] = err
 }
 
-// historyOf is the work that cannot be done as long as a part of a history is missing.
+// historyOf is the work that is blocked as long as a part of a history is missing.
 func historyOf(session journal.SessionID) string { return "history of " + string(session) }
 
-// Settle waits until the history of every session that is open is in its own
-// file, and files that nobody needs are gone. It answers what stands in the way
-// of that at present. It may be called by any goroutine.
+// Settle waits until the history of every open session is in its own file, and files that
+// are no longer needed are removed. It returns what prevents that at present. It may be
+// called by any goroutine.
 func (d *Directory) Settle(ctx context.Context) error {
 	for _, s := range d.openBySize() {
-		// What may be given up depends on what has been read, as far as that is
-		// written. What cannot be written stands in nobody's way.
+		// How much may be pruned depends on written cursors. Stores that cannot be
+		// written do not block it.
 		if err := s.flush(ctx); err != nil && ctx.Err() != nil {
 			return err
 		}

@@ -11,21 +11,20 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// PruneReport says what of a history has been given up, or would be.
+// PruneReport says what of a history has been pruned, or would be.
 type PruneReport struct {
 	Session journal.SessionID
-	Events  int64 // that there were
-	Given   int64 // how many of them are given up, the oldest
-	Since   int64 // the time from which on everything is kept; 0: nothing is given up
-	// Held says that more is kept than was asked for, because somebody has yet to
-	// read it.
+	Events  int64 // before
+	Given   int64 // how many of them are pruned, the oldest
+	Since   int64 // the time from which on everything is kept; 0: nothing is pruned
+	// Held says that more is kept than requested, because it is still to be read.
 	Held bool
-	// What its history and its rows take in files, before and after. Of files in use
-	// it is less than the disk has: logs that belong to them go when they are closed.
+	// The size of its history and rows in files, before and after. For files in use it is
+	// less than their size on disk: their logs are removed when they are closed.
 	Bytes, Left int64
 }
 
-// PlanPrune says what [Directory.Prune] would give up. It changes nothing.
+// PlanPrune says what [Directory.Prune] would prune. It changes nothing.
 func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
 	err = v.catalog.withFamily(ctx, "prune", session, v.readable, func(e catalog.Entry, f *family) (err error) {
 		if err := prunable(e); err != nil {
@@ -37,9 +36,9 @@ func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound R
 	return r, err
 }
 
-// Prune gives up the oldest part of the history of a live session, at once and to
-// the letter: retention in the background waits until it is worth its while. What
-// somebody has yet to read, and all that is later, is kept. It returns when that is
+// Prune removes the oldest part of the history of a live session, at once and exactly
+// down to the bound; retention in the background waits until it is worth rewriting a
+// file. What is still to be read, and everything later, is kept. It returns when that is
 // done, and durable. The session may be open or not.
 func (d *Directory) Prune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
 	e, err := d.catalog.Entry(ctx, "prune", session)
@@ -73,8 +72,8 @@ func (d *Directory) Prune(ctx context.Context, session journal.SessionID, bound 
 	return <-done, nil
 }
 
-// prunable refuses a session that has ended: what is left of it is in the files of
-// others, or is all that there is.
+// prunable refuses a session that has ended: its history is in the files of its
+// descendants, or its own file is all that is left of it.
 func prunable(e catalog.Entry) error {
 	if e.Live {
 		return nil
@@ -85,7 +84,7 @@ func prunable(e catalog.Entry) error {
 	}
 }
 
-// prune gives up old history of a store, in the goroutine that makes files.
+// prune prunes a store, in the goroutine that makes files.
 func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r PruneReport, err error) {
 	e, err := h.d.catalog.Entry(ctx, "prune", s.info.Session)
 	if err != nil {
@@ -130,7 +129,7 @@ func (h *hydrator) whyNotPruned(ctx context.Context, e catalog.Entry, err error)
 	return prunable(now)
 }
 
-// planPrune is what a bound gives up, to the letter.
+// planPrune determines what a bound prunes, without slack.
 func (f *family) planPrune(ctx context.Context, e catalog.Entry, bound Retention) (r PruneReport, err error) {
 	r = PruneReport{Session: e.Session}
 	if r.Bytes, err = f.size(ctx); err != nil {
@@ -166,7 +165,7 @@ func (f *family) planPrune(ctx context.Context, e catalog.Entry, bound Retention
 	return r, err
 }
 
-// size is what the files of a family take when they are at rest.
+// size is the size of a family's files at rest.
 func (f *family) size(ctx context.Context) (bytes int64, err error) {
 	for _, r := range f.members() {
 		n, err := r.size(ctx)
@@ -178,7 +177,7 @@ func (f *family) size(ctx context.Context) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// size is what the file takes when what is in its write-ahead log has been moved.
+// size is the size of the file after a checkpoint.
 func (r *reader) size(ctx context.Context) (bytes int64, err error) {
 	err = sqlite.Each(ctx, r.db, func(scan func(...any) error) error { return scan(&bytes) },
 		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")

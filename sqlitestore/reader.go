@@ -31,13 +31,13 @@ type reader struct {
 	origins map[int64]journal.Origin // rows of the origin table, which never change
 }
 
-// vouched is a file that holds history of a session, as far as the session has not got
-// it in the files of its ancestors. There are three ways to one: the catalogue names
-// the file as the session's ([heldBy]); it is the file of a child of a cut,
-// which is thrown away together with its readers unless the catalogue names it
-// ([Directory.newborn]); or the catalogue has just been made to name it
-// ([hydrator.commitMove]). Whatever reads or copies history takes a vouched file, and
-// no path: so nobody reads one that is still being made.
+// vouched is a file that holds history of a session, as far as the session does not have
+// it in the files of its ancestors. There are three ways to get one: the catalogue names
+// the file as the session's ([heldBy]); it is the file of a child of a cut, which is
+// discarded together with its readers unless the catalogue names it
+// ([Directory.newborn]); or the catalogue has just been changed to name it
+// ([hydrator.commitMove]). Everything that reads or copies history takes a vouched file,
+// not a path: so a file that is still being made is never read.
 type vouched struct {
 	path    string
 	session journal.SessionID // "" if that is not known
@@ -55,7 +55,7 @@ func openReader(ctx context.Context, file vouched, c *sqlite.Conn) (*reader, err
 	return newReader(file, c.Mode, db), nil
 }
 
-// ownReader reads a file of this process, which is opened when something is read.
+// ownReader reads a file of this process. It opens the file on the first read.
 func ownReader(file vouched) *reader {
 	return newReader(file, sqlite.ReadWrite, sqlite.OpenPool(file.path, sqlite.ReadWrite, readConnections))
 }
@@ -66,15 +66,15 @@ func newReader(file vouched, mode sqlite.Mode, db *sql.DB) *reader {
 	return r
 }
 
-// share makes the reader one of another family as well, and answers it. Each of
-// them closes it.
+// share adds the reader to another family, and returns it. Each of the families closes
+// it.
 func (r *reader) share() *reader {
 	r.users.Add(1)
 	return r
 }
 
-// close closes the file when the last family that reads it has closed it. If the file
-// has been removed while it was opened, SQLite leaves what it keeps beside it.
+// close closes the file when the last family that reads it has closed it. If the file was
+// removed while it was open, SQLite leaves its auxiliary files behind.
 func (r *reader) close() error {
 	if r.users.Add(-1) > 0 {
 		return nil
@@ -82,7 +82,7 @@ func (r *reader) close() error {
 	err := r.db.Close()
 	if missing(r.path) {
 		for _, suffix := range sqlite.Suffixes[1:] {
-			_ = files.Remove(r.path + suffix) // or somebody else does so
+			_ = files.Remove(r.path + suffix) // or another process removes them
 		}
 	}
 	return err
@@ -156,7 +156,7 @@ func eachEvent(ctx context.Context, q sqlite.Querier, row func(e *packedEvent) e
 	}, query, args...)
 }
 
-// errEnough ends a scan that has found as much as was asked for.
+// errEnough ends a scan that has found enough.
 var errEnough = errors.New("enough")
 
 // unpackAll gives events of the file their ids.
@@ -225,8 +225,7 @@ func (r *reader) originOf(ctx context.Context, q sqlite.Querier, no int64) (jour
 	return journal.Origin{}, errors.New("an event refers to an origin that the file does not have")
 }
 
-// numberOf answers the packed form of an id; 0 when the file does not know its
-// origin.
+// numberOf returns the packed form of an id; 0 when the file does not know its origin.
 func numberOf(ctx context.Context, q sqlite.Querier, id journal.EventID) (packed int64, err error) {
 	err = sqlite.Each(ctx, q, func(scan func(...any) error) error {
 		var no int64

@@ -17,14 +17,14 @@ type RebuildReport = rebuild.Report
 // FileProblem is a file and what is wrong with it.
 type FileProblem = rebuild.FileProblem
 
-// Rebuild makes the catalogue of a session directory again from what the stores
-// say of themselves, when it is lost or damaged. The stores are left as they are,
-// and what there is of a catalogue is kept beside the new one. It answers the code
-// not_found for a directory without stores, unavailable while a process has it
-// open, and conflict when nothing is wrong with the catalogue.
+// Rebuild makes a lost or damaged catalogue again from what the stores record about
+// themselves. The stores are left unchanged, and the remains of the old catalogue are
+// kept beside the new one. It answers the code not_found for a directory without stores,
+// unavailable while a process has it open, and conflict when nothing is wrong with the
+// catalogue.
 //
-// The metadata of sessions whose files had been removed is lost: it was in the
-// catalogue only.
+// The metadata of sessions whose files had been removed is lost: only the catalogue had
+// it.
 func Rebuild(ctx context.Context, dir string) (RebuildReport, error) {
 	return rebuildWith(ctx, dir, failpoint.Hooks{})
 }

@@ -255,7 +255,7 @@ func TestRebuildUnknown(t *testing.T) {
 	v := mustView(t, dir)
 	for _, session := range report.Unknown {
 		_, err := v.History(t.Context(), session, journal.HistoryQuery{})
-		wantError(t, "its history", err, abi.NotFound, string(session), "is not known any more")
+		wantError(t, "its history", err, abi.NotFound, string(session), "no longer known")
 	}
 	for _, session := range report.Live {
 		if found, err := v.Verify(t.Context(), session); err != nil || len(found.Missing)+len(found.Damage) > 0 || found.Events == 0 {

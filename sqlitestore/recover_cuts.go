@@ -13,10 +13,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// decide deals with cuts that were not durable when the process before ended: if all
-// of a cut is there, it is made durable; if the power has taken a part of it, it is
-// taken back, with those that rest on it. After a process that was killed, all of it
-// is there.
+// decide handles cuts that were not durable when the previous process ended. A cut that
+// is completely present is made durable. If the power failure has destroyed a part of it,
+// it is undone, together with the cuts that depend on it. After a process that was
+// killed, every cut is complete.
 func (d *Directory) decide(ctx context.Context) error {
 	cuts, err := d.catalog.Loose(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *Directory) decide(ctx context.Context) error {
 			gone[e.Session] = true
 		}
 	}
-	for _, c := range slices.Backward(back) { // so that none is left that rests on nothing
+	for _, c := range slices.Backward(back) { // so that no cut is left that depends on an undone one
 		if err := d.catalog.TakeBack(c.id, c.children); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ type lostCut struct {
 	children []catalog.Entry
 }
 
-// isWhole reports whether everything is there that a cut wrote.
+// isWhole reports whether everything that a cut wrote is present.
 func (d *Directory) isWhole(ctx context.Context, id string, parents, children []catalog.Entry) bool {
 	lacks := func(key string) func(catalog.Entry) bool {
 		return func(e catalog.Entry) bool { return !storefile.Says(ctx, e.Path, key, id) }
@@ -66,8 +66,8 @@ func (d *Directory) isWhole(ctx context.Context, id string, parents, children []
 	return !slices.ContainsFunc(parents, lacks(storefile.Seal)) && !slices.ContainsFunc(children, lacks("cut"))
 }
 
-// allThere reports whether no session's file is missing. Otherwise there is nothing
-// to go back to.
+// allThere reports whether no session's file is missing. Otherwise the cut cannot be
+// undone.
 func allThere(entries []catalog.Entry) bool {
 	return !slices.ContainsFunc(entries, func(e catalog.Entry) bool {
 		_, err := files.Stat(e.Path)
@@ -75,11 +75,11 @@ func allThere(entries []catalog.Entry) bool {
 	})
 }
 
-// confirm makes a cut durable whose files nobody has open.
+// confirm makes a cut durable whose files are not open.
 func (d *Directory) confirm(id string, partakers []catalog.Entry) error {
 	for _, e := range partakers {
 		if !allThere([]catalog.Entry{e}) {
-			continue // somebody has taken it away, which is told where it is missed
+			continue // it was removed from outside, which is reported when it is needed
 		}
 		c, err := sqlite.Open(e.Path, sqlite.ReadWrite)
 		if err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// rehearse does once what a cut does with a file, and takes it back. SQLite compiles a
-// statement when it meets it for the first time and keeps it, so that no cut has to wait
-// for that: neither the one that the file is made for, nor the one that ends its session.
+// rehearse performs the statements of a cut on a file once, and rolls them back. SQLite
+// compiles a statement when it is first used and keeps it, so later cuts need not wait
+// for that: neither the cut that the file is made for, nor the one that ends its session.
 func (w *writer) rehearse(session journal.SessionID) error {
 	err := w.c.Exec("BEGIN IMMEDIATE")
 	if err == nil {
 		err = w.play(session)
 	}
-	// What the writer knows of the file is read again, as when it was opened.
+	// What the writer knows about the file is read again, as when it was opened.
 	w.pending.reset()
 	return errors.Join(err, w.c.Rollback(), w.loadOrigins(), w.loadIndex(), w.loadChain())
 }
 
-// play writes what a child is, what it inherits and what it begins with.
+// play writes what a child is, what it inherits and its first content.
 func (w *writer) play(session journal.SessionID) error {
 	const creature, channel = "creature", "channel"
 	e := catalog.Entry{SessionInfo: journal.SessionInfo{Session: session, Parents: []journal.SessionID{session}}}

@@ -9,9 +9,9 @@ import (
 
 var _ journal.Rememberer = (*Store)(nil)
 
-// Was answers the row that a creature had last. The log tells it that has the rows of
-// each record that its events do not; see [rowChanges]. What has been given up of it,
-// or was written before it told that, is not known.
+// Was returns the last row of a creature. The log has it if it records the rows that
+// events do not imply; see [rowChanges]. Rows that were pruned, or written before the log
+// recorded rows, are not known.
 func (s *Store) Was(ctx context.Context, creature journal.CreatureID) (row journal.CreatureRow, known bool, err error) {
 	if err := s.flush(ctx); err != nil {
 		return row, false, err

@@ -17,13 +17,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Retention says how much history a store keeps. The zero value keeps all of it.
-// What has yet to be delivered to somebody, and everything after it, is kept in any
-// case, and so is everything that is not history: state, timers, dead letters.
+// Retention says how much history a store keeps. The zero value keeps all of it. What is
+// still to be delivered, and everything after it, is kept in any case, and so is
+// everything that is not history: state, timers, dead letters.
 //
-// Old history is given up in the background, by writing what is kept to a new
-// file. So that this is worth its while, a store may have up to a quarter more
-// than it keeps afterwards.
+// Old history is pruned in the background, by writing the rest to a new file. So that
+// this is worth the cost, a store may have up to a quarter more than it keeps afterwards.
 type Retention struct {
 	Age    time.Duration // events younger than this are kept; 0: of any age
 	Events int64         // so many of the newest events are kept; 0: all
@@ -32,10 +31,10 @@ type Retention struct {
 
 func (r Retention) bounded() bool { return r != Retention{} }
 
-// slack is by what share a bound is exceeded before something is done about it.
+// slack is how far a bound may be exceeded before the store is pruned.
 const slack = 1.25
 
-// retainAll makes every open store keep to its bounds, and the directory to its
+// retainAll keeps every open store within its bounds, and the directory within its
 // budget.
 func (h *hydrator) retainAll(ctx context.Context) error {
 	d := h.d
@@ -45,7 +44,7 @@ func (h *hydrator) retainAll(ctx context.Context) error {
 	var errs []error
 	for _, s := range d.openBySize() {
 		if !s.complete.Load() || d.opened(s.info.Session) != s {
-			continue // it gets no more than it keeps, or has been cut meanwhile
+			continue // it will get no more than it keeps, or has been cut meanwhile
 		}
 		err := h.retain(ctx, s, d.bound(ctx, 0))
 		if ctx.Err() != nil {
@@ -56,8 +55,8 @@ func (h *hydrator) retainAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// bound is how much history a store keeps. When the directory, together with what
-// is about to be written, exceeds its budget, every open store gets an equal share.
+// bound is how much history a store keeps. When the directory, together with what is
+// about to be written, exceeds its budget, every open store gets an equal share.
 func (d *Directory) bound(ctx context.Context, more int64) Retention {
 	r := d.options.Retain
 	if d.excess(ctx)+more > 0 && d.options.MaxDiskBytes > 0 {
@@ -89,7 +88,7 @@ func (d *Directory) excess(ctx context.Context) (n int64) {
 	return n - d.options.MaxDiskBytes
 }
 
-// overBudget says that the directory needs more than its budget, if it does.
+// overBudget is an error if the directory exceeds its budget.
 func (d *Directory) overBudget(ctx context.Context) error {
 	if d.excess(ctx) <= 0 {
 		return nil
@@ -97,8 +96,8 @@ func (d *Directory) overBudget(ctx context.Context) error {
 	return &abi.Error{
 		Code:    abi.LimitExceeded,
 		Op:      "retain",
-		Message: fmt.Sprintf("%s needs more than its budget of %d bytes: what is left has yet to be delivered, or is not history", d.dir, d.options.MaxDiskBytes),
-		Remedy:  "let slow creatures catch up, or allow for more",
+		Message: fmt.Sprintf("%s exceeds its budget of %d bytes: the rest is still to be delivered, or is not history", d.dir, d.options.MaxDiskBytes),
+		Remedy:  "let slow creatures catch up, or raise the budget",
 		IDs:     map[string]string{"path": d.dir},
 	}
 }
@@ -121,7 +120,7 @@ func (d *Directory) openBySize() []*Store {
 	return out
 }
 
-// retain gives up old history of a store if it has too much.
+// retain prunes a store if it has too much.
 func (h *hydrator) retain(ctx context.Context, s *Store, bound Retention) error {
 	since, err := s.since(ctx, bound, sqlite.DiskSize(s.path()))
 	if err != nil && h.d.opened(s.info.Session) != s {
@@ -154,7 +153,7 @@ func (s *Store) since(ctx context.Context, bound Retention, size int64) (since i
 	return since, err
 }
 
-// rewrite makes a new file of what a session keeps.
+// rewrite makes a new file with what a session keeps.
 func (h *hydrator) rewrite(ctx context.Context, e catalog.Entry, since int64) error {
 	y := catalog.Hydration{Session: e.Session, File: h.d.catalog.NextFile(e)}
 	path, err := h.d.catalog.FilePath(y.File)
@@ -177,8 +176,7 @@ func (h *hydrator) rewrite(ctx context.Context, e catalog.Entry, since int64) er
 	return storageError("retain", path, h.build(ctx, path, since, e, nil, y))
 }
 
-// since is the time from which on history is kept, or 0 if nothing is to be given
-// up now.
+// since is the time from which on history is kept, or 0 if nothing is to be pruned now.
 func (f *family) since(ctx context.Context, bound Retention, size int64) (since int64, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -200,7 +198,7 @@ func (f *family) since(ctx context.Context, bound Retention, size int64) (since 
 	if since = min(since, needed); since <= h.oldest {
 		return 0, nil
 	}
-	// What is given up must be worth the writing of the rest.
+	// What is pruned must be worth the cost of writing the rest.
 	left, err := countFrom(ctx, spans, since)
 	if err != nil || float64(h.count) < float64(left)*1.1 {
 		return 0, err
@@ -208,7 +206,7 @@ func (f *family) since(ctx context.Context, bound Retention, size int64) (since 
 	return since, nil
 }
 
-// extent is how much history there is, and of which times.
+// extent is how much history there is, and its times.
 type extent struct{ count, oldest, newest int64 }
 
 func summary(spans []span) extent {
@@ -220,8 +218,8 @@ func summary(spans []span) extent {
 	return h
 }
 
-// from is the time from which on the bound keeps history; 0 if it keeps all. It may
-// be exceeded by a factor before anything is given up.
+// from is the time from which on the bound keeps history; 0 if it keeps all. The bound
+// may be exceeded by a factor before anything is pruned.
 func (bound Retention) from(ctx context.Context, spans []span, h extent, size int64, factor float64) (since int64, err error) {
 	if bound.Age > 0 && h.newest-h.oldest > int64(float64(bound.Age)*factor) {
 		since = h.newest - int64(bound.Age)
@@ -277,7 +275,7 @@ func countFrom(ctx context.Context, spans []span, from int64) (n int64, err erro
 	return n, nil
 }
 
-// noteKept writes down what the file need not have.
+// noteKept records what the file may lack.
 func (b *builder) noteKept() error {
 	if b.pruned == 0 {
 		return nil

@@ -20,10 +20,9 @@ type change struct {
 	rows        string
 }
 
-// rewind makes the live rows of a session as they were at the end of the history
-// that the file has, within a transaction. own are the origins under which the
-// session wrote: their changes begin with a base, and what comes behind it tells
-// the rest.
+// rewind makes the live rows of a session as they were at the end of the history that the
+// file has, within a transaction. own are the origins under which the session wrote:
+// their changes begin with a base, and everything behind it is applied to the base.
 func (w *writer) rewind(e catalog.Entry, own []journal.Origin) error {
 	line, err := w.inOrder(own)
 	if err != nil {
@@ -57,14 +56,14 @@ func (w *writer) rewind(e catalog.Entry, own []journal.Origin) error {
 	return w.flush()
 }
 
-// unknownRows says that the log does not tell what there was at a cursor.
+// unknownRows says that the log does not determine the rows at a cursor.
 func unknownRows(e catalog.Entry) error {
 	return tooEarly(e, "what the creatures of session %s held at the cursor is not known: it was written by an older version, or history has been given up since", abi.Unsupported)
 }
 
-// inOrder are the numbers of some origins, in the order in which they were written. One
-// of which there is no event may have changes all the same: it comes right before those
-// that got a higher number, as they were met later.
+// inOrder are the numbers of some origins, in the order in which they were written. An
+// origin without events may have changes nevertheless: it comes right before the origins
+// with a higher number, as those were added later.
 func (w *writer) inOrder(own []journal.Origin) (line []int64, err error) {
 	begun := map[int64]int64{}
 	for _, origin := range own {
@@ -112,7 +111,7 @@ func (w *writer) lastBase(line []int64) (at int, base change, err error) {
 	return -1, base, nil
 }
 
-// replay does again what the records of one origin did behind a place.
+// replay applies the records of one origin behind a place.
 func (w *writer) replay(from int64, base change) error {
 	end := (from>>storefile.SeqBits + 1) << storefile.SeqBits
 	var changes []struct {
@@ -137,7 +136,7 @@ func (w *writer) replay(from int64, base change) error {
 	if err != nil {
 		return err
 	}
-	upTo := func(id int64) error { // carries out the changes before an event
+	upTo := func(id int64) error { // applies the changes before an event
 		for len(changes) > 0 && changes[0].event < id {
 			if err := w.redo(changes[0].rows); err != nil {
 				return err
@@ -155,7 +154,7 @@ func (w *writer) replay(from int64, base change) error {
 			if err := upTo(id); err != nil {
 				return err
 			}
-			told := len(changes) > 0 && changes[0].first <= id // by what comes with the record
+			told := len(changes) > 0 && changes[0].first <= id // by the changes of its record
 			w.redoEvent(journal.EventKind(kind), v, told)
 			return nil
 		})
@@ -165,7 +164,7 @@ func (w *writer) replay(from int64, base change) error {
 	return upTo(end)
 }
 
-// redo carries out the changes of a record.
+// redo applies the changes of a record.
 func (w *writer) redo(text string) error {
 	c, err := decodeChanges(text)
 	if err != nil {
@@ -174,9 +173,9 @@ func (w *writer) redo(text string) error {
 	return w.apply([]*journal.Record{c.record()})
 }
 
-// redoEvent notes what an event tells of the rows: a row of the event's id, kind,
-// creature, channel, number and, for one of state, payload. Unless it is one of
-// state, it may have been told already.
+// redoEvent applies what an event implies for the rows: a row of the event's id, kind,
+// creature, channel, number and, for an event of state, payload. Except for state, the
+// row may exist already.
 func (w *writer) redoEvent(kind journal.EventKind, v []driver.Value, told bool) {
 	creature, _ := v[2].(string)
 	if kind == journal.EventState {
@@ -198,14 +197,14 @@ func (w *writer) redoEvent(kind journal.EventKind, v []driver.Value, told bool) 
 	}
 }
 
-// stateRow is what an event of the kind state says.
+// stateRow is the row that an event of the kind state implies.
 func stateRow(creature string, payload []byte) journal.StateRow {
 	key, value, deleted := journal.DecodeStateEvent(payload)
 	return journal.StateRow{Creature: journal.CreatureID(creature), Key: key, Value: bytes.Clone(value), Deleted: deleted}
 }
 
-// recallState writes the state that the creatures of the file had at an event,
-// from all that the log says before. It refuses to if the log need not say all of it.
+// recallState writes the state that the creatures of the file had at an event, from the
+// log before it. It fails if the log may lack some of it.
 func (w *writer) recallState(e catalog.Entry, upTo int64) error {
 	type latest struct {
 		ts, id int64
@@ -251,8 +250,8 @@ func (w *writer) recallState(e catalog.Entry, upTo int64) error {
 	return nil
 }
 
-// timeOf is when an event was logged. Before the first one of an origin, that is
-// before that one.
+// timeOf is when an event was logged. An id that comes before the first event of its
+// origin has a time before that event.
 func (w *writer) timeOf(id int64) (int64, error) {
 	ts, found, err := w.c.Integer("SELECT ts FROM event WHERE id = ?", id)
 	if err != nil || found {

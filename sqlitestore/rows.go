@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// drop removes rows. What the group's earlier records wrote goes to the file
-// first, so that it is removed as well.
+// drop removes rows. Rows of earlier records of the group are written first, so that they
+// are removed as well.
 func (w *writer) drop(d *journal.Drop) (err error) {
 	if len(d.Creatures)+len(d.Channels)+len(d.Cursors) > 0 {
 		err = w.flush()

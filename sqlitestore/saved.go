@@ -18,9 +18,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Saved lists the live stores. Among the problems are files that have been set
-// aside because the catalogue does not know them. A store that cannot be read
-// is left as it is, and named.
+// Saved lists the live stores. The problems include files that have been set aside
+// because the catalogue does not know them. A store that cannot be read is left as it is,
+// and named.
 func (d *Directory) Saved(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
 	problems = slices.Clone(d.problems)
 	entries, err := d.catalog.Entries(ctx)
@@ -47,7 +47,7 @@ func (d *Directory) Saved(ctx context.Context) (graphs []journal.SavedGraph, pro
 	return graphs, problems, nil
 }
 
-// unreadable says of a live store that it cannot be read; see [journal.UnreadableID].
+// unreadable says that a live store cannot be read; see [journal.UnreadableID].
 func unreadable(info *journal.SessionInfo, err error) error {
 	err = storageError("open", info.Path, err)
 	var typed *abi.Error
@@ -57,7 +57,8 @@ func unreadable(info *journal.SessionInfo, err error) error {
 	return err
 }
 
-// saved reads what is live of one session, and what it has lost of what was acknowledged.
+// saved reads the live rows of one session, and what it has lost of the acknowledged
+// events.
 func (d *Directory) saved(ctx context.Context, e catalog.Entry) (g journal.SavedGraph, lost, err error) {
 	for try := 1; ; try++ {
 		f, err := d.catalog.openFamily(ctx, e, d.owned)
@@ -77,7 +78,7 @@ func (d *Directory) saved(ctx context.Context, e catalog.Entry) (g journal.Saved
 	}
 }
 
-// saved reads what is live in the session's own file.
+// saved reads the live rows in the session's own file.
 func (f *family) saved(ctx context.Context, e catalog.Entry) (g journal.SavedGraph, err error) {
 	if err := f.own.belongs(ctx, e); err != nil {
 		return g, err
@@ -101,10 +102,10 @@ func (f *family) saved(ctx context.Context, e catalog.Entry) (g journal.SavedGra
 	return g, err
 }
 
-// belongs checks that a file is the store that the catalogue takes it for.
-// Every store says whose it is before the catalogue names it. What does not has
-// lost its write-ahead log, without which a file from before a crash is empty;
-// what names another session has been put in its place.
+// belongs checks that a file is the store that the catalogue takes it for. Every store
+// records its session before the catalogue names the file. A store without that record
+// has lost its write-ahead log, without which a file from before a crash is empty; a
+// store that names another session was put in the place of the right one.
 func (r *reader) belongs(ctx context.Context, e catalog.Entry) error {
 	var session string
 	err := sqlite.Each(ctx, r.db, func(scan func(...any) error) error { return scan(&session) }, "SELECT value FROM store WHERE key = 'session'")
@@ -125,8 +126,8 @@ func (r *reader) belongs(ctx context.Context, e catalog.Entry) error {
 	return damage
 }
 
-// tidy deals with files that the catalogue does not know: what is left of cuts
-// and creations that did not happen.
+// tidy handles files that the catalogue does not know: leftovers of cuts and creations
+// that did not happen.
 func (d *Directory) tidy(ctx context.Context) error {
 	known, err := d.catalog.Files(ctx)
 	if err != nil {
@@ -174,13 +175,14 @@ func (d *Directory) tidyStore(ctx context.Context, path string) error {
 		Code:    abi.Storage,
 		Op:      "open",
 		Message: fmt.Sprintf("%s is not in the catalogue; it has been set aside as %s", path, filepath.Base(path)+files.OrphanSuffix),
-		Remedy:  "what the catalogue has is whole without it; keep it, in case something is missed",
+		Remedy:  "the sessions of the catalogue are complete without it; keep it in case something is missing",
 		IDs:     map[string]string{"path": path + files.OrphanSuffix},
 	})
 	return nil
 }
 
-// setStoreAside gives a file, with what belongs to it, a name that no store has.
+// setStoreAside renames a file, with the files that belong to it, to a name that no store
+// has.
 func setStoreAside(path string) error {
 	for _, suffix := range sqlite.Suffixes {
 		err := files.Rename(path+suffix, path+files.OrphanSuffix+suffix)
@@ -191,13 +193,13 @@ func setStoreAside(path string) error {
 	return nil
 }
 
-// globEscape keeps the characters of a path from being taken for a pattern.
+// globEscape escapes the special characters of a pattern.
 func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// setLeftAside gives the files that were left out names under which they stay, when the
-// directory is gone on with. Until then every start tells of them.
+// setLeftAside renames the files that were left out, when work in the directory
+// continues. Until then every start reports them.
 func (d *Directory) setLeftAside() error {
 	for len(d.leftOut) > 0 {
 		if err := setStoreAside(d.leftOut[0]); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// SearchQuery selects events by what they say.
+// SearchQuery selects events by their content.
 type SearchQuery = search.Query
 
 // Found is an event that a search has found.
@@ -23,16 +23,16 @@ type Found = search.Found
 type SearchResult = search.Result
 
 const (
-	// DefaultFound is how many events a search finds at most if it is not told.
+	// DefaultFound is the default of the most events that a search finds.
 	DefaultFound = search.DefaultFound
-	// MostFound is how many it may be told.
+	// MostFound is the largest number of events that a query can request.
 	MostFound = search.MostFound
 )
 
-// Search finds events of the directory, each once whatever merges and splits have
-// made of its session; also those that the index does not have yet. It answers
-// invalid_argument for a query that cannot be understood, and not_found for a
-// session that is not there. What has been given up is not found.
+// Search finds events of the directory, each once whatever merges and splits have made of
+// its session; also those that the index does not have yet. It answers invalid_argument
+// for a query that cannot be parsed, and not_found for an unknown session. Pruned events
+// are not found.
 func (d *Directory) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	index := search.Index{Path: filepath.Join(d.dir, search.Name)}
 	if d.indexer != nil {
@@ -44,8 +44,8 @@ func (d *Directory) Search(ctx context.Context, q SearchQuery) (SearchResult, er
 	return search.Run(ctx, q, searched{d, d.withSession}, index)
 }
 
-// Search finds events of the directory; see [Directory.Search]. If nobody uses the
-// directory, it brings the index up to date, if that can be written.
+// Search finds events of the directory; see [Directory.Search]. If no other process uses
+// the directory, it brings the index up to date, if that can be written.
 func (v *View) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	index := search.Index{Path: filepath.Join(v.catalog.Dir(), search.Name)}
 	if v.visitor.Lone(v.catalog.Path()) {
@@ -86,7 +86,7 @@ func (s searched) Pick(ctx context.Context, session journal.SessionID, ids []jou
 	return s.open(ctx, session, func(f *family) error { return f.pick(ctx, ids, into) })
 }
 
-// withSession opens the files of a session for one look.
+// withSession opens the files of a session for a single use.
 func (d *Directory) withSession(ctx context.Context, session journal.SessionID, look func(*family) error) error {
 	if s := d.opened(session); s != nil {
 		return s.read(ctx, "search", look)

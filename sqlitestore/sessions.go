@@ -6,11 +6,11 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// sessions are those of a session directory: the catalogue says which there are and which
-// files they have, and the rest is read in these.
+// sessions are the sessions of a directory: the catalogue lists them and their files, and
+// the rest is read from these.
 type sessions struct {
 	*catalog.Catalog
-	hooks failpoint.Hooks // for what is made of a session elsewhere
+	hooks failpoint.Hooks // for copies of a session that are made elsewhere
 }
 
 func missing(path string) bool { return files.Missing(path) }

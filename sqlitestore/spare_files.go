@@ -17,29 +17,30 @@ import (
 )
 
 const (
-	// fewestSpares are kept ready at least: enough for a few cuts in a row.
+	// fewestSpares is how many files are kept ready at least: enough for a few cuts in a
+	// row.
 	fewestSpares = 4
-	// mostSpares are kept ready at most. Each takes some 300 KB of memory and 200 KB of
-	// the disk.
+	// mostSpares is how many files are kept ready at most. Each takes some 300 KB of
+	// memory and 200 KB of disk.
 	mostSpares = 32
-	// sparesAtOnce are made together, so that the disk is asked less often. More of
-	// them would be in the way of the next cut.
+	// sparesAtOnce is how many files are made together, to save disk syncs. More would
+	// delay the next cut.
 	sparesAtOnce = 4
-	// calm is how long none must have been taken for fewer to be kept.
+	// calm is how long no file must have been taken before fewer are kept.
 	calm = time.Minute
 )
 
-// spareFile is a file that waits to become the store of a session: it has its
-// name and its layout, is marked as unused, and is durable with its directory
-// entry. Making one takes two rounds of syncs, which nobody then has to wait for.
+// spareFile is a file that will become the store of a session: it has its name and its
+// layout, is marked as unused, and is durable with its directory entry. Making one takes
+// two rounds of syncs, for which no cut then has to wait.
 type spareFile struct {
 	*writer
 	session journal.SessionID
 }
 
-// spares are the prepared files of a directory. Cuts that come faster than files can
-// be made use them up; whenever that happens, twice as many are kept from then on,
-// until it is calm again. Its methods may be called by any goroutine.
+// spares are the spare files of a directory. Whenever cuts use them up faster than new
+// ones are made, twice as many are kept from then on, until cuts become rare again. Its
+// methods may be called by any goroutine.
 type spares struct {
 	sessions *sessions
 	crossing *crossing
@@ -78,7 +79,7 @@ func (s *spares) run() {
 	}
 }
 
-// take answers n files, and makes those that are not ready.
+// take returns n files, and makes those that are not ready.
 func (s *spares) take(n int) ([]*spareFile, error) {
 	defer nudge(s.wake)
 	s.mu.Lock()
@@ -98,8 +99,8 @@ func (s *spares) take(n int) ([]*spareFile, error) {
 	return append(taken, made...), nil
 }
 
-// takeAllBut answers the files that are ready but for so many of them, which stay. The
-// caller holds mu.
+// takeAllBut takes the files that are ready, except for a given number. The caller holds
+// mu.
 func (s *spares) takeAllBut(stay int) []*spareFile {
 	stay = min(max(stay, 0), len(s.ready))
 	taken := slices.Clone(s.ready[stay:])
@@ -115,7 +116,7 @@ func (s *spares) add(files []*spareFile) {
 	s.ready = append(s.ready, files...)
 }
 
-// refill makes some files, and answers whether more are wanted.
+// refill makes some files, and reports whether more are wanted.
 func (s *spares) refill() bool {
 	select {
 	case <-s.stop:
@@ -131,7 +132,7 @@ func (s *spares) refill() bool {
 	}
 	made, err := s.prepare(min(lacking, sparesAtOnce), s.crossing.giveWay)
 	if err != nil {
-		return false // whoever takes one finds out why
+		return false // the next take reports the error
 	}
 	s.add(made)
 	return true
@@ -143,7 +144,7 @@ func (s *spares) shrink() {
 	s.wanted = max(s.wanted/2, fewestSpares)
 	surplus := s.takeAllBut(s.wanted)
 	s.mu.Unlock()
-	_ = s.discard(surplus) // what cannot be removed is, by the next start
+	_ = s.discard(surplus) // files that cannot be removed now are removed at the next start
 }
 
 // close removes the files that nobody has taken.
@@ -162,9 +163,9 @@ func (s *spares) discard(files []*spareFile) error {
 	return errors.Join(errs...)
 }
 
-// prepare makes files for sessions to come, and calls giveWay before each step that
-// takes the processor. Names rise with time. However many they are, the disk is asked
-// only twice to make them durable. There are none with an error.
+// prepare makes files for future sessions, and calls giveWay before each step that uses
+// the processor. Names rise with time. However many files it makes, it syncs only twice.
+// With an error it returns none.
 func (s *spares) prepare(n int, giveWay func()) (made []*spareFile, err error) {
 	giveWay()
 	paths, err := s.writeLayouts(n)
@@ -189,8 +190,8 @@ func (s *spares) prepare(n int, giveWay func()) (made []*spareFile, err error) {
 	return made, nil
 }
 
-// writeLayouts writes files that are nobody's yet, durably but for their names, and
-// answers which of them there are, even with an error.
+// writeLayouts writes files without a session, durable except for their names, and
+// returns the paths it has written, even with an error.
 func (s *spares) writeLayouts(n int) (paths []string, err error) {
 	content, err := storefile.Schema.Template()
 	if err != nil {
@@ -217,8 +218,8 @@ func (s *spares) writeLayouts(n int) (paths []string, err error) {
 	return paths, atOnce(tasks)
 }
 
-// openSpare makes a file that has its layout one that a session can be given. Its
-// first transaction makes the write-ahead log.
+// openSpare turns a file that has its layout into a spare file. Its first transaction
+// makes the write-ahead log.
 func (s *spares) openSpare(path string) (*spareFile, error) {
 	origin, err := newOrigin()
 	if err != nil {
@@ -235,8 +236,8 @@ func (s *spares) openSpare(path string) (*spareFile, error) {
 	return p, nil
 }
 
-// makeDurable makes durable what prepared files have in their write-ahead logs, and
-// the names of both. It does not touch the files themselves, of which SQLite holds locks.
+// makeDurable makes the write-ahead logs of spare files durable, and the names of both.
+// It does not touch the files themselves, on which SQLite holds locks.
 func (s *spares) makeDurable(made []*spareFile) error {
 	var tasks []func() error
 	for _, p := range made {

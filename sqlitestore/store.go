@@ -59,9 +59,8 @@ type storeOwner interface {
 	bury(s *Store)
 }
 
-// newStore makes the store of a file. The writer has written the events of its
-// origin up to first, and its session before that what wrote says. Nothing is
-// written before start.
+// newStore makes the store of a file. The writer has written the events of its origin up
+// to first; wrote is what its session wrote before. Nothing is written before start.
 func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64, wrote map[journal.Origin]uint64) *Store {
 	meta := map[string]string{}
 	maps.Copy(meta, e.Meta)
@@ -84,7 +83,7 @@ func (s *Store) start() *Store {
 // path is where the store's file is, or was when the store was closed.
 func (s *Store) path() string { return s.shelf.path() }
 
-// Info describes the session, without what would have to be counted or measured.
+// Info describes the session, except for what would have to be counted or measured.
 func (s *Store) Info() journal.SessionInfo {
 	info := s.info
 	info.Path = s.path()
@@ -109,7 +108,7 @@ func (s *Store) authored() map[journal.Origin]uint64 {
 // Origin is what the ids of appended events carry.
 func (s *Store) Origin() journal.Origin { return s.origin }
 
-// Durable is the highest event number that Wait would not wait for.
+// Durable is the highest event number for which Wait returns at once.
 func (s *Store) Durable() uint64 { return s.durable.reached.Load() }
 
 // Notify sets the function that the writer calls whenever Durable has risen or
@@ -237,16 +236,16 @@ func (s *Store) DeadLetters(ctx context.Context, creature journal.CreatureID, af
 	return out, err
 }
 
-// Close writes what is queued and closes the store. It blocks until both are
-// done, whatever becomes of ctx: nothing may still be written to a file that
-// its owner believes closed. Later calls answer the same.
+// Close writes what is queued and closes the store. It blocks until both are done,
+// whatever happens to ctx: nothing may still be written to a file that its owner believes
+// closed. Later calls return the same error.
 func (s *Store) Close(context.Context) error {
 	s.closing.Do(func() { s.closeErr = s.shut() })
 	return s.closeErr
 }
 
-// freeze ends a parked store that a cut has ended: nothing more is written, and
-// the rest of closing it is left to the directory's keeper.
+// freeze stops a parked store that a cut has ended: nothing more is written, and the
+// directory's keeper closes it later.
 func (s *Store) freeze() {
 	s.queue.close()
 	s.owner.forget(s)

@@ -9,41 +9,41 @@ import (
 )
 
 const (
-	// maxGroup is how many records one transaction takes: beyond that a commit
-	// gets no cheaper by the record, and those who wait get later answers.
+	// maxGroup is how many records one transaction takes: beyond that, a commit gets no
+	// cheaper per record, and waiting callers get later answers.
 	maxGroup = 512
-	// linger is how long the writer waits for a group to fill up. It only does
-	// so when the last group had company: a single producer gains nothing.
+	// linger is how long the writer waits for a group to fill up. It does so only when
+	// the last group had several records: a single producer gains nothing.
 	linger = 200 * time.Microsecond
 
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 2 * time.Second
 )
 
-// run writes the queue until the store is closed. It is the only one to use the store's
-// writer, but while it is parked. It is in one of these states:
+// run writes the queue until the store is closed. Only run uses the store's writer, except
+// while it is parked. It is in one of these states:
 //
-//	waiting    nothing is queued
-//	lingering  something is, and more is expected
+//	waiting    the queue is empty
+//	lingering  there are records, and more are expected
 //	writing    a group of records is in a transaction
-//	retrying   writing has failed; those who wait are told why, and what comes stays queued
+//	retrying   writing has failed; waiting callers get the reason, and new records stay queued
 //	parked     the file stands still for a cut, or for a move to another file
 //	ended      nothing is written any more; done is closed
 //
-// and goes on to another one:
+// It changes states as follows:
 //
 //	waiting   -> lingering  fewer records are queued than the last group had, which was more than one
-//	waiting   -> writing    records are queued; or of nothing, if the file is to be opened or has marks that are due
+//	waiting   -> writing    records are queued; or none, if the file is to be opened or has marks to remove
 //	lingering -> writing    as many records are queued as the last time, after 200 µs, or when the store is closed
-//	writing   -> waiting    the group is committed, and acknowledged
-//	writing   -> retrying   the commit has failed, and it is not known how much of it is there
-//	retrying  -> waiting    the file, opened anew, has the group; or it is written again
-//	retrying  -> ended      the store is closed, and the last try has failed as well
+//	writing   -> waiting    the group is committed and acknowledged
+//	writing   -> retrying   the commit has failed, and it is unknown how much of the group was written
+//	retrying  -> waiting    the reopened file has the group, or the group is written again
+//	retrying  -> ended      the store is closed, and the last attempt has failed as well
 //	waiting   -> parked     a cut, or the end of a copy, parks the store
-//	parked    -> waiting    it is resumed, or closed
+//	parked    -> waiting    the store is resumed or closed
 //	waiting   -> ended      the store is closed, by Close or by a cut that has ended it
 //
-// Its caller gets the reason if writing fails meanwhile, and waits no longer.
+// If writing fails meanwhile, the caller of park gets the reason and stops waiting.
 func (s *Store) run() {
 	defer close(s.done)
 	last := 0
@@ -64,8 +64,9 @@ func (s *Store) run() {
 	}
 }
 
-// take waits for records and takes them all; there are none if the file has to be
-// opened first, or has marks that are to go. It answers false when there are none and the store is to be closed.
+// take waits for records and takes them all. It returns none if the file has to be opened
+// first, or has marks to remove. It returns false when there are none and the store is to
+// be closed.
 func (s *Store) take(last int) ([]*journal.Record, bool) {
 	q := s.queue
 	for {
@@ -118,8 +119,8 @@ func (q *queue) linger() {
 	}
 }
 
-// write writes a group, as often as it takes. It answers false when it gave up
-// because the store is to be closed.
+// write writes a group, and tries again after errors. It returns false when it stopped
+// trying because the store is to be closed.
 func (s *Store) write(group []*journal.Record) bool {
 	err := s.w.commit(group)
 	if err != nil {
@@ -133,8 +134,8 @@ func (s *Store) write(group []*journal.Record) bool {
 	return true
 }
 
-// retry reopens the file and looks whether the group is there after all, and
-// writes the same records again if not, until one or the other succeeds.
+// retry reopens the file and checks whether the group was written after all, and writes
+// the same records again if not, until either succeeds.
 func (s *Store) retry(group []*journal.Record, err error) error {
 	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
 	pauses.Reset()
@@ -181,7 +182,7 @@ func (s *Store) fail(err error) {
 	s.tell()
 }
 
-// goOn says that writing goes on.
+// goOn says that writing works again.
 func (s *Store) goOn() {
 	s.err.Store(nil)
 	s.durable.open()
@@ -189,7 +190,7 @@ func (s *Store) goOn() {
 	s.tell()
 }
 
-// acknowledge says that a group is written, and gives its room back.
+// acknowledge says that a group is written, and makes room in the queue.
 func (s *Store) acknowledge(group []*journal.Record) {
 	var size int64
 	seq := s.highest.Load()
@@ -202,7 +203,7 @@ func (s *Store) acknowledge(group []*journal.Record) {
 	s.queue.wrote(size)
 	s.highest.Store(seq)
 	s.noteReached(seq)
-	if s.asDurable() { // before the records, so that who has waited for these knows of their events
+	if s.asDurable() { // before the records, so that a caller that has waited for the records finds their events durable
 		s.durable.advance(seq)
 	}
 	s.written.advance(s.written.reached.Load() + uint64(len(group)))
@@ -210,7 +211,8 @@ func (s *Store) acknowledge(group []*journal.Record) {
 	s.checkpoints.wrote(s.path(), size)
 }
 
-// noteReached writes down how far the log has come, before anybody is told.
+// noteReached records how far the log has come, before any caller gets an
+// acknowledgement.
 func (s *Store) noteReached(seq uint64) {
 	if seq == 0 {
 		return
@@ -221,9 +223,9 @@ func (s *Store) noteReached(seq uint64) {
 	s.said.Say(seq, s.w.chain)
 }
 
-// park waits until everything is written, and has the writer stand still. What
-// is appended from then on stays queued. It ends with resume or Close. While
-// writing fails it answers why.
+// park waits until everything is written, and parks the writer. Records that are appended
+// from then on stay queued. Parking ends with resume or Close. While writing fails, park
+// returns the reason.
 func (s *Store) park(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return err

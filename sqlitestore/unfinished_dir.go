@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// unfinishedMark is what the lock of a directory says in which something is being
-	// made. Who opens a session directory writes something else there.
+	// unfinishedMark is the content of the lock of a directory in which something is
+	// being made. A process that opens a session directory writes something else there.
 	unfinishedMark = "unfinished\n"
-	// asideTries is how often one that somebody else has cleared, who took it for a
-	// killed process's, is made again.
+	// asideTries is how often an unfinished directory is made again after another process
+	// has removed it, taking it for a killed process's.
 	asideTries = 10
 )
 
-// aside is a directory beside a place, with a number behind the place's name, in which
-// is made what is to appear there. Whoever makes it holds the lock in it, which tells
-// it from one that a killed process has left.
+// aside is a directory beside a place, with a number after the place's name, in which new
+// content for that place is made. The process that makes it holds the lock in it, which
+// distinguishes it from a directory that a killed process has left.
 type aside struct {
 	dir   string
 	lock  *flock.Flock
 	hooks failpoint.Hooks
 }
 
-// setAside makes such a directory. What says so of it is durable before anything else
-// is in it, so that it is known for what it is after a power loss, too.
+// setAside makes such a directory. Its mark is durable before anything else is in it, so
+// that it can be recognised after a power loss, too.
 func setAside(place string, h failpoint.Hooks) (*aside, error) {
 	var last error
 	for range asideTries {
@@ -53,7 +53,7 @@ func setAside(place string, h failpoint.Hooks) (*aside, error) {
 	return nil, last
 }
 
-var errLocked = errors.New("somebody else has the lock")
+var errLocked = errors.New("another process has the lock")
 
 // lockUnfinished takes the lock of a directory that was just made.
 func lockUnfinished(dir string, h failpoint.Hooks) (*flock.Flock, error) {
@@ -75,14 +75,14 @@ func lockUnfinished(dir string, h failpoint.Hooks) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// keep lets go of the directory, which has another name by now.
+// keep releases the directory, which has another name by now.
 func (a *aside) keep() { _ = a.lock.Close() }
 
 // remove removes the directory with what is in it.
 func (a *aside) remove() error { return errors.Join(removeUnfinished(a.dir, a.hooks), a.lock.Close()) }
 
-// removeUnfinished removes such a directory. The lock goes last: as long as anything is
-// there, it is known what it is.
+// removeUnfinished removes such a directory. The lock goes last, so that the directory
+// can be recognised as long as it has content.
 func removeUnfinished(dir string, h failpoint.Hooks) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -103,7 +103,7 @@ func removeUnfinished(dir string, h failpoint.Hooks) error {
 }
 
 // clearAsides removes the directories beside a place that killed processes have left.
-// Anything else that is called like one stays.
+// Anything else with such a name stays.
 func clearAsides(place string, h failpoint.Hooks) error {
 	paths, err := filepath.Glob(globEscape(place) + files.PartialSuffix + "*")
 	if err != nil {
@@ -121,12 +121,12 @@ func clearAsides(place string, h failpoint.Hooks) error {
 	return nil
 }
 
-// clearAside removes one. Its process may have been killed before there was a lock, or
-// before that said what the directory is: then there is nothing else in it.
+// clearAside removes one. Its process may have been killed before the lock existed, or
+// before the lock had its mark: then there is nothing else in the directory.
 func clearAside(path string, h failpoint.Hooks) error {
 	lockPath := filepath.Join(path, lockName)
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-		return nil // a link that is called like one may lead anywhere
+		return nil // a link with such a name may lead anywhere
 	}
 	content, err := files.ReadFile(lockPath, mostOfLock)
 	if errors.Is(err, fs.ErrNotExist) {

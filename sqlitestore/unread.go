@@ -8,10 +8,9 @@ import (
 	"math"
 )
 
-// neededFrom is the time of the oldest event that has yet to be read by somebody,
-// or may be: a message behind a cursor, or a request that waits for its answer.
-// Who waits is told by the session's own file, but what for may be in that of an
-// ancestor.
+// neededFrom is the time of the oldest event that is, or may be, still to be read: a
+// message behind a cursor, or a request that waits for its answer. The session's own file
+// names the waiting readers, but the event may be in that of an ancestor.
 func (v *familySnapshot) neededFrom(ctx context.Context) (since int64, err error) {
 	own := v.files[0]
 	readers, err := own.unread(ctx)
@@ -44,7 +43,7 @@ func (v *familySnapshot) neededFrom(ctx context.Context) (since int64, err error
 	return since, nil
 }
 
-// unread is how far every channel has been read by all who read it: pairs of its id
+// unread is how far every channel has been read by all of its readers: pairs of its id
 // and a number, as JSON.
 func (s *snapshot) unread(ctx context.Context) (string, error) {
 	pairs := [][2]any{}

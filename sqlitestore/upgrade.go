@@ -12,11 +12,11 @@ import (
 )
 
 // Upgrade brings a session directory that an older version has left up to date, as
-// opening it for writing does: for those who are going to write to it, but want to
-// look at it with a [View] first. The originals are kept. A directory whose
-// catalogue and live stores are up to date may be in use, or be on a medium that
-// cannot be written to: then it is only read, and stores of ended sessions that are
-// older, because somebody was interrupted here, are left for another time.
+// opening it for writing does. It is for programs that are going to write to the
+// directory, but want to read it with a [View] first. The originals are kept. A directory
+// whose catalogue and live stores are up to date may be in use, or be on a read-only
+// medium: then it is only read, and older stores of ended sessions, left by an
+// interrupted upgrade, are upgraded another time.
 func Upgrade(ctx context.Context, dir string) error { return upgrade(ctx, dir, failpoint.Hooks{}) }
 
 func upgrade(ctx context.Context, dir string, h failpoint.Hooks) error {
@@ -35,9 +35,8 @@ func upgrade(ctx context.Context, dir string, h failpoint.Hooks) error {
 	return errors.Join(err, d.Close())
 }
 
-// outdated reports whether the catalogue or a live store is older than what a reader
-// can read, or that of an ended session. What cannot be read at all is left for the
-// reader to tell.
+// outdated reports whether the catalogue, a live store or the store of an ended session
+// is older than a reader can read. Errors are left for the reader to report.
 func outdated(ctx context.Context, dir string) (live, ended bool, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return false, false, storageError("open", dir, err)

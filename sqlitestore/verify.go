@@ -23,16 +23,16 @@ type verification struct {
 	ctx      context.Context
 	snapshot *familySnapshot
 	report   journal.VerifyReport
-	// inherited is what must be there of the ancestors' origins.
+	// inherited are the events that the ancestors' origins must have.
 	inherited map[journal.Origin]uint64
-	// unlogged is a time, or 0: of the messages that were sent before then the
-	// log need not have all. A graph without a store became part of this one, or
-	// old history has been given up.
+	// unlogged is a time, or 0: the log may lack messages that were sent before it,
+	// because a graph without a store became part of this one, or history has been
+	// pruned.
 	unlogged int64
-	// acknowledged is how far it must reach under origins of its own.
+	// acknowledged is how far the history must reach under the session's own origins.
 	acknowledged map[journal.Origin]catalog.Ack
-	// pruned is the time before which history may have been given up in one of the
-	// files, while others have it still; 0: nothing has been given up.
+	// pruned is the time before which one of the files may have been pruned, while others
+	// still have the events; 0: none was pruned.
 	pruned int64
 }
 
@@ -47,7 +47,7 @@ func verifySession(ctx context.Context, k *sessions, session journal.SessionID, 
 		if err != nil {
 			return err
 		}
-		acknowledged, err := k.Acknowledged(ctx, e) // before anything is read of the log, which may be written to
+		acknowledged, err := k.Acknowledged(ctx, e) // before reading the log, which may be written to
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,8 @@ func (f *family) verify(ctx context.Context, e catalog.Entry, inherited map[jour
 
 func (v *verification) damage(lines ...string) { v.report.Damage = append(v.report.Damage, lines...) }
 
-// stumbled reports what kept a check from ending: once, however many come upon it.
+// stumbled reports an error that interrupted a check: once, however many checks it
+// affects.
 func (v *verification) stumbled(line string) {
 	if !slices.Contains(v.report.Damage, line) {
 		v.damage(line)
@@ -107,8 +108,8 @@ func (v *verification) files() error {
 	return nil
 }
 
-// gaps finds out what may be missing: when the last graph without a store came
-// in, and what has been given up.
+// gaps determines what may be missing: when the last graph without a store became part,
+// and what has been pruned.
 func (v *verification) gaps() error {
 	for _, s := range v.snapshot.files {
 		var pruned int64
@@ -127,8 +128,8 @@ func (v *verification) gaps() error {
 	return nil
 }
 
-// numbers counts the events and looks for gaps in the numbers of each origin,
-// which begin at 1, and for origins of ancestors that are not there as a whole.
+// numbers counts the events and looks for gaps in the numbers of each origin, which begin
+// at 1, and for incomplete origins of ancestors.
 func (v *verification) numbers() error {
 	spans, err := v.snapshot.spans(v.ctx)
 	if err != nil {
@@ -166,7 +167,7 @@ func (v *verification) numbersOf(s span) error {
 		_, err := s.in.unpackEvent(v.ctx, p)
 		switch own := storefile.ChainOf(p.sum); {
 		case abi.CodeOf(err) == abi.Storage:
-			v.damage("the event " + v.idOf(s, p.id) + " is not what was logged: its checksum is another")
+			v.damage("the event " + v.idOf(s, p.id) + " is not what was logged: its checksum differs")
 		case err != nil:
 			return err
 		case own != 0 && linked && own != storefile.ChainOn(chain, storefile.DigestOf(p.sum)):
@@ -177,12 +178,12 @@ func (v *verification) numbersOf(s span) error {
 	}, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ? ORDER BY id", s.low, s.high)
 }
 
-// idOf is a packed id of a span as it is told.
+// idOf is the readable form of a packed id of a span.
 func (v *verification) idOf(s span, id int64) string {
 	return journal.EventID{Origin: s.origin, Seq: uint64(id & storefile.SeqMask)}.String()
 }
 
-// changes checks what the files tell of changes besides events.
+// changes checks the changes that the files record besides events.
 func (v *verification) changes() error {
 	for _, s := range v.snapshot.files {
 		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
@@ -196,7 +197,7 @@ func (v *verification) changes() error {
 				return err
 			}
 			if storefile.ChangeDigest(id.Origin, event, part, first, base, rows) != sum {
-				v.damage(fmt.Sprintf("change %d behind the event %s is not what was logged: its checksum is another", part, id))
+				v.damage(fmt.Sprintf("change %d behind the event %s is not what was logged: its checksum differs", part, id))
 			}
 			return nil
 		}, "SELECT event, part, first, base, rows, sum FROM change ORDER BY event, part")
@@ -250,8 +251,7 @@ type stream struct {
 	head sent
 }
 
-// allMessages lists what the family has of all channels, in order. What several
-// files have comes once.
+// allMessages lists the messages of all channels of the family, in order, each once.
 func (v *verification) allMessages(each func(m sent, id journal.EventID) error) error {
 	var streams []*stream
 	defer func() {
@@ -358,8 +358,8 @@ func (v *verification) channels() error {
 	return nil
 }
 
-// lossy reports whether files of ancestors are missing: their events are named,
-// and the gaps that they leave in channels need not be.
+// lossy reports whether files of ancestors are missing: their events are named, so the
+// gaps that they leave in channels need not be.
 func (v *verification) lossy() bool { return len(v.snapshot.family.missing) > 0 }
 
 // heads are those of the channels that the session owns.

@@ -11,9 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// turns names deliveries that a creature has dealt with twice.
+// turns names deliveries that a creature has handled twice.
 func (v *verification) turns() error {
-	seen := map[string]bool{} // by what is said of it: several files may have it
+	seen := map[string]bool{} // by message text: several files may have it
 	for _, s := range v.snapshot.files {
 		var twice [][2]int64
 		err := sqlite.Each(v.ctx, s.tx, func(scan func(...any) error) error {
@@ -39,8 +39,7 @@ func (v *verification) turns() error {
 	return nil
 }
 
-// turnTwice says which turn has been logged twice; "" if the session is not
-// concerned.
+// turnTwice says which turn has been logged twice; "" if the session is not concerned.
 func (s *snapshot) turnTwice(v *verification, pair [2]int64) (text string, err error) {
 	var ids [2]journal.EventID
 	for i := range pair {
@@ -61,7 +60,7 @@ func (s *snapshot) turnTwice(v *verification, pair [2]int64) (text string, err e
 	return text, err
 }
 
-// written is what the last event of a value of state says.
+// written is the last event of a value of state.
 type written struct {
 	ts      int64
 	id      journal.EventID
@@ -69,10 +68,10 @@ type written struct {
 	sum     [sha256.Size]byte
 }
 
-// states compares what creatures hold with what the log says that they wrote. It
-// does not if a part of the history is missing; what a graph without a store has
-// brought along is in no event; and what an event says from before the time up to which
-// history has been given up may have been overwritten by one that is gone.
+// states compares the state of creatures with the events that wrote it. It does not if a
+// part of the history is missing. State that a graph without a store has brought along is
+// in no event; and a value from before the time up to which history was pruned may have
+// been overwritten by a pruned event.
 func (v *verification) states() error {
 	if v.snapshot.family.own == nil || v.lossy() {
 		return nil
@@ -114,8 +113,7 @@ func (v *verification) states() error {
 	return nil
 }
 
-// written notes what the events of a file say of the state of the creatures that
-// the session has.
+// written records the state events of a file for the creatures that the session has.
 func (s *snapshot) written(v *verification, last map[stateKey]written) error {
 	creatures := map[string]bool{}
 	err := sqlite.Each(v.ctx, v.snapshot.files[0].tx, func(scan func(...any) error) error {

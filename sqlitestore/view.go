@@ -14,10 +14,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// View reads a session directory that belongs to another process, which may be
-// writing to it meanwhile, or that lies on a medium which cannot be written to.
-// It takes no lock. It sees what had been written when a method was called, and
-// leaves nothing behind when it is closed.
+// View reads a session directory that another process owns and may be writing to, or that
+// lies on a read-only medium. It takes no lock. It sees what had been written when a
+// method was called, and leaves nothing behind when it is closed.
 //
 // Its methods are called by one goroutine at a time.
 type View struct {
@@ -25,9 +24,9 @@ type View struct {
 	visitor *sqlite.Visitor
 }
 
-// OpenReadOnly opens a session directory for reading. It answers the code not_found
-// when there is none, and storage when the catalogue is damaged or older than the
-// stores; then [Rebuild] makes it again.
+// OpenReadOnly opens a session directory for reading. It answers the code not_found when
+// there is none, and storage when the catalogue is damaged or older than the stores; then
+// [Rebuild] makes a new one.
 func OpenReadOnly(ctx context.Context, dir string) (*View, error) {
 	if err := sqlite.CheckVersion(); err != nil {
 		return nil, err
@@ -76,14 +75,14 @@ func (v *View) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 	return listSessions(ctx, v.catalog, v.readable)
 }
 
-// Catalogue lists every session of the directory, eldest first, without a look
-// into their files; see [journal.Chronicle].
+// Catalogue lists every session of the directory, eldest first, without reading their
+// files; see [journal.Chronicle].
 func (v *View) Catalogue(ctx context.Context) ([]journal.SessionInfo, error) {
 	return v.catalog.list(ctx)
 }
 
-// Catalogue lists every session of the directory, eldest first, without a look
-// into their files; see [journal.Chronicle].
+// Catalogue lists every session of the directory, eldest first, without reading their
+// files; see [journal.Chronicle].
 func (d *Directory) Catalogue(ctx context.Context) ([]journal.SessionInfo, error) {
 	return d.catalog.list(ctx)
 }
@@ -121,8 +120,8 @@ func (v *View) Messages(ctx context.Context, session journal.SessionID, channel 
 	return events, err
 }
 
-// Saved answers the graph of a session as its store remembers it. For one that
-// has ended that is how it was then, as long as its file is there.
+// Saved returns the graph of a session as its store has it. For an ended session it is
+// the graph at the end, as long as its file exists.
 func (v *View) Saved(ctx context.Context, session journal.SessionID) (g journal.SavedGraph, err error) {
 	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e catalog.Entry, f *family) (err error) {
 		g, err = f.saved(ctx, e)
@@ -131,7 +130,7 @@ func (v *View) Saved(ctx context.Context, session journal.SessionID) (g journal.
 	return g, err
 }
 
-// State returns what a creature of a session holds in its state.
+// State returns the state of a creature of a session.
 func (v *View) State(ctx context.Context, session journal.SessionID, creature journal.CreatureID) (state map[string][]byte, err error) {
 	err = v.catalog.withRows(ctx, "read", session, v.readable, func(_ catalog.Entry, f *family) (err error) {
 		state, err = f.own.state(ctx, creature)
@@ -189,8 +188,8 @@ func (v *View) Verify(ctx context.Context, session journal.SessionID) (journal.V
 // access opens a store to be read, if it is one of ours and up to date.
 type access func(ctx context.Context, path string) (*sqlite.Conn, error)
 
-// owned reads a file of a directory that this process owns. A connection that
-// may write, although it does not, cleans up behind itself.
+// owned reads a file of a directory that this process owns. The connection is writable,
+// although it does not write, so that it removes its auxiliary files.
 func (d *Directory) owned(ctx context.Context, path string) (*sqlite.Conn, error) {
 	if err := d.bringUpToDate(ctx, path); err != nil {
 		return nil, err
@@ -198,8 +197,8 @@ func (d *Directory) owned(ctx context.Context, path string) (*sqlite.Conn, error
 	return sqlite.Open(path, sqlite.ReadWrite)
 }
 
-// bringUpToDate upgrades a file of an older version. No other process changes the version of a
-// file meanwhile, so each is looked at once.
+// bringUpToDate upgrades a file of an older version. No other process changes the version
+// of a file meanwhile, so each is checked once.
 func (d *Directory) bringUpToDate(ctx context.Context, path string) error {
 	if _, known := d.current.Load(path); known && !missing(path) {
 		return nil
@@ -236,11 +235,11 @@ func listSessions(ctx context.Context, k *sessions, how access) ([]journal.Sessi
 	return k.inspect(ctx, entries, how)
 }
 
-// inspect completes what the catalogue says of sessions by what their own files
-// say. What cannot be read is listed all the same.
+// inspect completes the catalogue's description of sessions from their own files.
+// Sessions whose files cannot be read are listed nevertheless.
 func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry, how access) ([]journal.SessionInfo, error) {
 	out := make([]journal.SessionInfo, len(entries))
-	var all *catalog.Ancestors // once there is a session of which they matter
+	var all *catalog.Ancestors // read when the first session needs them
 	for i, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -271,7 +270,7 @@ func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry, how acc
 		if out[i].Events < 0 && (e.Live || len(before) == 0) {
 			continue // it cannot be counted
 		}
-		// What an ended session wrote may be among what was inherited.
+		// Events of an ended session may have been written by it or inherited.
 		out[i].Events = max(out[i].Events, 0)
 		for origin, n := range before {
 			out[i].Events += max(int64(n)-own[origin], 0)
@@ -280,8 +279,8 @@ func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry, how acc
 	return out, nil
 }
 
-// describe looks into the file of a session, and answers how many events of each
-// origin are there.
+// describe looks into the file of a session, and returns how many events of each origin
+// it has.
 func (k *sessions) describe(ctx context.Context, e catalog.Entry, how access, info *journal.SessionInfo) map[journal.Origin]int64 {
 	f, err := openMember(ctx, e, how)
 	if err != nil {
@@ -346,8 +345,8 @@ func readHistory(ctx context.Context, k *sessions, session journal.SessionID, q 
 	return events, err
 }
 
-// authored are the origins under which a session has written: what the catalogue
-// says of one that has ended, and else its file.
+// authored are the origins under which a session has written: from the catalogue for an
+// ended session, otherwise from its file.
 func (k *sessions) authored(ctx context.Context, e catalog.Entry, f *family) (map[journal.Origin]uint64, error) {
 	own, err := k.WroteAs(ctx, e.Session)
 	if err != nil || len(own) > 0 || f.own == nil {
@@ -356,7 +355,7 @@ func (k *sessions) authored(ctx context.Context, e catalog.Entry, f *family) (ma
 	return f.own.authored(ctx)
 }
 
-// withRows opens the file of a session for a look at its live rows.
+// withRows opens the file of a session to read its live rows.
 func (k *sessions) withRows(ctx context.Context, op string, session journal.SessionID, how access, look func(e catalog.Entry, f *family) error) error {
 	return k.withFamily(ctx, op, session, how, func(e catalog.Entry, f *family) error {
 		if f.own == nil {
@@ -375,8 +374,8 @@ func (k *sessions) rowsGone(ctx context.Context, op string, e catalog.Entry) err
 	return &abi.Error{
 		Code:    abi.NotFound,
 		Op:      op,
-		Message: fmt.Sprintf("session %s was cut, and what its creatures held went on in other sessions; only its history is left", e.Session),
-		Remedy:  fmt.Sprintf("look at those that came out of it, such as %s", heir.Session),
+		Message: fmt.Sprintf("session %s was cut: other sessions have taken over its live rows, and only its history is left", e.Session),
+		Remedy:  fmt.Sprintf("read a session that came out of it, such as %s", heir.Session),
 		IDs:     map[string]string{"session": string(e.Session), "heir": string(heir.Session)},
 	}
 }

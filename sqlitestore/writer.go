@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// walLimit is the size to which an emptied write-ahead log is cut back.
+	// walLimit is the size to which an emptied write-ahead log is truncated.
 	walLimit = 16 << 20
 )
 
 // writer writes records into one file. It is used by one goroutine at a time.
 //
-// It is open, or has no connection (c is nil). A commit that fails leaves it with one of
-// which it is not known what it has written: reopen closes that, and reads what the file has.
-// If that cannot be opened, there is none until the next reopen.
+// It is open, or has no connection (c is nil). After a commit that fails, it is unknown
+// what the connection has written: reopen closes it, and reads what the file has. If the
+// file cannot be opened, there is no connection until the next reopen.
 type writer struct {
 	path       string
 	durability journal.Durability
@@ -34,25 +34,25 @@ type writer struct {
 	origins map[journal.Origin]int64 // the numbers of this file
 	last    int64                    // the highest of them
 	pending batch
-	// marked says that the file carries a mark that holds until its session is
-	// written to, and which the next commit removes: see [storefile.Marks].
+	// marked says that the file carries a mark that holds until its session is written
+	// to, and that the next commit removes: see [storefile.Marks].
 	marked bool
-	// firm, if there is one, becomes true when the cut is durable that made the file.
-	// Until then it keeps its marks: should the power fail, it is of no use.
+	// firm, if not nil, becomes true when the cut that made the file is durable. Until
+	// then the file keeps its marks: after a power failure it would be of no use.
 	firm *atomic.Bool
-	// claimed says that the file names our origin among those of its session,
-	// which the next commit sees to.
+	// claimed says that the file lists our origin among those of its session. If not, the
+	// next commit adds it.
 	claimed   bool
 	unindexed int // messages behind the end of the index
 	unspanned int // events behind it
 
-	// chain is that of our last event in the file, and begun that of the next one's
-	// predecessor while a group is written.
+	// chain is the chain of our last event in the file. begun is the same for the
+	// predecessor of the next event while a group is written.
 	chain, begun uint32
 
-	// What tells the changes of live rows: see [writer.noteChanges].
+	// What records the changes of live rows: see [writer.noteChanges].
 	based  bool   // the file has begun to
-	lossy  bool   // the file of an ancestor lacks some of what was written to states
+	lossy  bool   // the file of an ancestor lacks some of the values written to states
 	behind uint64 // the number of our last event
 	parts  int64  // of the changes behind it
 }
@@ -117,10 +117,10 @@ func (w *writer) close() error {
 	return err
 }
 
-// reopen starts afresh after an error, of which it is not known how much
-// reached the disk. If that fails there is no connection.
+// reopen starts over after an error that leaves unknown how much reached the disk. If it
+// fails there is no connection.
 func (w *writer) reopen() error {
-	_ = w.close() // the connection is given up, whatever it says
+	_ = w.close() // the connection is dropped, whatever it says
 	w.pending.reset()
 	if err := w.open(); err != nil {
 		return errors.Join(err, w.close())
@@ -145,7 +145,7 @@ func (w *writer) loadOrigins() error {
 	})
 }
 
-// claim notes in the file that its session writes under our origin.
+// claim records in the file that its session writes under our origin.
 func (w *writer) claim() error {
 	return w.c.Exec("INSERT OR IGNORE INTO own (uuid) VALUES (?)", w.own[:])
 }
@@ -186,8 +186,8 @@ func (w *writer) originOf(no int64) (found journal.Origin) {
 	return found
 }
 
-// loadChain finds out what the next event is chained to. When all that we have written
-// has been given up, that is known only here.
+// loadChain finds out what the next event is chained to. If all events under our origin
+// have been pruned, only the file's record has it.
 func (w *writer) loadChain() error {
 	if w.chain == 0 {
 		w.chain = storefile.ChainSeed(w.own)
@@ -201,7 +201,7 @@ func (w *writer) loadChain() error {
 	return err
 }
 
-// find is pack for an id that may be unknown here, which is then left so.
+// find is pack for an id that may be unknown here; then it is left unknown.
 func (w *writer) find(id journal.EventID) (int64, bool) {
 	no, ok := w.origins[id.Origin]
 	return no<<storefile.SeqBits | int64(id.Seq&storefile.SeqMask), ok
@@ -251,7 +251,7 @@ func (w *writer) commit(group []*journal.Record) error {
 	return w.hooks.At(failpoint.Appended, w.path)
 }
 
-// due reports whether the next commit, be it of nothing, removes marks.
+// due reports whether the next commit, even of nothing, removes marks.
 func (w *writer) due() bool { return w.marked && (w.firm == nil || w.firm.Load()) }
 
 // apply writes records within a transaction.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-const unfitName = "names a file that no store can be"
+const unfitName = "names a file that cannot be a store"
 
 // rows returns cases in which a row has impossible content.
 func rows() []Case {

@@ -182,7 +182,7 @@ func (k *Catalog) storeName(row, text string) error {
 		return nil
 	}
 	return &abi.Error{
-		Code: abi.Storage, Op: "open", Message: fmt.Sprintf("%s: the row %s names a file that no store can be: %q", k.path, row, sqlite.Shorten(text)),
+		Code: abi.Storage, Op: "open", Message: fmt.Sprintf("%s: the row %s names a file that cannot be a store: %q", k.path, row, sqlite.Shorten(text)),
 		Remedy: "do not use the directory unless you know where it comes from; nothing has been changed. If it is yours, " + RebuildRemedy(filepath.Dir(k.path)),
 		IDs:    map[string]string{"path": k.path},
 	}

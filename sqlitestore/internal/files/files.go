@@ -82,7 +82,7 @@ func unfit(path string, mode fs.FileMode, wanted string) error {
 
 func refused(path, message string) error {
 	return &abi.Error{Code: abi.Storage, Op: "open", Message: message, IDs: map[string]string{"path": path},
-		Remedy: "put the file itself there if the directory is yours, and do not use it otherwise; it has been left as it is"}
+		Remedy: "if the directory is yours, put the file itself there; otherwise do not use the directory. It has been left as it is"}
 }
 
 // onlyName refuses a file with more than one name before it is written to.

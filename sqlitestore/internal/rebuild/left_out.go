@@ -65,7 +65,7 @@ func leftOut(path, why string, cause error) error {
 		Code:    abi.Storage,
 		Op:      "open",
 		Message: fmt.Sprintf("%s is not in the catalogue, and %s", path, why),
-		Remedy: fmt.Sprintf("put it back as it was if it is damaged, give %s another name, and make that again: terrarium session rebuild %s; when the directory is gone on with, the file is kept as %s",
+		Remedy: fmt.Sprintf("if it is damaged, restore it, rename %s, and make a new one: terrarium session rebuild %s; if you continue without the file, it is kept as %s",
 			catalog.Name, dir, filepath.Base(path)+files.OrphanSuffix),
 		IDs: map[string]string{"path": path, journal.LeftOutID: filepath.Base(path)},
 		Err: withoutRemedy(cause),

@@ -126,22 +126,22 @@ func (r *remains) outlives(ctx context.Context, sessions map[journal.SessionID]c
 	session := r.session()
 	if e, there := sessions[session]; there {
 		if e.File != "" && (files.Missing(e.Path) || storefile.Says(ctx, e.Path, storefile.Moved, r.file)) {
-			return fmt.Sprintf("session %s went on in it, and not in %s", session, e.File)
+			return fmt.Sprintf("session %s continued in it, and not in %s", session, e.File)
 		}
 		return ""
 	}
 	for ancestor := range r.line {
 		if e, there := sessions[ancestor]; there && e.Live && ancestor != session {
-			return fmt.Sprintf("it is of session %s, which came out of %s, and that is live in the catalogue", session, ancestor)
+			return fmt.Sprintf("it belongs to session %s, which came out of %s, and the catalogue has that as live", session, ancestor)
 		}
 	}
 	for ended := range r.wrote {
 		if e, there := sessions[ended]; there && e.Live {
-			return fmt.Sprintf("it is of session %s, which came when %s ended, and that is live in the catalogue", session, ended)
+			return fmt.Sprintf("it belongs to session %s, which was made when %s ended, and the catalogue has that as live", session, ended)
 		}
 	}
 	if len(sessions) == 0 || home != "" && r.keys[storefile.Home] == home {
-		return fmt.Sprintf("it is of session %s, which the catalogue does not have", session)
+		return fmt.Sprintf("it belongs to session %s, which the catalogue does not have", session)
 	}
 	return ""
 }
@@ -185,7 +185,7 @@ func tooOld(k *catalog.Catalog, p *proof) error {
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",
-		Message: fmt.Sprintf("%s is older than the stores, because %s-wal is lost or damaged, or it was put back from a backup by itself: %s proves it, as %s", k.Path(), catalog.Name, path, p.why),
+		Message: fmt.Sprintf("%s is older than the stores, because %s-wal is lost or damaged, or only the catalogue was restored from a backup: %s proves it, as %s", k.Path(), catalog.Name, path, p.why),
 		Remedy:  "all files have been left as they are; " + catalog.RebuildRemedy(dir),
 		IDs:     map[string]string{"path": k.Path(), "store": path},
 	}

@@ -94,8 +94,8 @@ func refuseSoundCatalog(ctx context.Context, path string) error {
 		return nil
 	}
 	return &abi.Error{
-		Code: abi.Conflict, Op: "rebuild", Message: fmt.Sprintf("%s is there, and nothing is wrong with it", path),
-		Remedy: "use the directory as it is. If it is the wrong one all the same, move it and its -wal and -shm files away, and rebuild it then",
+		Code: abi.Conflict, Op: "rebuild", Message: fmt.Sprintf("%s exists, and nothing is wrong with it", path),
+		Remedy: "use the directory as it is. If it is nevertheless the wrong catalogue, move it and its -wal and -shm files away, and rebuild",
 		IDs:    map[string]string{"path": path},
 	}
 }

@@ -104,7 +104,7 @@ func Refuse(path string) error {
 func noIndex(path, why string) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "search", Message: why + ", so searching reads the stores, which takes longer",
-		Remedy: "give it another name to have an index, which is made again by itself then; it has been left as it is", IDs: map[string]string{"path": path},
+		Remedy: "rename it, and a new index is made automatically; it has been left as it is", IDs: map[string]string{"path": path},
 	}
 }
 
@@ -149,7 +149,7 @@ func (ix *index) prepare(ctx context.Context, only bool) error {
 	case version > ownVersion:
 		return &abi.Error{
 			Code: abi.Unsupported, Op: "search", Message: fmt.Sprintf("%s has version %d, and this program knows %d", ix.c.Path, version, ownVersion),
-			Remedy: "use the newer program, or give the file another name: an index is made again by itself then", IDs: map[string]string{"path": ix.c.Path},
+			Remedy: "use the newer program, or rename the file: a new index is made automatically", IDs: map[string]string{"path": ix.c.Path},
 		}
 	case version == ownVersion:
 		return ix.verify(ctx)

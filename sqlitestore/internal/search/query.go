@@ -195,7 +195,7 @@ func (p *parser) phrase(token string) (string, error) {
 		return "", unclear(fmt.Sprintf("%s has no letters and no digits", token), "look for words and numbers")
 	}
 	if last := t.words[len(t.words)-1]; prefix && utf8.RuneCountInString(last) < leastPrefix {
-		return "", unclear(fmt.Sprintf("%s* stands for too much", last), fmt.Sprintf("give at least %d letters before the star", leastPrefix))
+		return "", unclear(fmt.Sprintf("%s* matches too much", last), fmt.Sprintf("give at least %d letters before the star", leastPrefix))
 	}
 	if p.count++; p.count > mostTerms {
 		return "", unclear("it has too many words", fmt.Sprintf("use %d at most", mostTerms))

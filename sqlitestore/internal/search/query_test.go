@@ -53,7 +53,7 @@ func TestParseRefuses(t *testing.T) {
 		"a OR AND b":                       "AND has nothing before it",
 		"a OR":                             "something to look for is missing",
 		"--- ":                             "has no letters",
-		"ab*":                              "stands for too much",
+		"ab*":                              "matches too much",
 		"\xff":                             "it is not text",
 		strings.Repeat("a ", 33):           "too many words",
 		strings.Repeat("(", 10) + "a":      "too deep",

@@ -141,7 +141,7 @@ func (wanted Layout) Compare(ctx context.Context, c *Conn, what string, newest b
 		case !known:
 			return foreign(c.Path, what, fmt.Sprintf("it has the %s %q", Shorten(o.Kind), Shorten(name)))
 		case o != w:
-			return foreign(c.Path, what, fmt.Sprintf("its %s %q is not as it should be", w.Kind, Shorten(name)))
+			return foreign(c.Path, what, fmt.Sprintf("its %s %q is not the expected one", w.Kind, Shorten(name)))
 		}
 	}
 	for name, w := range wanted {
@@ -155,7 +155,7 @@ func (wanted Layout) Compare(ctx context.Context, c *Conn, what string, newest b
 func foreign(path, what, difference string) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "open", Message: fmt.Sprintf("%s is not laid out as %s is: %s", path, what, difference),
-		Remedy: "take out what has been added with another tool if the file is yours, and do not use it otherwise; it has been left as it is",
+		Remedy: "if the file is yours, remove what another tool has added; otherwise do not use it. It has been left as it is",
 		IDs:    map[string]string{"path": path},
 	}
 }

@@ -194,7 +194,7 @@ func (s *Schema) Upgrade(ctx context.Context, path string, h failpoint.Hooks) er
 		return err
 	}
 	if err := s.migrate(ctx, path); err != nil {
-		return fmt.Errorf("bringing it from version %d to %d: %w", version, s.Version, err)
+		return fmt.Errorf("upgrading it from version %d to %d: %w", version, s.Version, err)
 	}
 	tighten(path)
 	return h.At(failpoint.Migrated, path)

@@ -85,8 +85,8 @@ func modeAfter(path string, err error) (Mode, error) {
 		return ReadOnly, &abi.Error{
 			Code:    abi.Storage,
 			Op:      "open",
-			Message: fmt.Sprintf("%s was not closed and lies on a medium that cannot be written to", path),
-			Remedy:  "copy the directory to where it can be written to, and read the copy",
+			Message: fmt.Sprintf("%s was not closed and is on a read-only medium", path),
+			Remedy:  "copy the directory to a writable place, and read the copy",
 			IDs:     map[string]string{"path": path},
 			Err:     err,
 		}

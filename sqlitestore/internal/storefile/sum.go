@@ -86,8 +86,8 @@ func Altered(path string, id journal.EventID) error {
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "read",
-		Message: fmt.Sprintf("the event %s in %s is damaged: it is not what was logged, as its checksum tells", id, path),
-		Remedy:  "terrarium session verify names all that is damaged; put the file back from a backup. It has been left as it is",
+		Message: fmt.Sprintf("the event %s in %s is damaged: its checksum does not match", id, path),
+		Remedy:  "terrarium session verify lists all damage; restore the file from a backup. It has been left as it is",
 		IDs:     map[string]string{"event": id.String(), "path": path},
 	}
 }
