@@ -14,14 +14,14 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// holder is what has attributes: a declaration, or the content of a block.
+// holder has attributes: a declaration, or the content of a block.
 type holder interface {
 	shape() *Block
 	attr(name string) *hcl.Attribute
 }
 
-// plain evaluates an attribute and converts it to the type that it is described
-// with. It is not ok when the attribute is absent or null, or in error.
+// plain evaluates an attribute and converts it to the type in its description. It is not
+// ok if the attribute is absent, null or in error.
 func (ev *evaluator) plain(s scope, h holder, name string) (cty.Value, hcl.Expression, bool) {
 	a := h.attr(name)
 	if a == nil {
@@ -49,7 +49,7 @@ func (ev *evaluator) plain(s scope, h holder, name string) (cty.Value, hcl.Expre
 	return out, a.Expr, true
 }
 
-// describeUnless is [describe] for a value whose marks have been taken off.
+// describeUnless is [describe] for a value whose marks have been removed.
 func describeUnless(secret bool, v cty.Value) string {
 	if secret {
 		return "sensitive"
@@ -57,7 +57,6 @@ func describeUnless(secret bool, v cty.Value) string {
 	return describe(v)
 }
 
-// wanted says what kind of value a type means.
 func wanted(ty cty.Type) string {
 	switch ty {
 	case cty.Bool:
@@ -77,7 +76,7 @@ func (ev *evaluator) stringAttr(s scope, h holder, name string) (string, bool) {
 	return v.AsString(), true
 }
 
-// checkDescription finds the mistakes of a description that nobody keeps.
+// checkDescription reports the mistakes of a description that is not used otherwise.
 func (ev *evaluator) checkDescription(s scope, h holder) { ev.stringAttr(s, h, "description") }
 
 func (ev *evaluator) boolAttr(s scope, h holder, name string) bool {
@@ -85,7 +84,7 @@ func (ev *evaluator) boolAttr(s scope, h holder, name string) bool {
 	return ok && v.True()
 }
 
-// choiceAttr is one of the texts that the attribute is described with.
+// choiceAttr returns one of the choices in the description of the attribute.
 func (ev *evaluator) choiceAttr(s scope, h holder, name string) (string, bool) {
 	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
@@ -101,7 +100,7 @@ func (ev *evaluator) choiceAttr(s scope, h holder, name string) (string, bool) {
 	return "", false
 }
 
-// countAttr is a whole number from 1.
+// countAttr reads a whole number from 1.
 func (ev *evaluator) countAttr(s scope, h holder, name string) (int64, bool) {
 	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
@@ -115,7 +114,7 @@ func (ev *evaluator) countAttr(s scope, h holder, name string) (int64, bool) {
 	return n, true
 }
 
-// sizeAttr is a number of bytes: a number, or a text with a unit.
+// sizeAttr reads a number of bytes: a number, or a text with a unit.
 func (ev *evaluator) sizeAttr(s scope, h holder, name string) (int64, bool) {
 	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
@@ -135,7 +134,6 @@ var sizeUnits = map[string]float64{
 	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
 }
 
-// parseSize reads a positive size; units are those of 1000 and of 1024.
 func parseSize(text string) (int64, bool) {
 	m := sizePattern.FindStringSubmatch(text)
 	if m == nil {
@@ -143,14 +141,13 @@ func parseSize(text string) (int64, bool) {
 	}
 	unit, ok := sizeUnits[strings.ToLower(m[2])]
 	n, err := strconv.ParseFloat(m[1], 64)
-	const most = 1 << 53 // beyond it a float is no longer exact
+	const most = 1 << 53 // above it, a float is no longer exact
 	if !ok || err != nil || n*unit < 1 || n*unit > most {
 		return 0, false
 	}
 	return int64(n * unit), true
 }
 
-// durationAttr is a positive duration.
 func (ev *evaluator) durationAttr(s scope, h holder, name string) (time.Duration, bool) {
 	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
@@ -165,14 +162,14 @@ func (ev *evaluator) durationAttr(s scope, h holder, name string) (time.Duration
 	return d, true
 }
 
-// jsonOf returns a value as JSON, with what is sensitive in it.
+// jsonOf returns a value as JSON, including its sensitive parts.
 func jsonOf(v cty.Value) ([]byte, error) {
 	v, _ = v.UnmarkDeep()
 	if weigh(v, maxWeight) <= 0 {
 		return nil, fmt.Errorf("it is larger than %d MiB, or has a number with too many digits", maxWeight>>20)
 	}
 	if v.Type() == cty.Number && v.IsKnown() && !v.IsNull() {
-		// Numbers have 512 bits, which take long to be written.
+		// Numbers have 512 bits and are slow to format.
 		if whole, accuracy := v.AsBigFloat().Int64(); accuracy == big.Exact {
 			return strconv.AppendInt(nil, whole, 10), nil
 		}

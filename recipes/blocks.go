@@ -11,16 +11,16 @@ import (
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
-// Names that labels have in messages.
+// Names of labels in messages.
 var (
 	named        = []string{"name"}
 	eventAndName = []string{"event", "name"}
 )
 
-// templates are the blocks that say what a creature is made from.
+// templates are the blocks that describe how creatures are made.
 var templates = []string{"creature", "species", "catalog"}
 
-// Attributes of several blocks.
+// Attributes that several blocks have.
 var (
 	attrDescription = Attribute{Name: "description", Type: TextValue, Doc: "what it is for"}
 	attrForEach     = Attribute{Name: "for_each", Type: "map or set of texts", Without: "one", Doc: "one for each element"}
@@ -31,8 +31,7 @@ var (
 	attrTimeout = Attribute{Name: "timeout", Type: DurationValue, Default: policy.DefaultTimeout.String(), Doc: "how long the script may take, at most " + plainDuration(policy.MaxTimeout)}
 )
 
-// language has the descriptions of all blocks. What the loader reads is named
-// here first.
+// language describes all blocks. Every attribute that the loader reads is listed here.
 var language = []Block{
 	{Name: "terrarium", Doc: "the deployment", Attributes: []Attribute{
 		{Name: "name", Type: TextValue, Without: "the name of the file or folder", Doc: "name of the deployment; sessions are matched by it"},
@@ -149,7 +148,6 @@ var language = []Block{
 	}},
 }
 
-// limitAttributes are the limits of the contract.
 func limitAttributes() []Attribute {
 	var out []Attribute
 	defaults := reflect.ValueOf(abi.DefaultLimits)
@@ -179,7 +177,6 @@ func restartAttributes() []Attribute {
 	}
 }
 
-// plainDuration writes a duration without parts that are 0.
 func plainDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

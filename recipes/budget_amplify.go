@@ -10,16 +10,16 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// Some functions make much of little: a few characters of a recipe would fill the
-// memory. What they make is bounded before they make it.
+// Some functions produce large values from small arguments: a few characters of a recipe
+// could fill the memory. Their results are bounded before they are computed.
 const (
 	maxProduct = 1 << 16 // combinations of setproduct
 	maxIndent  = 1 << 10 // spaces of indent
-	maxWeight  = 4 << 20 // of a local value: bytes of text, and some for each element
+	maxWeight  = 4 << 20 // of a local value: bytes of text, plus some for each element
 	eachWeighs = 32
 )
 
-// guarded is a function that refuses arguments of which it would make too much.
+// guarded returns a function that refuses arguments that fail a check.
 func guarded(f function.Function, check func(args []cty.Value) error) function.Function {
 	return function.New(&function.Spec{
 		Description: f.Description(), Params: f.Params(), VarParam: f.VarParam(),
@@ -55,7 +55,7 @@ var indentFunc = guarded(stdlib.IndentFunc, func(args []cty.Value) error {
 	return nil
 })
 
-// wideVerb is a verb of format that pads to five digits of characters.
+// wideVerb matches a verb of format that pads to five digits of characters or more.
 var wideVerb = regexp.MustCompile(`%[-+ #0]*(\[\d+\])?(\d{5,}|\d*\.\d{5,})`)
 
 func checkFormat(args []cty.Value) error {
@@ -73,8 +73,8 @@ var (
 	formatListFunc = guarded(stdlib.FormatListFunc, checkFormat)
 )
 
-// enlarging are functions that can make much more than they are given, by how much
-// that is at most.
+// enlarging estimates, for functions whose result can be much larger than their
+// arguments, the largest size of the result.
 var enlarging = map[string]func(args []cty.Value) int{
 	"replace": func(args []cty.Value) int {
 		return len(textOf(args, 0)) + (strings.Count(textOf(args, 0), textOf(args, 1)) * len(textOf(args, 2)))
@@ -102,12 +102,13 @@ var enlarging = map[string]func(args []cty.Value) int{
 	"indent":     func(args []cty.Value) int { return strings.Count(textOf(args, 1), "\n") * maxIndent / 8 },
 	"csvdecode":  func(args []cty.Value) int { return separators(textOf(args, 0)) * eachWeighs },
 	"jsondecode": func(args []cty.Value) int { return separators(textOf(args, 0)) * eachWeighs },
-	// These take time that grows with the square.
+	// The time of these grows with the square of the size.
 	"distinct": func(args []cty.Value) int { n := elementsOf(args[0]); return n * n },
 	"parseint": func(args []cty.Value) int { n := len(textOf(args, 0)); return n * n },
 }
 
-// formatted is how long a text may become whose verbs may all take the longest text.
+// formatted bounds the length of a formatted text: every verb may stand for the longest
+// argument.
 func formatted(args []cty.Value) int {
 	longest := 0
 	for _, v := range args[min(1, len(args)):] {
@@ -116,14 +117,15 @@ func formatted(args []cty.Value) int {
 	return len(textOf(args, 0)) + strings.Count(textOf(args, 0), "%")*longest
 }
 
-// searched grows with the time that a search takes.
+// searched grows with the time of a search.
 func searched(args []cty.Value) int { return len(textOf(args, 0)) * len(textOf(args, 1)) / 64 }
 
 func separators(text string) int {
 	return strings.Count(text, ",") + strings.Count(text, "\n") + strings.Count(text, "[") + strings.Count(text, "{")
 }
 
-// textOf is an argument that is a text; empty if it is not, or not known yet.
+// textOf returns an argument that is a text, or nothing if it is not one or not yet
+// known.
 func textOf(args []cty.Value, k int) string {
 	if k >= len(args) {
 		return ""
@@ -143,8 +145,8 @@ func elementsOf(v cty.Value) int {
 	return v.LengthInt()
 }
 
-// boundAll has functions refuse arguments that are large, or of which they would make
-// too much. Those that evaluate expressions themselves are left as they are.
+// boundAll makes functions refuse large arguments, and arguments that would produce too
+// large a result. Functions that evaluate expressions themselves are left as they are.
 func boundAll(functions map[string]function.Function) {
 	for name, f := range functions {
 		if name == "try" || name == "can" {
@@ -165,8 +167,7 @@ func boundAll(functions map[string]function.Function) {
 	}
 }
 
-// light evaluates to v, unless it is so large that doubling it again and again could
-// fill the memory.
+// light returns v, unless it is so large that repeated doubling could fill the memory.
 func (ev *evaluator) light(d *declaration, v cty.Value, ok bool) (cty.Value, bool) {
 	if !ok || weigh(v, maxWeight) > 0 {
 		return v, ok
@@ -176,8 +177,8 @@ func (ev *evaluator) light(d *declaration, v cty.Value, ok bool) (cty.Value, boo
 	return cty.DynamicVal, false
 }
 
-// weigh returns what is left of a budget behind a value; nothing or less if it is too
-// heavy. It stops there: a small recipe can mean a value without end.
+// weigh returns the remaining budget after a value; zero or less if the value is too
+// large. It stops there, because a small recipe can describe an enormous value.
 func weigh(v cty.Value, left int) int {
 	left -= eachWeighs
 	v, _ = v.Unmark()

@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// The HCL parser and evaluator recurse, and a stack that overflows ends the
-// process: nothing can recover from it. So every text is measured before it is
-// parsed. The scanner used for that does not recurse.
+// The HCL parser and evaluator recurse, and a stack overflow ends the process without
+// recovery. So every text is measured before it is parsed, with a scanner that does not
+// recurse.
 const (
 	maxNesting   = 64   // brackets, templates and blocks inside each other
 	maxOperators = 1024 // operators, indexes and splats in one operand list
@@ -20,8 +20,8 @@ const (
 
 type lexer func(src []byte, filename string, start hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
 
-// measure returns the place where a text nests too deeply, or nil. Mistakes of
-// other kinds are left for the parser to tell.
+// measure returns the place where a text nests too deeply, or nil. Other mistakes are
+// left to the parser.
 func measure(lex lexer, src []byte, filename string) *hcl.Diagnostic {
 	tokens, _ := lex(src, filename, hcl.InitialPos)
 	var m meter
@@ -36,13 +36,12 @@ func measure(lex lexer, src []byte, filename string) *hcl.Diagnostic {
 	return nil
 }
 
-// maxLexed is how much of a text is measured at a time, where that is possible:
-// the tokens of a large recipe take far more memory than its text.
+// maxLexed is how much of a text is measured at a time, where possible: the tokens of a
+// large recipe take far more memory than its text.
 const maxLexed = 32 << 10
 
-// measureConfig is measure for a file, as far as needed piece by piece. A piece ends with a line
-// that ends outside of all brackets: from there on, the scanner knows nothing of
-// what was before.
+// measureConfig measures a file, in pieces if needed. A piece ends with a line that ends
+// outside of all brackets, where the scanner needs no earlier context.
 func measureConfig(src []byte, filename string) *hcl.Diagnostic {
 	if shallow(src) {
 		return nil
@@ -65,15 +64,14 @@ func measurePieces(src []byte, filename string) *hcl.Diagnostic {
 	}, src, filename)
 }
 
-// calmEnd returns the end of the last line of a piece that ends outside of all
-// brackets. It is not ok if there is none, if something nests too deeply, or if
-// the piece could end within a comment of several lines, which the scanner would
-// not know for one.
+// calmEnd returns the end of the last line of a piece that ends outside of all brackets.
+// It is not ok if there is no such line, if something nests too deeply, or if the piece
+// could end within a block comment, which the scanner would not recognise.
 func calmEnd(piece []byte, filename string, start hcl.Pos) (end hcl.Pos, ok bool) {
 	if bytes.Contains(piece, []byte("/*")) {
 		return end, false
 	}
-	tokens, _ := hclsyntax.LexConfig(piece, filename, start) // the parser tells mistakes
+	tokens, _ := hclsyntax.LexConfig(piece, filename, start) // the parser reports mistakes
 	var m meter
 	for _, t := range tokens {
 		if m.token(t) || t.Type == hclsyntax.TokenNumberLit && excessive(string(t.Bytes)) {
@@ -96,7 +94,7 @@ func tooDeep(at hcl.Range) *hcl.Diagnostic {
 	}
 }
 
-// meter counts what makes the parser or the evaluator recurse.
+// meter counts the tokens that make the parser or the evaluator recurse.
 type meter struct {
 	open     []frame
 	top      frame // outside of all brackets
@@ -106,7 +104,7 @@ type meter struct {
 
 type frame struct {
 	operators int
-	braces    bool // newlines separate what is inside
+	braces    bool // newlines separate the items inside
 }
 
 func (m *meter) current() *frame {
@@ -116,7 +114,7 @@ func (m *meter) current() *frame {
 	return &m.top
 }
 
-// token takes in one token and reports whether it is one too many.
+// token counts a token and reports whether it exceeds a limit.
 func (m *meter) token(t hclsyntax.Token) bool {
 	if m.control {
 		m.controlWord(string(t.Bytes))
@@ -141,7 +139,7 @@ func (m *meter) token(t hclsyntax.Token) bool {
 		}
 	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenEqual, hclsyntax.TokenEOF:
 	case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
-		// The parts of a template do not nest: they lie side by side.
+		// The parts of a template are siblings and do not nest.
 		m.current().operators = 0
 	default:
 		m.current().operators++
@@ -158,8 +156,8 @@ func (m *meter) controlWord(word string) {
 	}
 }
 
-// measureJSON does the same for JSON, whose strings are templates or, in
-// places, expressions.
+// measureJSON does the same for JSON, whose strings are templates or, in places,
+// expressions.
 func measureJSON(src []byte, filename string) *hcl.Diagnostic {
 	if at := jsonTooDeep(src, maxNesting); at >= 0 {
 		return tooDeep(byteRange(src, filename, at, at+1))
@@ -169,7 +167,7 @@ func measureJSON(src []byte, filename string) *hcl.Diagnostic {
 	for {
 		token, err := dec.Token()
 		if err != nil {
-			break // at the end, or where the parser will tell what is wrong
+			break // at the end, or where the parser will report a mistake
 		}
 		end := int(dec.InputOffset())
 		at := byteRange(src, filename, end-1, end)
@@ -187,8 +185,8 @@ func measureJSON(src []byte, filename string) *hcl.Diagnostic {
 	return nil
 }
 
-// measureText measures a string of JSON as the template and as the expression that
-// it may be. An expression there is a reference, and has no numbers to speak of.
+// measureText measures a string of JSON both as a template and as an expression. An
+// expression there is a reference, so its numbers are ignored.
 func measureText(text string, at hcl.Range) *hcl.Diagnostic {
 	if d := measure(hclsyntax.LexTemplate, []byte(text), at.Filename); d != nil {
 		d.Subject = &at
@@ -200,7 +198,7 @@ func measureText(text string, at hcl.Range) *hcl.Diagnostic {
 	return nil
 }
 
-// jsonTooDeep returns the offset of the bracket that is one too many, or -1.
+// jsonTooDeep returns the offset of the first bracket beyond the limit, or -1.
 func jsonTooDeep(src []byte, limit int) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(src); i++ {
@@ -221,7 +219,6 @@ func jsonTooDeep(src []byte, limit int) int {
 	return -1
 }
 
-// byteRange returns the range between two offsets of a text.
 func byteRange(src []byte, filename string, from, to int) hcl.Range {
 	return hcl.Range{Filename: filename, Start: posOf(src, from), End: posOf(src, to)}
 }

@@ -14,17 +14,16 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// The numbers of HCL know no bounds, so that writing 1e10000000 out takes hours, and
-// adding 1 to it hundreds of megabytes. They are bounded wherever they come from:
-// where they are written, and what operators and functions make of others.
+// Numbers in HCL are unbounded: formatting 1e10000000 takes hours, and adding 1 to it
+// takes hundreds of megabytes. So numbers are bounded wherever they come from: literals,
+// operators and functions.
 const (
-	maxDigits   = 512  // characters of a number that is written
-	maxExponent = 1000 // of one, to the base of ten
-	maxBits     = 4096 // of a number's exponent to the base of two
+	maxDigits   = 512  // characters of a literal
+	maxExponent = 1000 // of a literal, to the base of ten
+	maxBits     = 4096 // of a number's exponent, to the base of two
 )
 
-// excessive reports whether a number is written with too many digits, or with too
-// large an exponent.
+// excessive reports whether a literal has too many digits or too large an exponent.
 func excessive(number string) bool {
 	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
 	exponent = strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")
@@ -44,7 +43,7 @@ func numberTooLarge(at hcl.Range) *hcl.Diagnostic {
 	}
 }
 
-// huge reports whether a value is, or has in it, a number beyond the bounds.
+// huge reports whether a value is or contains a number beyond the bounds.
 func huge(v cty.Value) bool {
 	v, _ = v.Unmark()
 	switch {
@@ -61,7 +60,6 @@ func huge(v cty.Value) bool {
 	return false
 }
 
-// hugeNumber reports whether a value is a number with too many digits.
 func hugeNumber(v cty.Value) bool {
 	if v.Type() != cty.Number || !v.IsKnown() || v.IsNull() {
 		return false
@@ -73,7 +71,7 @@ func hugeNumber(v cty.Value) bool {
 
 var errHuge = errors.New("the number is too large, or too close to zero")
 
-// bounded is a function that takes no number beyond the bounds, and makes none.
+// bounded returns a function that neither accepts nor returns a number beyond the bounds.
 func bounded(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		Description: f.Description(), Params: f.Params(), VarParam: f.VarParam(),
@@ -95,7 +93,6 @@ func bounded(f function.Function) function.Function {
 	})
 }
 
-// boundFunctions bounds those that make numbers of others, or of texts.
 func boundFunctions(fns map[string]function.Function) {
 	for _, name := range []string{"abs", "ceil", "floor", "int", "jsondecode", "max", "min", "parseint", "pow", "range", "tonumber"} {
 		fns[name] = bounded(fns[name])
@@ -107,7 +104,7 @@ func boundFunctions(fns map[string]function.Function) {
 
 var numericVerb = regexp.MustCompile(`%[^%a-zA-Z]*[bdoxXeEfFgG]`)
 
-// checkNumericVerbs refuses texts that format would make huge numbers of.
+// checkNumericVerbs refuses texts that format would turn into huge numbers.
 func checkNumericVerbs(args []cty.Value) error {
 	verbs, _ := args[0].Unmark()
 	if !verbs.IsKnown() || verbs.IsNull() || verbs.Type() != cty.String || !numericVerb.MatchString(verbs.AsString()) {
@@ -122,9 +119,9 @@ func checkNumericVerbs(args []cty.Value) error {
 	return nil
 }
 
-// boundedOperations are the library's operators that make numbers, as the expressions
-// of recipes are given them. The library's own stay as they are: others in this process
-// evaluate with them.
+// boundedOperations replace the library's arithmetic operators in the expressions of
+// recipes. The library's own stay as they are, because other code in this process uses
+// them.
 var boundedOperations = func() map[*hclsyntax.Operation]*hclsyntax.Operation {
 	out := map[*hclsyntax.Operation]*hclsyntax.Operation{}
 	for _, op := range []*hclsyntax.Operation{

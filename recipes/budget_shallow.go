@@ -2,10 +2,9 @@ package recipes
 
 import "bytes"
 
-// shallow reports whether a text certainly nests little enough for the parser. It
-// takes a small part of the time that the scanner of HCL needs, and knows enough of
-// the language for nearly all recipes. Where it is not sure it says no, and the text
-// is measured.
+// shallow reports whether a text certainly nests little enough for the parser. It is much
+// faster than the scanner of HCL, and knows enough of the language for nearly all
+// recipes. If it is not sure it returns false, and the text is measured.
 func shallow(src []byte) bool {
 	s := shallowScan{text: src}
 	for len(s.text) > 0 {
@@ -16,15 +15,15 @@ func shallow(src []byte) bool {
 	return true
 }
 
-// shallowScan goes through a text from its beginning. What it has seen, it cuts off.
+// shallowScan scans a text from its start, and cuts off the part that it has read.
 type shallowScan struct {
 	text []byte
 	open []opened
 	top  opened // outside of all brackets
 }
 
-// opened is a bracket, quote or template that has not been closed. What it counts
-// as operators are at least those that a meter does.
+// opened is a bracket, quote or template that is not closed yet. It counts at least as
+// many operators as a meter.
 type opened struct {
 	kind      byte // { [ ( " or $
 	operators int
@@ -37,7 +36,7 @@ func (s *shallowScan) current() *opened {
 	return &s.top
 }
 
-// step takes in one character, or what stands together.
+// step reads one character, or several that belong together.
 func (s *shallowScan) step() bool {
 	if s.current().kind == '"' {
 		return s.quoted()
@@ -79,7 +78,6 @@ func (s *shallowScan) openBracket(kind byte) bool {
 	return fine && len(s.open) <= maxNesting
 }
 
-// closeBracket closes what is open. What does not match could mean anything.
 func (s *shallowScan) closeBracket(c byte) bool {
 	kind := s.current().kind
 	switch {
@@ -96,7 +94,7 @@ func (s *shallowScan) operator() bool {
 	return o.operators <= maxOperators
 }
 
-// newline separates what stands in braces, and cannot stand in a template here.
+// newline separates items in braces, and cannot occur in a template here.
 func (s *shallowScan) newline() bool {
 	for _, o := range s.open {
 		if o.kind == '$' {
@@ -117,7 +115,6 @@ func (s *shallowScan) skipTo(c byte) {
 	s.text = s.text[n:]
 }
 
-// quoted takes in a part of a text in quotes.
 func (s *shallowScan) quoted() bool {
 	n := bytes.IndexAny(s.text, "\"\\\n$%")
 	if n < 0 || n == len(s.text)-1 && s.text[n] != '"' {
@@ -142,7 +139,6 @@ func (s *shallowScan) quoted() bool {
 	return true
 }
 
-// heredoc takes in a text without templates.
 func (s *shallowScan) heredoc() bool {
 	line, rest, _ := bytes.Cut(s.text, []byte("\n"))
 	tag := bytes.TrimPrefix(bytes.TrimSuffix(line[2:], []byte("\r")), []byte("-"))
@@ -162,7 +158,7 @@ func (s *shallowScan) heredoc() bool {
 	return false
 }
 
-// isTag reports whether a text is the tag of a heredoc, and nothing else.
+// isTag reports whether a text is just the tag of a heredoc.
 func isTag(text []byte) bool {
 	for k, c := range text {
 		if !isWord(c) || c <= ' ' || k == 0 && '0' <= c && c <= '9' {

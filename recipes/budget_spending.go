@@ -9,28 +9,28 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// A few nested for expressions make more than any memory holds, and nothing stops
-// their evaluation from outside. So what they make is weighed as they make it, and
-// so is what functions, templates and products do: these are all that an expression
-// can repeat or enlarge. It is done by nodes that the parsed expressions are given.
+// A few nested for expressions can produce more than any memory holds, and their
+// evaluation cannot be interrupted. So their results are weighed as they are produced,
+// and so are the results of functions, templates and products: nothing else in an
+// expression can repeat or enlarge values. The weighing is done by nodes that are
+// inserted into parsed expressions.
 const (
 	maxSpending = 8 << 20 // for a recipe, by weight
-	maxMatching = 4 << 20 // for a condition, each time it is asked
+	maxMatching = 4 << 20 // for one evaluation of a condition
 )
 
-// spending is what may still be made.
+// spending is the remaining budget of an evaluation.
 type spending struct {
 	left       int
 	over, told bool
 }
 
-// excess ends an evaluation, as a panic: a for expression goes on after errors.
+// excess ends an evaluation by a panic, because a for expression continues after errors.
 type excess struct {
 	at     hcl.Range
-	number bool // that has too many digits
+	number bool // a number has too many digits
 }
 
-// weighValue weighs a value that has been made.
 func (s *spending) weighValue(v cty.Value, at hcl.Range) {
 	if plain, _ := v.Unmark(); hugeNumber(plain) {
 		panic(excess{at, true})
@@ -53,17 +53,17 @@ func (x excess) diagnostic() *hcl.Diagnostic {
 		Detail: fmt.Sprintf("The values that the expressions of a recipe make are larger than %d MiB in total, which is the limit.", maxSpending>>20)}
 }
 
-// spendingName is the variable that holds the spending of an evaluation. No recipe
-// can name it.
+// spendingName is the variable that holds the spending of an evaluation. Recipes cannot
+// name it.
 const spendingName = " spending"
 
 var spendingType = cty.Capsule("spending", reflect.TypeFor[spending]())
 
-// value is for the variables of an evaluation.
+// value returns the spending as a variable of an evaluation.
 func (s *spending) value() cty.Value { return cty.CapsuleVal(spendingType, s) }
 
-// spendingOf finds what an evaluation spends. There is nothing in a context that
-// was not made for one, where all is known by the parser.
+// spendingOf finds the spending of an evaluation, or nil in a context without one, where
+// only constants are evaluated.
 func spendingOf(ctx *hcl.EvalContext) *spending {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if v, ok := ctx.Variables[spendingName]; ok {
@@ -85,10 +85,9 @@ func (m *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// UnwrapExpression lets those who look at the form of an expression see it.
+// UnwrapExpression gives code that inspects the form of an expression access to it.
 func (m *metered) UnwrapExpression() hcl.Expression { return m.Expression }
 
-// meterBody has all expressions beneath a body weighed.
 func meterBody(body *hclsyntax.Body) {
 	for _, a := range body.Attributes {
 		a.Expr = meterTree(a.Expr)
@@ -98,7 +97,8 @@ func meterBody(body *hclsyntax.Body) {
 	}
 }
 
-// meterTree has what is beneath an expression weighed, and itself if need be.
+// meterTree makes the parts of an expression metered, and the expression itself if
+// needed.
 func meterTree(expr hclsyntax.Expression) hclsyntax.Expression {
 	below := func(list ...*hclsyntax.Expression) {
 		for _, e := range list {
@@ -164,8 +164,8 @@ func meterTree(expr hclsyntax.Expression) hclsyntax.Expression {
 	return expr
 }
 
-// weighed has expressions weighed. They are put in parentheses, because the search
-// for references looks at what is inside of a node only.
+// weighed makes expressions metered. It wraps them in parentheses, because the search for
+// references only looks at the children of a node.
 func weighed(list ...*hclsyntax.Expression) {
 	for _, e := range list {
 		if *e != nil {

@@ -17,9 +17,8 @@ import (
 
 const wasmSuffix = ".wasm"
 
-// catalog makes a species of every module in a folder, named CATALOG/FILE. The
-// name of no block has a slash, so they are never taken for anything else. most
-// bounds how many there may be.
+// catalog makes a species from every module in a folder, named CATALOG/FILE. Names of
+// blocks have no slash, so the names cannot collide. most bounds the number of species.
 func (dec *decoder) catalog(ctx context.Context, d *declaration, most int) []deploy.SpeciesSpec {
 	s := scope{title: d.title}
 	base := dec.template(s, d)
@@ -53,15 +52,15 @@ func (dec *decoder) catalog(ctx context.Context, d *declaration, most int) []dep
 	return out
 }
 
-// catalogFolder is the folder of a catalog. All reading goes through the root, so
-// that no symbolic link leads out of it.
+// catalogFolder is the folder of a catalog. All reading goes through the root, so that
+// symbolic links cannot lead out of it.
 type catalogFolder struct {
 	abs  string
 	root *os.Root
 }
 
-// openCatalog opens a folder beneath the recipe's or, if the path says so in full,
-// anywhere else. What is wrong with it has been reported if it answers nil.
+// openCatalog opens a folder within the recipe's folder or, by its absolute path, any
+// other. It returns nil after reporting an error.
 func (ms *moduleReader) openCatalog(s scope, expr hcl.Expression, text string) *catalogFolder {
 	path := filepath.FromSlash(text)
 	rel, err := ms.folder.relative(path)
@@ -84,7 +83,7 @@ func (ms *moduleReader) openCatalog(s scope, expr hcl.Expression, text string) *
 	return &catalogFolder{path, root}
 }
 
-// openBeneath opens rel in the folder top without leaving it; if rel is empty, path.
+// openBeneath opens rel within the folder top; if rel is empty, it opens path.
 func openBeneath(top, rel, path string) (*os.Root, error) {
 	if rel == "" {
 		return os.OpenRoot(path)
@@ -97,13 +96,12 @@ func openBeneath(top, rel, path string) (*os.Root, error) {
 	return root.OpenRoot(rel)
 }
 
-// catalogFault helps with a folder that cannot be opened.
 func (ms *moduleReader) catalogFault(s scope, expr hcl.Expression, text, path string, err error) {
 	info, serr := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		var siblings []string
-		entries, _ := os.ReadDir(filepath.Dir(path)) // without it there is nothing to suggest
+		entries, _ := os.ReadDir(filepath.Dir(path)) // without entries there is no suggestion
 		for _, e := range entries {
 			if e.IsDir() {
 				siblings = append(siblings, e.Name())
@@ -124,10 +122,9 @@ func (ms *moduleReader) catalogFault(s scope, expr hcl.Expression, text, path st
 	}
 }
 
-// escapes tells the error of an [os.Root] whose name leads out of it.
+// escapes reports whether an [os.Root] refused a name that leads out of it.
 func escapes(err error) bool { return strings.Contains(cause(err), "escapes") }
 
-// catalogFiles lists the modules of a folder, sorted.
 func (ms *moduleReader) catalogFiles(s scope, expr hcl.Expression, c *catalogFolder, text string) []string {
 	entries, err := fs.ReadDir(c.root.FS(), ".")
 	if err != nil {
@@ -142,8 +139,7 @@ func (ms *moduleReader) catalogFiles(s scope, expr hcl.Expression, c *catalogFol
 		case !is:
 			others = append(others, name)
 		case !validKey(stem):
-			ms.fault(s, expr, "Invalid name", fmt.Sprintf("A species cannot be named after the file %q.", name),
-				fmt.Sprintf("A name has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes))
+			ms.fault(s, expr, "Invalid name", fmt.Sprintf("A species cannot be named after the file %q.", name), nameRule)
 		default:
 			wasm = append(wasm, name)
 		}
@@ -158,7 +154,7 @@ func (ms *moduleReader) catalogFiles(s scope, expr hcl.Expression, c *catalogFol
 	return wasm
 }
 
-// catalogModule reads one module of a catalog, once, and looks into it.
+// catalogModule reads and inspects one module of a catalog, once.
 func (ms *moduleReader) catalogModule(ctx context.Context, s scope, expr hcl.Expression, c *catalogFolder, name string) *module {
 	ref := filepath.Join(c.abs, name)
 	m := ms.known[ref]

@@ -11,16 +11,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Console evaluates expressions as if they stood in a recipe, in an attribute of a
-// block without for_each. It belongs to one goroutine at a time.
+// Console evaluates expressions as if they were in an attribute of a block without
+// for_each. It must be used by one goroutine at a time.
 type Console struct{ in *loader }
 
-// consoleName is what findings call the input of a console.
+// consoleName is the name of the input of a console in findings.
 const consoleName = "standard input"
 
-// OpenConsole loads the recipe at path, but for its modules and catalogs. There is
-// no console if there is an error. The caller closes it: until then functions may
-// read files of the recipe.
+// OpenConsole loads the recipe at path, without its modules and catalogs. It returns nil
+// if there is an error. The caller closes the console; until then functions may read
+// files of the recipe.
 func OpenConsole(ctx context.Context, path string, o Options) (*Console, Diagnostics) {
 	o.ShapeOnly, o.Inspector = true, nil
 	l, d := openLoader(path, o.withDefaults())
@@ -35,14 +35,13 @@ func OpenConsole(ctx context.Context, path string, o Options) (*Console, Diagnos
 	return &Console{in: l}, l.diags
 }
 
-// Close lets go of the recipe.
+// Close releases the recipe.
 func (c *Console) Close() { c.in.close() }
 
-// Evaluate returns the value of an expression in HCL's syntax: objects take a line
-// for each attribute, a reference is what it refers to, and what is sensitive is
-// "(sensitive value)". line is the number of the expression's line, for findings. A
-// blank line or a comment has no value. What a recipe may spend on all of its
-// expressions, each may spend here.
+// Evaluate returns the value of an expression in HCL syntax: objects have a line for each
+// attribute, a reference is shown as the thing it refers to, and a sensitive value as
+// "(sensitive value)". line is the number of the expression's line, for findings. A blank
+// line or a comment has no value. Each expression has the budget of a whole recipe.
 func (c *Console) Evaluate(line int, text string) (string, Diagnostics) {
 	l, src := c.in, []byte(text)
 	l.diags, l.tooMany, l.calls, *l.spent = nil, false, calls{}, spending{left: maxSpending}
@@ -62,13 +61,13 @@ func (c *Console) Evaluate(line int, text string) (string, Diagnostics) {
 	return out, l.diags.tidy()
 }
 
-// isBlank reports whether a line says nothing.
+// isBlank reports whether a line is empty or a comment.
 func isBlank(text string) bool {
 	text = strings.TrimSpace(text)
 	return text == "" || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "//")
 }
 
-// value evaluates one expression; if it is not ok, that is among the findings.
+// value evaluates one expression. If it is not ok, the findings say why.
 func (c *Console) value(src []byte) (cty.Value, bool) {
 	l := c.in
 	expr, diags := parseExpression(src, consoleName, l.opts.MaxFileBytes)
@@ -78,7 +77,7 @@ func (c *Console) value(src []byte) (cty.Value, bool) {
 	if diags.HasErrors() {
 		return cty.DynamicVal, false
 	}
-	defer delete(l.exprs, hcl.Expression(expr)) // nobody will ask for it again
+	defer delete(l.exprs, hcl.Expression(expr)) // it is not evaluated again
 	v, ok := l.eval(scope{secret: true}, expr)
 	if ok && weigh(v, maxWeight) <= 0 {
 		l.fault(scope{}, expr, "Value too large", fmt.Sprintf("The value is larger than %d MiB.", maxWeight>>20), "Evaluate a part of it.")
@@ -87,8 +86,8 @@ func (c *Console) value(src []byte) (cty.Value, bool) {
 	return v, ok
 }
 
-// parseExpression parses an expression that stands in no file. It is measured and
-// metered as a recipe's are.
+// parseExpression parses an expression that is not in a file. It is measured and metered
+// like those of a recipe.
 func parseExpression(src []byte, shown string, limit int64) (hclsyntax.Expression, hcl.Diagnostics) {
 	if int64(len(src)) > limit {
 		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Expression too long", Subject: &hcl.Range{Filename: shown},

@@ -10,7 +10,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// channels evaluates the channels of the recipe.
 func (dec *decoder) channels() {
 	for _, decl := range dec.ordered["channel"] {
 		if _, ok := dec.value(node{"channel", decl.name}); !ok {
@@ -28,7 +27,6 @@ func (dec *decoder) channels() {
 	}
 }
 
-// instanceScope is the scope of the attributes of one instance.
 func instanceScope(d *declaration, i *instance) scope {
 	s := scope{title: d.title, forEach: d.attr("for_each") != nil}
 	if i != nil && i.keyed {
@@ -37,7 +35,6 @@ func instanceScope(d *declaration, i *instance) scope {
 	return s
 }
 
-// creatures evaluates the creatures of the recipe.
 func (dec *decoder) creatures(ctx context.Context) {
 	for _, decl := range dec.ordered["creature"] {
 		_, ok := dec.value(node{"creature", decl.name})
@@ -56,8 +53,8 @@ func (dec *decoder) creatures(ctx context.Context) {
 	}
 }
 
-// checkUninstantiated looks up the references of a creature of which there is
-// no instance to evaluate, so that its mistakes are told nevertheless.
+// checkUninstantiated looks up the references of a creature without instances, so that
+// its mistakes are reported nevertheless.
 func (dec *decoder) checkUninstantiated(d *declaration) {
 	s := instanceScope(d, nil)
 	for _, name := range slices.Sorted(maps.Keys(d.content.Attributes)) {
@@ -73,8 +70,8 @@ func (dec *decoder) checkUninstantiated(d *declaration) {
 	dec.prepareOutputs(s, d)
 }
 
-// creature evaluates one instance. What the species says comes first, what the
-// creature itself says goes before it.
+// creature evaluates one instance. The creature's own attributes override those of its
+// species.
 func (dec *decoder) creature(ctx context.Context, d *declaration, i *instance) deploy.CreatureSpec {
 	s := instanceScope(d, i)
 	spec := deploy.CreatureSpec{Address: i.address, Name: i.name, Where: dec.where(d.at)}
@@ -93,8 +90,7 @@ func (dec *decoder) creature(ctx context.Context, d *declaration, i *instance) d
 	setConfig(&spec, config)
 	if name, ok := dec.stringAttr(s, d, "name"); ok {
 		if !validKey(name) {
-			dec.fault(s, d.attr("name").Expr, "Invalid name", fmt.Sprintf("%q cannot be the name of a creature.", name),
-				fmt.Sprintf("A name has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes))
+			dec.fault(s, d.attr("name").Expr, "Invalid name", fmt.Sprintf("%q cannot be the name of a creature.", name), nameRule)
 		}
 		spec.Name = dec.names + name
 	}
@@ -106,14 +102,13 @@ func (dec *decoder) creature(ctx context.Context, d *declaration, i *instance) d
 	return spec
 }
 
-// ofSpecies is a species and whose it is.
+// ofSpecies is a species, with its decoder.
 type ofSpecies struct {
 	*declaration
 	in   *decoder
 	name string // in the deployment
 }
 
-// speciesOf returns the species that a creature names, if any.
 func (dec *decoder) speciesOf(s scope, d *declaration) *ofSpecies {
 	a := d.attr("species")
 	if a == nil {
@@ -131,7 +126,6 @@ func (dec *decoder) speciesOf(s scope, d *declaration) *ofSpecies {
 	return dec.species[address]
 }
 
-// addConfig puts a configuration over what there is.
 func (dec *decoder) addConfig(s scope, h holder, config map[string]json.RawMessage, spec *deploy.CreatureSpec) {
 	attributes, secret := dec.config(s, h)
 	maps.Copy(config, attributes)
@@ -139,7 +133,7 @@ func (dec *decoder) addConfig(s scope, h holder, config map[string]json.RawMessa
 	spec.Secret = append(spec.Secret, secret...)
 }
 
-// setConfig gives a specification its configuration, if there is one.
+// setConfig sets the configuration of a specification, if there is one.
 func setConfig(spec *deploy.CreatureSpec, config map[string]json.RawMessage) {
 	if len(config) == 0 {
 		return
@@ -149,8 +143,8 @@ func setConfig(spec *deploy.CreatureSpec, config map[string]json.RawMessage) {
 	}
 }
 
-// config evaluates the configuration, attribute by attribute. secret names
-// those in which something is sensitive.
+// config evaluates the configuration, attribute by attribute. secret lists the attributes
+// with sensitive values.
 func (dec *decoder) config(s scope, h holder) (attributes map[string]json.RawMessage, secret []string) {
 	a := h.attr("config")
 	if a == nil {

@@ -17,8 +17,8 @@ func limitName(f reflect.StructField) string {
 	return name
 }
 
-// traits reads what a species, a catalog and a creature have in common. What
-// is not given stays as it is in spec.
+// traits reads the attributes that species, catalogs and creatures have in common.
+// Attributes that are absent leave spec unchanged.
 func (dec *decoder) traits(s scope, d *declaration, spec *deploy.CreatureSpec) {
 	if text, ok := dec.choiceAttr(s, d, "workers"); ok {
 		spec.Workers, _ = deploy.ParseWorkers(text)
@@ -50,7 +50,6 @@ func (dec *decoder) traits(s scope, d *declaration, spec *deploy.CreatureSpec) {
 	}
 }
 
-// blockOf returns the block of that type, if there is one.
 func blockOf(blocks hcl.Blocks, name string) *hcl.Block {
 	for _, b := range blocks {
 		if b.Type == name {
@@ -78,7 +77,6 @@ func (dec *decoder) limits(s scope, c blockBody, limits *abi.Limits) {
 	}
 }
 
-// limit reads one limit.
 func (dec *decoder) limit(s scope, c blockBody, name string) (int64, bool) {
 	switch c.block.attribute(name).Type {
 	case DurationValue:
@@ -91,7 +89,7 @@ func (dec *decoder) limit(s scope, c blockBody, name string) (int64, bool) {
 	}
 }
 
-// limitText writes a limit as a recipe would.
+// limitText formats a limit as in a recipe.
 func limitText(a *Attribute, n int64) string {
 	if a.Type == SizeValue && n%(1<<20) == 0 {
 		return fmt.Sprintf(`"%dMiB"`, n>>20)

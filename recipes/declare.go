@@ -18,11 +18,11 @@ type declaration struct {
 	event   string // of a policy
 	title   string // for messages, for example: creature "reviewer"
 	at      hcl.Range
-	place   *Diagnostic // at, for what is found later; nil until it is needed
+	place   *Diagnostic // the same as at, for later findings; nil until it is needed
 	content *hcl.BodyContent
 	expr    hcl.Expression // of a local value
-	failed  bool           // a part of it is in error
-	// refersTo is the kind of thing that a variable's value refers to, or empty
+	failed  bool           // it has an error
+	// refersTo is the kind of thing that a variable refers to, or empty
 	refersTo string
 	body     hcl.Body
 	dynamic  bool // it has dynamic blocks; see blocks
@@ -31,7 +31,7 @@ type declaration struct {
 	madeFor  *instance
 	madeOnce bool
 
-	instances []instance // what for_each made of it; see expand
+	instances []instance // made by for_each; see expand
 }
 
 func (d *declaration) shape() *Block { return blockNamed[d.kind] }
@@ -43,7 +43,6 @@ func (d *declaration) attr(name string) *hcl.Attribute {
 	return d.content.Attributes[name]
 }
 
-// title names a block for messages.
 func title(kind string, labels []string) string {
 	for _, l := range labels {
 		kind += fmt.Sprintf(" %q", l)
@@ -63,9 +62,9 @@ type declarations struct {
 	funcs    []*declaration
 	contents map[*hcl.Block]*hcl.BodyContent // of nested blocks
 
-	broken bool            // a file could not be parsed: what it declares is not known
-	astray bool            // an edge leads elsewhere, or a block is misspelt: what was meant is not known
-	used   map[string]bool // channels that some edge mentions, rightly or not
+	broken bool            // a file could not be parsed, so declarations may be missing
+	astray bool            // an edge is wrong or a block is misspelt, so edges may be missing
+	used   map[string]bool // channels that an edge mentions, even wrongly
 }
 
 func newDeclarations(rep *reporter, f *folder) *declarations {
@@ -75,7 +74,6 @@ func newDeclarations(rep *reporter, f *folder) *declarations {
 	}
 }
 
-// declare takes in the declarations of a file.
 func (ds *declarations) declare(body hcl.Body) {
 	content, diags := body.Content(rootSchema)
 	for _, d := range diags {
@@ -89,7 +87,7 @@ func (ds *declarations) declare(body hcl.Body) {
 			ds.root = a
 		}
 	}
-	// JSON gives no order between types, so go by position.
+	// JSON has no order across block types, so sort by position.
 	slices.SortStableFunc(content.Blocks, func(a, b *hcl.Block) int { return a.DefRange.Start.Byte - b.DefRange.Start.Byte })
 	for _, b := range content.Blocks {
 		ds.declareBlock(b)
@@ -176,7 +174,7 @@ func (ds *declarations) declareLocals(b *hcl.Block) {
 	ds.ordered["locals"] = append(ds.ordered["locals"], found...)
 }
 
-// content decodes the body of a block as far as it goes.
+// content decodes the body of a block as far as possible.
 func (ds *declarations) content(t string, b *hcl.Block) *hcl.BodyContent {
 	content, diags := b.Body.Content(dynamicSchemas[b.Type])
 	meant := misspelt(b, content)
@@ -203,7 +201,6 @@ func (b blockBody) shape() *Block { return b.block }
 
 func (b blockBody) attr(name string) *hcl.Attribute { return b.Attributes[name] }
 
-// blockContent decodes a nested block, once.
 func (ds *declarations) blockContent(t string, b *hcl.Block) blockBody {
 	c, ok := ds.contents[b]
 	if !ok {
@@ -213,15 +210,14 @@ func (ds *declarations) blockContent(t string, b *hcl.Block) blockBody {
 	return blockBody{c, blockNamed[b.Type]}
 }
 
-// The HCL library tells names in its texts only.
+// The HCL library has names only in its texts.
 var (
 	required   = regexp.MustCompile(`^The argument "([^"]*)" is required`)
 	unexpected = regexp.MustCompile(`^(?:An argument|No argument or block type is) named "([^"]*)"`)
 )
 
-// misspelt takes attributes whose names are nearly those of missing ones for these, so
-// that one slip is one finding: nothing else is missing because of it. It returns what
-// was meant by the names.
+// misspelt accepts attributes whose names resemble those of missing attributes, so that
+// one slip is reported once. It returns the intended names.
 func misspelt(b *hcl.Block, content *hcl.BodyContent) map[string]string {
 	var missing []string
 	known := map[string]bool{}
@@ -232,10 +228,10 @@ func misspelt(b *hcl.Block, content *hcl.BodyContent) map[string]string {
 		}
 	}
 	meant := map[string]string{}
-	written, _ := b.Body.JustAttributes() // what else is wrong with the body has been found
+	written, _ := b.Body.JustAttributes() // other mistakes in the body have been reported
 	for _, name := range slices.Sorted(maps.Keys(written)) {
 		if near := nearest(name, missing); !known[name] && near != "" && content.Attributes[near] == nil {
-			// Asked for by its name it is one of the made ones too, if its block is.
+			// Look it up by name, so that a metered body returns a metered expression.
 			one, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}})
 			if one.Attributes[name] != nil {
 				content.Attributes[near] = one.Attributes[name]
@@ -246,8 +242,8 @@ func misspelt(b *hcl.Block, content *hcl.BodyContent) map[string]string {
 	return meant
 }
 
-// distinct returns the nested blocks that count: not those of later versions,
-// nor those that were there before.
+// distinct returns the nested blocks without those of later versions and without
+// duplicates.
 func (rep *reporter) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 	var kept hcl.Blocks
 	seen := map[string]*hcl.Block{}
@@ -255,7 +251,7 @@ func (rep *reporter) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 		first := seen[title(nested.Type, nested.Labels)]
 		switch {
 		case nested.Type == dynamic:
-			kept = append(kept, nested) // as often as one likes
+			kept = append(kept, nested) // any number is allowed
 			continue
 		case later[nested.Type]:
 			rep.notYet(t, "block", nested.Type, nested.DefRange)
@@ -272,8 +268,8 @@ func (rep *reporter) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 	return kept
 }
 
-// inputsContent decodes the block of a sub-recipe, whose attributes are whatever
-// that has variables for.
+// inputsContent decodes the block of a sub-recipe, whose attributes are the variables of
+// that recipe.
 func (ds *declarations) inputsContent(t string, b *hcl.Block) *hcl.BodyContent {
 	attributes, diags := b.Body.JustAttributes()
 	for _, d := range diags {

@@ -12,19 +12,21 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxDeclared bounds the text of a value in a declaration; of more there is a hash.
+// maxDeclared bounds the text of a value in a declaration; a longer text is replaced by a
+// hash.
 const maxDeclared = 200
 
-// declared are the blocks all of whose attributes become declarations. What other
-// blocks say is in the specifications of creatures and channels, but for descriptions.
+// declared lists the blocks whose attributes all become declarations. The attributes of
+// other blocks are in the specifications of creatures and channels, except for
+// descriptions.
 var declared = []string{"session", "policy", "predicate", "species", "catalog"}
 
-// describer describes what the blocks of one recipe say.
+// describer describes the attributes of the blocks of one recipe.
 type describer struct{ *scripts }
 
-// declareAll hands what no creature and no channel shows to the deployment. It goes by the
-// descriptions of the language, so that it knows new attributes too. There is no error
-// in the recipe.
+// declareAll adds the settings that no creature or channel shows to the deployment. It
+// follows the description of the language, so that it includes new attributes. The recipe
+// must have no error.
 func declareAll(all []*scripts, d *deploy.Deployment) {
 	found := len(all[0].diags)
 	for _, sc := range all {
@@ -38,10 +40,9 @@ func declareAll(all []*scripts, d *deploy.Deployment) {
 			ds.declareBlockOf(b, d)
 		}
 	}
-	all[0].diags = all[0].diags[:found] // evaluating again finds nothing new
+	all[0].diags = all[0].diags[:found] // the second evaluation has no new findings
 }
 
-// declareBlockOf declares a block with all that it says.
 func (ds *describer) declareBlockOf(b *declaration, d *deploy.Deployment) {
 	s := scope{title: b.title, secret: true}
 	out := deploy.Declaration{Address: ds.prefix + addressOf(b), Settings: map[string]deploy.DeclaredValue{}}
@@ -55,7 +56,7 @@ func (ds *describer) declareBlockOf(b *declaration, d *deploy.Deployment) {
 	d.Declared = append(d.Declared, out)
 }
 
-// addressOf is what a block is known by within its recipe.
+// addressOf returns the address of a block within its recipe.
 func addressOf(b *declaration) string {
 	switch {
 	case b.event != "":
@@ -80,8 +81,8 @@ func (ds *describer) declareAttributes(s scope, h holder, prefix string, out map
 	}
 }
 
-// declaredValue tells the value of an attribute or, of a condition on what is not there
-// yet, its text and the values in it.
+// declaredValue returns the value of an attribute. For a condition on an event, it
+// returns the text and the values in it.
 func (ds *describer) declaredValue(s scope, a *hcl.Attribute) deploy.DeclaredValue {
 	if p := ds.prepared(a.Expr); p != nil && p.ctx != nil && usesEvent(a.Expr) {
 		return ds.declaredCondition(s, a.Expr, p)
@@ -117,10 +118,10 @@ func (ds *describer) declaredCondition(s scope, expr hcl.Expression, p *prepared
 	return out
 }
 
-// declaredText is a value in one line.
+// declaredText returns a value as one line.
 func declaredText(v cty.Value) deploy.DeclaredValue {
 	if v.ContainsMarked() {
-		data, _ := jsonOf(v) // of what is no JSON nothing is known
+		data, _ := jsonOf(v) // a value that is not JSON is only hidden
 		return deploy.DeclaredValue{Text: deploy.HiddenValue, Sensitive: true, Value: string(data)}
 	}
 	text := textOfValue(v)
@@ -132,8 +133,8 @@ func declaredText(v cty.Value) deploy.DeclaredValue {
 	return deploy.DeclaredValue{Text: shortened(text)}
 }
 
-// shortened is a text that plans show and stores keep, if it is short and a line, and
-// otherwise how many lines it has and what tells it from others.
+// shortened returns a short single line as it is, and the number of lines and a hash of
+// any other text. Plans show it and stores keep it.
 func shortened(text string) string {
 	if len(text) <= maxDeclared && !strings.Contains(text, "\n") && !strings.Contains(text, `\n`) {
 		return text
@@ -143,7 +144,7 @@ func shortened(text string) string {
 	return fmt.Sprintf("%s, sha256 %s…", counted(lines, "line"), hex.EncodeToString(sum[:6]))
 }
 
-// declareContents declares what stands in files: scripts, and the modules of species.
+// declareContents declares the content of files: scripts, and the modules of species.
 func (ds *describer) declareContents(b *declaration, d *deploy.Deployment, out map[string]deploy.DeclaredValue) {
 	switch b.kind {
 	case "policy", "predicate":
@@ -171,8 +172,8 @@ func (ds *describer) declareContents(b *declaration, d *deploy.Deployment, out m
 	}
 }
 
-// declareDescription notes the description of a creature or of an output wire, which no
-// specification has.
+// declareDescription records the description of a creature or of an output wire, which
+// specifications do not have.
 func (dec *decoder) declareDescription(s scope, h holder, address string) {
 	if text, ok := dec.stringAttr(s, h, "description"); ok {
 		dec.described = append(dec.described, deploy.Declaration{Address: address, Settings: map[string]deploy.DeclaredValue{

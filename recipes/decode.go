@@ -42,8 +42,8 @@ func (a *assembly) add(ev *evaluator) {
 	a.decoders = append(a.decoders, &decoder{ev, a, &moduleReader{ev, a.opts, a.modules}})
 }
 
-// decode decodes all recipes, kind by kind: what refers to things of a kind comes
-// after them.
+// decode decodes all recipes kind by kind, so that things are decoded before references
+// to them.
 func (a *assembly) decode(ctx context.Context) {
 	for _, dec := range a.decoders {
 		dec.channels()
@@ -61,7 +61,7 @@ func (a *assembly) decode(ctx context.Context) {
 	a.checkNames()
 }
 
-// scripts are what the policies and predicates of all recipes are decoded with.
+// scripts returns the decoders of policies and predicates, one for each recipe.
 func (a *assembly) scripts() []*scripts {
 	species := map[string]string{}
 	for address, s := range a.species {
@@ -74,7 +74,6 @@ func (a *assembly) scripts() []*scripts {
 	return out
 }
 
-// rootCreature evaluates root = creature.x.
 func (dec *decoder) rootCreature() {
 	if dec.root == nil {
 		return
@@ -92,10 +91,10 @@ func (dec *decoder) rootCreature() {
 	dec.deployment.Root = address
 }
 
-// checkTargets reports wires to a root that there is none of, and wires back to
+// checkTargets reports wires to a missing root, wires between graphs and wires back to
 // their source.
 func (dec *decoder) checkTargets() {
-	// What is wrong otherwise may be why channels are missing.
+	// Other mistakes may be the reason for missing channels.
 	homes, broken := homesOf(dec.deployment), dec.diags.HasErrors()
 	for _, t := range dec.targets {
 		to := t.to
@@ -114,7 +113,7 @@ func (dec *decoder) checkTargets() {
 	}
 }
 
-// checkNames reports names that two things of the deployment have.
+// checkNames reports names that two things of the deployment share.
 func (a *assembly) checkNames() {
 	for _, kind := range []string{"channel", "creature", "species"} {
 		names := map[string]string{}

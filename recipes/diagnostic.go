@@ -9,13 +9,13 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Severity says how bad a finding is.
+// Severity is the severity of a finding.
 type Severity uint8
 
 // The severities.
 const (
 	Error   Severity = iota + 1 // the recipe cannot be applied
-	Warning                     // it can, but probably not as meant
+	Warning                     // it can, but probably not as intended
 )
 
 // String returns "error" or "warning".
@@ -26,26 +26,26 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Pos is a place in a file. Line and Column count from 1, Column in characters
-// as a reader sees them; Byte counts from 0.
+// Pos is a position in a file. Line and Column count from 1, Column in characters as
+// displayed; Byte counts from 0.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	Byte   int `json:"byte"`
 }
 
-// Range is a stretch of a file; End is just behind it. A diagnostic about the
-// recipe as a whole has an empty File or a Start.Line of 0.
+// Range is a part of a file; End is exclusive. A diagnostic about the whole recipe has an
+// empty File or a Start.Line of 0.
 type Range struct {
 	File  string `json:"file"`
 	Start Pos    `json:"start"`
 	End   Pos    `json:"end"`
 }
 
-// Value is a value that an expression in question used.
+// Value is a value in the expression that a diagnostic is about.
 type Value struct {
 	Name string `json:"name"`  // the traversal, for example var.reviewers
-	Text string `json:"value"` // as one would read it aloud; never that of a sensitive variable
+	Text string `json:"value"` // readable; never that of a sensitive variable
 }
 
 // Diagnostic is one finding about a recipe.
@@ -53,7 +53,7 @@ type Diagnostic struct {
 	Severity   Severity
 	Summary    string // a few words
 	Detail     string // full sentences; may be empty
-	Suggestion string // the name that was probably meant; may be empty
+	Suggestion string // the name that was probably intended; may be empty
 	Remedy     string // what to do, a full sentence; may be empty
 	Range      Range
 	Block      string   // the enclosing block, for example: creature "reviewer"
@@ -61,7 +61,7 @@ type Diagnostic struct {
 	Snippet    []string // the lines of Range, at most maxSnippetLines
 }
 
-// maxSnippetLines bounds how much of a long range is quoted.
+// maxSnippetLines bounds the lines quoted from a long range.
 const maxSnippetLines = 5
 
 // Error returns "file:line:column: summary; detail".
@@ -81,7 +81,7 @@ func (d Diagnostic) Error() string {
 	return b.String()
 }
 
-// place returns "file:line:column", or as much of it as is known.
+// place returns "file:line:column", or the known part of it.
 func (d Diagnostic) place() string {
 	if d.Range.File == "" || d.Range.Start.Line == 0 {
 		return d.Range.File
@@ -117,7 +117,7 @@ func (ds Diagnostics) Count() (errors, warnings int) {
 }
 
 // Err returns nil if there is no error, else an [abi.Error] with the code
-// [abi.InvalidArgument] that tells the first one and how many there are.
+// [abi.InvalidArgument] that has the first error and their number.
 func (ds Diagnostics) Err() error {
 	n, _ := ds.Count()
 	if n == 0 {
@@ -125,7 +125,7 @@ func (ds Diagnostics) Err() error {
 	}
 	first := ds[slices.IndexFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })]
 	remedy := first.Remedy
-	first.Remedy = "" // which is said behind the message
+	first.Remedy = "" // the error has it separately
 	message := "the recipe is not valid: " + first.Error()
 	if n > 1 {
 		message = fmt.Sprintf("the recipe has %d errors, the first being: %s", n, first.Error())
@@ -134,7 +134,7 @@ func (ds Diagnostics) Err() error {
 		IDs: map[string]string{"path": first.Range.File}}
 }
 
-// tidy returns the findings sorted, each once.
+// tidy returns the findings sorted and without duplicates.
 func (ds Diagnostics) tidy() Diagnostics {
 	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
 		return cmp.Or(
@@ -147,7 +147,7 @@ func (ds Diagnostics) tidy() Diagnostics {
 	})
 	return slices.CompactFunc(ds, func(a, b Diagnostic) bool { // b comes before a
 		if a.Summary == "Missing newline after argument" && b.Severity == Error && a.Range.File == b.Range.File && b.Range.End.Byte == a.Range.Start.Byte {
-			return true // what stands there is wrong already: a text without quotes, such as builtin:echo
+			return true // the text there is already reported: it has no quotes, such as builtin:echo
 		}
 		return a.Severity == b.Severity && a.Summary == b.Summary && a.Detail == b.Detail && a.Range == b.Range
 	})

@@ -1,18 +1,17 @@
 // Package recipes turns a recipe into a deployment.
 //
-// A recipe is HCL: a file, or a folder of files, named *.hcl or *.hcl.json. It
-// says what shall exist (channels, creatures and their wiring) and refers to
-// things by traversals such as channel.tasks, never by strings, so that every
-// reference can be checked. [Load] reads and evaluates a recipe and looks into
-// the modules it names; the result is an [deploy.Deployment], or a list of
-// [Diagnostics] that tells everything that is wrong, not only the first thing.
+// A recipe is HCL: a file, or a folder of files, named *.hcl or *.hcl.json. It declares
+// channels, creatures and their wiring, and refers to things by traversals such as
+// channel.tasks, never by strings, so that every reference can be checked. [Load] reads
+// and evaluates a recipe and inspects its modules. The result is a [deploy.Deployment],
+// or a list of [Diagnostics] with all mistakes, not only the first one.
 //
-// Loading has three steps. Files are measured, then parsed: a text that nests
-// too deeply would overflow the parser's stack and end the process. Then the
-// blocks are taken in, whatever their order. Then they are evaluated: whatever
-// an expression refers to is evaluated first, once, and something that is in
-// error makes what depends on it silent, so that one mistake is told once.
+// Loading has three steps. First, files are measured and parsed: a text that nests too
+// deeply would overflow the parser's stack and end the process. Second, the blocks are
+// collected, in any order. Third, they are evaluated. An expression is evaluated after
+// the things that it refers to, each of them once. Nothing is reported about an
+// expression that depends on an error, so that each mistake is reported once.
 //
-// The package writes nothing by itself; [WriteText] and [WriteJSON] render
-// diagnostics for people and for machines.
+// The package prints nothing by itself; [WriteText] and [WriteJSON] render diagnostics
+// for people and for programs.
 package recipes

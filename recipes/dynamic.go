@@ -9,10 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxMade bounds how many blocks one dynamic block makes.
 const maxMade = 1024
 
-// usesDynamic reports whether a block has dynamic ones in it.
 func (rep *reporter) usesDynamic(t string, b *hcl.Block, nested hcl.Blocks) bool {
 	i := slices.IndexFunc(nested, func(n *hcl.Block) bool { return n.Type == dynamic })
 	if i < 0 {
@@ -26,8 +24,8 @@ func (rep *reporter) usesDynamic(t string, b *hcl.Block, nested hcl.Blocks) bool
 	return true
 }
 
-// blocks returns the nested blocks of a declaration, with what dynamic blocks
-// make for the instance at hand.
+// blocks returns the nested blocks of a declaration, including those that dynamic blocks
+// make for the current instance.
 func (ev *evaluator) blocks(s scope, d *declaration) hcl.Blocks {
 	switch {
 	case d.content == nil:
@@ -54,7 +52,6 @@ func (ev *evaluator) expandBlocks(s scope, d *declaration) hcl.Blocks {
 	return ev.distinct(d.title, content.Blocks)
 }
 
-// expandAll evaluates the for_each of all dynamic blocks of a declaration.
 func expandAll(body hcl.Body, d *declaration) (content *hcl.BodyContent, diags hcl.Diagnostics) {
 	defer func() {
 		r := recover()
@@ -67,7 +64,6 @@ func expandAll(body hcl.Body, d *declaration) (content *hcl.BodyContent, diags h
 	return body.Content(schemas[d.kind])
 }
 
-// fewEnough refuses to make too many blocks.
 func fewEnough(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) hcl.Diagnostics {
 	v, _ = v.Unmark()
 	if !v.IsKnown() || v.IsNull() || !v.CanIterateElements() || v.LengthInt() <= maxMade {

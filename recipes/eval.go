@@ -12,24 +12,24 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// node is something that an expression can refer to by a traversal.
+// node is a thing that an expression can refer to by a traversal.
 type node struct{ kind, name string }
 
 func (n node) String() string { return n.kind + "." + n.name }
 
-// result is the value of a node. It is not ok when the node is in error, which
-// has been reported; what refers to it then stays silent.
+// result is the value of a node. It is not ok if the node has an error, which has been
+// reported; references to the node then report nothing.
 type result struct {
 	value   cty.Value
 	ok      bool
 	waiting bool
 }
 
-// evaluator evaluates the expressions of one recipe, and whatever they refer to.
+// evaluator evaluates the expressions of one recipe, and the things that they refer to.
 type evaluator struct {
 	*declarations
 	*budget
-	// kinds evaluate what is more than its expression, by the kind of node.
+	// kinds has the functions that compute nodes other than plain expressions, by kind.
 	kinds     map[string]func(*declaration) (cty.Value, bool)
 	subs      map[string]*evaluator // of sub-recipes, by the address of the instance
 	functions map[string]function.Function
@@ -45,15 +45,16 @@ func newEvaluator(ds *declarations, b *budget) *evaluator {
 	}
 }
 
-// budget is what the evaluators of a recipe and of its sub-recipes may still use.
+// budget is what the evaluators of a recipe and of its sub-recipes may still use
+// together.
 type budget struct {
 	spent   *spending
 	calls   calls
 	waiting []waiting // nodes being evaluated, outermost first
-	tooMany bool      // waiting nodes were reported
+	tooMany bool      // too many waiting nodes were reported
 }
 
-// waiting is a node being evaluated, and of which recipe: the prefix of its addresses.
+// waiting is a node being evaluated, with the prefix of the addresses of its recipe.
 type waiting struct {
 	prefix string
 	node   node
@@ -61,22 +62,21 @@ type waiting struct {
 
 func (w waiting) String() string { return w.prefix + w.node.String() }
 
-// maxWaiting bounds how many nodes may wait for one another, because each
-// takes stack.
+// maxWaiting bounds how many nodes may wait for one another, because each uses stack.
 const maxWaiting = 512
 
-// scope is where an expression stands.
+// scope is the context of an expression.
 type scope struct {
 	title   string               // of the block
-	forEach bool                 // the block has for_each, so each.* has a meaning
-	each    *instance            // the instance at hand
-	static  string               // not empty: references are not allowed, in what
-	pure    bool                 // nothing but extra has a meaning
-	secret  bool                 // sensitive values may be used: what comes of them is neither shown nor stored
-	extra   map[string]cty.Value // further names that have a meaning here
+	forEach bool                 // the block has for_each, so each.* can be used
+	each    *instance            // the current instance
+	static  string               // where references are not allowed; empty if they are
+	pure    bool                 // only the names in extra can be used
+	secret  bool                 // sensitive values are allowed: the result is neither shown nor stored
+	extra   map[string]cty.Value // further names that can be used
 }
 
-// context returns what an expression is evaluated with.
+// context returns the context in which to evaluate an expression.
 func (s scope) context(p *prepared) *hcl.EvalContext {
 	if s.each == nil || !p.usesEach {
 		return p.ctx
@@ -86,23 +86,23 @@ func (s scope) context(p *prepared) *hcl.EvalContext {
 	return ctx
 }
 
-// prepared is an expression whose references have been looked up. An
-// expression that stands in a block with for_each is prepared once.
+// prepared is an expression with its references looked up. An expression in a block with
+// for_each is prepared once.
 type prepared struct {
 	ok       bool
 	usesEach bool
 	ctx      *hcl.EvalContext
 }
 
-// secretly is the scope in which sensitive values may be used.
+// secretly returns the scope with sensitive values allowed.
 func (s scope) secretly() scope {
 	s.secret = true
 	return s
 }
 
-// eval evaluates an expression. It is not ok if that failed, which has then
-// been reported. A sensitive value is refused unless the scope admits it, so that
-// the code that reads an attribute never has one without having asked for it.
+// eval evaluates an expression. It is not ok after an error, which has been reported. A
+// sensitive value is refused unless the scope allows it, so that code only gets one by
+// asking for it.
 func (ev *evaluator) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
 	v, ok := ev.evalAny(s, expr)
 	if ok && !s.secret && v.ContainsMarked() {
@@ -145,8 +145,8 @@ func (ev *evaluator) evalAny(s scope, expr hcl.Expression) (cty.Value, bool) {
 	return v, ok
 }
 
-// valueOf evaluates an expression of the recipe. When all has been spent, nothing
-// more is evaluated, which is said once.
+// valueOf evaluates an expression of the recipe. When the budget is spent, it evaluates
+// nothing more, and reports that once.
 func (ev *evaluator) valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := valueOf(expr, ctx)
 	if !ev.spent.over {
@@ -159,8 +159,8 @@ func (ev *evaluator) valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Val
 	return cty.DynamicVal, hcl.Diagnostics{excess{at: expr.Range()}.diagnostic()}
 }
 
-// valueOf evaluates an expression. A defect of the evaluator becomes a finding
-// at the expression that met it.
+// valueOf evaluates an expression. A panic of the evaluator becomes a finding at the
+// expression.
 func valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) {
 	defer func() {
 		r := recover()
@@ -184,7 +184,7 @@ func (ev *evaluator) prepare(s scope, expr hcl.Expression) *prepared {
 	}
 	references := expr.Variables()
 	if len(references) == 0 && len(s.extra) == 0 {
-		return ev.constant() // the same for all
+		return ev.constant() // shared by all expressions
 	}
 	p := ev.lookUp(s, references)
 	if canBeKey(expr) {
@@ -193,8 +193,8 @@ func (ev *evaluator) prepare(s scope, expr hcl.Expression) *prepared {
 	return p
 }
 
-// isLiteral reports whether an expression is a number, a text in quotes or the like,
-// as most are.
+// isLiteral reports whether an expression is a number, a quoted text or the like, as most
+// are.
 func isLiteral(expr hcl.Expression) bool {
 	switch expr := expr.(type) {
 	case *hclsyntax.LiteralValueExpr:
@@ -205,7 +205,7 @@ func isLiteral(expr hcl.Expression) bool {
 	return false
 }
 
-// prepared returns what is known of an expression, or nil.
+// prepared returns an expression if it is prepared, or nil.
 func (ev *evaluator) prepared(expr hcl.Expression) *prepared {
 	if !canBeKey(expr) {
 		return nil
@@ -213,14 +213,14 @@ func (ev *evaluator) prepared(expr hcl.Expression) *prepared {
 	return ev.exprs[expr]
 }
 
-// canBeKey reports whether an expression can be the key of a map. Those in what
-// a dynamic block made cannot.
+// canBeKey reports whether an expression can be the key of a map. Expressions that a
+// dynamic block makes cannot.
 func canBeKey(expr hcl.Expression) bool {
 	_, plain := expr.(hclsyntax.Expression)
 	return plain || reflect.TypeOf(expr).Comparable()
 }
 
-// constant is what an expression without references is prepared to.
+// constant returns the preparation of an expression without references.
 func (ev *evaluator) constant() *prepared {
 	if ev.constants == nil {
 		ev.constants = &prepared{ok: true, ctx: &hcl.EvalContext{Functions: ev.functions, Variables: map[string]cty.Value{spendingName: ev.spent.value()}}}
@@ -228,7 +228,6 @@ func (ev *evaluator) constant() *prepared {
 	return ev.constants
 }
 
-// lookUp looks up references.
 func (ev *evaluator) lookUp(s scope, references []hcl.Traversal) *prepared {
 	p := &prepared{ok: true}
 	vars := map[string]map[string]cty.Value{}
@@ -247,7 +246,6 @@ func (ev *evaluator) lookUp(s scope, references []hcl.Traversal) *prepared {
 	return p
 }
 
-// value evaluates a node, once.
 func (ev *evaluator) value(n node) (cty.Value, bool) {
 	if r := ev.values[n]; r != nil {
 		if r.waiting {
@@ -270,7 +268,6 @@ func (ev *evaluator) value(n node) (cty.Value, bool) {
 	return r.value, r.ok
 }
 
-// tooManyWaiting reports a chain of references that is too long, once.
 func (ev *evaluator) tooManyWaiting(d *declaration) {
 	if ev.tooMany {
 		return
@@ -295,7 +292,6 @@ func (ev *evaluator) compute(n node, d *declaration) (cty.Value, bool) {
 	}
 }
 
-// cycle reports that the value of n needs itself.
 func (ev *evaluator) cycle(n node) {
 	from := slices.Index(ev.waiting, waiting{ev.prefix, n})
 	if from < 0 {
@@ -311,7 +307,6 @@ func (ev *evaluator) cycle(n node) {
 	ev.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Circular reference", Detail: detail, Remedy: "Remove one of these references."})
 }
 
-// reference is the value of a reference to a declared thing.
 func reference(kind, name, address string) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
 		"kind": cty.StringVal(kind), "name": cty.StringVal(name), "address": cty.StringVal(address),
@@ -320,7 +315,7 @@ func reference(kind, name, address string) cty.Value {
 
 var referenceType = reference("", "", "").Type()
 
-// refAddress returns the address of a thing of that kind that v refers to.
+// refAddress returns the address of a thing of a kind that v refers to.
 func refAddress(v cty.Value, kind string) (string, bool) {
 	v, _ = v.Unmark()
 	if !v.Type().Equals(referenceType) || v.IsNull() || !v.IsKnown() {

@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// keepPlace notes where a creature is declared, for what is only found when it begins.
+// keepPlace records where a creature is declared, for errors at its start.
 func (dec *decoder) keepPlace(s scope, d *declaration, address string) {
 	if d.place == nil {
 		place := dec.at(s, d.at, Diagnostic{Severity: Error})
@@ -17,8 +17,8 @@ func (dec *decoder) keepPlace(s scope, d *declaration, address string) {
 	dec.places[address] = d.place
 }
 
-// Explain tells of an error of applying the recipe as of one that loading finds: at the
-// block of the creature that cannot begin. It answers nothing for any other error.
+// Explain turns an error of applying the recipe into a diagnostic at the block of the
+// creature that cannot start. It returns nil for any other error.
 func (r *Recipe) Explain(err error) Diagnostics {
 	var start *deploy.StartError
 	if !errors.As(err, &start) || start.Deployment != r.deployment.Name || r.places[start.Address] == nil {

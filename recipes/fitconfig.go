@@ -13,10 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/internal/misfit"
 )
 
-// schema returns the schema of the module's configuration, if it has a usable
-// one. A module with a schema that is none is not the recipe's mistake. Schemas
-// with references are left alone: one that refers to itself would have the
-// library call itself until the stack overflows, which ends the process.
+// schema returns the schema of the module's configuration, if it is usable. An invalid
+// schema is not a mistake of the recipe. Schemas with references are skipped: one that
+// refers to itself would overflow the stack of the library and end the process.
 func (m *module) schema() *jsonschema.Resolved {
 	if m.resolved != nil || m.unresolved {
 		return m.resolved
@@ -26,8 +25,8 @@ func (m *module) schema() *jsonschema.Resolved {
 	if len(m.info.Manifest.Config) == 0 || json.Unmarshal(m.info.Manifest.Config, &s) != nil {
 		return nil
 	}
-	// As the library understood it: in the manifest's own spelling a reference
-	// could be written so that it is not seen.
+	// Check the schema as the library read it: the manifest may spell a reference
+	// differently.
 	text, err := json.Marshal(&s)
 	if err != nil || bytes.Contains(text, []byte(`"$ref"`)) || bytes.Contains(text, []byte(`"$dynamicRef"`)) {
 		return nil
@@ -40,9 +39,8 @@ func (m *module) schema() *jsonschema.Resolved {
 	return resolved
 }
 
-// config checks the configuration against the schema of the manifest: attribute
-// by attribute, so that all mistakes are told and each can be pointed at, then as a
-// whole.
+// config checks the configuration against the schema of the manifest: first each
+// attribute, so that each mistake is reported at its place, then the whole.
 func (f *fitting) config() {
 	schema := f.module.schema()
 	if schema == nil {
@@ -62,7 +60,7 @@ func (f *fitting) config() {
 	}
 }
 
-// misfitAttributes reports every attribute whose value is refused by its own part of the
+// misfitAttributes reports every attribute whose value does not match its part of the
 // schema.
 func (f *fitting) misfitAttributes(s *jsonschema.Schema, config map[string]any) bool {
 	found := false
@@ -70,11 +68,12 @@ func (f *fitting) misfitAttributes(s *jsonschema.Schema, config map[string]any) 
 		if s.Properties[name] == nil {
 			continue
 		}
-		// As the property of an object, so that places read as those of the whole do.
+		// Keep it the property of an object, so that paths in errors are the same as for
+		// the whole.
 		part := &jsonschema.Schema{Schema: s.Schema, Properties: map[string]*jsonschema.Schema{name: s.Properties[name].CloneSchemas()}}
 		resolved, err := part.Resolve(nil)
 		if err != nil {
-			continue // the whole is asked
+			continue // left to the check of the whole
 		}
 		if err := validate(resolved, map[string]any{name: config[name]}); err != nil {
 			where, text := misfit.Of(err)
@@ -85,8 +84,8 @@ func (f *fitting) misfitAttributes(s *jsonschema.Schema, config map[string]any) 
 	return found
 }
 
-// validate recovers from the defects of the library: a schema comes with a
-// module, which may be hostile.
+// validate recovers from panics of the library: the schema comes from a module, which may
+// be hostile.
 func validate(schema *jsonschema.Resolved, config map[string]any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -136,7 +135,6 @@ func (f *fitting) missingAttributes(s *jsonschema.Schema, config map[string]any)
 	return found
 }
 
-// misfits reports what a schema objects to.
 func (f *fitting) misfits(where, text string) {
 	name, _, _ := strings.Cut(where, "/")
 	src, at := f.attribute(name)
@@ -153,8 +151,8 @@ func (f *fitting) misfits(where, text string) {
 	src.report(at, d)
 }
 
-// attribute returns where an attribute of the configuration is written, or as
-// near to it as can be told.
+// attribute returns where an attribute of the configuration is written, or the nearest
+// place.
 func (f *fitting) attribute(name string) (source, hcl.Range) {
 	var nearby []source
 	for _, s := range f.sources() {

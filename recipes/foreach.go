@@ -10,24 +10,26 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// instance is one of the things that a block declares: the only one, or one
-// per element of for_each.
+// instance is one thing that a block declares: the only one, or one for each element of
+// for_each.
 type instance struct {
 	keyed   bool
 	key     string    // of for_each
 	address string    // for example channel.shard["a"]
 	name    string    // for example shard.a
-	object  cty.Value // what each is; cty.NilVal without for_each
+	object  cty.Value // the value of each; cty.NilVal without for_each
 }
 
-// maxInstances bounds what one for_each makes, so that a mistake in an
-// expression is told before it fills the memory.
+// maxInstances bounds the instances of one for_each, so that a mistake in an expression
+// is reported before it fills the memory.
 const maxInstances = 100_000
 
 const maxKeyBytes = 128
 
-// expand finds the instances of a channel or creature and returns what a
-// reference to it means: an object, or with for_each a map of objects.
+var nameRule = fmt.Sprintf("A name has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes)
+
+// expand finds the instances of a channel or creature, and returns the value of a
+// reference to it: an object, or with for_each a map of objects.
 func (ev *evaluator) expand(d *declaration) (cty.Value, bool) {
 	base := ev.prefix + d.kind + "." + d.name
 	a := d.attr("for_each")
@@ -59,7 +61,7 @@ func (ev *evaluator) expand(d *declaration) (cty.Value, bool) {
 	return cty.MapVal(refs), true
 }
 
-// checkForEach reports a value that for_each cannot go over.
+// checkForEach reports a value that cannot be used for for_each.
 func (ev *evaluator) checkForEach(s scope, expr hcl.Expression, v cty.Value) bool {
 	fault := func(detail, remedy string) bool {
 		ev.fault(s, expr, "Unusable for_each", detail, remedy)
@@ -99,7 +101,7 @@ func validKey(k string) bool {
 		strings.IndexFunc(k, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// article puts "a" or "an" before a noun.
+// article adds "a" or "an" to a noun.
 func article(noun string) string {
 	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
 		return "an " + noun

@@ -9,20 +9,19 @@ import (
 
 // The values of [Options.Isolation].
 const (
-	// IsolateForeign runs the policies of recipes that come from somebody else in
-	// processes of their own, whatever these recipes say, and those of others as they say.
-	// It is the same as the empty text.
+	// IsolateForeign runs the policies of recipes that another user may have written in
+	// separate processes, whatever these recipes say, and the policies of other recipes
+	// as they say. The empty text has the same meaning.
 	IsolateForeign = "foreign"
-	// IsolateAll runs all policies in processes of their own.
+	// IsolateAll runs all policies in separate processes.
 	IsolateAll = "all"
-	// IsolateNone believes recipes: their policies run as they say.
+	// IsolateNone runs all policies as their recipes say.
 	IsolateNone = "none"
 )
 
 // Isolations are the values of [Options.Isolation].
 func Isolations() []string { return []string{IsolateForeign, IsolateAll, IsolateNone} }
 
-// checkIsolation refuses an option that is none.
 func (o Options) checkIsolation() *Diagnostic {
 	if o.Isolation == "" || slices.Contains(Isolations(), o.Isolation) {
 		return nil
@@ -30,10 +29,10 @@ func (o Options) checkIsolation() *Diagnostic {
 	return &Diagnostic{Severity: Error, Summary: "Unknown isolation", Detail: fmt.Sprintf("There is no isolation %q for policies.", o.Isolation), Remedy: fmt.Sprintf("Use one of: %s.", strings.Join(Isolations(), ", "))}
 }
 
-// notOurs says why what was read may come from somebody else than the user of this
-// process; "" if it does not. It asks who could have written it: another user than this
-// one and the system's, or any. What cannot be known, as in a copy that a session keeps
-// and on systems without owners, counts as ours.
+// notOurs says why a file may come from another user than the user of this process, or
+// returns "". It checks which users could have written the file: a user other than this
+// one and root, or every user. Files without known owners, as in a copy that a session
+// keeps and on systems without owners, count as ours.
 func notOurs(info fs.FileInfo) string {
 	switch owner, known := ownerOf(info); {
 	case known && owner != 0 && owner != ourselves():
@@ -46,8 +45,8 @@ func notOurs(info fs.FileInfo) string {
 
 const worldWritable = 0o002
 
-// noteOwner notes whether a file of the folder belongs to another user. The first that does
-// makes the folder one that does.
+// noteOwner records that a file belongs to another user. One such file marks the whole
+// folder.
 func (f *folder) noteOwner(name string, info fs.FileInfo) {
 	if why := notOurs(info); why != "" && f.foreign == "" {
 		f.foreign = name + " " + why

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ownerOf is the user that a file belongs to.
+// ownerOf returns the user who owns a file.
 func ownerOf(info fs.FileInfo) (user uint32, known bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -11,12 +11,10 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
-// Format gives the text of a recipe's file its usual layout: indentation, and
-// equals signs below one another. What stands in heredocs stays as it is, to the
-// last blank. Formatting what is formatted changes nothing, and a recipe means
-// the same before and after. A text that cannot be parsed is told of, and
-// returned unchanged with a nil slice. name is the file's, for messages; JSON is
-// left alone, whatever it looks like.
+// Format lays out the text of a recipe's file: indentation, and aligned equals signs. The
+// text of heredocs is not changed. Formatting is idempotent and does not change the
+// meaning. A text that cannot be parsed is reported, and the result is nil. name is the
+// name of the file, for messages; JSON is returned unchanged.
 func Format(name string, src []byte) ([]byte, Diagnostics) {
 	if strings.HasSuffix(name, ".json") {
 		return src, nil
@@ -38,7 +36,7 @@ func Format(name string, src []byte) ([]byte, Diagnostics) {
 	return out, nil
 }
 
-// parseNative parses a text in HCL's own syntax, with its scripts.
+// parseNative parses a text in HCL's native syntax, with its scripts.
 func parseNative(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
 	if d := cmp.Or(encoding(src, shown), deceptive(src, shown)); d != nil {
 		return nil, hcl.Diagnostics{d}
@@ -55,8 +53,8 @@ func parseNative(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
 	return file, firstOfLines(diags)
 }
 
-// firstOfLines leaves out what is wrong in a line because something before it is: the
-// parser goes on behind a mistake, and stumbles over what is left of it.
+// firstOfLines removes findings that follow from an earlier mistake in the same line: the
+// parser continues behind a mistake, and fails at the rest.
 func firstOfLines(diags hcl.Diagnostics) hcl.Diagnostics {
 	seen := map[int]bool{}
 	return slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool {
@@ -69,8 +67,8 @@ func firstOfLines(diags hcl.Diagnostics) hcl.Diagnostics {
 	})
 }
 
-// layOut formats a text around its heredocs, which the formatter would take for
-// code where they have templates.
+// layOut formats a text around its heredocs, whose templates the formatter would take for
+// code.
 func layOut(src []byte, name string) []byte {
 	var bare bytes.Buffer
 	var bodies [][]byte
@@ -85,7 +83,7 @@ func layOut(src []byte, name string) []byte {
 	formatted := hclwrite.Format(bare.Bytes())
 	places := heredocs(formatted, name)
 	if len(places) != len(bodies) {
-		return nil // which sameTokens refuses
+		return nil // sameTokens refuses that
 	}
 	var out bytes.Buffer
 	from = 0
@@ -98,13 +96,12 @@ func layOut(src []byte, name string) []byte {
 	return out.Bytes()
 }
 
-// stretch is a part of a text, by offsets.
+// stretch is a part of a text, as offsets.
 type stretch struct{ from, to int }
 
-// heredocs finds what stands in the heredocs of a text, of nested ones the
-// outermost.
+// heredocs finds the contents of the heredocs in a text, the outermost ones if they nest.
 func heredocs(src []byte, name string) []stretch {
-	tokens, _ := hclsyntax.LexConfig(maskScripts(src), name, hcl.InitialPos) // the parser tells mistakes
+	tokens, _ := hclsyntax.LexConfig(maskScripts(src), name, hcl.InitialPos) // the parser reports mistakes
 	var out []stretch
 	depth, from := 0, 0
 	for _, t := range tokens {
@@ -122,7 +119,7 @@ func heredocs(src []byte, name string) []stretch {
 	return out
 }
 
-// sameTokens reports whether two texts differ in blanks between words only.
+// sameTokens reports whether two texts only differ in blanks between tokens.
 func sameTokens(a, b []byte, name string) bool {
 	left, _ := hclsyntax.LexConfig(maskScripts(a), name, hcl.InitialPos)
 	right, _ := hclsyntax.LexConfig(maskScripts(b), name, hcl.InitialPos)

@@ -14,8 +14,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions returns what expressions can call. All are pure but for file and
-// templatefile, which read beneath the recipe's folder.
+// functions returns the functions for expressions. All are pure except file and
+// templatefile, which read within the recipe's folder.
 func (f *folder) functions() map[string]function.Function {
 	fns := map[string]function.Function{"file": f.fileFunc()}
 	for _, b := range builtinFunctions {
@@ -27,7 +27,7 @@ func (f *folder) functions() map[string]function.Function {
 	return fns
 }
 
-// lengthFunc counts the characters of a string too.
+// lengthFunc also counts the characters of a string.
 var lengthFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true, AllowUnknown: true}},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -52,7 +52,7 @@ var lengthFunc = function.New(&function.Spec{
 	},
 })
 
-// conversion converts to a type, whose element type may be left open.
+// conversion returns a function that converts to a type, whose element type may be open.
 func conversion(to cty.Type) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowMarked: true, AllowDynamicType: true}},
@@ -69,7 +69,7 @@ func conversion(to cty.Type) function.Function {
 
 var stringParam = []function.Parameter{{Name: "text", Type: cty.String}}
 
-// jsonDecodeFunc refuses what would make the decoder recurse too deeply.
+// jsonDecodeFunc refuses texts for which the decoder would recurse too deeply.
 var jsonDecodeFunc = function.New(&function.Spec{
 	Params: stringParam,
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -142,8 +142,8 @@ func (f *folder) text(name string) (string, error) {
 	return string(data), nil
 }
 
-// templateFunc renders a template with the variables given. A template cannot
-// read further templates, so there is no recursion.
+// templateFunc renders a template with the given variables. A template cannot read other
+// templates, so there is no recursion.
 func (f *folder) templateFunc(fns map[string]function.Function) function.Function {
 	inner := maps.Clone(fns)
 	render := func(args []cty.Value) (cty.Value, error) {

@@ -45,7 +45,6 @@ func signature(name string, fn function.Function) string {
 	return name + "(" + strings.Join(params, ", ") + ")"
 }
 
-// builtin is a function with its description.
 type builtin struct {
 	group, name, doc string
 	fn               function.Function
@@ -62,14 +61,13 @@ const (
 	onFiles   = "files"
 )
 
-// fileFunctions are those that read beneath the recipe's folder; each folder makes
-// its own.
+// fileFunctions read within the recipe's folder; each folder makes its own.
 var fileFunctions = []builtin{
 	{group: onFiles, name: "file", doc: "the content of a file, which must be UTF-8 text"},
 	{group: onFiles, name: "templatefile", doc: "a template file, rendered with the values of an object"},
 }
 
-// builtinFunctions are all others, which are pure.
+// builtinFunctions are all other functions, which are pure.
 var builtinFunctions = []builtin{
 	{onNumbers, "abs", "the absolute value", stdlib.AbsoluteFunc},
 	{onNumbers, "ceil", "the smallest whole number that is not below it", stdlib.CeilFunc},

@@ -9,11 +9,11 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// The library parses the texts of a recipe in JSON when they are evaluated, where
-// nobody can have them weighed. So the bodies of such a recipe hand out expressions
-// that parse the texts themselves, and are for the rest what they stand for.
+// The library parses the texts of a JSON recipe during their evaluation, so they cannot
+// be metered after parsing. The bodies of such a recipe therefore return expressions that
+// parse the texts themselves, and otherwise behave like the originals.
 
-// jsonBody is a body in JSON whose expressions are weighed.
+// jsonBody is a JSON body with metered expressions.
 type jsonBody struct{ hcl.Body }
 
 // Content implements [hcl.Body].
@@ -52,13 +52,14 @@ func weighedAttributes(attributes hcl.Attributes) hcl.Attributes {
 	return attributes
 }
 
-// jsonExpr is an expression in JSON whose value is weighed.
+// jsonExpr is a JSON expression with a metered value.
 type jsonExpr struct{ hcl.Expression }
 
-// UnwrapExpression lets those who look at the form of an expression see it.
+// UnwrapExpression gives code that inspects the form of an expression access to it.
 func (e jsonExpr) UnwrapExpression() hcl.Expression { return e.Expression }
 
-// ExprList is what [hcl.ExprList] asks for: nil if the expression is no list.
+// ExprList implements the interface of [hcl.ExprList]; nil if the expression is not a
+// list.
 func (e jsonExpr) ExprList() []hcl.Expression {
 	items, diags := hcl.ExprList(e.Expression)
 	if diags.HasErrors() {
@@ -70,7 +71,8 @@ func (e jsonExpr) ExprList() []hcl.Expression {
 	return items
 }
 
-// ExprMap is what [hcl.ExprMap] asks for: nil if the expression is no object.
+// ExprMap implements the interface of [hcl.ExprMap]; nil if the expression is not an
+// object.
 func (e jsonExpr) ExprMap() []hcl.KeyValuePair {
 	pairs, diags := hcl.ExprMap(e.Expression)
 	if diags.HasErrors() {
@@ -82,10 +84,10 @@ func (e jsonExpr) ExprMap() []hcl.KeyValuePair {
 	return pairs
 }
 
-// Value implements [hcl.Expression]. It is what the expression would do itself, with
-// its texts weighed: each of them is a template.
+// Value implements [hcl.Expression]. It does the same as the original expression, but
+// meters its texts, each of which is a template.
 func (e jsonExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	raw, diags := e.Expression.Value(nil) // without a context, texts are as they stand
+	raw, diags := e.Expression.Value(nil) // without a context, texts are not evaluated
 	switch ty := raw.Type(); {
 	case ctx == nil || diags.HasErrors() || raw.IsNull():
 		return raw, diags

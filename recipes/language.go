@@ -7,17 +7,17 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Block describes a type of block: what may stand in it, and what that means.
-// Recipes are decoded by these descriptions, and the reference is written from
-// them. Texts are Markdown; their links begin at docs/reference.
+// Block describes a type of block and its meaning. Recipes are decoded with these
+// descriptions, and the reference is generated from them. Texts are Markdown, with links
+// relative to docs/reference.
 type Block struct {
 	Name       string
-	Labels     []string // what each label is; none for most
-	Within     []string // the blocks that it may stand in; nil: the recipe itself
-	Repeated   bool     // it may stand there more often than once
+	Labels     []string // what each label is; mostly empty
+	Within     []string // the blocks that can contain it; nil: the recipe itself
+	Repeated   bool     // it can occur more than once
 	Doc        string
 	Attributes []Attribute
-	// Others says what attributes of any other name are; empty: there are none.
+	// Others describes attributes of any other name; empty: there are none.
 	Others string
 }
 
@@ -27,16 +27,16 @@ type Attribute struct {
 	Type     ValueType
 	Choices  []string // of a [ChoiceValue]
 	Required bool
-	Default  string // what it is if it is left out, as a recipe would write it
-	Without  string // or in words, what holds then
+	Default  string // the value if it is absent, as in a recipe
+	Without  string // the same in words
 	Doc      string
 }
 
-// ValueType says what the value of an attribute is. Those without a constant are
-// read by the code that needs them.
+// ValueType is the type of an attribute's value. Types without a constant are read by the
+// code that needs them.
 type ValueType string
 
-// The types that are read in the same way wherever they occur.
+// The types that are read in the same way everywhere.
 const (
 	TextValue     ValueType = "text"
 	FlagValue     ValueType = "true or false"
@@ -48,7 +48,7 @@ const (
 	TextMapValue  ValueType = "object of texts"
 )
 
-// converted are the types of values that attributes are converted to.
+// converted are the types to which the values of attributes are converted.
 var converted = map[ValueType]cty.Type{
 	TextValue: cty.String, FlagValue: cty.Bool, CountValue: cty.Number, SizeValue: cty.String, DurationValue: cty.String,
 	ChoiceValue: cty.String, TextsValue: cty.List(cty.String), TextMapValue: cty.Map(cty.String),
@@ -57,7 +57,6 @@ var converted = map[ValueType]cty.Type{
 // Language returns the descriptions of all blocks.
 func Language() []Block { return slices.Clone(language) }
 
-// blockNamed finds the description of a block.
 var blockNamed = func() map[string]*Block {
 	out := map[string]*Block{}
 	for i := range language {
@@ -66,8 +65,8 @@ var blockNamed = func() map[string]*Block {
 	return out
 }()
 
-// attribute finds the description of an attribute; every one that the loader asks
-// for has one.
+// attribute finds the description of an attribute. Every attribute that the loader reads
+// has one.
 func (b *Block) attribute(name string) *Attribute {
 	for i := range b.Attributes {
 		if b.Attributes[i].Name == name {
@@ -77,8 +76,7 @@ func (b *Block) attribute(name string) *Attribute {
 	panic("recipes: a block " + b.Name + " has no attribute " + name)
 }
 
-// nestedIn returns the blocks that may stand in one of the given name, "" for the
-// recipe itself.
+// nestedIn returns the blocks that a block can contain; "" is the recipe itself.
 func nestedIn(name string) []*Block {
 	var out []*Block
 	for i := range language {
@@ -90,14 +88,14 @@ func nestedIn(name string) []*Block {
 	return out
 }
 
-// dynamic makes blocks; the expansion of HCL decodes it.
+// dynamic blocks make other blocks; the HCL extension decodes them.
 const dynamic = "dynamic"
 
-// later are the blocks that this version knows but does not carry out.
+// later lists the blocks that the language reserves for later versions.
 var later = map[string]bool{"http": true}
 
-// schemas are what the descriptions mean to the parser; dynamicSchemas let dynamic
-// blocks in too, wherever they stand.
+// schemas are the descriptions in the form that the parser needs; dynamicSchemas also
+// allow dynamic blocks everywhere.
 var schemas, dynamicSchemas, rootSchema = schemasOf()
 
 func schemasOf() (plain, withDynamic map[string]*hcl.BodySchema, root *hcl.BodySchema) {
@@ -125,7 +123,7 @@ func (b *Block) schema() *hcl.BodySchema {
 			out.Blocks = append(out.Blocks, header(nested.Name, nested.Labels))
 		}
 	}
-	for name := range later { // let in so that they can be refused by name
+	for name := range later { // allowed here, so that they are refused by name
 		out.Blocks = append(out.Blocks, header(name, nil))
 	}
 	return out

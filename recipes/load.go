@@ -10,81 +10,79 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Inspector looks into modules without running them.
+// Inspector inspects modules without running them.
 type Inspector interface {
-	// Inspect describes a module, or says with an [abi.Error] why it cannot be
-	// a creature.
+	// Inspect describes a module, or returns an [abi.Error] that says why it cannot be a
+	// creature.
 	Inspect(ctx context.Context, wasm []byte) (*abi.ModuleInfo, error)
 }
 
-// Builtins are the creatures that ship with the program, which a recipe names
+// Builtins are the creatures that ship with the program. Recipes refer to them as
 // builtin:NAME.
 type Builtins interface {
 	Names() []string
-	// Wasm returns the module of that name; an unknown name is an error.
+	// Wasm returns the module with that name; an unknown name is an error.
 	Wasm(name string) ([]byte, error)
 }
 
-// Options say how a recipe is loaded. The zero value loads it without looking
-// into its modules.
+// Options control how a recipe is loaded. The zero value loads a recipe without
+// inspecting its modules.
 type Options struct {
-	// Vars are the variables given by hand, for example on a command line.
-	// They go before VarFiles, and these before Env. For a variable of type
-	// string the text is the value; for any other it is an HCL expression.
+	// Vars are the variables from a command line or the like. They take precedence over
+	// VarFiles, which take precedence over Env. For a variable of type string the text is
+	// the value; for any other type it is an HCL expression.
 	Vars map[string]string
-	// VarFiles are files of assignments (*.hcl, *.hcl.json, or JSON); later
-	// ones go before earlier ones.
+	// VarFiles are files of assignments (*.hcl, *.hcl.json, or JSON); later files take
+	// precedence.
 	VarFiles []string
-	// Env is the environment in the form of os.Environ; what begins with
-	// TERRARIUM_VAR_ gives a variable its value.
+	// Env is the environment in the form of os.Environ; entries that start with
+	// TERRARIUM_VAR_ set variables.
 	Env []string
-	// Given are values that were given earlier, as in [deploy.Source]; they go
-	// after all others, but before defaults.
+	// Given are values from an earlier run, as in [deploy.Source]; they only take
+	// precedence over defaults.
 	Given map[string]json.RawMessage
-	// Shared says that the values are meant for other recipes too: what is for
-	// variables that this one does not declare is left.
+	// Shared says that the values are also meant for other recipes: values for variables
+	// that this recipe does not declare are ignored.
 	Shared bool
-	// ShapeOnly leaves modules and catalogs alone: the deployment cannot be
-	// applied, but says which creatures, channels, edges and wires there were.
+	// ShapeOnly skips modules and catalogs: the deployment cannot be applied, but lists
+	// creatures, channels, edges and wires.
 	ShapeOnly bool
-	// Tests has mistakes in test blocks reported too, those of sub-recipes included.
-	// Otherwise nothing depends on them.
+	// Tests reports mistakes in test blocks too, including those of sub-recipes. Nothing
+	// else depends on these blocks.
 	Tests bool
-	// Inspector checks the modules; nil means that they are only read.
+	// Inspector checks the modules; if it is nil, modules are only read.
 	Inspector Inspector
-	// Builtins may be nil: then builtin:NAME is left for the engine to find.
+	// Builtins may be nil: then the engine resolves builtin:NAME.
 	Builtins Builtins
-	// Version is the version of the program, for required_version; empty means
-	// that it is not checked.
+	// Version is the version of the program, for required_version; if it is empty,
+	// required_version is not checked.
 	Version string
 	// PolicyProcess is the command, an executable and its arguments, that starts a
-	// process for policies with isolation = "process": one that calls
+	// process for policies with isolation = "process". The process must call
 	// [ServePolicies].
 	PolicyProcess []string
-	// Isolation says which policies run in processes of their own, besides those that say
-	// so themselves: one of [Isolations]. Empty means [IsolateForeign].
+	// Isolation selects further policies that run in separate processes, besides those
+	// whose recipe says so: one of [Isolations]. Empty means [IsolateForeign].
 	Isolation string
-	// MaxFileBytes bounds every file that is read; 0 means 1 MiB. Modules are
-	// bounded by [abi.MaxModuleBytes].
+	// MaxFileBytes bounds the size of each file; 0 means 1 MiB. Modules are bounded by
+	// [abi.MaxModuleBytes].
 	MaxFileBytes int64
 }
 
 const defaultMaxFileBytes = 1 << 20
 
-// Recipe is a loaded recipe. It does not change and may be used from any
-// goroutine.
+// Recipe is a loaded recipe. It is immutable and can be used from any goroutine.
 type Recipe struct {
 	deployment *deploy.Deployment
 	places     map[string]*Diagnostic // of creatures, by address
 }
 
-// Deployment is what the recipe says shall exist. The value is shared: do not
-// modify it.
+// Deployment returns what the recipe declares. The value is shared: do not modify it.
 func (r *Recipe) Deployment() *deploy.Deployment { return r.deployment }
 
-// Load reads, evaluates and checks the recipe at path, a file or a folder of
-// files. It reports everything it finds, errors and warnings; the recipe is
-// nil if there is an error. It blocks while it reads files.
+// Load reads, evaluates and checks the recipe at path, a file or a folder of files. It
+// reports all errors and warnings; the recipe is nil if there is an error. It blocks
+// while it reads files.
 func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
 	if d := o.checkIsolation(); d != nil {
 		return nil, Diagnostics{*d}
@@ -95,7 +93,7 @@ func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
 	}
 	defer l.close()
 	if abs, err := filepath.Abs(path); err == nil {
-		path = abs // whoever goes on with it may stand somewhere else
+		path = abs // later users may have another working directory
 	}
 	r := l.evaluate(ctx, path)
 	return r, l.diags
@@ -108,7 +106,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// openLoader opens a recipe and takes in its files. The caller closes the loader.
+// openLoader opens a recipe and reads its files. The caller closes the loader.
 func openLoader(path string, o Options) (*loader, *Diagnostic) {
 	f, names, d := openRecipe(path, o.MaxFileBytes)
 	if d != nil {
@@ -119,8 +117,8 @@ func openLoader(path string, o Options) (*loader, *Diagnostic) {
 	return l, nil
 }
 
-// LoadSource is like Load for a copy that was kept of a recipe. Modules are
-// looked for where they were.
+// LoadSource is like Load for a stored copy of a recipe. Modules are read from their
+// original places.
 func LoadSource(ctx context.Context, source deploy.Source, o Options) (*Recipe, Diagnostics) {
 	o = o.withDefaults()
 	if o.Given == nil {
@@ -137,7 +135,7 @@ func LoadSource(ctx context.Context, source deploy.Source, o Options) (*Recipe, 
 	return r, l.diags
 }
 
-// evaluate evaluates what was taken in; the recipe is nil if there is an error.
+// evaluate evaluates the files that were read; the recipe is nil if there is an error.
 func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
 	a := l.build(ctx)
 	a.deployment.Source.Path = path
@@ -150,7 +148,6 @@ func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
 	return &Recipe{deployment: a.deployment, places: a.places}
 }
 
-// build evaluates all declarations.
 func (l *loader) build(ctx context.Context) *assembly {
 	d := &deploy.Deployment{Name: l.folder.name}
 	l.readInputs()
@@ -190,14 +187,13 @@ func (l *loader) build(ctx context.Context) *assembly {
 	return a
 }
 
-// locals evaluates all local values.
 func (vs *variables) locals() {
 	for _, local := range vs.ordered["locals"] {
 		vs.value(node{"local", local.name})
 	}
 }
 
-// evaluateAll evaluates all variables and records those that may be stored.
+// evaluateAll evaluates all variables and records the values that may be stored.
 func (vs *variables) evaluateAll(d *deploy.Deployment) {
 	if vs.parent == nil {
 		d.Source.Variables = map[string]json.RawMessage{}
@@ -205,7 +201,7 @@ func (vs *variables) evaluateAll(d *deploy.Deployment) {
 	for _, v := range vs.ordered["variable"] {
 		val, ok := vs.value(node{"var", v.name})
 		if _, given := vs.inputs[v.name]; vs.parent != nil || !given || !ok || vs.sensitive(v) {
-			continue // a default, or what a sub-recipe is given, belongs to the recipe, which may be edited
+			continue // a default, or the input of a sub-recipe, belongs to the recipe, which may be edited
 		}
 		if data, err := jsonOf(val); err == nil {
 			d.Source.Variables[v.name] = data
@@ -218,7 +214,6 @@ func (vs *variables) evaluateAll(d *deploy.Deployment) {
 	vs.checkInputs()
 }
 
-// terrarium reads the block of that name.
 func (l *loader) terrarium(d *deploy.Deployment) {
 	b := l.singles["terrarium"]
 	if b == nil {
@@ -238,7 +233,6 @@ func (l *loader) terrarium(d *deploy.Deployment) {
 	}
 }
 
-// session reads the block of that name.
 func (l *loader) session(d *deploy.Deployment) {
 	b := l.singles["session"]
 	if b == nil {

@@ -8,34 +8,34 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// loader loads a recipe, or one instance of a sub-recipe. It reads the files, gives
-// the variables their values, and loads the sub-recipes that the blocks declare.
+// loader loads a recipe, or one instance of a sub-recipe. It reads the files, gives the
+// variables their values, and loads the sub-recipes that the blocks declare.
 //
-// Each stage of loading is a type that knows only the stages before it: the [findings]
-// of all recipes and the [reporter] of one; the [declarations] in its files; the
-// [evaluator] of its expressions; its [variables]. The loader comes after these. An
-// [assembly] then decodes the blocks of all recipes, with their evaluators.
+// Each stage of loading is a type that only knows the earlier stages: the [findings] of
+// all recipes and the [reporter] of one; the [declarations] in its files; the [evaluator]
+// of its expressions; its [variables]; the loader itself. An [assembly] then decodes the
+// blocks of all recipes with their evaluators.
 type loader struct {
 	*shared
 	*variables
-	underTest *Test // the test that the recipe is loaded for, if it is one of this recipe
+	underTest *Test // the test that the recipe is loaded for, if this recipe declares it
 }
 
-// shared is what the loaders of a recipe and of its sub-recipes have in common.
+// shared is the state that the loaders of a recipe and of its sub-recipes share.
 type shared struct {
 	settings  *settings
 	findings  *findings
 	budget    *budget
 	folders   map[string]*folder // by prefix
 	loaders   map[string]*loader // of sub-recipes, by the address of the instance
-	begun     int                // how many sub-recipes were begun
+	begun     int                // the number of sub-recipes so far
 	underTest *Test              // the test that the recipe is loaded for
 }
 
-// settings are the options of the caller, and one that callers cannot set.
+// settings are the options of the caller, plus one that callers cannot set.
 type settings struct {
 	Options
-	forConsole bool // sensitive variables need their values, although modules are left alone
+	forConsole bool // sensitive variables need values even if the modules are skipped
 }
 
 func newShared(o Options) *shared {
@@ -51,7 +51,6 @@ func (sh *shared) close() {
 	}
 }
 
-// newLoader returns a loader of a recipe in a folder.
 func (sh *shared) newLoader(f *folder, i instantiation) *loader {
 	sh.folders[f.prefix] = f
 	ev := newEvaluator(newDeclarations(&reporter{findings: sh.findings, instantiation: i, dir: f.prefix}, f), sh.budget)
@@ -60,7 +59,6 @@ func (sh *shared) newLoader(f *folder, i instantiation) *loader {
 	return l
 }
 
-// readFiles takes in the files of the recipe.
 func (l *loader) readFiles(names []string) {
 	l.files = filesIn(l.folder, names)
 	for _, name := range names {
@@ -70,7 +68,6 @@ func (l *loader) readFiles(names []string) {
 	l.hideSensitive()
 }
 
-// parse adds the declarations of one file.
 func (ds *declarations) parse(name string) {
 	file, diags := ds.folder.parse(name)
 	if src, ok := ds.folder.read[name]; ok {
@@ -87,8 +84,8 @@ func (ds *declarations) parse(name string) {
 	}
 }
 
-// withoutEchoes leaves out what follows from a quote that was not closed: from
-// there on the parser takes code for text and text for code.
+// withoutEchoes removes findings that follow from a quote that was not closed: behind it,
+// the parser confuses code and text.
 func withoutEchoes(diags hcl.Diagnostics) hcl.Diagnostics {
 	unclosed := map[string]bool{"Invalid multi-line string": true, "Unterminated template string": true}
 	var out hcl.Diagnostics
@@ -105,7 +102,7 @@ func withoutEchoes(diags hcl.Diagnostics) hcl.Diagnostics {
 	return out
 }
 
-// titleAt names the block around a place, for errors from the parser.
+// titleAt returns the title of the block around a place, for errors of the parser.
 func titleAt(file *hcl.File, at *hcl.Range) string {
 	if file == nil || at == nil {
 		return ""

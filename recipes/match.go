@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// sendFields are what a match expression can ask of a message.
+// sendFields are the fields of a message that a match expression can use.
 var sendFields = map[string]func(*deploy.SendEvent) cty.Value{
 	"kind":            func(*deploy.SendEvent) cty.Value { return cty.StringVal("send") },
 	"graph":           func(e *deploy.SendEvent) cty.Value { return cty.StringVal(string(e.Graph)) },
@@ -43,8 +43,8 @@ var sendFields = map[string]func(*deploy.SendEvent) cty.Value{
 	},
 }
 
-// conditionFields are the fields of an event of any other kind that a match
-// expression can ask for: those that are not whole structures.
+// conditionFields are the fields of another event that a match expression can use: all
+// but whole structures.
 func conditionFields(kind journal.PolicyKind) map[string]func(*deploy.PolicyEvent) cty.Value {
 	out := map[string]func(*deploy.PolicyEvent) cty.Value{}
 	for i := range policy.Fields {
@@ -75,7 +75,7 @@ func conditionValue(v any) cty.Value {
 	return cty.ListValEmpty(cty.String)
 }
 
-// match reads the condition under which a policy's script is run.
+// match reads the condition that skips a policy's script.
 func (sc *scripts) match(s scope, d *declaration, p *policy.Policy) {
 	a := d.attr("match")
 	if a == nil {
@@ -88,8 +88,8 @@ func (sc *scripts) match(s scope, d *declaration, p *policy.Policy) {
 	}
 }
 
-// prepareMatch makes the function for a condition on events of a type; nil if there
-// is a mistake. References are looked up now; only the event changes.
+// prepareMatch returns the function for a condition on events of a type, or nil after a
+// mistake. References are looked up once; only the event changes.
 func prepareMatch[E any](sc *scripts, s scope, expr hcl.Expression, known map[string]func(*E) cty.Value, q quick[E]) func(*E) (bool, error) {
 	s.extra = map[string]cty.Value{"event": cty.DynamicVal}
 	prepared := sc.prepare(s, expr)
@@ -113,7 +113,6 @@ func prepareMatch[E any](sc *scripts, s scope, expr hcl.Expression, known map[st
 	return matcher(expr, prepared.ctx, fields, known)
 }
 
-// fieldsOf returns the fields of the event that an expression uses.
 func (sc *scripts) fieldsOf(s scope, expr hcl.Expression, known []string) ([]string, bool) {
 	used := map[string]bool{}
 	ok := true
@@ -135,7 +134,7 @@ func (sc *scripts) fieldsOf(s scope, expr hcl.Expression, known []string) ([]str
 	return slices.Sorted(maps.Keys(used)), ok
 }
 
-// probed is what a condition is for an event of which nothing is known.
+// probed is the value of a condition for an unknown event.
 type probed struct{ value cty.Value }
 
 func (p probed) constant() (value, known bool) {
@@ -146,8 +145,7 @@ func (p probed) constant() (value, known bool) {
 	return v.True(), true
 }
 
-// probe evaluates a condition for an unknown event, which finds mistakes of
-// type before an event does.
+// probe evaluates a condition for an unknown event, to find mistakes of type early.
 func (sc *scripts) probe(s scope, expr hcl.Expression, p *prepared, event map[string]cty.Value) (probed, bool) {
 	ctx := p.ctx.NewChild()
 	ctx.Variables = map[string]cty.Value{"event": cty.ObjectVal(event)}
@@ -167,7 +165,6 @@ func (sc *scripts) probe(s scope, expr hcl.Expression, p *prepared, event map[st
 
 var errNoBool = errors.New("the condition is neither true nor false")
 
-// matcher evaluates a condition for an event.
 func matcher[E any](expr hcl.Expression, parent *hcl.EvalContext, fields []string, known map[string]func(*E) cty.Value) func(*E) (bool, error) {
 	return func(e *E) (bool, error) {
 		event := make(map[string]cty.Value, len(fields))

@@ -8,12 +8,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// memberKinds are the kinds of thing in a sub-recipe that the recipe around it
-// may refer to, as in recipe.alerts.channel.feed.
+// memberKinds are the kinds of thing in a sub-recipe that the enclosing recipe can refer
+// to, as in recipe.alerts.channel.feed.
 var memberKinds = []string{"channel", "creature", "predicate", "recipe", "species"}
 
-// members returns what can be referred to. What is in error is not known, which
-// keeps silent whatever depends on it.
+// members returns the value of a reference to the recipe. A member with an error has an
+// unknown value, so that nothing is reported about references to it.
 func (ev *evaluator) members() cty.Value {
 	kinds := map[string]cty.Value{}
 	for _, kind := range memberKinds {
@@ -29,8 +29,7 @@ func (ev *evaluator) members() cty.Value {
 	return cty.ObjectVal(kinds)
 }
 
-// referMember checks how a reference goes on behind recipe.NAME, as far as it is
-// written out.
+// referMember checks the literal steps of a reference after recipe.NAME.
 func (ev *evaluator) referMember(s scope, t hcl.Traversal) bool {
 	d := ev.decls["recipe"][stepName(t[1])]
 	rest := t[2:]
@@ -49,8 +48,8 @@ func (ev *evaluator) referMember(s scope, t hcl.Traversal) bool {
 	return ev.subs[d.instances[i].address].hasMember(ev, s, t, rest)
 }
 
-// unknownInstance reports a reference to a sub-recipe with for_each that names
-// no instance of it.
+// unknownInstance reports a reference to a sub-recipe with for_each that selects no
+// instance of it.
 func (ev *evaluator) unknownInstance(s scope, t hcl.Traversal, d *declaration) {
 	var keys []string
 	for _, i := range d.instances {
@@ -69,7 +68,7 @@ func (ev *evaluator) unknownInstance(s scope, t hcl.Traversal, d *declaration) {
 	ev.report(s, t.SourceRange(), f)
 }
 
-// hasMember checks a reference of another loader to a member of this one.
+// hasMember checks a reference from another recipe to a member of this one.
 func (ev *evaluator) hasMember(from *evaluator, s scope, t, rest hcl.Traversal) bool {
 	kind := stepName(rest[0])
 	if !slices.Contains(memberKinds, kind) {
@@ -100,8 +99,7 @@ func (ev *evaluator) hasMember(from *evaluator, s scope, t, rest hcl.Traversal) 
 	return false
 }
 
-// mentionMember notes a channel of a sub-recipe that a reference in error may
-// have meant.
+// mentionMember records a channel of a sub-recipe that a faulty reference may have meant.
 func (ev *evaluator) mentionMember(t hcl.Traversal) {
 	d := ev.decls["recipe"][stepName(t[1])]
 	if d == nil {

@@ -17,33 +17,33 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// builtinPrefix begins the references to creatures that ship with the program.
+// builtinPrefix is the prefix of references to creatures that ship with the program.
 const builtinPrefix = "builtin:"
 
 // module is a module that the recipe names. It is read and inspected once.
 type module struct {
 	ref  string // an absolute path, or builtin:NAME
 	wasm []byte
-	info *abi.ModuleInfo // nil when there is no inspector
+	info *abi.ModuleInfo // nil without an inspector
 	err  error
 
 	resolved   *jsonschema.Resolved // see schema
-	unresolved bool                 // it was tried
+	unresolved bool                 // it is not usable
 }
 
 // moduleReader reads and inspects the modules that a recipe names.
 type moduleReader struct {
 	*evaluator
 	opts  *settings
-	known map[string]*module // those of all recipes, by ref
+	known map[string]*module // the modules of all recipes, by ref
 }
 
-// moduleOf gives a creature its own module, or that of its species.
+// moduleOf sets a creature's own module, or that of its species.
 func (dec *decoder) moduleOf(ctx context.Context, s scope, d *declaration, species *ofSpecies, spec *deploy.CreatureSpec) {
 	at, owner, instance := d, dec, s
 	if d.attr("module") == nil {
 		if species == nil {
-			if a := d.attr("species"); a == nil && !dec.broken { // otherwise the species or the file is in error
+			if a := d.attr("species"); a == nil && !dec.broken { // otherwise there is already an error
 				dec.report(s, d.at, Diagnostic{Summary: "No module", Detail: "The creature has no module and no species.",
 					Remedy: `Add module = "FILE.wasm" or module = "builtin:NAME", or a species.`})
 			}
@@ -73,8 +73,8 @@ func (dec *decoder) moduleOf(ctx context.Context, s scope, d *declaration, speci
 	}
 }
 
-// of evaluates a module attribute and looks into the module. It returns
-// nil if something is wrong, which has then been reported.
+// of evaluates a module attribute and inspects the module. It returns nil after reporting
+// an error.
 func (ms *moduleReader) of(ctx context.Context, s scope, d *declaration) *module {
 	text, ok := ms.stringAttr(s, d, "module")
 	if !ok {
@@ -141,7 +141,7 @@ func readWasm(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, abi.MaxModuleBytes))
 }
 
-// fitsModule refuses what cannot be read to its end, or is too large.
+// fitsModule refuses files that are not regular or too large.
 func fitsModule(info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
@@ -178,7 +178,6 @@ func (ms *moduleReader) moduleFault(s scope, expr hcl.Expression, text string, m
 	}
 }
 
-// moduleMissing helps with a path that leads nowhere.
 func (ms *moduleReader) moduleMissing(s scope, expr hcl.Expression, text, path string) {
 	dir := filepath.Dir(path)
 	d := Diagnostic{Summary: "Module not found", Detail: fmt.Sprintf("There is no file %s.", path)}
@@ -209,7 +208,7 @@ func (ms *moduleReader) moduleMissing(s scope, expr hcl.Expression, text, path s
 	ms.add(f)
 }
 
-// checkManifest warns of channels that a module counts on and does not get.
+// checkManifest warns of channels that a module needs and does not get.
 func (dec *decoder) checkManifest(d *declaration, m *abi.Manifest, spec *deploy.CreatureSpec) {
 	for _, side := range []struct {
 		verb  string

@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// fitting compares what a creature gets with what its module says of itself.
+// fitting compares the settings of a creature with the declarations of its module.
 type fitting struct {
 	*evaluator
 	scope   scope
@@ -20,7 +20,7 @@ type fitting struct {
 	species *ofSpecies // may be nil
 	module  *module
 	spec    *deploy.CreatureSpec
-	partial bool // of a species: whoever spawns from it adds to its configuration
+	partial bool // of a species: a spawn may add to its configuration
 }
 
 func (f *fitting) check() {
@@ -33,7 +33,7 @@ func (f *fitting) check() {
 	f.config()
 }
 
-// name is what messages call the module.
+// name returns the name of the module in messages.
 func (f *fitting) name() string {
 	if m := f.module.info.Manifest; m != nil && m.Name != "" {
 		return m.Name
@@ -41,14 +41,13 @@ func (f *fitting) name() string {
 	return f.module.ref[strings.LastIndexAny(f.module.ref, `/\`)+1:]
 }
 
-// source is a place where something of the creature may be written.
+// source is a place that may have settings of the creature.
 type source struct {
 	in    *evaluator
 	scope scope
 	d     *declaration
 }
 
-// sources are the creature and its species.
 func (f *fitting) sources() []source {
 	out := []source{{f.evaluator, f.scope, f.d}}
 	if f.species != nil {
@@ -57,8 +56,7 @@ func (f *fitting) sources() []source {
 	return out
 }
 
-// find returns where an attribute of a nested block is written; without one, the
-// creature.
+// find returns where an attribute of a nested block is written, or else the creature.
 func (f *fitting) find(block, attribute string) (source, hcl.Range) {
 	for _, s := range f.sources() {
 		for _, b := range s.in.blocks(s.scope, s.d) {
@@ -75,7 +73,6 @@ func (f *fitting) find(block, attribute string) (source, hcl.Range) {
 
 func (s source) report(at hcl.Range, d Diagnostic) { s.in.report(s.scope, at, d) }
 
-// memory refuses a limit below what the module begins with.
 func (f *fitting) memory() {
 	limit := cmp.Or(f.spec.Limits.Memory, abi.DefaultLimits.Memory)
 	least := f.module.info.MemoryMin
@@ -88,11 +85,10 @@ func (f *fitting) memory() {
 		Remedy: fmt.Sprintf("Allow %d bytes or more: limits { memory = \"%dKiB\" }.", least, (least+1023)/1024)})
 }
 
-// uses are the imports that a grant changes the meaning of.
+// uses are the imports that each grant affects.
 var uses = map[string][]string{"clock": {"now", "clock_time_get"}, "random": {"random", "random_get"}}
 
-// grants warns of grants that change nothing, and of imports that nothing can be
-// granted for.
+// grants warns of grants without effect, and of imports that no grant allows.
 func (f *fitting) grants() {
 	imports := map[string]bool{}
 	for _, i := range f.module.info.Imports {
@@ -115,7 +111,6 @@ func (f *fitting) grants() {
 	}
 }
 
-// moduleRange is where the module is named.
 func (f *fitting) moduleRange() hcl.Range {
 	if a := f.d.attr("module"); a != nil {
 		return a.Expr.Range()
@@ -126,7 +121,7 @@ func (f *fitting) moduleRange() hcl.Range {
 	return f.d.at
 }
 
-// capabilities compares what the manifest asks for with what is granted.
+// capabilities compares the capabilities in the manifest with the grants.
 func (f *fitting) capabilities() {
 	given := map[string]bool{"clock": f.spec.Grants.Clock, "random": f.spec.Grants.Random}
 	for _, name := range f.module.info.Manifest.Capabilities {

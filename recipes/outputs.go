@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// wireTarget is where an output wire leads, for the checks that need the root.
+// wireTarget is the target of an output wire, for checks that need the root.
 type wireTarget struct {
 	in        *evaluator
 	scope     scope
@@ -23,7 +23,6 @@ type wireTarget struct {
 	allowSelf bool
 }
 
-// outputs reads the output wires of a creature.
 func (dec *decoder) outputs(s scope, d *declaration, address string) []deploy.OutputSpec {
 	var out []deploy.OutputSpec
 	blocks := dec.blocks(s, d)
@@ -44,7 +43,7 @@ func (dec *decoder) outputs(s scope, d *declaration, address string) []deploy.Ou
 	return out
 }
 
-// withRoot is the scope of wires, in which root has a meaning.
+// withRoot returns the scope for wires, which can refer to root.
 func withRoot(s scope) scope {
 	s.extra = maps.Clone(s.extra)
 	if s.extra == nil {
@@ -61,7 +60,7 @@ func (dec *decoder) output(s scope, d *declaration, b *hcl.Block, address string
 	spec := deploy.OutputSpec{Name: b.Labels[0], WithContent: true, Where: dec.where(b.DefRange)}
 	if !validKey(spec.Name) {
 		dec.report(s, b.LabelRanges[0], Diagnostic{Summary: "Invalid name", Detail: fmt.Sprintf("%q cannot be the name of an output wire.", spec.Name),
-			Remedy: fmt.Sprintf("A name has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes)})
+			Remedy: nameRule})
 	}
 	if v, _, ok := dec.plain(s, c, "with_content"); ok {
 		spec.WithContent = v.True()
@@ -81,7 +80,6 @@ func (dec *decoder) output(s scope, d *declaration, b *hcl.Block, address string
 	return spec, ok
 }
 
-// target evaluates where a wire leads.
 func (dec *decoder) target(s scope, expr hcl.Expression) (string, bool) {
 	v, ok := dec.eval(s, expr)
 	if !ok {
@@ -114,7 +112,6 @@ func (dec *decoder) prompt(s scope, c blockBody, spec *deploy.OutputSpec) {
 	}
 }
 
-// when evaluates which predicate a wire asks.
 func (dec *decoder) when(s scope, c blockBody) string {
 	a := c.attr("when")
 	if a == nil {
@@ -132,8 +129,7 @@ func (dec *decoder) when(s scope, c blockBody) string {
 	return v.GetAttr("name").AsString()
 }
 
-// prepareOutputs looks up the references of wires of a creature without
-// instances.
+// prepareOutputs looks up the references in the wires of a creature without instances.
 func (dec *decoder) prepareOutputs(s scope, d *declaration) {
 	s = withRoot(s)
 	for _, b := range d.content.Blocks {
@@ -147,8 +143,8 @@ func (dec *decoder) prepareOutputs(s scope, d *declaration) {
 	}
 }
 
-// homes tells which creatures are in one graph: each address leads to another one of
-// the same graph, or to itself.
+// homes joins creatures into graphs: each address leads to another one of the same graph,
+// or to itself.
 type homes map[string]string
 
 func (h homes) of(address string) string {
@@ -158,8 +154,8 @@ func (h homes) of(address string) string {
 	return address
 }
 
-// homesOf joins creatures by their channels. A root listens on all of them, and all
-// others can report to it.
+// homesOf joins creatures by their channels. A root listens on all channels, and all
+// other creatures can report to it.
 func homesOf(d *deploy.Deployment) homes {
 	h := homes{}
 	join := func(a, b string) {

@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// decidingEvents are the events that policies judge.
 var decidingEvents = func() []string {
 	var out []string
 	for _, kind := range journal.PolicyKinds() {
@@ -21,11 +20,11 @@ var decidingEvents = func() []string {
 	return out
 }()
 
-// ServePolicies runs policies for the process at the other end of the pipes, until
-// in ends; see [Options.PolicyProcess].
+// ServePolicies runs policies for the process at the other end of the pipes, until in
+// ends; see [Options.PolicyProcess].
 func ServePolicies(in io.Reader, out io.Writer) error { return policy.Serve(in, out) }
 
-// policyName tells a policy from others: those on other events may have its name.
+// policyName identifies a policy: policies on different events can have the same name.
 type policyName struct {
 	on   journal.PolicyKind
 	name string
@@ -38,7 +37,7 @@ type scripts struct {
 	species map[string]string // their names in the deployment, by address
 }
 
-// compilePolicies compiles the policies of all recipes and hands them to the deployment.
+// compilePolicies compiles the policies of all recipes for the deployment.
 func compilePolicies(all []*scripts, d *deploy.Deployment) {
 	var policies []policy.Policy
 	found := map[policyName]*script{}
@@ -66,8 +65,7 @@ func compilePolicies(all []*scripts, d *deploy.Deployment) {
 	}
 }
 
-// compilePredicates compiles the predicates of all recipes and hands them to the
-// deployment.
+// compilePredicates compiles the predicates of all recipes for the deployment.
 func compilePredicates(all []*scripts, d *deploy.Deployment) {
 	var sources []policy.PredicateSource
 	found := map[string]*script{}
@@ -124,8 +122,7 @@ func (sc *scripts) policy(d *declaration) (policy.Policy, *script, bool) {
 	return p, source, true
 }
 
-// mode reads what a policy may do. There is something to change about messages
-// and merges only.
+// mode reads the mode of a policy. Only messages and merges can be changed.
 func (sc *scripts) mode(s scope, d *declaration, p *policy.Policy) {
 	mode, ok := sc.choiceAttr(s, d, "mode")
 	if !ok || mode != "mutate" {
@@ -139,7 +136,7 @@ func (sc *scripts) mode(s scope, d *declaration, p *policy.Policy) {
 	p.Mode = policy.Mutate
 }
 
-// record reads what is kept of messages that the policy changes or leaves out.
+// record reads how a session keeps messages that the policy changes or drops.
 func (sc *scripts) record(s scope, d *declaration, p *policy.Policy) {
 	kept, ok := sc.choiceAttr(s, d, "record")
 	if ok && p.On != journal.JudgeSend {
@@ -149,7 +146,7 @@ func (sc *scripts) record(s scope, d *declaration, p *policy.Policy) {
 	p.Original = kept == "original"
 }
 
-// isolate has policies run in processes of their own that come from somebody else.
+// isolate makes policies that another user may have written run in separate processes.
 func (sc *scripts) isolate(all []*scripts, policies []policy.Policy) {
 	why := ""
 	for _, part := range all {
@@ -173,7 +170,6 @@ func (sc *scripts) isolate(all []*scripts, policies []policy.Policy) {
 	}
 }
 
-// isolation reads where the script is to run.
 func (sc *scripts) isolation(s scope, d *declaration, p *policy.Policy) {
 	if text, _ := sc.choiceAttr(s, d, "isolation"); text != "process" {
 		return
@@ -184,7 +180,7 @@ func (sc *scripts) isolation(s scope, d *declaration, p *policy.Policy) {
 	}
 }
 
-// timeout is how long a script may take for what; 0 if the recipe does not say.
+// timeout reads the time limit of a script; 0 means the default.
 func (sc *scripts) timeout(s scope, d *declaration, what string) time.Duration {
 	timeout, ok := sc.durationAttr(s, d, "timeout")
 	if ok && timeout > policy.MaxTimeout {
@@ -204,8 +200,7 @@ func (sc *scripts) otherEvent(s scope, d *declaration) {
 		Suggestion: nearest(d.event, decidingEvents), Remedy: fmt.Sprintf("The events are %s.", enumerate(decidingEvents))})
 }
 
-// judged reads what a policy is about: channels, creatures and species, each one
-// of them or a list; without an attribute all.
+// judged reads the channels, creatures and species that a policy is limited to.
 func (sc *scripts) judged(s scope, d *declaration, p *policy.Policy) {
 	onEdges := p.On == journal.JudgeSend || p.On == journal.JudgeConnect || p.On == journal.JudgeDisconnect
 	if a := d.attr("channel"); a != nil && !onEdges {
@@ -227,8 +222,7 @@ func (sc *scripts) judged(s scope, d *declaration, p *policy.Policy) {
 	}
 }
 
-// scopeAttr reads the addresses of what a policy is about; nil without the
-// attribute.
+// scopeAttr reads the addresses that a policy is limited to; nil without the attribute.
 func (sc *scripts) scopeAttr(s scope, d *declaration, kind string) []string {
 	a := d.attr(kind)
 	if a == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
-// confine keeps a policy of a sub-recipe to the members of that: to what is sent
-// on its channels and by its creatures, what happens to them or is done by them,
-// and the graphs that have any of them.
+// confine limits a policy of a sub-recipe to the members of that sub-recipe: messages on
+// their channels and from their creatures, events that involve them, and graphs that have
+// any of them.
 func (sc *scripts) confine(p *policy.Policy) {
 	if sc.parent == nil {
 		return
@@ -21,8 +21,7 @@ func (sc *scripts) confine(p *policy.Policy) {
 	p.Match, p.MatchEvent = within(m.send, p.Match), within(m.concern, p.MatchEvent)
 }
 
-// within is a condition that holds where both do; nil for the second means that it
-// always does.
+// within is a condition that is true if both are; a nil inner condition is always true.
 func within[E any](outer func(*E) bool, inner func(*E) (bool, error)) func(*E) (bool, error) {
 	return func(e *E) (bool, error) {
 		if !outer(e) {
@@ -35,10 +34,11 @@ func within[E any](outer func(*E) bool, inner func(*E) (bool, error)) func(*E) (
 	}
 }
 
-// members are what a sub-recipe declares, and what is spawned from its species.
+// members are the things that a sub-recipe declares, and the creatures spawned from its
+// species.
 type members struct {
-	addresses string // how their addresses begin
-	species   string // how the names of their species begin
+	addresses string // the prefix of their addresses
+	species   string // the prefix of the names of their species
 }
 
 func (m members) has(address, species string) bool {
@@ -69,7 +69,7 @@ func (m members) concern(e *deploy.PolicyEvent) bool {
 	return false
 }
 
-// live reports whether any of them is in a graph.
+// live reports whether a graph has any of the members.
 func (m members) live(g *deploy.GraphView, deployment string) bool {
 	return slices.ContainsFunc(g.Creatures, func(c deploy.CreatureView) bool {
 		return c.Deployment == deployment && m.has(c.Address, c.Species)

@@ -11,10 +11,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// quick turns the conditions that are common in policies into Go functions:
-// evaluating them as HCL for every message costs some microseconds, which
-// would defeat the purpose of a condition. What it does not know it leaves to
-// the general way; both must always agree.
+// quick compiles common conditions of policies to Go functions. Evaluating HCL for every
+// message takes some microseconds, which would defeat the purpose of a condition. Other
+// conditions are left to the evaluator; both must always agree.
 type quick[E any] struct {
 	ctx     *hcl.EvalContext
 	texts   map[string]func(*E) string // fields that are always texts
@@ -22,7 +21,6 @@ type quick[E any] struct {
 	flags   map[string]func(*E) bool
 }
 
-// quickSend is what it knows of messages.
 var quickSend = quick[deploy.SendEvent]{
 	texts: map[string]func(*deploy.SendEvent) string{
 		"graph":           func(e *deploy.SendEvent) string { return string(e.Graph) },
@@ -38,7 +36,6 @@ var quickSend = quick[deploy.SendEvent]{
 	},
 }
 
-// quickEvent is what it knows of events of another kind.
 func quickEvent(kind journal.PolicyKind) quick[deploy.PolicyEvent] {
 	q := quick[deploy.PolicyEvent]{
 		texts: map[string]func(*deploy.PolicyEvent) string{}, numbers: map[string]func(*deploy.PolicyEvent) float64{},
@@ -59,7 +56,7 @@ func quickEvent(kind journal.PolicyKind) quick[deploy.PolicyEvent] {
 	return q
 }
 
-// condition returns the function for a condition, or nil.
+// condition returns the function for a condition, or nil if it is not common enough.
 func (q quick[E]) condition(expr hcl.Expression) func(*E) (bool, error) {
 	switch e := hcl.UnwrapExpression(expr).(type) {
 	case *hclsyntax.ParenthesesExpr:
@@ -122,8 +119,7 @@ var comparisons = map[*hclsyntax.Operation]func(int) bool{
 	hclsyntax.OpGreaterThanOrEqual: func(c int) bool { return c >= 0 },
 }
 
-// contains knows contains(LIST, event.FIELD) with a list that does not depend
-// on the event.
+// contains compiles contains(LIST, event.FIELD) if the list does not depend on the event.
 func (q quick[E]) contains(e *hclsyntax.FunctionCallExpr) func(*E) (bool, error) {
 	if e.Name != "contains" || len(e.Args) != 2 || e.ExpandFinal {
 		return nil
@@ -144,8 +140,7 @@ func (q quick[E]) contains(e *hclsyntax.FunctionCallExpr) func(*E) (bool, error)
 	return func(ev *E) (bool, error) { return set[text(ev)], nil }
 }
 
-// text returns the function for a field of the event that is a text, or for a
-// constant one.
+// text returns the function for a text field of the event or a constant text.
 func (q quick[E]) text(expr hcl.Expression) func(*E) string {
 	if f := q.texts[eventField(expr)]; f != nil {
 		return f

@@ -65,7 +65,7 @@ func (ev *evaluator) referPath(s scope, t hcl.Traversal, to map[string]cty.Value
 	return ev.fixedName(s, t, "path", "recipe")
 }
 
-// fixedName checks references to the names that every recipe has.
+// fixedName checks references to names that every recipe has.
 func (ev *evaluator) fixedName(s scope, t hcl.Traversal, root string, names ...string) bool {
 	if len(t) == 1 || slices.Contains(names, stepName(t[1])) {
 		return true
@@ -78,7 +78,7 @@ func (ev *evaluator) fixedName(s scope, t hcl.Traversal, root string, names ...s
 
 func (ev *evaluator) referAll(root string, to map[string]cty.Value) bool {
 	ok := true
-	for _, name := range ev.declared(kindOf[root]) { // in order: of a cycle, it decides who is told of it
+	for _, name := range ev.declared(kindOf[root]) { // sorted, so that a cycle is always reported at the same place
 		v, found := ev.value(node{root, name})
 		to[name] = v
 		ok = ok && found
@@ -100,8 +100,8 @@ func (ev *evaluator) referOne(s scope, t hcl.Traversal, to map[string]cty.Value)
 	return ok
 }
 
-// unknownName reports a reference to something that is not declared. When a
-// file could not be read to its end, it may well be declared there.
+// unknownName reports a reference to something that is not declared, unless a file with
+// errors may declare it.
 func (ev *evaluator) unknownName(s scope, t hcl.Traversal, root, name string) {
 	if ev.broken {
 		return
@@ -127,10 +127,10 @@ func (ev *evaluator) unknownName(s scope, t hcl.Traversal, root, name string) {
 	ev.report(s, hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange()), d)
 }
 
-// scriptWords are names that scripts know, and recipes do not.
+// scriptWords are names that only scripts know.
 var scriptWords = []string{"event", "ctx", "output", "source"}
 
-// unknownRoot reports a reference whose first word means nothing.
+// unknownRoot reports a reference with an unknown first word.
 func (ev *evaluator) unknownRoot(s scope, t hcl.Traversal) {
 	word := t.RootName()
 	d := Diagnostic{Summary: "Unknown reference", Detail: fmt.Sprintf("%q is not the start of a reference.", word),
@@ -166,7 +166,6 @@ func (ev *evaluator) unknownRoot(s scope, t hcl.Traversal) {
 	ev.report(s, t.SourceRange(), d)
 }
 
-// declared returns the declared names of a kind, sorted.
 func (ds *declarations) declared(kind string) []string {
 	var out []string
 	for name := range ds.decls[kind] {
@@ -176,7 +175,7 @@ func (ds *declarations) declared(kind string) []string {
 	return out
 }
 
-// wrongReference reports a value that is not a reference of the kind wanted.
+// wrongReference reports a value that is not a reference of the expected kind.
 func (ev *evaluator) wrongReference(s scope, expr hcl.Expression, v cty.Value, kind string) {
 	ev.astray = ev.astray || kind == "channel" && v.Type() != cty.String
 	v, _ = v.Unmark()
@@ -201,7 +200,7 @@ func (ev *evaluator) wrongReference(s scope, expr hcl.Expression, v cty.Value, k
 	}
 }
 
-// notQuoted reports a text where a reference belongs.
+// notQuoted reports a text in place of a reference.
 func (ev *evaluator) notQuoted(s scope, expr hcl.Expression, text, kind string) {
 	name := text
 	if len(name) > len(kind)+1 && name[:len(kind)+1] == kind+"." {

@@ -7,8 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// referenceVariable reads the type of a variable that is given references: the
-// word for a kind of thing, or list, set or map of one.
+// referenceVariable reads the type of a variable for references: the word for a kind of
+// thing, or a list, set or map of it.
 func (vs *variables) referenceVariable(d *declaration, expr hcl.Expression) (cty.Type, bool) {
 	kinds := []string{"channel", "creature", "species", "predicate"}
 	if kind := hcl.ExprAsKeyword(expr); slices.Contains(kinds, kind) {
@@ -28,15 +28,15 @@ func (vs *variables) referenceVariable(d *declaration, expr hcl.Expression) (cty
 	return collection(referenceType), true
 }
 
-// checkReferences reports a value that refers to things of another kind than the
-// variable's type says.
+// checkReferences reports a value that refers to things of another kind than the type of
+// the variable.
 func (vs *variables) checkReferences(d *declaration, v cty.Value) bool {
 	if d.refersTo == "" || v.IsNull() {
 		return true
 	}
 	in := vs.inputs[d.name]
 	if in.owner == nil {
-		return true // nothing else can give it a reference
+		return true // only sub-recipes are given references
 	}
 	v, _ = v.UnmarkDeep()
 	each := []cty.Value{v}

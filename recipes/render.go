@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// WriteText writes findings for people: place, block, snippet with carets,
-// explanation, values in play and remedy. Prose is wrapped at width columns;
-// 0 means that it is not. With colour it uses terminal escape sequences.
+// WriteText writes findings for people: place, block, snippet with carets, explanation,
+// values and remedy. Prose is wrapped at width columns, or not at all if width is 0. With
+// colour it uses terminal escape sequences.
 func WriteText(w io.Writer, ds Diagnostics, width int, colour bool) error {
 	p := painter{colour: colour, width: width}
 	for i, d := range ds {
@@ -65,7 +65,7 @@ func (p *painter) diagnostic(d Diagnostic) {
 	p.paragraph("= ", d.Remedy)
 }
 
-// printable replaces what could move a terminal's cursor.
+// printable replaces characters that could move a terminal's cursor.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || unicode.IsPrint(r) || combines(r) {
@@ -75,8 +75,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// paragraph writes text indented by two, and further lines under the first
-// letter after mark.
+// paragraph writes indented text. Further lines are aligned with the first letter after
+// mark.
 func (p *painter) paragraph(mark, text string) {
 	if text == "" {
 		return
@@ -91,7 +91,7 @@ func (p *painter) paragraph(mark, text string) {
 	}
 }
 
-// wrap breaks text at spaces; a limit that is not positive means no breaks.
+// wrap breaks text at spaces; without a positive limit it does not.
 func wrap(text string, limit int) []string {
 	if limit <= 0 || utf8.RuneCountInString(text) <= limit {
 		return []string{text}
@@ -112,9 +112,9 @@ func wrap(text string, limit int) []string {
 	return append(lines, line)
 }
 
-// WriteJSON writes findings for machines, as one object on one line:
-// {"valid", "errors", "warnings", "diagnostics": [{"severity", "summary",
-// "detail", "suggestion", "remedy", "range", "block", "values", "snippet"}]}.
+// WriteJSON writes findings for programs, as one object on one line: {"valid", "errors",
+// "warnings", "diagnostics": [{"severity", "summary", "detail", "suggestion", "remedy",
+// "range", "block", "values", "snippet"}]}.
 func WriteJSON(w io.Writer, ds Diagnostics) error {
 	report := struct {
 		Valid       bool        `json:"valid"`

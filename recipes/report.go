@@ -12,22 +12,22 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// findings are what was found of a recipe, sub-recipes included, and the texts that
-// it quotes.
+// findings are the findings about a recipe and its sub-recipes, and the texts that they
+// quote.
 type findings struct {
 	diags  Diagnostics
-	extra  map[string][]byte // the files that messages may quote, by the name shown
-	hidden []hiddenText      // what the files say of sensitive variables
+	extra  map[string][]byte // the files that messages can quote, by displayed name
+	hidden []hiddenText      // where files give values to sensitive variables
 }
 
-// reporter reports findings of one recipe.
+// reporter reports the findings about one recipe.
 type reporter struct {
 	*findings
 	instantiation
-	dir string // of the recipe, as a prefix that leads there from the outermost
+	dir string // the prefix of the recipe's folder, from the outermost one
 }
 
-// add takes in a finding. Sorting and removal of doubles come last.
+// add adds a finding. Sorting and removal of duplicates come last.
 func (fs *findings) add(d Diagnostic) {
 	if d.Severity == 0 {
 		d.Severity = Error
@@ -35,10 +35,10 @@ func (fs *findings) add(d Diagnostic) {
 	fs.diags = append(fs.diags, d)
 }
 
-// report takes in a finding at a place.
+// report adds a finding at a place.
 func (rep *reporter) report(s scope, r hcl.Range, d Diagnostic) { rep.add(rep.at(s, r, d)) }
 
-// at gives a finding its place.
+// at sets the place of a finding.
 func (rep *reporter) at(s scope, r hcl.Range, d Diagnostic) Diagnostic {
 	d.Block = rep.blockTitle(s.title)
 	d.Range = rangeOf(r)
@@ -46,15 +46,14 @@ func (rep *reporter) at(s scope, r hcl.Range, d Diagnostic) Diagnostic {
 	return d
 }
 
-// where tells a place by file and line, as it is kept with what the recipe
-// declares.
+// where returns a place as file and line, as stores keep it.
 func (rep *reporter) where(r hcl.Range) string {
 	return fmt.Sprintf("%s:%d", rep.dir+filepath.Base(r.Filename), r.Start.Line)
 }
 
 var didYouMean = regexp.MustCompile(`\s*Did you mean "([^"]*)"\??\.?`)
 
-// hcl reports a finding of the HCL library.
+// hcl adds a finding of the HCL library.
 func (rep *reporter) hcl(t string, h *hcl.Diagnostic) {
 	d := Diagnostic{Summary: h.Summary, Detail: h.Detail, Severity: Error}
 	if h.Severity == hcl.DiagWarning {
@@ -83,8 +82,8 @@ func (rep *reporter) hcl(t string, h *hcl.Diagnostic) {
 	rep.add(d)
 }
 
-// involvesSensitive reports whether the text of a finding could quote a
-// sensitive value: functions quote their arguments.
+// involvesSensitive reports whether the text of a finding could quote a sensitive value,
+// because functions quote their arguments.
 func involvesSensitive(h *hcl.Diagnostic) bool {
 	if h.Expression == nil || h.EvalContext == nil {
 		return false
@@ -100,8 +99,7 @@ func involvesSensitive(h *hcl.Diagnostic) bool {
 	return false
 }
 
-// remedies are for findings of the HCL library whose text does not say what to
-// do about them.
+// remedies are for findings of the HCL library that do not say what to do.
 var remedies = map[string]string{
 	"Unsupported block type":                   "",
 	"Missing name for creature":                `Name it: creature "reader" { … }.`,
@@ -112,8 +110,7 @@ var remedies = map[string]string{
 	"Attempt to index null value":              "Give the value, or use try(…) with a default.",
 }
 
-// meantStep finds the step at which a traversal leads nowhere, and what was
-// probably meant by it.
+// meantStep finds the step at which a traversal fails, and suggests the intended name.
 func meantStep(h *hcl.Diagnostic) string {
 	for _, t := range h.Expression.Variables() {
 		ctx := contextOf(h.EvalContext, t.RootName())
@@ -144,7 +141,6 @@ func stepName(step hcl.Traverser) string {
 	return ""
 }
 
-// keysOf returns the attributes of an object or the keys of a map, sorted.
 func keysOf(v cty.Value) []string {
 	v, marks := v.Unmark()
 	if len(marks) > 0 || !v.IsKnown() || v.IsNull() {
@@ -165,7 +161,6 @@ func keysOf(v cty.Value) []string {
 	return keys
 }
 
-// contextOf returns the innermost context that knows a name.
 func contextOf(ctx *hcl.EvalContext, name string) *hcl.EvalContext {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if _, ok := ctx.Variables[name]; ok {
@@ -175,7 +170,7 @@ func contextOf(ctx *hcl.EvalContext, name string) *hcl.EvalContext {
 	return nil
 }
 
-// valuesOf tells the values of the traversals in an expression.
+// valuesOf returns the values of the traversals in an expression.
 func valuesOf(expr hcl.Expression, ctx *hcl.EvalContext) []Value {
 	var out []Value
 	for _, t := range expr.Variables() {
@@ -190,7 +185,7 @@ func valuesOf(expr hcl.Expression, ctx *hcl.EvalContext) []Value {
 	return slices.Compact(out)
 }
 
-// reachable returns how far a traversal leads, and to what.
+// reachable returns the longest part of a traversal that has a value, and the value.
 func reachable(t hcl.Traversal, ctx *hcl.EvalContext) (hcl.Traversal, cty.Value) {
 	for n := len(t); n > 1; n-- {
 		if v, diags := t[:n].TraverseAbs(ctx); !diags.HasErrors() {
@@ -217,10 +212,10 @@ func traversalText(t hcl.Traversal) string {
 	return b.String()
 }
 
-// maxShown bounds how much of a text a message quotes.
+// maxShown bounds the part of a text that a message quotes.
 const maxShown = 80
 
-// describe says what a value is: itself if it is short, else its shape.
+// describe returns a value itself if it is short, else its shape.
 func describe(v cty.Value) string {
 	switch {
 	case v.ContainsMarked():
@@ -295,7 +290,7 @@ func (fs *findings) snippet(r hcl.Range) []string {
 		return nil
 	}
 	from := bytes.LastIndexByte(src[:r.Start.Byte], '\n') + 1
-	if veiled := fs.veiled(r.Filename, src); len(fs.hidden) > 0 { // in which the same line begins elsewhere
+	if veiled := fs.veiled(r.Filename, src); len(fs.hidden) > 0 { // where the line starts at another offset
 		src, from = veiled, lineStart(veiled, r.Start.Line)
 	}
 	lines := firstLines(src[from:], min(max(r.End.Line-r.Start.Line, 0)+1, maxSnippetLines))
@@ -310,7 +305,7 @@ func (fs *findings) snippet(r hcl.Range) []string {
 	return lines
 }
 
-// lineStart is where a line begins, counted from 1.
+// lineStart returns the offset of a line, counted from 1.
 func lineStart(src []byte, line int) int {
 	at := 0
 	for ; line > 1; line-- {
@@ -323,8 +318,8 @@ func lineStart(src []byte, line int) int {
 	return at
 }
 
-// firstLines returns at most so many lines of a text, and keeps nothing else of it:
-// there may be a finding for every line of a large recipe.
+// firstLines returns a limited number of lines of a text as copies: a large recipe may
+// have a finding on every line.
 func firstLines(src []byte, most int) []string {
 	var lines []string
 	for line := range bytes.SplitSeq(src, []byte("\n")) {
@@ -335,7 +330,7 @@ func firstLines(src []byte, most int) []string {
 	return lines
 }
 
-// sourceOf returns the text of a file by the name that messages use.
+// sourceOf returns the text of a file by its displayed name.
 func (fs *findings) sourceOf(shown string) ([]byte, bool) {
 	src, ok := fs.extra[shown]
 	return src, ok

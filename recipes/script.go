@@ -11,13 +11,13 @@ import (
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
-// script is the source of a policy and where it stands.
+// script is the source of a policy and its place.
 type script struct {
 	in    *reporter
 	title string
 	text  string
-	name  string         // of the file, as verdicts tell it
-	shown string         // of the file, as diagnostics tell it
+	name  string         // of the file, in verdicts
+	shown string         // of the file, in diagnostics
 	line  int            // of the first line of text
 	expr  hcl.Expression // the text in the recipe; nil for a file
 	src   []byte         // of the whole file
@@ -55,8 +55,8 @@ func (sc *scripts) script(s scope, d *declaration) (*script, bool) {
 	return out, true
 }
 
-// literalJSON is a script in a recipe in JSON, which has no heredocs: such a text is no
-// template, so that ${ means there what it means in JavaScript.
+// literalJSON returns a script in a JSON recipe. JSON has no heredocs, so such a text is
+// not a template, and ${ has its JavaScript meaning.
 func literalJSON(expr hcl.Expression) (string, bool) {
 	if !isJSON(expr) {
 		return "", false
@@ -76,9 +76,8 @@ func (s *script) heredoc() bool {
 	return at+2 < len(s.src) && string(s.src[at:at+2]) == "<<"
 }
 
-// indent returns how many characters of the recipe precede the script on one
-// of the script's lines, counted from 0: a heredoc may have been moved to the
-// left.
+// indent returns how many characters precede the script on one of its lines, counted from
+// 0: a heredoc may have been moved to the left.
 func (s *script) indent(line int) int {
 	if s.expr == nil {
 		return 0
@@ -118,7 +117,7 @@ func (sc *scripts) scriptFile(s scope, d *declaration) (*script, bool) {
 	return &script{in: sc.reporter, title: d.title, text: text, name: name, shown: shown, line: 1, src: []byte(text)}, true
 }
 
-// fault places a mistake of a script in the recipe.
+// fault reports a mistake of a script at its place in the recipe.
 func (s *script) fault(f *policy.ScriptError) {
 	column := f.Column + s.indent(max(f.Line-s.line, 0))
 	start := hcl.Pos{Line: f.Line, Column: column, Byte: offsetOf(s.src, f.Line, column)}
@@ -129,7 +128,6 @@ func (s *script) fault(f *policy.ScriptError) {
 		Diagnostic{Summary: "Invalid script", Detail: sentence(f.Message), Remedy: f.Remedy})
 }
 
-// offsetOf returns the byte offset of a place.
 func offsetOf(src []byte, line, column int) int {
 	lines := strings.SplitAfterN(string(src), "\n", line+1)
 	offset := 0

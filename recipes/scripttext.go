@@ -12,10 +12,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// JavaScript has templates of its own, which HCL would take for its. In a
-// heredoc tagged JS the two characters that begin a template are therefore
-// replaced, before parsing, by one control character of two bytes, so that no
-// position changes, and put back in the parsed values.
+// JavaScript has template literals, whose syntax collides with HCL templates. In heredocs
+// tagged JS, the two characters that begin a template are therefore replaced before
+// parsing by one control character of two bytes, so that positions do not change. The
+// parsed values get them back.
 const (
 	maskedInterpolation = "\u0080" // for ${
 	maskedControl       = "\u0081" // for %{
@@ -28,10 +28,10 @@ var (
 	heredocStart = regexp.MustCompile(`<<-?([\pL_][\pL\pN_-]*)[ \t]*\r?$`)
 )
 
-// byteOrderMark is what some editors begin a text with.
+// byteOrderMark is the mark with which some editors begin a text.
 const byteOrderMark = "\ufeff"
 
-// encoding says that a text is not UTF-8, if so.
+// encoding reports a text that is not UTF-8.
 func encoding(src []byte, filename string) *hcl.Diagnostic {
 	if utf8.Valid(src) {
 		return nil
@@ -51,9 +51,9 @@ func encoding(src []byte, filename string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Not UTF-8", Detail: detail, Subject: byteRange(src, filename, at, at+1).Ptr()}
 }
 
-// deceptive finds the characters for which a text may not be what it looks like: the
-// two of the masks, which nobody sees, and those that change the direction of writing
-// and so the order in which a reader sees code. In texts they can be escaped.
+// deceptive reports characters that make a text look different from what it is: the two
+// invisible mask characters, and characters that change the direction of writing. In
+// texts they can be escaped.
 func deceptive(src []byte, filename string) *hcl.Diagnostic {
 	at := bytes.IndexFunc(src, func(r rune) bool {
 		return r == 0x80 || r == 0x81 || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
@@ -68,11 +68,9 @@ func deceptive(src []byte, filename string) *hcl.Diagnostic {
 	}
 }
 
-// scriptTag is the heredoc tag of JavaScript.
 const scriptTag = "JS"
 
-// maskScripts returns src with the JS heredocs masked. Where there is nothing
-// to mask it returns src itself.
+// maskScripts returns src with the JS heredocs masked, or src itself if there are none.
 func maskScripts(src []byte) []byte {
 	if !bytes.Contains(src, []byte("<<"+scriptTag)) && !bytes.Contains(src, []byte("<<-"+scriptTag)) {
 		return src
@@ -95,7 +93,7 @@ func maskScripts(src []byte) []byte {
 	return []byte(out.String())
 }
 
-// heredocTag returns the tag of the heredoc that a line begins, if any.
+// heredocTag returns the tag of the heredoc that starts on a line, if any.
 func heredocTag(line string) string {
 	line = strings.TrimRight(line, "\n")
 	if code := strings.TrimSpace(line); strings.HasPrefix(code, "#") || strings.HasPrefix(code, "//") {
@@ -107,8 +105,8 @@ func heredocTag(line string) string {
 	return ""
 }
 
-// heredocEnd returns the index of the line that ends a heredoc, or from when
-// there is no such line.
+// heredocEnd returns the index of the line that ends a heredoc, or from if there is no
+// such line.
 func heredocEnd(lines []string, from int, tag string) int {
 	if tag == "" {
 		return from
@@ -121,7 +119,7 @@ func heredocEnd(lines []string, from int, tag string) int {
 	return from
 }
 
-// unmaskScripts puts back in the parsed file what maskScripts replaced.
+// unmaskScripts reverts maskScripts in the parsed file.
 func unmaskScripts(file *hcl.File) {
 	body, ok := file.Body.(*hclsyntax.Body)
 	if !ok {

@@ -11,16 +11,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// hiddenText is where a recipe gives a sensitive variable its value: the default,
-// or the input of a sub-recipe. Neither the copy in a store nor a message has it.
+// hiddenText is where a recipe gives a sensitive variable its value: the default, or the
+// input of a sub-recipe. It is removed from stored copies and from messages.
 type hiddenText struct {
 	name      string
-	attribute hcl.Range // the name too
+	attribute hcl.Range // including the name
 	value     hcl.Range
 }
 
-// hideSensitive notes where sensitive variables get their values. The recipe has
-// been taken in.
+// hideSensitive records where sensitive variables get their values.
 func (vs *variables) hideSensitive() {
 	for _, v := range vs.ordered["variable"] {
 		if v.attr("sensitive") == nil || !vs.sensitive(v) {
@@ -41,12 +40,12 @@ func (vs *variables) hideSensitive() {
 func (fs *findings) hide(name string, a *hcl.Attribute) {
 	value := a.Expr.Range()
 	h := hiddenText{name, hcl.RangeBetween(a.NameRange, value), value}
-	if !slices.Contains(fs.hidden, h) { // a sub-recipe is taken in once for each of its instances
+	if !slices.Contains(fs.hidden, h) { // a sub-recipe is read once for each instance
 		fs.hidden = append(fs.hidden, h)
 	}
 }
 
-// hiddenIn are the hidden parts of a file, by the name that messages use, last first.
+// hiddenIn returns the hidden parts of a file, by its displayed name, last first.
 func (fs *findings) hiddenIn(shown string) (out []hiddenText) {
 	for _, h := range fs.hidden {
 		if h.attribute.Filename == shown {
@@ -57,8 +56,8 @@ func (fs *findings) hiddenIn(shown string) (out []hiddenText) {
 	return out
 }
 
-// stored is the text of a file as a store may keep it: without the attributes that
-// give sensitive variables their values, which have to be given again.
+// stored returns the text of a file for a store, without the attributes that give
+// sensitive variables their values. These have to be given again.
 func (fs *findings) stored(f *folder, name string, data []byte) string {
 	for _, h := range fs.hiddenIn(filepath.Join(f.shown, name)) {
 		from, to := h.attribute.Start.Byte, h.attribute.End.Byte
@@ -67,7 +66,7 @@ func (fs *findings) stored(f *folder, name string, data []byte) string {
 		}
 		note := "# " + h.name + " is sensitive and not stored"
 		if strings.HasSuffix(name, ".json") {
-			note = `"//": "` + h.name + ` is sensitive and not stored"` // which the parser takes for a comment
+			note = `"//": "` + h.name + ` is sensitive and not stored"` // the parser treats it as a comment
 		} else if bytes.HasSuffix(data[from:to], []byte("\n")) { // a heredoc
 			note += "\n"
 		}
@@ -76,8 +75,8 @@ func (fs *findings) stored(f *folder, name string, data []byte) string {
 	return string(data)
 }
 
-// veiled is a file without the hidden parts, line by line: each is replaced by a
-// mark and as many line ends as it had.
+// veiled returns a file without the hidden parts: each is replaced by a mark and as many
+// newlines as it had.
 func (fs *findings) veiled(shown string, src []byte) []byte {
 	for _, h := range fs.hiddenIn(shown) {
 		from, to := h.value.Start.Byte, h.value.End.Byte
@@ -90,8 +89,8 @@ func (fs *findings) veiled(shown string, src []byte) []byte {
 	return src
 }
 
-// unknownSecret stands for the value of a sensitive variable where only the shape
-// of a recipe is asked for: the copy of a recipe does not have it.
+// unknownSecret returns a placeholder for a sensitive variable when only the shape of a
+// recipe is needed: the copy of a recipe does not have the value.
 func unknownSecret(ty cty.Type) cty.Value {
 	switch ty {
 	case cty.String, cty.DynamicPseudoType:

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// snippet quotes the lines of the range and underlines exactly the range. Of a line
-// that is wider than there is room it quotes what is around the range.
+// snippet quotes the lines of the range and underlines the range. A line that is too wide
+// is cut to the text around the range.
 func (p *painter) snippet(d Diagnostic, code string) {
 	gutter := len(fmt.Sprint(d.Range.Start.Line + len(d.Snippet) - 1))
 	for i, line := range d.Snippet {
@@ -24,7 +24,6 @@ func (p *painter) snippet(d Diagnostic, code string) {
 	}
 }
 
-// underlined returns the part of a line that the range covers.
 func underlined(r Range, number int, line string) (from, to int) {
 	from, to = len(line)-len(strings.TrimLeft(line, " \t")), len(line)
 	if number == r.Start.Line {
@@ -36,14 +35,14 @@ func underlined(r Range, number int, line string) (from, to int) {
 	return from, max(to, from)
 }
 
-// minRoom is how many columns of a line are quoted, however narrow the terminal.
+// minRoom is the minimum number of quoted columns, even in a narrow terminal.
 const minRoom = 20
 
 const ellipsis = "…"
 
-// excerpt cuts a line that has more columns than there is room for: the beginning
-// if the part between from and to is there, else what is around the beginning of
-// that part. It returns where the part is now.
+// excerpt cuts a line that has more columns than room: to its start if that includes the
+// part between from and to, else to the text around the start of the part. It returns the
+// new position of the part.
 func excerpt(line string, from, to, room int) (string, int, int) {
 	total := columns(line)
 	if total <= room {
@@ -55,7 +54,7 @@ func excerpt(line string, from, to, room int) (string, int, int) {
 	}
 	head, tail := "", ""
 	start := 0
-	if first > 0 { // else marks that the line begins with, which have no width, stay
+	if first > 0 { // else keep combining marks at the start of the line, which have no width
 		start = bytesBeyond(line, first)
 		head = ellipsis
 		room--
@@ -77,7 +76,7 @@ func excerpt(line string, from, to, room int) (string, int, int) {
 	return head + line[start:end] + tail, place(from), place(to)
 }
 
-// bytesOfWidth returns how much of a text goes into so many columns.
+// bytesOfWidth returns how much of a text fits into a number of columns.
 func bytesOfWidth(text string, most int) int {
 	n := 0
 	for i, r := range text {
@@ -88,8 +87,7 @@ func bytesOfWidth(text string, most int) int {
 	return len(text)
 }
 
-// bytesBeyond returns the offset of the first character with at least so many columns
-// before it.
+// bytesBeyond returns the offset of the first character after a number of columns.
 func bytesBeyond(text string, least int) int {
 	n := 0
 	for i, r := range text {
@@ -101,8 +99,8 @@ func bytesBeyond(text string, least int) int {
 	return len(text)
 }
 
-// bytesOfColumn returns the offset of a column, which counts characters as a
-// reader sees them: marks that combine with the letter before do not count.
+// bytesOfColumn returns the offset of a column, which counts characters as displayed:
+// combining marks do not count.
 func bytesOfColumn(line string, column int) int {
 	n := 0
 	for i, r := range line {
@@ -118,7 +116,7 @@ func bytesOfColumn(line string, column int) int {
 
 func combines(r rune) bool { return unicode.In(r, unicode.Mn, unicode.Me) || r == '\u200d' }
 
-// columns returns how wide a terminal shows text.
+// columns returns the width of a text in a terminal.
 func columns(text string) int {
 	n := 0
 	for _, r := range text {
@@ -133,7 +131,7 @@ func columns(text string) int {
 	return n
 }
 
-// blankOf keeps tabs, so that carets line up however wide a tab is shown.
+// blankOf keeps tabs, so that carets line up at any width of tabs.
 func blankOf(text string) string {
 	var b strings.Builder
 	for _, r := range text {

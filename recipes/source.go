@@ -13,27 +13,26 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// folder is where a recipe stands. All reading goes through the os.Root, so
-// that neither ".." nor a symbolic link leads out of it.
+// folder is the folder of a recipe. All reading goes through the os.Root, so that neither
+// ".." nor a symbolic link leads out of it.
 type folder struct {
 	name  string // of the recipe: that of its only file, or of the folder
-	shown string // as it was given, for messages
+	shown string // as the caller wrote it, for messages
 	abs   string
 	root  *os.Root          // nil for a copy
 	kept  map[string]string // the files of a copy
 	limit int64
-	// prefix leads here from the folder of the outermost recipe: empty, or
-	// ending in a slash.
+	// prefix is the path from the folder of the outermost recipe: empty, or ending in a
+	// slash.
 	prefix string
-	// read is what was read, by name relative to the folder.
+	// read has the files read so far, by name relative to the folder.
 	read map[string][]byte
-	// foreign says what of it comes from somebody else, and why; empty if nothing does.
+	// foreign says which part of it belongs to another user, and why; empty if none does.
 	foreign string
 	// parsed are the recipe's files, by name.
 	parsed map[string]parsedFile
 }
 
-// openRecipe finds the folder of a recipe and the names of its files.
 func openRecipe(path string, limit int64) (*folder, []string, *Diagnostic) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -127,8 +126,8 @@ func unreadable(path string, err error) *Diagnostic {
 	return d
 }
 
-// meantFile is the name that was probably meant by one: the same with its ending, or
-// one that is nearly the same.
+// meantFile returns the name that was probably intended: with its ending, or a similar
+// one.
 func meantFile(name string, names []string) string {
 	for _, ending := range []string{".hcl", ".hcl.json"} {
 		if slices.Contains(names, name+ending) {
@@ -138,7 +137,7 @@ func meantFile(name string, names []string) string {
 	return nearest(name, names)
 }
 
-// openCopy is openRecipe for a copy that was kept of a recipe.
+// openCopy is like openRecipe for a stored copy of a recipe.
 func openCopy(source deploy.Source, limit int64) (*folder, []string, *Diagnostic) {
 	dir := source.Path
 	single := isRecipe(filepath.Base(dir))
@@ -166,7 +165,7 @@ func openCopy(source deploy.Source, limit int64) (*folder, []string, *Diagnostic
 	return f, names, nil
 }
 
-// recipeName is the name of a recipe that is one file.
+// recipeName returns the name of a recipe that is one file.
 func recipeName(file string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(file, ".json"), ".hcl")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// file returns the content of a file in the folder. The name may be relative
-// to the folder, or absolute and beneath it.
+// file returns the content of a file in the folder. The name is relative to the folder,
+// or absolute and within it.
 func (f *folder) file(name string) ([]byte, error) {
 	rel, err := f.relative(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *folder) readAll(rel string) ([]byte, error) {
 		}
 		return []byte(text), nil
 	}
-	// A pipe or device would block or never end; Stat tells without opening.
+	// Opening a pipe or device could block; Stat does not open it.
 	info, err := f.root.Stat(rel)
 	if err != nil {
 		return nil, f.refused(rel, err)
@@ -82,7 +82,7 @@ func (f *folder) readAll(rel string) ([]byte, error) {
 	return data, nil
 }
 
-// refused tells an escape through a symbolic link from a missing file.
+// refused distinguishes an escape through a symbolic link from a missing file.
 func (f *folder) refused(rel string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		e := &abi.Error{Code: abi.NotFound, Message: fmt.Sprintf("there is no file %q in the recipe's folder", rel)}

@@ -10,7 +10,7 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 )
 
-// parsedFile is a file of a recipe, and what is wrong with it.
+// parsedFile is a file of a recipe with its errors.
 type parsedFile struct {
 	file  *hcl.File
 	diags hcl.Diagnostics
@@ -42,7 +42,6 @@ func (f *folder) parseFile(name string) (*hcl.File, hcl.Diagnostics) {
 	return parseNative(src, shown)
 }
 
-// parseJSON parses a text in JSON.
 func parseJSON(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
 	src = bytes.TrimPrefix(src, []byte(byteOrderMark))
 	if d := cmp.Or(encoding(src, shown), deceptive(src, shown), measureJSON(src, shown)); d != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// allSpecies evaluates the species of the recipes, and those of their catalogs.
+// allSpecies evaluates the species and catalogs of all recipes.
 func (a *assembly) allSpecies(ctx context.Context) {
 	d := a.deployment
 	for _, dec := range a.decoders {
@@ -39,7 +39,7 @@ func (a *assembly) allSpecies(ctx context.Context) {
 	}
 }
 
-// oneSpecies evaluates a species by itself: what creatures may be spawned from.
+// oneSpecies evaluates a species by itself, for spawning.
 func (dec *decoder) oneSpecies(ctx context.Context, d *declaration) deploy.SpeciesSpec {
 	s := scope{title: d.title}
 	out := dec.template(s, d)
@@ -60,7 +60,7 @@ func (dec *decoder) oneSpecies(ctx context.Context, d *declaration) deploy.Speci
 	return out
 }
 
-// template evaluates what a species and a catalog have in common.
+// template evaluates the attributes that species and catalogs have in common.
 func (dec *decoder) template(s scope, d *declaration) deploy.SpeciesSpec {
 	out := deploy.SpeciesSpec{Name: dec.names + d.name, Where: dec.where(d.at)}
 	out.Description, _ = dec.stringAttr(s, d, "description")
@@ -77,6 +77,6 @@ func (dec *decoder) template(s scope, d *declaration) deploy.SpeciesSpec {
 	return out
 }
 
-// maxSpawnable bounds how many creatures of a species may be alive, as
-// maxInstances does how many a block makes.
+// maxSpawnable bounds how many creatures of a species may be alive, like maxInstances for
+// the instances of a block.
 const maxSpawnable = maxInstances

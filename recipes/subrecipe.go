@@ -9,29 +9,28 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// A sub-recipe is a recipe in a folder beneath that of the recipe that declares
-// it. Each instance has a loader of its own; what it declares has its own names
-// and addresses in the same deployment. Its variables are its inputs, and are
-// evaluated where they are given, when somebody asks for them: so two
-// sub-recipes can be given each other's channels.
+// A sub-recipe is a recipe within the folder of the recipe that declares it. Each
+// instance has its own loader; its things have their own names and addresses in the same
+// deployment. Its variables are its inputs. They are evaluated in the recipe that gives
+// them, when they are needed, so that two sub-recipes can be given each other's channels.
 const (
-	maxRecipeDepth = 8    // sub-recipes within one another
+	maxRecipeDepth = 8    // nested sub-recipes
 	maxSubRecipes  = 1024 // in a whole recipe
 )
 
-// instantiation says which instance of which sub-recipe a loader is for. The
-// zero value is the outermost recipe.
+// instantiation identifies the instance of a sub-recipe that a loader is for. The zero
+// value is the outermost recipe.
 type instantiation struct {
 	parent *reporter
 	block  *declaration // of the type recipe
 	place  string       // its address, such as recipe.alerts["north"]
 	prefix string       // of addresses, such as recipe.alerts["north"].
 	names  string       // prefix of names, such as alerts.north.
-	files  []string     // that it is made of, relative to the outermost folder
+	files  []string     // its files, relative to the outermost folder
 	depth  int
 }
 
-// blockTitle names a block of a sub-recipe.
+// blockTitle adds the sub-recipe to the title of a block.
 func (rep *reporter) blockTitle(title string) string {
 	switch {
 	case rep.parent == nil:
@@ -42,8 +41,8 @@ func (rep *reporter) blockTitle(title string) string {
 	return title + " of " + rep.place
 }
 
-// withSubRecipes returns the loaders of the recipe and of all beneath it, each
-// after the one that declares it, in the order of declaration.
+// withSubRecipes returns the loaders of the recipe and of all its sub-recipes, each after
+// its parent, in the order of declaration.
 func (l *loader) withSubRecipes() []*loader {
 	out := []*loader{l}
 	for _, d := range l.ordered["recipe"] {
@@ -57,8 +56,8 @@ func (l *loader) withSubRecipes() []*loader {
 	return out
 }
 
-// recipe loads a sub-recipe and returns what a reference to it means: an object
-// of its members by kind and name, or with for_each an object of these.
+// recipe loads a sub-recipe and returns the value of a reference to it: an object of its
+// members by kind and name, or with for_each an object of such objects.
 func (l *loader) recipe(d *declaration) (cty.Value, bool) {
 	if !l.instantiate(d) {
 		d.failed = true
@@ -74,8 +73,8 @@ func (l *loader) recipe(d *declaration) (cty.Value, bool) {
 	return cty.ObjectVal(all), true
 }
 
-// instantiate loads the sub-recipe that a block declares, once for each element
-// of its for_each. It is not ok if that failed.
+// instantiate loads the sub-recipe of a block, once for each element of its for_each. It
+// is not ok after an error.
 func (l *loader) instantiate(d *declaration) bool {
 	refs, ok := l.expand(d)
 	source := d.attr("source")
@@ -97,8 +96,7 @@ func (l *loader) instantiate(d *declaration) bool {
 	return true
 }
 
-// findSource finds the folder that a source names, and the files of the recipe
-// in it.
+// findSource finds the folder and the files of a sub-recipe.
 func (l *loader) findSource(s scope, expr hcl.Expression) (*folder, []string, bool) {
 	v, ok := l.eval(s, expr)
 	if !ok {
@@ -149,7 +147,6 @@ func filesIn(f *folder, names []string) []string {
 	return out
 }
 
-// sub loads one instance.
 func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) {
 	sub := l.newLoader(f, instantiation{
 		parent: l.reporter, block: d, place: i.address, prefix: i.address + ".", names: i.name + ".",
@@ -168,7 +165,7 @@ func (l *loader) sub(d *declaration, i *instance, f *folder, files []string) {
 	sub.onlyOutermost()
 }
 
-// onlyOutermost refuses what the outermost recipe alone decides.
+// onlyOutermost reports settings that only the outermost recipe can have.
 func (l *loader) onlyOutermost() {
 	if b := l.singles["session"]; b != nil {
 		l.outermostOnly(b.title, b.at, "A session")
@@ -184,7 +181,7 @@ func (rep *reporter) outermostOnly(title string, at hcl.Range, what string) {
 		Remedy: "Set it in the outermost recipe, which can refer to things in here, such as " + rep.prefix + "creature.NAME."})
 }
 
-// inputMissing reports a variable of a sub-recipe that is given no value.
+// inputMissing reports a variable of a sub-recipe without a value.
 func (vs *variables) inputMissing(v *declaration) {
 	vs.parent.report(scope{title: vs.block.title}, vs.block.at, Diagnostic{Summary: "No value for variable " + v.name,
 		Detail: fmt.Sprintf("The sub-recipe's variable has no default (%s), so it needs a value.", vs.where(v.at)),

@@ -12,9 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// beneath finds the recipe that a sub-recipe's source names: a folder, or a file.
-// Like everything else it has to lie in the folder f, symbolic links included;
-// its own files then have to lie in its own folder.
+// beneath finds the recipe that a sub-recipe's source names: a folder, or a file. It must
+// be within the folder f, also through symbolic links; its own files must be within its
+// own folder.
 func (f *folder) beneath(source string) (*folder, []string, *Diagnostic) {
 	if source == "" {
 		return nil, nil, &Diagnostic{Summary: "No source", Detail: "The path is empty.", Remedy: `Write the path of a folder or file, such as "./alerts".`}
@@ -46,7 +46,6 @@ func (f *folder) beneath(source string) (*folder, []string, *Diagnostic) {
 	return sub, names, d
 }
 
-// enter returns the folder rel within f.
 func (f *folder) enter(rel string) (*folder, error) {
 	sub := &folder{name: path.Base(rel), shown: filepath.Join(f.shown, filepath.FromSlash(rel)), abs: filepath.Join(f.abs, filepath.FromSlash(rel)),
 		limit: f.limit, read: map[string][]byte{}, prefix: f.prefix}
@@ -69,7 +68,6 @@ func (f *folder) enter(rel string) (*folder, error) {
 	return sub, nil
 }
 
-// recipes lists the files of the recipe in the folder.
 func (f *folder) recipes() ([]string, *Diagnostic) {
 	if f.kept == nil {
 		entries, err := fs.ReadDir(f.root.FS(), ".")
@@ -91,7 +89,7 @@ func (f *folder) recipes() ([]string, *Diagnostic) {
 	return names, nil
 }
 
-// sourceFault tells why there is no recipe where a source says.
+// sourceFault reports a source without a recipe.
 func sourceFault(source string, err error) *Diagnostic {
 	d := &Diagnostic{Summary: "Sub-recipe cannot be read", Detail: sentence(cause(err))}
 	var refused *abi.Error

@@ -6,12 +6,12 @@ import (
 	"github.com/seed47132306/terrarium/internal/near"
 )
 
-// maxCandidates is how many names one is compared with: a recipe may declare very many,
-// and refer to as many that it does not.
+// maxCandidates bounds how many names are compared: a recipe may declare very many names,
+// and refer to as many unknown ones.
 const maxCandidates = 1000
 
-// nearest returns the candidate that was probably meant by name, or nothing.
-// Of equally near ones the first counts, so pass them in a stable order.
+// nearest returns the candidate that name was probably meant to be, or nothing. Of
+// equally near candidates it returns the first, so pass them in a stable order.
 func nearest(name string, candidates []string) string {
 	best, bestDistance := "", len(name)/3+2
 	for _, c := range candidates[:min(len(candidates), maxCandidates)] {

@@ -12,23 +12,23 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Test is a block test of a recipe: what is sent, and what has to have come of
-// it. It is for one run.
+// Test is a test block of a recipe: messages to send and conditions on the outcome. It
+// can be run once.
 type Test struct {
 	Name    string
-	Where   string  // it stands: "team.hcl:12"
-	Recipe  *Recipe // with the variables of the test
+	Where   string  // its place: "team.hcl:12"
+	Recipe  *Recipe // loaded with the variables of the test
 	Sends   []TestSend
-	Timeout time.Duration // for all of it
+	Timeout time.Duration // for the whole test
 
-	place  string // of the sub-recipe that it is in; empty for the outermost
-	index  int    // among the tests there
+	place  string // of its sub-recipe; empty for the outermost recipe
+	index  int    // among the tests of its recipe
 	in     *testReader
 	block  *hcl.Block
 	checks []*hcl.Block
 }
 
-// TestSend is a message that a test sends, once all is idle.
+// TestSend is a message that a test sends when the engine is idle.
 type TestSend struct {
 	Channel string // its address
 	Payload []byte
@@ -41,10 +41,10 @@ const (
 	MaxTestTimeout     = 10 * time.Minute
 )
 
-// LoadTests loads the recipe at path once for each of its tests, in the order of
-// the recipe. If something is wrong with any of them there are none. A test of a
-// sub-recipe is carried out in the whole recipe, once for each instance of the
-// sub-recipe, whose address its name begins with.
+// LoadTests loads the recipe at path once for each of its tests, in the order of the
+// recipe. If any test has an error, it returns no tests. A test of a sub-recipe runs in
+// the whole recipe, once for each instance of the sub-recipe, and its name starts with
+// the address of the instance.
 func LoadTests(ctx context.Context, path string, o Options) ([]*Test, Diagnostics) {
 	o = o.withDefaults()
 	o.Tests = true
@@ -53,7 +53,7 @@ func LoadTests(ctx context.Context, path string, o Options) ([]*Test, Diagnostic
 		return nil, Diagnostics{*d}
 	}
 	defer first.close()
-	first.evaluate(ctx, path) // so that the sub-recipes are known; what is wrong is told below
+	first.evaluate(ctx, path) // finds the sub-recipes; errors are reported below
 	var tests []*Test
 	var diags Diagnostics
 	for _, l := range first.withSubRecipes() {
@@ -88,8 +88,7 @@ func loadTest(ctx context.Context, path string, o Options, t *Test) (*Test, Diag
 	return t, l.diags
 }
 
-// beginTest has the loader carry out the test that the recipe is loaded for, if that
-// stands in it.
+// beginTest selects the test that the recipe is loaded for, if this recipe declares it.
 func (l *loader) beginTest() {
 	t := l.shared.underTest
 	if t == nil || t.place != l.place || t.index >= len(l.tests) {
@@ -103,11 +102,11 @@ func (l *loader) beginTest() {
 	l.underTest = t
 }
 
-// testReader reads the tests of one recipe, and judges what came of them.
+// testReader reads the tests of one recipe and checks their outcome.
 type testReader struct{ *evaluator }
 
-// checkTests looks at the tests of a recipe, and reads the one at hand: that which the
-// recipe is loaded for, if it is one of these. If only is true, it is loaded for one.
+// checkTests checks the tests of a recipe and reads the selected one, if any. If only is
+// true, the recipe is loaded for one test.
 func (ts *testReader) checkTests(atHand *Test, only bool) {
 	names := map[string]hcl.Range{}
 	for _, b := range ts.tests {
@@ -132,20 +131,20 @@ func (ts *testReader) checkTests(atHand *Test, only bool) {
 		return
 	}
 	for _, b := range ts.tests {
-		// With variables of its own, what it sends is not known here.
+		// With its own variables, its messages are not known here.
 		if c := ts.testBody(b); c.attr("variables") == nil {
 			ts.readTest(&Test{block: b}, c)
 		}
 	}
 }
 
-// testScope is the scope of tests, in which result has a meaning; what it is, is
-// not known before the test was run.
+// testScope is the scope of tests, which can refer to result. Its value is unknown before
+// the test has run.
 func testScope(t string) scope {
 	return scope{title: t, extra: map[string]cty.Value{"result": cty.DynamicVal}}
 }
 
-// checkTestExpression looks up references, those to results too.
+// checkTestExpression looks up references, including those to results.
 func (ts *testReader) checkTestExpression(s scope, expr hcl.Expression) {
 	ts.lookUp(s, expr.Variables())
 	for _, t := range expr.Variables() {
@@ -155,11 +154,10 @@ func (ts *testReader) checkTestExpression(s scope, expr hcl.Expression) {
 	}
 }
 
-// resultNames are what a result has.
+// resultNames are the attributes of a result.
 var resultNames = []string{"channel", "creature", "dead_letters", "denials", "recipe"}
 
-// checkResult reports a reference to the result of something that there is none
-// of.
+// checkResult reports a reference to a result that does not exist.
 func (ts *testReader) checkResult(s scope, t hcl.Traversal) {
 	kind := stepName(t[1])
 	if !slices.Contains(resultNames, kind) {
@@ -178,8 +176,7 @@ func (ts *testReader) checkResult(s scope, t hcl.Traversal) {
 		Suggestion: nearest(name, ts.declared(kind))})
 }
 
-// Check evaluates the assertions of the test. What it returns is empty if all
-// of them hold.
+// Check evaluates the assertions of the test. It returns nothing if all of them are true.
 func (t *Test) Check(o TestOutcome) Diagnostics {
 	l := t.in
 	l.diags = nil

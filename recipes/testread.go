@@ -7,15 +7,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxTestSends bounds how many messages one test sends.
 const maxTestSends = 100_000
 
-// testBody decodes a block test.
 func (ds *declarations) testBody(b *hcl.Block) blockBody { return ds.blockContent(testTitle(b), b) }
 
 func testTitle(b *hcl.Block) string { return title(b.Type, b.Labels) }
 
-// testInputs takes the variables of the test at hand, which go before all others.
+// testInputs reads the variables of the selected test, which take precedence over all
+// others.
 func (l *loader) testInputs() {
 	if l.underTest == nil {
 		return
@@ -29,7 +28,6 @@ func (l *loader) testInputs() {
 	}
 }
 
-// testVariables are the variables that a test gives.
 func (ds *declarations) testVariables(b *hcl.Block) []hcl.KeyValuePair {
 	a := ds.testBody(b).attr("variables")
 	if a == nil {
@@ -42,7 +40,7 @@ func (ds *declarations) testVariables(b *hcl.Block) []hcl.KeyValuePair {
 	return pairs
 }
 
-// readTest reads what a test does.
+// readTest reads the messages and assertions of a test.
 func (ts *testReader) readTest(t *Test, c blockBody) {
 	s := scope{title: testTitle(t.block)}
 	t.Timeout = DefaultTestTimeout
@@ -67,7 +65,7 @@ func (ts *testReader) readTest(t *Test, c blockBody) {
 	}
 }
 
-// testSend reads a block send: one message, or one for each of some lines.
+// testSend reads a send block: one message, or one for each line.
 func (ts *testReader) testSend(s scope, b *hcl.Block) []TestSend {
 	c := ts.blockContent(s.title, b)
 	a := c.attr("channel")

@@ -9,31 +9,31 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// TestOutcome is what came of a test.
+// TestOutcome is the outcome of a test.
 type TestOutcome struct {
-	Messages map[string][]TestMessage     // by the channel's address, in their order
+	Messages map[string][]TestMessage     // by the channel's address, in order
 	Outputs  map[string][][]byte          // by the creature's address
 	State    map[string]map[string][]byte // by the creature's address and the key
-	// DeadLetters and Denials are in the order in which they came to be.
+	// DeadLetters and Denials are in the order of their occurrence.
 	DeadLetters []TestDeadLetter
 	Denials     []TestDenial
 }
 
-// TestMessage is a message that was sent on a channel.
+// TestMessage is a message on a channel.
 type TestMessage struct {
 	Payload []byte
 	Headers map[string]string
 	Sender  string // address of the creature; empty when it came from outside
 }
 
-// TestDeadLetter is a delivery that came to nothing.
+// TestDeadLetter is a delivery that became a dead letter.
 type TestDeadLetter struct {
 	Creature string // its address
 	Reason   journal.DeadReason
 	Error    string
 }
 
-// TestDenial is what a policy objected to.
+// TestDenial is an answer of a policy.
 type TestDenial struct {
 	Policy  string               // its name
 	Effect  journal.PolicyEffect // denied, dropped, audit or warning
@@ -44,8 +44,8 @@ type TestDenial struct {
 
 const reportName = deploy.ReportChannel
 
-// result is what the assertions of a test see of its outcome: what became of the
-// members, by kind and name like the members themselves, and what went wrong.
+// result returns the outcome as assertions see it: the members by kind and name, and the
+// errors.
 func (ts *testReader) result(o *TestOutcome) cty.Value {
 	all := memberResults(ts.evaluator, o)
 	if ts.root != nil {
@@ -68,7 +68,6 @@ func (ts *testReader) result(o *TestOutcome) cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// texts makes an object of names and texts.
 func texts(pairs ...string) cty.Value {
 	out := map[string]cty.Value{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -93,8 +92,8 @@ func memberResults(ev *evaluator, o *TestOutcome) map[string]cty.Value {
 	return map[string]cty.Value{"channel": cty.ObjectVal(channels), "creature": cty.ObjectVal(creatures), "recipe": cty.ObjectVal(recipes)}
 }
 
-// eachResult is the result of the only instance, or with for_each an object of
-// the results of all.
+// eachResult returns the result of the only instance, or with for_each an object of all
+// results.
 func (d *declaration) eachResult(of func(*instance) cty.Value) cty.Value {
 	if d.attr("for_each") == nil {
 		return of(&d.instances[0])
@@ -128,8 +127,8 @@ func payloads(all [][]byte) cty.Value {
 	return cty.TupleVal(out)
 }
 
-// payloadAttributes are a payload as a text, and what it says as JSON; null for
-// what it is not.
+// payloadAttributes returns a payload as a text and as decoded JSON, or null for each
+// that it is not.
 func payloadAttributes(payload []byte) map[string]cty.Value {
 	text, parsed := cty.NullVal(cty.String), cty.NullVal(cty.DynamicPseudoType)
 	if utf8.Valid(payload) {

@@ -12,23 +12,22 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Functions that a recipe declares have the form of those of the extension
-// userfunc of HCL. That one evaluates a function twice for every call, for its
-// type and for its value, so calls within one another would take twice as long
-// for each level, and it has no bound for those that call themselves.
+// Functions that a recipe declares have the form of the HCL extension userfunc. The
+// extension evaluates a function twice for every call, for its type and for its value, so
+// that nested calls would take twice as long for each level, and it does not bound
+// recursion.
 const (
 	maxCallDepth = 32
 	maxCalls     = 100_000 // while a recipe is loaded
 )
 
-// calls counts the calls of declared functions. fault is why the innermost of
-// those under way failed, which is all that the others would have to say.
+// calls counts the calls of declared functions. fault is the error of the innermost
+// active call; the others report the same.
 type calls struct {
 	depth, total int
 	fault        error
 }
 
-// declareFunction takes in a block function.
 func (ds *declarations) declareFunction(b *hcl.Block, t string) {
 	d := &declaration{kind: b.Type, name: b.Labels[0], title: t, at: b.DefRange}
 	d.content = ds.content(t, b)
@@ -46,8 +45,7 @@ func (ds *declarations) declareFunction(b *hcl.Block, t string) {
 	ds.funcs = append(ds.funcs, d)
 }
 
-// userFunctions adds the functions that the recipe declares to those that there
-// are.
+// userFunctions adds the functions that the recipe declares.
 func (ev *evaluator) userFunctions() {
 	for _, d := range ev.funcs {
 		if _, taken := ev.functions[d.name]; taken {
@@ -88,19 +86,18 @@ func (ev *evaluator) userFunction(d *declaration) (function.Function, bool) {
 		spec.VarParam = &variadic
 	}
 	ev.checkDescription(scope{title: d.title, static: "a function block"}, d)
-	ev.prepare(inFunction(d, bind(names, rest, unknown(len(names)))), result.Expr) // called or not
+	ev.prepare(inFunction(d, bind(names, rest, unknown(len(names)))), result.Expr) // even if it is not called
 	spec.Impl = func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		return ev.call(d, result.Expr, bind(names, rest, args))
 	}
 	return function.New(spec), ok
 }
 
-// parameter takes any value, also null, which has no type of its own.
+// parameter accepts any value, including null, which has no type of its own.
 func parameter(name string) function.Parameter {
 	return function.Parameter{Name: name, Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true}
 }
 
-// paramName reads the name of a parameter.
 func (ev *evaluator) paramName(d *declaration, expr hcl.Expression) (string, bool) {
 	name := hcl.ExprAsKeyword(expr)
 	if name == "" {
@@ -109,7 +106,6 @@ func (ev *evaluator) paramName(d *declaration, expr hcl.Expression) (string, boo
 	return name, name != ""
 }
 
-// bind gives parameters their values.
 func bind(names []string, rest string, args []cty.Value) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for i, name := range names {
@@ -121,17 +117,16 @@ func bind(names []string, rest string, args []cty.Value) map[string]cty.Value {
 	return out
 }
 
-// unknown are arguments before there are any.
+// unknown returns arguments without known values.
 func unknown(n int) []cty.Value {
 	return slices.Repeat([]cty.Value{cty.DynamicVal}, n)
 }
 
-// inFunction is the scope of a declared function, which knows its parameters only.
+// inFunction is the scope of a declared function, which only knows its parameters.
 func inFunction(d *declaration, params map[string]cty.Value) scope {
 	return scope{title: d.title, pure: true, extra: params}
 }
 
-// call evaluates a declared function.
 func (ev *evaluator) call(d *declaration, expr hcl.Expression, params map[string]cty.Value) (cty.Value, error) {
 	if ev.calls.depth == 0 {
 		ev.calls.fault = nil
@@ -162,7 +157,7 @@ func (ev *evaluator) call(d *declaration, expr hcl.Expression, params map[string
 	return cty.NilVal, ev.calls.fault
 }
 
-// reasonOf says why a function failed, without the full stop that the caller adds.
+// reasonOf says why a function failed, without a full stop, which the caller adds.
 func reasonOf(d *declaration, diags hcl.Diagnostics) error {
 	for _, h := range diags {
 		if h.Severity == hcl.DiagError {

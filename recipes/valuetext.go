@@ -11,14 +11,13 @@ import (
 // hiddenValue stands for a sensitive value.
 const hiddenValue = "(sensitive value)"
 
-// maxLine is how many columns a list may have that stands in one line.
+// maxLine bounds the width of a list that is written on one line.
 const maxLine = 80
 
-// textOfValue writes a value as a formatted recipe would have it. What is sensitive
-// is not shown.
+// textOfValue formats a value as in a recipe. Sensitive values are hidden.
 func textOfValue(v cty.Value) string { return textAt(v, "") }
 
-// textAt writes a value whose further lines begin with an indentation.
+// textAt formats a value, with an indentation for further lines.
 func textAt(v cty.Value, indent string) string {
 	switch {
 	case v.IsMarked():
@@ -47,8 +46,8 @@ func textAt(v cty.Value, indent string) string {
 // attributeText is an attribute of an object.
 type attributeText struct{ key, value string }
 
-// objectText writes an object, an attribute a line. Equals signs of attributes that
-// follow one another stand below one another, unless one takes several lines.
+// objectText writes an object, one attribute per line. The equals signs of consecutive
+// attributes are aligned, unless one of the attributes takes several lines.
 func objectText(v cty.Value, indent string) string {
 	var list []attributeText
 	for it := v.ElementIterator(); it.Next(); {
@@ -70,8 +69,8 @@ func objectText(v cty.Value, indent string) string {
 	return b.String() + indent + "}"
 }
 
-// alignedRun is how many attributes from the first one on have their equals signs
-// below one another, and how wide the keys are.
+// alignedRun returns how many attributes at the start of the list are aligned, and the
+// width of their keys.
 func alignedRun(list []attributeText) (n, width int) {
 	for _, a := range list {
 		if strings.Contains(a.value, "\n") {
@@ -85,7 +84,7 @@ func alignedRun(list []attributeText) (n, width int) {
 	return n, width
 }
 
-// letters counts characters as the formatter does, however wide they are.
+// letters counts characters like the formatter, regardless of their width.
 func letters(text string) int {
 	n := 0
 	for _, r := range text {
@@ -96,7 +95,7 @@ func letters(text string) int {
 	return n
 }
 
-// keyText is a key as it is written: for would begin an expression.
+// keyText returns a key as it is written: for would begin an expression.
 func keyText(key string) string {
 	if hclsyntax.ValidIdentifier(key) && key != "for" {
 		return key
@@ -104,7 +103,7 @@ func keyText(key string) string {
 	return string(hclwrite.TokensForValue(cty.StringVal(key)).Bytes())
 }
 
-// listText writes a list, a set or a tuple: in a line if it is short.
+// listText writes a list, a set or a tuple, on one line if it is short.
 func listText(v cty.Value, indent string) string {
 	var list []string
 	width, whole := columns(indent)+len("[]"), true

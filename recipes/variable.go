@@ -20,31 +20,29 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// envPrefix begins the names of environment variables that give a variable of
-// the recipe its value.
+// envPrefix is the prefix of environment variables that set variables of the recipe.
 const envPrefix = "TERRARIUM_VAR_"
 
 // sensitiveMark marks values that messages and stores must not show.
 type sensitiveMark struct{}
 
-// givenEarlier is where values come from that were kept with a copy.
+// givenEarlier is the source of values that were stored with a copy.
 const givenEarlier = "the values given earlier"
 
-// input is a value that was given to a variable: a text, or an expression of a
-// variables file.
+// input is a value for a variable: a text, or an expression of a variables file.
 type input struct {
 	from string // for messages
 	text string
 	expr hcl.Expression
-	// static is what expr stands in, if that is not a variables file
+	// static says where expr is, if it is not in a variables file
 	static string
-	// of a sub-recipe: the recipe in which expr stands, and where
+	// of a sub-recipe: the recipe that has expr, and the scope there
 	owner *evaluator
 	scope scope
 	name  hcl.Range
 }
 
-// at gives a finding about the value its place.
+// at sets the place of a finding about the value.
 func (in input) at(ev *evaluator, s scope, d Diagnostic) Diagnostic {
 	if in.owner != nil {
 		ev, s = in.owner, in.scope
@@ -52,16 +50,15 @@ func (in input) at(ev *evaluator, s scope, d Diagnostic) Diagnostic {
 	return ev.at(s, in.expr.Range(), d)
 }
 
-// variables are those of one recipe, and what gives them their values.
+// variables are the variables of one recipe and their sources.
 type variables struct {
 	*evaluator
 	opts      *settings
 	inputs    map[string]input
-	givenLess bool // a variables file could not be read: what it gives is not known
+	givenLess bool // a variables file could not be read, so values may be missing
 }
 
-// readInputs collects what was given to variables; later sources go before
-// earlier ones.
+// readInputs collects the values for variables; later sources take precedence.
 func (vs *variables) readInputs() {
 	for name, data := range vs.opts.Given {
 		if jsonTooDeep(data, maxJSONDepth) >= 0 {
@@ -134,8 +131,8 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// checkInputs reports values for variables that do not exist. The environment
-// may be meant for other recipes, so it is not checked.
+// checkInputs reports values for variables that do not exist, except those from the
+// environment, which may be meant for other recipes.
 func (vs *variables) checkInputs() {
 	for _, name := range slices.Sorted(maps.Keys(vs.inputs)) {
 		in := vs.inputs[name]
@@ -159,7 +156,7 @@ func (vs *variables) sensitive(d *declaration) bool {
 	return vs.boolAttr(scope{title: d.title, static: "a variable block"}, d, "sensitive")
 }
 
-// variable returns the value of a variable: what was given, else its default.
+// variable returns the value of a variable: its input, else its default.
 func (vs *variables) variable(d *declaration) (cty.Value, bool) {
 	s := scope{title: d.title, static: "a variable block"}
 	ty, defaults, ok := vs.variableType(d)
@@ -176,7 +173,7 @@ func (vs *variables) variable(d *declaration) (cty.Value, bool) {
 	} else if vs.opts.ShapeOnly && !vs.opts.forConsole && vs.sensitive(d) {
 		return unknownSecret(ty).Mark(sensitiveMark{}), true
 	} else if vs.givenLess {
-		return cty.DynamicVal, false // the file in error may have had it
+		return cty.DynamicVal, false // a file with errors may have had it
 	} else if vs.parent != nil {
 		vs.inputMissing(d)
 		return cty.DynamicVal, false
@@ -210,14 +207,14 @@ func (vs *variables) variable(d *declaration) (cty.Value, bool) {
 	return out, true
 }
 
-// notType finds the word in what the HCL library says of one that is no type.
+// notType finds the unknown type in a message of the HCL library.
 var notType = regexp.MustCompile(`^(?:The )?[Kk]eyword "([^"]*)" is not a valid type`)
 
-// typeWords are the words of types, the likeliest first.
+// typeWords are the words for types, the likeliest first.
 var typeWords = []string{"string", "number", "bool", "any", "list", "set", "map", "object", "tuple", "optional", "channel", "creature", "species", "predicate"}
 
-// variableType returns the type of a variable. It knows which attributes are
-// optional, which converting to it needs; no value has such a type.
+// variableType returns the type of a variable, and the defaults of its optional
+// attributes, which the type does not have.
 func (vs *variables) variableType(d *declaration) (cty.Type, *typeexpr.Defaults, bool) {
 	a := d.attr("type")
 	if a == nil {
@@ -238,8 +235,8 @@ func (vs *variables) variableType(d *declaration) (cty.Type, *typeexpr.Defaults,
 	return ty, defaults, !diags.HasErrors()
 }
 
-// inputValue reads a given value. A text is the value itself where a string is
-// wanted, otherwise an expression; without a type, whichever it can be.
+// inputValue reads an input. For the type string, the text is the value; for other types
+// it is an expression; without a type, it is an expression if it is a valid one.
 func (vs *variables) inputValue(s scope, d *declaration, in input, ty cty.Type) (cty.Value, bool) {
 	if in.owner != nil {
 		return in.owner.eval(in.scope.secretly(), in.expr)
@@ -310,12 +307,12 @@ func (vs *variables) wrongType(s scope, d *declaration, given bool, ty cty.Type,
 		f = vs.at(s, d.at, f)
 	}
 	if vs.sensitive(d) {
-		f.Snippet = nil // which may be a line of a file of values
+		f.Snippet = nil // it may be a line of a variables file
 	}
 	vs.add(f)
 }
 
-// validate checks the conditions of a variable's validation blocks.
+// validate checks the validation blocks of a variable.
 func (vs *variables) validate(d *declaration) {
 	if d.content == nil || vs.opts.ShapeOnly && !vs.opts.forConsole {
 		return
@@ -327,7 +324,7 @@ func (vs *variables) validate(d *declaration) {
 			continue
 		}
 		s := scope{title: d.title, secret: true}
-		vs.prepare(s, c.attr("error_message").Expr) // whether it is needed or not
+		vs.prepare(s, c.attr("error_message").Expr) // even if it is not needed
 		v, expr, ok := vs.plain(s, c, "condition")
 		if !ok || v.True() {
 			continue

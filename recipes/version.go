@@ -8,8 +8,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// checkVersion compares the program's version with a recipe's demand: clauses
-// such as >= 0.1, separated by commas, of which all must hold.
+// checkVersion checks required_version: clauses such as >= 0.1, separated by commas,
+// which must all be true.
 func (l *loader) checkVersion(s scope, expr hcl.Expression, want string) {
 	have := canonical(l.opts.Version)
 	for clause := range strings.SplitSeq(want, ",") {
@@ -52,5 +52,5 @@ func splitClause(clause string) (op, version string) {
 	return op, version
 }
 
-// canonical gives a version the form that the comparison knows.
+// canonical adds the prefix that the comparison needs.
 func canonical(version string) string { return "v" + strings.TrimPrefix(version, "v") }

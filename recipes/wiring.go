@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// wires reads listen or send: a list of channels, or an object of channels by
-// alias, of which one alias may cover several when listening.
+// wires reads listen or send: a list of channels, or an object of channels by alias. When
+// listening, an alias can have several channels.
 func (dec *decoder) wires(s scope, d *declaration, name string, several bool) []deploy.WireSpec {
 	a := d.attr(name)
 	if a == nil {
@@ -44,7 +44,7 @@ type wiring struct {
 	failed  bool
 }
 
-// element takes in one written element of a list, or the value of an alias.
+// element reads an element of a literal list, or the value of an alias.
 func (w *wiring) element(alias string, expr hcl.Expression) {
 	v, ok := w.decoder.eval(w.scope, expr)
 	if !ok {
@@ -54,7 +54,7 @@ func (w *wiring) element(alias string, expr hcl.Expression) {
 	w.value(alias, expr, v)
 }
 
-// pairs takes in a written object.
+// pairs reads a literal object.
 func (w *wiring) pairs(pairs []hcl.KeyValuePair) {
 	for _, p := range pairs {
 		key, ok := w.decoder.eval(w.scope, p.Key)
@@ -78,7 +78,7 @@ func (w *wiring) pairs(pairs []hcl.KeyValuePair) {
 	}
 }
 
-// whole takes in an expression that makes a list or an object.
+// whole reads an expression that makes a list or an object.
 func (w *wiring) whole(expr hcl.Expression) {
 	v, ok := w.decoder.eval(w.scope, expr)
 	if !ok {
@@ -93,7 +93,7 @@ func (w *wiring) whole(expr hcl.Expression) {
 	switch ty := v.Type(); {
 	case v.IsNull():
 	case ty.IsMapType() && ty.ElementType().Equals(referenceType):
-		// The keys of a for_each are no aliases.
+		// The keys of a for_each are not aliases.
 		w.failed = true
 		w.decoder.wrongReference(w.scope, expr, v, "channel")
 	case ty.IsTupleType(), ty.IsListType(), ty.IsSetType():
@@ -112,7 +112,7 @@ func (w *wiring) whole(expr hcl.Expression) {
 	}
 }
 
-// aliased takes in the value of an alias: a channel or several.
+// aliased reads the value of an alias: a channel or several.
 func (w *wiring) aliased(alias string, expr hcl.Expression, v cty.Value) {
 	if ty := v.Type(); !v.IsNull() && (ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
 		if w.severalAllowed(alias, expr, v.LengthInt()) {
@@ -171,8 +171,8 @@ func (w *wiring) fault(expr hcl.Expression, summary, detail, remedy string) {
 	w.decoder.fault(w.scope, expr, summary, detail, remedy)
 }
 
-// mention notes the channels that an expression in error may have meant, so
-// that they are not reported as unused on top of it.
+// mention records the channels that a faulty expression may have meant, so that they are
+// not reported as unused.
 func (ev *evaluator) mention(expr hcl.Expression) {
 	for _, t := range expr.Variables() {
 		switch {
@@ -185,7 +185,7 @@ func (ev *evaluator) mention(expr hcl.Expression) {
 	}
 }
 
-// checkEdges reports channels on which nobody listens or sends.
+// checkEdges reports channels without listeners and senders.
 func (dec *decoder) checkEdges() {
 	if dec.broken || dec.astray {
 		return

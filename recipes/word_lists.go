@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxListed bounds how many names a message lists: more than any choice has.
+// maxListed bounds how many names a message lists; no choice has more.
 const maxListed = 64
 
-// enumerate joins names for a sentence, leaving out what would be too long.
+// enumerate joins names for a sentence, and truncates long lists.
 func enumerate(names []string) string {
 	if n := len(names) - maxListed; n > 0 {
 		return strings.Join(names[:maxListed], ", ") + fmt.Sprintf(" and %d more", n)
@@ -21,7 +21,7 @@ func enumerate(names []string) string {
 	return strings.Join(names, "")
 }
 
-// cause strips the operation and path from a file error; messages have them
+// cause removes the operation and path from a file error, because messages have them
 // already.
 func cause(err error) string {
 	var pe *fs.PathError
@@ -31,7 +31,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// sentence gives a clause a capital letter and a full stop.
+// sentence adds a capital letter and a full stop to a clause.
 func sentence(s string) string {
 	if s == "" {
 		return ""

@@ -2,11 +2,11 @@ package policy
 
 import "github.com/seed47132306/terrarium/engine/journal"
 
-// Occasion is a kind of event that policies judge. Texts are Markdown; their links
-// begin at docs/reference.
+// Occasion is a kind of event that policies judge. Texts are Markdown, with links
+// relative to docs/reference.
 type Occasion struct {
 	Kind journal.PolicyKind
-	Doc  string // when they are asked
+	Doc  string // when policies are asked
 }
 
 // Occasions are all kinds.
@@ -24,10 +24,10 @@ var Occasions = []Occasion{
 	{journal.JudgeFail, "a turn of a creature has failed"},
 }
 
-// Answer is something that a script may answer, besides nothing.
+// Answer is an answer that a script may return.
 type Answer struct {
 	Call string // as a script writes it
-	On   string // which events
+	On   string // the events that allow it
 	Doc  string // what it means
 	kind kind
 }

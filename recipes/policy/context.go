@@ -11,16 +11,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// contextView is what a script gets as ctx. Like the event it is made when it is
-// asked for.
+// contextView is the argument ctx of a script. Like the event it is made on demand.
 type contextView struct {
 	isolate *isolate
 	object  *goja.Object
 	policy  *compiled
 	subject *subject
-	state   goja.Value // once asked for or set
-	before  []byte     // what state was made from
-	graph   goja.Value // once asked for
+	state   goja.Value // once read or set
+	before  []byte     // the JSON from which state was made
+	graph   goja.Value // once read
 }
 
 var _ goja.DynamicObject = (*contextView)(nil)
@@ -35,7 +34,7 @@ func newContextView(i *isolate) *contextView {
 	return c
 }
 
-// pointAt makes the view one of another policy and event.
+// pointAt makes the view show another policy and event.
 func (c *contextView) pointAt(p *compiled, s *subject) {
 	*c = contextView{isolate: c.isolate, object: c.object, policy: p, subject: s}
 }
@@ -57,7 +56,7 @@ func (c *contextView) Get(key string) goja.Value {
 	return nil
 }
 
-// recall makes what the policy remembers, an object at first.
+// recall makes the state of the policy, at first an empty object.
 func (c *contextView) recall() goja.Value {
 	if c.state != nil {
 		return c.state
@@ -78,8 +77,7 @@ func (c *contextView) recall() goja.Value {
 	return v
 }
 
-// memory is what the script has left in ctx.state, if that is another value than
-// before.
+// memory returns what the script left in ctx.state, if it has changed.
 func (c *contextView) memory() (value []byte, changed bool, err error) {
 	if c.state == nil || c.subject == nil || c.subject.surroundings().Memory == nil {
 		return nil, false, nil
@@ -121,7 +119,6 @@ func (c *contextView) Delete(string) bool { return false }
 // Keys implements [goja.DynamicObject].
 func (c *contextView) Keys() []string { return contextKeys }
 
-// showGraph makes ctx.graph.
 func (c *contextView) showGraph() goja.Value {
 	if c.graph == nil {
 		if c.graph = goja.Undefined(); c.subject != nil && c.subject.surroundings().View != nil {
@@ -131,7 +128,7 @@ func (c *contextView) showGraph() goja.Value {
 	return c.graph
 }
 
-// plain makes a read-only value of something that encodes as JSON.
+// plain makes a read-only value from something that encodes as JSON.
 func (i *isolate) plain(value any) goja.Value {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -14,9 +14,9 @@ var (
 	errDeepJSON = misuse{errors.New("the nesting of the JSON is larger than a policy may make it")}
 )
 
-// decode makes a value of JSON, as JSON.parse does but many times as fast. A
-// read-only one is frozen throughout. Of what is no JSON it finds only what it has to:
-// nobody hands it any.
+// decode makes a value from JSON, like JSON.parse but many times as fast. A read-only
+// value is deeply frozen. It does not detect all mistakes in JSON, because its callers
+// only pass valid JSON.
 func (i *isolate) decode(text string, readOnly bool) (goja.Value, error) {
 	d := decoder{isolate: i, text: text, readOnly: readOnly}
 	v, err := d.value()
@@ -26,7 +26,7 @@ func (i *isolate) decode(text string, readOnly bool) (goja.Value, error) {
 	return v, err
 }
 
-// decoder reads text from its beginning. What it has read, it cuts off.
+// decoder reads text from its start, and cuts off the part that it has read.
 type decoder struct {
 	isolate  *isolate
 	text     string
@@ -36,7 +36,7 @@ type decoder struct {
 
 func (d *decoder) space() { d.text = strings.TrimLeft(d.text, " \t\r\n") }
 
-// skip reads one character, if it comes next.
+// skip reads a given character if it comes next.
 func (d *decoder) skip(c byte) bool {
 	if d.space(); d.text == "" || d.text[0] != c {
 		return false
@@ -66,7 +66,6 @@ func (d *decoder) value() (goja.Value, error) {
 	return d.number()
 }
 
-// within reads an object or an array.
 func (d *decoder) within(read func() (*goja.Object, error)) (goja.Value, error) {
 	if d.depth++; d.depth > maxDepth {
 		return nil, errDeepJSON
@@ -94,7 +93,7 @@ func (d *decoder) object() (*goja.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Not Set, for which __proto__ is no ordinary key.
+		// Do not use Set, for which __proto__ is no ordinary key.
 		if err := o.DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE); err != nil {
 			return nil, err
 		}
@@ -127,7 +126,6 @@ func (d *decoder) array() (*goja.Object, error) {
 	}
 }
 
-// quoted reads a text.
 func (d *decoder) quoted() (string, error) {
 	if d.text == "" || d.text[0] != '"' {
 		return "", errBadJSON
@@ -165,7 +163,7 @@ func (d *decoder) word() (goja.Value, error) {
 	return nil, errBadJSON
 }
 
-// exactDigits is how many digits an integer may have to be read as one.
+// exactDigits bounds the digits of a number that is read as an integer.
 const exactDigits = 15
 
 func (d *decoder) number() (goja.Value, error) {

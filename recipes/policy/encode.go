@@ -9,10 +9,9 @@ import (
 	"github.com/dop251/goja"
 )
 
-// encode writes a value as JSON.stringify does, but many times as fast. What is not
-// plain data is left to that function, and what is large, which is measured there
-// before it is written. The text is valid until the next call. It is not ok for what
-// is no JSON at all.
+// encode formats a value like JSON.stringify, but many times as fast. Anything but plain
+// data is left to that function, and so are large values, which are measured there first.
+// The text is valid until the next call. It is not ok if the value has no JSON.
 func (i *isolate) encode(v goja.Value) (text []byte, ok bool, err error) {
 	i.encoder = encoder{out: i.encoder.out[:0]}
 	if _, err := i.encodePlain(goja.Undefined(), v); err != nil {
@@ -29,21 +28,21 @@ func (i *isolate) encode(v goja.Value) (text []byte, ok bool, err error) {
 	return []byte(s), ok, nil
 }
 
-// encodePlainData is encodePlain. It has to be a function of the runtime, for it may
-// run the script: whatever that throws ends there.
+// encodePlainData is encodePlain. It is a function of the runtime, because it may run the
+// script, whose exceptions must end there.
 func (i *isolate) encodePlainData(call goja.FunctionCall) goja.Value {
 	i.encoder.whole = i.encoder.value(call.Argument(0))
 	return goja.Undefined()
 }
 
-// encoder appends JSON. Its methods report false if they leave a value to others.
+// encoder appends JSON. Its methods return false to leave a value to JSON.stringify.
 type encoder struct {
 	out   []byte
 	depth int
 	whole bool // the value has been written
 }
 
-// The bounds of what it writes itself. Both are more than a policy may remember.
+// The bounds of the encoder. Both are above what a policy may remember.
 const (
 	maxEncoded = 32 << 10 // bytes
 	maxListed  = 16 << 10 // elements of an array
@@ -77,7 +76,7 @@ func (e *encoder) value(v goja.Value) bool {
 	return len(e.out) <= maxEncoded
 }
 
-// object writes an object or an array. What it asks of one may run the script.
+// object encodes an object or an array. Reading its fields may run the script.
 func (e *encoder) object(o *goja.Object) bool {
 	if e.depth++; e.depth > maxDepth {
 		return false
@@ -140,8 +139,8 @@ func (e *encoder) elements(o *goja.Object) bool {
 	return true
 }
 
-// quote writes a text. Half of a surrogate pair, which has become the replacement
-// character here, is left to others.
+// quote encodes a text. Half of a surrogate pair, which has become the replacement
+// character here, is left to JSON.stringify.
 func (e *encoder) quote(s string) bool {
 	if len(s) > maxEncoded || strings.ContainsRune(s, utf8.RuneError) {
 		return false
@@ -161,7 +160,7 @@ func (e *encoder) quote(s string) bool {
 	return true
 }
 
-// controls are the control characters as JSON has them.
+// controls are the escapes of control characters in JSON.
 var controls = func() (out [' ']string) {
 	const hex = "0123456789abcdef"
 	for c := range out {

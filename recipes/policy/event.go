@@ -10,17 +10,17 @@ import (
 	"github.com/dop251/goja"
 )
 
-// eventView is the event as a script sees it: a read-only object whose fields
-// are copied into the runtime when they are asked for. One object serves all
-// events of a runtime, which is safe because a script cannot keep it, and what a
-// script can do to it is undone, see pristine.
+// eventView is the event as a script sees it: a read-only object whose fields are copied
+// into the runtime on demand. One object serves all events of a runtime. That is safe
+// because a script cannot keep the object, and changes by a script are undone; see
+// pristine.
 type eventView struct {
 	isolate *isolate
 	object  *goja.Object
-	subject subject    // empty: there is none
-	payload goja.Value // of a message, once asked for
+	subject subject    // empty if there is no event
+	payload goja.Value // of a message, once read
 	headers *headersView
-	data    map[string]goja.Value // of another event, once asked for
+	data    map[string]goja.Value // of another event, once read
 }
 
 var _ goja.DynamicObject = (*eventView)(nil)
@@ -33,7 +33,7 @@ func newEventView(i *isolate) *eventView {
 	return v
 }
 
-// pointAt makes the view one of another event.
+// pointAt makes the view show another event.
 func (v *eventView) pointAt(s *subject) {
 	if s == nil {
 		s = &subject{}
@@ -102,7 +102,7 @@ func (v *eventView) text() goja.Value {
 	return v.payload
 }
 
-// field returns a field of an event that is not a message.
+// field returns a field of an event other than a message.
 func (v *eventView) field(key string) goja.Value {
 	f := fieldsByKind[v.subject.event.Kind][key]
 	if f == nil {
@@ -122,7 +122,7 @@ func (v *eventView) field(key string) goja.Value {
 	}
 }
 
-// once makes a value that is an object, unless it has been made for this event.
+// once makes an object, unless it has been made for this event.
 func (v *eventView) once(key string, value any) goja.Value {
 	if made := v.data[key]; made != nil {
 		return made
@@ -151,7 +151,7 @@ func (v *eventView) Keys() []string {
 	return keysByKind[v.subject.kind()]
 }
 
-// headersView is the headers of an event, by rising name.
+// headersView has the headers of an event, sorted by name.
 type headersView struct {
 	isolate *isolate
 	headers map[string]string

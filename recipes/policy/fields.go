@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// FieldType is what a field of an event holds.
+// FieldType is the type of a field of an event.
 type FieldType string
 
 // The types.
@@ -21,19 +21,20 @@ const (
 	Data   FieldType = "object or list" // which conditions cannot use
 )
 
-// Field is a field of the events of some kinds, but for send, whose fields are
-// those of [SendFields].
+// Field is a field of events of some kinds other than send; those of send are
+// [SendFields].
 type Field struct {
 	Name  string
 	Kinds []journal.PolicyKind // nil: all
 	Type  FieldType
 	Doc   string
-	// Value is a string, float64, bool, []string or, of Data, what encodes as JSON.
+	// Value returns a string, float64, bool, []string or, for Data, a value that encodes
+	// as JSON.
 	Value func(*deploy.PolicyEvent) any
 }
 
-// Member is a field of the event send or of the context, which scripts read by
-// name; see eventView and contextView.
+// Member is a field of the event send or of the context, which scripts read by name; see
+// eventView and contextView.
 type Member struct{ Name, Doc string }
 
 // SendFields are the fields of the event send.
@@ -61,7 +62,6 @@ var ContextFields = []Member{
 	{"graph", "the graph of the event, before the event: `id`, `creatures(filter)` and `channels(filter)`"},
 }
 
-// names are those of members.
 func names(members []Member) []string {
 	out := make([]string, len(members))
 	for i, m := range members {
@@ -144,7 +144,7 @@ var Fields = []Field{
 	{"removed", ofPlan, Texts, "addresses that would be removed", func(e *deploy.PolicyEvent) any { return e.Removed }},
 }
 
-// wireOf is the output wire of an event.
+// wireOf returns the output wire of an event.
 func wireOf(e *deploy.PolicyEvent) journal.OutputWire {
 	if e.Wire == nil {
 		return journal.OutputWire{}
@@ -152,7 +152,7 @@ func wireOf(e *deploy.PolicyEvent) journal.OutputWire {
 	return *e.Wire
 }
 
-// arguments are those of a tool; none are an empty object.
+// arguments returns the arguments of a tool, or an empty object.
 func arguments(b []byte) any {
 	if !json.Valid(b) {
 		return struct{}{}
@@ -160,7 +160,7 @@ func arguments(b []byte) any {
 	return json.RawMessage(b)
 }
 
-// fieldsByKind finds a field of the events of a kind.
+// fieldsByKind has the fields of each kind of event, by name.
 var fieldsByKind = func() map[journal.PolicyKind]map[string]*Field {
 	out := map[journal.PolicyKind]map[string]*Field{}
 	for _, kind := range journal.PolicyKinds() {
@@ -174,7 +174,7 @@ var fieldsByKind = func() map[journal.PolicyKind]map[string]*Field {
 	return out
 }()
 
-// keysByKind are the names of the fields of each kind, in order.
+// keysByKind has the names of the fields of each kind, in order.
 var keysByKind = func() map[journal.PolicyKind][]string {
 	out := map[journal.PolicyKind][]string{journal.JudgeSend: sendKeys}
 	for _, f := range Fields {

@@ -12,24 +12,24 @@ import (
 	"github.com/dop251/goja/parser"
 )
 
-// The bounds of what a built-in function may do in one step, during which the
-// interpreter cannot be interrupted.
+// The bounds of one step of a built-in function, during which the interpreter cannot be
+// interrupted.
 const (
 	maxText     = 2 << 20 // characters of a text
-	maxElements = 1 << 17 // elements of an array that a built-in goes through
+	maxElements = 1 << 17 // elements of an array that a built-in function reads
 	maxSplit    = 1 << 20 // characters of a text that is split
-	maxSlow     = 1 << 16 // characters of a text for what takes long for each of them
-	maxDepth    = 256     // of arrays and objects inside each other
+	maxSlow     = 1 << 16 // characters of a text for functions that take long for each character
+	maxDepth    = 256     // nested arrays and objects
 	maxPattern  = 1 << 13 // steps of a regular expression, see weigh
-	maxWeight   = 1 << 30 // that weigh tells
-	maxMatch    = 1 << 25 // characters of a text times steps of the pattern that is matched
-	freeMatch   = 1 << 10 // characters of a text that any pattern is matched with
+	maxWeight   = 1 << 30 // the largest result of weigh
+	maxMatch    = 1 << 25 // characters of a text times steps of the pattern
+	freeMatch   = 1 << 10 // characters of a text for which any pattern is allowed
 )
 
 //go:embed prelude.js
 var preludeSource string
 
-// prelude is compiled once, when a script is about to run, and shared: programs do not
+// prelude is compiled once, before the first script runs, and shared: programs do not
 // change.
 var prelude = sync.OnceValue(func() *goja.Program {
 	tree, err := parser.ParseFile(nil, "<prelude>", preludeSource, 0, parser.WithDisableSourceMaps)
@@ -43,8 +43,8 @@ var prelude = sync.OnceValue(func() *goja.Program {
 	return program
 })
 
-// harden takes away what cannot be bounded, bounds what can, gives scripts
-// their functions and freezes everything that they share.
+// harden removes features that cannot be bounded, bounds the others, gives scripts their
+// functions and freezes everything that scripts share.
 func (i *isolate) harden() error {
 	vm := i.vm
 	vm.SetParserOptions(parser.WithDisableSourceMaps)
@@ -102,11 +102,11 @@ func (i *isolate) harden() error {
 	return nil
 }
 
-// errTooLong is what stops a script that makes a text longer than any may be. It cannot
-// catch that: it could go on with the text.
+// errTooLong stops a script that makes too long a text. The script cannot catch it,
+// because it could then use the text.
 var errTooLong = errors.New("a text is larger than a policy may make it")
 
-// boundText returns its argument, which is what an addition or a template gave.
+// boundText returns its argument, the result of an addition or a template.
 func (i *isolate) boundText(call goja.FunctionCall) goja.Value {
 	v := call.Argument(0)
 	if s, ok := v.(goja.String); ok && s.Length() > maxText {
@@ -115,7 +115,7 @@ func (i *isolate) boundText(call goja.FunctionCall) goja.Value {
 	return v
 }
 
-// boundOwn returns its argument, which is to be spread into an object.
+// boundOwn returns its argument, which will be spread into an object.
 func (i *isolate) boundOwn(call goja.FunctionCall) goja.Value {
 	v := call.Argument(0)
 	length := 0
@@ -133,8 +133,8 @@ func (i *isolate) boundOwn(call goja.FunctionCall) goja.Value {
 	return v
 }
 
-// decodeJSON is JSON.parse of one argument, a text. The others are called with what is
-// wrong with it.
+// decodeJSON is JSON.parse of one argument, a text. The other arguments are functions
+// that report errors.
 func (i *isolate) decodeJSON(call goja.FunctionCall) goja.Value {
 	text := call.Argument(0).String()
 	refuse := func(by goja.Value, why string) goja.Value {
@@ -166,11 +166,11 @@ func (i *isolate) makePattern(call goja.FunctionCall) (made goja.Value) {
 	return made
 }
 
-// globalNames are the names that mean something in any script.
+// globalNames are the names that every script can use.
 var globalNames = sync.OnceValue(func() []string {
 	i, err := newIsolate(0)
 	if err != nil {
-		return nil // then no script can be run either
+		return nil // then no script can run either
 	}
 	return slices.DeleteFunc(i.vm.GlobalObject().GetOwnPropertyNames(), func(name string) bool { return strings.HasPrefix(name, "%") })
 })

@@ -11,11 +11,11 @@ import (
 	"github.com/dop251/goja"
 )
 
-// isolate is one JavaScript runtime. One goroutine uses it at a time.
+// isolate is one JavaScript runtime. One goroutine at a time may use it.
 type isolate struct {
 	vm        *goja.Runtime
 	functions []goja.Callable // by policy, made at first use
-	// Functions of the prelude, bounded as those that scripts have.
+	// Functions of the prelude, bounded like those of scripts.
 	sealFunction goja.Callable // so that it cannot keep anything
 	freeze       goja.Callable // one object
 	write        goja.Callable // JSON.stringify
@@ -32,17 +32,17 @@ type isolate struct {
 	now    time.Time
 	random *rand.Rand
 	source *rand.PCG
-	depth  int // of guarded built-ins inside each other
+	depth  int // of nested guarded built-in functions
 
-	timeout time.Duration // of the script that runs
-	late    atomic.Bool   // its time is over
+	timeout time.Duration // of the running script
+	late    atomic.Bool   // the script has exceeded its time
 	timer   *time.Timer
-	fired   chan struct{} // one element when the timer has fired
-	spoilt  bool          // what happened leaves the runtime in an unknown state
+	fired   chan struct{} // has one element when the timer has fired
+	spoilt  bool          // an error left the runtime in an unknown state
 }
 
-// maxCallDepth bounds recursion. Each call takes stack of the host only where
-// it goes through a built-in function, so this can be generous.
+// maxCallDepth bounds recursion. A call only uses stack of the host if it goes through a
+// built-in function, so the bound can be generous.
 const maxCallDepth = 512
 
 func newIsolate(policies int) (*isolate, error) {
@@ -71,7 +71,7 @@ func newIsolate(policies int) (*isolate, error) {
 	return i, nil
 }
 
-// misuse is an error that leaves the runtime as it was.
+// misuse is an error that leaves the runtime intact.
 type misuse struct{ error }
 
 var (
@@ -79,12 +79,12 @@ var (
 	errNoPrelude = errors.New("the prelude is not a function")
 )
 
-// pristine makes the object of a view one that no script has touched. Scripts cannot
-// set its fields, but they can change what it inherits.
+// pristine undoes changes by scripts to the object of a view. Scripts cannot set its
+// fields, but they can change its prototype.
 func (i *isolate) pristine(o *goja.Object) *goja.Object {
 	if o.Prototype() != i.prototype {
 		if err := o.SetPrototype(i.prototype); err != nil {
-			panic(err) // which spoils the runtime; it cannot happen
+			panic(err) // spoils the runtime; it cannot happen
 		}
 	}
 	return o
@@ -103,7 +103,7 @@ func (i *isolate) function(p *compiled) (goja.Callable, error) {
 	if !ok {
 		return nil, errors.New("the script is not a function")
 	}
-	// The function object itself is frozen too, for it could keep something.
+	// The function object itself is frozen too, because it could keep data.
 	if _, err := i.sealFunction(goja.Undefined(), v); err != nil {
 		return nil, err
 	}
@@ -111,15 +111,15 @@ func (i *isolate) function(p *compiled) (goja.Callable, error) {
 	return f, nil
 }
 
-// answer is what a policy has come to.
+// answer is the answer of a policy.
 type answer struct {
 	verdict *verdict // nil: no objection
-	// memory is what it wants remembered, if remembers is set.
+	// memory is the state to remember, if remembers is set.
 	memory    []byte
 	remembers bool
 }
 
-// judge runs a policy on what j judges.
+// judge runs a policy on the subject of j.
 func (i *isolate) judge(p *compiled, s *subject) (a answer, fault *ScriptError) {
 	call := func(f goja.Callable, ctx goja.Value) (result goja.Value, err error) {
 		i.view.pointAt(s)
@@ -141,13 +141,13 @@ func (i *isolate) judge(p *compiled, s *subject) (a answer, fault *ScriptError) 
 	return a, nil
 }
 
-// run calls the function of a script, for its timeout at most, at a given time
-// and with given randomness, and has its result read.
+// run calls the function of a script, with a timeout, a fixed time and seeded randomness,
+// and reads the result.
 func (i *isolate) run(p *compiled, now int64, seed uint64,
 	call func(f goja.Callable, ctx goja.Value) (goja.Value, error), read func(goja.Value) *ScriptError,
 ) (fault *ScriptError) {
 	defer func() {
-		// A Go panic leaves the interpreter in the middle of things.
+		// A Go panic leaves the interpreter in an unknown state.
 		if r := recover(); r != nil {
 			i.timer.Stop()
 			i.spoilt = true
@@ -171,7 +171,7 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 	}
 	err = toldThrown(err)
 	if !i.timer.Stop() {
-		<-i.fired // the timer is firing: wait, or it would hit a later call
+		<-i.fired // the timer is firing: wait, or it would stop a later call
 		i.vm.ClearInterrupt()
 		i.spoilt = true
 		if err == nil {
@@ -179,7 +179,7 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 		}
 	}
 	if err == nil && time.Since(begin) > p.Timeout {
-		err = errTimeout // the timer is late, and matching may have given up
+		err = errTimeout // the timer is late, and matching may have stopped early
 	}
 	if err != nil {
 		return i.fault(p, err)
@@ -187,14 +187,14 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 	return read(result)
 }
 
-// thrownError is what a script has thrown, with its text.
+// thrownError is an exception of a script, with its text.
 type thrownError struct {
 	*goja.Exception
 	text string
 }
 
-// toldThrown has what a script has thrown turned into text. That can be the script's own
-// function, so the time has to run meanwhile.
+// toldThrown turns an exception into text. That can call a function of the script, so the
+// timer must run meanwhile.
 func toldThrown(err error) error {
 	var thrown *goja.Exception
 	if !errors.As(err, &thrown) {
@@ -203,14 +203,14 @@ func toldThrown(err error) error {
 	return &thrownError{thrown, clip(thrown.Value().String())}
 }
 
-// dropEvent lets go of the event; the next call reads its own anew.
+// dropEvent releases the event; the next call reads its own.
 func (i *isolate) dropEvent() {
 	i.view.pointAt(nil)
 	i.about.pointAt(nil, nil)
 	i.sight.dropLarge()
 }
 
-// fault turns an error of the interpreter into one with a place in the recipe.
+// fault turns an error of the interpreter into an error with a place in the recipe.
 func (i *isolate) fault(p *compiled, err error) *ScriptError {
 	var thrown *thrownError
 	var interrupted *goja.InterruptedError
@@ -237,7 +237,7 @@ func (i *isolate) fault(p *compiled, err error) *ScriptError {
 	}
 }
 
-// place returns the innermost position that lies in the policy's script.
+// place returns the innermost position in the policy's script.
 func (i *isolate) place(p *compiled, stack []goja.StackFrame) (line, column int) {
 	for k := range stack {
 		if at := stack[k].Position(); stack[k].SrcName() == p.Name && at.Line > 0 {
@@ -247,7 +247,7 @@ func (i *isolate) place(p *compiled, stack []goja.StackFrame) (line, column int)
 	return 1, 1
 }
 
-// maxReason bounds the text of a verdict, in bytes: it goes into the log.
+// maxReason bounds the text of a verdict, in bytes, because it is logged.
 const maxReason = 1 << 10
 
 func clip(s string) string {

@@ -8,22 +8,22 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Send implements [deploy.Policy]. It blocks for as long as the scripts run,
-// each at most for its timeout.
+// Send implements [deploy.Policy]. It blocks while the scripts run, each for at most its
+// timeout.
 func (s *Set) Send(ctx context.Context, event *deploy.SendEvent) deploy.SendDecision {
 	var d deploy.SendDecision
 	j := judgement{set: s, subject: subject{send: event}, words: &d.Words, sent: &d}
 	for _, p := range s.judging(event.ChannelAddress) {
 		j.policy(ctx, p)
 		if d.Dropped != nil {
-			break // what is not sent needs no further judging
+			break // a message that is not sent needs no further judgement
 		}
 	}
 	j.release()
 	return d
 }
 
-// Judge implements [deploy.Policy], as Send does.
+// Judge implements [deploy.Policy]. It blocks like Send.
 func (s *Set) Judge(ctx context.Context, event *deploy.PolicyEvent) deploy.Decision {
 	var d deploy.Decision
 	j := judgement{set: s, subject: subject{event: event}, words: &d.Words, decided: &d}
@@ -34,11 +34,11 @@ func (s *Set) Judge(ctx context.Context, event *deploy.PolicyEvent) deploy.Decis
 	return d
 }
 
-// judgement is the course of one decision. Of sent and decided one is set.
+// judgement is the state of one decision. Either sent or decided is set.
 type judgement struct {
 	set     *Set
 	subject subject  // as mutated so far
-	isolate *isolate // from the first script that runs
+	isolate *isolate // set when the first script runs
 	words   *deploy.Words
 	sent    *deploy.SendDecision
 	decided *deploy.Decision
@@ -46,8 +46,7 @@ type judgement struct {
 
 func (j *judgement) policy(ctx context.Context, p *compiled) {
 	defer func() {
-		// Neither a condition nor a defect of the interpreter may take the
-		// engine down.
+		// Neither a condition nor a panic of the interpreter may stop the engine.
 		if r := recover(); r != nil {
 			j.failed(p, clip(fmt.Sprintf("it panicked: %v", r)), p.Line)
 		}
@@ -75,7 +74,7 @@ func (j *judgement) policy(ctx context.Context, p *compiled) {
 	j.verdict(p, a.verdict)
 }
 
-// run runs a script, here or in another process.
+// run runs a script, in this process or in another.
 func (j *judgement) run(p *compiled) (answer, *ScriptError) {
 	if p.Process {
 		return j.set.children.judge(p, &j.subject)
@@ -88,12 +87,12 @@ func (j *judgement) run(p *compiled) (answer, *ScriptError) {
 	}
 	a, fault := j.isolate.judge(p, &j.subject)
 	if fault != nil && j.isolate.spoilt {
-		j.isolate = nil // it may be in any state
+		j.isolate = nil // its state is unknown
 	}
 	return a, fault
 }
 
-// concerns reports whether the policy is about a subject at all.
+// concerns reports whether the policy judges a subject.
 func (p *compiled) concerns(s *subject) (bool, error) {
 	if p.parties != nil && !p.isParty(s) {
 		return false, nil
@@ -111,14 +110,13 @@ func (p *compiled) concerns(s *subject) (bool, error) {
 	return true, nil
 }
 
-// isOn reports whether the channel of the event is one that the policy is about.
+// isOn reports whether the policy judges the channel of the event.
 func (p *compiled) isOn(e *deploy.PolicyEvent) bool {
 	return e.Channel.Deployment == e.Deployment && p.channels[e.Channel.Address]
 }
 
-// isParty reports whether any creature in the event is one that the policy is
-// about. In a graph of several deployments, others may have the same addresses
-// and species.
+// isParty reports whether the policy judges any creature in the event. In a graph of
+// several deployments, addresses and species of other deployments may be the same.
 func (p *compiled) isParty(s *subject) bool {
 	if e := s.send; e != nil {
 		return e.SenderDeployment == e.Deployment && p.isAbout(e.SenderAddress, e.SenderSpecies)
@@ -136,7 +134,7 @@ func (p *compiled) isAbout(address, species string) bool {
 	return address != "" && p.parties[address] || species != "" && p.parties[species]
 }
 
-// failed handles a policy that did not decide by its own fault.
+// failed handles a policy that failed.
 func (j *judgement) failed(p *compiled, message string, line int) {
 	v := p.word(message, line)
 	v.Failed = true
@@ -147,7 +145,7 @@ func (j *judgement) failed(p *compiled, message string, line int) {
 func (j *judgement) undecided(p *compiled, v deploy.Verdict) {
 	switch {
 	case p.OnError == AllowOnError:
-	case p.OnError == WarnOnError, p.On == journal.JudgeFail: // a failure has happened: the restart policy decides
+	case p.OnError == WarnOnError, p.On == journal.JudgeFail: // the failure has happened: the restart policy decides
 		j.words.Warnings = append(j.words.Warnings, v)
 	default:
 		j.deny(p, v)
@@ -163,8 +161,8 @@ func (j *judgement) deny(p *compiled, v deploy.Verdict) {
 	}
 }
 
-// keepOriginal has a message logged as it was that a policy changes or leaves out, if the
-// policy asks for that.
+// keepOriginal logs the original of a message that the policy changes or drops, if the
+// policy requests it.
 func (j *judgement) keepOriginal(p *compiled) {
 	if p.Original && j.sent != nil {
 		j.sent.Original = true
@@ -209,7 +207,7 @@ var rulings = map[kind]deploy.Ruling{
 	kindRestart: deploy.RuleRestart, kindDrop: deploy.RuleDrop, kindQuarantine: deploy.RuleQuarantine,
 }
 
-// unfit says why a verdict does not go with the policy; empty if it does.
+// unfit says why the event or the mode does not allow a verdict, or returns "".
 func (p *compiled) unfit(v *verdict) string {
 	_, ruling := rulings[v.kind]
 	onSend, onFail, onMerge := p.On == journal.JudgeSend, p.On == journal.JudgeFail, p.On == journal.JudgeMerge
@@ -230,8 +228,8 @@ func (p *compiled) unfit(v *verdict) string {
 	return ""
 }
 
-// settleNames decides about names that collide in a merge. The first word on a name
-// holds.
+// settleNames decides about names that collide in a merge. The first answer for a name
+// counts.
 func (j *judgement) settleNames(v *verdict) {
 	if j.decided.Settle == nil {
 		j.decided.Settle = map[string]deploy.Collision{}
@@ -243,9 +241,9 @@ func (j *judgement) settleNames(v *verdict) {
 	}
 }
 
-// patch changes the message for the policies to come.
+// patch changes the message for the following policies.
 func (j *judgement) patch(v *verdict) {
-	e := *j.subject.send // the caller's stays as it is
+	e := *j.subject.send // the caller's message stays unchanged
 	if v.payload != nil {
 		e.Payload = v.payload
 	}

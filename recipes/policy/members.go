@@ -12,32 +12,32 @@ type members[V any] struct {
 	fields   map[string]field[V]
 	id       func(*V) string
 	same     func(a, b *V) bool
-	function goja.Value // that finds some of them, for scripts
+	function goja.Value // the function for scripts that finds some of them
 
 	all   []V
-	found map[wanted]*selection[V] // by filters of one field or none
+	found map[wanted]*selection[V] // by filters of at most one field
 	made  map[string]likeness[V]   // by id
 }
 
-// field is a field that filters know. One of the two is set.
+// field is a field that filters can use. Either text or flag is set.
 type field[V any] struct {
 	text func(*V) string
 	flag func(*V) bool
 }
 
-// wanted is a field of a filter.
+// wanted is a field of a filter with its value.
 type wanted struct {
 	key, text  string
 	isText, on bool // otherwise it is a flag
 }
 
-// likeness is what has been made of a member as it was.
+// likeness is the object made for a member, and the member at that time.
 type likeness[V any] struct {
 	of    *V
 	value goja.Value
 }
 
-// maxSelections bounds how many results are kept while a graph stays as it is.
+// maxSelections bounds how many results are kept while a graph does not change.
 const maxSelections = 64
 
 // offer makes the function for scripts.
@@ -47,17 +47,16 @@ func (m *members[V]) offer() error {
 	return err
 }
 
-// pointAt makes the members those of another graph, or of the same after a change.
+// pointAt makes the members those of another graph, or of the same graph after a change.
 func (m *members[V]) pointAt(all []V) {
 	m.all = all
 	clear(m.found)
-	if len(m.made) > 2*len(all) { // most of them are gone
+	if len(m.made) > 2*len(all) { // most of them were removed
 		m.made = nil
 	}
 }
 
-// find makes a list of those that have the fields of a filter, all of them if there
-// is none.
+// find lists the members that match a filter, or all members without one.
 func (m *members[V]) find(call goja.FunctionCall) goja.Value {
 	filter, possible := m.filter(call.Argument(0))
 	if len(filter) > 1 || !possible {
@@ -78,7 +77,7 @@ func (m *members[V]) find(call goja.FunctionCall) goja.Value {
 	return m.isolate.vm.NewDynamicArray(s)
 }
 
-// filter reads a filter. It is not possible if nothing can be like that.
+// filter reads a filter. It is not possible if no member can match.
 func (m *members[V]) filter(arg goja.Value) (filter []wanted, possible bool) {
 	o, ok := arg.(*goja.Object)
 	if !ok {
@@ -111,7 +110,7 @@ func (m *members[V]) filter(arg goja.Value) (filter []wanted, possible bool) {
 	return filter, possible
 }
 
-// choose selects the members that have all that is wanted.
+// choose selects the members that match all fields.
 func (m *members[V]) choose(filter []wanted, possible bool) *selection[V] {
 	s := &selection[V]{members: m}
 	switch {
@@ -142,7 +141,8 @@ func (m *members[V]) fits(v *V, filter []wanted) bool {
 	return true
 }
 
-// value makes the object of a member, unless there is one of it as it is.
+// value makes the object of a member, or returns the earlier one if the member has not
+// changed.
 func (m *members[V]) value(v *V) goja.Value {
 	id := m.id(v)
 	if made, ok := m.made[id]; ok && m.same(made.of, v) {
@@ -151,19 +151,19 @@ func (m *members[V]) value(v *V) goja.Value {
 	if m.made == nil {
 		m.made = map[string]likeness[V]{}
 	}
-	own := *v // not the whole view
+	own := *v // do not keep the whole view alive
 	made := likeness[V]{&own, m.isolate.plain(v)}
 	m.made[id] = made
 	return made.value
 }
 
-// selection is a list of members. Each script gets an array of its own over it,
-// whose elements are made when they are asked for.
+// selection is a list of members. Each script gets its own array over it, whose elements
+// are made on demand.
 type selection[V any] struct {
 	members *members[V]
 	chosen  []*V // nil: all
 	size    int
-	values  []goja.Value // as far as they have been made; they are read-only
+	values  []goja.Value // made so far; read-only
 }
 
 // Len implements [goja.DynamicArray].

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// The bounds of what nests in a script. The parser recurses with them, and tries several
-// readings of some, so its time grows much faster than their number.
+// The bounds of nesting in a script. The parser recurses with it, and tries several
+// readings of some constructs, so its time grows much faster than their number.
 const (
-	maxBrackets = 64  // inside each other
-	maxHidden   = 512 // in texts and comments, and arrows anywhere
+	maxBrackets = 64  // nested brackets
+	maxHidden   = 512 // brackets in texts and comments, and arrows anywhere
 )
 
-// tooDeep returns the line where brackets nest too deeply, or 0, and what to say of
-// it. It knows texts and comments but not regular expressions, which only a parser
-// tells from divisions. So what it takes for a text may be none: brackets do not nest
-// there, but they are counted.
+// tooDeep returns the line where brackets nest too deeply, or 0, and a message. It
+// recognises texts and comments but not regular expressions, which only a parser can tell
+// from divisions. A text that it sees may therefore not be one: brackets in texts do not
+// nest, but they are counted.
 func tooDeep(source string) (line int, why string) {
 	s := bracketScan{line: 1}
 	for i := 0; i < len(source); i++ {
@@ -30,22 +30,20 @@ func tooDeep(source string) (line int, why string) {
 	return 0, ""
 }
 
-// bracketScan goes through a script.
 type bracketScan struct {
-	within        string // what ends the text or comment that it is in; empty outside
+	within        string // the end of the current text or comment; empty outside
 	depth, hidden int
 	line          int
 }
 
-// step takes in the first byte of what is left, and returns how many more it has
-// taken in with it.
+// step reads the first byte of the rest, and returns how many more it has read.
 func (s *bracketScan) step(rest string) int {
 	b := rest[0]
 	if b == '\n' {
 		s.line++
 	}
 	if strings.HasPrefix(rest, "=>") {
-		s.hidden++ // functions of functions nest without brackets
+		s.hidden++ // functions that return functions nest without brackets
 	}
 	if s.within != "" {
 		return s.inside(rest)
@@ -77,8 +75,8 @@ func (s *bracketScan) inside(rest string) int {
 	case b == '\\' && (text || s.within == "`") && len(rest) > 1 && rest[1] != '\n':
 		return 1
 	case b == '\n' && text:
-		s.within = "" // no text goes on there, so it was none
-	case s.within == "`" && (b == '{' || b == '}'): // what is put into a template is code
+		s.within = "" // texts end with the line, so it was not a text
+	case s.within == "`" && (b == '{' || b == '}'): // substitutions in a template are code
 		s.depth = max(s.depth+map[byte]int{'{': 1, '}': -1}[b], 0)
 	case b == '(', b == '[', b == '{':
 		s.hidden++

@@ -9,22 +9,22 @@ import (
 	"github.com/dlclark/regexp2/v2"
 )
 
-// The clock by which the matching of regular expressions is limited, and how much
-// longer than its policy one may take: by the time that it stops, the policy's time has
-// run out, so that giving up is never taken for a decision.
+// The clock that limits the matching of regular expressions, and how much longer than its
+// policy a match may take. When matching stops, the time of the policy is over, so that a
+// stopped match never decides.
 const (
 	matchClock  = 10 * time.Millisecond
 	matchMargin = 5 * matchClock
 )
 
-// matchingMu is held while the library's default is another than usual, which is the
-// only way to tell it how long a pattern may take: RATIONALE.md says why.
+// matchingMu is held while the library's default timeout is changed, which is the only
+// way to limit a pattern; see RATIONALE.md.
 var matchingMu sync.Mutex
 
 var startMatchClock = sync.OnceFunc(func() { regexp2.SetTimeoutCheckPeriod(matchClock) })
 
-// matching calls f, which makes patterns. Matching them, which the interpreter cannot
-// interrupt, ends soon after the time of their policy.
+// matching calls f, which makes patterns. Matching these patterns, which the interpreter
+// cannot interrupt, stops soon after the timeout of their policy.
 func matching(timeout time.Duration, f func()) {
 	startMatchClock()
 	matchingMu.Lock()
@@ -35,12 +35,12 @@ func matching(timeout time.Duration, f func()) {
 	f()
 }
 
-// weigh returns how many steps a pattern has when it is compiled: repeating something a
-// number of times multiplies it. What is no pattern weighs anything. It takes time in
-// proportion to the pattern, and knows no other bound than maxWeight.
+// weigh returns how many steps a pattern has when it is compiled: counted repetitions
+// multiply it. The result for an invalid pattern is arbitrary. It takes time in
+// proportion to the pattern, and its only bound is maxWeight.
 func weigh(pattern string) int {
-	groups := []int{0} // what is in each open group so far
-	last := 0          // the weight of what a repetition would repeat
+	groups := []int{0} // the weight of each open group so far
+	last := 0          // the weight of the last item, which a repetition would multiply
 	add := func(n int) {
 		last = n
 		groups[len(groups)-1] = min(groups[len(groups)-1]+n, maxWeight)
@@ -83,7 +83,7 @@ func weigh(pattern string) int {
 	return total
 }
 
-// classEnd is where a class such as [a-z] ends.
+// classEnd returns the end of a class such as [a-z].
 func classEnd(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
@@ -96,8 +96,8 @@ func classEnd(s string) int {
 	return len(s) - 1
 }
 
-// repetition reads {n}, {n,} or {n,m} at the beginning of s: how often at most, of an
-// open one at least, and its size; 0 if it is none.
+// repetition reads {n}, {n,} or {n,m} at the start of s. It returns the maximum, or the
+// minimum if there is none, and the size; 0 if s does not start with a repetition.
 func repetition(s string) (times, size int) {
 	end := strings.IndexByte(s, '}')
 	if end < 0 {
@@ -112,7 +112,7 @@ func repetition(s string) (times, size int) {
 		case err == nil:
 			times = max(times, int(min(n, maxWeight)))
 		case strings.Trim(bound, "0123456789") == "":
-			times = maxWeight // a number that is too large
+			times = maxWeight // the number is too large
 		default:
 			return 0, 0
 		}

@@ -1,13 +1,13 @@
 package policy
 
-// pool keeps runtimes for later. It may be used from any goroutine.
+// pool keeps idle runtimes. It may be used from any goroutine.
 type pool struct {
-	scripts int // how many a runtime has to know
+	scripts int // how many scripts a runtime has
 	idle    chan *isolate
 }
 
-// maxIdle bounds how many runtimes are kept for later; each is a few hundred
-// kilobytes. More calls at once make runtimes that are thrown away.
+// maxIdle bounds how many idle runtimes are kept; each takes a few hundred kilobytes.
+// More concurrent calls make runtimes that are discarded.
 const maxIdle = 16
 
 func newPool(scripts int) *pool {
@@ -23,8 +23,7 @@ func (p *pool) acquire() (*isolate, error) {
 	}
 }
 
-// release takes a runtime back that nobody uses any more, and that is not
-// spoilt.
+// release takes back a runtime that is no longer used and not spoilt.
 func (p *pool) release(i *isolate) {
 	select {
 	case p.idle <- i:

@@ -18,15 +18,15 @@ import (
 // PredicateSource is one predicate: a condition on outputs.
 type PredicateSource struct {
 	Name string
-	// Source is an expression over output, source and channel, or a function of
-	// an object with these: (event) => …
+	// Source is an expression over output, source and channel, or a function of an object
+	// with these: (event) => …
 	Source  string
-	File    string // where Source stands, for errors
+	File    string // where Source is, for errors
 	Line    int    // of its first line; 0 means 1
 	Timeout time.Duration
 }
 
-// predicate is one predicate ready to run. It implements [deploy.Predicate].
+// predicate is one compiled predicate. It implements [deploy.Predicate].
 type predicate struct {
 	*compiled
 	*pool
@@ -34,7 +34,7 @@ type predicate struct {
 
 var _ deploy.Predicate = (*predicate)(nil)
 
-// NewPredicates compiles predicates. It tells every script that cannot be used.
+// NewPredicates compiles predicates. It reports every invalid script.
 func NewPredicates(sources []PredicateSource) (map[string]deploy.Predicate, []*ScriptError) {
 	out := map[string]deploy.Predicate{}
 	runtimes := newPool(len(sources))
@@ -53,8 +53,8 @@ func NewPredicates(sources []PredicateSource) (map[string]deploy.Predicate, []*S
 	return out, nil
 }
 
-// A predicate that is an expression becomes the body of a function. Its end
-// stands on a line of its own, because the expression may end with a comment.
+// An expression becomes the body of a function. The closing bracket is on its own line,
+// because the expression may end with a comment.
 const (
 	predicateHead = "({output, source, channel}) => ("
 	predicateTail = "\n)"
@@ -95,8 +95,8 @@ func (c *compiled) compileCondition(source string) *ScriptError {
 	return c.compile(predicateHead + source + predicateTail)
 }
 
-// Holds implements [deploy.Predicate]. It blocks for as long as the script runs,
-// for its timeout at most.
+// Holds implements [deploy.Predicate]. It blocks while the script runs, for at most its
+// timeout.
 func (p *predicate) Holds(ctx context.Context, event *deploy.OutputEvent) (holds bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("the caller cancelled: %w", err)
@@ -126,8 +126,8 @@ func (p *predicate) Holds(ctx context.Context, event *deploy.OutputEvent) (holds
 	return holds, nil
 }
 
-// condition reads a predicate's answer. That something is not there at all is no
-// error, so that output.error?.fatal does what one expects.
+// condition reads a predicate's answer. A missing value is not an error, so that
+// output.error?.fatal works as expected.
 func condition(p *compiled, result goja.Value) (bool, *ScriptError) {
 	if goja.IsUndefined(result) || goja.IsNull(result) {
 		return false, nil
@@ -143,8 +143,8 @@ func condition(p *compiled, result goja.Value) (bool, *ScriptError) {
 
 var errOutputTooLarge = misuse{errors.New("the output is larger than a predicate may read")}
 
-// showOutput makes the object that a predicate gets: the output is what its JSON
-// says or, if it is none, a text, or null if it is not text either.
+// showOutput makes the argument of a predicate: the output is decoded JSON, or else a
+// text, or null if it is not text either.
 func (i *isolate) showOutput(event *deploy.OutputEvent) (goja.Value, error) {
 	if len(event.Output) > maxText {
 		return nil, errOutputTooLarge

@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// DefaultMemory is how much memory a process for scripts may use beyond what it
-// needs to start.
+// DefaultMemory bounds the memory of a process for scripts, beyond what it needs to
+// start.
 const DefaultMemory = 64 << 20
 
-// grace is how long a process may take beyond the policy's own time before it is
-// killed, and startGrace how long one may take to get ready.
+// grace is how long a process may exceed the policy's timeout before it is killed, and
+// startGrace how long it may take to start.
 const (
 	grace      = 250 * time.Millisecond
-	startGrace = 30 * time.Second // nothing of a script runs then: only a machine can be so slow
+	startGrace = 30 * time.Second // no script runs then, so only a slow machine can exceed it
 )
 
-// maxReply bounds what a process may answer, in bytes.
+// maxReply bounds the answer of a process, in bytes.
 const maxReply = 64 << 20
 
-// children are the processes that run the scripts of a set. One that fails, or
-// takes too long, is killed. Another one waits, ready, to take its place, so that the
-// next script does not wait for a process to start.
+// children are the processes that run the scripts of a set. A process that fails or takes
+// too long is killed. A spare process is kept ready to replace it, so that the next
+// script does not wait for a process to start.
 type children struct {
 	options  Options
 	manifest []byte
 
 	mu    sync.Mutex
 	idle  []*child
-	spare *child    // ready; nil: there is none yet
-	busy  int       // judgements under way, and 1 while a spare is started
-	warms bool      // a spare is being started
+	spare *child    // ready; nil if there is none yet
+	busy  int       // current judgements, plus 1 while a spare starts
+	warms bool      // a spare is starting
 	quiet sync.Cond // busy is 0
 }
 
@@ -47,21 +47,20 @@ func newChildren(o Options, policies []*compiled) *children {
 	for _, p := range policies {
 		if p.Process {
 			own := p.Policy
-			own.Match, own.MatchEvent = nil, nil // these are asked here
+			own.Match, own.MatchEvent = nil, nil // this process evaluates the conditions
 			m.Policies = append(m.Policies, script{Index: p.index, Policy: own})
 		}
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
-		text = nil // cannot happen: it is texts and numbers
+		text = nil // cannot happen: it has only texts and numbers
 	}
 	c := &children{options: o, manifest: text}
 	c.quiet.L = &c.mu
 	return c
 }
 
-// judge has a process judge. What it does there costs the engine's process nothing
-// but the time.
+// judge judges in a process. It costs the engine's process nothing but time.
 func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
 	defer c.endJudgement()
 	ch, err := c.borrowChild()
@@ -104,14 +103,13 @@ func (c *children) borrowChild() (*child, error) {
 func (c *children) warm() {
 	ch, err := c.start()
 	c.mu.Lock()
-	if c.warms = false; err == nil { // the judge that needs a process tells the error
+	if c.warms = false; err == nil { // the judgement that needs a process reports the error
 		c.spare = ch
 	}
 	c.mu.Unlock()
 	c.endJudgement()
 }
 
-// endJudgement ends a judgement.
 func (c *children) endJudgement() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,8 +130,7 @@ func (c *children) giveBack(ch *child) {
 	}
 }
 
-// close ends all processes, as soon as none is in use. Whoever judges again starts
-// others.
+// close ends all processes as soon as none is in use. A later judgement starts new ones.
 func (c *children) close() {
 	c.mu.Lock()
 	for c.busy > 0 {
@@ -150,7 +147,7 @@ func (c *children) close() {
 	}
 }
 
-// child is one process. One goroutine uses it at a time.
+// child is one process. One goroutine at a time may use it.
 type child struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser
@@ -159,7 +156,7 @@ type child struct {
 	out     *json.Decoder
 	late    bool // it was killed because it took too long
 	once    sync.Once
-	err     error // of its end
+	err     error // why it ended
 }
 
 // start starts a process, and waits until it is ready.
@@ -168,7 +165,7 @@ func (c *children) start() (*child, error) {
 		return nil, errors.New("no command is configured to run policies in another process")
 	}
 	command := exec.Command(c.options.Command[0], c.options.Command[1:]...)
-	command.Env = []string{} // scripts are not told who runs them
+	command.Env = []string{} // scripts cannot read the environment of the engine
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -195,8 +192,8 @@ func (c *children) start() (*child, error) {
 	return ch, nil
 }
 
-// within calls f, which talks to the process. If that takes longer than d, the process is
-// ended, which ends f.
+// within calls f, which talks to the process. After the time d, the process is killed,
+// which ends f.
 func (ch *child) within(d time.Duration, f func() error) error {
 	expired := make(chan struct{})
 	timer := time.AfterFunc(d, func() {
@@ -225,7 +222,7 @@ func (ch *child) judge(p *compiled, s *subject) (answer, *ScriptError, error) {
 	return a, fault, nil
 }
 
-// ask sends a question, and supplies what the process needs for the answer.
+// ask sends a question, and supplies the data that the process needs for the answer.
 func (ch *child) ask(p *compiled, s *subject) (*reply, error) {
 	ch.limit.N = maxReply
 	if err := ch.in.Encode(question{Index: p.index, Send: s.send, Event: s.event}); err != nil {
@@ -258,7 +255,7 @@ func (ch *child) killProcess() { _ = ch.command.Process.Kill() } // it may have 
 // kill ends the process and waits for it.
 func (ch *child) kill() {
 	ch.once.Do(func() {
-		_ = ch.stdin.Close() // it is about to end
+		_ = ch.stdin.Close() // it is killed anyway
 		ch.killProcess()
 		ch.err = ch.command.Wait()
 	})

@@ -16,22 +16,22 @@ import (
 	"github.com/seed47132306/terrarium/internal/near"
 )
 
-// Functions that no script can name. The compiler of scripts puts them where the
-// language itself makes something large of something small.
+// Functions that scripts cannot name. The compiler of scripts inserts calls of them where
+// the language makes large values from small ones.
 const (
-	boundedText = "%text" // of what an addition or a template gives
-	boundedOwn  = "%own"  // of what is spread into an object
+	boundedText = "%text" // for the result of an addition or a template
+	boundedOwn  = "%own"  // for an operand that is spread into an object
 )
 
-// review goes once through the syntax of a script. It refuses what policies may not
-// use, bounds what makes texts longer, and collects names.
+// review walks once through the syntax of a script. It refuses features that policies may
+// not use, bounds operations that make texts longer, and collects names.
 type review struct {
 	script   *compiled
 	tree     *ast.Program
 	seen     map[uintptr]bool
 	declared map[string]bool
 	used     []*ast.Identifier
-	patterns int // what all patterns weigh
+	patterns int // the total weight of the patterns
 	fault    *ScriptError
 }
 
@@ -85,12 +85,12 @@ func (r *review) walk(v reflect.Value) {
 	}
 }
 
-// visit looks at one node. It reports whether to look at what is in it.
+// visit checks one node. It reports whether to visit its children.
 func (r *review) visit(node any) bool {
 	switch n := node.(type) {
 	case *ast.NumberLiteral:
 		if _, isBig := n.Value.(*big.Int); isBig {
-			// Their arithmetic is one step however large they are.
+			// Arithmetic with big integers is one step, however large they are.
 			r.refuse(n.Idx, "big integers are not available to policies", "Use a number.")
 		}
 		return false
@@ -114,7 +114,8 @@ func (r *review) visit(node any) bool {
 		r.declare(n.Target)
 	case *ast.FunctionLiteral:
 		if r.name(n.Name); n.Generator || n.Async {
-			// They nest without a bound, and to stop them takes a time in proportion to that.
+			// Generators nest without a bound, and stopping them takes time in proportion
+			// to the depth.
 			r.refuse(n.Function, "generators and async functions are not available to policies", "Write a plain function that collects its results in a list.")
 		}
 	case *ast.ArrowFunctionLiteral:
@@ -125,17 +126,17 @@ func (r *review) visit(node any) bool {
 		r.name(n.Name)
 	case *ast.ObjectPattern:
 		if n.Rest != nil {
-			// Of a text, each character would become a property, in one step.
+			// For a text, each character would become a property, in one step.
 			r.refuse(n.Rest.Idx0(), "the rest of an object cannot be destructured", "Destructure the fields by name, or copy the object: {...value}.")
 		}
 	case *ast.LabelledStatement:
 		r.walk(reflect.ValueOf(&n.Statement).Elem())
-		return false // a label is no name of a value
+		return false // a label is not the name of a value
 	case *ast.BranchStatement, *ast.MetaProperty:
 		return false
 	case *ast.UnaryExpression:
 		_, bare := n.Operand.(*ast.Identifier)
-		return n.Operator != token.TYPEOF || !bare // which may ask whether there is one
+		return n.Operator != token.TYPEOF || !bare // typeof may test whether a name exists
 	}
 	return true
 }
@@ -171,8 +172,8 @@ func (r *review) declare(target any) {
 	}
 }
 
-// bounded is an expression that may make a text longer, in a call of the function that
-// bounds it; nil for others.
+// bounded wraps an expression that may make a text longer in a call of the function that
+// bounds it; nil for other expressions.
 func bounded(e ast.Expression) ast.Expression {
 	call := func(name string, of ast.Expression) ast.Expression {
 		at := of.Idx0()
@@ -209,8 +210,8 @@ func isNumber(e ast.Expression) bool {
 	return is
 }
 
-// unknownNames refuses names that mean nothing: a typing error, mostly. It does not
-// look at scopes, so a name counts as known if the script declares it anywhere.
+// unknownNames refuses undefined names, which are mostly typing errors. It ignores
+// scopes: a name is known if the script declares it anywhere.
 func (r *review) unknownNames() {
 	globals := globalNames()
 	for _, id := range r.used {
@@ -227,7 +228,7 @@ func (r *review) unknownNames() {
 	}
 }
 
-// likeliest is the name that is most like one; "" if none is.
+// likeliest returns the most similar name, or "".
 func likeliest(name string, candidates []string) string {
 	slices.Sort(candidates)
 	best, least := "", len(name)/3+2

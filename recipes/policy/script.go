@@ -13,14 +13,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// MaxSourceBytes bounds a script. It also bounds how deeply one can nest, and
-// with it the stack that the parser needs.
+// MaxSourceBytes bounds a script, and thereby its nesting and the stack that the parser
+// needs.
 const MaxSourceBytes = 32 << 10
 
-// ScriptError is a mistake in a script, by its place in File.
+// ScriptError is a mistake in a script, with its place in File.
 type ScriptError struct {
 	Policy  string
-	On      journal.PolicyKind // what that judges; policies on different events may share a name
+	On      journal.PolicyKind // the event of the policy; policies on different events can have the same name
 	File    string
 	Line    int
 	Column  int
@@ -33,17 +33,17 @@ func (e *ScriptError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// compiled is a policy ready to run.
+// compiled is a compiled policy.
 type compiled struct {
 	Policy
 	index    int
 	program  *goja.Program
 	seed     uint64
 	channels map[string]bool // nil means all
-	parties  map[string]bool // addresses and species whom it judges; nil means all
-	memory   string          // the key of what it remembers
-	// before is how many more characters the first line of the parsed source
-	// has at its beginning.
+	parties  map[string]bool // addresses and species that it judges; nil means all
+	memory   string          // the key of its state
+	// before is how many characters precede the script on the first line of the parsed
+	// source.
 	before int
 }
 
@@ -51,7 +51,7 @@ func (c *compiled) word(reason string, line int) deploy.Verdict {
 	return deploy.Verdict{Policy: c.Name, Reason: reason, Where: fmt.Sprintf("%s:%d", c.File, line)}
 }
 
-// compile checks that a script is one function, and nothing else.
+// compile checks that a script is just one function.
 func compile(p Policy, index int) (compiled, *ScriptError) {
 	c := newCompiled(p, index)
 	if fault := c.checkSize(); fault != nil {
@@ -66,8 +66,8 @@ func compile(p Policy, index int) (compiled, *ScriptError) {
 	return c, fault
 }
 
-// longest is the longest time that a script may be given. Tests allow more, so that a
-// busy machine is not what they test.
+// longest bounds the timeout of a script. Tests raise it, so that they do not depend on
+// the speed of the machine.
 var longest = MaxTimeout
 
 func newCompiled(p Policy, index int) compiled {
@@ -97,7 +97,7 @@ func newCompiled(p Policy, index int) compiled {
 	return c
 }
 
-// checkSize refuses scripts that the parser would take too long for.
+// checkSize refuses scripts that would take the parser too long.
 func (c *compiled) checkSize() *ScriptError {
 	if len(c.Source) > MaxSourceBytes {
 		return c.fault(1, 1, fmt.Sprintf("the script has %d bytes; at most %d are allowed", len(c.Source), MaxSourceBytes), "")
@@ -108,7 +108,6 @@ func (c *compiled) checkSize() *ScriptError {
 	return nil
 }
 
-// compile compiles the source of one function.
 func (c *compiled) compile(source string) *ScriptError {
 	tree, err := parser.ParseFile(nil, c.Name, source, 0, parser.WithDisableSourceMaps)
 	if err != nil {
@@ -124,7 +123,7 @@ func (c *compiled) compile(source string) *ScriptError {
 	return nil
 }
 
-// fault places a mistake, given by its position in the parsed source.
+// fault returns a mistake at a position in the parsed source.
 func (c *compiled) fault(line, column int, message, remedy string) *ScriptError {
 	if line == 1 {
 		column = max(column-c.before, 1)

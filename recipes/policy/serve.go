@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/internal/selflimit"
 )
 
-// Serve runs policies for the process at the other end of the pipes, until in
-// ends. It is what the command in [Options] does. It bounds the memory of the
-// process that it is called in, and ends that process when a script exceeds it.
+// Serve runs policies for the process at the other end of the pipes, until in ends. The
+// command in [Options] calls it. It bounds the memory of the current process, and ends
+// the process when a script exceeds the bound.
 func Serve(in io.Reader, out io.Writer) error {
 	s := &server{in: json.NewDecoder(in), out: json.NewEncoder(out)}
 	var m manifest
@@ -34,7 +34,7 @@ func Serve(in io.Reader, out io.Writer) error {
 		}
 		s.policies[sc.Index] = &c
 	}
-	ready, err := newIsolate(size) // what takes the longest, before anybody waits for it
+	ready, err := newIsolate(size) // the slowest step, before the first question
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,6 @@ func Serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// server is the process that runs scripts.
 type server struct {
 	in       *json.Decoder
 	out      *json.Encoder
@@ -82,7 +81,7 @@ func (s *server) answer(q *question) reply {
 	return replyOf(a, fault)
 }
 
-// ask has the other end supply something.
+// ask requests data from the other process.
 func (s *server) ask(what string) (out supply) {
 	if s.out.Encode(reply{Needs: what}) != nil || s.in.Decode(&out) != nil {
 		return supply{}
@@ -97,8 +96,8 @@ func (s *server) graph() *deploy.GraphView {
 	return &deploy.GraphView{}
 }
 
-// remoteMemory is the memory that the engine's process keeps. What is to be
-// remembered goes along with the answer.
+// remoteMemory reads the memory that the engine's process keeps. New memory is part of
+// the answer.
 type remoteMemory struct{ *server }
 
 func (m *remoteMemory) Recall(string) []byte    { return m.ask(needsMemory).Memory }
@@ -109,21 +108,21 @@ const (
 	needsMemory = "memory"
 )
 
-// watchPause is how often the memory of the process is looked at. A script fills a
-// few megabytes in that time.
+// watchPause is the interval between checks of the memory. A script fills a few megabytes
+// in that time.
 const watchPause = 5 * time.Millisecond
 
-// reserve is address space that the runtime takes and does not use.
+// reserve is address space that the runtime reserves and does not use.
 const reserve = 512 << 20
 
-// exitMemory is the exit code of a process that has used too much memory.
+// exitMemory is the exit code of a process that exceeded its memory.
 const exitMemory = 7
 
-// boundMemory ends the process when its heap grows by more than limit bytes. The
-// operating system bounds it too, where that can be done.
+// boundMemory ends the process when its heap grows by more than limit bytes. Where
+// possible, the operating system bounds it too.
 func boundMemory(limit int64) (stop func()) {
 	base := heapBytes()
-	debug.SetMemoryLimit(base + limit/2) // collect often before giving up
+	debug.SetMemoryLimit(base + limit/2) // collect often before the limit is reached
 	selflimit.AddressSpace(2*limit + reserve)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -13,25 +13,25 @@ type Mode uint8
 
 // The modes.
 const (
-	Validate Mode = iota // object to a message
+	Validate Mode = iota // deny a message
 	Mutate               // also change or drop it
 )
 
 // String returns "validate" or "mutate".
 func (m Mode) String() string { return [...]string{"validate", "mutate"}[m] }
 
-// OnError says what happens when a policy fails to decide.
+// OnError says how the failure of a policy counts.
 type OnError uint8
 
-// The ways to go on.
+// The values of OnError.
 const (
 	DenyOnError  OnError = iota // the failure is a denial
 	WarnOnError                 // the failure is a warning
 	AllowOnError                // the failure is ignored
 )
 
-// The bounds of a policy's time for one event. It is time on the clock, so the
-// default leaves room for a busy machine.
+// The bounds of a policy's time for one event. It is wall-clock time, so the default
+// leaves room for a busy machine.
 const (
 	DefaultTimeout = 250 * time.Millisecond
 	MaxTimeout     = time.Second
@@ -40,26 +40,26 @@ const (
 // Policy is one policy.
 type Policy struct {
 	Name   string
-	On     journal.PolicyKind // what it judges; empty means send
+	On     journal.PolicyKind // the event; empty means send
 	Mode   Mode
 	Source string // one JavaScript function: (event, ctx) => …
-	File   string // where Source stands, for errors and verdicts
+	File   string // where Source is, for errors and verdicts
 	Line   int    // of its first line; 0 means 1
-	// Channels are the addresses of the channels it judges; nil means all.
+	// Channels are the addresses of the channels that it judges; nil means all.
 	Channels []string
-	// Creatures and Species narrow it down to events that have anything to do with
-	// creatures of these addresses, or of these species; nil for both means all.
+	// Creatures and Species limit it to events that involve creatures with these
+	// addresses or of these species; nil for both means all.
 	Creatures, Species []string
-	// Match skips the script where it is false; nil means that it never is. It
-	// may be called from any goroutine. MatchEvent is the same for events other
-	// than send.
+	// Match skips the script if it returns false; nil means that the script always runs.
+	// It may be called from any goroutine. MatchEvent is the same for events other than
+	// send.
 	Match      func(*deploy.SendEvent) (bool, error)   `json:"-"`
 	MatchEvent func(*deploy.PolicyEvent) (bool, error) `json:"-"`
 	Timeout    time.Duration                           // 0 means DefaultTimeout, and at most MaxTimeout is used
 	OnError    OnError
-	Audit      bool // only record what it would do
-	// Original keeps in the log what the policy changes, or leaves out of what creatures
-	// send, rather than a hash of it.
+	Audit      bool // only record its decision
+	// Original logs messages that the policy changes, or messages of creatures that it
+	// drops, instead of a hash of them.
 	Original bool
 	// Process runs the script in another process; see [Options].
 	Process bool
@@ -67,30 +67,30 @@ type Policy struct {
 
 // Options say how policies are run.
 type Options struct {
-	// Command starts a process that calls [Serve]: an executable and its
-	// arguments. It is needed if a policy asks for a process of its own.
+	// Command starts a process that calls [Serve]: an executable and its arguments. It is
+	// required if a policy runs in a separate process.
 	Command []string
-	// Memory bounds such a process, in bytes beyond what it needs to start; 0
-	// means DefaultMemory.
+	// Memory bounds such a process, in bytes beyond what it needs to start; 0 means
+	// DefaultMemory.
 	Memory int64
 }
 
 // Set is the policies of one deployment. It implements [deploy.Policy]; its
 // methods may be called from any goroutine.
 type Set struct {
-	policies []*compiled // those that mutate, then those that validate
-	// byChannel has the policies on send for each channel that some policy names,
-	// and everywhere those for all other channels, both in the order of policies.
+	policies []*compiled // mutating policies first
+	// byChannel has the policies on send for each channel that a policy names, and
+	// everywhere those for all other channels, both in the order of policies.
 	byChannel  map[string][]*compiled
 	everywhere []*compiled
-	byKind     map[journal.PolicyKind][]*compiled // on anything else
+	byKind     map[journal.PolicyKind][]*compiled // on other events
 	*pool
-	children *children // nil: no policy is run in another process
+	children *children // nil if all policies run in this process
 }
 
 var _ deploy.Policy = (*Set)(nil)
 
-// New compiles policies. It tells every script that cannot be used.
+// New compiles policies. It reports every invalid script.
 func New(policies []Policy, o Options) (*Set, []*ScriptError) {
 	s := &Set{byKind: map[journal.PolicyKind][]*compiled{}}
 	var faults []*ScriptError
@@ -118,8 +118,8 @@ func New(policies []Policy, o Options) (*Set, []*ScriptError) {
 	return s, nil
 }
 
-// Close ends the processes that the set has started. The engine calls it when it
-// needs the set no more; a set that is used again starts others.
+// Close ends the processes that the set has started. The engine calls it when it no
+// longer needs the set; using the set again starts new ones.
 func (s *Set) Close() error {
 	if s.children != nil {
 		s.children.close()
@@ -127,8 +127,8 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// index sorts the policies by channel, so that a message costs nothing for
-// policies that do not concern it.
+// index sorts the policies by channel, so that a message costs nothing for policies that
+// do not judge it.
 func (s *Set) index() {
 	s.byChannel = map[string][]*compiled{}
 	for _, p := range s.policies {

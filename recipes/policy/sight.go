@@ -7,9 +7,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// sight is ctx.graph: {id, creatures(filter), channels(filter)}. A runtime has one.
-// What it has made of a graph it keeps until the graph changes, which is safe
-// because scripts cannot modify it.
+// sight is ctx.graph: {id, creatures(filter), channels(filter)}. A runtime has one. It
+// keeps the objects made for a graph until the graph changes, which is safe because
+// scripts cannot modify them.
 type sight struct {
 	isolate   *isolate
 	object    *goja.Object
@@ -22,7 +22,7 @@ var _ goja.DynamicObject = (*sight)(nil)
 
 var sightKeys = []string{"id", "creatures", "channels"}
 
-// maxKept bounds how many members of a graph are kept for later.
+// maxKept bounds how many members of a graph are kept.
 const maxKept = 4096
 
 func newSight(i *isolate) (*sight, error) {
@@ -36,7 +36,7 @@ func newSight(i *isolate) (*sight, error) {
 	return s, s.channels.offer()
 }
 
-// shown is the view of a graph, for the script that runs.
+// shown returns the view of a graph, for the running script.
 func (s *sight) shown(view *deploy.GraphView) goja.Value {
 	if s.view != view { // views are shared, and never modified
 		s.view = view
@@ -46,7 +46,7 @@ func (s *sight) shown(view *deploy.GraphView) goja.Value {
 	return s.isolate.pristine(s.object)
 }
 
-// dropLarge lets go of a graph that is too large to be kept.
+// dropLarge releases a graph that is too large to be kept.
 func (s *sight) dropLarge() {
 	if len(s.view.Creatures)+len(s.view.Channels) > maxKept {
 		s.view = &deploy.GraphView{}
@@ -80,7 +80,7 @@ func (s *sight) Delete(string) bool { return false }
 // Keys implements [goja.DynamicObject].
 func (s *sight) Keys() []string { return sightKeys }
 
-// The fields that filters know.
+// The fields that filters can use.
 var (
 	creatureFields = map[string]field[deploy.CreatureView]{
 		"id":         {text: func(c *deploy.CreatureView) string { return string(c.ID) }},

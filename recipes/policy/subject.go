@@ -5,7 +5,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// subject is what is judged: a message, or anything else. One of the two is set.
+// subject is the event to judge: a message or another event. One of the two is set.
 type subject struct {
 	send  *deploy.SendEvent
 	event *deploy.PolicyEvent
@@ -19,7 +19,7 @@ func (s *subject) fixed() (now int64, seed uint64) {
 	return s.event.Time, s.event.Seed
 }
 
-// surroundings are what a script can look at besides the event.
+// surroundings are the data that a script can read besides the event.
 func (s *subject) surroundings() *deploy.Surroundings {
 	if s.send != nil {
 		return &s.send.Surroundings

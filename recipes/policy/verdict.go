@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// kind is what a script answered, by the name of the function that makes it.
+// kind is the kind of an answer: the name of the function that makes it.
 type kind string
 
 const (
@@ -18,19 +18,19 @@ const (
 	kindWarn  kind = "warn"
 	kindDrop  kind = "drop"
 	kindPatch kind = "patch"
-	// Of a failed turn.
+	// For a failed turn.
 	kindRestart    kind = "restart"
 	kindQuarantine kind = "quarantine"
 )
 
-// verdict is what the functions deny, warn, … return to a script, which can
-// only hand it back: it is an object without fields.
+// verdict is the result of deny, warn, … that a script can only return: an object without
+// fields.
 type verdict struct {
 	kind    kind
 	reason  string
 	line    int                         // in the recipe
-	payload []byte                      // of a patch; nil leaves it as it is
-	headers *map[string]string          // of a patch; nil leaves them as they are
+	payload []byte                      // of a patch; nil: unchanged
+	headers *map[string]string          // of a patch; nil: unchanged
 	names   map[string]deploy.Collision // of a patch of a merge
 }
 
@@ -56,8 +56,8 @@ var (
 	textType    = reflect.TypeFor[string]()
 )
 
-// verdictOf reads a script's answer, when its time does not run any more. So an object
-// is exported only if it is known to be a verdict: of any other that would run getters.
+// verdictOf reads a script's answer after its time has stopped. It only exports an object
+// that is known to be a verdict, because exporting others would run getters.
 func verdictOf(p *compiled, result goja.Value) (*verdict, *ScriptError) {
 	if goja.IsUndefined(result) {
 		return nil, nil
@@ -92,8 +92,8 @@ func (i *isolate) verdictFunction(k kind) func(goja.FunctionCall) goja.Value {
 	}
 }
 
-// callerLine returns the line of the script that is calling a Go function. It looks
-// at the innermost calls only.
+// callerLine returns the line of the script that is calling a Go function. It only looks
+// at the innermost calls.
 func (i *isolate) callerLine() int {
 	const innermost = 4
 	i.frames = i.vm.CaptureCallStack(innermost, i.frames[:0])
@@ -153,7 +153,7 @@ func (i *isolate) readHeaders(value goja.Value) map[string]string {
 	return headers
 }
 
-// collisions are what patch({names: {…}}) may say of a name.
+// collisions are the values in patch({names: {…}}).
 var collisions = map[string]deploy.Collision{"rename": deploy.Rename, "unify": deploy.Unify}
 
 func (i *isolate) readNames(value goja.Value) map[string]deploy.Collision {
@@ -184,16 +184,15 @@ func validHeader(name, value string) bool {
 	return true
 }
 
-// text returns a string, and does not convert: an object would become
-// "[object Object]", which nobody wants sent.
+// text returns a string without converting other values: an object would become "[object
+// Object]", which is never intended.
 func (i *isolate) text(what string, value goja.Value) string {
-	if value.ExportType() != textType { // what else it is may be without end
+	if value.ExportType() != textType { // converting another value may not end
 		i.throw(fmt.Sprintf("patch: %s is not a string; JSON.stringify makes one of an object", what))
 	}
 	return value.String()
 }
 
-// throw raises a TypeError in the script that is running.
 func (i *isolate) throw(message string) {
 	panic(i.vm.NewTypeError(message))
 }

@@ -6,17 +6,18 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// What the engine's process and the one that runs scripts tell each other, one
-// JSON value after the other. The engine begins with a manifest, which an empty reply
-// answers as soon as the process is ready; then it asks one question at a time, and the answer may be preceded by requests for more.
+// Messages between the engine's process and the process that runs scripts, one JSON value
+// after another. The engine begins with a manifest, which the process answers with an
+// empty reply when it is ready. Then the engine asks one question at a time, and requests
+// for data may precede the answer.
 
-// manifest is what a process is to run.
+// manifest lists what a process runs.
 type manifest struct {
 	Memory   int64
 	Policies []script
 }
 
-// script is a policy as another process has to know it.
+// script is a policy in the form that another process needs.
 type script struct {
 	Index  int
 	Policy Policy
@@ -29,8 +30,7 @@ type question struct {
 	Event *deploy.PolicyEvent `json:",omitempty"`
 }
 
-// reply is an answer or, with Needs, a request for something that the answer
-// depends on.
+// reply is an answer or, with Needs, a request for data that the answer depends on.
 type reply struct {
 	Needs string `json:",omitempty"` // "graph" or "memory"
 
@@ -38,7 +38,7 @@ type reply struct {
 	Reason    string                      `json:",omitempty"`
 	Line      int                         `json:",omitempty"`
 	Payload   []byte                      `json:",omitempty"`
-	Patched   bool                        `json:",omitempty"` // Payload counts, even if it is empty
+	Patched   bool                        `json:",omitempty"` // Payload is valid, even if it is empty
 	Headers   *map[string]string          `json:",omitempty"`
 	Names     map[string]deploy.Collision `json:",omitempty"`
 	Memory    json.RawMessage             `json:",omitempty"`
@@ -46,7 +46,7 @@ type reply struct {
 	Fault     *ScriptError                `json:",omitempty"`
 }
 
-// supply is what was asked for.
+// supply has the requested data.
 type supply struct {
 	Graph  *deploy.GraphView `json:",omitempty"`
 	Memory json.RawMessage   `json:",omitempty"`
