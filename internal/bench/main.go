@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	count := flag.Int("count", 1, "how often each benchmark runs; the median counts")
+	count := flag.Int("count", 1, "how many times each benchmark runs; the median counts")
 	run := flag.String("run", ".", "only comparisons whose name matches this regular expression")
 	benchtime := flag.String("benchtime", "1s", "as for go test")
 	growth := flag.Bool("growth", false, "measure only how the topology's operations grow from 10,000 to 1,000,000 creatures; needs 8 GB and some minutes")
@@ -48,7 +48,7 @@ const (
 	meterPkg = "./host/wasmbin/meter"
 )
 
-// comparisons are what make bench prints.
+// comparisons lists the figures that make bench prints.
 var comparisons = []comparison{
 	{"turn of a guest, host alone", hostPkg, "Handle/caller_that_never_ends", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x"},
 	{"delivery, one creature, no store", benchPkg, "Delivery", hostPkg, "BareCall", "ns/op", "worse", "target: at most 3 x"},
@@ -98,8 +98,8 @@ var comparisons = []comparison{
 	{"store: appends while an index is made", storePkg, "AppendIndexed/index=true", storePkg, "AppendIndexed/index=false", "events/s", "better", "target: 1 x"},
 }
 
-// metered are the workloads of the metering comparisons, each of which is
-// measured three ways.
+// metered lists the workloads of the metering comparisons. Each is measured in
+// three ways.
 var metered = []struct{ name, what string }{
 	{"loop", "a tight loop"}, {"memory", "memory traffic"}, {"recursion", "recursion"},
 	{"sort", "sorting, in WAT"}, {"csort", "sorting, in C"}, {"go", "a workload in Go"},
@@ -114,8 +114,8 @@ func init() {
 	}
 }
 
-// results are benchmark figures: package, name, metric to one value for each
-// time it ran.
+// results holds benchmark figures: package, name and metric map to one value
+// for each run.
 type results map[string][]float64
 
 func key(pkg, name, metric string) string { return pkg + " " + name + " " + metric }
@@ -161,7 +161,8 @@ func benchmarksOf(chosen []comparison, pkg string) []string {
 	return names
 }
 
-// measure runs benchmarks of one package, with env beside the environment, and collects what they print.
+// measure runs benchmarks of one package, with env added to the environment,
+// and collects their results.
 func measure(w io.Writer, got results, pkg string, names []string, count int, benchtime string, env ...string) error {
 	expr := "^Benchmark(" + strings.Join(names, "|") + ")$"
 	cmd := exec.Command("go", "test", "-run", "^$", "-bench", expr, "-benchtime", benchtime, "-count", strconv.Itoa(count), "-timeout", "1h", pkg)

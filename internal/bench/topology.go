@@ -11,19 +11,20 @@ import (
 )
 
 // operation is a benchmark of package topology with its targets at 100,000
-// creatures; zero stands for none.
+// creatures; zero means none.
 type operation struct {
 	name   string
 	p99    float64 // at most, in nanoseconds
 	p50    float64 // at most, in nanoseconds
 	faster float64 // at least, than the naive way
-	grows  bool    // with the state: what it costs is the smaller side
+	grows  bool    // with the state: its cost is that of the smaller side
 }
 
-// The targets. An operation that adds takes 20 microseconds at most, one that
-// splits a handful off is a thousand times faster than a search, and one that
-// does not split stays within a millisecond even where there is only one way
-// round. Between 10,000 and 1,000,000 creatures a cost grows threefold at most.
+// The targets. An addition takes at most 20 microseconds, an operation that
+// splits off a few creatures is a thousand times faster than a search, and one
+// that does not split stays within a millisecond even if there is only one way
+// round. Between 10,000 and 1,000,000 creatures a cost grows at most
+// threefold.
 const (
 	addTarget    = 20_000
 	ringTarget   = 1_000_000
@@ -31,8 +32,8 @@ const (
 	growthTarget = 3
 )
 
-// operations are what the benchmarks of package topology measure, in the order
-// of the tables.
+// operations lists the benchmarks of package topology, in the order of the
+// tables.
 var operations = []operation{
 	{name: "add creature", p99: addTarget},
 	{name: "join", p99: addTarget},
@@ -103,11 +104,11 @@ func (r results) topology(benchmark, metric string) float64 {
 	return v
 }
 
-// machine are benchmarks of what the machine does to a state of the same size:
-// what an operation can hardly be better than.
+// machine lists benchmarks of basic machine operations on a state of the same
+// size: an operation can hardly be faster.
 var machine = []struct{ name, what string }{
-	{"reads", "this machine, 20 reads in no order"},
-	{"map", "this machine, 4 look-ups in a Go map"},
+	{"reads", "this machine, 20 random reads"},
+	{"map", "this machine, 4 lookups in a Go map"},
 }
 
 func printOperations(w io.Writer, chosen []operation, got results) {
@@ -141,8 +142,8 @@ func printOperations(w io.Writer, chosen []operation, got results) {
 	t.Render()
 }
 
-// target says what an operation has to keep to, and whether it did; calm is its
-// p99 without the garbage collector.
+// target returns the target of an operation and whether it was met; calm is
+// its p99 without the garbage collector.
 func (o operation) target(p50, p99, calm, faster float64) (text, verdict string) {
 	met := true
 	switch {
@@ -169,7 +170,8 @@ func verdictOf(met bool) string {
 	return "missed"
 }
 
-// printGrowth prints medians, which neighbours on the machine stretch least.
+// printGrowth prints medians, because other load on the machine affects them
+// least.
 func printGrowth(w io.Writer, chosen []operation, got results) {
 	t := newTable(w, "topology, p50 in ns", "10,000", "1,000,000", "ratio", "target", "")
 	for _, o := range chosen {
@@ -187,8 +189,8 @@ func printGrowth(w io.Writer, chosen []operation, got results) {
 	t.Render()
 }
 
-// printSearches compares removals with what the simpler structure would need:
-// a search from both ends of what was removed.
+// printSearches compares removals with the simpler structure: a search from
+// both ends of the removed edge.
 func printSearches(w io.Writer, got results) {
 	t := newTable(w, "search from both ends, in ns", "creatures", "search", "forest", "ratio")
 	for _, name := range []string{

@@ -1,5 +1,6 @@
 // Package fresh lets the tests run a second time with a fresh instance for
-// every turn, which has to change nothing: TERRARIUM_FRESH=1 go test ./...
+// every turn, which must not change any result: TERRARIUM_FRESH=1 go test
+// ./...
 package fresh
 
 import (
@@ -11,8 +12,8 @@ import (
 // instance.
 func Instances() bool { return os.Getenv("TERRARIUM_FRESH") != "" }
 
-// Arguments are those of the command with the flag that makes its engine use
-// fresh instances, if it is to and runs one.
+// Arguments returns the arguments of a command. If fresh instances are
+// requested and the command runs an engine, it adds the flag for them.
 func Arguments(args []string) []string {
 	if !Instances() || len(args) < 2 || args[1] != "run" && args[1] != "exec" {
 		return args

@@ -1,11 +1,11 @@
-// Package misfit words what a JSON schema objects to.
+// Package misfit describes why a JSON schema rejects a value.
 package misfit
 
 import "strings"
 
-// Of says, of an error of google/jsonschema-go, to which value the schema objects, with
-// slashes between the names and empty for the whole, and to what about it, without the
-// way there through the schema.
+// Of extracts from an error of google/jsonschema-go which value the schema
+// rejects, as names separated by slashes, or "" for the complete value, and
+// the reason, without the path through the schema.
 func Of(err error) (where, text string) {
 	text = err.Error()
 	for {

@@ -1,18 +1,20 @@
-// Package near tells how alike two names are, for errors that ask whether another one
-// was meant. It costs little whatever it is given.
+// Package near measures how similar two names are, for errors that suggest the
+// name that was probably meant. Its cost is bounded for any input.
 package near
 
 import "github.com/agext/levenshtein"
 
-// MaxName is how long the names are, in bytes, that are compared: comparing costs the
-// product of their lengths, and a name may come from anybody.
+// MaxName is the length in bytes of the longest names that are compared: a
+// comparison costs the product of the lengths, and a name may come from an
+// untrusted source.
 const MaxName = 64
 
-// Far is the distance between names that are not compared.
+// Far is the distance of names too long to compare.
 const Far = 1 << 30
 
-// Distance is how many letters have to be added, removed or replaced to make one name
-// of the other, or [Far] if one of them is longer than [MaxName].
+// Distance returns how many letters have to be added, removed or replaced to
+// turn one name into the other, or [Far] if one of them is longer than
+// [MaxName].
 func Distance(a, b string) int {
 	if len(a) > MaxName || len(b) > MaxName {
 		return Far

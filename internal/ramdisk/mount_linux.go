@@ -5,18 +5,18 @@ import (
 	"syscall"
 )
 
-// Mount makes a directory a file system of its own, in memory, that is full after so
-// many bytes. Only root may do that.
+// Mount mounts a file system in memory with that many bytes on a directory.
+// Only root may do that.
 func Mount(dir string, bytes int) error {
 	return syscall.Mount("tmpfs", dir, "tmpfs", 0, size(bytes))
 }
 
-// Resize gives a directory of [Mount] another size.
+// Resize changes the size of a directory mounted by [Mount].
 func Resize(dir string, bytes int) error {
 	return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, size(bytes))
 }
 
 func size(bytes int) string { return fmt.Sprintf("size=%d", bytes) }
 
-// Unmount takes away what [Mount] made, with all files in it.
+// Unmount unmounts a directory mounted by [Mount] and drops all its files.
 func Unmount(dir string) error { return syscall.Unmount(dir, 0) }

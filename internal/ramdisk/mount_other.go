@@ -4,11 +4,11 @@ package ramdisk
 
 import "errors"
 
-// Mount makes a directory a file system of its own; on this system it cannot.
+// Mount is not supported on this system.
 func Mount(string, int) error { return errors.ErrUnsupported }
 
-// Resize gives a directory of [Mount] another size.
+// Resize is not supported on this system.
 func Resize(string, int) error { return errors.ErrUnsupported }
 
-// Unmount takes away what [Mount] made.
+// Unmount is not supported on this system.
 func Unmount(string) error { return errors.ErrUnsupported }

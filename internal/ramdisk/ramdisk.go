@@ -1,11 +1,11 @@
-// Package ramdisk has tests keep their files in memory where the system has room
-// for that: making, syncing and removing files on a disk would take a third of the
-// time that all tests take together. What a power loss does to files is tested with
-// losevfs, which knows what was synced wherever the files are, and a process that is
-// killed loses nothing that it wrote to either.
+// Package ramdisk lets tests keep their files in memory if the system has
+// room: creating, syncing and removing files on a disk would take a third of
+// the time of all tests. The effect of a power loss is tested with losevfs,
+// which tracks what was synced wherever the files are. A killed process loses
+// nothing that it wrote, on disk or in memory.
 //
-// With TMPDIR set, files are in that directory, and so on a disk if it is on one.
-// Benchmarks use the disk, too: syncing is a part of what they measure.
+// With TMPDIR set, files are in that directory, which may be on a disk.
+// Benchmarks use the disk too, because they also measure syncing.
 package ramdisk
 
 import (
@@ -17,13 +17,13 @@ import (
 // Runner runs tests, as a *testing.M does.
 type Runner interface{ Run() int }
 
-// Tests are tests whose temporary directories, and those of the processes they
-// start, are in memory if possible.
+// Tests returns a Runner that keeps temporary directories, also those of
+// started processes, in memory if possible.
 func Tests(m Runner) Runner { return tests{m} }
 
 type tests struct{ Runner }
 
-// Run runs the tests and removes what they left in memory.
+// Run runs the tests and removes their files from memory.
 func (t tests) Run() int {
 	const variable = "TMPDIR"
 	if os.Getenv(variable) != "" || benchmarks() || !roomy(where) {
@@ -31,7 +31,7 @@ func (t tests) Run() int {
 	}
 	dir, err := os.MkdirTemp(where, "terrarium-tests-")
 	if err != nil {
-		return t.Runner.Run() // somebody else's memory, then
+		return t.Runner.Run() // the memory directory is not usable
 	}
 	if err := os.Setenv(variable, dir); err != nil {
 		return failed(err)
@@ -46,7 +46,7 @@ func (t tests) Run() int {
 	return code
 }
 
-// benchmarks reports whether the command line asks for benchmarks.
+// benchmarks reports whether the command line requests benchmarks.
 func benchmarks() bool {
 	flag.Parse()
 	f := flag.Lookup("test.bench")

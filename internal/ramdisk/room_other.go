@@ -4,5 +4,5 @@ package ramdisk
 
 const where = ""
 
-// roomy knows of no directory in memory on other systems.
+// roomy returns false: other systems have no known directory in memory.
 func roomy(string) bool { return false }

@@ -4,5 +4,6 @@ package scratch
 
 import "io/fs"
 
-// privateDirectory cannot be told here, so nothing is swept.
+// privateDirectory returns false: the owner is unknown on this platform, so
+// nothing is swept.
 func privateDirectory(fs.FileInfo) bool { return false }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// privateDirectory reports whether something is a directory that this user has made
-// for itself alone, as os.MkdirTemp does.
+// privateDirectory reports whether info describes a private directory of this
+// user, as made by os.MkdirTemp.
 func privateDirectory(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode() == fs.ModeDir|0o700 && int(st.Uid) == os.Geteuid()

@@ -1,5 +1,5 @@
-// Package scratch makes directories for temporary files that do not stay when their
-// process is killed: the next one removes them.
+// Package scratch makes directories for temporary files. If a process is
+// killed, the next one removes its directories.
 package scratch
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Dir is a temporary directory. Its process holds a lock in it, by which others see that
-// it is in use.
+// Dir is a temporary directory. Its process holds a lock in it, which shows
+// other processes that it is in use.
 type Dir struct {
 	Path string
 	lock *flock.Flock
 }
 
-// Prefixes of the names of directories, by what is in them.
+// Prefixes of the names of directories, by content.
 const (
 	Sessions = "terrarium-scratch-"
 	Code     = "terrarium-code-"
@@ -31,14 +31,14 @@ const (
 
 const (
 	lockName = "in-use.lock"
-	// age is how old a directory without a holder must be before it is taken for
-	// abandoned: its process may be about to take the lock.
+	// age is how old a directory without a lock holder must be to count as
+	// abandoned: a younger process may be about to take the lock.
 	age = time.Minute
 )
 
 var names = regexp.MustCompile(`^(` + Sessions + `|` + Code + `)[0-9]+$`)
 
-// Make makes a directory, after removing all that killed processes have left.
+// Make makes a directory, after removing the directories of killed processes.
 func Make(prefix string, log *slog.Logger) (*Dir, error) {
 	Sweep(log)
 	path, err := os.MkdirTemp("", prefix)
@@ -56,21 +56,22 @@ func noRoom(err error) error {
 	return &abi.Error{Code: abi.Storage, Message: "there is no room for temporary files", Remedy: "set TMPDIR to a directory that has room", Err: err}
 }
 
-// Remove removes the directory and what is in it.
+// Remove removes the directory and its content.
 func (d *Dir) Remove() error {
 	return errors.Join(os.RemoveAll(d.Path), d.lock.Close())
 }
 
-// Sweep removes what killed processes of this user have left. What cannot be removed is
-// no reason not to go on.
+// Sweep removes the directories of killed processes of this user. It only logs
+// failures.
 func Sweep(log *slog.Logger) {
 	if err := sweep(os.TempDir(), time.Now()); err != nil {
-		log.Debug("temporary files of killed processes are left", "error", err)
+		log.Debug("temporary files of killed processes cannot be removed", "error", err)
 	}
 }
 
-// sweep removes the directories in tmp that were made by Make for this user and that no
-// process holds. It follows no links, and leaves everything else.
+// sweep removes the directories in tmp that were made by Make for this user
+// and that no process holds. It follows no links, and does not touch anything
+// else.
 func sweep(tmp string, now time.Time) (err error) {
 	root, err := os.OpenRoot(tmp)
 	if err != nil {
@@ -102,7 +103,7 @@ func sweepOne(root *os.Root, name string, now time.Time) (err error) {
 	lock, err := dir.Lstat(lockName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return gone(root.Remove(name)) // only if nothing is in it
+		return gone(root.Remove(name)) // only if it is empty
 	case err != nil || !lock.Mode().IsRegular():
 		return err
 	}
@@ -118,8 +119,8 @@ func sweepOne(root *os.Root, name string, now time.Time) (err error) {
 	return errors.Join(err, gone(root.Remove(name)))
 }
 
-// gone leaves an error out that says that something is not there: another process
-// sweeps too.
+// gone returns nil for an error about a missing file, because another process
+// may sweep too, and else err.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -1,11 +1,11 @@
-// Package seeded has the random tests of a package draw the same on every machine and
-// at every run: a test imports it for that, and a rule sees to it that those do that
-// draw with rapid.
+// Package seeded makes the random tests of a package draw the same values on
+// every machine and in every run. Tests that draw with rapid import it, and a
+// rule enforces that.
 //
-// New seeds are for long runs, which ask for them with RAPID_SEED=0, or for a certain
-// one with its number. What they find is kept: rapid writes a file to
-// testdata/rapid, which git ignores; under a name that says what it shows it is not
-// ignored any more, and every run of the test begins with it.
+// Long runs use new seeds: RAPID_SEED=0 requests a new one, another number a
+// certain one. Failures are kept: rapid writes a file to testdata/rapid, which
+// git ignores. Renamed after the fault that it shows, the file is no longer
+// ignored, and every run of the test starts with it.
 package seeded
 
 import (
@@ -16,10 +16,10 @@ import (
 	"os"
 	"strconv"
 
-	_ "pgregory.net/rapid" // whose flag is there before this package begins
+	_ "pgregory.net/rapid" // defines its flag before this package is initialized
 )
 
-// usual is the seed of a run that asks for none. Its value says nothing.
+// usual is the default seed. Its value has no meaning.
 const usual = "20260501"
 
 func init() {
@@ -31,8 +31,9 @@ func init() {
 	}
 }
 
-// For is the seed of a test that draws by itself: the same at every run, or another at
-// each if RAPID_SEED is 0. The test tells it when it fails, and RAPID_SEED repeats it.
+// For returns the seed of a test that draws without rapid: the same in every
+// run, or a different one in each run if RAPID_SEED is 0. A failing test
+// prints the seed, and RAPID_SEED repeats it.
 func For(test string) uint64 {
 	if n, asked := given(); asked {
 		return cmp.Or(n, rand.Uint64())
@@ -42,8 +43,8 @@ func For(test string) uint64 {
 	return h.Sum64()
 }
 
-// First is where a test begins that counts its seeds up: at 1, or at another number at
-// each run if RAPID_SEED is 0.
+// First returns the first seed of a test that counts its seeds up: 1, or a
+// different number in each run if RAPID_SEED is 0.
 func First() uint64 {
 	n, asked := given()
 	if asked && n == 0 {
@@ -52,7 +53,7 @@ func First() uint64 {
 	return max(n, 1)
 }
 
-// given is what RAPID_SEED asks for.
+// given returns the value of RAPID_SEED.
 func given() (n uint64, asked bool) {
 	n, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64)
 	return n, err == nil

@@ -1,6 +1,7 @@
-// Command skipped says which checks of the test run had to be left out because a guest
-// toolchain is missing, and how to get it, or because only root can do them. It ends
-// well either way: the prebuilt guests are tested without any toolchain.
+// Command skipped lists the checks that the test run skipped because a guest
+// toolchain is missing, with how to install it, or because only root can run
+// them. It always succeeds: the prebuilt guests are tested without any
+// toolchain.
 package main
 
 import (
@@ -12,11 +13,11 @@ import (
 	"github.com/seed47132306/terrarium/internal/ramdisk"
 )
 
-// checks are what needs a tool that a machine may lack.
+// checks lists the checks that need a tool the machine may lack.
 var checks = []struct{ tool, check string }{
 	{"wat2wasm", "that prebuilt guests written as text are current, byte for byte"},
 	{"clang-14", "that prebuilt guests written in C are current, byte for byte"},
-	{"wasm-ld-14", "that prebuilt guests written in C can be linked anew"},
+	{"wasm-ld-14", "that prebuilt guests written in C can be linked again"},
 }
 
 func main() {
@@ -27,7 +28,7 @@ func main() {
 		}
 	}
 	if err := mount(); err != nil {
-		fmt.Printf("Skipped, because only root can mount a small disk: what happens when a real disk is full (%v).\n", err)
+		fmt.Printf("Skipped, because only root can mount a small disk: the tests of a full disk (%v).\n", err)
 	}
 	if len(missing) == 0 {
 		fmt.Println("No check of guests was skipped: the toolchains are installed.")
@@ -38,7 +39,7 @@ func main() {
 	fmt.Println("make toolchains installs them on Debian.")
 }
 
-// mount tries whether a small disk can be mounted.
+// mount returns an error if a small disk cannot be mounted.
 func mount() error {
 	dir, err := os.MkdirTemp("", "terrarium-skipped-")
 	if err != nil {

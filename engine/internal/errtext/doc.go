@@ -1,3 +1,3 @@
-// Package errtext words the errors of the engine and its contracts, and shortens what
-// guests have named before it stands in one.
+// Package errtext has the error texts of the engine and its contracts, and
+// shortens names from guests before they appear in one.
 package errtext

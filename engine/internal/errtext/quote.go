@@ -7,14 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxErrorText bounds the error texts that are logged.
+// maxErrorText bounds logged error texts, in bytes.
 const maxErrorText = 4 << 10
 
 func Clip(s string) string {
 	return Cut(s, maxErrorText)
 }
 
-// Cut shortens a text that has more than so many bytes, between two characters.
+// Cut shortens a text to at most that many bytes, without dividing a
+// character.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -22,8 +23,8 @@ func Cut(s string, most int) string {
 	return s[:runeEnd(s, most)] + "…"
 }
 
-// Quoted shows what a guest named, in errors. A guest may name anything: there
-// is no use in all of it.
+// Quoted quotes a name from a guest for an error, shortened, because a guest
+// may name anything.
 func Quoted(name []byte) string {
 	const most = 64
 	if len(name) <= most {
@@ -32,8 +33,8 @@ func Quoted(name []byte) string {
 	return strconv.Quote(string(name[:runeEnd(name, most)])) + "…"
 }
 
-// runeEnd is where to cut a longer text so that it has no more than so many bytes
-// and no half a character.
+// runeEnd returns where to cut a text that has more than most bytes, without
+// dividing a character.
 func runeEnd[T string | []byte](text T, most int) int {
 	for at := most; at > most-utf8.UTFMax && at > 0; at-- {
 		if utf8.RuneStart(text[at]) {
@@ -43,8 +44,8 @@ func runeEnd[T string | []byte](text T, most int) int {
 	return most // it is not UTF-8
 }
 
-// PlainID is an id as it stands in a list. What a guest has taken for an id may be
-// any text, and is quoted.
+// PlainID returns an id in the form used in lists. An id from a guest may be
+// any text, and is then quoted.
 func PlainID(id string) string {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-/~:", r)

@@ -6,39 +6,41 @@ import (
 )
 
 const (
-	// heldLooks is how many looks in a row must find too much.
+	// heldLooks is how many consecutive looks must find too much.
 	heldLooks = 2
 	// restLooks is how many looks pass without a trial after all trials have failed.
 	restLooks = 16
-	// clearedLooks is how many looks pass until a creature may be suspected again
-	// whose instance held nothing.
+	// clearedLooks is how many looks pass until a cleared creature may be
+	// suspected again.
 	clearedLooks = 64
-	// suspectPart is the part of the growth that must be put down to a creature
-	// before it is suspected. There are no more suspects than that at a time.
+	// suspectPart is the share of the growth, one in so many, that must be
+	// attributed to a creature before it is suspected. It also bounds the
+	// number of suspects.
 	suspectPart = 16
 )
 
-// ledger shares out what the live heap grows by beyond what is accounted. Each
-// look follows a garbage collection. Growth is put down to the creatures that have
-// worked since the last look, in proportion. Two that work equally get the same,
-// whichever is to blame, so this is a suspicion and no more.
+// ledger attributes the growth of the live heap that is not accounted for.
+// Each look follows a garbage collection. Growth is attributed to the
+// creatures that have worked since the last look, in proportion to their work.
+// Two creatures that work equally get the same share, whichever is to blame,
+// so this is only a suspicion.
 type ledger[T any] struct {
 	limit   int64
-	compare func(a, b *T) int // of two to which the same is put down
+	compare func(a, b *T) int // orders two creatures with the same share
 	looks   int
-	worked  map[*T]uint64 // in all, as of the last look
-	blamed  map[*T]int64  // bytes put down to it
-	cleared map[*T]int    // the look from which on it may be suspected again
+	worked  map[*T]uint64 // in total, as of the last look
+	blamed  map[*T]int64  // bytes attributed to it
+	cleared map[*T]int    // the look from which it may be suspected again
 	held    map[*T]bool   // an instance of it has held memory before
-	last    int64         // what was unaccounted at the last look
-	floor   int64         // the least that was since settle
-	over    int           // looks in a row that found too much
+	last    int64         // unaccounted bytes at the last look
+	floor   int64         // the least unaccounted since settle
+	over    int           // consecutive looks that found too much
 	rest    int           // no trial before this look
 }
 
-// add notes what a look has found: the bytes that are unaccounted, and how much every
-// creature has worked. It answers whether that is too much and something is to be
-// done, and the creature to be tried first, if one stands out.
+// add records the result of a look: the unaccounted bytes, and how much every
+// creature has worked. It returns whether that is too much and requires
+// action, and the creature to try first, if one stands out.
 func (l *ledger[T]) add(unaccounted int64, worked map[*T]uint64) (suspect *T, tooMuch bool) {
 	l.looks++
 	if l.looks == 1 {
@@ -62,8 +64,8 @@ func (l *ledger[T]) add(unaccounted int64, worked map[*T]uint64) (suspect *T, to
 	return nil, true
 }
 
-// share puts growth down to the creatures that have worked, and takes what is gone
-// from all alike. It forgets those that are gone.
+// share attributes growth to the creatures that have worked, and deducts
+// released memory from all in proportion. It forgets removed creatures.
 func (l *ledger[T]) share(grown int64, worked map[*T]uint64) {
 	var total float64
 	did := func(c *T) float64 { return float64(worked[c] - min(worked[c], l.worked[c])) }
@@ -93,11 +95,12 @@ func (l *ledger[T]) share(grown int64, worked map[*T]uint64) {
 	l.worked, l.blamed, l.cleared, l.held = worked, blamed, cleared, held
 }
 
-// grown is how much more was unaccounted at the last look than at the best one.
+// grown returns by how much the unaccounted bytes at the last look exceed the
+// minimum.
 func (l *ledger[T]) grown() int64 { return l.last - l.floor }
 
-// most lists the creatures to which something is put down: first those of which an
-// instance has held memory before, then those to which the most is.
+// most lists the creatures with a share of the growth: first those whose
+// instances have held memory before, then by the size of the share.
 func (l *ledger[T]) most() []*T {
 	out := make([]*T, 0, len(l.blamed))
 	for c := range l.blamed {
@@ -115,18 +118,19 @@ func (l *ledger[T]) most() []*T {
 	return out
 }
 
-// clear notes that a creature's instance held nothing worth mentioning.
+// clear records that a creature's instance held no significant memory.
 func (l *ledger[T]) clear(c *T) { l.cleared[c] = l.looks + clearedLooks }
 
-// convict notes that the end of a creature's instance has left so much unaccounted.
+// convict records the unaccounted bytes after the end of a convicted
+// creature's instance.
 func (l *ledger[T]) convict(c *T, unaccounted int64) {
 	delete(l.blamed, c)
 	l.held[c] = true
 	l.last, l.floor, l.over = unaccounted, min(l.floor, unaccounted), 0
 }
 
-// acceptGrowth takes what is there for granted, because no trial is left that could change
-// it: the next growth is measured from here.
+// acceptGrowth accepts the current growth, because no trial is left that could
+// change it: further growth is measured from here.
 func (l *ledger[T]) acceptGrowth() {
 	clear(l.blamed)
 	l.floor, l.over, l.rest = l.last, 0, l.looks+restLooks

@@ -1,14 +1,16 @@
-// Package heapwatch notices when the process holds memory that no limit of a creature
-// accounts for, such as what a runtime leaks for each call of an instance, and finds the
-// creature whose instance holds it.
+// Package heapwatch detects memory of the process that no limit of a creature
+// accounts for, such as memory that a runtime leaks for each call of an
+// instance, and finds the creature whose instance holds it.
 //
-// A look compares what the last garbage collection found in use with what is accounted.
-// A ledger puts growth down to the creatures that have worked, and names a suspect. There
-// is one suspect at a time, until it has been tried or the next look names another. A trial
-// closes its instance between two garbage collections. What is freed is measured, not
-// guessed, and nothing is lost: an instance's memory is a cache. A suspect is convicted if
-// enough was freed, and otherwise cleared, and not suspected again for a while. Growth for
-// which there is no suspect left is reported once, and taken for granted.
+// A look compares the memory in use after the last garbage collection with the
+// accounted memory. A ledger attributes growth to the creatures that have
+// worked, and names a suspect. There is one suspect at a time, until it has
+// been tried or the next look names another. A trial closes its instance
+// between two garbage collections. The freed memory is measured, not guessed,
+// and nothing is lost, because an instance's memory is a cache. A suspect is
+// convicted if enough was freed; otherwise it is cleared and not suspected
+// again for a while. Growth without a remaining suspect is reported once, and
+// then accepted.
 package heapwatch
 
 import (
@@ -22,22 +24,24 @@ import (
 // held memory.
 const heldPart = 4
 
-// Watch watches the heap of the process for creatures of type T. A nil one finds nothing.
+// Watch watches the heap of the process for creatures of type T. A nil Watch
+// finds nothing.
 type Watch[T any] struct {
 	onHeap      func() int64
 	gauge       Gauge
 	unaccounted atomic.Int64      // at the last look
-	suspect     atomic.Pointer[T] // to be tried by the worker that gets it in hands
+	suspect     atomic.Pointer[T] // tried by the worker that next owns it
 
-	mu     sync.Mutex // guards what follows; held during a trial
+	mu     sync.Mutex // guards the fields below; held during a trial
 	cycle  uint64     // of the last look
-	rest   int64      // accounted at the last look, linear memories apart
+	rest   int64      // accounted at the last look, without linear memories
 	ledger ledger[T]
 }
 
 // Gauge measures the heap of the process.
 type Gauge interface {
-	// Live is what the last garbage collection found in use, and its number.
+	// Live returns the bytes in use after the last garbage collection, and its
+	// number.
 	Live() (bytes int64, cycle uint64)
 	// Collect runs a garbage collection and waits for its end.
 	Collect()
@@ -53,17 +57,18 @@ func (processHeap) Live() (int64, uint64) {
 
 func (processHeap) Collect() { runtime.GC() }
 
-// New returns a watch that takes action when the heap has grown by more than limit bytes
-// that are not accounted. onHeap is what linear memories take of the heap, and compare
-// orders two creatures that are suspected alike.
+// New returns a watch that acts when the heap has grown by more than limit
+// unaccounted bytes. onHeap returns the bytes of linear memories on the heap,
+// and compare orders two equally suspected creatures.
 func New[T any](limit int64, onHeap func() int64, compare func(a, b *T) int) *Watch[T] {
 	return &Watch[T]{onHeap: onHeap, gauge: processHeap{}, ledger: ledger[T]{limit: limit, compare: compare}}
 }
 
-// SetGauge has the heap measured another way. It is called before the first look.
+// SetGauge sets another way to measure the heap. Call it before the first
+// look.
 func (w *Watch[T]) SetGauge(g Gauge) { w.gauge = g }
 
-// Unaccounted is what the last look found beyond what is accounted.
+// Unaccounted returns the unaccounted bytes found by the last look.
 func (w *Watch[T]) Unaccounted() int64 {
 	if w == nil {
 		return 0
@@ -71,20 +76,21 @@ func (w *Watch[T]) Unaccounted() int64 {
 	return w.unaccounted.Load()
 }
 
-// Suspects reports whether a creature is to be tried.
+// Suspects reports whether a creature should be tried.
 func (w *Watch[T]) Suspects(c *T) bool { return w != nil && w.suspect.Load() == c }
 
-// Unexplained is growth for which no creature is left to be tried.
+// Unexplained is growth for which no creature is left to try.
 type Unexplained[T any] struct {
 	Grown, Unaccounted int64 // bytes
-	Most               []*T  // the creatures that have worked most, three at most
+	Most               []*T  // the creatures that have worked most, at most three
 }
 
-// Look notes what the last garbage collection has found, unless it was noted before or
-// another look or a trial is under way. account says what is accounted to
-// creatures, their linear memories apart, and how much each has worked; ok is false if
-// it cannot tell now. Look returns the creature to be tried if no worker has it, and what
-// is to be reported, if anything is.
+// Look records the result of the last garbage collection, unless it was
+// recorded before or another look or a trial is in progress. account returns
+// the memory accounted to creatures, without their linear memories, and how
+// much each has worked; ok is false if that is unknown now. Look returns the
+// creature to try if no worker owns it, and the unexplained growth to report,
+// if any.
 func (w *Watch[T]) Look(account func() (rest int64, worked map[*T]uint64, ok bool)) (suspect *T, report *Unexplained[T]) {
 	if !w.mu.TryLock() {
 		return nil, nil
@@ -111,9 +117,10 @@ func (w *Watch[T]) Look(account func() (rest int64, worked map[*T]uint64, ok boo
 	return suspect, report
 }
 
-// Try tries a suspect: release closes its instance and forgets it. A nil release is that
-// of a creature without one, which holds nothing. Try calls convicted with the bytes that
-// were freed if the instance held memory; no other look or trial runs meanwhile.
+// Try tries a suspect: release closes its instance and drops the reference.
+// release is nil for a creature without an instance, which holds nothing. If
+// the instance held memory, Try calls convicted with the freed bytes; no other
+// look or trial runs meanwhile.
 func (w *Watch[T]) Try(c *T, release func(), convicted func(freed int64)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +141,8 @@ func (w *Watch[T]) Try(c *T, release func(), convicted func(freed int64)) {
 	w.ledger.clear(c)
 }
 
-// collected is what the heap holds after a collection without linear memories.
+// collected runs a collection and returns the bytes on the heap without linear
+// memories.
 func (w *Watch[T]) collected() int64 {
 	w.gauge.Collect()
 	live, _ := w.gauge.Live()

@@ -1,9 +1,9 @@
-// Package idle counts what keeps an engine from being idle: creatures that are runnable,
-// running or waiting to try again.
+// Package idle counts the creatures that keep an engine from being idle: those
+// that are runnable, running or waiting to retry.
 //
-// A counter is idle whenever its count is zero, and each such moment is one: a count that
-// rises again at once has been zero. What wakes something else counts it before it counts
-// itself off, so the count is never zero on the way.
+// A counter is idle whenever its count is zero, even if the count rises again
+// at once. A creature that wakes another one counts it before it removes
+// itself, so the count is not zero in between.
 package idle
 
 import (
@@ -12,14 +12,14 @@ import (
 	"sync/atomic"
 )
 
-// Counter counts what is to be done. Its methods may be called from any goroutine.
+// Counter counts pending work. Its methods may be called from any goroutine.
 type Counter struct {
 	busy    atomic.Int64
 	mu      sync.Mutex
 	waiters []chan struct{}
 }
 
-// Add changes the count. If that makes it zero, those that wait are told.
+// Add changes the count. If that makes it zero, Add wakes all waiters.
 func (i *Counter) Add(n int64) {
 	if i.busy.Add(n) != 0 {
 		return
@@ -37,8 +37,8 @@ func (i *Counter) Add(n int64) {
 func (i *Counter) Wait() <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	// The waiter is registered before the count is read: a count that falls to
-	// zero afterwards finds it.
+	// The waiter is registered before the count is read, so that an Add that
+	// makes the count zero afterwards finds it.
 	w := make(chan struct{})
 	i.waiters = append(i.waiters, w)
 	if i.Busy() {
@@ -48,5 +48,5 @@ func (i *Counter) Wait() <-chan struct{} {
 	return nil
 }
 
-// Busy reports whether something is to be done.
+// Busy reports whether there is pending work.
 func (i *Counter) Busy() bool { return i.busy.Load() != 0 }

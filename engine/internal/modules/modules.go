@@ -1,8 +1,8 @@
-// Package modules has compiled modules that are not one creature's alone, and one that is
-// missing.
+// Package modules has compiled modules that several creatures share, and a
+// placeholder for missing modules.
 //
-// A shared module is open as long as its maker or a reference has not closed it; the last
-// that does closes the module. A reference is closed once, and then again without effect.
+// A shared module is open until its first owner and all references have closed
+// it; the last one closes the module. Closing a reference again has no effect.
 package modules
 
 import (
@@ -12,10 +12,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Shared is a module that several creatures have. Its maker is the first to have it.
+// Shared is a module shared by several creatures. Its maker holds the first
+// reference.
 type Shared struct {
 	abi.Module
-	others atomic.Int64 // beside the first
+	others atomic.Int64 // references besides the first
 }
 
 // Retain makes another reference.
@@ -46,7 +47,8 @@ func (r *reference) Close(ctx context.Context) error {
 	return r.Shared.Close(ctx)
 }
 
-// Absent is a module of which nothing is known but its hash. It cannot be instantiated.
+// Absent is a missing module; only its hash is known. It cannot be
+// instantiated.
 type Absent struct{ SHA256 string }
 
 // Info implements [abi.Module].

@@ -1,11 +1,12 @@
-// Package planstore has the storage of a plan, which keeps nothing. An engine over it
-// does with saved graphs what it would do over the storage that they are from, and that
-// one does not notice.
+// Package planstore has the storage of a plan, which keeps nothing. An engine
+// over it handles saved graphs as it would over their original storage,
+// without touching that storage.
 //
-// A storage of a plan has the graphs that it was made with, for ever: what is made,
-// cut or retired does not change what Saved answers. A store of it takes every record and
-// forgets it, but for the number of dead letters; it has no state and no history. Messages
-// are read where they were before the plan.
+// The storage of a plan always has the graphs that it was made with: creating,
+// cutting or retiring sessions does not change the result of Saved. Its stores
+// accept every record and forget it, except for the number of dead letters;
+// they have no state and no history. Messages are read from where they were
+// before the plan.
 package planstore
 
 import (
@@ -21,15 +22,15 @@ import (
 type Storage struct {
 	graphs   []journal.SavedGraph
 	problems []error
-	archive  journal.Archive // nil: what waits cannot be read
-	// homes are the sessions whose files have the messages of a channel.
+	archive  journal.Archive // nil: waiting messages cannot be read
+	// homes maps a channel to the session whose file has its messages.
 	homes  map[journal.ChannelID]journal.SessionID
 	buried map[journal.CreatureID]uint64
 	made   int
 }
 
-// New returns the storage of a plan about saved graphs. archive reads what waits in
-// their channels; nil: it cannot be read.
+// New returns the storage of a plan about saved graphs. archive reads the
+// messages that wait in their channels; with nil these cannot be read.
 func New(graphs []journal.SavedGraph, problems []error, archive journal.Archive) *Storage {
 	r := &Storage{graphs: graphs, problems: problems, archive: archive, homes: map[journal.ChannelID]journal.SessionID{}, buried: map[journal.CreatureID]uint64{}}
 	for i := range graphs {
@@ -51,10 +52,10 @@ func (r *Storage) Saved(context.Context) ([]journal.SavedGraph, []error, error) 
 	return out, r.problems, nil
 }
 
-// Buried is how many deliveries to a creature became dead letters.
+// Buried returns how many deliveries to a creature became dead letters.
 func (r *Storage) Buried(creature journal.CreatureID) uint64 { return r.buried[creature] }
 
-// OwnRows is a saved graph with copies of those rows that its reader sorts.
+// OwnRows returns a saved graph with copies of the rows that its reader sorts.
 func OwnRows(g journal.SavedGraph) journal.SavedGraph {
 	g.Creatures, g.Channels, g.Edges = slices.Clone(g.Creatures), slices.Clone(g.Channels), slices.Clone(g.Edges)
 	return g
@@ -136,7 +137,7 @@ type store struct {
 func (s *store) Info() journal.SessionInfo { return s.info }
 func (s *store) Origin() journal.Origin    { return s.origin }
 
-// Append notes what becomes a dead letter.
+// Append counts the dead letters of a record.
 func (s *store) Append(rec *journal.Record) {
 	for i := range rec.Letters {
 		s.r.buried[rec.Letters[i].Creature]++
@@ -163,7 +164,7 @@ func (s *store) DeadLetters(context.Context, journal.CreatureID, journal.EventID
 	return nil, nil
 }
 
-// Messages reads where the channel was before the plan.
+// Messages reads from the channel's session before the plan.
 func (s *store) Messages(ctx context.Context, channel journal.ChannelID, after, until uint64, limit int, bytes int64) ([]journal.Event, error) {
 	home, known := s.r.homes[channel]
 	if !known || s.r.archive == nil {

@@ -1,9 +1,9 @@
-// Package regrow finds the operations that bring a saved graph back as it was.
+// Package regrow finds the operations that restore a saved graph.
 //
-// The eldest creature makes the graph, the channels are declared in it, and every other
-// creature joins by edges to those that are there already. So the graph is one from its
-// first creature on, and nothing ever merges. Operations keep ids, ages, and the order of
-// edges. A channel that is an inbox comes with its creature.
+// The oldest creature makes the graph, the channels are declared in it, and
+// every other creature joins through edges to existing ones. So the graph is
+// always in one piece, and nothing merges. Operations keep ids, ages, and the
+// order of edges. An inbox channel comes with its creature.
 package regrow
 
 import (
@@ -14,9 +14,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// Operations lead from nothing to the saved graph. known is the id of a creature's parent,
-// or none if there is no such creature any more, and stopped reports whether a creature is
-// not going to run although it was not stopped.
+// Operations returns the operations from nothing to the saved graph. known
+// returns the id of a creature's parent, or "" if that creature no longer
+// exists, and stopped reports whether a creature will not run although it was
+// not stopped.
 func Operations(saved *journal.SavedGraph, known func(journal.CreatureID) journal.CreatureID, stopped func(journal.CreatureID) bool) []topology.Op {
 	has := map[journal.ChannelID]bool{}
 	for i := range saved.Channels {
@@ -61,8 +62,8 @@ func Operations(saved *journal.SavedGraph, known func(journal.CreatureID) journa
 	return ops
 }
 
-// byNeighbourhood orders the creatures of a graph so that each but the first
-// shares a channel with one before it.
+// byNeighbourhood orders the creatures of a graph so that each one except the
+// first shares a channel with an earlier one.
 func byNeighbourhood(creatures []journal.CreatureRow, edges map[journal.CreatureID][]journal.EdgeRow) []journal.CreatureRow {
 	members := map[journal.ChannelID][]journal.CreatureRow{}
 	for _, row := range creatures {

@@ -1,19 +1,19 @@
 // Package ring has a bounded queue between writers that never wait and one reader.
 //
-// A ring has room until it is full. From the first value that does not fit, values are left
-// out and counted, until the reader has taken all that is there and been told how many are
-// missing; then there is room again. A closed ring takes no more values; what is in it can
-// still be taken.
+// From the first value that does not fit, a ring drops and counts values,
+// until the reader has taken all its values and the number of dropped ones;
+// then there is room again. A closed ring accepts no more values; those in it
+// can still be taken.
 package ring
 
 import "sync"
 
-// Ring holds values of type T. Its methods may be called from any goroutine; one at a time
-// takes values.
+// Ring holds values of type T. Its methods may be called from any goroutine;
+// only one at a time may take values.
 type Ring[T any] struct {
 	news chan struct{} // holds a token when there may be something to read
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	slots  []T        // grows up to most
 	most   int
 	head   int
@@ -22,13 +22,13 @@ type Ring[T any] struct {
 	closed bool
 }
 
-// New returns a ring that holds at most so many values, at least one.
+// New returns a ring for at most that many values, and at least one.
 func New[T any](most int) *Ring[T] {
 	return &Ring[T]{most: most, news: make(chan struct{}, 1)}
 }
 
-// News is a channel from which the reader gets a token when there may be something to take,
-// or the ring was closed.
+// News returns a channel that delivers a token when there may be something to
+// take, or the ring was closed.
 func (r *Ring[T]) News() <-chan struct{} { return r.news }
 
 func (r *Ring[T]) signal() {
@@ -38,7 +38,7 @@ func (r *Ring[T]) signal() {
 	}
 }
 
-// Offer puts in a value, or counts it as missed.
+// Offer adds a value, or counts it as missed.
 func (r *Ring[T]) Offer(x T) {
 	r.mu.Lock()
 	switch {
@@ -56,8 +56,8 @@ func (r *Ring[T]) Offer(x T) {
 	r.signal()
 }
 
-// grow makes room: a reader that keeps up needs little, whatever it may have. It is a
-// part of Offer.
+// grow makes room on demand, because a reader that keeps up needs little.
+// Offer calls it.
 func (r *Ring[T]) grow() {
 	const least = 64
 	slots := make([]T, min(max(2*len(r.slots), least), r.most))
@@ -66,8 +66,8 @@ func (r *Ring[T]) grow() {
 	r.slots, r.head = slots, 0
 }
 
-// Take takes out the first value or, if there is none, how many were missed. It is not ok
-// if there is neither.
+// Take removes and returns the first value or, if there is none, the number of
+// missed values. ok is false if there is neither.
 func (r *Ring[T]) Take() (x T, missed uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,21 +82,22 @@ func (r *Ring[T]) Take() (x T, missed uint64, ok bool) {
 	return x, missed, missed > 0
 }
 
-// Empty reports whether nothing is to be taken.
+// Empty reports whether there is nothing to take.
 func (r *Ring[T]) Empty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.n == 0 && r.missed == 0
 }
 
-// Overflown reports whether values have been missed that the reader has not been told of.
+// Overflown reports whether values were missed and the reader has not taken
+// their number yet.
 func (r *Ring[T]) Overflown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.missed > 0
 }
 
-// Clear drops what is in the ring, and what was missed.
+// Clear drops all values and the number of missed ones.
 func (r *Ring[T]) Clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +105,7 @@ func (r *Ring[T]) Clear() {
 	r.head, r.n, r.missed = 0, 0, 0
 }
 
-// Close lets no more values in. It may be called again.
+// Close makes the ring accept no more values. It may be called again.
 func (r *Ring[T]) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -112,7 +113,8 @@ func (r *Ring[T]) Close() {
 	r.signal()
 }
 
-// Closed reports whether the ring is closed, and ended whether it holds no more values, too.
+// Closed reports whether the ring is closed, and in ended whether it is also
+// empty.
 func (r *Ring[T]) Closed() (closed, ended bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

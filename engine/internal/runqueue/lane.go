@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// Lane is a part of a queue. Every worker may put in and take out, but it is mostly
-// one that does.
+// Lane is a part of a queue. Every worker may use it, but mostly its own
+// worker does.
 type Lane[T any] struct {
-	chosen  atomic.Uint64       // how often its worker has chosen an element
-	waiting atomic.Int64        // ring.n, for workers that look from outside
-	seen    map[*Lane[T]]uint64 // what its worker has seen of the others' chosen
+	chosen  atomic.Uint64       // how many times its worker has chosen an element
+	waiting atomic.Int64        // ring.n, for workers without the lock
+	seen    map[*Lane[T]]uint64 // the values of chosen in other lanes that its worker has seen
 
 	mu   sync.Mutex
 	ring ring[T]
@@ -18,8 +18,8 @@ type Lane[T any] struct {
 	_ [64]byte // so that two lanes never share a cache line
 }
 
-// Chose counts that the lane's worker has chosen what it does next, from whichever lane.
-// Others see by it that the worker is not stuck.
+// Chose counts a choice of the lane's worker, from any lane. It shows other
+// workers that this one is not stuck.
 func (l *Lane[T]) Chose() { l.chosen.Add(1) }
 
 func (l *Lane[T]) push(xs []*T) {
@@ -31,7 +31,7 @@ func (l *Lane[T]) push(xs []*T) {
 	l.waiting.Store(int64(l.ring.n))
 }
 
-// pop takes the first element, if there is one.
+// pop removes and returns the first element, or nil.
 func (l *Lane[T]) pop() *T {
 	if l.waiting.Load() == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (l *Lane[T]) pop() *T {
 // mostStolen is how many elements change lanes at a time.
 const mostStolen = 32
 
-// steal moves the first half of what another lane has into this one, but for the
+// steal moves the first half of another lane into this one, except for the
 // first element, which it returns.
 func (l *Lane[T]) steal(from *Lane[T]) *T {
 	if from.waiting.Load() == 0 {
@@ -63,7 +63,7 @@ func (l *Lane[T]) steal(from *Lane[T]) *T {
 	return got[0]
 }
 
-// half takes out the first half, as far as it fits in the buffer.
+// half removes the first half, as far as it fits in the buffer.
 func (l *Lane[T]) half(buffer []*T) []*T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +74,7 @@ func (l *Lane[T]) half(buffer []*T) []*T {
 	return buffer
 }
 
-// ring is a queue that uses its memory again.
+// ring is a queue that reuses its memory.
 type ring[T any] struct {
 	slots []*T // a power of two long, or nil
 	head  int
@@ -93,7 +93,7 @@ func (r *ring[T]) push(x *T) {
 	r.n++
 }
 
-// pop takes the first one, if there is one.
+// pop removes and returns the first element, or nil.
 func (r *ring[T]) pop() *T {
 	if r.n == 0 {
 		return nil

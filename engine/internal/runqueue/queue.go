@@ -1,16 +1,17 @@
-// Package runqueue has the queue of what workers are to do next. An element is put in
-// by one caller at a time and not again before it is out: the queue does not look for
-// duplicates.
+// Package runqueue has the queue of elements that workers run next. Only one
+// caller at a time may add an element, and not again before it was taken: the
+// queue does not check for duplicates.
 //
-// Each worker has a lane of the queue, in which it puts what it wakes, so what
-// belongs together stays in one cache. What others wake is in a lane that all share.
-// A worker that has nothing to do steals. Within a lane elements are taken from the
-// front and put back at the end, and now and then a worker looks at the other lanes
-// first, so every element gets its turn.
+// Each worker has its own lane for the elements it wakes, so that related
+// elements stay in one cache. Elements woken by other callers go to a shared
+// lane. An idle worker steals. Within a lane elements are taken from the front
+// and put back at the end, and from time to time a worker checks the other
+// lanes first, so that every element gets its turn.
 //
-// A queue is open until Close, and closed from then on; nothing opens it again. A
-// closed one hands out nothing but by Rest. Its locks are innermost: no method calls
-// anything outside, so all but Pop may be called in any critical section.
+// A queue is open until Close and cannot be reopened. A closed queue returns
+// elements only through Rest. Its locks are innermost: no method calls code
+// outside the package, so all except Pop may be called in any critical
+// section.
 package runqueue
 
 import (
@@ -19,38 +20,39 @@ import (
 	"sync/atomic"
 )
 
-// Queue is a queue with lanes. Its methods may be called from any goroutine, but for
-// AddLane.
+// Queue is a queue with lanes. Its methods except AddLane may be called from
+// any goroutine.
 type Queue[T any] struct {
 	shared Lane[T]
-	lanes  []*Lane[T] // of the workers; does not change once they run
+	lanes  []*Lane[T] // of the workers; fixed once they run
 
-	// parked counts workers that wait, but for those that have been signalled. mu
-	// guards its changes. A caller that puts something in a lane reads it afterwards, and a
-	// worker that parks looks at the lanes after it is counted: one of the two sees the other.
+	// parked counts waiting workers, except those that have been signalled. mu
+	// guards its changes. A caller that adds an element to a lane reads it
+	// afterwards, and a worker that parks checks the lanes after it is
+	// counted, so that at least one of the two sees the other.
 	parked atomic.Int64
 	mu     sync.Mutex
 	cond   sync.Cond
 	closed atomic.Bool
 }
 
-// New returns a queue without lanes of workers.
+// New returns a queue without lanes for workers.
 func New[T any]() *Queue[T] {
 	q := &Queue[T]{}
 	q.cond.L = &q.mu
 	return q
 }
 
-// AddLane returns the lane of another worker. All lanes are added before anything is
-// put in or taken out.
+// AddLane adds and returns the lane of a worker. All lanes must be added
+// before the queue is used.
 func (q *Queue[T]) AddLane() *Lane[T] {
 	l := &Lane[T]{seen: map[*Lane[T]]uint64{}}
 	q.lanes = append(q.lanes, l)
 	return l
 }
 
-// Push puts elements at the end of a lane, or of the shared one if l is nil, and wakes as
-// many workers as it can use.
+// Push adds elements at the end of a lane, or of the shared lane if l is nil,
+// and wakes as many workers as are useful.
 func (q *Queue[T]) Push(l *Lane[T], xs ...*T) {
 	if len(xs) == 0 {
 		return
@@ -74,8 +76,8 @@ func (q *Queue[T]) unpark(most int64) {
 	}
 }
 
-// Pop takes the next element for the worker of a lane, waiting for one. It answers
-// nil once the queue is closed.
+// Pop waits for the next element for the worker of a lane and takes it. It
+// returns nil once the queue is closed.
 func (q *Queue[T]) Pop(l *Lane[T]) *T {
 	for {
 		if x := q.Next(l); x != nil {
@@ -87,7 +89,7 @@ func (q *Queue[T]) Pop(l *Lane[T]) *T {
 	}
 }
 
-// park waits until it is worth looking again. It answers false once the queue is
+// park waits until there may be an element. It returns false once the queue is
 // closed.
 func (q *Queue[T]) park() bool {
 	q.mu.Lock()
@@ -101,7 +103,7 @@ func (q *Queue[T]) park() bool {
 	return !q.closed.Load()
 }
 
-// some reports whether there is something in any lane.
+// some reports whether any lane has an element.
 func (q *Queue[T]) some() bool {
 	for l := range q.all() {
 		if l.waiting.Load() > 0 {
@@ -125,12 +127,12 @@ func (q *Queue[T]) all() iter.Seq[*Lane[T]] {
 	}
 }
 
-// lookAround is after how many choices a worker looks at the other lanes before its
-// own.
+// lookAround is after how many choices a worker checks the other lanes before
+// its own.
 const lookAround = 64
 
-// Next takes the next element for the worker of a lane, if there is one, and waits for
-// none.
+// Next takes the next element for the worker of a lane, or returns nil without
+// waiting.
 func (q *Queue[T]) Next(l *Lane[T]) *T {
 	if q.closed.Load() {
 		return nil
@@ -153,8 +155,9 @@ func (q *Queue[T]) Next(l *Lane[T]) *T {
 	return nil
 }
 
-// forgotten takes an element that no worker may come to for long: a shared one, or one
-// of a worker that has chosen none since this was last asked, as if in a long turn.
+// forgotten takes an element that might otherwise wait for long: a shared one,
+// or one of a worker that has made no choice since the last check, for example
+// because of a long turn.
 func (q *Queue[T]) forgotten(l *Lane[T]) *T {
 	if x := l.steal(&q.shared); x != nil {
 		return x
@@ -172,10 +175,10 @@ func (q *Queue[T]) forgotten(l *Lane[T]) *T {
 	return nil
 }
 
-// PopShared takes the first element that no worker has put there, if there is one.
+// PopShared takes the first element of the shared lane, or returns nil.
 func (q *Queue[T]) PopShared() *T { return q.shared.pop() }
 
-// Rest ranges over what was left when the queue was closed.
+// Rest iterates over the elements left when the queue was closed.
 func (q *Queue[T]) Rest() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for l := range q.all() {
@@ -188,7 +191,7 @@ func (q *Queue[T]) Rest() iter.Seq[*T] {
 	}
 }
 
-// Close lets every Pop return nil, now and later.
+// Close makes every current and future Pop return nil.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	q.closed.Store(true)

@@ -1,6 +1,6 @@
-// Package serialstore has the methods of a storage that change something called by one
-// goroutine at a time, as [journal.Storage] promises. What only reads is passed on as it
-// comes.
+// Package serialstore serialises the methods of a storage that change
+// something, as [journal.Storage] promises. Read-only calls are passed on
+// directly.
 package serialstore
 
 import (
@@ -10,33 +10,32 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Storage is a storage whose changes come one at a time.
+// Storage is a storage whose changes are made one at a time.
 type Storage struct {
 	mu       sync.Mutex
-	youngest journal.SessionID // of all that there are; guarded by mu
+	youngest journal.SessionID // of all sessions; guarded by mu
 	journal.Storage
 }
 
-// Of returns a storage that changes another one. It does not know the sessions that there
-// are yet; see [Storage.SetLast].
+// Of returns a storage that serialises changes to s. It does not know the
+// existing sessions yet; see [Storage.SetLast].
 func Of(s journal.Storage) *Storage { return &Storage{Storage: s} }
 
-// Last is the youngest session of the directory.
+// Last returns the youngest session of the directory.
 func (s *Storage) Last() journal.SessionID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.youngest
 }
 
-// SetLast says which one it is before any is made.
+// SetLast sets the youngest session. Call it before any session is created.
 func (s *Storage) SetLast(session journal.SessionID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.youngest = session
 }
 
-// grow notes that sessions were made, the youngest last. It is a part of Create
-// and Cut.
+// grow records created sessions, the youngest last. Create and Cut call it.
 func (s *Storage) grow(stores ...journal.Store) {
 	if len(stores) > 0 {
 		s.youngest = stores[len(stores)-1].Info().Session

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Clock is a clock that moves when it is told to. It may be read from any
-// goroutine. Nobody may wait for it.
+// Clock is a clock that moves only when advanced. It may be read from any
+// goroutine. Its timers never fire.
 type Clock struct{ now atomic.Int64 }
 
-// NewClock returns a clock that shows some time that is not zero.
+// NewClock returns a clock with an arbitrary non-zero time.
 func NewClock() *Clock {
 	c := &Clock{}
 	c.now.Store(1_700_000_000_000_000_000)
@@ -22,5 +22,5 @@ func (c *Clock) Now() time.Time { return time.Unix(0, c.now.Load()) }
 // Timer implements engine.Clock. The channel never delivers anything.
 func (c *Clock) Timer(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
 
-// Advance moves the clock; backwards too.
+// Advance moves the clock; d may be negative.
 func (c *Clock) Advance(d time.Duration) { c.now.Add(int64(d)) }

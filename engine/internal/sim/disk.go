@@ -1,7 +1,7 @@
-// Package sim is what the engine's simulator stands on: a session directory in
-// memory that loses what a crash would lose, and a clock that only moves when
-// it is told to. It is for tests only, and for one goroutine at a time unless
-// said otherwise.
+// Package sim is the base of the engine's simulator: a session directory in
+// memory that loses what a crash would lose, and a clock that moves only when
+// advanced. It is for tests only. Unless stated otherwise, only one goroutine
+// at a time may use it.
 package sim
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Disk is what outlives a process: sessions, each a log of records of which a
-// prefix is written, so that it survives a killed process, and a prefix of that
-// is synced, so that it survives a power loss.
+// Disk is the state that survives a process: sessions, each a log of records.
+// A prefix of the log is written and survives a killed process; a prefix of
+// that is synced and survives a power loss.
 type Disk struct {
 	// Manual leaves appended records in their queues until [Disk.Write],
-	// [Disk.Sync] or something that has to wait for them; otherwise they are
+	// [Disk.Sync] or a call that has to wait for them; otherwise they are
 	// written and synced at once.
 	Manual bool
 	// Broken makes writing fail.
@@ -27,26 +27,28 @@ type Disk struct {
 	// FailCuts, FailCreates, FailOpens, FailRetires and FailReads make the next
 	// calls fail; reads are those of State and Messages.
 	FailCuts, FailCreates, FailOpens, FailRetires, FailReads int
-	// SkipCuts is how many cuts succeed before FailCuts counts.
+	// SkipCuts is how many cuts succeed before FailCuts applies.
 	SkipCuts int
-	// Calm keeps reads from failing, and Pause from being called.
+	// Calm suppresses failing reads and calls of Pause.
 	Calm bool
 	// CutCrash makes the next cut end in a crash.
 	CutCrash CutCrash
-	// Bound is how many records may be unwritten before Room waits; 0: any.
+	// Bound is how many records may be unwritten before Room waits; 0 means no
+	// bound.
 	Bound int
-	// Pause is called where a process may be doing something else meanwhile:
-	// in Room, State and Messages.
+	// Pause is called where a process may do something else meanwhile: in
+	// Room, State and Messages.
 	Pause func()
-	// Violations are breaches of the contract of [journal.Store] by its user.
+	// Violations lists breaches of the contract of [journal.Store] by its
+	// user.
 	Violations []string
 
 	mu       sync.Mutex
 	random   *rand.Rand
 	sessions map[journal.SessionID]*session
 	order    []*session
-	boot     int  // which process has the directory
-	crashed  bool // and it is dead
+	boot     int  // identifies the process that has the directory
+	crashed  bool // whether that process is dead
 	created  int64
 	tended   int
 }
@@ -58,44 +60,46 @@ type CutCrash uint8
 const (
 	NoCrash      CutCrash = iota
 	CrashBefore           // nothing has happened yet
-	CrashDrained          // the parents are written, the children do not count
-	CrashAfter            // the cut is durable, but nobody has been told
+	CrashDrained          // the parents are written, the children do not count yet
+	CrashAfter            // the cut is durable, but has not returned
 	numCutCrashes
 )
 
-// NumCutCrashes is how many values a [CutCrash] has.
+// NumCutCrashes is the number of values of [CutCrash].
 const NumCutCrashes = int(numCutCrashes)
 
 // session is the file of one session.
 type session struct {
 	info journal.SessionInfo
 	born uint64
-	// unlogged is when the last graph without a store became part of it.
+	// unlogged is the time when the last graph without a store became part of
+	// the session.
 	unlogged int64
-	handle   *Store // that is open, or nil
+	handle   *Store // the open handle, or nil
 
-	// What came with the session: all of a cut, or nothing. See history.go.
+	// The history that came with the session from a cut, if any. See
+	// history.go.
 	first    []journal.Event // first record
 	copied   []journal.Event // from parents
-	safe     int             // so many of them are synced
+	safe     int             // how many of copied are synced
 	parents  []*session
 	heirs    []*session // children
-	gone     bool       // the file is
+	gone     bool       // the file was removed
 	extent   map[journal.Origin]uint64
 	baseRows *rows
-	base     []journal.Event // all of that, put together unless it is stale
+	base     []journal.Event // the combined history, unless stale
 	stale    bool
 
-	records []*journal.Record // own ones
-	written int               // so many of them
+	records []*journal.Record // the session's own records
+	written int               // how many records are written
 	synced  int
 
-	// What the records add up to, unwritten ones included.
+	// The state after all records, unwritten ones included.
 	rows   *rows
 	events []journal.Event // without base
 	places map[journal.EventID]int
 	ranks  map[journal.Origin]int
-	wrote  map[journal.Origin]bool // under which it was open for writing
+	wrote  map[journal.Origin]bool // origins under which it was open for writing
 }
 
 // NewDisk returns an empty directory. Its ids come from the seed.
@@ -103,8 +107,8 @@ func NewDisk(seed uint64) *Disk {
 	return &Disk{random: rand.New(rand.NewPCG(seed, 0x5eed)), sessions: map[journal.SessionID]*session{}}
 }
 
-// Boot gives the directory to a new process. What an earlier one still does to
-// it has no effect.
+// Boot gives the directory to a new process. Later calls by an earlier process
+// have no effect.
 func (d *Disk) Boot() journal.Storage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,10 +120,10 @@ func (d *Disk) Boot() journal.Storage {
 	return &storage{d: d, boot: d.boot}
 }
 
-// Kill ends the process: what is not written is gone.
+// Kill ends the process: unwritten records are lost.
 func (d *Disk) Kill() { d.crash(func(s *session) int { return s.written }) }
 
-// PowerLoss ends the machine: what is not synced is gone.
+// PowerLoss ends the machine: unsynced records are lost.
 func (d *Disk) PowerLoss() {
 	d.crash(func(s *session) int { return s.synced })
 	for _, s := range d.order {
@@ -168,13 +172,13 @@ func (s *session) rank(o journal.Origin) {
 	}
 }
 
-// all lists the events of the session, what it came with first.
+// all lists the events of the session, inherited history first.
 func (s *session) all() []journal.Event {
 	s.look()
 	return append(s.base[:len(s.base):len(s.base)], s.events...)
 }
 
-// at is one event of the session, which must have been looked at.
+// at returns one event of the session. look must have been called before.
 func (s *session) at(i int) *journal.Event {
 	if i < len(s.base) {
 		return &s.base[i]
@@ -193,8 +197,8 @@ func (s *session) lastTime() int64 {
 	return last
 }
 
-// Write lets the writer of one session write up to n records of its queue;
-// which selects the session.
+// Write writes up to n records of one session's queue; which selects the
+// session.
 func (d *Disk) Write(which, n int, sync bool) {
 	var live []*session
 	for _, s := range d.order {
@@ -220,8 +224,8 @@ func (d *Disk) Flush() {
 	}
 }
 
-// Len is how many records a live session has, unwritten ones included. It is
-// -1 for a session that has ended, whose records are there for good.
+// Len returns how many records a live session has, unwritten ones included. It
+// returns -1 for an ended session, whose records are permanent.
 func (d *Disk) Len(id journal.SessionID) int {
 	s := d.sessions[id]
 	if s == nil || !s.info.Live {
@@ -230,8 +234,8 @@ func (d *Disk) Len(id journal.SessionID) int {
 	return len(s.records)
 }
 
-// Stamp says how much of a session has to be there for what has just happened in
-// it to be there: so many records, or 0 if it came with the session.
+// Stamp returns how many records of a session must survive for its latest
+// event to survive, or 0 if the event came with the session.
 func (d *Disk) Stamp(id journal.SessionID, isNew bool) int {
 	s := d.sessions[id]
 	if s == nil || !s.info.Live || isNew {
@@ -240,7 +244,7 @@ func (d *Disk) Stamp(id journal.SessionID, isNew bool) int {
 	return len(s.records)
 }
 
-// Has reports whether there is such a session.
+// Has reports whether the session exists.
 func (d *Disk) Has(id journal.SessionID) bool { return d.sessions[id] != nil }
 
 // Sessions lists all sessions and whether they are live.
@@ -252,7 +256,7 @@ func (d *Disk) Sessions() map[journal.SessionID]bool {
 	return out
 }
 
-// Report checks every session and returns what is wrong.
+// Report checks every session and returns the problems.
 func (d *Disk) Report() []string {
 	var out []string
 	for _, s := range d.order {
@@ -303,7 +307,7 @@ func (d *Disk) keep(s *session) {
 	d.order = append(d.order, s)
 }
 
-// keepAll keeps sessions that are open.
+// keepAll keeps open sessions.
 func (d *Disk) keepAll(sessions []*session, open []*Store) (out []journal.Store) {
 	for i, s := range sessions {
 		d.keep(s)
@@ -321,5 +325,5 @@ func (d *Disk) origin() (o journal.Origin) {
 }
 
 func fault(op, text string) error {
-	return &abi.Error{Code: abi.Storage, Op: op, Message: text, Remedy: "it is simulated: go on"}
+	return &abi.Error{Code: abi.Storage, Op: op, Message: text, Remedy: "the fault is simulated: continue"}
 }

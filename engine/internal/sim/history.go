@@ -6,14 +6,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// The file of a session that came out of a cut has its first record, what has
-// been copied from its parents so far, and its own records. As long as it is
-// incomplete, the rest is read from the files of its parents, which may be
-// incomplete themselves. The file of a session that a cut has ended goes when
-// nobody reads it any more; what it had is then read from whoever came of it.
+// The file of a session made by a cut has its first record, the history copied
+// from its parents so far, and its own records. As long as it is incomplete,
+// the rest is read from the files of its parents, which may be incomplete
+// themselves. The file of a session ended by a cut is removed when no session
+// reads it any more; its history is then read from its successors.
 
-// look puts the history of a session together, if that was not done since the
-// files that it is in have changed.
+// look combines the history of a session, unless that was done since its files
+// last changed.
 func (s *session) look() {
 	if !s.stale {
 		return
@@ -27,7 +27,8 @@ func (s *session) look() {
 	}
 }
 
-// gather lists what the session did not append itself, in any order.
+// gather lists the events that the session did not append itself, in any
+// order.
 func (s *session) gather() []journal.Event {
 	if s.gone {
 		return s.recall()
@@ -42,7 +43,7 @@ func (s *session) gather() []journal.Event {
 	}
 	for _, p := range s.parents {
 		if p.gone {
-			continue // which verify will notice
+			continue // verify will report it
 		}
 		p.look()
 		for i := range p.len() {
@@ -55,8 +56,8 @@ func (s *session) gather() []journal.Event {
 	return out
 }
 
-// recall lists what a session had whose file is gone: of a child's history, what
-// the catalogue says that it had.
+// recall lists the events of a session whose file was removed: those of a
+// child's history that the catalogue assigns to it.
 func (s *session) recall() (out []journal.Event) {
 	heir := s.heirs[0]
 	heir.look()
@@ -68,7 +69,7 @@ func (s *session) recall() (out []journal.Event) {
 	return out
 }
 
-// freeze notes in the catalogue what a session has when a cut ends it.
+// freeze records in the catalogue the events of a session when a cut ends it.
 func (s *session) freeze() {
 	s.look()
 	s.extent = map[journal.Origin]uint64{}
@@ -78,9 +79,9 @@ func (s *session) freeze() {
 	}
 }
 
-// Copy copies up to n events into a session that is incomplete and has not been
-// cut; which selects the session. It is complete when there is nothing left to
-// copy. What is copied is synced then, or if sync says so.
+// Copy copies up to n events into a session that is incomplete and has not
+// been cut; which selects the session. The session is complete when nothing is
+// left to copy. Copied events are synced then, or if sync is set.
 func (d *Disk) Copy(which, n int, sync bool) {
 	waiting := d.incomplete()
 	if len(waiting) == 0 || d.Broken || d.crashed {
@@ -93,7 +94,7 @@ func (d *Disk) Copy(which, n int, sync bool) {
 	}
 }
 
-// Incomplete is how many sessions there are to copy into.
+// Incomplete returns how many sessions are incomplete.
 func (d *Disk) Incomplete() int { return len(d.incomplete()) }
 
 func (d *Disk) incomplete() (out []*session) {
@@ -126,8 +127,8 @@ func (s *session) copyMore(n int) {
 	s.info.Complete = true
 }
 
-// Sweep removes files that nobody reads any more: those of sessions that a cut
-// has ended whose children are complete, or have gone themselves.
+// Sweep removes files that are no longer read: those of sessions ended by a
+// cut whose children are complete, or were removed themselves.
 func (d *Disk) Sweep() {
 	if d.Broken || d.crashed {
 		return
@@ -144,8 +145,8 @@ func (d *Disk) Sweep() {
 	}
 }
 
-// tend is what a session directory does in the background, a piece at a time,
-// where nobody says when it happens.
+// tend does the background work of a session directory, a piece at a time, at
+// unspecified times.
 func (d *Disk) tend() {
 	if d.Manual {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// rows are the live rows of one store, by their keys.
+// rows holds the live rows of one store, by their keys.
 type rows struct {
 	creatures map[journal.CreatureID]journal.CreatureRow
 	channels  map[journal.ChannelID]journal.ChannelRow
@@ -65,7 +65,7 @@ func (r *rows) clone() *rows {
 	}
 }
 
-// apply carries out a record: first what it drops, then what it writes.
+// apply applies a record: first its drops, then its writes.
 func (r *rows) apply(rec *journal.Record) {
 	r.drop(&rec.Drop)
 	for _, x := range rec.Creatures {
@@ -135,7 +135,7 @@ func (r *rows) drop(d *journal.Drop) {
 	}
 }
 
-// dropCreature leaves dead letters, which may be of a creature that is gone.
+// dropCreature keeps dead letters, which may belong to a removed creature.
 func (r *rows) dropCreature(id journal.CreatureID) {
 	delete(r.creatures, id)
 	maps.DeleteFunc(r.cursors, func(k cursorKey, _ journal.CursorRow) bool { return k.reader == journal.ReaderID(id) })
@@ -155,8 +155,8 @@ func (r *rows) dropChannel(id journal.ChannelID) {
 	maps.DeleteFunc(r.producers, func(k producerKey, _ journal.ProducerRow) bool { return k.channel == id })
 }
 
-// inherit copies what a child of a cut takes over from a parent, and those dead
-// letters that are wanted.
+// inherit copies the rows that a child of a cut takes over from a parent, and
+// the selected dead letters.
 func (r *rows) inherit(from *rows, creatures []journal.CreatureID, channels []journal.ChannelID, wanted func(journal.DeadLetterRow) bool) {
 	mine, ours := map[journal.CreatureID]bool{}, map[journal.ChannelID]bool{}
 	for _, id := range creatures {

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// storage is a directory as one process has it.
+// storage is one process's view of a directory.
 type storage struct {
 	d    *Disk
 	boot int
@@ -180,7 +180,7 @@ func (t *storage) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, er
 	return out, nil
 }
 
-// parents checks what is to be cut.
+// parents checks the sessions to cut.
 func (t *storage) parents(ctx context.Context, cut journal.Cut) ([]*session, error) {
 	bad := func(text string) error { return &abi.Error{Code: abi.InvalidArgument, Op: "cut", Message: text} }
 	if cut.Kind != journal.CutMerge && cut.Kind != journal.CutSplit && cut.Kind != journal.CutRearrange {
@@ -212,7 +212,7 @@ func (t *storage) parents(ctx context.Context, cut journal.Cut) ([]*session, err
 	return parents, nil
 }
 
-// children makes the children of a cut, or of none, which do not count yet.
+// children makes new sessions, of a cut or not, which do not count yet.
 func (t *storage) children(cut journal.Cut, parents []*session) (children []*session, stores []*Store, err error) {
 	for i := range cut.Children {
 		c := &cut.Children[i]
@@ -249,7 +249,7 @@ func (t *storage) children(cut journal.Cut, parents []*session) (children []*ses
 	return children, stores, nil
 }
 
-// inherit takes over the history of a parent, which stays where it is for now.
+// inherit takes over the history of a parent, without copying it yet.
 func (s *session) inherit(p *session) {
 	s.parents, s.info.Complete = append(s.parents, p), false
 	s.unlogged = max(s.unlogged, p.unlogged)

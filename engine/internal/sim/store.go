@@ -19,10 +19,10 @@ type Store struct {
 	s      *session
 	boot   int
 	origin journal.Origin
-	last   uint64 // number of the last event that was appended
-	saved  uint64 // of the last one that is as durable as promised
+	last   uint64 // number of the last appended event
+	saved  uint64 // number of the last event that is as durable as promised
 	notice func()
-	change sync.Cond // something was appended, written or closed
+	change sync.Cond // signals an append, a write or a close
 	closed bool
 }
 
@@ -35,7 +35,7 @@ func (d *Disk) open(s *session) *Store {
 	return h
 }
 
-// dead reports whether what is done to the store has no effect any more.
+// dead reports whether calls to the store no longer have an effect.
 func (h *Store) dead() bool { return h.d.boot != h.boot || h.d.crashed }
 
 // usable returns why the store cannot be used, if it cannot.
@@ -117,7 +117,7 @@ func (s *session) flush() {
 	s.notify()
 }
 
-// notify tells who uses the session how much of it is durable.
+// notify tells the session's user how much of it is durable.
 func (s *session) notify() {
 	h := s.handle
 	if h == nil {
@@ -159,8 +159,8 @@ func (h *Store) Room(ctx context.Context) error {
 	return nil
 }
 
-// Wait implements [journal.Store]. It writes what it waits for itself; for what
-// was not appended it waits.
+// Wait implements [journal.Store]. It writes appended events itself, and waits
+// for events not appended yet.
 func (h *Store) Wait(ctx context.Context, seq uint64) error {
 	stop := context.AfterFunc(ctx, func() {
 		h.d.mu.Lock()
@@ -345,7 +345,7 @@ func (h *Store) Close(context.Context) error {
 	var err error
 	if h.d.Broken && h.s.written < len(h.s.records) {
 		err = fault("close", "the disk is broken")
-		h.s.truncate(h.s.written) // the queue goes with the process
+		h.s.truncate(h.s.written) // the queue is lost with the process
 	} else {
 		h.s.flush()
 	}
@@ -365,7 +365,7 @@ func (d *Disk) pause() {
 	}
 }
 
-// readable is what a read begins with, under the lock.
+// readable checks, under the lock, that a read is possible.
 func (h *Store) readable(op string) error {
 	if err := h.usable(op); err != nil {
 		return err

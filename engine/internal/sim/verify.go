@@ -23,7 +23,7 @@ func (s *session) verify() journal.VerifyReport {
 	return r
 }
 
-// gap is what is missing between two numbers.
+// gap describes the missing numbers between two numbers.
 func gap(form func(uint64) string, from, to uint64, last func(uint64) string) string {
 	if from == to {
 		return form(from)
@@ -82,7 +82,7 @@ func (s *session) verifyChannel(r *journal.VerifyReport, id journal.ChannelID, l
 	var last journal.Event
 	for _, ev := range list {
 		switch {
-		case ev.Seq > last.Seq+1 && last.Time < s.unlogged: // what is missing never was in a log
+		case ev.Seq > last.Seq+1 && last.Time < s.unlogged: // the missing messages were never in a log
 		case ev.Seq > last.Seq+1:
 			r.Missing = append(r.Missing, gap(name, last.Seq+1, ev.Seq-1, bare))
 		case ev.Seq == last.Seq:

@@ -1,8 +1,9 @@
-// Package specs checks and completes what creatures and species are made from. Its
-// functions depend on their arguments alone, and change none of them.
+// Package specs checks and completes the specifications of creatures and
+// species. Its functions depend only on their arguments, and change none of
+// them.
 //
-// A configuration is a JSON object or nothing. A limit is zero, which stands for its
-// default, or checked before it gets here.
+// A configuration is a JSON object or empty. A limit is zero, which means its
+// default, or was checked before.
 package specs
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Check refuses a specification of which no creature can be made, whatever its module is.
+// Check refuses a specification from which no creature can be made, with any
+// module.
 func Check(spec *deploy.CreatureSpec) error {
 	if err := deploy.CheckName("add_creature", "creature", spec.Name); err != nil {
 		return err
@@ -31,7 +33,8 @@ func Check(spec *deploy.CreatureSpec) error {
 	return deploy.CheckLimits(&spec.Limits)
 }
 
-// CheckSpecies refuses a species that cannot be. seen says that another one has its name.
+// CheckSpecies refuses an invalid species. seen means that another species has
+// its name.
 func CheckSpecies(s *deploy.SpeciesSpec, seen bool) error {
 	switch {
 	case s.Name == "":
@@ -39,7 +42,7 @@ func CheckSpecies(s *deploy.SpeciesSpec, seen bool) error {
 	case seen:
 		return &abi.Error{Code: abi.AlreadyExists, Op: "apply", Message: "another species has that name", Remedy: "rename one of them"}
 	case s.Spawnable < 0:
-		return errtext.Invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or more")
+		return errtext.Invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or a positive number")
 	}
 	if err := deploy.CheckName("apply", "species", s.Name); err != nil {
 		return err
@@ -51,8 +54,9 @@ func CheckSpecies(s *deploy.SpeciesSpec, seen bool) error {
 	return err
 }
 
-// Config reads the configuration of a creature or species of that name: as JSON, and each
-// attribute as the ABI gives it. Nothing at all stands for an object without attributes.
+// Config reads the configuration of a creature or species of that name. It
+// returns the JSON, and each attribute in the form of the ABI. Empty input
+// means an object without attributes.
 func Config(name string, raw json.RawMessage) (config []byte, attributeTexts map[string][]byte, err error) {
 	if len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" {
 		return []byte("{}"), nil, nil
@@ -124,7 +128,7 @@ func Limits(l abi.Limits) abi.Limits {
 	return l
 }
 
-// OfRow is the specification that a saved creature was made from.
+// OfRow returns the specification of a saved creature.
 func OfRow(row journal.CreatureRow) (deploy.CreatureSpec, error) {
 	var s deploy.StoredSpec
 	if len(row.Spec) > 0 {

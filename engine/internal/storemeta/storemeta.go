@@ -1,9 +1,10 @@
-// Package storemeta reads and writes the metadata of a session's store: what it remembers
-// of the deployments of its members, and what their policies remember.
+// Package storemeta reads and writes the metadata of a session's store: its
+// records of the deployments of its members, and the memory of their policies.
 //
-// Metadata is a map of texts. If the members are of several deployments, the keys without a
-// slash are those of the first, and those of each other have a slash and its name behind
-// them. A store keeps every key that it was ever given, so an empty value stands for none.
+// Metadata is a map of strings. If the members belong to several deployments,
+// the keys without a slash belong to the first; the keys of the others end in
+// a slash and the deployment's name. A store never deletes a key, so an empty
+// value means none.
 package storemeta
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// The keys of what a store remembers of a deployment.
+// The keys of a store's records of a deployment.
 const (
 	Deployment = "deployment"
 	ConfigPath = "config_path" // of the recipe
@@ -75,7 +76,7 @@ func (m *Meta) Add(other *Meta) {
 	}
 }
 
-// Put sets what is known of a deployment.
+// Put sets the metadata of a deployment.
 func (m *Meta) Put(name string, meta map[string]string) {
 	if m.Of[name] == nil {
 		m.Names = append(m.Names, name)
@@ -88,7 +89,7 @@ func (m *Meta) Only(members map[string]bool) {
 	m.Names = slices.DeleteFunc(m.Names, func(name string) bool { return !members[name] })
 }
 
-// Join is the metadata as a store has it.
+// Join returns the metadata in the form of a store.
 func (m *Meta) Join() map[string]string {
 	if len(m.Names) == 0 {
 		return nil
@@ -105,7 +106,7 @@ func (m *Meta) Join() map[string]string {
 	return out
 }
 
-// Correction is what turns the metadata of a store into another.
+// Correction returns the entries that change the metadata from into to.
 func Correction(from, to map[string]string) map[string]string {
 	out := maps.Clone(to)
 	if out == nil {
@@ -119,8 +120,8 @@ func Correction(from, to map[string]string) map[string]string {
 	return out
 }
 
-// Source is where a deployment came from, as the metadata of one of its stores has it. It
-// is not ok for a deployment that no recipe made.
+// Source returns the origin of a deployment from the metadata of one of its
+// stores. ok is false for a deployment that no recipe made.
 func Source(meta map[string]string) (s deploy.Source, ok bool) {
 	if s.Path = meta[ConfigPath]; s.Path == "" {
 		return s, false
@@ -134,8 +135,8 @@ func Source(meta map[string]string) (s deploy.Source, ok bool) {
 	return s, true
 }
 
-// DeclaredIn is what deployments declared, by name, as the stores of saved graphs have it.
-// If stores differ, it is what the latest of them says.
+// DeclaredIn returns the declarations of deployments, by name, from the stores
+// of saved graphs. If stores differ, the latest counts.
 func DeclaredIn(graphs []journal.SavedGraph) map[string][]deploy.Declaration {
 	graphs = slices.Clone(graphs)
 	slices.SortStableFunc(graphs, func(a, b journal.SavedGraph) int { return cmp.Compare(a.LastTime, b.LastTime) })

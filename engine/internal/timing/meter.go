@@ -2,17 +2,17 @@ package timing
 
 import "time"
 
-// Meter measures a rate. It says until when what was counted would have taken, had it
-// come at that rate.
+// Meter measures a rate. It records the time at which the counted items would
+// have been used up at the allowed rate.
 type Meter struct{ until int64 }
 
-// Count counts n of something of which so many are allowed in a second.
+// Count counts n items; rate items are allowed per second.
 func (m *Meter) Count(now, n, rate int64) {
 	m.until = max(m.until, now) + int64(float64(n)/float64(max(rate, 1))*float64(time.Second))
 }
 
-// Wait is how long it takes until no more has come than is allowed; grace is how much
-// may come at once.
+// Wait returns how long to wait until the rate is within the limit; grace is
+// the allowed burst, as a duration.
 func (m *Meter) Wait(now int64, grace time.Duration) time.Duration {
 	return max(0, time.Duration(m.until-now)-grace)
 }

@@ -1,8 +1,9 @@
-// Package timing calls functions when it is time, and measures rates.
+// Package timing calls functions at set times, and measures rates.
 //
-// A timer is set until its function is called or it is stopped, and never is again. It is
-// taken out of the heap before its function is called, so stopping it from then on changes
-// nothing. What is due at the same time is called in no certain order.
+// A timer is set until its function is called or it is stopped, and is never
+// set again. It is removed from the heap before its function is called;
+// stopping it afterwards has no effect. Timers due at the same time are called
+// in no particular order.
 package timing
 
 import (
@@ -23,8 +24,8 @@ type Real struct{}
 // Now is the time.
 func (Real) Now() time.Time { return time.Now() }
 
-// Timer returns a channel on which the time is sent once after d, and a function that
-// gives the timer up.
+// Timer returns a channel on which the time is sent once after d, and a
+// function that stops the timer.
 func (Real) Timer(d time.Duration) (<-chan time.Time, func()) {
 	t := time.NewTimer(d)
 	return t.C, func() { t.Stop() }
@@ -44,22 +45,22 @@ type Timers struct {
 type Timer struct {
 	at    time.Time
 	f     func()
-	index int // in the heap; -1 when it is not in it any more
+	index int // in the heap; -1 once removed
 }
 
 // Call calls the function of a timer that [Timers.Due] has taken out.
 func (x *Timer) Call() { x.f() }
 
-// New returns timers of which none is set.
+// New returns Timers without any timer set.
 func New(clock clock) *Timers {
 	return &Timers{clock: clock, news: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// After has f called in d; see [Timers.At].
+// After calls f after d; see [Timers.At].
 func (t *Timers) After(d time.Duration, f func()) *Timer { return t.At(t.clock.Now().Add(d), f) }
 
-// At has f called at a time, unless the timer is stopped or the timers are
-// closed before. f must not block.
+// At calls f at a time, unless the timer is stopped or the timers are closed
+// before. f must not block.
 func (t *Timers) At(at time.Time, f func()) *Timer {
 	x := &Timer{at: at, f: f}
 	t.mu.Lock()
@@ -75,7 +76,8 @@ func (t *Timers) At(at time.Time, f func()) *Timer {
 	return x
 }
 
-// Stop gives a timer up, if there is one. Its function may be running already.
+// Stop stops a timer; x may be nil. The timer's function may already be
+// running.
 func (t *Timers) Stop(x *Timer) {
 	if x == nil {
 		return
@@ -87,7 +89,7 @@ func (t *Timers) Stop(x *Timer) {
 	}
 }
 
-// Run calls what is due until Close is called.
+// Run calls due functions until Close is called.
 func (t *Timers) Run() {
 	for {
 		due, wait := t.Due()
@@ -118,8 +120,8 @@ func (t *Timers) sleep(wait time.Duration) bool {
 	return true
 }
 
-// Due takes out what is due, and says how long it is until the next; zero when
-// there is none.
+// Due removes and returns the due timers, and the time until the next one;
+// zero if there is none.
 func (t *Timers) Due() (due []*Timer, wait time.Duration) {
 	now := t.clock.Now()
 	t.mu.Lock()
@@ -133,7 +135,8 @@ func (t *Timers) Due() (due []*Timer, wait time.Duration) {
 	return due, 0
 }
 
-// Close ends Run, and nothing is called any more. It is called once.
+// Close ends Run; no function is called afterwards. Close must be called only
+// once.
 func (t *Timers) Close() { close(t.done) }
 
 type timerHeap []*Timer

@@ -1,9 +1,9 @@
-// Package veil takes the sensitive values of a creature's configuration out of texts, such
-// as what a guest logs and what it says of a failure.
+// Package veil removes the sensitive values of a creature's configuration from
+// texts, such as a guest's log lines and failure messages.
 //
-// A veil is made once for a configuration and never changes. A nil one hides nothing and
-// leaves every text and error as it is. Values of less than four bytes are not hidden:
-// they occur everywhere.
+// A veil is made once for a configuration and never changes. A nil veil hides
+// nothing and returns every text and error unchanged. Values of less than four
+// bytes are not hidden: they occur everywhere.
 package veil
 
 import (
@@ -19,16 +19,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// shortestSecret is how many bytes a value of a sensitive attribute has at least
-// for it to be looked for in what a guest says: shorter ones occur everywhere.
+// shortestSecret is the minimum length in bytes of a sensitive value to hide:
+// shorter ones occur everywhere.
 const shortestSecret = 4
 
 // Veil hides the sensitive values of one configuration. Its methods may be called from any
 // goroutine.
 type Veil struct{ values *strings.Replacer }
 
-// Of hides what is sensitive in a configuration: each text and number in a sensitive
-// attribute, the lines of texts, and texts as JSON writes them. Nil if nothing is.
+// Of returns a veil for the sensitive values of a configuration: each string
+// and number in a sensitive attribute, the lines of strings, and strings in
+// their JSON encoding. It returns nil if there are none.
 func Of(s *deploy.CreatureSpec) *Veil {
 	var all map[string]json.RawMessage
 	if len(s.Secret) == 0 || json.Unmarshal(s.Config, &all) != nil {
@@ -52,7 +53,7 @@ func Of(s *deploy.CreatureSpec) *Veil {
 	for _, text := range slices.Compact(found) {
 		pairs = append(pairs, text, deploy.HiddenValue)
 	}
-	return &Veil{strings.NewReplacer(pairs...)} // of several that fit, the first is replaced: the longest
+	return &Veil{strings.NewReplacer(pairs...)} // if several match, the first is replaced: the longest
 }
 
 func appendTexts(out []string, v any) []string {
@@ -74,7 +75,7 @@ func appendTexts(out []string, v any) []string {
 	return out
 }
 
-// Text is a text without the sensitive values.
+// Text returns a text without the sensitive values.
 func (v *Veil) Text(text string) string {
 	if v == nil {
 		return text
@@ -82,8 +83,8 @@ func (v *Veil) Text(text string) string {
 	return v.values.Replace(text)
 }
 
-// Error is an error without them. What a guest says of a failure is logged,
-// sent to the root, and printed.
+// Error returns an error without the sensitive values. A guest's failure
+// message is logged, sent to the root, and printed.
 func (v *Veil) Error(err error) error {
 	if err == nil || v == nil {
 		return err
@@ -97,7 +98,7 @@ func (v *Veil) Error(err error) error {
 	if errors.As(err, &known) {
 		c := *known
 		out = &c
-		out.Err = nil // which may say it too
+		out.Err = nil // the cause may contain the value too
 	}
 	out.Message, out.Remedy = v.values.Replace(out.Message), v.values.Replace(out.Remedy)
 	return out
