@@ -6,7 +6,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Export is [engine.Engine.Export] with the names that History takes.
+// Export is [engine.Engine.Export]. It accepts the same names as History.
 func (t *Terrarium) Export(ctx context.Context, graphOrSession, path string) error {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
@@ -15,7 +15,7 @@ func (t *Terrarium) Export(ctx context.Context, graphOrSession, path string) err
 	return t.engine.Export(ctx, of, path)
 }
 
-// Fork is [engine.Engine.Fork] with the names that History takes.
+// Fork is [engine.Engine.Fork]. It accepts the same names as History.
 func (t *Terrarium) Fork(ctx context.Context, graphOrSession, dir string) (SessionID, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
@@ -24,7 +24,7 @@ func (t *Terrarium) Fork(ctx context.Context, graphOrSession, dir string) (Sessi
 	return t.engine.Fork(ctx, of, dir)
 }
 
-// ForkAt is [engine.Engine.ForkAt] with the names that History takes.
+// ForkAt is [engine.Engine.ForkAt]. It accepts the same names as History.
 func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at journal.EventCursor, dir string) (SessionID, journal.EventID, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
@@ -33,10 +33,10 @@ func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at journa
 	return t.engine.ForkAt(ctx, of, at, dir)
 }
 
-// Settle waits until the history of every graph is in the file of its session, and
-// files that no session needs are removed; see [sqlitestore.Directory.Settle]. It
-// answers what stands in the way of that at present. Only a caller that reads the
-// files with other tools has to wait for it.
+// Settle waits until the history of every graph is in the file of its session, and all
+// files that no session needs have been removed; see [sqlitestore.Directory.Settle]. It
+// returns the problems that prevent this at present. Only a caller that reads the files
+// with other tools needs to call it.
 func (t *Terrarium) Settle(ctx context.Context) error {
 	if t.storage == nil {
 		return nil
@@ -44,8 +44,8 @@ func (t *Terrarium) Settle(ctx context.Context) error {
 	return t.storage.Settle(ctx)
 }
 
-// SessionOf returns the session that a live graph has at present. Anything else
-// is taken for a session.
+// SessionOf returns the present session of a live graph. It takes any other id for the
+// id of a session.
 func (t *Terrarium) SessionOf(graphOrSession string) SessionID {
 	graphs, err := t.Status(GraphID(graphOrSession))
 	if err == nil && len(graphs) == 1 && graphs[0].Session != "" {

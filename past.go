@@ -15,10 +15,10 @@ func (t *Terrarium) FindGraph(ctx context.Context, name string) (GraphID, error)
 	return t.FindGraphBy(ctx, t.engine.FindGraph, name)
 }
 
-// FindGraphBy is [Terrarium.FindGraph] with the look-up of a batch, [engine.Batch.FindGraph],
-// in the place of the engine's: it asks that and, for an id that it does not know, the session
-// directory: an engine that goes on with a session knows the graphs that it
-// found, and the directory remembers from which they came.
+// FindGraphBy is [Terrarium.FindGraph] with another look-up, such as
+// [engine.Batch.FindGraph] of a batch. For an id unknown to the look-up it asks the session
+// directory: an engine only knows the graphs that it has resumed, but the directory also
+// has their ancestors.
 func (t *Terrarium) FindGraphBy(ctx context.Context, find func(string) (GraphID, error), name string) (GraphID, error) {
 	g, err := find(name)
 	if err == nil || !journal.IsID('g', name) {
@@ -36,7 +36,7 @@ func (t *Terrarium) FindGraphBy(ctx context.Context, find func(string) (GraphID,
 	return "", notRunning(GraphID(name), heir)
 }
 
-// notRunning says what became of a graph that is only remembered.
+// notRunning returns the error for a graph that is only saved. It names the successor.
 func notRunning(g GraphID, heir journal.SessionInfo) error {
 	ids := map[string]string{"graph": string(g), "session": string(heir.Session)}
 	became := "it"
@@ -48,18 +48,18 @@ func notRunning(g GraphID, heir journal.SessionInfo) error {
 		return &abi.Error{
 			Code: abi.NotFound, IDs: ids,
 			Message: fmt.Sprintf("the graph %s does not run: %s is saved in session %s", g, became, heir.Session),
-			Remedy:  "bring it back with its recipe or with resume; history, lineage and export take it as it is",
+			Remedy:  "resume it by applying its recipe or with resume; history, lineage and export also work without that",
 		}
 	}
 	return &abi.Error{
 		Code: abi.NotFound, IDs: ids,
-		Message: fmt.Sprintf("there is no graph %s any more: %s ended, and session %s has its history", g, became, heir.Session),
-		Remedy:  "status lists what exists; history, lineage and export take what has ended, too",
+		Message: fmt.Sprintf("graph %s does not exist any more: %s ended, and session %s has its history", g, became, heir.Session),
+		Remedy:  "status lists the live graphs; history, lineage and export also work with ended ones",
 	}
 }
 
-// History is [engine.Engine.History], and also takes the ids of graphs that went
-// into others in an earlier run, or ended.
+// History is [engine.Engine.History]. It also accepts the ids of graphs that merged into
+// others in an earlier run, or ended.
 func (t *Terrarium) History(ctx context.Context, graphOrSession string, q journal.HistoryQuery) ([]Event, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
@@ -68,7 +68,7 @@ func (t *Terrarium) History(ctx context.Context, graphOrSession string, q journa
 	return t.engine.History(ctx, of, q)
 }
 
-// Lineage is [engine.Engine.Lineage] with the names that History takes.
+// Lineage is [engine.Engine.Lineage]. It accepts the same names as History.
 func (t *Terrarium) Lineage(ctx context.Context, graphOrSession string) ([]journal.SessionInfo, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
@@ -77,7 +77,7 @@ func (t *Terrarium) Lineage(ctx context.Context, graphOrSession string) ([]journ
 	return t.engine.Lineage(ctx, of)
 }
 
-// Verify is [engine.Engine.Verify] with the names that History takes.
+// Verify is [engine.Engine.Verify]. It accepts the same names as History.
 func (t *Terrarium) Verify(ctx context.Context, graphOrSession string) (journal.VerifyReport, error) {
 	of, err := t.lasting(ctx, graphOrSession)
 	if err != nil {
@@ -86,9 +86,8 @@ func (t *Terrarium) Verify(ctx context.Context, graphOrSession string) (journal.
 	return t.engine.Verify(ctx, of)
 }
 
-// lasting returns what stands for a graph or session in the engine: the graph
-// that it is now, or the session in which the history of one that is not live
-// goes on.
+// lasting returns the name of a graph or session in the engine: the present graph or, for a
+// graph that is not live, the session that continues its history.
 func (t *Terrarium) lasting(ctx context.Context, graphOrSession string) (string, error) {
 	if !journal.IsID('g', graphOrSession) {
 		return graphOrSession, nil
@@ -103,7 +102,7 @@ func (t *Terrarium) lasting(ctx context.Context, graphOrSession string) (string,
 	return string(heir.Session), nil
 }
 
-// Heir finds the session that has the history of a graph that is not live; see [Heir].
+// Heir finds the session with the history of a graph that is not live; see [Heir].
 func (t *Terrarium) Heir(ctx context.Context, g GraphID) (journal.SessionInfo, bool, error) {
 	list, err := t.Sessions(ctx)
 	if err != nil {
@@ -113,10 +112,9 @@ func (t *Terrarium) Heir(ctx context.Context, g GraphID) (journal.SessionInfo, b
 	return heir, found, nil
 }
 
-// Heir finds, among the sessions of a directory, the one in which the history
-// of a graph goes on: its own newest session or, if that went into a merge, the
-// one that came out of it, and so on. It is not live if the graph ended. The
-// sessions are listed eldest first, as by [Terrarium.Sessions].
+// Heir finds the session of a directory that continues the history of a graph: the graph's
+// newest session or, if that has merged, its successor, and so on. The session is not live
+// if the graph has ended. sessions must be listed oldest first, as by [Terrarium.Sessions].
 func Heir(sessions []journal.SessionInfo, g GraphID) (journal.SessionInfo, bool) {
 	at := slices.IndexFunc(sessions, func(i journal.SessionInfo) bool { return i.Graph == g })
 	if at < 0 {
@@ -128,9 +126,9 @@ func Heir(sessions []journal.SessionInfo, g GraphID) (journal.SessionInfo, bool)
 	return sessions[at], true
 }
 
-// child is the index of the session that a session became, or -1: of the
-// children of a split the one that kept the graph's id. A child is younger than
-// its parents, so it is listed behind them.
+// child returns the index of a session's successor, or -1. After a split it is the child
+// that kept the graph's id. Children are younger than their parents, so they are listed
+// after them.
 func child(sessions []journal.SessionInfo, of int) int {
 	found := -1
 	for i := of + 1; i < len(sessions); i++ {

@@ -16,14 +16,14 @@ import (
 	"github.com/seed47132306/terrarium/recipes"
 )
 
-// RecipeTest is what became of one test of a recipe. It has passed if nothing
-// was found.
+// RecipeTest is the result of a test of a recipe. The test has passed if there are no
+// findings.
 type RecipeTest struct {
 	Name     string              `json:"name"`
-	Where    string              `json:"where"` // it stands: "team.hcl:12"
+	Where    string              `json:"where"` // its place: "team.hcl:12"
 	Passed   bool                `json:"passed"`
 	Took     time.Duration       `json:"-"`
-	Error    string              `json:"error,omitempty"` // why it could not be run to its end
+	Error    string              `json:"error,omitempty"` // why it could not finish
 	Findings recipes.Diagnostics `json:"findings"`
 }
 
@@ -37,10 +37,10 @@ func LoadTests(ctx context.Context, path string, o RecipeOptions) ([]*recipes.Te
 	return tests, diags
 }
 
-// RunTest carries out one test of a recipe on an engine of its own, with a
-// temporary session. o configures the engine; its Dir is not used. Each message
-// is sent when all that came before it has been handled. The result tells what
-// is wrong with the recipe; the error, what is wrong with running it.
+// RunTest runs a test of a recipe on an engine of its own, with a temporary session. o
+// configures the engine; its Dir is not used. Each message is sent when all earlier ones
+// have been handled. The result describes failures of the recipe; the error describes a
+// failure to run the test.
 func RunTest(ctx context.Context, test *recipes.Test, o Options) (RecipeTest, error) {
 	started := time.Now()
 	out := RecipeTest{Name: test.Name, Where: test.Where, Findings: Diagnostics{}}
@@ -49,7 +49,7 @@ func RunTest(ctx context.Context, test *recipes.Test, o Options) (RecipeTest, er
 	if err != nil {
 		return out, err
 	}
-	defer func() { _ = t.Close(context.WithoutCancel(ctx)) }() // what it holds is temporary
+	defer func() { _ = t.Close(context.WithoutCancel(ctx)) }() // the session is temporary
 	outcome, err := t.carryOut(ctx, test)
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
@@ -64,7 +64,7 @@ func RunTest(ctx context.Context, test *recipes.Test, o Options) (RecipeTest, er
 	return out, nil
 }
 
-// withoutRemedy is the message of an error alone.
+// withoutRemedy returns the message of an error without its remedy.
 func withoutRemedy(err error) string {
 	var typed *abi.Error
 	if !errors.As(err, &typed) {
@@ -73,8 +73,7 @@ func withoutRemedy(err error) string {
 	return strings.TrimSuffix(err.Error(), "; "+typed.Remedy)
 }
 
-// carryOut applies the recipe of a test, sends its messages and collects what
-// comes of them.
+// carryOut applies the recipe of a test, sends its messages and collects the results.
 func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.TestOutcome, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, test.Timeout, &abi.Error{
 		Code: abi.Deadline, Message: fmt.Sprintf("the test was not over after %v", test.Timeout), Remedy: "give it a longer timeout",
@@ -98,8 +97,8 @@ func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.T
 	return outcome, err
 }
 
-// sendAll sends the messages of a test. What policies deny somebody outside is no
-// event, so it is returned.
+// sendAll sends the messages of a test. It returns denials by policies, because a denied
+// message from outside is not an event.
 func (t *Terrarium) sendAll(ctx context.Context, applied *Applied, sends []recipes.TestSend) (denials []recipes.TestDenial, err error) {
 	err = t.WaitIdle(ctx)
 	for _, s := range sends {
@@ -117,7 +116,7 @@ func (t *Terrarium) sendAll(ctx context.Context, applied *Applied, sends []recip
 	return denials, err
 }
 
-// denialsOf is what an error of [engine.Engine.Send] says of policies.
+// denialsOf returns the denials by policies in an error of [engine.Engine.Send].
 func denialsOf(err error, channel string) (out []recipes.TestDenial) {
 	var refused *engine.RefusedMessage
 	if errors.As(err, &refused) {
@@ -137,7 +136,7 @@ type testWatch struct {
 }
 
 func watchTest(ctx context.Context, t *Terrarium) *testWatch {
-	ctx = context.WithoutCancel(ctx) // it ends when the subscription is closed
+	ctx = context.WithoutCancel(ctx) // closing the subscription ends it
 	w := &testWatch{sub: t.Subscribe(engine.Filter{Kinds: []journal.EventKind{
 		journal.EventChannelMessage, journal.EventOutput, journal.EventDeadLetter, journal.EventPolicyDenied,
 	}}, engine.MaxSubscriptionBuffer)}
@@ -162,11 +161,11 @@ func (w *testWatch) collect() *testWatch {
 	return w
 }
 
-// outcome sorts what was observed by the addresses of the recipe.
+// outcome sorts the observed events by the addresses of the recipe.
 func (t *Terrarium) outcome(ctx context.Context, applied *Applied, w *testWatch) (recipes.TestOutcome, error) {
 	o := recipes.TestOutcome{Messages: map[string][]recipes.TestMessage{}, Outputs: map[string][][]byte{}, State: map[string]map[string][]byte{}}
 	if w.missed > 0 {
-		return o, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("the test caused more than could be looked at; %d events were missed", w.missed), Remedy: "send less"}
+		return o, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("the test caused too many events; %d of them were missed", w.missed), Remedy: "send fewer messages"}
 	}
 	channels, creatures := map[ChannelID]string{}, map[CreatureID]string{}
 	for address, id := range applied.Channels {
@@ -207,7 +206,7 @@ func addEvent(o *recipes.TestOutcome, e Event, channel string, creatures map[Cre
 		var p journal.PolicyPayload
 		err := json.Unmarshal(e.Payload, &p)
 		if p.Effect == journal.PolicyChanged {
-			return err // nobody has objected
+			return err // no policy has objected
 		}
 		o.Denials = append(o.Denials, recipes.TestDenial{Policy: p.Policy, Effect: p.Effect, Reason: p.Reason, Channel: channel, Sender: who})
 		return err

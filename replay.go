@@ -10,20 +10,20 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// ReplayOptions say which recorded turns of a session directory are run again, and on
-// which module; see [replay.Options], which has more.
+// ReplayOptions selects the recorded turns of a session directory to run again, and the
+// module; see [replay.Options], which has more.
 type ReplayOptions struct {
-	// Creatures are ids or names, in which * stands for any text; none means all.
+	// Creatures lists ids or names, in which * matches any text. Empty means all.
 	Creatures []string
-	// Module is run in place of the recorded one.
+	// Module replaces the recorded module.
 	Module []byte
-	// From begins behind a cursor; empty means the start.
+	// From is the cursor after which to begin. Empty means the start.
 	From journal.EventCursor
-	// Fresh makes a new instance for each turn.
+	// Fresh runs every turn on a new instance.
 	Fresh bool
-	// All goes on behind the first turn that differs.
+	// All continues after the first turn that differs.
 	All bool
-	// Sessions, if it is not nil, chooses among the sessions.
+	// Sessions, if not nil, selects sessions.
 	Sessions func(*journal.SessionInfo) bool
 	// CacheDir keeps compiled modules, as in [Options].
 	CacheDir string
@@ -31,9 +31,8 @@ type ReplayOptions struct {
 	Compiler []string
 }
 
-// Replay runs recorded turns of a session directory again, on the modules that were
-// recorded or on another, and compares what they do. The directory is only read, and
-// may be in use.
+// Replay runs recorded turns of a session directory again, on the recorded modules or on
+// another one, and compares their effects. The directory is only read, and may be in use.
 func Replay(ctx context.Context, dir string, o ReplayOptions) (report *replay.Report, err error) {
 	view, err := sqlitestore.OpenReadOnly(ctx, dir)
 	if err != nil {

@@ -19,33 +19,32 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// ResumeOptions say how the deployments that a session directory remembers are
-// applied again.
+// ResumeOptions configures how the deployments in a session directory are applied again.
 type ResumeOptions struct {
-	// RecipeOptions give variables their values: those that were given before are
-	// remembered, unless they are sensitive.
+	// RecipeOptions sets the values of variables. Earlier values are remembered, unless
+	// they are sensitive.
 	RecipeOptions
-	// Recipes are the paths of recipes that have moved, by deployment.
+	// Recipes holds the paths of recipes that have moved, by deployment.
 	Recipes map[string]string
-	// Last keeps what was changed while the recipes ran, as
-	// [deploy.Deployment.Last] says. Without it the recipes decide alone.
+	// Last keeps changes that were made while the recipes ran; see
+	// [deploy.Deployment.Last]. Without it the recipes alone decide.
 	Last bool
 }
 
-// FoundRecipe is the recipe of one deployment that a session directory remembers.
+// FoundRecipe is the recipe of a deployment in a session directory.
 type FoundRecipe struct {
 	engine.Remembered
-	// Recipe is nil if no recipe made the deployment: it comes back as it was.
+	// Recipe is nil for a deployment without a recipe, which is restored as it was.
 	Recipe *recipes.Recipe
-	// Path is where the recipe is.
+	// Path is the path of the recipe.
 	Path string
-	// Copied says that there is none any more, and that Recipe is the copy that
-	// the session has.
+	// Copied says that the file is missing, and that Recipe is the copy in the
+	// session.
 	Copied bool
 	last   *deploy.Deployment
 }
 
-// Deployment is what there is to be applied, or nil.
+// Deployment returns the deployment to apply, or nil.
 func (f *FoundRecipe) Deployment() *deploy.Deployment {
 	if f.Recipe == nil {
 		return nil
@@ -55,12 +54,12 @@ func (f *FoundRecipe) Deployment() *deploy.Deployment {
 	return &d
 }
 
-// FindRecipes reads and checks the recipes of the deployments that sessions
-// remember, without an engine. Warnings come with recipes that can be applied.
+// FindRecipes reads and checks the recipes of remembered deployments, without an engine.
+// Recipes with warnings only can be applied.
 func FindRecipes(ctx context.Context, list []engine.Remembered, o ResumeOptions) ([]FoundRecipe, Diagnostics) {
 	h, err := host.New(ctx, host.Options{})
 	if err != nil {
-		return nil, Diagnostics{{Severity: recipes.Error, Summary: "The modules cannot be looked into", Detail: err.Error()}}
+		return nil, Diagnostics{{Severity: recipes.Error, Summary: "The modules cannot be inspected", Detail: err.Error()}}
 	}
 	found, diags := findRecipes(ctx, h, list, o)
 	if err := h.Close(ctx); err != nil {
@@ -79,7 +78,7 @@ func findRecipes(ctx context.Context, h *host.Host, list []engine.Remembered, o 
 	for _, name := range slices.Sorted(maps.Keys(o.Recipes)) {
 		if !known[name] {
 			diags = append(diags, recipes.Diagnostic{
-				Severity: recipes.Error, Summary: "No such deployment", Detail: fmt.Sprintf("The session has no deployment %q, for which a recipe is given.", name),
+				Severity: recipes.Error, Summary: "No such deployment", Detail: fmt.Sprintf("A recipe is given for the deployment %q, but the session has no such deployment.", name),
 				Remedy: "session list shows the deployments.",
 			})
 		}
@@ -87,8 +86,7 @@ func findRecipes(ctx context.Context, h *host.Host, list []engine.Remembered, o 
 	return out, diags
 }
 
-// findRecipe finds the recipe where it was, where it is said to be now, or else
-// in the session.
+// findRecipe finds the recipe at its path, at its new path, or otherwise in the session.
 func findRecipe(ctx context.Context, h *host.Host, r engine.Remembered, o ResumeOptions, shared bool) (FoundRecipe, Diagnostics) {
 	f := FoundRecipe{Remembered: r, Path: r.Source.Path}
 	ro := recipes.Options{
@@ -115,8 +113,8 @@ func findRecipe(ctx context.Context, h *host.Host, r engine.Remembered, o Resume
 	if name := f.Recipe.Deployment().Name; name != r.Name {
 		return f, append(diags, recipes.Diagnostic{
 			Severity: recipes.Error, Summary: "Another deployment", Range: recipes.Range{File: f.Path},
-			Detail: fmt.Sprintf("The recipe is called %q, and the session remembers it as %q.", name, r.Name),
-			Remedy: fmt.Sprintf("Give it the name back: terrarium { name = %q }; or say where the recipe of that name is.", r.Name),
+			Detail: fmt.Sprintf("The recipe is named %q, but the session has it as %q.", name, r.Name),
+			Remedy: fmt.Sprintf("Set the old name again with terrarium { name = %q }, or give the path of the recipe with that name.", r.Name),
 		})
 	}
 	if o.Last {
@@ -126,36 +124,33 @@ func findRecipe(ctx context.Context, h *host.Host, r engine.Remembered, o Resume
 	return f, diags
 }
 
-// lastApplied reads the copy of the recipe that the session has. What its
-// modules are does not matter any more.
+// lastApplied reads the copy of the recipe in the session. It does not check the modules.
 func lastApplied(ctx context.Context, r engine.Remembered, o recipes.Options) (*deploy.Deployment, Diagnostics) {
 	o.Shared, o.ShapeOnly, o.Inspector, o.Version = true, true, nil, ""
 	recipe, diags := recipes.LoadSource(ctx, r.Source, o)
 	if recipe == nil {
 		for i := range diags {
-			diags[i].Summary = "In the copy of the recipe that the session has: " + diags[i].Summary
+			diags[i].Summary = "In the session's copy of the recipe: " + diags[i].Summary
 		}
 		return nil, diags
 	}
 	return recipe.Deployment(), nil
 }
 
-// Resumed is what [Terrarium.Resume] did.
+// Resumed is the result of [Terrarium.Resume].
 type Resumed struct {
 	Recipes []FoundRecipe
-	// Applied are those of Recipes that have one, in their order.
+	// Applied holds the results for Recipes that are not nil, in their order.
 	Applied []*Applied
-	// Restored are the graphs that came back as they were, because no recipe made
-	// them.
+	// Restored lists the graphs without a recipe, which were restored as they were.
 	Restored []GraphID
-	// Problems are stores that could not be read, and creatures that stay stopped.
+	// Problems lists stores that could not be read, and creatures that stay stopped.
 	Problems []error
 }
 
-// Resume goes on with everything that the session directory has: it applies the
-// deployments again by their recipes, edited or not, and brings back what no
-// recipe made as it was. A recipe that is not valid changes nothing, and resumes
-// nothing.
+// Resume resumes everything in the session directory. It applies the recipes of the
+// deployments again, edited or not, and restores creatures and channels without a recipe as
+// they were. If a recipe is not valid, nothing is resumed and nothing changes.
 func (t *Terrarium) Resume(ctx context.Context, o ResumeOptions) (*Resumed, error) {
 	found, err := t.findRecipes(ctx, o)
 	if err != nil {
@@ -164,18 +159,18 @@ func (t *Terrarium) Resume(ctx context.Context, o ResumeOptions) (*Resumed, erro
 	return t.ResumeRecipes(ctx, found)
 }
 
-// findRecipes finds the recipes of what the session directory remembers.
+// findRecipes finds the recipes of the deployments in the session directory.
 func (t *Terrarium) findRecipes(ctx context.Context, o ResumeOptions) ([]FoundRecipe, error) {
 	o.RecipeOptions = t.completed(o.RecipeOptions)
 	found, diags := findRecipes(ctx, t.host, t.Remembered(), o)
 	return found, diags.Err()
 }
 
-// ResumeRecipes is [Terrarium.Resume] with recipes that have been found before.
+// ResumeRecipes is [Terrarium.Resume] with recipes that have already been found.
 func (t *Terrarium) ResumeRecipes(ctx context.Context, found []FoundRecipe) (*Resumed, error) {
 	out := &Resumed{Recipes: found}
 	deployments := deploymentsOf(found)
-	if len(deployments) > 1 { // the second may fail when the first is done
+	if len(deployments) > 1 { // the second may fail after the first is applied
 		if _, err := planAndClose(deployments, func() (*diff.Plan, error) { return t.engine.Plan(ctx, deployments...) }); err != nil {
 			return nil, err
 		}
@@ -197,7 +192,7 @@ func deploymentsOf(found []FoundRecipe) (out []*deploy.Deployment) {
 	return out
 }
 
-// PlanResume says what [Terrarium.Resume] would do.
+// PlanResume returns the changes that [Terrarium.Resume] would make.
 func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*diff.Plan, error) {
 	found, err := t.findRecipes(ctx, o)
 	if err != nil {
@@ -207,8 +202,8 @@ func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*diff.Plan
 	return planAndClose(deployments, func() (*diff.Plan, error) { return t.engine.PlanResume(ctx, deployments...) })
 }
 
-// planAndClose makes a plan, and lets go of what policies have needed for it, such
-// as processes. They can be asked again all the same.
+// planAndClose makes a plan, and releases the resources that policies used for it, such as
+// processes. The policies remain usable.
 func planAndClose(deployments []*deploy.Deployment, plan func() (*diff.Plan, error)) (*diff.Plan, error) {
 	out, err := plan()
 	for _, d := range deployments {
@@ -219,8 +214,8 @@ func planAndClose(deployments []*deploy.Deployment, plan func() (*diff.Plan, err
 	return out, err
 }
 
-// PlanApply says what [Terrarium.Apply] would do: with the members of the recipe,
-// and with others if something becomes of them.
+// PlanApply returns the changes that [Terrarium.Apply] would make: for the members of the
+// recipe, and for others that would change.
 func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions) (*diff.Plan, error) {
 	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
 	if err := diags.Err(); err != nil {
@@ -234,12 +229,12 @@ func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions)
 	return plan.About(d.Name), nil
 }
 
-// PlanRecipe says what applying a recipe makes where there is nothing yet.
+// PlanRecipe returns the plan of applying a recipe to an empty engine.
 func PlanRecipe(ctx context.Context, r *recipes.Recipe) (*diff.Plan, error) {
 	return planSaved(ctx, engine.PlanSaved, nil, nil, nil, []*deploy.Deployment{r.Deployment()})
 }
 
-// PlanRecipeIn says what applying a recipe to a session directory changes. Somebody else
+// PlanRecipeIn returns the plan of applying a recipe to a session directory. Another process
 // may be using the directory, and nothing in it changes.
 func PlanRecipeIn(ctx context.Context, v *sqlitestore.View, r *recipes.Recipe) (*diff.Plan, error) {
 	graphs, problems, err := v.Live(ctx)
@@ -249,8 +244,8 @@ func PlanRecipeIn(ctx context.Context, v *sqlitestore.View, r *recipes.Recipe) (
 	return planSaved(ctx, engine.PlanSaved, graphs, problems, v, []*deploy.Deployment{r.Deployment()})
 }
 
-// PlanDirectory says what resuming a session directory with the recipes would do.
-// Somebody else may be using the directory, and nothing in it changes.
+// PlanDirectory returns the plan of resuming a session directory with the recipes. Another
+// process may be using the directory, and nothing in it changes.
 func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe) (*diff.Plan, error) {
 	graphs, problems, err := v.Live(ctx)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// Search finds events of the session directory by what they say, the newest first;
-// see [sqlitestore.Directory.Search]. What was logged before the call is found.
+// Search finds events of the session directory by their text, newest first; see
+// [sqlitestore.Directory.Search]. It covers all events that were logged before the call.
 func (t *Terrarium) Search(ctx context.Context, q sqlitestore.SearchQuery) (sqlitestore.SearchResult, error) {
 	if t.storage == nil {
 		return sqlitestore.SearchResult{}, &abi.Error{
-			Code: abi.Unavailable, Op: "search", Message: "there is no session directory to be searched", Remedy: "run with one",
+			Code: abi.Unavailable, Op: "search", Message: "there is no session directory to search", Remedy: "run with a session directory",
 		}
 	}
 	return t.storage.Search(ctx, q)

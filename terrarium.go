@@ -2,9 +2,9 @@
 // over named channels. Creatures joined by channels form a graph with one
 // environment and one session store; the graph changes while it runs.
 //
-// This package is the face for programs that embed it. It wires a Wasm host
-// (package host), session stores (package sqlitestore) and recipes (package
-// recipes) to an engine (package engine). Package operations offers everything as data.
+// This package is the API for embedding programs. It connects a Wasm host (package
+// host), session stores (package sqlitestore) and recipes (package recipes) to an
+// engine (package engine). Package operations offers the same API as data.
 //
 //	t, err := terrarium.New(ctx, terrarium.Options{Dir: "session"})
 //	...
@@ -13,8 +13,8 @@
 //	...
 //	_, err = t.Send(ctx, applied.Channels["channel.tasks"], terrarium.Outgoing{Payload: line})
 //
-// A [Terrarium] is an [engine.Engine] with everything that it needs. What a program
-// asks of the engine stands in forward.go.
+// A [Terrarium] is an [engine.Engine] with its host and stores. The engine's methods for
+// embedding programs are in forward.go.
 package terrarium
 
 import (
@@ -44,8 +44,7 @@ import (
 // Version is the version of the library and the command.
 const Version = "0.1.0"
 
-// The types that an embedding program meets most, under the names that they
-// have in package engine.
+// The types that embedding programs use most, under their names in package engine.
 type (
 	CreatureSpec  = deploy.CreatureSpec
 	WireSpec      = deploy.WireSpec
@@ -70,60 +69,58 @@ const (
 	Full     = journal.Full
 )
 
-// Options configure a [Terrarium]. The zero value keeps nothing on disk.
+// Options configures a [Terrarium]. The zero value keeps nothing on disk.
 type Options struct {
-	// Dir is the session directory; it is made if it does not exist, and
-	// belongs to one process at a time. Empty means that nothing is kept.
+	// Dir is the session directory. It is created if it does not exist, and only one
+	// process at a time can use it. Empty means that nothing is kept.
 	Dir string
-	// Scratch, without Dir, keeps session stores in a temporary directory that
-	// goes with Close: mailboxes and history are then bounded by the disk
-	// rather than by memory. Those that killed processes of the same user have left
-	// are removed first.
+	// Scratch, without Dir, keeps session stores in a temporary directory that Close
+	// removes. Mailboxes and history are then bounded by the disk rather than by memory.
+	// Temporary directories of killed processes of the same user are removed first.
 	Scratch bool
-	// Retain bounds the history of each session; by default all of it is kept.
+	// Retain bounds the history of each session. By default all history is kept.
 	Retain sqlitestore.Retention
 	// MaxDiskBytes is a budget for the session directory; see
 	// [sqlitestore.Options]. Zero means none.
 	MaxDiskBytes int64
-	// NoSearchIndex does without the index that makes [Terrarium.Search] quick, and
-	// that is kept up to date in the background otherwise.
+	// NoSearchIndex turns off the index that makes [Terrarium.Search] fast. Otherwise
+	// the index is updated in the background.
 	NoSearchIndex bool
-	// Durability of graphs that no recipe decides about; zero means Normal
-	// where there is a session directory.
+	// Durability applies to graphs whose recipes do not set it. Zero means Normal if
+	// there is a session directory.
 	Durability Durability
-	// CacheDir keeps compiled modules between processes. It holds executable
-	// code: nobody else may write there. Empty means no cache.
+	// CacheDir keeps compiled modules between processes. It holds executable code, so
+	// no other user may have write access. Empty means no cache.
 	CacheDir string
-	// Seed makes the ids that the engine gives out repeatable.
+	// Seed makes the ids of the engine repeatable.
 	Seed *uint64
-	// Workers is how many turns run at a time; zero means one per processor.
+	// Workers is the number of turns that run at the same time. Zero means one per processor.
 	Workers int
 	// FreshInstances runs every turn on a new instance; see
 	// [engine.Options.FreshInstances].
 	FreshInstances bool
-	// Paused lets nothing run, to change a saved session first; see
+	// Paused runs no turns, so that a saved session can be changed first; see
 	// [engine.Options.Paused].
 	Paused bool
 	// ShutdownTimeout bounds [Terrarium.Close]; zero means
 	// [engine.DefaultShutdownTimeout].
 	ShutdownTimeout time.Duration
-	// UnaccountedMemory is how much memory the process may hold beyond what is accounted
-	// to creatures; see [engine.Options.UnaccountedMemory].
+	// UnaccountedMemory bounds the memory of the process that is not accounted to
+	// creatures; see [engine.Options.UnaccountedMemory].
 	UnaccountedMemory int64
-	// PolicyProcess is that of recipes that [RecipeOptions] say nothing else of,
-	// those of the operation apply among them.
+	// PolicyProcess is the default for [RecipeOptions] without one, including those of
+	// the operation apply.
 	PolicyProcess []string
-	// Compiler is the command, an executable and its arguments, that compiles
-	// large modules in a process with limits: a program that does nothing but call
-	// [ServeCompiler]. Without it they are compiled in this process.
+	// Compiler is the command, an executable and its arguments, that compiles large
+	// modules in a process with limits. The program must only call [ServeCompiler].
+	// Without it, large modules are compiled in this process.
 	Compiler []string
-	// Log gets what the engine has to say; nil discards it.
+	// Log gets the engine's own messages. Nil discards them.
 	Log *slog.Logger
 }
 
-// ServeCompiler compiles one module for another process, at the other end of the
-// pipes. It bounds the time and memory of its own process, which should do nothing
-// else.
+// ServeCompiler compiles one module for the process at the other end of the pipes. It
+// bounds the time and memory of its own process, which should do nothing else.
 func ServeCompiler(in io.Reader, out io.Writer) error { return host.ServeCompiler(in, out) }
 
 // Terrarium is an engine with its host and its session directory. Its methods
@@ -139,15 +136,15 @@ type Terrarium struct {
 	shutdownTimeout time.Duration // zero: the default
 
 	releasing  sync.Once
-	released   chan struct{} // closed when everything is given up
-	releaseErr error         // valid when it is
+	released   chan struct{} // closed when everything has been released
+	releaseErr error         // valid once released is closed
 }
 
-// New starts an engine. Saved graphs of the session directory stay as they are
-// until [Terrarium.Apply] or [engine.Engine.Restore] brings them back.
+// New starts an engine. Saved graphs of the session directory do not run until
+// [Terrarium.Apply] or [engine.Engine.Restore] restores them.
 //
-// The error has the code unavailable when another process owns the directory,
-// and names its process id. ctx bounds the start only.
+// If another process is using the directory, the error has the code unavailable and
+// names the process id. ctx only bounds the start.
 func New(ctx context.Context, o Options) (*Terrarium, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -185,10 +182,10 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// Close stops the engine and gives up the session directory, within
-// [Options.ShutdownTimeout] or the deadline of ctx, as [engine.Engine.Close] tells. What
-// was acknowledged is on disk when it returns. With [engine.ErrLeftOpen] in its error,
-// the directory belongs to the process until that ends, or a later Close succeeds.
+// Close stops the engine and releases the session directory, within
+// [Options.ShutdownTimeout] or the deadline of ctx; see [engine.Engine.Close]. When it
+// returns, all acknowledged data is on disk. If its error contains [engine.ErrLeftOpen],
+// the process keeps the directory until the process ends or a later Close succeeds.
 func (t *Terrarium) Close(ctx context.Context) error {
 	bound, begun := engine.CloseBound(ctx, cmp.Or(t.shutdownTimeout, engine.DefaultShutdownTimeout)), time.Now()
 	err := t.engine.Close(ctx)
@@ -209,17 +206,17 @@ func (t *Terrarium) Close(ctx context.Context) error {
 		return errors.Join(err, t.releaseErr)
 	case <-end.C:
 		return errors.Join(err, &abi.Error{
-			Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the session directory did not close within %v; it leaves work in the background", bound),
-			Remedy: "everything is written, and the session can be gone on with when the process has ended; for a slow disk raise the shutdown timeout",
+			Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the session directory did not close within %v; background work is still running", bound),
+			Remedy: "everything is written, and the session can be resumed after the process has ended; for a slow disk, raise the shutdown timeout",
 			Err:    engine.ErrLeftOpen,
 		})
 	}
 }
 
-// Directory is the session directory, to be read, or nil if there is none. Close closes it.
+// Directory returns the session directory for reading, or nil if there is none. Close closes it.
 func (t *Terrarium) Directory() *sqlitestore.Directory { return t.storage }
 
-// release gives up what New got hold of.
+// release releases the resources that New acquired.
 func (t *Terrarium) release(ctx context.Context) error {
 	var errs []error
 	if t.storage != nil {
@@ -234,39 +231,39 @@ func (t *Terrarium) release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// RecipeOptions say how a recipe is read.
+// RecipeOptions configures how a recipe is read.
 type RecipeOptions struct {
-	// Vars are values of variables: text for a variable of type string, an HCL
-	// expression for any other.
+	// Vars holds values of variables: text for a variable of type string, an HCL
+	// expression for any other type.
 	Vars map[string]string
-	// VarFiles are files of assignments.
+	// VarFiles lists files with values of variables.
 	VarFiles []string
-	// Env are environment variables in the form of os.Environ, of which those
-	// that begin with TERRARIUM_VAR_ give variables a value.
+	// Env holds environment variables in the form of os.Environ. Those with the prefix
+	// TERRARIUM_VAR_ set variables.
 	Env []string
 	// PolicyProcess is the command, an executable and its arguments, that runs
-	// policies with isolation = "process": a program that does nothing but call
-	// [ServePolicies]. Without it recipes that have such policies are refused.
+	// policies with isolation = "process". The program must only call [ServePolicies].
+	// Without it, recipes with such policies are refused.
 	PolicyProcess []string
-	// Tests has [LoadRecipe] report mistakes in test blocks too.
+	// Tests makes [LoadRecipe] report errors in test blocks too.
 	Tests bool
-	// Isolation says which policies run in such processes besides: "foreign", the same as
-	// empty, those of recipes with a file or folder that another user owns or every user
-	// can write; "all"; or "none".
+	// Isolation says which other policies run in such processes. "foreign", the default,
+	// means those of recipes with a file or directory that another user owns or every
+	// user can write. The other values are "all" and "none".
 	Isolation string
 }
 
-// ServePolicies runs policies for another process, at the other end of the pipes,
-// until in ends. It bounds the memory of its own process, and ends it when a script
-// exceeds that: it is all that the process should do.
+// ServePolicies runs policies for the process at the other end of the pipes, until in
+// ends. It bounds the memory of its own process and ends the process if a script exceeds
+// the bound, so the process should do nothing else.
 func ServePolicies(in io.Reader, out io.Writer) error { return recipes.ServePolicies(in, out) }
 
-// Diagnostics are what is wrong with a recipe; recipes.WriteText shows them with
-// the lines concerned.
+// Diagnostics lists errors and warnings about a recipe. recipes.WriteText shows them with
+// their lines.
 type Diagnostics = recipes.Diagnostics
 
-// LoadRecipe reads and checks a recipe, modules included, without an engine.
-// Warnings come with a recipe that can be applied.
+// LoadRecipe reads and checks a recipe and its modules, without an engine. A recipe with
+// warnings only can be applied.
 func LoadRecipe(ctx context.Context, path string, o RecipeOptions) (*recipes.Recipe, Diagnostics) {
 	var r *recipes.Recipe
 	diags := inspecting(ctx, func(h *host.Host) (diags Diagnostics) {
@@ -281,11 +278,11 @@ func OpenConsole(ctx context.Context, path string, o RecipeOptions) (*recipes.Co
 	return recipes.OpenConsole(ctx, path, o.loading(nil))
 }
 
-// inspecting calls load with a host that can look into modules.
+// inspecting calls load with a host that can inspect modules.
 func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnostics {
 	h, err := host.New(ctx, host.Options{})
 	if err != nil {
-		return Diagnostics{{Severity: recipes.Error, Summary: "The modules cannot be looked into", Detail: err.Error()}}
+		return Diagnostics{{Severity: recipes.Error, Summary: "The modules cannot be inspected", Detail: err.Error()}}
 	}
 	diags := load(h)
 	if err := h.Close(ctx); err != nil {
@@ -294,14 +291,14 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 	return diags
 }
 
-// loading are the options in the words of package recipes.
+// loading converts the options to those of package recipes.
 func (o RecipeOptions) loading(h *host.Host) recipes.Options {
 	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests}
 }
 
-// Apply reads a recipe and makes it exist: all of it, or on an error nothing;
-// see [engine.Engine.Apply]. For a recipe that is not valid the error tells the
-// first thing that is wrong; [LoadRecipe] tells all of them.
+// Apply reads a recipe and applies it, all or nothing; see [engine.Engine.Apply]. If the
+// recipe is not valid, the error describes the first fault; [LoadRecipe] returns all of
+// them.
 func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*Applied, error) {
 	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
 	if err := diags.Err(); err != nil {
@@ -310,7 +307,7 @@ func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*A
 	return t.engine.Apply(ctx, r.Deployment())
 }
 
-// completed are the options with what the terrarium was given for all recipes.
+// completed adds the terrarium's own defaults to the options.
 func (t *Terrarium) completed(o RecipeOptions) RecipeOptions {
 	if o.PolicyProcess == nil {
 		o.PolicyProcess = t.policyProcess
@@ -318,17 +315,17 @@ func (t *Terrarium) completed(o RecipeOptions) RecipeOptions {
 	return o
 }
 
-// builtins are the creatures that ship with the library, for recipes.
+// builtins returns the creatures that ship with the library, for recipes.
 type builtins struct{}
 
 func (builtins) Names() []string                  { return plugins.Names() }
 func (builtins) Wasm(name string) ([]byte, error) { return plugins.Get(name) }
 
-// BuiltinPrefix begins the name of a module that ships with the library.
+// BuiltinPrefix is the prefix of modules that ship with the library.
 const BuiltinPrefix = "builtin:"
 
-// LoadModule reads a module: a file, or with the prefix builtin: one that
-// ships with the library.
+// LoadModule reads a module: a file or, with the prefix builtin:, a module that ships with
+// the library.
 func LoadModule(_ context.Context, name string) ([]byte, error) {
 	if short, ok := strings.CutPrefix(name, BuiltinPrefix); ok {
 		return plugins.Get(short)
@@ -340,15 +337,15 @@ func LoadModule(_ context.Context, name string) ([]byte, error) {
 	if full := abi.TooManyFiles(err); full != nil {
 		return nil, full.With("path", name)
 	}
-	remedy := "name a file, or one that ships with terrarium: " + BuiltinPrefix + strings.Join(plugins.Names(), ", "+BuiltinPrefix)
+	remedy := "name a file, or a module that ships with terrarium: " + BuiltinPrefix + strings.Join(plugins.Names(), ", "+BuiltinPrefix)
 	return nil, &abi.Error{
 		Code: abi.NotFound, Message: "the module cannot be read", Remedy: remedy,
 		IDs: map[string]string{"path": name}, Err: err,
 	}
 }
 
-// readModule reads a file, but not one without an end, such as a device. Of one
-// that is too large it reads enough for the host to find that out.
+// readModule reads a regular file. It rejects files without an end, such as devices. Of a
+// file that is too large it reads enough for the host to detect that.
 func readModule(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {

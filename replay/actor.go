@@ -10,17 +10,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// actor is a creature whose turns are run again. What it holds is added up from the
-// log.
+// actor is a creature whose turns are run again. Its state, timers and requests are
+// reconstructed from the log.
 type actor struct {
 	stage   *stage
 	id      journal.CreatureID
 	r       *engine.Rehearsal
-	setting *journal.Setting // nil: not told yet
+	setting *journal.Setting // nil until the log has it
 	aliases map[journal.ChannelID]string
 
-	// Whether all of what it holds is known. Of what is not, told has the keys and
-	// timers that the log has told of.
+	// Whether the state and the timers are completely known. If not, told has the keys
+	// and timers that the log has mentioned.
 	allKeys, allTimers bool
 	told               map[string]bool
 
@@ -32,13 +32,13 @@ func newActor(s *stage, id journal.CreatureID) *actor {
 	return &actor{stage: s, id: id, r: engine.NewRehearsal(id), aliases: map[journal.ChannelID]string{}, told: map[string]bool{}}
 }
 
-// gap says why a turn cannot be judged.
+// gap is the reason why a turn cannot be compared.
 type gap struct {
 	reason Reason
 	detail string
 }
 
-// learn follows an event between the turns of the creature.
+// learn applies an event between the turns of the creature.
 func (a *actor) learn(ev *journal.Event) {
 	switch ev.Kind {
 	case journal.EventState:
@@ -67,10 +67,10 @@ const (
 	timerTold = "timer "
 )
 
-// enter makes the creature what it was in a turn.
+// enter restores the creature as it was in a turn.
 //
-// What the log tells of what a creature holds is true, but may not be all if its
-// beginning is missing. If the numbers are those that were noted, it is.
+// The reconstructed state is correct, but may be incomplete if the beginning of the log
+// is missing. It is complete if its size matches the recorded numbers.
 func (a *actor) enter(t *recorded) error {
 	if alias := t.notes.Alias; alias != "" {
 		a.aliases[t.event.Channel] = alias
@@ -87,7 +87,7 @@ func (a *actor) enter(t *recorded) error {
 	return nil
 }
 
-// applyTurn does what the turn did to what the creature holds.
+// applyTurn applies the effects of a turn to the creature.
 func (a *actor) applyTurn(t *recorded) {
 	if t.failed() {
 		return
@@ -113,7 +113,7 @@ func (a *actor) labels() *labels {
 	return &labels{a.setting, a.stage.cast}
 }
 
-// rehearse runs a turn again and answers what it would do, or why that cannot be told.
+// rehearse runs a turn again and returns its effects, or the reason why they cannot be known.
 func (a *actor) rehearse(ctx context.Context, t *recorded) ([]Effect, *gap, error) {
 	switch {
 	case a.setting == nil:
@@ -145,11 +145,11 @@ func (a *actor) rehearse(ctx context.Context, t *recorded) ([]Effect, *gap, erro
 	return would(&effects, w.calls, a.labels()), nil, nil
 }
 
-// patience is how many times its deadline a turn may take: the clock says nothing of
-// what a guest does, and what it may cost is bounded by its fuel.
+// patience is the factor by which a turn may exceed its deadline. Fuel bounds the work of
+// the guest, so the clock does not have to.
 const patience = 20
 
-// run hands the delivery to the creature's instance, or to a new one.
+// run passes the delivery to the creature's instance, or to a new one.
 func (a *actor) run(ctx context.Context, w *witness, module abi.Module) error {
 	if a.module != module {
 		a.discard(ctx)
@@ -170,12 +170,12 @@ func (a *actor) run(ctx context.Context, w *witness, module abi.Module) error {
 
 func (a *actor) discard(ctx context.Context) {
 	if a.instance != nil {
-		_ = a.instance.Close(ctx) // there is nothing in it that counts
+		_ = a.instance.Close(ctx) // nothing in it is needed
 		a.instance, a.module = nil, nil
 	}
 }
 
-// delivery describes what a turn handled.
+// delivery describes the delivery of a turn.
 func (a *actor) delivery(t *recorded) Delivery {
 	d := Delivery{Kind: journal.KindOfDelivery(t.kind), Message: t.cause(), Channel: t.event.Channel, Alias: a.aliases[t.event.Channel], Seq: t.event.Seq}
 	if m := t.message; m != nil {

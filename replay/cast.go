@@ -7,20 +7,20 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// cast is who there is, as far as the log has told.
+// cast holds the creatures known from the log so far.
 type cast struct {
 	members map[journal.CreatureID]*member
 	named   map[journal.GraphID]map[string]journal.CreatureID
-	late    bool // the history begins later than somebody in it
+	late    bool // the history begins after one of its creatures
 }
 
-// member is what is known of a creature.
+// member holds the known facts about a creature.
 type member struct {
 	id      journal.CreatureID
 	name    string
 	graph   journal.GraphID
-	begun   bool  // its beginning was told
-	changed int64 // when it got another name, or went; 0: never
+	begun   bool  // the log has its beginning
+	changed int64 // when it was renamed or removed; 0 means never
 	gone    bool
 }
 
@@ -28,7 +28,7 @@ func newCast() *cast {
 	return &cast{members: map[journal.CreatureID]*member{}, named: map[journal.GraphID]map[string]journal.CreatureID{}}
 }
 
-// learn follows an event.
+// learn applies an event.
 func (c *cast) learn(ev *journal.Event) {
 	switch ev.Kind {
 	case journal.EventCreatureStarted:
@@ -53,7 +53,7 @@ func (c *cast) learn(ev *journal.Event) {
 	}
 }
 
-// rearrange follows a merge or a split, and the names that it gave.
+// rearrange applies a merge or a split, and its new names.
 func (c *cast) rearrange(ev *journal.Event) {
 	var d journal.Delta
 	if json.Unmarshal(ev.Payload, &d) != nil {
@@ -64,7 +64,7 @@ func (c *cast) rearrange(ev *journal.Event) {
 		switch {
 		case len(d.NewGraphs) == 1:
 			c.place(m, d.NewGraphs[0], m.name, ev.Time)
-		case slices.Contains(d.OldGraphs, m.graph): // it left, and its new session says where to
+		case slices.Contains(d.OldGraphs, m.graph): // it has left; its new session says for which graph
 			c.place(m, "", m.name, ev.Time)
 		}
 	}
@@ -85,7 +85,7 @@ func (c *cast) member(id journal.CreatureID) *member {
 	return m
 }
 
-// place notes in which graph a creature is, and its name there.
+// place records the graph of a creature and its name there.
 func (c *cast) place(m *member, graph journal.GraphID, name string, now int64) {
 	c.freeName(m)
 	if m.name != "" && m.name != name {
@@ -104,7 +104,7 @@ func (c *cast) freeName(m *member) {
 	}
 }
 
-// acts notes that a creature has a turn, under a name if that was recorded.
+// acts records that a creature has a turn, and its name if the turn has it.
 func (c *cast) acts(t *recorded) *member {
 	m := c.member(t.creature)
 	c.late = c.late || !m.begun
@@ -118,7 +118,7 @@ func (c *cast) acts(t *recorded) *member {
 	return m
 }
 
-// find is whom a creature of a graph means by an id or a name; "" if nobody.
+// find returns the creature that an id or a name means in a graph, or "" if there is none.
 func (c *cast) find(graph journal.GraphID, ref string) journal.CreatureID {
 	if m := c.members[journal.CreatureID(ref)]; m != nil && m.graph == graph && !m.gone {
 		return m.id
@@ -126,8 +126,8 @@ func (c *cast) find(graph journal.GraphID, ref string) journal.CreatureID {
 	return c.named[graph][ref]
 }
 
-// nameThen is what a creature was called at some time, if there is no doubt: it may
-// have another name by now, or none.
+// nameThen returns the name of a creature at some time, if it is certain. The creature may
+// have been renamed or removed since.
 func (c *cast) nameThen(id journal.CreatureID, then int64) (string, bool) {
 	if id == "" {
 		return "", true

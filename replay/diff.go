@@ -2,17 +2,17 @@ package replay
 
 // Change is a line of a diff of effects.
 type Change struct {
-	// Sign is ' ' for an effect of both sides, '-' for one that was recorded only, and
-	// '+' for one of the replay only.
+	// Sign is ' ' for an effect of both sides, '-' for an effect of the record only, and
+	// '+' for an effect of the replay only.
 	Sign   byte
 	Effect Effect
 }
 
-// maxAligned bounds the work of finding out what of two long lists is the same.
+// maxAligned bounds the work of aligning two long lists.
 const maxAligned = 1 << 22
 
-// Diff puts the effects of both sides into one list in which those that are the same
-// stand once. Between two that are the same, those that were recorded come first.
+// Diff merges the effects of both sides into one list. Equal effects appear once. Between
+// them, recorded effects come first.
 func (d *Difference) Diff() []Change {
 	a, b := d.Recorded, d.Replayed
 	var out, tail []Change
@@ -31,12 +31,12 @@ func (d *Difference) Diff() []Change {
 	return out
 }
 
-// align finds a longest common part of both lists.
+// align finds a longest common subsequence of both lists.
 func align(a, b []Effect) []Change {
 	if len(a)*len(b) > maxAligned {
 		return append(changes('-', a), changes('+', b)...)
 	}
-	longest := make([][]int, len(a)+1) // of what is left from i and j on
+	longest := make([][]int, len(a)+1) // for the rest from i and j on
 	for i := range longest {
 		longest[i] = make([]int, len(b)+1)
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// EffectKind says what a turn did. It is stable.
+// EffectKind is the kind of an effect. It is stable.
 type EffectKind string
 
-// The kinds of effects, in the order in which those of a turn are listed.
+// The kinds of effects, in the order in which a turn's effects are listed.
 const (
 	EffectTool    EffectKind = "tool"
 	EffectSend    EffectKind = "send"
@@ -33,25 +33,25 @@ const (
 	EffectFailed  EffectKind = "failed"
 )
 
-// Effect is one thing that a turn did. The effects of a turn are listed by kind, and
-// those of a kind in their order.
+// Effect is an effect of a turn. The effects of a turn are listed by kind, and those of a
+// kind in their order.
 type Effect struct {
 	Kind EffectKind `json:"kind"`
 	// Target is the alias of a channel, the name of a creature or timer, a key of the
 	// state, the level of a log line, the name of a tool, or the code of a failure.
 	Target  string            `json:"target,omitempty"`
-	Detail  string            `json:"detail,omitempty"` // what else there is to say of it
+	Detail  string            `json:"detail,omitempty"` // further details
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload Text              `json:"payload,omitempty"`
-	// Hash is recorded of a message, in place of headers and payload, that a policy has
+	// Hash replaces the headers and payload of a recorded message that a policy has
 	// changed or left out; see [journal.HashMessage].
 	Hash string `json:"hash,omitempty"`
-	// Unknown says that only the fact was recorded, but not what was in it: it is like
-	// every other of its kind.
+	// Unknown says that the effect was recorded without its contents. It equals every
+	// other effect of its kind.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// Text are bytes; in JSON a string if they are UTF-8, else {"base64": "…"}.
+// Text holds bytes. In JSON it is a string if they are UTF-8, otherwise {"base64": "…"}.
 type Text []byte
 
 // MarshalJSON implements json.Marshaler.
@@ -60,8 +60,8 @@ func (t Text) MarshalJSON() ([]byte, error) { return json.Marshal(journal.NotedB
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Text) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*journal.NotedBytes)(t)) }
 
-// same compares what is known of two effects. The text of a failure may name another
-// place of another module, so only its code counts.
+// same compares the known parts of two effects. The text of a failure may name a place in
+// another module, so only its code counts.
 func (e *Effect) same(other *Effect) bool {
 	switch {
 	case e.Kind != other.Kind:
@@ -79,7 +79,7 @@ func (e *Effect) same(other *Effect) bool {
 	return e.Detail == other.Detail && maps.Equal(e.Headers, other.Headers) && bytes.Equal(e.Payload, other.Payload)
 }
 
-// hash is that of the message that was sent.
+// hash returns the hash of the sent message.
 func (e *Effect) hash() string {
 	if e.Hash != "" {
 		return e.Hash
@@ -87,7 +87,7 @@ func (e *Effect) hash() string {
 	return journal.HashMessage(e.Payload, e.Headers)
 }
 
-// firstDifference is the place of the first effects that differ, or -1.
+// firstDifference returns the index of the first effects that differ, or -1.
 func firstDifference(recorded, replayed []Effect) int {
 	for i := range min(len(recorded), len(replayed)) {
 		if !recorded[i].same(&replayed[i]) {
@@ -100,13 +100,13 @@ func firstDifference(recorded, replayed []Effect) int {
 	return -1
 }
 
-// labels are how effects call channels and creatures.
+// labels gives the names of channels and creatures in effects.
 type labels struct {
 	setting *journal.Setting
 	cast    *cast
 }
 
-// channel is the alias under which the creature sends on a channel, or its id.
+// channel returns the creature's send alias of a channel, or the channel's id.
 func (l *labels) channel(id journal.ChannelID) string {
 	at := slices.IndexFunc(l.setting.Sends, func(e journal.SettingEdge) bool { return e.Channel == id })
 	if at < 0 {
@@ -115,7 +115,7 @@ func (l *labels) channel(id journal.ChannelID) string {
 	return l.setting.Sends[at].Alias
 }
 
-// creature is the present name of a creature with its id: names change.
+// creature returns the present name of a creature and its id, because names change.
 func (l *labels) creature(id journal.CreatureID) string {
 	if m := l.cast.members[id]; m != nil && m.name != "" {
 		return m.name + " (" + string(id) + ")"
@@ -123,7 +123,7 @@ func (l *labels) creature(id journal.CreatureID) string {
 	return string(id)
 }
 
-// would is what a turn that was run again wants to have done.
+// would returns the effects of a turn that was run again.
 func would(e *engine.Effects, calls []journal.NotedCall, who *labels) []Effect {
 	out := appendCalls(nil, calls)
 	for i := range e.Sends {
@@ -144,7 +144,7 @@ func would(e *engine.Effects, calls []journal.NotedCall, who *labels) []Effect {
 	return append(out, said(e)...)
 }
 
-// said are the log lines of a turn, which stay when it fails.
+// said returns the log lines of a turn, which are kept even if it fails.
 func said(e *engine.Effects) []Effect {
 	var out []Effect
 	for _, line := range e.Logs {
@@ -205,7 +205,7 @@ func appendCalls(out []Effect, calls []journal.NotedCall) []Effect {
 	return out
 }
 
-// String shows the effect on one line; what is long is clipped, with a note.
+// String returns the effect on one line. Long parts are clipped, with a note.
 func (e Effect) String() string {
 	var b strings.Builder
 	b.WriteString(string(e.Kind))
@@ -219,7 +219,7 @@ func (e Effect) String() string {
 	}
 	switch {
 	case e.Unknown:
-		b.WriteString(" (what was in it was not recorded)")
+		b.WriteString(" (its contents were not recorded)")
 	case e.Hash != "":
 		b.WriteString(" (a policy changed it or left it out; hash " + e.Hash + ")")
 	case len(e.Payload) > 0 || e.Kind != "state" && e.Kind != "timer":
@@ -228,11 +228,11 @@ func (e Effect) String() string {
 	return b.String()
 }
 
-// shownBytes is how much of a payload is shown.
+// shownBytes is the number of payload bytes that are shown.
 const shownBytes = 400
 
-// String quotes what is UTF-8, and writes everything else in hexadecimal digits. What
-// is long is clipped, with a note.
+// String quotes UTF-8 and writes other bytes in hexadecimal digits. Long texts are clipped,
+// with a note.
 func (t Text) String() string {
 	shown, note := t, ""
 	if len(t) > shownBytes {

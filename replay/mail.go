@@ -6,24 +6,24 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// mailBytes is how many bytes of messages are remembered until somebody handles them.
-// Those of a longer backlog are read again.
+// mailBytes is the number of message bytes that are remembered until a turn handles them.
+// Messages of a longer backlog are read again.
 const mailBytes = 32 << 20
 
-// eventBytes is what a remembered message costs besides its bytes.
+// eventBytes is the cost of a remembered message besides its bytes.
 const eventBytes = 256
 
-// mailPage is how many messages of a backlog are read at a time.
+// mailPage is the number of messages of a backlog that are read at a time.
 const mailPage = 512
 
-// mail finds the messages that turns handle: among those that were read last, else in
+// mail finds the messages that turns handle: among the messages read last, or otherwise in
 // the store.
 type mail struct {
 	source Source
 	bound  int
 	bytes  int
 	recent map[letterBox]*journal.Event
-	order  []letterBox // the eldest first
+	order  []letterBox // oldest first
 	pages  map[reading][]journal.Event
 }
 
@@ -33,7 +33,7 @@ type letterBox struct {
 	seq     uint64
 }
 
-// reading is somebody's way through a channel.
+// reading is a reader's progress through a channel.
 type reading struct {
 	creature journal.CreatureID
 	channel  journal.ChannelID
@@ -43,7 +43,7 @@ func newMail(source Source, bound int) *mail {
 	return &mail{source: source, bound: bound, recent: map[letterBox]*journal.Event{}, pages: map[reading][]journal.Event{}}
 }
 
-// remember keeps a message, and forgets others for it.
+// remember keeps a message, and drops older ones to make room.
 func (m *mail) remember(ev *journal.Event) {
 	if !ev.Kind.IsMessage() {
 		return

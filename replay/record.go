@@ -10,21 +10,21 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// recorded is a turn as the log has it.
+// recorded is a turn as recorded in the log.
 type recorded struct {
 	session  journal.SessionID
 	creature journal.CreatureID
 	event    journal.Event // turn_ended or turn_failed
-	kind     abi.Kind      // 0: no guest had a part in it
+	kind     abi.Kind      // 0 for a turn without a guest
 	code     string        // of the failure; "" if it succeeded
 	reason   string        // of the failure
 	aware    uint64        // the revision of the awareness document
 	sends    int
 	notes    journal.TurnNotes
-	effects  []journal.Event // what else is about it, in order
+	effects  []journal.Event // its other events, in order
 	judged   bool
 	cursor   journal.EventCursor
-	message  *journal.Event // that it handled; nil if there is none, or it was not found
+	message  *journal.Event // the message that it handled; nil if there is none or it was not found
 }
 
 // newRecorded reads the event of a turn.
@@ -59,17 +59,17 @@ func newRecorded(session journal.SessionID, ev journal.Event) (*recorded, error)
 func damaged(ev *journal.Event, err error) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "replay", Message: "the payload of event " + ev.ID.String() + " cannot be read",
-		Remedy: "check the session with session verify", IDs: map[string]string{"event": ev.ID.String()}, Err: err,
+		Remedy: "check the session with terrarium session verify", IDs: map[string]string{"event": ev.ID.String()}, Err: err,
 	}
 }
 
-// cause is the id that the log has for the message.
+// cause returns the log's id of the message.
 func (t *recorded) cause() journal.EventID { return t.event.Cause }
 
-// failed reports whether nothing came of the turn but its log lines.
+// failed reports whether the turn had no effects except its log lines.
 func (t *recorded) failed() bool { return t.code != "" }
 
-// asked is what a guest was handed.
+// asked returns the delivery that the guest got.
 func (t *recorded) asked(alias, sender string) *engine.RehearsedDelivery {
 	d := &engine.RehearsedDelivery{
 		Kind: t.kind, ID: t.cause(), Time: t.notes.Time, Channel: t.event.Channel, Seq: t.event.Seq,
@@ -84,7 +84,7 @@ func (t *recorded) asked(alias, sender string) *engine.RehearsedDelivery {
 	return d
 }
 
-// did is what the turn did, as the log has it.
+// did returns the recorded effects of the turn.
 func (t *recorded) did(who *labels) []Effect {
 	var out []Effect
 	if !t.failed() {
@@ -107,7 +107,7 @@ func (t *recorded) did(who *labels) []Effect {
 	return out
 }
 
-// gave are the turn's reply, output and state writes.
+// gave returns the turn's reply, output and state writes.
 func (t *recorded) gave() []Effect {
 	var out []Effect
 	if t.notes.Reply != nil {
@@ -146,8 +146,8 @@ func letter(ev *journal.Event) (p journal.DeadLetterPayload) {
 	return p
 }
 
-// sent are the turn's sends as the guest made them: what became of each is in the
-// log, in order, and the notes have those that policies changed or left out.
+// sent returns the turn's messages as the guest sent them. The log has the result of each,
+// in order, and the notes have those that policies changed or left out.
 func (t *recorded) sent(who *labels) []Effect {
 	noted := map[int]journal.NotedSend{}
 	for _, n := range t.notes.Sends {
@@ -185,7 +185,7 @@ func (t *recorded) sent(who *labels) []Effect {
 	return out
 }
 
-// posted are the events of what the turn sent.
+// posted returns the events of the messages that the turn sent.
 func (t *recorded) posted() []*journal.Event {
 	var out []*journal.Event
 	for i := range t.effects {
@@ -193,7 +193,7 @@ func (t *recorded) posted() []*journal.Event {
 		switch ev.Kind {
 		case journal.EventChannelMessage, journal.EventDirectMessage, journal.EventRequest:
 			out = append(out, ev)
-		case journal.EventResult: // to a request that reached nobody
+		case journal.EventResult: // of a request that reached no creature
 			if journal.DecodeHeaders(ev.Headers)["terrarium-request"] == t.event.ID.String() {
 				out = append(out, ev)
 			}
@@ -206,7 +206,7 @@ func (t *recorded) posted() []*journal.Event {
 	return out
 }
 
-// postEffect is a send by what became of it.
+// postEffect returns the effect of a send from its event.
 func postEffect(ev *journal.Event, who *labels) Effect {
 	switch ev.Kind {
 	case journal.EventChannelMessage:
@@ -225,7 +225,7 @@ func postEffect(ev *journal.Event, who *labels) Effect {
 	return Effect{Kind: EffectSendTo, Target: who.creature(ev.Creature), Unknown: true}
 }
 
-// recipients are the creatures that the turn sent to.
+// recipients returns the creatures to which the turn sent.
 func (t *recorded) recipients() []journal.CreatureID {
 	var out []journal.CreatureID
 	for _, ev := range t.posted() {

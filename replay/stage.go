@@ -12,17 +12,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// stage is where turns are run again: who takes part, the modules, and the result.
+// stage is where turns are run again: the creatures, the modules and the result.
 type stage struct {
 	o       Options
 	cast    *cast
 	actors  map[journal.CreatureID]*actor
-	chosen  map[journal.CreatureID]bool // whether it is one of Options.Creatures
+	chosen  map[journal.CreatureID]bool // whether Options.Creatures selects it
 	modules map[string]*loaded          // by name; "": Options.Module
 	result  Report
 }
 
-// loaded is a module, or why there is none.
+// loaded is a module, or the error of loading it.
 type loaded struct {
 	module abi.Module
 	err    error
@@ -35,20 +35,20 @@ func newStage(o Options) *stage {
 	}
 }
 
-// close gives up instances and modules.
+// close closes instances and modules.
 func (s *stage) close(ctx context.Context) {
 	for _, a := range s.actors {
 		a.discard(ctx)
 	}
 	for _, m := range s.modules {
 		if m.module != nil {
-			_ = m.module.Close(ctx) // it was only run
+			_ = m.module.Close(ctx) // it has only been run
 		}
 	}
 }
 
-// wants reports whether the turns of a creature are to be run again. A creature is
-// told by a name that it has or has had.
+// wants reports whether to run the turns of a creature again. A creature can be selected
+// by its present name or an earlier one.
 func (s *stage) wants(id journal.CreatureID) bool {
 	if len(s.o.Creatures) == 0 || s.chosen[id] {
 		return true
@@ -95,7 +95,7 @@ func (s *stage) module(ctx context.Context, set *journal.Setting) (abi.Module, e
 		return m.module, m.err
 	}
 	if now := m.module.Info().SHA256; now != set.SHA256 {
-		return nil, fmt.Errorf("%s is not the module that was recorded: its SHA-256 is %.12s… and was %.12s…", name, now, set.SHA256)
+		return nil, fmt.Errorf("%s is not the recorded module: its SHA-256 is %.12s… and was %.12s…", name, now, set.SHA256)
 	}
 	return m.module, nil
 }
@@ -104,7 +104,7 @@ func (s *stage) load(ctx context.Context, name string) *loaded {
 	wasm := s.o.Module
 	if name != "" {
 		if s.o.Load == nil {
-			return &loaded{err: fmt.Errorf("nobody loads %s", name)}
+			return &loaded{err: fmt.Errorf("there is no loader for %s", name)}
 		}
 		var err error
 		if wasm, err = s.o.Load(ctx, name); err != nil {
@@ -115,8 +115,8 @@ func (s *stage) load(ctx context.Context, name string) *loaded {
 	return &loaded{m, err}
 }
 
-// play brings a creature forward by one turn, which is run again before if it is to be
-// judged.
+// play advances a creature by one turn, and first runs the turn again if it is to be
+// compared.
 func (s *stage) play(ctx context.Context, t *recorded) error {
 	m := s.cast.acts(t)
 	a := s.actor(t.creature)
@@ -177,7 +177,7 @@ func (s *stage) report() (*Report, error) {
 	if len(s.o.Creatures) > 0 && len(s.chosen) == 0 {
 		return nil, &abi.Error{
 			Code: abi.NotFound, Op: "replay", Message: "the log has no creature " + strings.Join(s.o.Creatures, " or "),
-			Remedy: "name it as session show does, or by its id, when the log does not have its name any more",
+			Remedy: "use the name that terrarium session show shows or, if the log no longer has the name, the id",
 		}
 	}
 	return r, nil

@@ -12,15 +12,15 @@ import (
 
 // walk reads the log and finds the turns in it.
 //
-// A turn's events stand one behind the other in the log of a session, so each session
-// has one turn at most that is being read.
+// A turn's events are consecutive in the log of a session, so at most one turn of each
+// session is being read.
 type walk struct {
 	o       Options
 	log     *journal.Replay
-	covered func(journal.SessionID, *journal.Event) bool // comes before Options.From
+	covered func(journal.SessionID, *journal.Event) bool // the event comes before Options.From
 	open    map[journal.SessionID]*recorded
 	seen    map[journal.SessionID]bool
-	lines   map[journal.CreatureID][]journal.Event // of a turn that failed, which come before its end
+	lines   map[journal.CreatureID][]journal.Event // log lines of a failed turn, which come before its end
 	mail    *mail
 	stage   *stage
 }
@@ -43,7 +43,7 @@ func newWalk(ctx context.Context, o Options) (*walk, error) {
 
 func (w *walk) close(ctx context.Context) { w.stage.close(ctx) }
 
-// run reads all there is, or up to the first turn that differs.
+// run reads the whole log, or up to the first turn that differs.
 func (w *walk) run(ctx context.Context) error {
 	for {
 		ev, session, more, err := w.log.Next(ctx)
@@ -62,8 +62,8 @@ func (w *walk) run(ctx context.Context) error {
 	}
 }
 
-// closeTurns closes the turns that are still being read: with a difference that was found
-// already, only those that ended before it.
+// closeTurns closes the turns that are still being read. If a difference has already been
+// found, it only closes turns that ended before it.
 func (w *walk) closeTurns(ctx context.Context, found *Difference) error {
 	var rest []*recorded
 	for _, t := range w.open {
@@ -82,7 +82,7 @@ func (w *walk) closeTurns(ctx context.Context, found *Difference) error {
 	return nil
 }
 
-// followEvent follows one event.
+// followEvent processes one event.
 func (w *walk) followEvent(ctx context.Context, session journal.SessionID, ev journal.Event) error {
 	if !w.seen[session] {
 		w.seen[session] = true
@@ -111,7 +111,7 @@ func (w *walk) followEvent(ctx context.Context, session journal.SessionID, ev jo
 	return w.between(ctx, &ev)
 }
 
-// between follows an event that changes what a creature holds, but is of no turn of it.
+// between processes an event that changes a creature's state, timers or requests outside of its turns.
 func (w *walk) between(ctx context.Context, ev *journal.Event) error {
 	id := holder(ev)
 	if id == "" || !w.stage.wants(id) {
@@ -124,7 +124,7 @@ func (w *walk) between(ctx context.Context, ev *journal.Event) error {
 	return nil
 }
 
-// holder is whose state, timers or requests an event changes.
+// holder returns the creature whose state, timers or requests an event changes.
 func holder(ev *journal.Event) journal.CreatureID {
 	switch ev.Kind {
 	case journal.EventState:
@@ -135,7 +135,7 @@ func holder(ev *journal.Event) journal.CreatureID {
 	return ""
 }
 
-// openTurn opens a turn, with the end of which its events begin.
+// openTurn opens a turn. The event of its end is the first of its events.
 func (w *walk) openTurn(ctx context.Context, session journal.SessionID, ev journal.Event) error {
 	lines := w.lines[ev.Creature]
 	delete(w.lines, ev.Creature)
@@ -149,7 +149,7 @@ func (w *walk) openTurn(ctx context.Context, session journal.SessionID, ev journ
 	if err != nil {
 		return err
 	}
-	if w.stage.cast.acts(t); !w.stage.wants(t.creature) { // now that its name is known
+	if w.stage.cast.acts(t); !w.stage.wants(t.creature) { // its name is known now
 		return nil
 	}
 	if ev.Kind == journal.EventTurnFailed {
@@ -172,8 +172,8 @@ func (w *walk) shutOf(ctx context.Context, id journal.CreatureID) error {
 	return nil
 }
 
-// shutParents closes the turns with which the sessions have ended that another one
-// comes from: what that tells of who is where came after them.
+// shutParents closes the last turns of the sessions from which another session came. The
+// new session's members come after them.
 func (w *walk) shutParents(ctx context.Context, session journal.SessionID) error {
 	if len(w.open) == 0 {
 		return nil
@@ -197,7 +197,7 @@ func (w *walk) shutParents(ctx context.Context, session journal.SessionID) error
 	return nil
 }
 
-// shut hands over a turn whose events have been read.
+// shut passes on a turn whose events have all been read.
 func (w *walk) shut(ctx context.Context, t *recorded) error {
 	delete(w.open, t.session)
 	var err error

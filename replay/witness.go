@@ -13,15 +13,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/tools"
 )
 
-// witness stands between a guest and the turn that is run again. It answers what
-// depends on others from the record, and notes the first thing that a guest asks for
-// and that is not in it.
+// witness is between a guest and the turn that is run again. It answers calls that depend
+// on other creatures from the record, and notes the first call whose answer the record
+// lacks.
 type witness struct {
 	abi.Turn
 	a        *actor
 	t        *recorded
 	delivery *engine.RehearsedDelivery
-	handling bool            // and not the instance being made
+	handling bool            // false while the instance is created
 	named    bool            // the sender's name is certain
 	own      map[string]bool // keys that the turn has written
 	calls    []journal.NotedCall
@@ -41,11 +41,11 @@ func newWitness(a *actor, t *recorded) *witness {
 	return w
 }
 
-// handDelivery hands the delivery over.
+// handDelivery passes on the delivery.
 func (w *witness) handDelivery() {
 	for _, x := range w.t.notes.Timers {
 		if x.Cancelled && !w.a.r.HasTimer(x.Name) {
-			w.a.r.SetTimer(journal.NotedTimer{Name: x.Name}) // for it was there
+			w.a.r.SetTimer(journal.NotedTimer{Name: x.Name}) // because it existed
 		}
 	}
 	w.Turn, w.handling = w.a.r.Begin(w.delivery), true
@@ -68,7 +68,7 @@ func (w *witness) Source(s abi.Source) ([]byte, abi.Code) {
 	return w.Turn.Source(s)
 }
 
-// surroundings answers a source of the delivery.
+// surroundings returns a source of the delivery.
 func (w *witness) surroundings(s abi.Source) ([]byte, abi.Code) {
 	switch s {
 	case abi.SourceSender:
@@ -156,8 +156,8 @@ func (w *witness) Request(to, payload []byte, deadline time.Duration, tag int64)
 	return w.Turn.Request(to, payload, deadline, tag)
 }
 
-// meet introduces whom the guest names: one of those that the turn sent to, or else
-// somebody of its graph.
+// meet introduces the creature that the guest names: a recipient of the turn, or otherwise a
+// creature of its graph.
 func (w *witness) meet(ref []byte) {
 	name, cast := string(ref), w.a.stage.cast
 	for _, id := range w.t.recipients() {
@@ -173,8 +173,8 @@ func (w *witness) meet(ref []byte) {
 	}
 }
 
-// Tool implements [abi.Turn]: as long as the guest calls for what it called for then,
-// it gets what it got then. The rest differs anyway.
+// Tool implements [abi.Turn]. As long as the guest makes the recorded calls, it gets the
+// recorded answers. Otherwise the turn differs anyway.
 func (w *witness) Tool(name, args []byte) ([]byte, abi.Code) {
 	r := w.a.r
 	if code := r.MayCallTool(name, args); code != abi.OK {
@@ -184,7 +184,7 @@ func (w *witness) Tool(name, args []byte) ([]byte, abi.Code) {
 	w.calls = append(w.calls, call)
 	at := len(w.calls) - 1
 	if at >= len(w.t.notes.Calls) || w.t.notes.Calls[at].Tool != call.Tool || !bytes.Equal(w.t.notes.Calls[at].Args, args) {
-		return nil, r.Refuse(abi.Unavailable, "the turn that was recorded did not make this call")
+		return nil, r.Refuse(abi.Unavailable, "the recorded turn did not make this call")
 	}
 	answer := &w.t.notes.Calls[at]
 	if answer.Code != "" {
@@ -198,7 +198,7 @@ func (w *witness) Tool(name, args []byte) ([]byte, abi.Code) {
 	return answer.Result, abi.OK
 }
 
-// sendFor makes the sends of those tools that send.
+// sendFor makes the sends of tools that send.
 func (w *witness) sendFor(call *journal.NotedCall) {
 	switch call.Tool {
 	case "send_channel":
