@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Measuring piece by piece finds what measuring at once does, at the same place.
+// Measuring in pieces finds the same place as measuring at once.
 func TestMeasureByPieces(t *testing.T) {
 	pieces := []string{
 		"a = 1\n", "b = [1, { c = 2 }]\n", "x \"y\" {\n  z = \"${1 + 2}\"\n}\n", "s = <<EOT\n}}}} ${1} \"\n%{ if true }x%{ endif }\nEOT\n",
@@ -31,7 +31,7 @@ func TestMeasureByPieces(t *testing.T) {
 	})
 }
 
-// What is called shallow nests little enough: shallow may err only the other way.
+// A text that is reported as shallow nests little enough: the reverse need not hold.
 func TestShallow(t *testing.T) {
 	pieces := []string{
 		"a", " = ", "1", ".", ", ", "\n", "{", "}", "[", "]", "(", ")", "\"", "${", "}", "$${", "$", "%{ if x }", "%", "\\", "\\\"", "\\\\", "#", "//", "/*", "*/", "<<",

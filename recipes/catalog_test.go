@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// modules makes a folder with so many modules.
+// modules makes a folder with a number of modules.
 func modules(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()

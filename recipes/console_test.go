@@ -43,7 +43,7 @@ func openConsole(t testing.TB, source string) *Console {
 	return c
 }
 
-// TestConsole asks for what a recipe has and can do; its modules need not be there.
+// TestConsole evaluates members and functions of a recipe; its modules need not exist.
 func TestConsole(t *testing.T) {
 	c := openConsole(t, consoleRecipe)
 	dir := c.in.folder.abs
@@ -85,7 +85,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// lines are numbers as elements of a list that is long.
+// lines returns numbers as elements of a long list.
 func lines(from, to int) string {
 	var b strings.Builder
 	for n := from; n < to; n++ {
@@ -94,8 +94,8 @@ func lines(from, to int) string {
 	return b.String()
 }
 
-// TestConsoleTellsWhatIsWrong compares findings with what validate would show, and
-// goes on afterwards.
+// TestConsoleTellsWhatIsWrong compares findings with those of validate, and continues
+// afterwards.
 func TestConsoleTellsWhatIsWrong(t *testing.T) {
 	c := openConsole(t, consoleRecipe)
 	for expr, want := range map[string]string{
@@ -118,7 +118,7 @@ func TestConsoleTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// rendered is what people are shown of findings.
+// rendered returns findings as users see them.
 func rendered(t *testing.T, d Diagnostics) string {
 	t.Helper()
 	var b strings.Builder
@@ -128,8 +128,8 @@ func rendered(t *testing.T, d Diagnostics) string {
 	return b.String()
 }
 
-// TestConsoleBoundsEachExpression has expressions come to more than there may be of
-// one, and then many to more than there may be of all of a recipe.
+// TestConsoleBoundsEachExpression exceeds the budget of one expression, and then spends
+// more with many expressions than a recipe may spend with all of its own.
 func TestConsoleBoundsEachExpression(t *testing.T) {
 	c := openConsole(t, harmless+"locals { big = join(\"\", [for n in range(1000) : \"0123456789012345678901234567890123456789\"]) }\n"+
 		"function \"deep\" {\n params = [x]\n result = deep([x])\n}")
@@ -144,7 +144,7 @@ func TestConsoleBoundsEachExpression(t *testing.T) {
 			t.Errorf("%.30s is %.30q, and the findings are %v", expr, got, diags)
 		}
 	}
-	for line := range 40 { // each takes about a fifth of what a recipe may spend
+	for line := range 40 { // each takes about a fifth of a recipe's budget
 		if _, diags := c.Evaluate(line, `length([for n in range(40) : "${local.big}"])`); len(diags) > 0 {
 			t.Fatalf("line %d: %v", line, diags)
 		}
@@ -156,8 +156,8 @@ func TestConsoleBoundsEachExpression(t *testing.T) {
 	}
 }
 
-// TestTextOfValueIsAFormattedExpression draws values: what is written evaluates to
-// the same value, and is what the formatter would make of it.
+// TestTextOfValueIsAFormattedExpression draws values: the text evaluates to the same
+// value and is formatted.
 func TestTextOfValueIsAFormattedExpression(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawValue(t, 3)
@@ -177,7 +177,7 @@ func TestTextOfValueIsAFormattedExpression(t *testing.T) {
 	})
 }
 
-// drawValue draws a value as an expression makes it.
+// drawValue draws a value that an expression can have.
 func drawValue(t *rapid.T, depth int) cty.Value {
 	kinds := 4
 	if depth > 0 {
@@ -207,8 +207,8 @@ func drawValue(t *rapid.T, depth int) cty.Value {
 	return cty.ObjectVal(object)
 }
 
-// FuzzConsole evaluates expressions one after the other: whatever they are, there is
-// a value, a finding, or nothing to evaluate.
+// FuzzConsole evaluates expressions one after another: each has a value or a finding, or
+// is blank.
 func FuzzConsole(f *testing.F) {
 	addExpressions(f)
 	f.Fuzz(func(t *testing.T, expr string) {

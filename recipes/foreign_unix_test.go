@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The policies of a recipe that somebody else could have written run in processes.
+// The policies of a recipe that another user could have written run in processes.
 func TestPoliciesOfOthersAreIsolated(t *testing.T) {
 	for _, c := range []struct {
 		name, isolation string

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Each archive in testdata/format has a text and what becomes of it.
+// Each archive in testdata/format has a text and the formatted text.
 func TestFormat(t *testing.T) {
 	for _, a := range archives(t, "testdata/format/*.txtar") {
 		t.Run(a.name(), func(t *testing.T) {
@@ -26,9 +26,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// Formatting is idempotent, and changes neither what a recipe comes to nor a
-// byte in a heredoc: for all recipes of the tests, and for these with their
-// blanks laid out at random.
+// Formatting is idempotent, and changes neither the meaning of a recipe nor a byte in a
+// heredoc: for all recipes of the tests, and for the same recipes with random blanks.
 func TestFormatKeepsTheMeaning(t *testing.T) {
 	var texts []string
 	for _, pattern := range []string{"testdata/recipes/*.txtar", "testdata/mistakes/*.txtar", "testdata/format/*.txtar"} {
@@ -79,8 +78,8 @@ func checkFormatted(t tester, text string) {
 	}
 }
 
-// meaning writes what a text says, without where: its tokens, in which the
-// scripts of heredocs are single ones.
+// meaning writes the tokens of a text without their places; the script of a heredoc is a
+// single token.
 func meaning(t tester, src []byte) string {
 	t.Helper()
 	file, diags := parseNative(src, "team.hcl")
@@ -156,8 +155,7 @@ func TestFormatLeavesAlone(t *testing.T) {
 	}
 }
 
-// FuzzFormat never panics; what it formats, it formats once and for all, and it means
-// the same.
+// FuzzFormat never panics; formatting is idempotent and keeps the meaning.
 func FuzzFormat(f *testing.F) {
 	for _, text := range seeds(f) {
 		f.Add(text)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What expressions can do, as a creature would get it.
+// The results of functions, as a creature gets them.
 func TestExpressions(t *testing.T) {
 	for expr, want := range map[string]string{
 		`length("grüße")`:                           `5`,
@@ -70,9 +70,9 @@ func TestExpressionMistakes(t *testing.T) {
 	}
 }
 
-// TestNullsOfNoType gives null, which has no type, to functions: those of a recipe
-// take it, and of one that answers nothing then it is told. Neither leaves out what
-// was asked for.
+// TestNullsOfNoType passes null, which has no type, to functions. Functions of a recipe
+// accept it, and a function that cannot determine its result is reported. No value is
+// missing.
 func TestNullsOfNoType(t *testing.T) {
 	const wrap = "function \"wrap\" {\n params = [x]\n variadic_param = rest\n result = [x == null, rest]\n}\n"
 	r := mustLoad(t, write(t, wrap+`creature "a" {

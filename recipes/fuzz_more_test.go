@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// FuzzMask masks texts: no byte changes its place, nothing but the beginnings of
-// templates changes, and taking the masks away gives the text back.
+// FuzzMask masks texts: no byte moves, only the beginnings of templates change, and
+// unmasking restores the text.
 func FuzzMask(f *testing.F) {
 	for _, text := range seeds(f) {
 		f.Add(text)
@@ -38,11 +38,11 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// patience is how long one expression may take on a machine that does much else
-// beside: those that never end take longer, and the fuzzer finds them.
+// patience bounds the time of one expression on a busy machine: endless expressions take
+// longer, and the fuzzer finds them.
 const patience = 5 * time.Minute
 
-// addExpressions are what fuzzing of expressions begins with.
+// addExpressions adds the seeds for fuzzing expressions.
 func addExpressions(f *testing.F) {
 	for _, expr := range endless {
 		f.Add(clipped(expr))
@@ -56,8 +56,8 @@ func addExpressions(f *testing.F) {
 	}
 }
 
-// FuzzEvaluate evaluates expressions, in HCL and in JSON: whatever they are, there is
-// an answer or a finding, and not after hours.
+// FuzzEvaluate evaluates expressions, in HCL and in JSON: each has a value or a finding
+// within a bounded time.
 func FuzzEvaluate(f *testing.F) {
 	addExpressions(f)
 	f.Fuzz(func(t *testing.T, expr string) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Load never panics, never overflows the stack, and says something about every
-// recipe that it refuses. What it says can be rendered.
+// Load never panics, never overflows the stack, and has a finding for every recipe that
+// it refuses. The findings can be rendered.
 func FuzzLoad(f *testing.F) {
 	for _, a := range seeds(f) {
 		f.Add(a, false)
@@ -63,7 +63,7 @@ func seeds(f *testing.F) []string {
 	return out
 }
 
-// large is a recipe of n creatures, n channels and n policies.
+// large returns a recipe with n creatures, n channels and n policies.
 func large(n int) string {
 	var b strings.Builder
 	b.WriteString("variable \"strictness\" { default = 3 }\n")
@@ -94,7 +94,7 @@ policy "send" "p%d" {
 	return b.String()
 }
 
-// BenchmarkLoad measures what validating costs.
+// BenchmarkLoad measures the cost of validation.
 func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -109,8 +109,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate is the same as the command does it, which collects garbage
-// less often meanwhile.
+// BenchmarkValidate does the same like the command, which collects garbage less often
+// meanwhile.
 func BenchmarkValidate(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	BenchmarkLoad(b)

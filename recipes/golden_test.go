@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// Every mistake has its own archive: the recipe, and what is said about it.
+// Every mistake has its own archive: the recipe and its diagnostics.
 func TestMistakes(t *testing.T) {
 	for _, a := range archives(t, "testdata/mistakes/*.txtar") {
 		t.Run(a.name(), func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Recipes that are right, and what they come to.
+// Recipes without mistakes, and their deployments.
 func TestRecipes(t *testing.T) {
 	for _, a := range archives(t, "testdata/recipes/*.txtar") {
 		t.Run(a.name(), func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// summary writes a deployment in a form that is pleasant to compare.
+// summary writes a deployment in a form that is easy to compare.
 func summary(t *testing.T, d *deploy.Deployment) string {
 	t.Helper()
 	var b strings.Builder

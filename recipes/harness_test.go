@@ -23,10 +23,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// inspector knows kinds of module by their text: "manifest:" and a manifest,
-// before which a line "imports:" may tell what it imports, "memory:" and how
-// many bytes it begins with, "refuse:" and a message, and anything else, which
-// is fine.
+// inspector recognises kinds of module by their text: "manifest:" and a manifest,
+// optionally after a line "imports:" with the imports; "memory:" and the number of bytes
+// at the start; "refuse:" and a message; anything else is valid.
 type inspector struct{ calls int }
 
 func (i *inspector) Inspect(_ context.Context, wasm []byte) (*abi.ModuleInfo, error) {
@@ -100,7 +99,7 @@ func archives(t *testing.T, pattern string) []archive {
 
 func (a archive) name() string { return strings.TrimSuffix(filepath.Base(a.path), ".txtar") }
 
-// load writes the files to a new folder, goes there and loads the recipe.
+// load writes the files to a new folder, changes to it and loads the recipe.
 func (a archive) load(t *testing.T) (*Recipe, Diagnostics, string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -197,7 +196,7 @@ func mustLoad(t testing.TB, path string, o Options) *Recipe {
 	return r
 }
 
-// replaceOnce replaces what a text has exactly once.
+// replaceOnce replaces a text that must occur exactly once.
 func replaceOnce(t testing.TB, text, old, with string) string {
 	t.Helper()
 	if strings.Count(text, old) != 1 {

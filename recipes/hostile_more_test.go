@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// endless are expressions that would take hours, or all memory, to compute or to
-// write out.
+// endless are expressions that would take hours, or all memory, to compute or to format.
 var endless = []string{
 	`1e10000000`,
 	`-1e-10000000`,
@@ -46,8 +45,8 @@ var endless = []string{
 	`1 > 0 ? "1e10000000" * 1 : 0`,
 }
 
-// Numbers have bounds wherever they come from: what goes beyond them is refused
-// before anybody computes with it, in HCL and in JSON.
+// Numbers are bounded wherever they come from: larger numbers are refused before any
+// computation with them, in HCL and in JSON.
 func TestNumbersBeyondBoundsAreRefused(t *testing.T) {
 	for _, expr := range endless {
 		t.Run(clipped(expr), func(t *testing.T) {
@@ -69,7 +68,7 @@ func TestNumbersBeyondBoundsAreRefused(t *testing.T) {
 	refuse(t, "team.hcl", harmless+"creature \"b\" {\n module = \"builtin:relay\"\n limits { message = \"1e10000000\" }\n}")
 }
 
-// The bounds are far from what anybody writes.
+// The bounds are far from practical numbers.
 func TestUsualNumbersAreNotRefused(t *testing.T) {
 	mustLoad(t, write(t, harmless+`
 locals {
@@ -89,8 +88,7 @@ locals {
 
 func clipped(text string) string { return text[:min(len(text), 40)] }
 
-// refuse loads a recipe with variables NAME=VALUE, which has to be refused with
-// something to say.
+// refuse loads a recipe with variables NAME=VALUE, which must be refused with a finding.
 func refuse(t *testing.T, name, text string, vars ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -148,7 +146,7 @@ func TestHostileJSONIsRefused(t *testing.T) {
 	}
 }
 
-// Files of variables come from whoever runs the recipe, and yet.
+// Variables files come from the user of the recipe, but are bounded too.
 func TestHostileVariablesAreRefused(t *testing.T) {
 	recipe := write(t, harmless+"variable \"x\" { type = any }\nlocals { y = var.x }")
 	dir := t.TempDir()
@@ -192,8 +190,8 @@ func TestHostileVariablesAreRefused(t *testing.T) {
 	}
 }
 
-// TestManyFindings has a finding on each of many lines: what they quote is those
-// lines, and not what stands behind them.
+// TestManyFindings has a finding on each of many lines: each finding quotes its line and
+// keeps nothing else in memory.
 func TestManyFindings(t *testing.T) {
 	const many = 5_000
 	var b strings.Builder

@@ -19,8 +19,8 @@ creature "a" {
 channel "in" {}
 `
 
-// hostileRecipes are recipes that try to stop, overwhelm or outwit whoever loads
-// them. Each is refused with a diagnostic: it never costs the process.
+// hostileRecipes are recipes that try to stop, overload or mislead the loader. Each is
+// refused with a diagnostic, and none ends the process.
 var hostileRecipes = map[string]string{
 	"brackets":               "locals { a = " + strings.Repeat("[", 100_000),
 	"closed brackets":        "locals { a = " + strings.Repeat("[", 50_000) + strings.Repeat("]", 50_000) + " }",
@@ -96,7 +96,7 @@ var hostileRecipes = map[string]string{
 	"many creatures":           `creature "a" {` + "\n for_each = toset([for i in range(1024) : tostring(i)])\n module = \"missing.wasm\"\n}",
 }
 
-// doubling is a chain of values, each of which is twice the one before it.
+// doubling is a chain of values, each twice as large as the one before.
 func doubling(next, first string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "locals {\n x0 = %s\n", first)
@@ -106,7 +106,7 @@ func doubling(next, first string) string {
 	return b.String() + "}"
 }
 
-// large4MiB is a local value that is as large as may be.
+// large4MiB is a local value of the maximum size.
 var large4MiB = doubling4MiB()
 
 func doubling4MiB() string {
@@ -135,7 +135,7 @@ func TestHostileExpressionsInJSONAreRefused(t *testing.T) {
 	}
 }
 
-// So they are in what a dynamic block makes of JSON.
+// They are also bounded in blocks that a dynamic block makes from JSON.
 func TestHostileExpressionsInDynamicJSONAreRefused(t *testing.T) {
 	for _, prompt := range []string{
 		`${join(",", [for a in range(1024) : join(",", [for b in range(1024) : join(",", range(1024))])])}`,
@@ -150,7 +150,7 @@ func TestHostileExpressionsInDynamicJSONAreRefused(t *testing.T) {
 	}
 }
 
-// dynamicJSON is a recipe with a dynamic block for each of what is given.
+// dynamicJSON returns a recipe with a dynamic block for each argument.
 func dynamicJSON(each, prompt string) string {
 	return fmt.Sprintf(`{"channel": {"in": {}}, "creature": {
 		"a": {"module": "builtin:relay", "listen": ["${channel.in}"]},
@@ -180,8 +180,8 @@ func TestHostileRecipesAreRefused(t *testing.T) {
 	}
 }
 
-// What a recipe may have a policy do at run time is bounded by the policy's package;
-// here it is a policy of a recipe that does it, and the next message still passes.
+// The package policy bounds policies at run time. Here such a policy comes from a recipe,
+// and the next message still passes.
 func TestAHostilePolicyOfARecipeDenies(t *testing.T) {
 	p := matchingRun(t, `for (;;) {}`)
 	for range 2 {
@@ -192,7 +192,7 @@ func TestAHostilePolicyOfARecipeDenies(t *testing.T) {
 	}
 }
 
-// matchingRun loads a recipe with a policy of that body.
+// matchingRun loads a recipe with a policy with that body.
 func matchingRun(t *testing.T, body string) deploy.Policy {
 	t.Helper()
 	source := harmless + fmt.Sprintf("policy \"send\" \"p\" {\n  timeout = \"20ms\"\n  run = <<-JS\n    () => { %s }\n  JS\n}", body)

@@ -22,7 +22,7 @@ func writeJSON(t *testing.T, text string) string {
 	return path
 }
 
-// A dynamic block in JSON has all expressions that one in HCL has.
+// A dynamic block in JSON has the same expressions as one in HCL.
 func TestDynamicBlocksInJSON(t *testing.T) {
 	path := writeJSON(t, dynamicJSON(`{"x": [1, 2], "y": [3]}`, `${join("+", [for n in wire.value : n * 10])} {output}`))
 	d := mustLoad(t, path, Options{Builtins: builtins{"relay"}}).Deployment()
@@ -37,7 +37,7 @@ func TestDynamicBlocksInJSON(t *testing.T) {
 	}
 }
 
-// JSON has no heredocs, so a script in it is taken as it stands.
+// JSON has no heredocs, so a script in it is not a template.
 func TestScriptsInJSON(t *testing.T) {
 	path := writeJSON(t, `{"channel": {"in": {}}, "creature": {"a": {"module": "builtin:relay", "listen": ["${channel.in}"]}},
 		"policy": {"send": {"p": {"run": "(event) => deny(`+"`${event.channel_address} of ${1 + 1}`"+`)"}}}}`)
@@ -48,7 +48,7 @@ func TestScriptsInJSON(t *testing.T) {
 	}
 }
 
-// A key that is secret makes the whole object so.
+// A secret key makes the whole object secret.
 func TestSecretKeysInJSON(t *testing.T) {
 	file, diags := parseJSON([]byte(`{"x": {"${key}": 1}}`), "team.hcl.json")
 	if diags.HasErrors() {
@@ -61,7 +61,8 @@ func TestSecretKeysInJSON(t *testing.T) {
 	}
 }
 
-// The bounds are for recipes: others in the process that evaluate HCL do so as ever.
+// The bounds are for recipes: they do not affect other code in the process that evaluates
+// HCL.
 func TestNumbersOfOthersAreNotBounded(t *testing.T) {
 	expr, diags := hclsyntax.ParseExpression([]byte("1e2000 * 1e2000 + 1"), "", hcl.InitialPos)
 	if diags.HasErrors() {

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// Whatever the language has is described, so that the reference can be written.
+// Everything in the language has a description, so that the reference is complete.
 func TestLanguageIsDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range Language() {
@@ -41,7 +41,7 @@ func TestLanguageIsDescribed(t *testing.T) {
 	}
 }
 
-// What is described as a function can be called, and nothing else.
+// Exactly the functions with a description can be called.
 func TestFunctionsAreDescribed(t *testing.T) {
 	callable := (&folder{}).functions()
 	for _, f := range Functions() {
@@ -55,8 +55,8 @@ func TestFunctionsAreDescribed(t *testing.T) {
 	}
 }
 
-// The loader reads every attribute that it accepts: a reference to nothing is
-// found in each of them.
+// The loader reads every attribute that it accepts: a reference to nothing is found in
+// each of them.
 func TestAttributesAreRead(t *testing.T) {
 	for _, b := range Language() {
 		for _, a := range b.Attributes {
@@ -69,14 +69,14 @@ func TestAttributesAreRead(t *testing.T) {
 	}
 }
 
-// What is read in the same way everywhere is what its description says.
+// Attributes of common types are read according to their description.
 func TestAttributesHaveTheirTypes(t *testing.T) {
 	right := map[ValueType]string{TextValue: `"a"`, FlagValue: "true", CountValue: "2", SizeValue: `"4KiB"`, DurationValue: `"20ms"`,
 		TextsValue: `["a"]`, TextMapValue: `{ a = "b" }`}
 	wrong := map[ValueType]string{TextValue: `["a"]`, FlagValue: `"perhaps"`, CountValue: "0", SizeValue: `"large"`, DurationValue: `"long"`,
 		ChoiceValue: `"neither"`, TextsValue: "1", TextMapValue: "1"}
-	// A text that has to mean something, what is decoded by the expansion of HCL,
-	// and what is evaluated after a test has run.
+	// Attributes that this test leaves out: texts with a meaning, attributes that the HCL
+	// extension decodes, and attributes that are evaluated after a test has run.
 	other := []string{"module", "required_version", "folder", "source", "run", "file", "labels"}
 	checked := 0
 	for _, b := range Language() {
@@ -107,7 +107,7 @@ func TestAttributesHaveTheirTypes(t *testing.T) {
 	}
 }
 
-// What stands in the reference as the default is what holds without it.
+// A default in the reference is the value without the attribute.
 func TestDefaults(t *testing.T) {
 	checked := 0
 	for _, name := range []string{"session", "creature", "species", "wire", "restart", "mailbox", "grants"} {
@@ -147,7 +147,7 @@ creature "base" {
 root = creature.base
 `
 
-// saidOf returns what is said of an attribute that has a value.
+// saidOf returns the findings about an attribute with a value.
 func saidOf(t *testing.T, b *Block, name, value string) string {
 	t.Helper()
 	line := name + " = " + value
@@ -162,8 +162,8 @@ func saidOf(t *testing.T, b *Block, name, value string) string {
 	return ""
 }
 
-// around is a recipe with a block in which a line stands beside what is required,
-// which the attribute besides is not.
+// around returns a recipe with a block that has the required attributes, one line, and
+// not the attribute besides.
 func around(b *Block, line, besides string) string {
 	filled := map[string]string{
 		"condition": "false", "error_message": `"no"`, "params": "[]", "result": "1", "folder": `"."`, "spawnable": "1", "to": "creature.base",
@@ -176,13 +176,13 @@ func around(b *Block, line, besides string) string {
 		}
 	}
 	lines = append(lines, line)
-	also := map[string]string{ // without which a block is not looked at
+	also := map[string]string{ // the block is not read without them
 		"variable": "default = 1", "creature": "module = \"builtin:relay\"\nlisten = [channel.c]", "species": `module = "builtin:relay"`,
 		"policy": "run = \"() => allow()\"", "predicate": `run = "true"`, "dynamic": "labels = [\"x\"]\ncontent {\n to = creature.base\n}", "send": `payload = "x"`,
 		"test": "assert {\n condition = true\n}",
 	}
 	if besides == "json" || besides == "lines" {
-		delete(also, "send") // which has one of them
+		delete(also, "send") // it has one of them already
 	}
 	for _, l := range strings.Split(also[b.Name], "\n") {
 		if attribute, _, _ := strings.Cut(l, " "); l != "" && attribute != besides {

@@ -93,8 +93,8 @@ creature "x" {
 	}
 }
 
-// Adding and removing elements of a for_each leaves all other addresses and
-// names as they are, however the elements are ordered.
+// Adding and removing elements of a for_each changes no other address or name, in any
+// order of the elements.
 func TestAddressesAreStable(t *testing.T) {
 	load := func(keys string) map[string]string {
 		source := fmt.Sprintf("creature \"w\" {\n  for_each = toset([%s])\n  module   = \"builtin:relay\"\n}", keys)
@@ -195,8 +195,8 @@ policy "send" "p" { file = "p.js" }
 	}
 }
 
-// The whole way: a script in a heredoc, its template literals, match, and the
-// place of the verdict in the recipe.
+// The whole path: a script in a heredoc, its template literals, match, and the place of
+// the verdict in the recipe.
 func TestPolicies(t *testing.T) {
 	const source = `locals { limit = 3 }
 channel "tasks" {}
@@ -265,10 +265,10 @@ JS
 	}
 }
 
-// What would overflow a stack or fill the memory is refused before it is
-// parsed or evaluated.
+// A recipe that would overflow a stack or fill the memory is refused before it is parsed
+// or evaluated.
 func TestDeepTexts(t *testing.T) {
-	const n = 30_000 // a few hundred times what is allowed
+	const n = 30_000 // a few hundred times the limit
 	many := func(s string) string { return strings.Repeat(s, n) }
 	config := func(expr string) string {
 		return "creature \"x\" {\n  module = \"builtin:relay\"\n  config = { v = " + expr + " }\n}"
@@ -330,7 +330,7 @@ func TestDeepTexts(t *testing.T) {
 	}
 }
 
-// chain declares local values of which each needs the one before.
+// chain declares local values, each of which refers to the one before.
 func chain(n int) string {
 	var b strings.Builder
 	for i := n; i > 0; i-- {
@@ -346,7 +346,7 @@ func TestFileSizeIsBounded(t *testing.T) {
 	}
 }
 
-// range stops at 1,024 elements, so a recipe cannot ask for a list without end.
+// range stops at 1,024 elements, so a recipe cannot make an endless list.
 func TestRangeIsBounded(t *testing.T) {
 	_, d := Load(t.Context(), write(t, "locals { a = range(1025) }"), Options{})
 	if !d.HasErrors() {

@@ -53,7 +53,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// What a condition makes is bounded each time that it is asked, and not in all.
+// Conditions are bounded in each evaluation, not in total.
 func TestMatchesAreBounded(t *testing.T) {
 	const most = `length(flatten([for a in range(event.size) : [for b in range(event.size) : a if b < event.size]])) == `
 	p := matching(t, most+"625")
@@ -73,7 +73,7 @@ func TestMatchesAreBounded(t *testing.T) {
 	}
 }
 
-// The quick way and the general way say the same.
+// Compiled conditions and the evaluator agree.
 func TestQuickMatchAgrees(t *testing.T) {
 	fields := []string{"channel", "sender", "deployment", "graph", "channel_address", "sender_address", "sender_species"}
 	var all []string
@@ -113,7 +113,7 @@ func TestQuickMatchAgrees(t *testing.T) {
 	}
 }
 
-// A condition that cannot be decided denies, as any policy that fails.
+// A condition that cannot be decided denies, like any policy that fails.
 func TestMatchFails(t *testing.T) {
 	e := sample()
 	e.Headers = nil

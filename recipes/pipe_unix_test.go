@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAPipeOfVariablesIsRefused has a named pipe that nobody writes to in the place of
-// a file of variables: it is refused, not waited for.
+// TestAPipeOfVariablesIsRefused uses a named pipe without a writer as a variables file:
+// it is refused without waiting.
 func TestAPipeOfVariablesIsRefused(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.hcl")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

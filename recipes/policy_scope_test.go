@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// A policy of a sub-recipe judges what happens to its members and to what is
-// spawned from its species, what they do, and graphs that they are in.
+// A policy of a sub-recipe judges events and calls of its members and of creatures
+// spawned from its species, and graphs that have them.
 func TestPoliciesOfSubRecipesOnAllEvents(t *testing.T) {
 	var desk strings.Builder
 	desk.WriteString(`

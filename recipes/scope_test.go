@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// A policy may be about some creatures and species only: one, a list, or all that a
-// for_each has made.
+// A policy can be limited to creatures and species: one, a list, or all instances of a
+// for_each.
 func TestPoliciesAreAboutSome(t *testing.T) {
 	const source = `
 channel "in" {}

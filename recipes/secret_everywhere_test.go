@@ -13,18 +13,18 @@ import (
 	"github.com/seed47132306/terrarium/recipes"
 )
 
-// theSecret is what nothing that the loader says or keeps may have.
+// theSecret must not be in any message or stored copy.
 const theSecret = "hush-7481926350"
 
-// carriers are what may take a sensitive value: it is configuration, a value on its
-// way there, or a part of a test, and neither shown nor stored.
+// carriers are attributes that may take a sensitive value: configurations, values on the
+// way to one, and parts of tests. They are neither shown nor stored.
 var carriers = []string{
 	"creature.config", "species.config", "catalog.config", "variable.default", "validation.condition", "validation.error_message",
 	"test.variables", "send.payload", "send.json", "send.lines", "send.headers", "assert.condition", "assert.error_message",
-	"policy.match", // which is evaluated, and never shown
+	"policy.match", // it is evaluated, and never shown
 }
 
-// withAttribute is a recipe in which one attribute has a sensitive value.
+// withAttribute returns a recipe in which one attribute has a sensitive value.
 func withAttribute(b recipes.Block, a recipes.Attribute, value string) string {
 	attribute := fmt.Sprintf("%s = %s\n", a.Name, value)
 	inner := func(block string) string {
@@ -66,9 +66,8 @@ func withAttribute(b recipes.Block, a recipes.Attribute, value string) string {
 	return text + fmt.Sprintf("%s %s {\n%s}\n", outer, label, within(outer))
 }
 
-// TestNoAttributeTellsASensitiveValue gives every attribute of the language a
-// sensitive value, in several wrappings, and looks for it in everything that comes
-// of that.
+// TestNoAttributeTellsASensitiveValue gives every attribute of the language a sensitive
+// value, in several forms, and searches all messages and copies for it.
 func TestNoAttributeTellsASensitiveValue(t *testing.T) {
 	dir, refused := t.TempDir(), 0
 	for _, b := range recipes.Language() {
@@ -98,8 +97,8 @@ func TestNoAttributeTellsASensitiveValue(t *testing.T) {
 	}
 }
 
-// everythingSaid is what a loaded recipe has besides configurations: findings in both
-// forms, and the copy that stores keep.
+// everythingSaid returns everything but configurations: findings in both forms, and the
+// copy that stores keep.
 func everythingSaid(t *testing.T, r *recipes.Recipe, diags recipes.Diagnostics) string {
 	t.Helper()
 	var b bytes.Buffer

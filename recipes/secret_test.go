@@ -10,8 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/recipes"
 )
 
-// A store keeps the configuration of a creature, but not what is sensitive in
-// it.
+// A store keeps the configuration of a creature without its sensitive attributes.
 func TestSensitiveAttributesOfAConfigurationAreNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.hcl")
 	text := `

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A line that is too wide is cut to what there is room for, with the part that is
-// underlined in it, or at least the beginning of that.
+// A line that is too wide is cut to the available width, and shows the underlined part,
+// or at least its beginning.
 func TestExcerpt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runes := rapid.SliceOfN(rapid.SampledFrom([]rune("abc {}=界e\u0301🙂\t")), 0, 200).Draw(t, "line")
@@ -19,8 +19,8 @@ func TestExcerpt(t *testing.T) {
 	})
 }
 
-// What is seldom drawn: marks before the first letter, and a wide letter where the
-// line is cut.
+// Cases that are seldom drawn: marks before the first letter, and a wide letter at the
+// cut.
 func TestExcerptBetweenColumns(t *testing.T) {
 	checkExcerpt(t, "\u0301aaaaaaaaaaaaaaa界界🙂", 0, 2, minRoom)
 	checkExcerpt(t, "a界aaaaaaaaaaaaa界🙂a", 17, 24, minRoom)
@@ -46,8 +46,7 @@ func checkExcerpt(t interface{ Errorf(string, ...any) }, line string, from, to, 
 	}
 }
 
-// What a cut line looks like, with the part at its beginning, in its middle and at its
-// end.
+// Cut lines, with the part at the beginning, in the middle and at the end.
 func TestLongLinesAreCut(t *testing.T) {
 	for _, c := range []struct{ line, part, want string }{
 		{`a = [` + strings.Repeat(`"x", `, 30) + `]`, `a`, "  7 | a = [\"x\", \"x\", \"x\", \"x\", \"x\", \"x\"…\n    | ^\n"},

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// writeAll puts files into a new folder and returns it.
+// writeAll writes files into a new folder and returns it.
 func writeAll(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,8 +61,8 @@ creature "c" {
 }`,
 }
 
-// A policy of a sub-recipe judges what is sent on its channels and what its
-// creatures send, those of its own sub-recipes included, and nothing else.
+// A policy of a sub-recipe judges exactly the messages on its channels and the messages
+// from its creatures, including those of its own sub-recipes.
 func TestPolicyOfSubRecipe(t *testing.T) {
 	r := mustLoad(t, writeAll(t, nested), Options{})
 	for _, test := range []struct {
@@ -93,8 +93,8 @@ func TestPolicyOfSubRecipe(t *testing.T) {
 	}
 }
 
-// The copy that a session keeps has the files of sub-recipes, and comes to the
-// same when the recipe is gone.
+// The copy that a session keeps has the files of sub-recipes, and gives the same
+// deployment after the recipe was removed.
 func TestSubRecipeFromCopy(t *testing.T) {
 	for _, source := range []string{"./desk", "./desk/desk.hcl"} {
 		files := map[string]string{}
@@ -118,8 +118,7 @@ func TestSubRecipeFromCopy(t *testing.T) {
 	}
 }
 
-// Adding an instance, or another sub-recipe before it, leaves all addresses as
-// they were.
+// Adding an instance, or another sub-recipe before it, changes no other address.
 func TestSubRecipeAddressesAreStable(t *testing.T) {
 	addresses := func(team string) map[string]string {
 		files := map[string]string{"desk/desk.hcl": nested["desk/desk.hcl"], "desk/feed.txt": "", "desk/deep/deep.hcl": nested["desk/deep/deep.hcl"], "team.hcl": team}

@@ -83,8 +83,8 @@ var outcome = TestOutcome{
 	Denials:     []TestDenial{{Policy: "p", Effect: "denied"}},
 }
 
-// A test is loaded with its own variables, knows what it sends, and sees the
-// outcome by the names of the recipe. Those of sub-recipes are named after these.
+// A test is loaded with its own variables, has its messages, and refers to the outcome by
+// the names of the recipe. The names of tests in sub-recipes include the sub-recipe.
 func TestTests(t *testing.T) {
 	tests, d := LoadTests(t.Context(), writeAll(t, tested), Options{Vars: map[string]string{"size": "3"}})
 	if len(tests) != 3 {
@@ -110,7 +110,7 @@ func TestTests(t *testing.T) {
 	}
 }
 
-// Every assertion that does not hold, or says nothing, is a finding of its own.
+// Every assertion that is false or invalid is a separate finding.
 func TestAssertionsFail(t *testing.T) {
 	tests, d := LoadTests(t.Context(), writeAll(t, tested), Options{Vars: map[string]string{"size": "3"}})
 	if len(tests) != 3 {
@@ -135,7 +135,7 @@ func TestAssertionsFail(t *testing.T) {
 	}
 }
 
-// What is wrong with a test concerns nothing but tests and validation.
+// A mistake in a test only affects tests and validation.
 func TestMistakesInTestsStopNothingElse(t *testing.T) {
 	path := writeAll(t, map[string]string{"r.hcl": `
 channel "in" {}
@@ -156,7 +156,7 @@ test "wrong" {
 	}
 }
 
-// An output wire joins no graphs.
+// An output wire does not join graphs.
 func TestWiresBetweenGraphs(t *testing.T) {
 	const text = `
 channel "left" {}

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// decisions are what make bench measures of policies. Each is measured beside bare: the
-// same work done by the interpreter alone, on values that it has already.
+// decisions are the cases in which make bench measures policies. Each is compared with
+// bare: the same work by the interpreter alone, on values that exist already.
 var decisions = []struct {
 	name   string
 	policy Policy
@@ -34,7 +34,7 @@ var decisions = []struct {
 		`(e, c) => { if (c.members.filter((m) => m.species === "scribe").length > 8) return "x"; }`, 1000, ``},
 }
 
-// largeState is about as much as a policy may remember.
+// largeState is about the largest state that a policy can keep.
 func largeState() string {
 	text := `{"k0":0`
 	for k := 1; len(text) < 16_000; k++ {
@@ -56,7 +56,7 @@ func graphOf(n int) *deploy.GraphView {
 	return v
 }
 
-// deciding is a message with what stands around it.
+// deciding is a message with its surroundings.
 func deciding(view *deploy.GraphView, kept string) *deploy.SendEvent {
 	e := event("x marks the spot")
 	e.View = func() *deploy.GraphView { return view }
@@ -115,7 +115,7 @@ func BenchmarkBareScript(b *testing.B) {
 	}
 }
 
-// membersOf is a graph as a plain list of the interpreter.
+// membersOf returns a graph as a plain list of the interpreter.
 func membersOf(vm *goja.Runtime, n int) goja.Value {
 	var list []any
 	for _, c := range graphOf(n).Creatures {

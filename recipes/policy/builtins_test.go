@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// native are the built-in functions that scripts have as the interpreter has them. Each
-// takes a time that hardly depends on what it is given, copies a text or an object that
-// is there already and bounded, or calls the script for each step. All others are
-// wrapped or replaced in prelude.js. Whoever adds one here has looked at how it works.
+// native lists the built-in functions that scripts use unchanged. Each takes a time that
+// hardly depends on its arguments, copies a text or an object that exists already and is
+// bounded, or calls the script for each step. All others are wrapped or replaced in
+// prelude.js. Check the implementation of a function before you add it.
 var native = map[string]string{
 	"Object": `getPrototypeOf setPrototypeOf is hasOwn isExtensible preventExtensions getOwnPropertyDescriptor defineProperty fromEntries
 		prototype.toLocaleString prototype.valueOf prototype.hasOwnProperty prototype.isPrototypeOf prototype.propertyIsEnumerable prototype.__proto__(get) prototype.__proto__(set)`,
@@ -40,8 +40,8 @@ var native = map[string]string{
 	"generator": `next return throw`, "asyncFunction": ``, "iterator": `Symbol(Symbol.iterator)`,
 }
 
-// everyFunction lists what scripts can reach: the path of each function, and whether it is
-// the interpreter's own.
+// everyFunction lists the functions that scripts can reach: the path of each, and whether
+// it is the interpreter's own.
 const everyFunction = `(() => {
 	const out = [], seen = new Set();
 	const walk = (o, path) => {
@@ -77,8 +77,8 @@ func reachable(t *testing.T) (functions []string) {
 	return strings.Split(v.String(), "\n")
 }
 
-// Every built-in function is bounded, or known to need no bound. One that a later version
-// of the interpreter brings along is neither, until somebody has looked at it.
+// Every built-in function is bounded, or known to need no bound. A function that a later
+// version of the interpreter adds fails this test until it is checked.
 func TestEveryBuiltInIsClassified(t *testing.T) {
 	known := map[string]bool{}
 	for owner, names := range native {
@@ -101,7 +101,7 @@ func TestEveryBuiltInIsClassified(t *testing.T) {
 	}
 }
 
-// Whatever is handed to a built-in function, it comes back.
+// Built-in functions return for all arguments.
 func TestEveryBuiltInComesBack(t *testing.T) {
 	const abuse = `() => {
 		const twice = []; twice.push(twice, twice);

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// An eater is given much time, so that only memory can stop it.
+// An eater has much time, so that only memory can stop it.
 //
-// The system takes what the process that starts another has used for a part of what
-// that one has. So this test has to come before those whose scripts use much here,
-// and tests run in the order of their files.
+// The system counts the memory of the parent process for its child. So this test must run
+// before tests whose scripts use much memory in this process; tests run in the order of
+// their files.
 func TestProcessesDieOfTooMuchMemory(t *testing.T) {
 	for _, script := range eaters {
 		t.Run(script, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestProcessesDieOfTooMuchMemory(t *testing.T) {
 			if !ok {
 				t.Fatal("the system does not tell what the process has used")
 			}
-			const most = (DefaultMemory*4 + 128<<20) >> 10 // with garbage, and the program itself, in KiB
+			const most = (DefaultMemory*4 + 128<<20) >> 10 // with garbage and the program itself, in KiB
 			if usage.Maxrss > most {
 				t.Errorf("it has used %d KiB, more than %d", usage.Maxrss, most)
 			}

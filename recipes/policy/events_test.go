@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// memory is what policies remember, in a test.
+// memory is the memory of policies in a test.
 type memory map[string]string
 
 func (m memory) Recall(policy string) []byte {
@@ -30,7 +30,7 @@ func (m memory) Remember(policy string, value []byte) {
 	m[policy] = string(value)
 }
 
-// happening is an event of a kind with something in every field.
+// happening returns an event of a kind with all fields set.
 func happening(kind journal.PolicyKind, m memory) *deploy.PolicyEvent {
 	ann := deploy.Party{ID: "c1", Name: "ann", Address: "creature.ann", Species: "scribe", Deployment: "team"}
 	bob := deploy.Party{ID: "c2", Name: "bob", Address: "creature.bob", Deployment: "team"}
@@ -58,7 +58,7 @@ func happening(kind journal.PolicyKind, m memory) *deploy.PolicyEvent {
 	return e
 }
 
-// toldOf writes a decision in one line, to compare it.
+// toldOf writes a decision as one line, for comparison.
 func toldOf(d deploy.Decision) string {
 	parts := []string{}
 	if text := told(deploy.SendDecision{Words: d.Words}); text != "" {
@@ -127,7 +127,7 @@ func TestTheSternestRulingHolds(t *testing.T) {
 	}
 }
 
-// What is told of events and answers is what there is.
+// The tables of events and answers are complete.
 func TestOccasionsAndAnswers(t *testing.T) {
 	var told []journal.PolicyKind
 	for _, o := range Occasions {
@@ -158,9 +158,9 @@ func TestOccasionsAndAnswers(t *testing.T) {
 	}
 }
 
-// A script reads every field of a message and of ctx that is described.
+// A script can read every field of a message and of ctx in the tables.
 func TestMembers(t *testing.T) {
-	e := event("\xff") // no text, so that it has base64
+	e := event("\xff") // not text, so that it has base64
 	e.Memory, e.View = memory{}, func() *deploy.GraphView { return &deploy.GraphView{} }
 	for _, object := range []struct {
 		name    string
@@ -175,8 +175,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// Every field of every kind of event can be read, and what it reads is of the type
-// that the table says.
+// Every field of every kind of event can be read, and has the type in the table.
 func TestFields(t *testing.T) {
 	for _, kind := range journal.PolicyKinds() {
 		if kind == journal.JudgeSend {
@@ -255,7 +254,7 @@ func BenchmarkJudge(b *testing.B) {
 			}
 		})
 	}
-	b.Run("bare call", func(b *testing.B) { // what the interpreter itself costs
+	b.Run("bare call", func(b *testing.B) { // the cost of the interpreter itself
 		vm := goja.New()
 		v, err := vm.RunString(`(e) => { if (e === "other") return 1; }`)
 		if err != nil {
@@ -271,7 +270,7 @@ func BenchmarkJudge(b *testing.B) {
 	})
 }
 
-// A recipe may have a thousand policies.
+// A recipe can have a thousand policies.
 func BenchmarkCompile(b *testing.B) {
 	var policies []Policy
 	for i := range 1000 {

@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// FuzzJudge has scripts judge events of all kinds, as they remember something: there
-// is a decision, twice the same one, and what is remembered is JSON of a bounded size.
+// FuzzJudge judges events of all kinds with a state: the decision is the same twice, and
+// the new state is JSON of a bounded size.
 func FuzzJudge(f *testing.F) {
 	for _, script := range telling {
 		f.Add(script, uint8(0), `{}`)
@@ -55,6 +55,5 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// slow reports whether a decision is that the time was up, which depends on the
-// machine.
+// slow reports whether a decision is a timeout, which depends on the machine.
 func slow(decision string) bool { return strings.Contains(decision, "it ran for longer than") }

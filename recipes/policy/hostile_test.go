@@ -1,7 +1,7 @@
 package policy
 
-// hostile are scripts that try to stop, overwhelm or outwit whoever runs them. None
-// may come to a decision that it likes.
+// hostile are scripts that try to stop, overload or mislead the engine. None may reach
+// the decision that it wants.
 var hostile = []string{
 	`() => { for (;;) {} }`,
 	`() => { const f = () => f(); f(); }`,
@@ -130,8 +130,8 @@ var hostile = []string{
 	`() => { /(?:a?){1000}b/.test('a'.repeat(2e6)); }`,
 	`() => { ('x'.repeat(2e4) + '!').match(/^(?=x)(x*)*\1\1$/); for (;;) {} }`,
 	`() => { /(x+x+)+\1y/.exec('x'.repeat(5000)); for (;;) {} }`,
-	// What Go's own library matches from the beginning of a text, another one matches from
-	// its middle.
+	// Patterns that Go's own library matches from the beginning of a text, and another
+	// library from its middle.
 	`() => { const r = /(x+x+)+y/g; r.lastIndex = 1; r.exec('x'.repeat(64)); for (;;) {} }`,
 	`() => { const r = /(x+x+)+y/y; r.lastIndex = 1; r.test('x'.repeat(64)); for (;;) {} }`,
 	`() => { const r = new RegExp('(x+x+)+y', 'gu'); r.lastIndex = 1; r.exec('é' + 'x'.repeat(64)); for (;;) {} }`,

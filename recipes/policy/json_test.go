@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// values draws JSON, with everything that is easily got wrong.
+// values draws JSON with many special cases.
 func values() *rapid.Generator[string] {
 	space := rapid.SampledFrom([]string{"", "", " ", "\n\t"})
 	word := rapid.SampledFrom([]string{`"a"`, `""`, `"__proto__"`, `"length"`, `"toString"`, `"7"`, `"1"`, `"-1"`, `"é🙂"`, `"\u00e9\n\"\\\/"`,
@@ -41,7 +41,7 @@ func values() *rapid.Generator[string] {
 	})
 }
 
-// What decodes and encodes for ctx does as JSON.parse and JSON.stringify do.
+// Decoding and encoding for ctx equal JSON.parse and JSON.stringify.
 func TestJSONIsAsTheScriptsHaveIt(t *testing.T) {
 	i, err := newIsolate(0)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestJSONIsAsTheScriptsHaveIt(t *testing.T) {
 	})
 }
 
-// What is no data is written as JSON.stringify writes it, too.
+// Values other than plain data are encoded like JSON.stringify does too.
 func TestOddValuesAreEncoded(t *testing.T) {
 	i, err := newIsolate(0)
 	if err != nil {

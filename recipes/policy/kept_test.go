@@ -11,8 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// keepers are scripts that tell what they find, and leave something behind where
-// they found it.
+// keepers are scripts that report values and modify them.
 var keepers = []string{
 	`(e, c) => keep(e)`,
 	`(e, c) => keep(c)`,
@@ -41,7 +40,7 @@ var keepers = []string{
 	`function judge(e, c) { return keep(judge); }`,
 }
 
-// keep is what they do: what does not fail must have no effect on a later call.
+// keep modifies a value; a modification must fail or have no effect on a later call.
 const keep = `const keep = (o) => {
 	const found = [String(o.kept), Object.keys(o).length, o.length, o.id, o.name, o.n, o.lastIndex, Object.getPrototypeOf(o) && Object.getPrototypeOf(o).kept].join();
 	for (const change of [
@@ -63,7 +62,7 @@ func keeper(script string) string {
 	return head + ") { " + keep + strings.TrimPrefix(body, "{")
 }
 
-// surrounded is a message with a graph and a memory around it.
+// surrounded returns a message with a graph and a memory.
 func surrounded(view *deploy.GraphView) *deploy.SendEvent {
 	e := event("x")
 	e.Surroundings = deploy.Surroundings{View: func() *deploy.GraphView { return view }, Memory: memory{
@@ -72,8 +71,8 @@ func surrounded(view *deploy.GraphView) *deploy.SendEvent {
 	return e
 }
 
-// Whatever a script does to what it is shown, it finds it as it was the next time,
-// and so does the next policy. Nor does anything of the engine's change.
+// Modifications by a script are undone before its next call and before the next policy,
+// and never change data of the engine.
 func TestWhatIsShownCannotBeChanged(t *testing.T) {
 	view := happening(journal.JudgeSpawn, nil).View()
 	before, err := json.Marshal(view)
@@ -103,8 +102,8 @@ func TestWhatIsShownCannotBeChanged(t *testing.T) {
 	}
 }
 
-// What a script leaves in ctx.state is data: neither accessors nor prototypes, nor
-// anything that two of its fields have in common.
+// The state that a script leaves in ctx.state is data: without accessors, prototypes and
+// shared objects.
 func TestStateIsData(t *testing.T) {
 	for _, c := range []struct{ script, kept, next string }{
 		{`(e, c) => { let n = 0; c.state = {get n() { return ++n; }}; }`, `{"n":1}`, `"1,1"`},
@@ -132,7 +131,7 @@ func TestStateIsData(t *testing.T) {
 	}
 }
 
-// A call that comes to nothing leaves nothing, in whichever runtime it was.
+// A failed call leaves no state, in any runtime.
 func TestWhatFailsIsNotRemembered(t *testing.T) {
 	s := set(t, Policy{Name: "p", Source: `(e, c) => { c.state.n++; c.state.list.push(c.state.n); if (e.payload === "bad") throw new Error("bad"); }`})
 	m := memory{"send.p": `{"n":0,"list":[]}`}

@@ -16,24 +16,24 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a script may take that is to come to its end by itself: it
-// is over only if that never happens.
+// patience is the timeout of scripts that should end by themselves: it is only exceeded
+// if one does not.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
-	longest = patience                                   // in processes for policies too
-	if slices.Equal(os.Args[1:], []string{"policies"}) { // this binary, as a process of its own
+	longest = patience                                   // also for policies in processes
+	if slices.Equal(os.Args[1:], []string{"policies"}) { // this binary, as a separate process
 		if err := Serve(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
 		return
 	}
-	time.Local = time.FixedZone("elsewhere", 5*60*60+45*60) // which no script may see
+	time.Local = time.FixedZone("elsewhere", 5*60*60+45*60) // scripts must not see it
 	goleak.VerifyTestMain(quiet{m})
 }
 
-// quiet stops the clock of the regular expressions after the tests. It would
-// stop by itself, but later.
+// quiet stops the clock of the regular expressions after the tests. It would stop by
+// itself, but later.
 type quiet struct{ *testing.M }
 
 func (q quiet) Run() int {
@@ -55,7 +55,7 @@ func set(t testing.TB, policies ...Policy) *Set {
 			policies[i].Name = fmt.Sprintf("p%d", i)
 		}
 		if policies[i].Timeout == 0 {
-			policies[i].Timeout = patience // a loaded machine is not what is tested
+			policies[i].Timeout = patience // the test must not depend on the load of the machine
 		}
 		if policies[i].File == "" {
 			policies[i].File, policies[i].Line = "team.hcl", 10
@@ -68,7 +68,7 @@ func set(t testing.TB, policies ...Policy) *Set {
 	return s
 }
 
-// told writes a decision in one line, to compare it.
+// told writes a decision as one line, for comparison.
 func told(d deploy.SendDecision) string {
 	var parts []string
 	list := func(word string, vs []deploy.Verdict) {
@@ -91,8 +91,8 @@ func told(d deploy.SendDecision) string {
 	return strings.Join(parts, "; ")
 }
 
-// A decision names each policy that has changed the message, where it did, and why if it
-// says.
+// A decision names each policy that has changed the message, its place, and its reason if
+// there is one.
 func TestADecisionTellsWhoChanged(t *testing.T) {
 	s := set(t, Policy{Mode: Mutate, Source: "(e) =>\n patch({payload: e.payload + '!'})"}, Policy{Source: `() => {}`}, Policy{Mode: Mutate, Source: `() => patch({headers: {}})`})
 	d := s.Send(t.Context(), event("x"))
@@ -142,7 +142,7 @@ func TestDecisions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.policy.Source = c.script
 			s := set(t, c.policy)
-			for range 2 { // the second time on a used runtime
+			for range 2 { // the second run uses a used runtime
 				if got := told(s.Send(t.Context(), event("secret"))); got != c.want {
 					t.Errorf("got  %s\nwant %s", got, c.want)
 				}
@@ -218,7 +218,7 @@ func TestDecisionsRepeat(t *testing.T) {
 	}
 }
 
-// The time zone of the process is not seen.
+// Scripts do not see the time zone of the process.
 func TestDatesAreInUTC(t *testing.T) {
 	for script, want := range map[string]string{
 		`new Date().getHours()`:                                           "22",
@@ -257,7 +257,7 @@ func TestDatesAreInUTC(t *testing.T) {
 	}
 }
 
-// Nothing can be kept from one event to the next.
+// Scripts cannot keep data from one event to the next.
 func TestNothingIsKept(t *testing.T) {
 	for _, script := range []string{
 		`(e) => { globalThis.x = 1; }`,
@@ -303,8 +303,8 @@ func TestScriptErrors(t *testing.T) {
 	}
 }
 
-// What a hostile or careless script may try. Each has to end in an error, soon,
-// and leave the set usable.
+// Actions of hostile or careless scripts. Each must end in an error, soon, and leave the
+// set usable.
 func TestBounds(t *testing.T) {
 	for _, script := range hostile {
 		t.Run(script, func(t *testing.T) {
@@ -327,8 +327,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// The library of the patterns has one default for the whole process, which may have
-// patterns of its own.
+// The library of the patterns has one default for the whole process, which may have its
+// own patterns.
 func TestTheDefaultOfPatternsStays(t *testing.T) {
 	usual := regexp2.DefaultMatchTimeout
 	s := set(t, Policy{Source: `(e) => deny(e.payload.replace(/(?=s)s/g, '').replace(/e/g, '') + new RegExp('(?=x)x').test('x'))`})
@@ -346,8 +346,8 @@ func refused(script string) bool {
 	return len(faults) > 0
 }
 
-// The parser recurses; the size of a script bounds how far. What looks like a text or
-// a comment hides nothing.
+// The parser recurses; the size of a script bounds the depth. Apparent texts and comments
+// hide no brackets.
 func TestDeepScripts(t *testing.T) {
 	everything := []string{"(", "[", "{", "!", "-", "a?", "a=>", "`${", "f(", "[a,", "{a:"}
 	for _, before := range []string{"", `/"/ + `, "/* ' */ ", "/[//]/ + ", "/[/*]/ + ", "`${`a`}` + `", "/'/ + '\\\n", "(a) / `"} {
@@ -364,7 +364,7 @@ func TestDeepScripts(t *testing.T) {
 	}
 }
 
-// Brackets count where they nest, and hardly elsewhere.
+// Nested brackets count, and others hardly do.
 func TestBracketsThatAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		script string
@@ -390,7 +390,7 @@ func TestBracketsThatAreCounted(t *testing.T) {
 }
 
 func TestNoSourceMaps(t *testing.T) {
-	// A map that does not exist would be an error if it were looked for.
+	// A missing map would be an error if it were used.
 	s := set(t, Policy{Source: "() => {}\n//# sourceMappingURL=/nonexistent/map.json"})
 	if d := s.Send(t.Context(), event("x")); told(d) != "" {
 		t.Error(told(d))

@@ -16,7 +16,7 @@ func output(text string) *deploy.OutputEvent {
 	return &deploy.OutputEvent{Time: 1_700_000_000_000_000_000, Seed: 7, Output: []byte(text), Source: "writer", Channel: "tasks"}
 }
 
-// predicateOf compiles one predicate with a timeout that a loaded machine keeps.
+// predicateOf compiles one predicate with a timeout that is enough on a busy machine.
 func predicateOf(t testing.TB, source string) deploy.Predicate {
 	t.Helper()
 	all, faults := NewPredicates([]PredicateSource{{Name: "p", Source: source, File: "team.hcl", Line: 10, Timeout: patience}})
@@ -51,7 +51,7 @@ func TestPredicates(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := predicateOf(t, c.script)
-			for range 2 { // the second time on a used runtime
+			for range 2 { // the second run uses a used runtime
 				holds, err := p.Holds(t.Context(), output(c.output))
 				got := fmt.Sprint(holds)
 				if err != nil {

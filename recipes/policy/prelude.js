@@ -1,7 +1,7 @@
 // Prepares a runtime. It runs once, before any policy. The interpreter cannot be
-// interrupted inside a built-in function. So what a single call may cost is bounded
-// by the size of what it is given; what goes through a list, or calls for another
-// step each time, is written here, where it can be interrupted.
+// interrupted inside a built-in function. So the cost of a single call is bounded by the
+// size of its arguments. Functions that go through a list or call other functions in
+// each step are written here, where they can be interrupted.
 (function (host) {
   'use strict';
   const { maxText, maxElements, maxSlow, maxSplit, maxMatch, freeMatch, maxPattern, maxDepth, enter, leave, decode, matching, weigh } = host;
@@ -26,13 +26,13 @@
     if (!d || typeof d.value !== 'function') return;
     defineProperty(owner, name, { ...d, value: make(d.value) });
   };
-  // define replaces one, by one that needs it no more. Methods are no constructors.
+  // define replaces methods by ones that do not use the originals. Methods are not constructors.
   const define = (owner, methods) => {
     for (const name of ownKeys(methods)) defineProperty(owner, name, { value: methods[name], writable: true, enumerable: false, configurable: true });
   };
 
-  // Lists. What is no array becomes one first: its length cannot change between a look
-  // at it and its use.
+  // Lists. Other values are first copied into an array, so that their length cannot change
+  // between the check and the use.
   const listOf = (value) => {
     if (value === null || value === undefined) throw new NativeTypeError('there is no list');
     if (isArray(value)) { fits(value.length, maxElements, 'the list'); return value; }
@@ -138,16 +138,16 @@
     const iterates = items !== null && items !== undefined && items[Symbol.iterator] !== undefined && items[Symbol.iterator] !== null;
     return reflectApply(f, this, [iterates ? items : listOf(items), ...rest]);
   });
-  // Built-in functions and spreading take all that an iterator has in one step, and an
-  // array may have grown since its iterator was made. A step that is written here can
-  // be interrupted.
+  // Built-in functions and spreading read a whole iterator in one step, and an array may
+  // have grown since its iterator was made. A step that is written here can be
+  // interrupted.
   for (const iterator of [[][Symbol.iterator](), ''[Symbol.iterator](), new Map().entries(), new Set().values(), 'x'.matchAll(/x/g)]) {
     wrap(getPrototypeOf(iterator), 'next', (f) => function next() { return reflectApply(f, this, []); });
   }
   wrap(Function.prototype, 'apply', (f) => function apply(self, args) {
     return reflectApply(f, this, [self, args === null || args === undefined ? [] : listOf(args)]);
   });
-  // Of texts and arrays each character or element is a property.
+  // Each character of a text and each element of an array is a property.
   for (const name of ['assign', 'entries', 'values', 'keys', 'getOwnPropertyNames', 'getOwnPropertyDescriptors', 'getOwnPropertySymbols', 'freeze', 'seal', 'isFrozen', 'isSealed',
     'defineProperties', 'create']) {
     wrap(Object, name, (f) => function (...args) {
@@ -160,7 +160,7 @@
   }
   const NativeString = String;
 
-  // Texts. None is longer than maxText, see the function that adds two.
+  // Texts. None is longer than maxText; see the function that adds two.
   for (const name of ['endsWith', 'includes', 'indexOf', 'lastIndexOf', 'startsWith', 'toLocaleLowerCase', 'toLocaleUpperCase', 'toLowerCase', 'toUpperCase', 'trim',
     'trimEnd', 'trimStart', 'trimLeft', 'trimRight']) {
     wrap(S, name, (f) => function (...args) { return made(reflectApply(f, text(this), args)); });
@@ -209,16 +209,16 @@
   wrap(Error.prototype, 'toString', (f) => function toString() { return made(reflectApply(f, this, [])); });
   wrap(Object.prototype, 'toString', (f) => function toString() { return made(reflectApply(f, this, [])); });
 
-  // Patterns. One costs as much as it has steps, and repeats them; matching costs that
-  // for each character. Own fields could have a pattern answer anything.
+  // Patterns. The cost of a pattern is the number of its steps, with repetitions; matching
+  // costs as much for each character. Fields of its own could change the answers of a pattern.
   const NativeRegExp = RegExp;
   const sourceOf = getOwnPropertyDescriptor(R, 'source').get, flagsOf = getOwnPropertyDescriptor(R, 'flags').get;
   const isPattern = (v) => v instanceof NativeRegExp;
   const checkMatch = (re, s) => {
     if (s.length > freeMatch) fits(s.length * weigh(reflectApply(sourceOf, re, [])), maxMatch, 'the work to match the pattern');
   };
-  // A pattern is made a second time, by a library that may not end soon, when it is first
-  // matched from the middle of a text. So it is made here, where its time is bounded.
+  // When a pattern is first matched from the middle of a text, it is made a second time, by
+  // a library without a time limit. So it is made here, where its time is bounded.
   const nativeExec = R.exec, fromMiddle = new WeakSet(), { add, has } = WeakSet.prototype;
   const makeAgain = (re) => {
     const at = re.lastIndex;
@@ -265,7 +265,7 @@
     return reflectApply(f, this, [s, limit === undefined ? limit : +limit]);
   });
   wrap(R, 'toString', (f) => function toString() { return made(reflectApply(f, this, [])); });
-  // What a replacement gives is counted while it is made.
+  // The size of a replacement is counted while it is made.
   const replacing = (s, replacement) => {
     if (typeof replacement === 'function') {
       let n = 0;
@@ -277,7 +277,7 @@
       };
     }
     replacement = toText(replacement);
-    // $& and its kin put a whole text in the place of two characters.
+    // $& and the like insert a whole text in place of two characters.
     const each = replacement.indexOf('$') < 0 ? replacement.length : replacement.length * (s.length + 1);
     fits((s.length + 1) * (each + 1), maxText * 16, 'the text');
     return replacement;
@@ -311,7 +311,7 @@
 
   // JSON.
   const stringify = JSON.stringify, isRawJSON = JSON.isRawJSON || (() => false);
-  // writing is a replacer that counts: it is called for every value, by its final form.
+  // writing is a replacer that counts: it is called for every value in its final form.
   const writing = (replacer, indent) => {
     const depths = new Map();
     let names, n = 0;
@@ -365,7 +365,7 @@
   });
   wrap(JSON, 'rawJSON', (f) => function rawJSON(value) { return f(text(value)); });
 
-  // Dates. The time zone of the process is not that of the event: there is UTC.
+  // Dates. All times are in UTC, regardless of the time zone of the process.
   const NativeDate = Date, parseDate = Date.parse, utc = Date.UTC;
   for (const part of ['FullYear', 'Month', 'Date', 'Day', 'Hours', 'Minutes', 'Seconds', 'Milliseconds']) {
     for (const verb of ['get', 'set']) if (D[verb + 'UTC' + part]) define(D, { [verb + part]: D[verb + 'UTC' + part] });
@@ -388,8 +388,8 @@
     toLocaleString: shown((d) => numbers(d) + ', ' + showTime(d)), toLocaleDateString: shown(numbers), toLocaleTimeString: shown(showTime),
     getTimezoneOffset() { const at = reflectApply(getTime, this, []); return at === at ? 0 : at; },
   });
-  // A text without a zone says when in UTC. Such a text can be given a zone; one that has
-  // one, and a date alone, cannot.
+  // A text without a zone means UTC. A zone can be added to such a text, but not to a text
+  // with a zone or to a date alone.
   const readDate = (value) => {
     const s = short(value), at = parseDate(s);
     if (at !== at || /(?:Z|[+-]\d\d:?\d\d|GMT|UTC?|[ECMP][SD]T|[WCE]ES?T)\)?\s*$/i.test(s)) return at;
@@ -417,8 +417,8 @@
   define(D, { constructor: BoundedDate });
   define(root, { Date: BoundedDate });
 
-  // What compiles code could overflow the parser's stack, and what allocates
-  // or computes without bound in one step cannot be interrupted.
+  // Compiling code could overflow the parser's stack. Functions that allocate or compute
+  // without a bound in one step cannot be interrupted.
   const noCode = () => { throw new NativeTypeError('policies cannot make code from texts'); };
   for (const f of [function () {}, function* () {}, async function () {}]) {
     defineProperty(getPrototypeOf(f), 'constructor', { value: noCode, writable: false, configurable: false });
@@ -429,9 +429,9 @@
     delete root[name];
   }
 
-  // Everything that scripts can reach from here on is shared, so it is frozen.
+  // Everything that scripts can reach is shared, so it is frozen.
   const seen = new Set();
-  // It visits a thousand objects for each runtime, so it goes without methods that are
+  // It visits a thousand objects for each runtime, so it does not use the methods that are
   // wrapped above.
   const freezeAll = (start) => {
     const work = [start];

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// apart makes a set whose policies run in processes of their own: this binary.
+// apart makes a set whose policies run in separate processes of this binary.
 func apart(t testing.TB, policies ...Policy) *Set {
 	t.Helper()
 	self, err := os.Executable()
@@ -36,7 +36,7 @@ func apart(t testing.TB, policies ...Policy) *Set {
 	return s
 }
 
-// telling are scripts that tell whatever could make decisions differ.
+// telling are scripts that report everything that could make decisions differ.
 var telling = []string{
 	`(e) => deny([Math.random(), Date.now(), new Date().getTimezoneOffset(), new Date(2024, 6, 1), Date.parse("2024-07-01T10:00")].join())`,
 	`(e) => warn(JSON.stringify(e))`,
@@ -52,7 +52,7 @@ var telling = []string{
 }
 
 // The same event leads to the same decision in any runtime: a new one, one that has
-// judged other events before, and one of another process.
+// judged other events, and one of another process.
 func TestDecisionsAreTheSameEverywhere(t *testing.T) {
 	policy := func(script string) Policy {
 		return Policy{Name: "p0", Source: script, Mode: Mutate, Timeout: patience}
@@ -101,8 +101,7 @@ func TestEventsGoToAnotherProcess(t *testing.T) {
 	}
 }
 
-// eaters are scripts whose only aim is memory: each step is small enough to be let
-// through.
+// eaters are scripts that use up memory in small steps, each of which is allowed.
 var eaters = []string{
 	`() => { const a = []; for (;;) a.push('x'.repeat(1e6) + a.length); }`,
 	`() => { const m = new Map(); for (let i = 0;; i++) m.set(i, {i}); }`,
@@ -111,8 +110,8 @@ var eaters = []string{
 	`() => { const a = []; for (;;) a.push(Array(1e5).fill(0)); }`,
 }
 
-// A process for policies contains what a script does: it answers or dies, within its
-// memory, and the next script is run in another.
+// A process for policies contains its script: it answers or dies, within its memory, and
+// the next script runs in another process.
 func TestProcessesContainEverything(t *testing.T) {
 	var policies []Policy
 	for _, script := range slices.Concat(eaters, hostile) {
@@ -133,8 +132,8 @@ func TestProcessesContainEverything(t *testing.T) {
 	}
 }
 
-// A process that dies is replaced by one that is ready: the next judgement does not wait
-// for a process to start.
+// A process that dies is replaced by a spare one: the next judgement does not wait for a
+// process to start.
 func TestASpareProcessIsReady(t *testing.T) {
 	s := apart(t, Policy{Name: "p0", Source: `(e) => { if (e.payload === "die") { const a = []; for (;;) a.push(Array(1e5).fill(0)); } return deny("no"); }`, Timeout: patience})
 	spare := func() *child {
@@ -166,8 +165,8 @@ func TestASpareProcessIsReady(t *testing.T) {
 	}
 }
 
-// A set may be closed while others judge: they get their decisions, and what they have
-// started goes when it is closed the last time.
+// A set can be closed during judgements: these get their decisions, and the processes
+// that they have started end at the last close.
 func TestClosedWhileJudging(t *testing.T) {
 	s := apart(t, Policy{Name: "p0", Source: `() => deny("no")`, Timeout: patience})
 	var judges sync.WaitGroup

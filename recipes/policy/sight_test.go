@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ctx.graph shows the graph as it is, through all changes, and a filter finds those
-// that a plain search finds.
+// ctx.graph shows the current graph after all changes, and a filter finds the same
+// members as a plain search.
 func TestGraphsAreShownAsTheyAre(t *testing.T) {
 	s := set(t, Policy{Name: "p0", On: journal.JudgeTool, Source: `(e, c) => {
 		const ask = e.arguments;
@@ -102,7 +102,7 @@ func callWith(i *isolate, key, value string) goja.FunctionCall {
 	return goja.FunctionCall{Arguments: []goja.Value{filter}}
 }
 
-// What a runtime keeps of graphs is bounded.
+// The memory of a runtime for graphs is bounded.
 func TestLittleIsKeptOfGraphs(t *testing.T) {
 	i, err := newIsolate(0)
 	if err != nil {
