@@ -112,7 +112,7 @@ var Fields = []Field{
 	{"send", ofSpawn, Texts, "names of the channels that it sends on", func(e *deploy.PolicyEvent) any { return e.Send }},
 	{"workers", kinds(journal.JudgeRemove), Texts, "names of the workers that are removed with it", func(e *deploy.PolicyEvent) any { return e.Workers }},
 
-	{"from", ofEnds, Text, "name of the creature that sends or puts out; empty if only the other end changes", func(e *deploy.PolicyEvent) any { return e.From.Name }},
+	{"from", ofEnds, Text, "name of the creature that sends the message or the output; empty if only the other end changes", func(e *deploy.PolicyEvent) any { return e.From.Name }},
 	{"from_address", ofEnds, Text, "its address", func(e *deploy.PolicyEvent) any { return e.From.Address }},
 	{"from_species", ofEnds, Text, "its species", func(e *deploy.PolicyEvent) any { return e.From.Species }},
 	{"to", ofEnds, Text, "name of the creature that listens or gets the output", func(e *deploy.PolicyEvent) any { return e.To.Name }},
