@@ -45,7 +45,7 @@ func TestARecipeHasOnlySoManySpecies(t *testing.T) {
 		t.Errorf("%d species, want %d", len(d.Species), deploy.MaxSpecies)
 	}
 	r, diags := Load(t.Context(), write(t, catalogOf(modules(t, deploy.MaxSpecies))), Options{Builtins: builtins{"relay"}})
-	if r != nil || len(diags) != 1 || diags[0].Summary != "Too many species" || !strings.Contains(diags[0].Detail, "256 modules; at most 256 species") {
+	if r != nil || len(diags) != 1 || diags[0].Summary != "Too many species" || !strings.Contains(diags[0].Detail, "256 modules. A recipe can have at most 256 spawnable species") {
 		t.Errorf("%v", diags)
 	}
 }

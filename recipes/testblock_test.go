@@ -119,8 +119,8 @@ func TestAssertionsFail(t *testing.T) {
 	found := tests[1].Check(outcome)
 	want := []struct{ summary, detail string }{
 		{"Assertion failed", "The condition does not hold."},
-		{"Wrong type", "A condition is true or false; this is null."},
-		{"Wrong type", `A condition is true or false; this is "perhaps".`},
+		{"Wrong type", "A condition must be true or false; this is null."},
+		{"Wrong type", `A condition must be true or false; this is "perhaps".`},
 		{"Invalid index", ""}, {"Unsupported attribute", ""},
 		{"Assertion failed", "There are 2."},
 		{"Assertion failed", "The message is sensitive, so it is not shown."},
