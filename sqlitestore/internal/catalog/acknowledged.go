@@ -17,12 +17,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// AcknowledgedName is the file that says how far each live log was acknowledged as durable. It is
-// a part of the catalogue that changes with every commit of a store, so it is written in
-// place and not synced: it survives the process, as what is acknowledged does, for a
-// microsecond. It is written when the log has what it says. So the log of a store of the
-// durability full is never behind it, whatever becomes of the power; that of one of the
-// durability normal is only after the machine has stopped.
+// AcknowledgedName is the file that records how far each live log was acknowledged as
+// durable. It is a part of the catalogue that changes with every commit of a store, so it
+// is written in place and not synced: like acknowledged events, it survives the process,
+// and a write takes a microsecond. It is written after the log has the events. So the log
+// of a store of the durability full is never behind the file, whatever happens to the
+// power; a log of the durability normal can be behind only after the machine has stopped.
 const AcknowledgedName = "acknowledged"
 
 const (
@@ -40,7 +40,7 @@ type Ack struct {
 	Origin  journal.Origin
 	Seq     uint64
 	Chain   uint32 // of that event
-	boot    uint32 // tells when the machine was started; 0: not known
+	boot    uint32 // identifies the machine's start; 0: not known
 }
 
 // encode writes a slot.
@@ -59,7 +59,7 @@ func (a *Ack) encode(b []byte) bool {
 	return true
 }
 
-// decodeAck reads a slot; ok is false for one that is not in use, or that is damaged.
+// decodeAck reads a slot; ok is false for a slot that is unused or damaged.
 func decodeAck(b []byte) (a Ack, ok bool) {
 	n := int(b[36])
 	if n == 0 || n > ackSize-37 || binary.LittleEndian.Uint32(b) != crc32.Checksum(b[4:ackSize], crcTable) {
@@ -71,8 +71,8 @@ func decodeAck(b []byte) (a Ack, ok bool) {
 	return a, true
 }
 
-// ReadAcks reads what a directory's file says. A file that is missing, or begins
-// otherwise, says nothing.
+// ReadAcks reads the records of a directory's file. A file that is missing, or begins
+// otherwise, has none.
 func ReadAcks(dir string) (map[journal.SessionID]Ack, error) {
 	acks, _, err := readSlots(dir)
 	return acks, err
@@ -108,8 +108,8 @@ func readSlots(dir string) (map[journal.SessionID]Ack, map[journal.SessionID]int
 	}
 }
 
-// KeepAcks frees the slots of all sessions but those that are live, in a directory that
-// this process owns, and lists the ones that no catalogue has.
+// KeepAcks frees the slots of all sessions that are not live, in a directory that this
+// process owns, and lists the records of sessions that no catalogue has.
 func KeepAcks(dir string, live, known map[journal.SessionID]bool) (lost []journal.SessionID, err error) {
 	before, err := ReadAcks(dir)
 	if err != nil || before == nil {
@@ -139,13 +139,13 @@ type Acknowledgements struct {
 	boot uint32
 
 	mu     sync.Mutex
-	before map[journal.SessionID]Ack // what processes before said of sessions that were not opened since
+	before map[journal.SessionID]Ack // from earlier processes, of sessions that were not opened since
 	slots  map[journal.SessionID]int64
 	free   []int64
 	next   int64
 }
 
-// OpenAcks opens the file, and begins it anew if it is none. Slots of sessions
+// OpenAcks opens the file, and starts it over if it is not such a file. Slots of sessions
 // that are not live are free.
 func OpenAcks(dir string, live func(journal.SessionID) bool) (*Acknowledgements, error) {
 	path := filepath.Join(dir, AcknowledgedName)
@@ -195,7 +195,7 @@ func (k *Acknowledgements) Close() error {
 	return k.f.Close()
 }
 
-// Slot is where a store says how far it was acknowledged.
+// Slot is where a store records how far it was acknowledged.
 type Slot struct {
 	f    *os.File
 	at   int64
@@ -220,8 +220,8 @@ func (k *Acknowledgements) Take(session journal.SessionID, origin journal.Origin
 	return &Slot{f: k.f, at: at * ackSize, said: Ack{Session: session, Origin: origin, boot: k.boot}}
 }
 
-// Say writes how far the log has come. If it cannot be written, only the check for
-// losses knows less: what was said before still holds.
+// Say records how far the log has come. If it cannot be written, the check for losses
+// only knows less: the earlier record still holds.
 func (s *Slot) Say(seq uint64, chain uint32) {
 	if s.said.Seq == seq {
 		return
@@ -240,11 +240,11 @@ func (k *Acknowledgements) Release(session journal.SessionID) {
 	if at, has := k.slots[session]; has {
 		delete(k.slots, session)
 		k.free = append(k.free, at)
-		_, _ = k.f.WriteAt(make([]byte, ackSize), at*ackSize) // or what it says is of a session that is not live
+		_, _ = k.f.WriteAt(make([]byte, ackSize), at*ackSize) // otherwise the slot only has a session that is not live
 	}
 }
 
-// Said answers what processes before said of a session, until it is settled.
+// Said returns the records of earlier processes about a session, until they are settled.
 func (k *Acknowledgements) Said(session journal.SessionID) (Ack, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -252,9 +252,9 @@ func (k *Acknowledgements) Said(session journal.SessionID) (Ack, bool) {
 	return a, found
 }
 
-// Settle notes that what was said of a session is in the catalogue, and says what is
-// there of it, so that a loss is not told again by a later process although none of this
-// one was acknowledged.
+// Settle notes that the records about a session are in the catalogue. It records what is
+// present, so that a later process does not report a loss again although this one
+// acknowledged nothing.
 func (k *Acknowledgements) Settle(session journal.SessionID, there Ack) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -264,16 +264,16 @@ func (k *Acknowledgements) Settle(session journal.SessionID, there Ack) {
 		there.Session, there.boot = session, k.boot
 		there.encode(b)
 	}
-	_, _ = k.f.WriteAt(b, k.slots[session]*ackSize) // or the loss is told once more
+	_, _ = k.f.WriteAt(b, k.slots[session]*ackSize) // otherwise the loss is reported once more
 }
 
-// Excused reports whether what an acknowledgement says may be lost although nothing is
-// damaged: the machine may have stopped since, and the durability promises no more.
+// Excused reports whether acknowledged events may be missing without damage: the machine
+// may have stopped since, and the durability promises no more.
 func (a *Ack) Excused(durability journal.Durability) bool {
 	return durability != journal.Full && (a.boot == 0 || a.boot != bootNumber())
 }
 
-// bootNumber tells starts of the machine apart; 0 where that is not known.
+// bootNumber distinguishes starts of the machine; 0 where it is not known.
 var bootNumber = sync.OnceValue(func() uint32 {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Which sessions need which. A session that is complete has its whole history in its file.
-// One that is not needs the files of its parents and, as far as those are not
-// complete either, of theirs. A session that a cut has ended and that no other
-// needs has all its events in files of its descendants, and its own file can go.
+// Which sessions need which files. A complete session has its whole history in its own
+// file. An incomplete one needs the files of its parents and, if these are not complete
+// either, of their parents. If a cut has ended a session and no other session needs it,
+// all its events are in files of its descendants, and its own file can be removed.
 
-// Needed are the sessions whose files have what the given one lacks: its
-// parents, and theirs behind those that are not complete themselves.
+// Needed are the sessions whose files have what the given one lacks: its parents, and the
+// ancestors behind parents that are not complete themselves.
 func (k *Catalog) Needed(ctx context.Context, session journal.SessionID) ([]Entry, error) {
 	return k.selectEntries(ctx, `WHERE s.session IN (
 		WITH RECURSIVE need (session) AS (
@@ -25,7 +25,7 @@ func (k *Catalog) Needed(ctx context.Context, session journal.SessionID) ([]Entr
 		) SELECT session FROM need) ORDER BY s.no`, string(session))
 }
 
-// ancestry is a query of a session and all its ancestors, given as ?1.
+// ancestry is a query for a session, given as ?1, and all its ancestors.
 const ancestry = `WITH RECURSIVE line (session) AS (
 	SELECT ?1 UNION SELECT p.parent FROM line l JOIN parent p ON p.child = l.session) SELECT session FROM line`
 
@@ -45,14 +45,14 @@ func (k *Catalog) Inherited(ctx context.Context, session journal.SessionID) (map
 	return out, err
 }
 
-// Ancestors are the parents of all sessions, and the origins under which those that have
-// ended wrote. To ask it about every session is cheaper than to ask the catalogue.
+// Ancestors are the parents of all sessions, and the origins under which ended sessions
+// wrote. For queries about every session it is cheaper than asking the catalogue.
 type Ancestors struct {
 	parents map[journal.SessionID][]journal.SessionID
 	wrote   map[journal.SessionID]map[journal.Origin]uint64
 }
 
-// Ancestors reads those of all sessions.
+// Ancestors reads them for all sessions.
 func (k *Catalog) Ancestors(ctx context.Context) (*Ancestors, error) {
 	a := &Ancestors{map[journal.SessionID][]journal.SessionID{}, map[journal.SessionID]map[journal.Origin]uint64{}}
 	err := k.query(ctx, "SELECT child, parent FROM parent", nil, func(v []driver.Value) error {
@@ -78,7 +78,7 @@ func (k *Catalog) Ancestors(ctx context.Context) (*Ancestors, error) {
 	})
 }
 
-// Inherited answers what [Catalog.Inherited] does.
+// Inherited is [Catalog.Inherited].
 func (a *Ancestors) Inherited(session journal.SessionID) map[journal.Origin]uint64 {
 	out, seen := map[journal.Origin]uint64{}, map[journal.SessionID]bool{session: true}
 	for queue := []journal.SessionID{session}; len(queue) > 0; queue = queue[1:] {
@@ -104,8 +104,8 @@ func (k *Catalog) WroteAs(ctx context.Context, session journal.SessionID) (map[j
 	return out, err
 }
 
-// Heir is a session whose file, or family of files, holds everything that
-// another one had whose file has been removed. found is false when there is none.
+// Heir is a session whose file, or family of files, holds everything of another session
+// whose file has been removed. found is false when there is none.
 func (k *Catalog) Heir(ctx context.Context, session journal.SessionID) (heir Entry, found bool, err error) {
 	entries, err := k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.session IN (
 		WITH RECURSIVE issue (session) AS (
@@ -117,8 +117,8 @@ func (k *Catalog) Heir(ctx context.Context, session journal.SessionID) (heir Ent
 	return entries[0], true, nil
 }
 
-// Incomplete lists the sessions that are to get their history: those that are
-// not complete and have not been ended by a cut. What a cut has ended lives on in
+// Incomplete lists the sessions that are to get their history: those that are not
+// complete and that no cut has ended. The history of a session that a cut has ended is in
 // its children.
 func (k *Catalog) Incomplete(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "WHERE NOT s.complete AND s.ended_by IS NULL ORDER BY s.no")
@@ -137,7 +137,7 @@ func (k *Catalog) Unneeded(ctx context.Context) ([]Entry, error) {
 			) SELECT session FROM need) ORDER BY s.no`)
 }
 
-// Hydration is the making of a session's whole file.
+// Hydration is a file that will become a session's whole file.
 type Hydration struct {
 	File    string // in stores/
 	Session journal.SessionID
@@ -146,5 +146,5 @@ type Hydration struct {
 	Begun   bool   // by an earlier attempt
 }
 
-// AllCopied says that all of a base has been copied.
+// AllCopied is the progress when all of a base has been copied.
 const AllCopied = -1

@@ -23,8 +23,8 @@ var migrations embed.FS
 // Schema is the layout of that file.
 var Schema = sqlite.NewSchema("a session catalogue", 0x54455243, 4, migrations, nil)
 
-// KindFork is the kind of the cut that made a fork: one child, in a directory of its
-// own, and a parent that goes on in another.
+// KindFork is the kind of the cut that made a fork: one child, in a directory of its own,
+// and a parent that continues in another.
 const KindFork = journal.CutFork
 
 // Catalog is the catalogue of one session directory. Its methods may be called by any
@@ -47,7 +47,7 @@ type Entry struct {
 	File string          // in stores/; "" when it has been removed
 }
 
-// Look takes over a connection to a catalogue that is only looked at.
+// Look takes over a connection to a catalogue that is only read.
 func Look(c *sqlite.Conn) (*Catalog, error) {
 	if err := setUp(c); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -56,7 +56,7 @@ func Look(c *sqlite.Conn) (*Catalog, error) {
 }
 
 func setUp(c *sqlite.Conn) error {
-	// Who commits makes that durable, without holding up others; see [Catalog.commit].
+	// Commits are made durable separately, without delaying others; see [Catalog.commit].
 	// The log is emptied in the background.
 	return errors.Join(c.SetDurable(false), c.Exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", sqlite.CheckpointPages)))
 }
@@ -67,10 +67,10 @@ func (k *Catalog) OnWrite(f func()) { k.wrote = f }
 // Path is where the catalogue is.
 func (k *Catalog) Path() string { return k.path }
 
-// Dir is the session directory that it is of.
+// Dir is the session directory of the catalogue.
 func (k *Catalog) Dir() string { return filepath.Dir(k.path) }
 
-// Close ends the use of the catalogue.
+// Close closes the catalogue.
 func (k *Catalog) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -80,8 +80,8 @@ func (k *Catalog) Close() error {
 	return k.c.Close()
 }
 
-// Make makes the catalogue of a new directory. It appears under its name when it is whole
-// and durable.
+// Make makes the catalogue of a new directory. It gets its name when it is complete and
+// durable.
 func Make(path string, h failpoint.Hooks) error {
 	content, err := Schema.Template()
 	if err != nil {
@@ -93,7 +93,7 @@ func Make(path string, h failpoint.Hooks) error {
 	return h.SyncDirectory(filepath.Dir(path))
 }
 
-// Sound reports what SQLite says of the file: whether it is whole.
+// Sound reports whether SQLite finds the file undamaged.
 func (k *Catalog) Sound(ctx context.Context) (sound bool, err error) {
 	err = k.query(ctx, "PRAGMA integrity_check(1)", nil, func(v []driver.Value) error {
 		sound = sqlite.TextIn(v[0]) == "ok"
@@ -102,12 +102,12 @@ func (k *Catalog) Sound(ctx context.Context) (sound bool, err error) {
 	return sound, err
 }
 
-// UnknownOrigin stands in the catalogue for the origins of an ended session that are
-// not known.
+// UnknownOrigin stands in the catalogue for origins of an ended session that are not
+// known.
 var UnknownOrigin journal.Origin
 
-// LacksAuthors reports whether the catalogue does not know any more which events a session
-// or an ancestor of it wrote.
+// LacksAuthors reports whether the catalogue no longer knows which events a session or
+// one of its ancestors wrote.
 func (k *Catalog) LacksAuthors(ctx context.Context, session journal.SessionID) (bool, error) {
 	_, unknown, err := k.integer(ctx, "SELECT 1 FROM origin WHERE uuid = ?2 AND session IN ("+ancestry+")", string(session), UnknownOrigin[:])
 	return unknown, err

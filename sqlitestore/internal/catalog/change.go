@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// What the catalogue can be told of what has happened. Each is one transaction, which is
-// durable unless it says otherwise: see [Catalog.commit].
+// Changes of the catalogue. Each is one transaction, which is durable unless its comment
+// says otherwise: see [Catalog.commit].
 
 // Create makes sessions of files.
 func (k *Catalog) Create(entries []Entry) error {
@@ -26,11 +26,12 @@ func (k *Catalog) Create(entries []Entry) error {
 	}, "SELECT 1 FROM store WHERE session = ?", string(entries[0].Session))
 }
 
-// Wrote are the origins under which sessions have written, with the highest number of each.
+// Wrote are the origins under which sessions have written, with the highest number of
+// each.
 type Wrote map[journal.SessionID]map[journal.Origin]uint64
 
 // Cut is the moment of a cut, which need not be durable: it makes the children, and ends
-// those who have written. If ctx ends before it has begun, nothing happens.
+// the sessions in wrote. If ctx ends before it has begun, nothing happens.
 func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at int64, children []Entry, ended Wrote) error {
 	return k.commitWithin(ctx, stepCut, func(t *Tx) error {
 		if err := t.c.Exec("INSERT INTO cut (id, kind, at, firm) VALUES (?, ?, ?, 0)", id, string(kind), at); err != nil {
@@ -50,8 +51,8 @@ func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at i
 	}, "SELECT 1 FROM cut WHERE id = ?", id)
 }
 
-// Firm notes that cuts are durable. That need not be: whatever comes later in the
-// catalogue is not there without it, and until then the next start finds it out anew.
+// Firm records that cuts are durable. The record need not be durable: no later change of
+// the catalogue is present without it, and until then the next start finds it out again.
 func (k *Catalog) Firm(ids ...string) error {
 	return k.commit(nil, stepFirm, func(t *Tx) error {
 		for _, id := range ids {
@@ -63,8 +64,8 @@ func (k *Catalog) Firm(ids ...string) error {
 	}, "SELECT 1 FROM cut WHERE id = ? AND firm", ids[0])
 }
 
-// TakeBack undoes a cut: those that it has ended are live again, and the files of its
-// children are of no use any more.
+// TakeBack undoes a cut: the sessions that it has ended are live again, and the files of
+// its children are no longer needed.
 func (k *Catalog) TakeBack(id string, children []Entry) error {
 	return k.commit(nil, stepTakeBack, func(t *Tx) error {
 		for _, e := range children {
@@ -89,7 +90,7 @@ func (k *Catalog) Retire(session journal.SessionID, wrote map[journal.Origin]uin
 		"SELECT 1 FROM store WHERE session = ? AND live = 0", string(session))
 }
 
-// Note writes down how far the making of a file has come.
+// Note records the progress of a file that is being made.
 func (k *Catalog) Note(y Hydration) error {
 	return k.commit(nil, stepNote, func(t *Tx) error { return t.AddHydration(y) },
 		"SELECT 1 FROM hydration WHERE file = ? AND session = ? AND copied = ?", y.File, string(y.Session), y.Copied)
@@ -107,8 +108,8 @@ func (k *Catalog) Complete(lock sync.Locker, y Hydration) error {
 	}, "SELECT 1 FROM store WHERE session = ? AND file = ?", session, y.File)
 }
 
-// Release forgets the files of ended sessions, and keeps the metadata of each, which was
-// there. The lock is held for the transaction alone.
+// Release removes the files of ended sessions from the catalogue, and keeps the metadata
+// of each, which was in its file. The lock is held for the transaction alone.
 func (k *Catalog) Release(lock sync.Locker, gone map[journal.SessionID]string) error {
 	sessions := slices.Sorted(maps.Keys(gone))
 	return k.commit(lock, stepRelease, func(t *Tx) error {
@@ -121,8 +122,8 @@ func (k *Catalog) Release(lock sync.Locker, gone map[journal.SessionID]string) e
 	}, "SELECT 1 FROM store WHERE session = ? AND file IS NULL", string(sessions[0]))
 }
 
-// forgetFile notes that the file of a session, and one that was to become its
-// whole file, are of no use any more.
+// forgetFile records that the file of a session, and one that was to become its whole
+// file, are no longer needed.
 func (t *Tx) forgetFile(session journal.SessionID, meta string) error {
 	err := t.each([]driver.Value{string(session)},
 		"INSERT OR IGNORE INTO leftover (file) SELECT file FROM store WHERE session = ?1 AND file IS NOT NULL",
@@ -134,7 +135,7 @@ func (t *Tx) forgetFile(session journal.SessionID, meta string) error {
 	return t.c.Exec("UPDATE store SET file = NULL, meta = ? WHERE session = ?", meta, string(session))
 }
 
-// Sweep notes that files have been removed, which were of no use any more.
+// Sweep records that files have been deleted.
 func (k *Catalog) Sweep(files []string) error {
 	return k.commit(nil, stepSweep, func(t *Tx) error {
 		for _, file := range files {
@@ -146,8 +147,9 @@ func (k *Catalog) Sweep(files []string) error {
 	}, "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM leftover WHERE file = ?)", files[0])
 }
 
-// NameHome is [Catalog.Home] of a directory that this process owns, which gets a name if it has
-// none. That it has need not be durable: until it is, so is no store that tells of it.
+// NameHome is [Catalog.Home] of a directory that this process owns. It gives the
+// directory a name if it has none. The name need not be durable: until it is, no store
+// that records it is durable either.
 func (k *Catalog) NameHome(ctx context.Context) (string, error) {
 	name, err := k.Home(ctx)
 	if err != nil || name != "" {
@@ -160,7 +162,7 @@ func (k *Catalog) NameHome(ctx context.Context) (string, error) {
 	return id.String(), k.change(func(t *Tx) error { return t.SetHome(id.String()) })
 }
 
-// Mark writes how far a session was acknowledged. A mark is never set back.
+// Mark records how far a session was acknowledged. A mark never moves back.
 func (k *Catalog) Mark(session journal.SessionID, marks map[journal.Origin]Ack) error {
 	return k.change(func(t *Tx) error {
 		for origin, a := range marks {
@@ -174,7 +176,7 @@ func (k *Catalog) Mark(session journal.SessionID, marks map[journal.Origin]Ack) 
 	})
 }
 
-// change carries out what may be lost, without the caller's having to know whether it was.
+// change makes a change that may be lost. The caller need not know whether it was.
 func (k *Catalog) change(change func(t *Tx) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,8 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// catalogTries is how often a catalogue whose commit failed is asked what
-// became of it.
+// catalogTries is how often the catalogue is asked for the outcome of a failed commit.
 const catalogTries = 5
 
 // Take opens the catalogue of a directory that this process owns.
@@ -27,14 +26,14 @@ func Take(path string, h failpoint.Hooks) (*Catalog, error) {
 	return k, k.ready()
 }
 
-// ready opens the catalogue, unless it is open, and makes certain what it says.
-// The caller holds mu.
+// ready opens the catalogue, unless it is open, and makes its content certain. The caller
+// holds mu.
 //
-// After a commit that failed, or whose process was killed, a power loss may still
-// decide otherwise than the file: what is found may not have reached the disk, and
-// what is not found may be there all the same, behind what SQLite takes for the end
-// of the write-ahead log, or in a log that it has removed. Nobody may act on either,
-// so there is a commit, of nothing, before anything is answered.
+// After a commit that failed, or whose process was killed, a power loss may still decide
+// otherwise than the file. Content of the file may not have reached the disk. Content
+// that the file lacks may be on the disk nevertheless: behind what SQLite takes for the
+// end of the write-ahead log, or in a log that it has removed. No caller may act on
+// either, so ready makes an empty commit before anything is answered.
 func (k *Catalog) ready() error {
 	if k.c != nil {
 		return nil
@@ -50,20 +49,19 @@ func (k *Catalog) ready() error {
 	return nil
 }
 
-// ErrUnknown is in the chain of an error after which it is not known whether
-// the catalogue was changed. The files concerned must then be left alone: the next
-// start finds out.
+// ErrUnknown is in the chain of an error after which it is not known whether the
+// catalogue was changed. The files concerned must then be left alone: the next start
+// finds out.
 var ErrUnknown = errors.New("the outcome is unknown")
 
-// commit runs change in the transaction of a step, and makes it durable, unless the
-// step says that it need not be. When the commit itself fails it is unknown what
-// reached the disk; then landed, a query that answers a row if the change was made,
-// decides whether commit succeeded.
+// commit runs change in the transaction of a step, and makes it durable, unless the step
+// says that it need not be. If the commit itself fails, it is unknown what reached the
+// disk. Then landed, a query that returns a row if the change was made, decides whether
+// commit succeeded.
 //
-// Nobody has to wait for the disk who only wants to ask or change something else
-// meanwhile: what is committed later is not there without what was before. A lock, if
-// there is one, keeps others out while the change is made, but not while it is made
-// durable.
+// Callers that read, or make another change meanwhile, do not wait for the disk: a later
+// commit is never present without the earlier one. A lock, if given, is held while the
+// change is made, but not while it is made durable.
 func (k *Catalog) commit(lock sync.Locker, s step, change func(t *Tx) error, landed string, args ...driver.Value) error {
 	if lock != nil {
 		lock.Lock()
@@ -78,7 +76,7 @@ func (k *Catalog) commit(lock sync.Locker, s step, change func(t *Tx) error, lan
 	if err == nil {
 		err = k.hooks.At(s.after, k.path)
 	}
-	if err == nil || !tried || sqlite.FullDisk(err) { // what would have ended the transaction was not written as a whole
+	if err == nil || !tried || sqlite.FullDisk(err) { // the end of the transaction was not written completely
 		return err
 	}
 	found, lookErr := backoff.Retry(context.Background(), func() (bool, error) {
@@ -100,8 +98,8 @@ func (k *Catalog) commit(lock sync.Locker, s step, change func(t *Tx) error, lan
 	return err
 }
 
-// transact runs change in a transaction, which is not durable yet, and answers
-// whether it has tried to commit that.
+// transact runs change in a transaction, which is not durable yet, and reports whether it
+// has tried to commit.
 func (k *Catalog) transact(s step, change func(t *Tx) error) (tried bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -137,8 +135,8 @@ func (k *Catalog) look(landed string, args []driver.Value) (bool, error) {
 	return found, err
 }
 
-// giveUp closes the connection, if there is one, whatever that says. The caller
-// holds mu.
+// giveUp closes the connection, if there is one, and ignores its errors. The caller holds
+// mu.
 func (k *Catalog) giveUp() {
 	if k.c != nil {
 		_ = k.c.Close()
@@ -146,10 +144,10 @@ func (k *Catalog) giveUp() {
 	}
 }
 
-// commitWithin is commit for a caller that waits no longer than ctx lasts:
-// if that ends before the transaction has begun, nothing happens.
+// commitWithin is commit with a context: if ctx ends before the transaction has begun,
+// nothing happens.
 func (k *Catalog) commitWithin(ctx context.Context, s step, change func(t *Tx) error, landed string, args ...driver.Value) error {
-	var decided atomic.Bool // that the change is made, or that the caller has left
+	var decided atomic.Bool // the change has begun, or the caller has left
 	done := make(chan error, 1)
 	go func() {
 		done <- k.commit(nil, s, func(t *Tx) error {

@@ -34,7 +34,7 @@ func (k *Catalog) integer(ctx context.Context, query string, args ...driver.Valu
 	return n, ok, err
 }
 
-// Unchanged reports whether the catalogue stayed as it was while look ran.
+// Unchanged reports whether the catalogue stayed the same while look ran.
 func (k *Catalog) Unchanged(ctx context.Context, look func() error) (bool, error) {
 	const version = "PRAGMA data_version"
 	before, _, err := k.integer(ctx, version)
@@ -109,7 +109,7 @@ func (k *Catalog) Entries(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "ORDER BY s.no")
 }
 
-// Entry is what the catalogue knows of one session.
+// Entry is the catalogue's entry of one session.
 func (k *Catalog) Entry(ctx context.Context, op string, session journal.SessionID) (Entry, error) {
 	entries, err := k.selectEntries(ctx, "WHERE s.session = ?", string(session))
 	if err != nil {
@@ -131,8 +131,8 @@ func (k *Catalog) BySession(ctx context.Context) (map[journal.SessionID]Entry, e
 	return sessions, err
 }
 
-// Files are the paths of the files that the catalogue knows: those of sessions,
-// those that are being made, and those that the hydrator will remove.
+// Files are the paths of all files in the catalogue: files of sessions, files that are
+// being made, and files that the hydrator will remove.
 func (k *Catalog) Files(ctx context.Context) (map[string]bool, error) {
 	known := map[string]bool{}
 	know := func(file string) error {
@@ -165,8 +165,8 @@ func (k *Catalog) Files(ctx context.Context) (map[string]bool, error) {
 	return known, err
 }
 
-// FilePath is where a file of the directory stores is. Every path that is made of what
-// a file says is made here, so that none leads elsewhere.
+// FilePath is the path of a file in the directory stores. Every path that is derived from
+// the content of a file is made here, so that none leads elsewhere.
 func (k *Catalog) FilePath(file string) (string, error) {
 	name, err := nameOfStore(file)
 	if err != nil {
@@ -175,7 +175,7 @@ func (k *Catalog) FilePath(file string) (string, error) {
 	return files.InStores(filepath.Dir(k.path), name), nil
 }
 
-// storeName checks the name of a file in stores/ that a row of the catalogue tells.
+// storeName checks the name of a file in stores/ from a row of the catalogue.
 func (k *Catalog) storeName(row, text string) error {
 	_, err := nameOfStore(text)
 	if err == nil {
@@ -197,7 +197,7 @@ func nameOfStore(text string) (files.Name, error) {
 	return name, err
 }
 
-// NextFile is a name that no file of the session has had: its files are numbered.
+// NextFile is a new name for a file of the session: its files are numbered.
 func (k *Catalog) NextFile(e Entry) string {
 	var n int
 	rest := strings.TrimPrefix(e.File, string(e.Session)+".")
@@ -242,7 +242,7 @@ func (k *Catalog) Home(ctx context.Context) (name string, err error) {
 	return name, err
 }
 
-// RebuildRemedy says what to do without a catalogue.
+// RebuildRemedy is the remedy for a directory without a usable catalogue.
 func RebuildRemedy(dir string) string {
 	return "make it again from the stores, which know all that it knew: terrarium session rebuild " + dir
 }
@@ -258,8 +258,8 @@ func NoSession(op, session string) *abi.Error {
 	}
 }
 
-// Acknowledged is all that is known of how far a session was acknowledged, by origin.
-// What the machine may have lost without damage is left out.
+// Acknowledged is how far a session is known to have been acknowledged, by origin. It
+// omits what the machine may have lost without damage.
 func (k *Catalog) Acknowledged(ctx context.Context, e Entry) (map[journal.Origin]Ack, error) {
 	marks := map[journal.Origin]Ack{}
 	if !e.Live {

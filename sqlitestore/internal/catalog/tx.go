@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Tx is what can be written to a catalogue in one transaction.
+// Tx are the changes to a catalogue within one transaction.
 type Tx struct{ c *sqlite.Conn }
 
 // Fill writes the content of a catalogue that is not in use yet.
@@ -87,7 +87,7 @@ func (t *Tx) SetHome(name string) error {
 	return t.c.Exec("INSERT INTO trait (key, value) VALUES (?, ?)", storefile.Home, name)
 }
 
-// each carries out statements with the same arguments.
+// each runs statements with the same arguments.
 func (t *Tx) each(args []driver.Value, queries ...string) error {
 	for _, query := range queries {
 		if err := t.c.Exec(query, args...); err != nil {

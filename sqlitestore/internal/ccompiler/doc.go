@@ -1,4 +1,4 @@
-// Package ccompiler is empty. Without a C compiler, which SQLite is built with, it does
-// not compile, and its error says what to install. What imports it is not compiled then,
-// so that there is no other error.
+// Package ccompiler is empty. It does not compile without a C compiler, which building
+// SQLite needs, and its error says what to install. Packages that import it are not
+// compiled then, so there is no other error.
 package ccompiler

@@ -1,7 +1,7 @@
-// Package failpoint names the steps of sqlitestore after which something else is on the
-// disk than before, and gives tests a look at each: they kill the process there, let the
-// power fail, or make the step fail. What is done outside of SQLite to make a file
-// durable, or to rename it, is done here, so that tests see that as well.
+// Package failpoint names the steps of sqlitestore that change what is on the disk, and
+// lets tests observe each: they kill the process there, make the power fail, or make the
+// step fail. Syncs and renames outside of SQLite are done here, so that tests see these
+// as well.
 package failpoint
 
 import (
@@ -18,7 +18,7 @@ type Point uint8
 const (
 	// Files that are made in advance.
 
-	SpareWritten Point = iota // a file for a session to come has its layout, and no write-ahead log yet
+	SpareWritten Point = iota // a file for a future session has its layout, and no write-ahead log yet
 	SpareReady                // it is durable, with its name
 
 	// The first content of a session's file.
@@ -33,30 +33,30 @@ const (
 
 	// Appending to a session.
 
-	Opened    // the session was opened under a new origin, of which the file knows nothing
+	Opened    // the session was opened under a new origin, which is not in the file yet
 	Appending // a group of records is about to be committed
-	Appended  // it is committed, and no caller has been told
+	Appended  // it is committed, and no caller has been answered
 
-	// Bringing a file of an older version up to date.
+	// Upgrading a file of an older version.
 
-	OriginalCopied // a copy of it is there under a name that is not its own yet
+	OriginalCopied // a copy of it exists under a temporary name
 	OriginalKept   // the copy has its name
 	Migrated       // the file has the newest version
 
 	// A cut.
 
-	Parked  // the parents' writers stand still
+	Parked  // the parents' writers are parked
 	Cutting // the catalogue is about to commit the cut
-	Cut     // it has, and no caller has been told
+	Cut     // it has, and no caller has been answered
 	Frozen  // the parents are closed for writing, and no child has been opened
-	Sealed  // the file of a parent says which cut it stands still for
+	Sealed  // the file of a parent names the cut that it is parked for
 	Loose   // the cut has happened, and is about to be made durable
 	Firming // it is durable, and the catalogue is about to say so
 	Firm    // it has
 
-	// The end of a cut that a power loss has taken a part of.
+	// The end of a cut that a power loss has partly destroyed.
 
-	TakingBack // the catalogue is about to go back to the parents
+	TakingBack // the catalogue is about to return to the parents
 	TakenBack  // it has
 
 	// The end of a session, in the catalogue.
@@ -66,32 +66,32 @@ const (
 
 	// The making of a session's whole file.
 
-	Noting       // the catalogue is about to say how far the file has come
+	Noting       // the catalogue is about to record the progress of the file
 	Noted        // it has
 	Copying      // a chunk of the base is durable, and the catalogue does not know
 	Copied       // all of the base is, and the catalogue does not know
-	Stripping    // the live rows of the base are about to go, in a transaction
-	Stripped     // they are gone
+	Stripping    // the live rows of the base are about to be removed, in a transaction
+	Stripped     // they are removed
 	Uniting      // some events are about to be added, in a transaction
 	United       // they are added
-	TailFollowed // what the session wrote meanwhile is added, but for the last of it
-	Standing     // the session's writer stands still
+	TailFollowed // what the session wrote meanwhile is added, except for the last of it
+	Standing     // the session's writer is parked
 	Finishing    // the last of it and the live rows are about to be added, in a transaction
-	Finished     // the file is whole and durable, and the catalogue does not know
+	Finished     // the file is complete and durable, and the catalogue does not know
 	Completing   // the catalogue is about to commit that it is the session's
 	Completed    // it has, and the writer has the one before open
-	Moved        // the writer goes on in it
+	Moved        // the writer continues in it
 
-	// What is of no use any more.
+	// Files that are no longer needed.
 
-	Releasing // the catalogue is about to forget the files of ended sessions
-	Released  // it has, and they are there
+	Releasing // the catalogue is about to drop the files of ended sessions
+	Released  // it has, and the files still exist
 	Removing  // one of the files of a database is about to be removed
 	Removed   // it is
-	Sweeping  // the catalogue is about to forget what has been removed
+	Sweeping  // the catalogue is about to drop the names of removed files
 	Swept     // it has
 
-	// A fork, in a directory under a name that is not its own.
+	// A fork, in a directory under a temporary name.
 
 	Planting   // the directory is there and locked, and nothing else is in it
 	Planted    // its store has the history and the rows of the session that is forked
@@ -103,14 +103,14 @@ const (
 	// An export, in a directory that is set aside.
 
 	Exporting // the file is whole and durable, and about to get its name
-	Exported  // it has, and the name is durable; what was set aside is there
+	Exported  // it has, and the name is durable; what was set aside still exists
 
 	// Making a lost catalogue again.
 
-	Remaking     // an empty one is there, under a name that is not its own
-	Rewriting    // what the stores say is about to be committed to it, in a transaction
+	Remaking     // an empty one exists, under a temporary name
+	Rewriting    // the content derived from the stores is about to be committed to it, in a transaction
 	Remade       // it is durable, under that name
-	SettingAside // one of the files of the catalogue before is about to get another name
+	SettingAside // one of the files of the previous catalogue is about to be renamed
 	SetAside     // it has
 	Installing   // the new one is about to get the name of the catalogue
 	Installed    // it has, and the name is not durable
@@ -140,26 +140,26 @@ var names = [Count]string{
 // String is the name of the step.
 func (p Point) String() string { return names[p] }
 
-// Hooks lets tests look at every step, and make it fail. The functions may be nil.
+// Hooks let tests observe every step, and make it fail. The functions may be nil.
 type Hooks struct {
 	// Reached is called at every failpoint, with the file that the step is about.
 	// Its error makes the step fail; after a commit, that hides its success.
 	Reached func(p Point, path string) error
-	// Opened is called with the file of every connection that writes to a store, and what
-	// has the connection carry out a pragma.
+	// Opened is called with the file of every connection that writes to a store, and a
+	// function that runs a pragma on the connection.
 	Opened func(path string, execute func(pragma string) error) error
 	// Synced is called with every file, outside of SQLite, and every directory that
 	// has been synced.
 	Synced func(path string) error
-	// Renamed is called when a directory, or a file that SQLite has had open, has got
-	// another name, and Linked when a file has got one more.
+	// Renamed is called when a directory, or a file that SQLite has had open, has been
+	// renamed, and Linked when a file has got one more name.
 	Renamed, Linked func(from, to string)
-	// Unsynced leaves out those syncs, for tests that no power loss is part of.
+	// Unsynced omits those syncs, for tests that involve no power loss.
 	Unsynced bool
-	// Free answers how many bytes can be written to the disk.
+	// Free returns how many bytes can be written to the disk.
 	Free func() int64
-	// CopyChunk and UniteChunk stand in for the sizes of the steps in which history is
-	// copied: bytes of a file, and events.
+	// CopyChunk and UniteChunk replace the sizes of the steps in which history is copied:
+	// bytes of a file, and events.
 	CopyChunk, UniteChunk int64
 }
 
@@ -184,9 +184,9 @@ func (h Hooks) SyncFile(path string) error {
 	return h.syncBy(path, func() error { return files.Sync(path) })
 }
 
-// SyncLog makes the write-ahead log of a database durable, which a writer may
-// have open. SQLite locks the database and not its log, so no process loses a lock.
-// When there is none, it has been emptied into the database, durably.
+// SyncLog makes the write-ahead log of a database durable, which a writer may have open.
+// SQLite locks the database and not its log, so no process loses a lock. If there is no
+// log, it has been emptied into the database, durably.
 func (h Hooks) SyncLog(path string) error {
 	path += "-wal"
 	return h.syncBy(path, func() error {
@@ -214,10 +214,10 @@ func (h Hooks) syncBy(path string, sync func() error) error {
 	return nil
 }
 
-// Rename gives a directory of the caller's another name.
+// Rename renames a directory of the caller.
 func (h Hooks) Rename(from, to string) error { return h.renameBy(os.Rename, from, to) }
 
-// RenameFile gives a file another name that SQLite has had open.
+// RenameFile renames a file that SQLite has had open.
 func (h Hooks) RenameFile(from, to string) error { return h.renameBy(files.Rename, from, to) }
 
 func (h Hooks) renameBy(rename func(from, to string) error, from, to string) error {
@@ -237,7 +237,7 @@ func (h Hooks) Link(from, to string) error {
 	return err
 }
 
-// WriteWhole writes a file that is either there in full, or not at all.
+// WriteWhole writes a file that is either complete or absent.
 func (h Hooks) WriteWhole(path string, content []byte) error {
 	partial := path + files.PartialSuffix
 	f, err := files.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY)

@@ -7,14 +7,14 @@
 //   - Only regular files are opened, renamed and removed. Symbolic links, named
 //     pipes, devices, sockets and directories in their places are refused, and left
 //     as they are. stores itself has to be a directory.
-//   - What is written to must have one name only: a hard link may be a file of
-//     somewhere else.
+//   - A file that is written to must have only one name: a hard link may be a file
+//     elsewhere.
 //
-// SQLite opens files by path. [CheckDatabase] looks at a database, its write-ahead
-// log and its shared memory before that. A process that may write to the directory
-// can exchange a file between the look and the opening; no promise covers a
-// directory that a stranger writes to while it is in use.
+// SQLite opens files by path. [CheckDatabase] checks a database, its write-ahead log and
+// its shared memory before that. A process that may write to the directory can exchange a
+// file between the check and the opening; nothing is promised for a directory that an
+// untrusted process writes to while it is in use.
 //
-// The functions may be called by any goroutine. They answer errors of the code
-// storage for what is refused, and those of [os] for the rest.
+// The functions may be called by any goroutine. They return errors of the code storage for
+// what they refuse, and those of [os] for the rest.
 package files

@@ -20,8 +20,8 @@ type place struct {
 	path string // for messages
 }
 
-// at opens the root of the session directory that a path is in, which is that of
-// the caller's own choice; what is in it is not.
+// at opens the root of the session directory that a path is in. The caller has chosen the
+// directory itself; its content is not trusted.
 func at(path string) (place, error) {
 	name := filepath.Base(path)
 	top, rel := filepath.Dir(path), name
@@ -49,9 +49,9 @@ func at(path string) (place, error) {
 	return p, nil
 }
 
-func (p place) close() { _ = p.root.Close() } // nothing was written by way of it
+func (p place) close() { _ = p.root.Close() } // nothing was written through it
 
-// look answers what is there, which has to be a regular file.
+// look returns the description of a file, which has to be a regular one.
 func (p place) look() (fs.FileInfo, error) {
 	info, err := p.root.Lstat(p.rel)
 	if err == nil && !info.Mode().IsRegular() {
@@ -107,7 +107,7 @@ func with[T any](path string, f func(p place) (T, error)) (T, error) {
 // Stat describes a regular file.
 func Stat(path string) (fs.FileInfo, error) { return with(path, place.look) }
 
-// Missing reports whether nothing is there, not even a link that leads nowhere.
+// Missing reports whether nothing exists at a path, not even a dangling link.
 func Missing(path string) bool {
 	_, err := Stat(path)
 	return errors.Is(err, fs.ErrNotExist)
@@ -125,8 +125,8 @@ func Size(path string) int64 {
 // Open opens a regular file for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY) }
 
-// OpenFile opens a regular file as [os.OpenFile] does. It makes it if flag says so,
-// readable for all.
+// OpenFile opens a regular file as [os.OpenFile] does. If flag says so, it creates the
+// file, readable for all.
 func OpenFile(path string, flag int) (*os.File, error) {
 	return with(path, func(p place) (*os.File, error) { return p.open(flag) })
 }
@@ -151,7 +151,7 @@ func (p place) open(flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The file that was looked at, and no other, is opened before anything of it goes.
+	// The file that was checked, and no other, is opened before its content is cut.
 	if opened, statErr := f.Stat(); statErr != nil || !os.SameFile(info, opened) {
 		err = errors.Join(statErr, refused(p.path, p.path+" was exchanged while it was opened"))
 	} else if flag&os.O_TRUNC != 0 {
@@ -172,7 +172,7 @@ func (p place) named(f *os.File, err error) (*os.File, error) {
 	return f, err
 }
 
-// WriteFile writes a regular file, which it makes if need be.
+// WriteFile writes a regular file, which it creates if need be.
 func WriteFile(path string, content []byte) error {
 	f, err := OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY)
 	if err != nil {
@@ -203,8 +203,8 @@ func Remove(path string) error {
 	return err
 }
 
-// Rename gives a regular file another name in its directory. What has that name
-// goes, if it is a regular file.
+// Rename renames a regular file within its directory. It replaces a regular file of that
+// name.
 func Rename(from, to string) error {
 	if filepath.Dir(from) != filepath.Dir(to) {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrInvalid}
@@ -222,15 +222,15 @@ func Rename(from, to string) error {
 	return err
 }
 
-// ReadStores lists what is in the directory stores of a session directory.
+// ReadStores lists the directory stores of a session directory.
 func ReadStores(dir string) ([]fs.DirEntry, error) {
-	// The name is only there to find the way.
+	// The name only serves to find the path.
 	return with(filepath.Join(dir, Stores, "any"), func(p place) (entries []fs.DirEntry, err error) {
 		return fs.ReadDir(p.root.FS(), Stores)
 	})
 }
 
-// MakeStores makes the directory stores in a session directory, if it is not there.
+// MakeStores makes the directory stores in a session directory, if it does not exist.
 func MakeStores(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -247,9 +247,9 @@ func MakeStores(dir string) error {
 	return err
 }
 
-// Sync makes a regular file durable, by way of a descriptor of its own. It must not be used
-// on a database that is open in this process: closing the descriptor would drop
-// SQLite's locks.
+// Sync makes a regular file durable, through a descriptor of its own. It must not be used
+// on a database that is open in this process: closing the descriptor would drop SQLite's
+// locks.
 func Sync(path string) error {
 	f, err := Open(path)
 	if err != nil {
@@ -268,10 +268,10 @@ func SyncDirectory(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// CheckDatabase looks at what SQLite is about to open: a database and what belongs to
-// it have to be regular files, or missing. No database of a session directory ever has a
-// rollback journal; SQLite would play one back, and remove the file that it names as
-// the journal of several databases, wherever that is.
+// CheckDatabase checks the files that SQLite is about to open: a database and its
+// auxiliary files must be regular files, or missing. No database of a session directory
+// ever has a rollback journal; SQLite would play one back, and remove the file that it
+// names as the journal of several databases, wherever that is.
 func CheckDatabase(path string, writing bool) error {
 	_, err := with(path, func(p place) (none struct{}, err error) {
 		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {

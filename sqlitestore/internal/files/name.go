@@ -8,15 +8,15 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// maxName is the longest name in bytes that the usual file systems take, less what
-// is put behind the name of a database.
+// maxName is the longest name in bytes that the usual file systems allow, less the
+// suffixes of a database.
 const maxName = 255 - len(".orphan-journal.partial")
 
 // Name is the plain name of a file. The zero value names nothing.
 type Name struct{ text string }
 
-// NameOf checks a name that a file or a user has told. It refuses what is not one
-// element of a path, and what cannot be shown as it is.
+// NameOf checks a name from a file or a user. It refuses names that are not one element
+// of a path, and names that cannot be displayed as they are.
 func NameOf(text string) (Name, error) {
 	unfit := text == "" || len(text) > maxName || text == "." || text == ".." || !filepath.IsLocal(text) ||
 		strings.ContainsAny(text, `/\:`) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
@@ -36,7 +36,7 @@ const Stores = "stores"
 // InStores is the path of a store of a session directory.
 func InStores(dir string, n Name) string { return filepath.Join(dir, Stores, n.text) }
 
-// mostShown bounds what a message repeats of a name.
+// mostShown bounds how much of a name a message repeats.
 const mostShown = 80
 
 func shown(text string) string {

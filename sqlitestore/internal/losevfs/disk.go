@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// The result codes of SQLite that a layer answers.
+// The result codes of SQLite that the layer returns.
 const (
 	ok          = 0
 	ioErr       = 10
@@ -29,8 +29,8 @@ var (
 	errNotSynced = errors.New("the sync has failed")
 )
 
-// Disk is a mounted directory with what is below it. Its methods may be called
-// by any goroutine.
+// Disk is a mounted directory with everything below it. Its methods may be called by any
+// goroutine.
 type Disk struct {
 	dir    string
 	random *rand.Rand
@@ -72,8 +72,8 @@ type handle struct {
 	disk *Disk
 	path string
 	file *file
-	// linked says that the next sync also makes the name durable: SQLite does
-	// so for the journals that it makes.
+	// linked says that the next sync also makes the name durable: SQLite does so for the
+	// journals that it makes.
 	linked bool
 }
 
@@ -84,8 +84,8 @@ var mounts struct {
 	last    int64
 }
 
-// Mount begins to watch over a directory. What it holds is durable. SQLite must
-// not have any file in it open.
+// Mount begins to simulate a directory. Its content is durable. SQLite must not have any
+// file in it open.
 func Mount(dir string, seed uint64) *Disk {
 	d := &Disk{dir: dir, random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]*entry{}, known: map[string]bool{}, died: make(chan struct{})}
 	for path := range d.files() {
@@ -101,7 +101,7 @@ func Mount(dir string, seed uint64) *Disk {
 	return d
 }
 
-// files lists the files there are.
+// files lists the existing files.
 func (d *Disk) files() map[string]bool {
 	out := map[string]bool{}
 	_ = filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
@@ -113,15 +113,14 @@ func (d *Disk) files() map[string]bool {
 	return out
 }
 
-// DieAfter lets the power fail at the given number of operations from now.
+// DieAfter makes the power fail at the given number of operations from now.
 func (d *Disk) DieAfter(operations int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dieAt = d.ops + operations
 }
 
-// Dead reports whether the power has failed. From then on every operation
-// answers an error.
+// Dead reports whether the power has failed. From then on every operation fails.
 func (d *Disk) Dead() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -131,7 +130,7 @@ func (d *Disk) Dead() bool {
 // Died is closed when the power fails.
 func (d *Disk) Died() <-chan struct{} { return d.died }
 
-// Operations answers how many writes, syncs and removals there were.
+// Operations returns how many writes, syncs and removals there were.
 func (d *Disk) Operations() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -146,14 +145,14 @@ func (d *Disk) Fail(code, skip, n int) {
 	d.fault, d.skip, d.left = code, skip, n
 }
 
-// Failing answers how many operations are still to fail.
+// Failing returns how many operations are still to fail.
 func (d *Disk) Failing() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.left
 }
 
-// Die lets the power fail now.
+// Die makes the power fail now.
 func (d *Disk) Die() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,9 +161,9 @@ func (d *Disk) Die() {
 	}
 }
 
-// Synced notes that the program itself has synced a directory, a file that SQLite
-// does not have open, or a write-ahead log. It answers an error where the disk would
-// have: for a log, when syncs are to fail, and for anything when there is no power.
+// Synced notes that the program itself has synced a directory, a file that SQLite does
+// not have open, or a write-ahead log. It returns an error where the disk would have: for
+// a log, when syncs are to fail, and for anything when there is no power.
 func (d *Disk) Synced(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,8 +193,8 @@ func (d *Disk) Synced(path string) error {
 	return nil
 }
 
-// Renamed notes that the program has given a directory another name, or a file that
-// SQLite has had open. It has none of that open.
+// Renamed notes that the program has renamed a directory, or a file that SQLite has had
+// open. SQLite has none of these open.
 func (d *Disk) Renamed(from, to string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +206,7 @@ func (d *Disk) Renamed(from, to string) {
 	d.renames = append(d.renames, renaming{from, to})
 }
 
-// rename moves what is kept of a file, or of those in a directory.
+// rename moves the records of a file, or of those in a directory.
 func rename[T any](of map[string]T, from, to string) {
 	for path, kept := range maps.Clone(of) {
 		if path == from || strings.HasPrefix(path, from+string(filepath.Separator)) {
@@ -246,9 +245,9 @@ func (d *Disk) keep(path string) {
 	d.plain = append(d.plain, plain{info, content})
 }
 
-// read answers a file that SQLite has not opened yet: what the program wrote to it
-// after it had synced it is not durable. Nobody has it open, so that reading it does
-// not take anybody's locks.
+// read returns a file that SQLite has not opened yet: what the program wrote to it after
+// it had synced it is not durable. The file is not open, so reading it does not drop any
+// locks.
 func (d *Disk) read(path string) (*file, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -305,8 +304,8 @@ func (d *Disk) PowerOff() error {
 		if d.entries[path] != nil {
 			continue
 		}
-		// Made by the program, but its directory was never synced; or made when the
-		// power was off.
+		// Made by the program without a sync of its directory; or made while the power
+		// was off.
 		if strings.HasSuffix(path, "-shm") || !d.known[path] && (!d.there[path] || d.random.IntN(2) == 0) {
 			errs = append(errs, os.Remove(path))
 			continue
@@ -358,9 +357,9 @@ func (d *Disk) die() {
 	d.failed = d.freeze()
 }
 
-// freeze keeps the directory as it is, beside it: the program goes on for a while
-// without power, and may remove and rename files, and write to those that are none of
-// SQLite's. For the others, another name is enough.
+// freeze keeps a copy of the directory beside it: the program continues for a while without
+// power, and may remove and rename files, and write to files that SQLite does not use. For
+// the other files, another name is enough.
 func (d *Disk) freeze() (err error) {
 	if d.frozen, err = os.MkdirTemp(filepath.Dir(d.dir), "frozen-"); err != nil {
 		return err
@@ -387,7 +386,7 @@ func (d *Disk) freeze() (err error) {
 	})
 }
 
-// copy copies a file that the program has written, with what is known of it.
+// copy copies a file that the program has written, with its records.
 func (d *Disk) copy(from, to string) error {
 	was, err := os.Stat(from)
 	if err != nil {
@@ -426,7 +425,7 @@ const (
 	remove
 )
 
-// operate counts an operation and answers its result.
+// operate counts an operation and returns its result.
 func (d *Disk) operate(k kind) int {
 	if d.dead {
 		return ioErr
@@ -456,8 +455,7 @@ func mountOf(path string) *Disk {
 	return nil
 }
 
-// opened answers the handle of a file, 0 if it is not ours, or a result code
-// below zero.
+// opened returns the handle of a file, 0 if it is not ours, or a result code below zero.
 func opened(path string, flags int) int64 {
 	mounts.Lock()
 	defer mounts.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// judgement is what the files of a directory, taken together, say of its sessions.
+// judgement is what the files of a directory, taken together, say about its sessions.
 type judgement struct {
 	files    map[journal.SessionID]*remains       // that the sessions go on in, or ended in
 	others   []*remains                           // that are not
@@ -24,15 +24,15 @@ type judgement struct {
 	endedBy  map[journal.SessionID]string
 }
 
-// judge decides which sessions there are and which of them are live.
+// judge decides which sessions exist and which of them are live.
 //
 // A file is marked as unused until it is written to after it was made, and a child of a
-// cut until that is durable besides. So sessions were created if one of those that were
-// created at once is not, or has become an ancestor, and a cut has happened if that is so
-// of one of its children. It has also happened if all of them are there, filled, and in
-// the case of a cut the parents have not been written to since nor lost anything, and
-// that holds for the cuts that it rests on: the catalogue may have had it, and if not, it
-// was about to and nobody has been told anything else.
+// cut also until the cut is durable. So sessions were created if one of those created at
+// once is not unused, or has become an ancestor; a cut has happened if that is true of
+// one of its children. A creation or cut has also happened if all of its sessions are
+// present and filled and, for a cut, the parents have neither been written to since nor
+// lost anything, and the same holds for the cuts that it depends on: the catalogue may
+// have had it, and if not, it was about to, and no caller has received any other answer.
 func judge(found []*remains) *judgement {
 	j := &judgement{
 		files: map[journal.SessionID]*remains{}, sessions: map[journal.SessionID]*catalog.Entry{}, wrote: map[journal.SessionID]map[journal.Origin]uint64{},
@@ -63,8 +63,8 @@ func judge(found []*remains) *judgement {
 	return j
 }
 
-// choose decides which of several files is the session's. While its whole file is
-// made there are two; others are copies.
+// choose decides which of several files is the session's. There are two while its whole
+// file is made; others are copies.
 func (j *judgement) choose(found []*remains) {
 	candidates := map[journal.SessionID][]*remains{}
 	for _, r := range found {
@@ -86,10 +86,11 @@ func (j *judgement) choose(found []*remains) {
 	slices.SortFunc(j.others, func(a, b *remains) int { return cmp.Compare(a.file, b.file) })
 }
 
-// compareRemains orders files of one session by how likely it goes on there. One
-// that says that the session has moved to another one is never it; then it is the
-// one in which it was opened last, and the one that was written to last. Between two that have the same events, the whole
-// one was about to take over, and records without events may be in the other.
+// compareRemains orders files of one session by how likely the session continues there. A
+// file that says that the session has moved to another is never chosen. Otherwise it is
+// the file in which the session was opened last, and then the one that was written to
+// last. Of two files with the same events, the complete one was about to take over, and
+// the other may have records without events.
 func compareRemains(a, b *remains, there map[string]bool) int {
 	return cmp.Or(
 		truth(!there[a.keys[storefile.Moved]], !there[b.keys[storefile.Moved]]),
@@ -113,7 +114,7 @@ func truth(a, b bool) int {
 	return -1
 }
 
-// learn takes over what a file says of its session and of its ancestors.
+// learn adds what a file records about its session and its ancestors.
 func (j *judgement) learn(r *remains) {
 	for session, e := range r.line {
 		known := j.sessions[session]
@@ -131,8 +132,8 @@ func (j *judgement) learn(r *remains) {
 	}
 }
 
-// accept notes a session that the catalogue had. Then it had its ancestors and
-// the cut that made it.
+// accept records a session that the catalogue had. Then the catalogue had its ancestors
+// and the cut that made it, too.
 func (j *judgement) accept(session journal.SessionID) {
 	if session == storefile.VolatileParent || j.accepted[session] {
 		return
@@ -158,7 +159,7 @@ func (j *judgement) accept(session journal.SessionID) {
 	j.acceptCut(e.Cut)
 }
 
-// end notes that a session has ended; cut is "" if nobody knows by which.
+// end records that a session has ended; cut is "" if it is not known which cut ended it.
 func (j *judgement) end(session journal.SessionID, cut string) {
 	if session == storefile.VolatileParent {
 		return
@@ -169,7 +170,7 @@ func (j *judgement) end(session journal.SessionID, cut string) {
 	j.accept(session)
 }
 
-// acceptCut notes a cut that has happened: all its children were accepted.
+// acceptCut records a cut that has happened: all its children were accepted.
 func (j *judgement) acceptCut(id string) {
 	if id == "" || j.cuts[id] {
 		return
@@ -180,7 +181,7 @@ func (j *judgement) acceptCut(id string) {
 	}
 }
 
-// pending lists the cuts that nothing shows to have happened, the latest first.
+// pending lists the cuts that are not known to have happened, the latest first.
 func (j *judgement) pending() []string {
 	var ids []string
 	for id := range j.children {
@@ -229,8 +230,8 @@ func (j *judgement) allFilled(sessions []string) bool {
 	return !slices.ContainsFunc(sessions, func(s string) bool { return j.files[journal.SessionID(s)] == nil })
 }
 
-// stoodStill reports whether a session has not been written to since it had
-// written that, nor ended in another way.
+// stoodStill reports whether a session has neither been written to since it had written
+// that, nor ended in another way.
 func (j *judgement) stoodStill(session journal.SessionID, wrote map[journal.Origin]uint64) bool {
 	if _, ended := j.endedBy[session]; ended {
 		return false
@@ -239,7 +240,7 @@ func (j *judgement) stoodStill(session journal.SessionID, wrote map[journal.Orig
 	return r == nil || !r.has(storefile.Retired) && !exceeds(r.own, wrote)
 }
 
-// restsOnALostOne reports whether a parent, whose file is there, has come out of a cut
+// restsOnALostOne reports whether a parent, whose file is present, has come out of a cut
 // that has not happened.
 func (j *judgement) restsOnALostOne(session journal.SessionID) bool {
 	return slices.ContainsFunc(j.sessions[session].Parents, func(p journal.SessionID) bool {
@@ -248,8 +249,8 @@ func (j *judgement) restsOnALostOne(session journal.SessionID) bool {
 	})
 }
 
-// allSealed reports whether the parents of a file's session have all that they had
-// when a cut was about to end them, as far as they are there.
+// allSealed reports whether the parents of a file's session, as far as their files are
+// present, have everything that they had when a cut was about to end them.
 func (j *judgement) allSealed(child *remains, cut string) bool {
 	parents := slices.Concat(j.sessions[child.session()].Parents, slices.Collect(maps.Keys(child.wrote)))
 	return !slices.ContainsFunc(parents, func(p journal.SessionID) bool {

@@ -14,10 +14,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// LeftOut names the files that may be stores which were in use, and that no session
-// has: the catalogue was made without them, or does not know them although nothing
-// proves it older. What a recipe had in them would begin anew without a word. Copies of
-// what the catalogue has are not among them. It only reads.
+// LeftOut names the files that may be stores that were in use but belong to no session:
+// the catalogue was made without them, or does not know them although nothing proves it
+// older. Creatures that a recipe had in them would start over without notice. Copies of
+// data that the catalogue has are not included. LeftOut only reads.
 func LeftOut(ctx context.Context, k *catalog.Catalog) (problems map[string]error, err error) {
 	problems = map[string]error{}
 	still, err := k.Unchanged(ctx, func() error {
@@ -33,7 +33,7 @@ func LeftOut(ctx context.Context, k *catalog.Catalog) (problems map[string]error
 		}
 		return err
 	})
-	if err != nil || !still { // an owner is at work, which has looked itself
+	if err != nil || !still { // an owner is at work, and has checked itself
 		return nil, err
 	}
 	return problems, nil
@@ -72,7 +72,7 @@ func leftOut(path, why string, cause error) error {
 	}
 }
 
-// withoutRemedy is an error without a remedy of its own: there is one for the whole.
+// withoutRemedy is an error without its own remedy: there is one for all of them.
 func withoutRemedy(err error) error {
 	var typed *abi.Error
 	if !errors.As(err, &typed) {

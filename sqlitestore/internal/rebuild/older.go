@@ -18,13 +18,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// A catalogue whose write-ahead log is lost or damaged is an older one: SQLite takes
-// what is left for all there is. The stores tell. Nothing is written to a store of which
-// the catalogue does not have the session, or that the session was moved to, before the
-// catalogue has that durably; so there is a file that was written to and that it does not
-// know.
+// A catalogue whose write-ahead log is lost or damaged is an older one: SQLite takes the
+// rest for complete. The stores show that. Before a store is written to, the catalogue
+// durably has its session, and the move of the session to that store; so an older
+// catalogue does not know some file that was written to.
 
-// proof is a file that shows that a catalogue is older than it, and why.
+// proof is a file that proves a catalogue older than the file, and why.
 type proof struct{ file, why string }
 
 // stranger is a regular file in stores/ that the catalogue does not know, or that is
@@ -33,7 +32,7 @@ type stranger struct {
 	path    string
 	remains *remains
 	err     error             // why it cannot be read
-	making  journal.SessionID // whose whole file it is going to be
+	making  journal.SessionID // the session whose whole file it will be
 }
 
 // strangersOf lists these files. It only reads.
@@ -55,7 +54,7 @@ func strangersOf(ctx context.Context, k *catalog.Catalog) (out []stranger, err e
 		return nil, err
 	}
 	making := map[string]journal.SessionID{}
-	for _, y := range begun { // a file is finished before the catalogue says whose it is
+	for _, y := range begun { // a file is finished before the catalogue names its session
 		making[y.File] = y.Session
 		delete(known, filepath.Join(dir, y.File))
 	}
@@ -73,7 +72,8 @@ func strangersOf(ctx context.Context, k *catalog.Catalog) (out []stranger, err e
 	return out, nil
 }
 
-// older answers what proves the catalogue older than the stores, or nil. It only reads.
+// older returns a proof that the catalogue is older than the stores, or nil. It only
+// reads.
 func older(ctx context.Context, k *catalog.Catalog, home string) (*proof, error) {
 	sessions, err := k.BySession(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func older(ctx context.Context, k *catalog.Catalog, home string) (*proof, error)
 	for _, s := range found {
 		r := s.remains
 		if s.err != nil || r.session() == "" || r.has(storefile.Unused) {
-			continue // of something else, or nothing was ever acknowledged in it
+			continue // another file, or nothing was ever acknowledged in it
 		}
 		if s.making != "" && r.session() != s.making {
 			continue // it begins as the copy of another one
@@ -101,9 +101,9 @@ func older(ctx context.Context, k *catalog.Catalog, home string) (*proof, error)
 	return forgotten(k, sessions)
 }
 
-// forgotten looks for a session that was acknowledged and that a catalogue does not
-// have: its store may have lost everything that says so, when both are damaged. A start of
-// the machine since may have taken the session from both.
+// forgotten looks for a session that was acknowledged and that a catalogue does not have:
+// its store may have lost every record of that, if both are damaged. If the machine has
+// been restarted since, both may have lost the session.
 func forgotten(k *catalog.Catalog, sessions map[journal.SessionID]catalog.Entry) (*proof, error) {
 	acks, err := catalog.ReadAcks(k.Dir())
 	if err != nil {
@@ -119,9 +119,8 @@ func forgotten(k *catalog.Catalog, sessions map[journal.SessionID]catalog.Entry)
 	return nil, nil
 }
 
-// outlives says why a file that a catalogue does not know is younger than what that
-// says of sessions, or "" if it need not be. home is the directory that the catalogue
-// is of.
+// outlives says why a file that a catalogue does not know is younger than the catalogue's
+// sessions, or "" if it need not be. home is the directory of the catalogue.
 func (r *remains) outlives(ctx context.Context, sessions map[journal.SessionID]catalog.Entry, home string) string {
 	session := r.session()
 	if e, there := sessions[session]; there {
@@ -146,9 +145,9 @@ func (r *remains) outlives(ctx context.Context, sessions map[journal.SessionID]c
 	return ""
 }
 
-// RefuseOlder stops before stores are taken for leftovers that a catalogue has
-// forgotten, and before its sessions are shown for all there are. It is for the owner of
-// the directory.
+// RefuseOlder refuses an older catalogue, before stores that it does not know are taken
+// for leftovers, and before its sessions are presented as complete. It is for the owner
+// of the directory.
 func RefuseOlder(ctx context.Context, k *catalog.Catalog) error {
 	home, err := k.Home(ctx)
 	if err != nil {
@@ -161,9 +160,9 @@ func RefuseOlder(ctx context.Context, k *catalog.Catalog) error {
 	return tooOld(k, p)
 }
 
-// RefuseOlderToReaders is [RefuseOlder] for those who do not own the directory. A catalogue
-// that changes meanwhile has an owner, who has looked: the files of one moment do not
-// match the rows of another.
+// RefuseOlderToReaders is [RefuseOlder] for readers that do not own the directory. A
+// catalogue that changes meanwhile has an owner, which has checked: the files of one
+// moment do not match the rows of another.
 func RefuseOlderToReaders(ctx context.Context, k *catalog.Catalog) error {
 	var found error
 	still, err := k.Unchanged(ctx, func() error {

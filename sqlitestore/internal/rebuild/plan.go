@@ -24,7 +24,7 @@ type rebuilt struct {
 	aside      []string // in stores/: what the next opening sets aside
 	unreadable []FileProblem
 	missing    []journal.SessionID
-	unknown    []journal.SessionID // that ended and left no trace of what they wrote
+	unknown    []journal.SessionID // that ended and left no record of what they wrote
 }
 
 // plan turns a judgement into the content of a catalogue.
@@ -56,7 +56,7 @@ func (j *judgement) plan(unreadable []FileProblem) *rebuilt {
 	return b
 }
 
-// describe completes an entry by what the session's file says.
+// describe completes an entry from the session's file.
 func (b *rebuilt) describe(e *catalog.Entry) {
 	e.Live, e.Complete, e.File = b.live(e.Session), true, ""
 	if r := b.files[e.Session]; r != nil {
@@ -68,9 +68,9 @@ func (b *rebuilt) describe(e *catalog.Entry) {
 	b.entries = append(b.entries, e)
 }
 
-// findLost finds files that must be somewhere: an incomplete session needs them,
-// so they have not been removed as files that nobody needs. The catalogue gets
-// their names, so that they can be put back.
+// findLost finds files that must exist: an incomplete session needs them, so they have
+// not been removed as unneeded. The catalogue gets their names, so that they can be
+// restored.
 func (b *rebuilt) findLost() {
 	seen := map[journal.SessionID]bool{}
 	var need func(e *catalog.Entry)
@@ -96,8 +96,7 @@ func (b *rebuilt) findLost() {
 	}
 }
 
-// lostSiblings are sessions that were made by the same cut and of which nothing
-// is left.
+// lostSiblings are sessions that were made by the same cut and have left nothing.
 func (b *rebuilt) lostSiblings(e *catalog.Entry) (lost []string) {
 	r := b.files[e.Session]
 	if r == nil || e.Cut == "" {
@@ -151,7 +150,7 @@ func onlyKnown(sessions map[journal.SessionID]*catalog.Entry, some []journal.Ses
 	return slices.DeleteFunc(slices.Clone(some), func(s journal.SessionID) bool { return sessions[s] == nil })
 }
 
-// wroteBy answers under which origins an ended session has written, or nil.
+// wroteBy returns the origins under which an ended session has written, or nil.
 func (b *rebuilt) wroteBy(e *catalog.Entry) map[journal.Origin]uint64 {
 	out := maps.Clone(b.wrote[e.Session])
 	if r := b.files[e.Session]; r != nil && len(r.own) > 0 {
@@ -165,12 +164,12 @@ func (b *rebuilt) wroteBy(e *catalog.Entry) map[journal.Origin]uint64 {
 	return out
 }
 
-// placeOther decides about a file that is not the one of its session. What was
-// being made for a session goes on being made. A file that its session has left
-// behind is of no use any more. Whatever else it is, the next opening sets aside.
+// placeOther decides about a file that is not the file of its session. A file that was
+// being made for a session continues to be made. A file that its session has left behind
+// is no longer needed. The next opening sets any other aside.
 func (b *rebuilt) placeOther(r *remains) {
 	if r.session() == "" && r.has(storefile.Unused) {
-		return // it was kept in store for sessions to come, and the next opening deletes it
+		return // it was a spare file, and the next opening deletes it
 	}
 	winner := b.files[r.session()]
 	y, begun := b.hydrationOf(r, winner)
@@ -184,9 +183,9 @@ func (b *rebuilt) placeOther(r *remains) {
 	}
 }
 
-// leftBehind reports whether a file has nothing that the one lacks in which its
-// session goes on, but for what was given up or taken back: the session has moved
-// there, or was about to move from there to this one.
+// leftBehind reports whether a file has nothing that the session's current file lacks,
+// except for what was pruned or undone: the session has moved there, or was about to move
+// from there to this one.
 func (b *rebuilt) leftBehind(r, winner *remains) bool {
 	switch {
 	case winner == nil || !b.accepted[r.session()]:
@@ -199,22 +198,21 @@ func (b *rebuilt) leftBehind(r, winner *remains) bool {
 	return winner.succeeds(r) || winner.covers(r) && winner.pruned() <= r.pruned()
 }
 
-// halfMade reports whether a file was being made of what a session keeps of its
-// history, which it has as a whole. The session begins with it anew.
+// halfMade reports whether a file was being made with the part of its history that a
+// session keeps, which it still has completely. The session makes it again.
 func (b *rebuilt) halfMade(r *remains) bool {
 	e, winner := b.sessions[sessionInName(r.file)], b.files[sessionInName(r.file)]
 	return r.session() == "" && r.has(storefile.Incomplete) && isNumbered(r.file) && e != nil && e.Complete && winner != nil && b.accepted[e.Session]
 }
 
-// isNumbered reports whether a file is called as those that take the place of the
-// one that a session began with.
+// isNumbered reports whether a file's name is that of a successor to the file that a
+// session began with.
 func isNumbered(file string) bool {
 	return strings.Count(file, ".") == strings.Count(".2"+files.StoreSuffix, ".")
 }
 
-// hydrationOf reports whether a file was being made to be the whole one of a
-// session, and how far it had come. winner is the file of the session that it says
-// it is of, if it says so.
+// hydrationOf reports whether a file was being made to be the whole file of a session,
+// and its progress. winner is the file of the session that it names, if it names one.
 func (b *rebuilt) hydrationOf(r, winner *remains) (catalog.Hydration, bool) {
 	y := catalog.Hydration{File: r.file, Session: sessionInName(r.file), Copied: catalog.AllCopied}
 	switch {
@@ -223,7 +221,7 @@ func (b *rebuilt) hydrationOf(r, winner *remains) (catalog.Hydration, bool) {
 		return y, false
 	case !r.has(storefile.Incomplete) && winner.has(storefile.Incomplete): // finished, and not yet taken
 		y.Session = r.session()
-	default: // a copy of its base, of which nobody knows how much is durable
+	default: // a copy of its base, whose durable part is not known
 		y.Base, y.Copied = winner.file, 0
 	}
 	return y, b.awaits(y)
@@ -238,8 +236,8 @@ func (b *rebuilt) awaits(y catalog.Hydration) bool {
 	return isNumbered(y.File) && !slices.ContainsFunc(b.hydrations, func(o catalog.Hydration) bool { return o.Session == y.Session })
 }
 
-// placeUnreadable has a file made again of which an interrupted copy is all there
-// is. It answers false for any other.
+// placeUnreadable plans to make a file again of which only an interrupted copy is left.
+// It returns false for any other.
 func (b *rebuilt) placeUnreadable(f FileProblem) bool {
 	file := filepath.Base(f.Path)
 	y := catalog.Hydration{File: file, Session: sessionInName(file)}
@@ -259,7 +257,7 @@ func (b *rebuilt) placeUnreadable(f FileProblem) bool {
 	return true
 }
 
-// write makes a catalogue. Nothing else uses the file yet.
+// write makes a catalogue. The file is not used by others yet.
 func (b *rebuilt) write(path string, h failpoint.Hooks) error {
 	return catalog.Fill(path, func(t *catalog.Tx) error {
 		for _, e := range b.entries {
@@ -286,7 +284,7 @@ func (b *rebuilt) write(path string, h failpoint.Hooks) error {
 	})
 }
 
-// home is the name of the directory that most files say they were made in; see
+// home is the name of the directory in which most files record that they were made; see
 // [catalog.Catalog.Home].
 func (b *rebuilt) home() string {
 	times := map[string]int{}
@@ -310,7 +308,7 @@ func (b *rebuilt) writeEntry(t *catalog.Tx, e *catalog.Entry) error {
 		}
 	}
 	if id := b.endedBy[e.Session]; id != "" {
-		child := b.sessions[b.children[id][0]] // a cut is known by what its children say
+		child := b.sessions[b.children[id][0]] // a cut is known from its children's records
 		if err := t.AddCut(id, child.Kind, child.Created); err != nil {
 			return err
 		}
@@ -328,5 +326,5 @@ func (b *rebuilt) writeEntry(t *catalog.Tx, e *catalog.Entry) error {
 	return t.End(e.Session, b.endedBy[e.Session], wrote)
 }
 
-// pathOf is where a file of stores/ is.
+// pathOf is the path of a file in stores/.
 func pathOf(dir, file string) string { return filepath.Join(dir, files.Stores, file) }

@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// remains is what one file in stores/ says of itself and of its session's
+// remains is what one file in stores/ records about itself and about its session's
 // ancestors.
 type remains struct {
 	file  string            // in stores/
@@ -46,9 +46,9 @@ func (r *remains) written() (n uint64) {
 	return n
 }
 
-// succeeds reports whether the session has gone on in the file after it was last in
-// another one. What that has besides is what a power loss took back, or what was
-// given up.
+// succeeds reports whether the session has continued in the file after it was last in
+// another one. Additional content of the other file was undone by a power loss, or
+// pruned.
 func (r *remains) succeeds(other *remains) bool {
 	if r.later(other) || other.later(r) {
 		return !other.later(r)
@@ -56,8 +56,8 @@ func (r *remains) succeeds(other *remains) bool {
 	return r.ahead(other) && !other.ahead(r)
 }
 
-// later reports whether the session was opened, and written to, in the file since it
-// was in another one, which lacks an origin then.
+// later reports whether the session was opened, and written to, in the file since it was
+// in another one, which lacks an origin then.
 func (r *remains) later(other *remains) bool {
 	for origin := range r.named {
 		if !other.named[origin] {
@@ -71,14 +71,14 @@ func (r *remains) later(other *remains) bool {
 // one.
 func (r *remains) covers(other *remains) bool { return !exceeds(other.own, r.own) }
 
-// pruned is the time before which the file need not have all of the history.
+// pruned is the time before which the file may lack history.
 func (r *remains) pruned() int64 {
 	at, _ := strconv.ParseInt(r.keys[storefile.Pruned], 10, 64)
 	return at
 }
 
-// ahead reports whether the session has written to the file since it wrote to
-// another one. That may lack origins of which it has given up everything.
+// ahead reports whether the session has written to the file since it wrote to another
+// one, which may lack origins that are pruned completely.
 func (r *remains) ahead(other *remains) bool {
 	for origin, highest := range r.own {
 		last, there := other.own[origin]
@@ -99,13 +99,13 @@ func exceeds(a, b map[journal.Origin]uint64) bool {
 	return false
 }
 
-// sessionInName answers the session that a file's name begins with.
+// sessionInName returns the session that a file's name begins with.
 func sessionInName(file string) journal.SessionID {
 	session, _, _ := strings.Cut(file, ".")
 	return journal.SessionID(session)
 }
 
-// readAll reads every file in stores/. What cannot be read is named.
+// readAll reads every file in stores/. Files that cannot be read are named.
 func readAll(ctx context.Context, dir string) (found []*remains, unreadable []FileProblem, err error) {
 	stores := filepath.Join(dir, files.Stores)
 	listed, err := files.ReadStores(dir)
@@ -170,8 +170,8 @@ func read(ctx context.Context, v *sqlite.Visitor, path string) (r *remains, err 
 	return r, err
 }
 
-// readNamed reads under which origins the session has written, also where nothing
-// of that is left.
+// readNamed reads the origins under which the session has written, including those
+// without remaining events.
 func (r *remains) readNamed(ctx context.Context, c *sqlite.Conn) error {
 	r.named = map[journal.Origin]bool{}
 	return c.QueryWithin(ctx, "SELECT uuid FROM own", nil, func(v []driver.Value) error {
@@ -213,11 +213,11 @@ func (r *remains) readLine(ctx context.Context, c *sqlite.Conn, version int64) e
 		})
 }
 
-// kindUntold stands for the kind of a cut that made a session of which only files
-// of older versions are left. They tell when it came out of a merge or a split.
+// kindUntold stands for the kind of a cut that made a session of which only files of
+// older versions are left. They record when it came out of a merge or a split.
 const kindUntold = "untold"
 
-// guessCut gives an entry whose cut nobody tells one of its own.
+// guessCut gives an entry whose cut is not known a cut of its own.
 func guessCut(e *catalog.Entry) {
 	if e.Kind != kindUntold {
 		return
@@ -255,8 +255,8 @@ func (r *remains) readWrote(ctx context.Context, c *sqlite.Conn) error {
 	})
 }
 
-// describe completes what the lineage says of the file's own session, of which
-// every version of a file says more.
+// describe completes the lineage's record of the file's own session, about which every
+// version of a file records more.
 func (r *remains) describe() {
 	e := r.line[r.session()]
 	if e == nil {

@@ -16,23 +16,23 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Report says what was found, and what has become of it.
+// Report says what was found, and what was done with it.
 type Report struct {
-	// Sessions are all that the new catalogue has, eldest first, and Live those
-	// among them that go on.
+	// Sessions are all sessions of the new catalogue, eldest first, and Live those among
+	// them that continue.
 	Sessions, Live []journal.SessionID
 	// Unreadable are files that could not be read, and are in no session's history.
 	Unreadable []FileProblem
-	// Aside are the paths of files that can be read and are not needed: copies of
-	// others. The next opening of the directory sets them aside.
+	// Aside are the paths of readable files that are not needed: copies of others. The
+	// next opening of the directory sets them aside.
 	Aside []string
-	// Missing are sessions whose files are needed and not there, or have lost what was
-	// acknowledged. What they wrote cannot be read until the files are put back.
+	// Missing are sessions whose files are needed and missing, or have lost acknowledged
+	// events. Their events cannot be read until the files are restored.
 	Missing []journal.SessionID
-	// Unknown are ended sessions of which it is not known any more what they wrote: it
-	// is in the histories of those that came out of them.
+	// Unknown are ended sessions whose events are no longer known: they are in the
+	// histories of their descendants.
 	Unknown []journal.SessionID
-	// Kept is where the catalogue before has been moved, or "".
+	// Kept is where the previous catalogue has been moved, or "".
 	Kept string
 }
 
@@ -43,7 +43,7 @@ type FileProblem struct {
 }
 
 // Remake makes the catalogue of a directory that this process has to itself. It answers
-// conflict when nothing is wrong with the one that is there.
+// conflict when nothing is wrong with the existing one.
 func Remake(ctx context.Context, dir string, h failpoint.Hooks) (report Report, err error) {
 	path := filepath.Join(dir, catalog.Name)
 	if err := refuseSoundCatalog(ctx, path); err != nil {
@@ -55,8 +55,8 @@ func Remake(ctx context.Context, dir string, h failpoint.Hooks) (report Report, 
 	}
 	b := judge(found).plan(unreadable)
 	report = b.report(dir)
-	// How far the index for searching has come is told in the words of the catalogue
-	// before. It is made again. What is no index is left alone.
+	// The progress of the index for searching refers to the previous catalogue, so the
+	// index is made again. Any other file in its place is left alone.
 	if index := filepath.Join(dir, search.Name); search.Refuse(index) == nil {
 		if err := sqlite.Remove(failpoint.Hooks{}, index); err != nil {
 			return report, catalog.Error("rebuild", dir, err)
@@ -69,7 +69,8 @@ func Remake(ctx context.Context, dir string, h failpoint.Hooks) (report Report, 
 	for _, e := range b.entries {
 		live[e.Session], known[e.Session] = e.Live, true
 	}
-	// Until that is done, what is lost proves the catalogue older, and this is done again.
+	// Until that is done, the lost events prove the catalogue older, and this is
+	// repeated.
 	lost, err := catalog.KeepAcks(dir, live, known)
 	for _, session := range lost {
 		if !slices.Contains(report.Missing, session) {
@@ -79,7 +80,7 @@ func Remake(ctx context.Context, dir string, h failpoint.Hooks) (report Report, 
 	return report, catalog.Error("rebuild", filepath.Join(dir, catalog.AcknowledgedName), err)
 }
 
-// refuseSoundCatalog stops before a catalogue is replaced that can be used.
+// refuseSoundCatalog refuses to replace a catalogue that can be used.
 func refuseSoundCatalog(ctx context.Context, path string) error {
 	if files.Missing(path) {
 		return nil
@@ -123,7 +124,7 @@ func inspectCatalog(ctx context.Context, path string) (damage bool, err error) {
 	return !sound, joinClose(err, k)
 }
 
-// joinClose closes a catalogue, and answers an error before, or the one of that.
+// joinClose closes a catalogue, and returns the earlier error, or that of closing.
 func joinClose(err error, k *catalog.Catalog) error { return errors.Join(err, k.Close()) }
 
 func (b *rebuilt) report(dir string) (r Report) {
@@ -140,10 +141,10 @@ func (b *rebuilt) report(dir string) (r Report) {
 	return r
 }
 
-// install writes the catalogue beside its place, moves away what is there, and
-// gives it its name, which is the moment from which it counts. If the process ends
-// before that, there is the catalogue before or none, and no data is lost: a
-// directory without one is not opened, and this can be done again.
+// install writes the catalogue beside its place, moves the existing one away, and renames
+// the new one, which is the moment at which it takes effect. If the process ends before
+// that, there is the previous catalogue or none, and no data is lost: a directory without
+// one is not opened, and this can be repeated.
 func (b *rebuilt) install(path string, h failpoint.Hooks) (kept string, err error) {
 	partial := path + files.PartialSuffix
 	if err := sqlite.Remove(h, partial); err != nil { // of an attempt that was interrupted
@@ -170,7 +171,7 @@ func (b *rebuilt) install(path string, h failpoint.Hooks) (kept string, err erro
 	return kept, h.SyncDirectory(filepath.Dir(path))
 }
 
-// make makes a catalogue under a name that is not its own, and makes it durable.
+// make makes a catalogue under a temporary name, durably.
 func (b *rebuilt) make(partial string, h failpoint.Hooks) error {
 	content, err := catalog.Schema.Template()
 	if err != nil {

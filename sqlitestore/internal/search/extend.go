@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// batchEvents and batchBytes bound what is read before it is written to the
-	// index in one transaction. Larger ones leave less to be merged in it later.
+	// batchEvents and batchBytes bound what is read before it is written to the index in
+	// one transaction. Larger batches leave less to merge in the index later.
 	batchEvents = 4096
 	batchBytes  = 4 << 20
 )
@@ -21,14 +21,14 @@ const (
 type extension struct {
 	ix     *index // nil: a temporary one is made if there is anything
 	from   journal.Chronicle
-	until  int64 // no more is read behind an event of this time
+	until  int64 // reading stops behind an event of this time
 	pacing Pacing
 }
 
-// Pacing lets others go first. Its functions are called now and then, and may wait.
+// Pacing lets other work go first. Its functions are called now and then, and may wait.
 type Pacing struct {
 	Rest    func() // while nothing is held
-	GiveWay func() // while others wait who index
+	GiveWay func() // while other processes wait to index
 }
 
 // Hurry is the pacing while a caller waits.
@@ -37,8 +37,8 @@ var Hurry = Pacing{func() {}, func() {}}
 // Everything is a time behind all events.
 const Everything = math.MaxInt64
 
-// run reads on until nothing is left. Several may do so at once, in one process or
-// in many: each event is added by one of them.
+// run reads until nothing is left. Several goroutines or processes may do so at once:
+// each event is added by one of them.
 func (x *extension) run(ctx context.Context) error {
 	for {
 		if err := x.ix.read(); err != nil {
@@ -61,7 +61,7 @@ func (x *extension) run(ctx context.Context) error {
 	}
 }
 
-// follow reads on behind a cursor.
+// follow continues to read behind a cursor.
 func (x *extension) follow(ctx context.Context, cursor journal.EventCursor) error {
 	replay, err := journal.NewReplay(ctx, x.from, cursor, nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func (x *extension) follow(ctx context.Context, cursor journal.EventCursor) erro
 	return nil
 }
 
-// gather reads some events. It answers whether there may be more.
+// gather reads some events. It reports whether there may be more.
 func (x *extension) gather(ctx context.Context, replay *journal.Replay) (events []textEvent, more bool, err error) {
 	for room := batchBytes; room > 0 && len(events) < batchEvents; {
 		ev, session, found, err := replay.Next(ctx)

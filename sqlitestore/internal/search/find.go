@@ -18,15 +18,14 @@ type indexed struct {
 	session journal.SessionID
 }
 
-// partBits are how many places a part has, as a power of two: a word that is in one
-// event of each part costs a look into each, and one that is in all events costs the
+// partBits are how many places a part has, as a power of two. A word that is in one event
+// of each part costs one look-up per part, and a word that is in all events costs the
 // length of a part.
 const partBits = 18
 
 func partOf(place int64) int64 { return place >> partBits }
 
-// find hands out what matches before a place, the last one first, until take
-// answers false.
+// find returns the matches before a place, the last one first, until take returns false.
 func (ix *index) find(ctx context.Context, match string, before int64, take func(indexed) bool) error {
 	before = min(before, ix.next)
 	r := run{first: before}
@@ -63,7 +62,7 @@ type run struct {
 	session    journal.SessionID
 }
 
-// runOf finds the events in a row among which one is.
+// runOf finds the run of events that contains an event.
 func (ix *index) runOf(place int64, r *run) error {
 	return ix.c.Query("SELECT r.first, r.seq, o.uuid, o.session FROM run r JOIN origin o ON o.no = r.origin WHERE r.first <= ? ORDER BY r.first DESC LIMIT 1",
 		[]driver.Value{place}, func(v []driver.Value) error {
@@ -74,8 +73,8 @@ func (ix *index) runOf(place int64, r *run) error {
 		})
 }
 
-// tagged is the text of an event with the words by which it is chosen without
-// looking at it.
+// tagged is the text of an event with words for its kind, creature and channel, so that
+// it can be selected without reading the event.
 func tagged(ev *journal.Event) string {
 	text := TextOf(ev)
 	if text == "" {
@@ -86,8 +85,8 @@ func tagged(ev *journal.Event) string {
 
 func kindTag(k journal.EventKind) string { return "%k" + strconv.Itoa(int(k)) }
 
-// tag is the word that stands for an id. Ids that differ in signs only have the
-// same one, so what is found is compared again.
+// tag is the word that stands for an id. Ids that differ only in punctuation have the
+// same one, so matches are compared again.
 func tag(of, id string) string {
 	if id == "" {
 		return ""
@@ -100,7 +99,7 @@ func tag(of, id string) string {
 	}, id)
 }
 
-// matchFor is the query of the index for what is asked.
+// matchFor translates a query into a query of the index.
 func matchFor(text asked, q *Query) string {
 	parts := []string{text.match}
 	add := func(tags []string) {
@@ -126,5 +125,5 @@ func matchFor(text asked, q *Query) string {
 
 func quoted(word string) string { return `"` + word + `"` }
 
-// errNoMore ends a query that has found as much as was asked for.
+// errNoMore ends a query that has found enough.
 var errNoMore = errors.New("enough")

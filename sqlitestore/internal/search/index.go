@@ -13,8 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Name is the file of a session directory in which it is noted which words
-// are in which events.
+// Name is the index file of a session directory, which records the words of events.
 const Name = "search.db"
 
 const (
@@ -22,16 +21,16 @@ const (
 	ownVersion     = 3
 )
 
-// schema is the layout of an index. It is made anew rather than migrated:
-// nothing is in it that is not in the stores.
+// schema is the layout of an index. An index of another layout is replaced rather than
+// migrated: everything in it is also in the stores.
 //
-// Every event of the directory has a place, in the order in which it was read. Only
-// the words are noted, and not the texts, which are read in the stores. The
-// character % is a part of words, so that no text has the words that stand for
-// kinds, creatures and channels; see tagged. Places are listed from the end, as the
-// newest are wanted first; and the words of each part of them are noted apart (FTS4
-// calls such a part a language), so that what is common is found in the newest part
-// without reading how often the others have it.
+// Every event of the directory has a place, in the order in which it was read. Only the
+// words are recorded, not the texts, which are read from the stores. The character % is a
+// part of words, so that no text contains the words that stand for kinds, creatures and
+// channels; see tagged. Places are listed from the end, as the newest are wanted first.
+// The words of each part of them are recorded separately (FTS4 calls such a part a
+// language), so that common words are found in the newest part without reading how often
+// the others have them.
 const schema = `
 CREATE TABLE progress (
 	one    INTEGER PRIMARY KEY CHECK (one = 1),
@@ -53,8 +52,8 @@ CREATE VIRTUAL TABLE word USING fts4 (content="", text, languageid="part", order
 PRAGMA user_version = 3;
 `
 
-// index is an index that is open. It is used by one goroutine; others, and
-// other processes, may have it open as well.
+// index is an open index. It is used by one goroutine; others, and other processes, may
+// have it open as well.
 type index struct {
 	c       *sqlite.Conn
 	cursor  journal.EventCursor // of the transaction that last read or wrote it
@@ -63,7 +62,7 @@ type index struct {
 	insert  *sqlite.Statement
 }
 
-// openIndex opens an index, and makes it if it may be written to and is not there.
+// openIndex opens an index, and makes it if it may be written to and does not exist.
 func openIndex(ctx context.Context, path string, mode sqlite.Mode) (*index, error) {
 	if mode == sqlite.ReadWrite {
 		mode = sqlite.Create
@@ -86,8 +85,8 @@ func openIndex(ctx context.Context, path string, mode sqlite.Mode) (*index, erro
 	return ix, nil
 }
 
-// Refuse answers an error if a directory, or anything else that is no file, is
-// where an index should be.
+// Refuse returns an error if a directory, or anything else that is not a file, is in the
+// place of an index.
 func Refuse(path string) error {
 	_, err := files.Stat(path)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +99,7 @@ func Refuse(path string) error {
 	return noIndex(path, unfit.Message)
 }
 
-// noIndex says that something else is where an index should be.
+// noIndex is the error for something else in the place of an index.
 func noIndex(path, why string) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "search", Message: why + ", so searching reads the stores, which takes longer",
@@ -112,8 +111,8 @@ func newIndex(c *sqlite.Conn) *index {
 	return &index{c: c, origins: map[journal.Origin]int64{}, insert: sqlite.NewStatement(c, "INSERT INTO word (docid, part, text) VALUES (?, ?, ?)")}
 }
 
-// temporaryIndex makes an index of what is behind a cursor, which goes when it is
-// closed. It is kept in memory as long as it is small.
+// temporaryIndex makes an index of the events behind a cursor, which is removed when it
+// is closed. It is kept in memory as long as it is small.
 func temporaryIndex(ctx context.Context, after journal.EventCursor) (*index, error) {
 	c, err := sqlite.Temporary()
 	if err != nil {
@@ -157,8 +156,8 @@ func (ix *index) prepare(ctx context.Context, only bool) error {
 		return errNoIndex
 	}
 	if application == 0 {
-		// Nothing is there that a journal could bring back, and one that a killed process has
-		// left would have the index refused.
+		// There is nothing that a journal could restore, and a journal left by a killed
+		// process would make the index be refused.
 		if err := ix.c.Exec("PRAGMA journal_mode = OFF"); err != nil {
 			return err
 		}
@@ -169,10 +168,10 @@ func (ix *index) prepare(ctx context.Context, only bool) error {
 	return errors.Join(ix.reset(func() bool { return true }), ix.verify(ctx))
 }
 
-// indexLayouts are the layouts of an index, of which there is the newest only.
+// indexLayouts are the layouts of an index. There is only the newest.
 var indexLayouts sqlite.Layouts
 
-// verify refuses an index that is not laid out as one.
+// verify refuses an index whose layout is not that of an index.
 func (ix *index) verify(ctx context.Context) error {
 	wanted, err := indexLayouts.Of(ownVersion, func(c *sqlite.Conn) error { return c.Exec(schema) })
 	if err != nil {
@@ -200,14 +199,14 @@ func (ix *index) reset(done func() bool) error {
 	})
 }
 
-// forget lets go of what is known of the content.
+// forget drops what is known of the content.
 func (ix *index) forget() { ix.origins = map[journal.Origin]int64{} }
 
-// maxPlace is far behind all events that a directory can have: a search takes a moment
-// for each part up to the last.
+// maxPlace is far behind all events that a directory can have. It is bounded because a
+// search takes a moment for each part up to the last.
 const maxPlace = 1 << 36
 
-// read notes how far the index has come, within a transaction.
+// read loads how far the index has come, within a transaction.
 func (ix *index) read() error {
 	return ix.c.Query("SELECT cursor, next FROM progress", nil, func(v []driver.Value) error {
 		var cursor string
@@ -227,11 +226,11 @@ type textEvent struct {
 	text    string // with tags; "" if there is none
 }
 
-// errOvertaken says that another process has gone on with the index.
+// errOvertaken says that another process has extended the index.
 var errOvertaken = errors.New("the index has been extended by another process")
 
-// add notes events that were read behind a cursor, and goes on to the next. All of
-// it happens or nothing, so what is in the index is there once.
+// add adds the events that were read behind a cursor, and the next cursor, atomically. So
+// each event is in the index once.
 func (ix *index) add(after journal.EventCursor, events []textEvent, next journal.EventCursor, pace func()) error {
 	err := ix.c.Transact(func() error {
 		if err := ix.read(); err != nil {
@@ -246,13 +245,13 @@ func (ix *index) add(after journal.EventCursor, events []textEvent, next journal
 		return ix.c.Exec("UPDATE progress SET cursor = ?, next = ?", string(next), ix.next)
 	})
 	if err != nil {
-		ix.forget() // numbers of origins may be those of what did not happen
+		ix.forget() // numbers of origins may be of a change that was rolled back
 	}
 	return err
 }
 
-// paceEvery is after how many events the background asks whether other work
-// should go first.
+// paceEvery is after how many events the background checks whether other work should go
+// first.
 const paceEvery = 256
 
 func (ix *index) write(events []textEvent, pace func()) error {
@@ -296,11 +295,11 @@ func (ix *index) number(e *textEvent) (int64, error) {
 	return no, err
 }
 
-// explained says in plain words what SQLite said about an index.
+// explained explains an SQLite error on an index in plain words.
 func explained(path string, err error) error { return sqlite.Explained("search", path, err, "") }
 
-// Trim empties an index of which more than half is about events that have been
-// removed; there answers how many there are. It is made again from what is there.
+// Trim empties an index if more than half of it is about pruned events; there returns how
+// many events exist. The index is then made again from the stores.
 func Trim(ctx context.Context, path string, there func() (int64, error)) error {
 	ix, err := openIndex(ctx, path, sqlite.ReadWrite)
 	if err != nil {
@@ -312,7 +311,7 @@ func Trim(ctx context.Context, path string, there func() (int64, error)) error {
 	}
 	if err == nil && ix.next > 2*most+batchEvents {
 		if err = ix.reset(func() bool { return false }); err == nil {
-			_ = ix.c.Exec("VACUUM") // if no reader is in the way; else it gets smaller another time
+			_ = ix.c.Exec("VACUUM") // unless a reader prevents it; then it shrinks another time
 		}
 	}
 	return explained(path, errors.Join(err, ix.close()))

@@ -11,22 +11,21 @@ import (
 )
 
 const (
-	// leastPrefix is how long the beginning of a word must be that is asked for:
-	// shorter ones stand for so many words that the answer takes long.
+	// leastPrefix is how long a requested beginning of a word must be: shorter ones match
+	// so many words that the search takes long.
 	leastPrefix = 3
 	// mostTerms and mostDepth bound what a query can cost.
 	mostTerms = 32
 	mostDepth = 8
 )
 
-// term is a word, several that follow each other, or the beginning of one.
+// term is a word, a sequence of words, or the beginning of a word.
 type term struct {
 	words  []string
 	prefix bool // the last word is a beginning
 }
 
-// asked is what a person asked for: its form for the index, and the terms
-// that a match may show.
+// asked is a parsed query: its form for the index, and the terms that a match may show.
 type asked struct {
 	match string
 	terms []term
@@ -57,8 +56,8 @@ func unclear(message, remedy string) error {
 	return &abi.Error{Code: abi.InvalidArgument, Op: "search", Message: "the query cannot be understood: " + message, Remedy: remedy}
 }
 
-// split divides a query into parentheses, phrases with their quotation marks
-// and, if they have one, their star, and everything else by spaces.
+// split divides a query into parentheses, phrases with their quotation marks and, if
+// present, their star, and other words separated by spaces.
 func split(text string) (tokens []string, err error) {
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		end := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()"`, r) })
@@ -87,10 +86,10 @@ type parser struct {
 	tokens []string
 	terms  []term
 	count  int
-	hidden bool // what is read is not to be found
+	hidden bool // inside of NOT
 }
 
-// next answers the next token; "" at the end.
+// next returns the next token; "" at the end.
 func (p *parser) next() string {
 	if len(p.tokens) == 0 {
 		return ""
@@ -98,7 +97,7 @@ func (p *parser) next() string {
 	return p.tokens[0]
 }
 
-// take answers whether the next token is the given one, and goes behind it if so.
+// take consumes the next token if it is the given one, and reports whether it was.
 func (p *parser) take(token string) bool {
 	if p.next() != token {
 		return false
@@ -116,7 +115,7 @@ func (p *parser) either(depth int) (string, error) {
 	return join(parts, " OR "), err
 }
 
-// all reads what is to be found together.
+// all reads terms that must occur together.
 func (p *parser) all(depth int) (string, error) {
 	parts, err := p.list(func() (string, error) { return p.without(depth) }, func() bool {
 		return p.take("AND") || !slices.Contains([]string{"", ")", "OR"}, p.next())
@@ -124,7 +123,7 @@ func (p *parser) all(depth int) (string, error) {
 	return join(parts, " AND "), err
 }
 
-// without reads a term, and what is not to be found with it.
+// without reads a term, and the terms that must not occur with it.
 func (p *parser) without(depth int) (string, error) {
 	around := p.hidden
 	parts, err := p.list(func() (string, error) { return p.term(depth) }, func() bool {
@@ -167,7 +166,7 @@ func join(parts []string, by string) string {
 	return out
 }
 
-// term reads a word, a phrase, or what stands in parentheses.
+// term reads a word, a phrase, or an expression in parentheses.
 func (p *parser) term(depth int) (string, error) {
 	token := p.next()
 	switch token {
@@ -187,7 +186,7 @@ func (p *parser) term(depth int) (string, error) {
 	return p.phrase(token)
 }
 
-// phrase reads a word or a phrase. A word with signs in it is a phrase, too.
+// phrase reads a word or a phrase. A word with punctuation in it is a phrase, too.
 func (p *parser) phrase(token string) (string, error) {
 	body, prefix := strings.CutSuffix(token, "*")
 	t := term{words: strings.FieldsFunc(body, func(r rune) bool { return !inWord(r) }), prefix: prefix}

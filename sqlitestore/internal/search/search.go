@@ -12,14 +12,14 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// DefaultFound is how many events a search finds at most if it is not told.
+// DefaultFound is the default of the most events that a search finds.
 const DefaultFound = 20
 
-// MostFound is how many it may be told.
+// MostFound is the largest number of events that a query can request.
 const MostFound = 1000
 
-// Query selects events by what they say. Empty fields do not restrict;
-// restrictions combine with AND, and those of a list with OR.
+// Query selects events by their content. Empty fields do not restrict; restrictions
+// combine with AND, and those of a list with OR.
 type Query struct {
 	// Text has words, "phrases" and beginnings* of words, with AND (which may be
 	// left out), OR, NOT and parentheses. Case and accents do not count.
@@ -35,24 +35,24 @@ type Query struct {
 type Found struct {
 	journal.Event
 	Session journal.SessionID // that wrote it
-	Snippet string            // what it says, around the first match
+	Snippet string            // its text, around the first match
 }
 
 // Result is what a search has found, the newest first.
 type Result struct {
 	Found []Found
 	More  bool // there may be older ones
-	// Problem is why the index was not used, if it was not; the answer is the same,
-	// but took longer.
+	// Problem is why the index was not used, if it was not; the result is the same, but
+	// took longer.
 	Problem error
 }
 
-// Stores are where the events are of which an index has the words.
+// Stores hold the events whose words an index has.
 type Stores interface {
 	journal.Chronicle
 	// Ranges are the events that the history of a session has.
 	Ranges(ctx context.Context, session journal.SessionID) (map[journal.Origin]Range, error)
-	// Pick reads events of a session into a map. What is not there has been removed.
+	// Pick reads events of a session into a map. Events that it omits have been pruned.
 	Pick(ctx context.Context, session journal.SessionID, ids []journal.EventID, into map[journal.EventID]journal.Event) error
 }
 
@@ -62,12 +62,12 @@ type Range struct{ Low, High uint64 }
 // Index is an index that may be used for a search.
 type Index struct {
 	Path    string
-	Mode    sqlite.Mode // in which it can be opened; "": none is to be
+	Mode    sqlite.Mode // the mode in which it can be opened; "": not to be opened
 	Problem error       // why it cannot be used
 }
 
-// Usable reports whether there is an index to be tried; one that could not be
-// extended may serve.
+// Usable reports whether an index can be tried. An index that could not be extended may
+// still be usable.
 func (f *Index) Usable() bool {
 	if err := Refuse(f.Path); err != nil {
 		f.Problem = err
@@ -84,7 +84,7 @@ type search struct {
 
 	text    asked
 	match   string
-	history map[journal.Origin]Range // of the session asked for; nil for none
+	history map[journal.Origin]Range // of the requested session; nil for none
 	result  Result
 }
 
@@ -129,7 +129,7 @@ func (s *search) run(ctx context.Context) (Result, error) {
 	return s.result, err
 }
 
-// ofAnother says that an index is not of this directory.
+// ofAnother is the error for an index of another directory.
 func ofAnother(path string, err error) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "search", Message: path + " is the index of another session directory",
@@ -137,8 +137,8 @@ func ofAnother(path string, err error) error {
 	}
 }
 
-// openIndex opens the index as it is at one moment, and answers behind which events
-// it is. Without one everything is to be read in the stores.
+// openIndex opens the index as it is at one moment, and returns the cursor behind its
+// events. Without an index, everything is read from the stores.
 func (s *search) openIndex(ctx context.Context) (journal.EventCursor, *index) {
 	if s.index.Problem != nil || s.index.Mode == "" {
 		return journal.FromStart, nil
@@ -160,8 +160,7 @@ func (s *search) openIndex(ctx context.Context) (journal.EventCursor, *index) {
 	return journal.FromStart, nil
 }
 
-// tail searches what the index does not have, which is newer, in an index made for
-// that.
+// tail searches the newer events that the index lacks, in a temporary index.
 func (s *search) tail(ctx context.Context, after journal.EventCursor) error {
 	x := &extension{nil, s.from, Everything, Hurry}
 	err := x.follow(ctx, after)
@@ -174,7 +173,7 @@ func (s *search) tail(ctx context.Context, after journal.EventCursor) error {
 	return errors.Join(err, x.ix.close())
 }
 
-// in searches an index, until one more is found than is wanted.
+// in searches an index, until it has found one more than requested.
 func (s *search) in(ctx context.Context, ix *index) error {
 	before := int64(math.MaxInt64)
 	for !s.result.More {
@@ -202,7 +201,8 @@ func (s *search) in(ctx context.Context, ix *index) error {
 
 func (r Range) has(seq uint64) bool { return r.Low <= seq && seq <= r.High }
 
-// show reads what was found in the stores. What is not there has been removed.
+// show reads the found events from the stores. Events that are missing there have been
+// pruned.
 func (s *search) show(ctx context.Context, page []indexed) error {
 	wanted := map[journal.SessionID][]journal.EventID{}
 	for _, i := range page {
@@ -232,7 +232,7 @@ func (s *search) show(ctx context.Context, page []indexed) error {
 	return nil
 }
 
-// Fits compares what the index knows by its tags only.
+// Fits compares what the index knows only by tags.
 func (q *Query) Fits(ev *journal.Event) bool {
 	return (len(q.Kinds) == 0 || slices.Contains(q.Kinds, ev.Kind)) &&
 		(len(q.Creatures) == 0 || slices.Contains(q.Creatures, ev.Creature)) &&

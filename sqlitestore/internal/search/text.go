@@ -16,10 +16,10 @@ import (
 // mostText is how much of the text of an event is searched: its beginning.
 const mostText = 64 << 10
 
-// TextOf is what of an event is searched: the bytes of messages and outputs if
-// they are text, key and value of a state, and of everything else the texts in its
-// payload; and besides, what that says when it is not percent-encoded, as URLs and keys
-// made of them are. The end of a turn says nothing that anybody looks for.
+// TextOf is the searched text of an event: the bytes of messages and outputs if they are
+// text, key and value of a state, and of all other kinds the texts in the payload.
+// Percent-encoded text, as in URLs and keys made from them, is included decoded as well.
+// turn_ended has nothing worth searching.
 func TextOf(ev *journal.Event) string {
 	var text string
 	switch {
@@ -43,7 +43,7 @@ func TextOf(ev *journal.Event) string {
 	return text
 }
 
-// unescaped is a text in which signs are percent-encoded, without that.
+// unescaped is the text decoded, if it has percent-encoded characters.
 func unescaped(text string) (plain string, encoded bool) {
 	var b strings.Builder
 	before, rest, found := strings.Cut(text, "%")
@@ -103,7 +103,7 @@ const (
 	snippetBehind = 140
 )
 
-// snippet is the part of a text around the first of the terms that it has, on one
+// snippet is the part of a text around the first of the terms that occurs in it, on one
 // line.
 func (q *asked) snippet(text string) string {
 	at := q.firstMatch(text)
@@ -124,8 +124,8 @@ func (q *asked) snippet(text string) string {
 	return out
 }
 
-// firstMatch is where the first word of a term stands; 0 if none is found, as the
-// index and Unicode of Go do not agree on every character.
+// firstMatch is the position of the first word of a term; 0 if none is found, as the
+// index and Go's Unicode tables differ for some characters.
 func (q *asked) firstMatch(text string) int {
 	wanted, beginnings := map[string]bool{}, []string{}
 	for _, t := range q.terms {
@@ -156,7 +156,7 @@ func (q *asked) firstMatch(text string) int {
 	return 0
 }
 
-// folded is a word as it is compared: without case and accents.
+// folded is a word in the form for comparison: without case and accents.
 func folded(word string) string {
 	word = strings.ToLower(word)
 	if !strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// cellError says that a column does not hold what it should. SQLite lets any file
-// have any type in any column, so every one that is read is checked.
+// cellError says that a column holds a value of the wrong type. SQLite allows any type in
+// any column of any file, so every column that is read is checked.
 type cellError struct{ message string }
 
 func (e *cellError) Error() string { return e.message }
@@ -14,9 +14,8 @@ func (e *cellError) Error() string { return e.message }
 // Malformed is the error for a value that no version of the program writes.
 func Malformed(format string, args ...any) error { return &cellError{fmt.Sprintf(format, args...)} }
 
-// TakeRow puts the columns of a row into variables: *int64, *uint64, *bool, *string,
-// *[]byte or *[16]byte, or nil for one that is not wanted. None but []byte may
-// be NULL.
+// TakeRow stores the columns of a row in variables: *int64, *uint64, *bool, *string,
+// *[]byte or *[16]byte, or nil for a column to skip. None but []byte may be NULL.
 func TakeRow(row []driver.Value, to ...any) error {
 	for i, target := range to {
 		if !put(row[i], target) {
@@ -85,10 +84,10 @@ func wantedCell(target any) string {
 	return "is of a type that is not read"
 }
 
-// mostTold bounds what a message repeats of a value that a file has.
+// mostTold bounds how much of a value from a file a message repeats.
 const mostTold = 80
 
-// Shorten cuts a value that a file has, for a message.
+// Shorten shortens a value from a file, for a message.
 func Shorten(text string) string {
 	if len(text) > mostTold {
 		return text[:mostTold] + "…"
@@ -115,7 +114,7 @@ func BytesIn(v any) []byte {
 	return b
 }
 
-// OptionalText stores what does not apply, "", as NULL.
+// OptionalText stores "", which means not applicable, as NULL.
 func OptionalText(s string) driver.Value {
 	if s == "" {
 		return nil

@@ -40,23 +40,23 @@ func CheckVersion() error {
 type Mode string
 
 const (
-	// ReadWrite is for a file that is there.
+	// ReadWrite is for a file that exists.
 	ReadWrite Mode = "rw"
 	// ReadOnly never changes the file, and empties no write-ahead log into it.
 	ReadOnly Mode = "ro"
-	// Create makes the file if it is not there.
+	// Create makes the file if it does not exist.
 	Create Mode = "rwc"
 	// leaving is for removing an empty write-ahead log. As it writes nothing else, the
-	// file may have several names, as an export has that was killed at its end.
+	// file may have several names, like an export that was killed at its end.
 	leaving Mode = "rw&cache=private"
-	// Immutable is for media that cannot be written to: SQLite takes no locks
-	// and ignores a write-ahead log.
+	// Immutable is for read-only media: SQLite takes no locks and ignores a write-ahead
+	// log.
 	Immutable Mode = "ro&immutable=1"
 )
 
-// dataSource is the name of a file in the form of a URI, so that no character
-// of the path is taken for anything else. A connection is used by one goroutine
-// at a time, so SQLite need not lock it.
+// dataSource is the name of a file in the form of a URI, so that no character of the path
+// is misinterpreted. A connection is used by one goroutine at a time, so SQLite need not
+// lock it.
 func dataSource(path string, mode Mode) string {
 	return fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=24&_mutex=no", fileURI(path, mode), busyTimeout.Milliseconds())
 }
@@ -65,7 +65,7 @@ func fileURI(path string, mode Mode) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=" + string(mode)
 }
 
-// Conn is one connection that is used by one goroutine at a time. It goes past
+// Conn is one connection that is used by one goroutine at a time. It bypasses
 // database/sql, whose pool and contexts cost more than the statements.
 type Conn struct {
 	raw  *sqlite3.SQLiteConn
@@ -86,7 +86,7 @@ func Open(path string, mode Mode) (*Conn, error) {
 	return &Conn{raw: raw, Path: path, Mode: mode}, nil
 }
 
-// Temporary opens a database of its own that goes when it is closed.
+// Temporary opens a database of its own that is removed when it is closed.
 func Temporary() (*Conn, error) {
 	raw, err := openGuarded("file:?_mutex=no&_stmt_cache_size=16")
 	if err != nil {
@@ -95,15 +95,15 @@ func Temporary() (*Conn, error) {
 	return &Conn{raw: raw, Path: "a temporary index"}, nil
 }
 
-// Close ends the connection. What was not committed is taken back.
+// Close closes the connection. Uncommitted changes are rolled back.
 func (c *Conn) Close() error { return c.raw.Close() }
 
-// Exec carries out statements.
+// Exec runs statements.
 func (c *Conn) Exec(query string, args ...driver.Value) error {
 	return c.ExecWithin(context.Background(), query, args...)
 }
 
-// ExecWithin is [Conn.Exec] for what takes long: SQLite is interrupted when ctx ends.
+// ExecWithin is [Conn.Exec] for long statements: SQLite is interrupted when ctx ends.
 func (c *Conn) ExecWithin(ctx context.Context, query string, args ...driver.Value) error {
 	_, err := c.raw.ExecContext(ctx, query, named(args))
 	return err
@@ -126,8 +126,8 @@ func (c *Conn) SetDurable(durable bool) error {
 	return nil
 }
 
-// Sync makes everything durable that the file holds. Only a commit that writes a
-// page syncs the write-ahead log, and storing the version again writes one.
+// Sync makes everything in the file durable. Only a commit that writes a page syncs the
+// write-ahead log, and storing the version again writes one.
 func (c *Conn) Sync(s *Schema) error {
 	if err := c.SetDurable(true); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *Conn) Query(query string, args []driver.Value, row func([]driver.Value)
 	return c.QueryWithin(context.Background(), query, args, row)
 }
 
-// QueryWithin is [Conn.Query] for what takes long: SQLite is interrupted when ctx ends.
+// QueryWithin is [Conn.Query] for long queries: SQLite is interrupted when ctx ends.
 func (c *Conn) QueryWithin(ctx context.Context, query string, args []driver.Value, row func([]driver.Value) error) error {
 	rows, err := c.raw.QueryContext(ctx, query, named(args))
 	if err != nil {
@@ -162,8 +162,8 @@ func (c *Conn) QueryWithin(ctx context.Context, query string, args []driver.Valu
 	}
 }
 
-// Integer answers the first column of the first row; ok is false without a
-// row or when it is NULL.
+// Integer returns the first column of the first row; ok is false without a row or when it
+// is NULL.
 func (c *Conn) Integer(query string, args ...driver.Value) (n int64, ok bool, err error) {
 	return c.IntegerWithin(context.Background(), query, args...)
 }
@@ -204,13 +204,13 @@ func (c *Conn) Attached(path string, mode Mode, f func() error) error {
 	return errors.Join(f(), c.Exec("DETACH parent"))
 }
 
-// CopyTo writes what the database holds, with what its write-ahead log has, to a new file
-// that stands alone.
+// CopyTo writes the content of the database, including its write-ahead log, to a new file
+// that needs no other.
 func (c *Conn) CopyTo(ctx context.Context, path string) error {
 	return c.ExecWithin(ctx, "VACUUM INTO ?", path)
 }
 
-// Rollback ends a transaction that failed, unless SQLite did so already.
+// Rollback ends a transaction that failed, unless SQLite has done so already.
 func (c *Conn) Rollback() error {
 	if c.raw.AutoCommit() {
 		return nil

@@ -1,10 +1,11 @@
-// Package sqlite is what sqlitestore knows of SQLite, and nothing of graphs.
+// Package sqlite is everything that sqlitestore knows about SQLite; it knows nothing
+// about graphs.
 //
 // A [Conn] is one connection to a database that it does not trust: sizes are bounded, and
-// whatever the schema of a file calls can do no harm. A [Schema] says which files are ours:
-// it makes them, brings older ones up to date, and refuses those that are laid out in
-// another way. A [Visitor] reads files of others and leaves nothing behind. [Explained] says in
-// plain words what SQLite said.
+// the functions that the schema of a file calls can do no harm. A [Schema] defines which
+// files are ours: it makes them, upgrades older ones, and refuses files with another
+// layout. A [Visitor] reads files of other processes and leaves nothing behind.
+// [Explained] translates SQLite's errors into plain words.
 //
 // It is the only package that imports the driver.
 package sqlite

@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Explained says in plain words what SQLite said about a file. An error that has a code
-// already, and the end of a context, are passed on as they are. The remedy may be "", for
+// Explained explains an SQLite error on a file in plain words. Errors that have a code
+// already, and the end of a context, are passed on unchanged. The remedy may be "", for
 // the usual one.
 func Explained(op, path string, err error, remedy string) error {
 	if err == nil {
@@ -44,7 +44,7 @@ func Busy(err error) bool {
 	return errors.As(err, &se) && (se.Code == sqlite3.ErrBusy || se.Code == sqlite3.ErrLocked)
 }
 
-// FullDisk reports whether there was no room to write something.
+// FullDisk reports whether there was no space to write something.
 func FullDisk(err error) bool {
 	var se sqlite3.Error
 	return errors.As(err, &se) && se.Code == sqlite3.ErrFull
@@ -86,7 +86,7 @@ func explain(err error) (message, remedy string) {
 	return "the store failed", "check the disk and the file system"
 }
 
-// Damaged reports whether an error is a finding: SQLite stumbled upon damage.
+// Damaged reports whether an error means that SQLite has found damage.
 func Damaged(err error) bool {
 	var se sqlite3.Error
 	var cell *cellError

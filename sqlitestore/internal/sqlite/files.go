@@ -14,7 +14,7 @@ import (
 // Suffixes are those of the files that make up one database.
 var Suffixes = []string{"", "-wal", "-shm"}
 
-// DiskSize is the size of a database with what belongs to it.
+// DiskSize is the size of a database with its auxiliary files.
 func DiskSize(path string) (n int64) {
 	for _, suffix := range Suffixes {
 		n += files.Size(path + suffix)
@@ -22,8 +22,8 @@ func DiskSize(path string) (n int64) {
 	return n
 }
 
-// Remove removes a database with what belongs to it. The database goes last:
-// as long as it is there, it is known what is to be removed.
+// Remove removes a database with its auxiliary files. The database goes last: as long as
+// it exists, the others can be identified.
 func Remove(h failpoint.Hooks, path string) error {
 	for _, suffix := range slices.Backward(Suffixes) {
 		if err := h.At(failpoint.Removing, path+suffix); err != nil {
@@ -39,9 +39,9 @@ func Remove(h failpoint.Hooks, path string) error {
 	return nil
 }
 
-// PutAside gives a database another name, under which there is nothing yet. The
-// file goes first: without its log it must not be taken for what it was, and a log
-// without its file is moved at the next attempt.
+// PutAside renames a database to an unused name. The database itself goes first: without
+// its log it must not be taken for the original, and a log without its database is moved
+// at the next attempt.
 func PutAside(path string, h failpoint.Hooks) (kept string, err error) {
 	log := "-wal"
 	if files.Size(path+log) > 0 || !files.Missing(path) {
@@ -59,10 +59,10 @@ func PutAside(path string, h failpoint.Hooks) (kept string, err error) {
 			}
 		}
 	}
-	return kept, Remove(h, path) // an empty log, and the shared memory, which hold nothing
+	return kept, Remove(h, path) // an empty log, and the shared memory, which have no content
 }
 
-// giveName renames a file, and answers false when it is not there.
+// giveName renames a file, and returns false if it does not exist.
 func giveName(h failpoint.Hooks, from, to string) (bool, error) {
 	if err := h.At(failpoint.SettingAside, from); err != nil {
 		return false, err
@@ -76,8 +76,8 @@ func giveName(h failpoint.Hooks, from, to string) (bool, error) {
 	return true, h.At(failpoint.SetAside, to)
 }
 
-// AtRest makes sure that the file itself has all that was written to it, and not
-// its write-ahead log. It answers false while a reader is in the way.
+// AtRest makes sure that the file itself has everything that was written to it, not only
+// its write-ahead log. It returns false while a reader prevents that.
 func AtRest(path string) (bool, error) {
 	c, err := Open(path, ReadWrite)
 	if err != nil {
@@ -95,8 +95,8 @@ func AtRest(path string) (bool, error) {
 }
 
 // Checkpoint copies what it can without waiting for readers or writers. Its errors do not
-// matter: the log stays complete, and whatever is wrong with the disk shows
-// where a caller waits for it.
+// matter: the log stays complete, and problems with the disk show where a caller waits
+// for it.
 func Checkpoint(path string) {
 	c, err := Open(path, ReadWrite)
 	if err != nil {

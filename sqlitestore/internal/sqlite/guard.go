@@ -7,22 +7,22 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// The bounds of every connection. A file may come from a stranger, and SQLite would
-// take what it says of its own sizes at its word.
+// The bounds of every connection. A file may come from an untrusted source, and SQLite
+// would believe the sizes that it states.
 const (
 	// maxValue is the most bytes that a row, a text or a blob may have. The largest that
 	// is written is far smaller: a message has 16 MiB at most.
 	maxValue = 128 << 20
-	// maxStatement bounds the text of what is in a schema.
+	// maxStatement bounds the text of the statements in a schema.
 	maxStatement = 1 << 20
 	// maxAttached is for the one file that is read while another is written.
 	maxAttached = 1
 )
 
-// openGuarded opens a connection that does not trust what is in its file: values have
-// a bound, and what the schema calls can only be what does no harm. (The driver has no
-// call for SQLITE_DBCONFIG_DEFENSIVE, which would bound what our own statements may do:
-// no statement comes from a file, since its schema is compared with ours.)
+// openGuarded opens a connection that does not trust the content of its file: values are
+// bounded, and the schema can only call harmless functions. (The driver has no call for
+// SQLITE_DBCONFIG_DEFENSIVE, which would restrict our own statements: no statement comes
+// from a file, since its schema is compared with ours.)
 func openGuarded(dsn string) (*sqlite3.SQLiteConn, error) {
 	opened, err := (&sqlite3.SQLiteDriver{}).Open(dsn)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Layout are the tables, indexes, views and triggers of a file by their names. What a
-// file of a stranger has besides could run without end, or do what nobody asked for.
+// Layout are the tables, indexes, views and triggers of a file by their names. Additional
+// ones in an untrusted file could run without end, or do unwanted things.
 type Layout map[string]object
 
 // object is one of them.
 type object struct{ Kind, table, sql string }
 
-// plannerTables are tables that SQLite itself makes for its planner, at the request of a user
-// with another tool. They do no harm.
+// plannerTables are tables that SQLite itself makes for its planner, when a user requests
+// it with another tool. They do no harm.
 const plannerTables = "sqlite_stat"
 
-// ReadLayout reads what a file has.
+// ReadLayout reads the layout of a file.
 func (c *Conn) ReadLayout(ctx context.Context) (Layout, error) {
 	out := Layout{}
 	err := c.QueryWithin(ctx, "SELECT name, type, tbl_name, coalesce(sql, '') FROM sqlite_schema", nil, func(v []driver.Value) error {
@@ -44,8 +44,8 @@ func (c *Conn) ReadLayout(ctx context.Context) (Layout, error) {
 	return out, err
 }
 
-// bareSQL is the text of a statement without comments, and with one space where there
-// may be more: what may differ between the versions of a migration that make the same.
+// bareSQL is the text of a statement without comments and with single spaces: versions of
+// a migration that make the same object may differ in these.
 func bareSQL(sql string) string {
 	var out strings.Builder
 	space := false

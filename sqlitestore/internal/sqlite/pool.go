@@ -11,16 +11,16 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// CheckpointPages is when SQLite itself checkpoints inside a commit. It
-// is a safety net: the directory's checkpointer comes long before.
+// CheckpointPages is when SQLite itself checkpoints inside a commit. It is a safety net:
+// the directory's checkpointer runs long before.
 const CheckpointPages = 16_384
 
-// Pool makes a pool of connections for reading, of which this is the first: to open one
-// means to read the whole schema of the file. As long as that is open, the file can be
-// read as it was even if it is removed.
+// Pool makes a pool of connections for reading, whose first connection is this one, since
+// opening a connection reads the whole schema of the file. As long as it is open, the
+// file can be read as it was even if it is removed.
 func (c *Conn) Pool(ctx context.Context, connections int) (*sql.DB, error) {
-	// SQLite opens the write-ahead log when it first reads, by its name. If that has been
-	// removed by then, what it had would be missing without a word.
+	// SQLite opens the write-ahead log by name on the first read. If the log had been
+	// removed by then, its content would be missing without an error.
 	if _, _, err := c.IntegerWithin(ctx, "PRAGMA user_version"); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -41,7 +41,7 @@ func (c *Conn) Pool(ctx context.Context, connections int) (*sql.DB, error) {
 	return db, nil
 }
 
-// OpenPool opens such a pool, whose first connection is made when there is something to read.
+// OpenPool opens such a pool. Its first connection is made on the first read.
 func OpenPool(path string, mode Mode, connections int) *sql.DB {
 	return (&connector{path: path, mode: mode}).pool(connections)
 }
@@ -78,5 +78,5 @@ func (k *connector) Connect(context.Context) (driver.Conn, error) {
 	return c.raw, nil
 }
 
-// Driver is what the connections are of.
+// Driver is the driver of the connections.
 func (k *connector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }

@@ -17,7 +17,7 @@ import (
 // Schema is the layout of one kind of file: migrations from an empty file to
 // the newest version. A migration sets user_version to its own number.
 type Schema struct {
-	What          string // as it is called in messages
+	What          string // its name in messages
 	ApplicationID int64
 	Version       int64
 	Migrations    fs.FS          // files that begin with their number, in five digits
@@ -72,8 +72,8 @@ func (s *Schema) migrate(ctx context.Context, path string) error {
 	return errors.Join(err, c.Close())
 }
 
-// migrationTable is where a file says which migrations it has had. It is laid out as that
-// of the library which ran them once (goose), so that programs of that time can use the file.
+// migrationTable records the migrations that a file has had. Its layout is that of the
+// library that once ran them (goose), so that programs of that time can use the file.
 const migrationTable = `CREATE TABLE IF NOT EXISTS schema_migration (
 		id INTEGER PRIMARY KEY AUTOINCREMENT,
 		version_id INTEGER NOT NULL,
@@ -117,7 +117,7 @@ func (s *Schema) Raise(ctx context.Context, c *Conn, version int64) error {
 	})
 }
 
-// step runs one migration, and notes that it did.
+// step runs one migration, and records that it did.
 func (s *Schema) step(ctx context.Context, c *Conn, name string, number int64) error {
 	text, err := fs.ReadFile(s.Migrations, name)
 	if err == nil {
@@ -138,8 +138,8 @@ func (s *Schema) Age(ctx context.Context, path string, mode Mode) (version int64
 	return version, c.Close()
 }
 
-// Open opens a file and answers which version it has. It refuses what this program cannot
-// read, and what is not laid out as that version is. Nothing is written.
+// Open opens a file and returns its version. It refuses files that this program cannot
+// read, and files whose layout is not that of their version. Nothing is written.
 func (s *Schema) Open(ctx context.Context, path string, mode Mode) (c *Conn, version int64, err error) {
 	if c, err = Open(path, mode); err != nil {
 		return nil, 0, err
@@ -150,7 +150,7 @@ func (s *Schema) Open(ctx context.Context, path string, mode Mode) (c *Conn, ver
 	return c, version, nil
 }
 
-// check answers the version of a file that is open.
+// check returns the version of an open file.
 func (s *Schema) check(ctx context.Context, c *Conn) (version int64, err error) {
 	path := c.Path
 	application, _, err := c.IntegerWithin(ctx, "PRAGMA application_id")
@@ -181,11 +181,11 @@ func (s *Schema) check(ctx context.Context, c *Conn) (version int64, err error) 
 	return version, s.verify(ctx, c, version)
 }
 
-// Upgrade brings an older file to the newest version and keeps the original
-// beside it, as <path>.v<version>.
+// Upgrade brings an older file to the newest version and keeps the original beside it, as
+// <path>.v<version>.
 func (s *Schema) Upgrade(ctx context.Context, path string, h failpoint.Hooks) error {
-	// A connection that may write would empty a write-ahead log into a file
-	// that may turn out not to be ours.
+	// A writable connection would empty a write-ahead log into a file that may turn out
+	// not to be ours.
 	version, err := s.Age(ctx, path, ReadOnly)
 	if err != nil || version == s.Version {
 		return err
@@ -214,17 +214,17 @@ func (s *Schema) Renew(ctx context.Context, path string) error {
 	return nil
 }
 
-// tighten gives back the room that tables took of which a migration has made others. A
-// file that is larger than it need be would count towards what bounds its history. What
-// keeps it from being done, such as a full disk, does no other harm.
+// tighten frees the space of tables that a migration has replaced. A file that is larger
+// than necessary would count towards the bounds of its history. An error, such as a full
+// disk, does no other harm.
 func tighten(path string) {
 	if c, err := Open(path, ReadWrite); err == nil {
 		_ = errors.Join(c.SetDurable(true), c.Exec("VACUUM"), c.Close())
 	}
 }
 
-// keepOriginal copies a database to a file that stands alone. An unfinished
-// copy never has the final name.
+// keepOriginal copies a database to a file that needs no other. An unfinished copy never
+// has the final name.
 func keepOriginal(ctx context.Context, path, original string, h failpoint.Hooks) (err error) {
 	if _, err := files.Stat(original); err == nil {
 		return nil // made by an attempt that was interrupted while migrating
@@ -255,8 +255,8 @@ func keepOriginal(ctx context.Context, path, original string, h failpoint.Hooks)
 	return h.At(failpoint.OriginalKept, original)
 }
 
-// RequireCurrent refuses a file of a version that is too old for a reader, which cannot
-// bring it up to date.
+// RequireCurrent refuses a file whose version is too old for a reader, which cannot
+// upgrade it.
 func (s *Schema) RequireCurrent(path string, version int64) error {
 	if version >= s.Version {
 		return nil

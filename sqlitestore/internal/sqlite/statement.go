@@ -8,8 +8,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// Statement is prepared when it is first used: most stores never need most of
-// them.
+// Statement is prepared when it is first used: most stores never need most of them.
 type Statement struct {
 	c     *Conn
 	query string
@@ -20,7 +19,7 @@ type Statement struct {
 // NewStatement is a statement of a connection.
 func NewStatement(c *Conn, query string) *Statement { return &Statement{c: c, query: query} }
 
-// Close forgets the statement. It is done before its connection is closed.
+// Close closes the statement, before its connection is closed.
 func (s *Statement) Close() error {
 	if s.raw == nil {
 		return nil
@@ -68,7 +67,7 @@ func NewBulk(c *Conn, columns int, query string) *Bulk {
 	return &Bulk{columns: columns, One: NewStatement(c, query+row), Many: NewStatement(c, query+strings.Repeat(row+", ", rowsPerInsert-1)+row)}
 }
 
-// Add takes a row, and writes those that wait when there are enough.
+// Add takes a row, and writes the waiting rows when there are enough.
 func (b *Bulk) Add(row ...driver.Value) error {
 	b.pending = append(b.pending, row...)
 	if len(b.pending) < rowsPerInsert*b.columns {
@@ -79,14 +78,14 @@ func (b *Bulk) Add(row ...driver.Value) error {
 	return err
 }
 
-// End writes the rows that still wait.
+// End writes the remaining rows.
 func (b *Bulk) End() error {
 	for i := 0; i < len(b.pending); i += b.columns {
 		if err := b.One.Run(b.pending[i : i+b.columns]); err != nil {
 			return err
 		}
 	}
-	clear(b.pending[:cap(b.pending)]) // what is written must not be kept
+	clear(b.pending[:cap(b.pending)]) // written rows must not be kept
 	b.pending = b.pending[:0]
 	return nil
 }

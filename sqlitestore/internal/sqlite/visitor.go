@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// Visitor reads databases that it must not change. Even a connection that only
-// reads makes a write-ahead log and its shared memory where there is none, and
-// cannot remove them; so the visitor notes what it has found.
+// Visitor reads databases that it must not change. Even a read-only connection makes a
+// write-ahead log and its shared memory if there is none, and cannot remove them; so the
+// visitor records what it has found.
 type Visitor struct {
 	lone map[string]bool // files by path: had no write-ahead log when first looked at
 }
@@ -44,7 +44,7 @@ func (v *Visitor) Open(ctx context.Context, s *Schema, path string) (c *Conn, ve
 	return nil, 0, err
 }
 
-// Visit answers how a file can be read.
+// Visit returns the mode in which a file can be read.
 func (v *Visitor) Visit(ctx context.Context, path string) (Mode, error) {
 	v.note(path)
 	err := probe(ctx, path, ReadOnly)
@@ -58,10 +58,10 @@ func (v *Visitor) Visit(ctx context.Context, path string) (Mode, error) {
 	return mode, err
 }
 
-// Leave removes what reading has left beside the files, when they have been
-// closed. SQLite does it, when a connection that may write is closed and is the
-// last: who uses a file meanwhile loses nothing. What cannot be removed holds
-// nothing, and goes when the file is next used.
+// Leave removes what reading has left beside the files, after they have been closed.
+// SQLite does so when the last connection is closed and it may write; other users of the
+// file lose nothing. Files that cannot be removed are empty, and are removed when the
+// database is next used.
 func (v *Visitor) Leave() {
 	for path, lone := range v.lone {
 		if info, err := files.Stat(path + "-wal"); lone && err == nil && info.Size() == 0 {
@@ -70,9 +70,9 @@ func (v *Visitor) Leave() {
 	}
 }
 
-// modeAfter answers how a file may be read that could not be read as others, or why it
-// cannot be. SQLite needs to write a little even for that, unless it is told that the
-// file cannot be written to.
+// modeAfter returns the mode for reading a file that could not be read in the usual one,
+// or why it cannot be read. SQLite needs to write a little even for reading, unless it is
+// told that the file is immutable.
 func modeAfter(path string, err error) (Mode, error) {
 	var se sqlite3.Error
 	if !errors.As(err, &se) || abi.TooManyFiles(se.SystemErrno) != nil || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {

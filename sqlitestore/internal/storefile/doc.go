@@ -1,6 +1,6 @@
-// Package storefile is what the file of one session says of itself, in whatever state it
-// is: its layout and the migrations to it ([Schema]), the numbers that stand for events,
-// their checksums, and the keys that tell whose it is and what has become of it. The
-// catalogue decides what is live and which file is whose; what is here is what a file can
-// answer without it.
+// Package storefile is what the file of one session records about itself, in whatever
+// state it is: its layout and migrations ([Schema]), the numbers that stand for events,
+// their checksums, and the keys that name its session and what has happened to it. The
+// catalogue decides what is live and which file belongs to which session; this package
+// covers what a file can answer without it.
 package storefile

@@ -27,7 +27,7 @@ func OriginIn(uuid []byte) (journal.Origin, error) {
 	return journal.Origin(uuid), nil
 }
 
-// TakeHighest notes the highest number of an origin that a row has.
+// TakeHighest records the highest number of an origin from a row.
 func TakeHighest(v []driver.Value, out map[journal.Origin]uint64) error {
 	var origin journal.Origin
 	var highest uint64
@@ -44,7 +44,7 @@ func OwnHighest(ctx context.Context, c *sqlite.Conn) (map[journal.Origin]uint64,
 	out := map[journal.Origin]uint64{}
 	err := c.QueryWithin(ctx, `SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)
 		FROM own w JOIN origin o ON o.uuid = w.uuid`, nil, func(v []driver.Value) error {
-		if v[1] == nil { // nothing is left of what was written under it
+		if v[1] == nil { // everything written under it has been pruned
 			return nil
 		}
 		return TakeHighest(v, out)
@@ -55,7 +55,7 @@ func OwnHighest(ctx context.Context, c *sqlite.Conn) (map[journal.Origin]uint64,
 // VolatileParent stands in a lineage for a graph that had no store.
 const VolatileParent = "volatile"
 
-// PlainIDs refuses ids of sessions that could not be in the names of files.
+// PlainIDs refuses ids of sessions that could not occur in the names of files.
 func PlainIDs(ids ...string) error {
 	for _, id := range ids {
 		if id == "" {

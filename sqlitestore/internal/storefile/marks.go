@@ -9,19 +9,19 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Keys of a file's table store that say what has become of it. The catalogue
-// decides; the marks are what is left to decide when it is lost.
+// Keys of a file's table store that record what has happened to it. The catalogue
+// decides; the marks decide when the catalogue is lost.
 const (
 	// Unused, Incomplete, Retired and Moved are the marks.
 	Unused     = "unused"     // not written to since it was made
 	Incomplete = "incomplete" // has only what its session wrote
 	Retired    = "retired"    // its session has ended without a cut
-	Moved      = "moved"      // its session goes on in the file that is named
+	Moved      = "moved"      // its session continues in the file that is named
 	// Siblings names all children of the cut that made the session, or all sessions
 	// that were created with it.
 	Siblings = "siblings"
-	// Seal names the cut that is about to end the session. It is written behind
-	// everything else. Sealed says that the parents of the session have it.
+	// Seal names the cut that is about to end the session. It is written after everything
+	// else. Sealed says that the parents of the session have it.
 	Seal   = "seal"
 	Sealed = "sealed"
 
@@ -30,15 +30,15 @@ const (
 
 	// Pruned is the time before which history may have been pruned.
 	Pruned = "pruned"
-	// Based says that the changes of the session's rows are told.
+	// Based says that the changes of the session's rows are recorded.
 	Based = "based"
 
-	// Marks are those that hold until the session is written to.
+	// Marks are the marks that hold until the session is written to.
 	Marks = "('" + Unused + "', '" + Retired + "', '" + Moved + "')"
 )
 
-// Mark writes durably into the file of a session without a writer what
-// has become of it. A file of something else in its place is left as it is.
+// Mark durably records what has happened to the file of a session without a writer. A
+// file of another session in its place is left as it is.
 func Mark(ctx context.Context, path string, session journal.SessionID, key, value string) error {
 	if _, err := Schema.Age(ctx, path, sqlite.ReadOnly); err != nil {
 		return err
@@ -55,7 +55,7 @@ func Mark(ctx context.Context, path string, session journal.SessionID, key, valu
 	return errors.Join(err, c.Close())
 }
 
-// WriteSeal writes for which cut nothing is written to the file from now on.
+// WriteSeal records the cut for which the file is no longer written to.
 func WriteSeal(c *sqlite.Conn, cut string) error {
 	return c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?)", Seal, cut)
 }
@@ -76,13 +76,13 @@ func Says(ctx context.Context, path, key, value string) bool {
 	return answers(ctx, path, "SELECT 1 FROM store WHERE key = ? AND value = ?", key, value)
 }
 
-// IsUnused reports whether a file carries the mark under which every store is
-// made, and which its first record after the catalogue's consent removes.
+// IsUnused reports whether a file carries the mark with which every store is made. The
+// first record after the catalogue has accepted the store removes the mark.
 func IsUnused(ctx context.Context, path string) bool {
 	return answers(ctx, path, "SELECT 1 FROM store WHERE key = ?", Unused)
 }
 
-// answers reports whether a file is a store and has a row that a query asks for.
+// answers reports whether a file is a store and has a row that a query selects.
 func answers(ctx context.Context, path, query string, args ...driver.Value) bool {
 	c, _, err := Schema.Open(ctx, path, sqlite.ReadOnly)
 	if err != nil {

@@ -11,22 +11,23 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// The rows of the log carry checksums, so that damage is found which SQLite cannot see:
-// a flipped bit in a text is as good a text. CRC-32C costs next to nothing on processors
-// that have an instruction for it. It is no help against an attacker, who computes it
-// anew.
+// The rows of the log carry checksums, to find damage that SQLite cannot see: a flipped
+// bit in a text leaves a valid text. CRC-32C costs next to nothing on processors that
+// have an instruction for it. It does not protect against an attacker, who can recompute
+// it.
 //
-// The low half of an event's sum is a checksum of what the event says, by which each can
-// be checked alone; the high half chains it to the event before of its origin, so that an
-// exchanged row is found, and a mark of how far a log came is one number.
+// The low half of an event's sum is a checksum of its content, by which each event can be
+// checked alone. The high half chains it to the previous event of its origin, so that an
+// exchanged row is found, and so that one number marks how far a log has come.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// scratch are buffers for what a sum is of, which would go to the heap each time.
+// scratch are buffers for the content of a sum, which would otherwise be allocated on the
+// heap each time.
 var scratch = sync.Pool{New: func() any { b := make([]byte, 0, 512); return &b }}
 
-// EventDigest is the checksum of what an event says. Ids are in the form that they have
-// everywhere, so it is the same in every file.
+// EventDigest is the checksum of an event's content. Ids have the form that is the same
+// in every file, and so the digest is as well.
 func EventDigest(e *journal.Event) uint32 {
 	room := scratch.Get().(*[]byte)
 	defer scratch.Put(room)
@@ -53,8 +54,8 @@ func EventDigest(e *journal.Event) uint32 {
 // ChainSeed stands for the event before the first one of an origin.
 func ChainSeed(o journal.Origin) uint32 { return crc32.Checksum(o[:], castagnoli) }
 
-// ChainOn is the high half of the sum of an event, by that of the one before. It is
-// never zero, which belongs to events that are in no chain.
+// ChainOn is the high half of the sum of an event, from that of the previous one. It is
+// never zero, which marks events that are in no chain.
 func ChainOn(before, digest uint32) uint32 {
 	room := scratch.Get().(*[]byte)
 	defer scratch.Put(room)
@@ -113,8 +114,8 @@ func changeSumOf(origin any, event, part, first, base int64, rows string) int64 
 	return ChangeDigest(originOf(origin), event, part, first, base, rows)
 }
 
-// originOf is an origin as a column has it; none of something else, whose sum no
-// event has.
+// originOf is an origin from a column; for any other value it is the zero origin, whose
+// sum no event has.
 func originOf(v any) (o journal.Origin) {
 	b, _ := v.([]byte)
 	copy(o[:], b)
