@@ -211,7 +211,7 @@ func (f *family) nothingUpTo(ctx context.Context, e catalog.Entry, at journal.Ma
 		}
 	}
 	if begun := !at.Event.IsZero() || at.Since >= e.Created; pruned && begun {
-		return tooEarly(e, "the history of session %s up to the cursor has been given up", abi.Unsupported)
+		return tooEarly(e, "the history of session %s up to the cursor has been pruned", abi.Unsupported)
 	}
 	return tooEarly(e, "at the cursor, session %s had not begun", abi.InvalidArgument)
 }

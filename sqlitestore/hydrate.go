@@ -70,7 +70,7 @@ type hydrator struct {
 	did    uint64 // what had been announced when the last round began that is over
 	failed error  // what went wrong in that round
 	urgent int    // how many callers wait until everything is done
-	calls  []call // that wait to be carried out
+	calls  []call // waiting to be run
 	ended  bool   // there will be no more rounds
 	change *sync.Cond
 }

@@ -52,7 +52,7 @@ func (d *Directory) decide(ctx context.Context) error {
 	return nil
 }
 
-// lostCut is a cut of which a part is missing.
+// lostCut is a cut with a missing part.
 type lostCut struct {
 	id       string
 	children []catalog.Entry

@@ -58,7 +58,7 @@ func (w *writer) rewind(e catalog.Entry, own []journal.Origin) error {
 
 // unknownRows says that the log does not determine the rows at a cursor.
 func unknownRows(e catalog.Entry) error {
-	return tooEarly(e, "what the creatures of session %s held at the cursor is not known: it was written by an older version, or history has been given up since", abi.Unsupported)
+	return tooEarly(e, "the state of the creatures of session %s at the cursor is not known: an older version wrote it, or history has been pruned since", abi.Unsupported)
 }
 
 // inOrder are the numbers of some origins, in the order in which they were written. An

@@ -147,7 +147,7 @@ func (s *spares) shrink() {
 	_ = s.discard(surplus) // files that cannot be removed now are removed at the next start
 }
 
-// close removes the files that nobody has taken.
+// close removes the files that were not taken.
 func (s *spares) close() error {
 	close(s.stop)
 	<-s.done

@@ -244,7 +244,7 @@ func (v *verification) messages(s *snapshot) iter.Seq2[sent, error] {
 	}
 }
 
-// stream is one file's messages, of which the next is known.
+// stream is one file's messages, with the next one read ahead.
 type stream struct {
 	next func() (sent, error, bool)
 	stop func()

@@ -168,7 +168,7 @@ type TimerRow struct {
 // creature.
 type RequestRow struct {
 	ID       EventID    // of the request's message
-	Creature CreatureID // who asked
+	Creature CreatureID // that asked
 	Tag      int64      // the creature's name for the request
 	Deadline int64      // nanoseconds since 1970
 }

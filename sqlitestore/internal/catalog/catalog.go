@@ -32,7 +32,7 @@ const KindFork = journal.CutFork
 type Catalog struct {
 	path  string
 	hooks failpoint.Hooks
-	wrote func() // is told that the log has grown; may be nil
+	wrote func() // called when the log has grown; may be nil
 
 	mu sync.Mutex
 	c  *sqlite.Conn // nil after a failure; see ready

@@ -13,7 +13,7 @@ import (
 
 // judgement is what the files of a directory, taken together, say about its sessions.
 type judgement struct {
-	files    map[journal.SessionID]*remains       // that the sessions go on in, or ended in
+	files    map[journal.SessionID]*remains       // in which the sessions continue, or ended
 	others   []*remains                           // that are not
 	sessions map[journal.SessionID]*catalog.Entry // that files or lineages know
 	wrote    map[journal.SessionID]map[journal.Origin]uint64
