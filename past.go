@@ -24,36 +24,36 @@ func (t *Terrarium) FindGraphBy(ctx context.Context, find func(string) (GraphID,
 	if err == nil || !journal.IsID('g', name) {
 		return g, err
 	}
-	heir, found, lerr := t.Heir(ctx, GraphID(name))
+	successor, found, lerr := t.Heir(ctx, GraphID(name))
 	if lerr != nil || !found {
 		return "", err
 	}
-	if heir.Graph != GraphID(name) {
-		if g, ferr := find(string(heir.Graph)); ferr == nil {
+	if successor.Graph != GraphID(name) {
+		if g, ferr := find(string(successor.Graph)); ferr == nil {
 			return g, nil
 		}
 	}
-	return "", notRunning(GraphID(name), heir)
+	return "", notRunning(GraphID(name), successor)
 }
 
 // notRunning returns the error for a graph that is only saved. It names the successor.
-func notRunning(g GraphID, heir journal.SessionInfo) error {
-	ids := map[string]string{"graph": string(g), "session": string(heir.Session)}
+func notRunning(g GraphID, successor journal.SessionInfo) error {
+	ids := map[string]string{"graph": string(g), "session": string(successor.Session)}
 	became := "it"
-	if heir.Graph != g {
-		became = "it became " + string(heir.Graph) + ", which"
-		ids["heir"] = string(heir.Graph)
+	if successor.Graph != g {
+		became = "it became " + string(successor.Graph) + ", which"
+		ids["heir"] = string(successor.Graph)
 	}
-	if heir.Live {
+	if successor.Live {
 		return &abi.Error{
 			Code: abi.NotFound, IDs: ids,
-			Message: fmt.Sprintf("the graph %s does not run: %s is saved in session %s", g, became, heir.Session),
+			Message: fmt.Sprintf("the graph %s does not run: %s is saved in session %s", g, became, successor.Session),
 			Remedy:  "resume it by applying its recipe or with resume; history, lineage and export also work without that",
 		}
 	}
 	return &abi.Error{
 		Code: abi.NotFound, IDs: ids,
-		Message: fmt.Sprintf("graph %s does not exist any more: %s ended, and session %s has its history", g, became, heir.Session),
+		Message: fmt.Sprintf("graph %s does not exist any more: %s ended, and session %s has its history", g, became, successor.Session),
 		Remedy:  "status lists the live graphs; history, lineage and export also work with ended ones",
 	}
 }
@@ -95,11 +95,11 @@ func (t *Terrarium) lasting(ctx context.Context, graphOrSession string) (string,
 	if g, err := t.FindGraph(ctx, graphOrSession); err == nil {
 		return string(g), nil
 	}
-	heir, found, err := t.Heir(ctx, GraphID(graphOrSession))
+	successor, found, err := t.Heir(ctx, GraphID(graphOrSession))
 	if err != nil || !found {
 		return graphOrSession, err
 	}
-	return string(heir.Session), nil
+	return string(successor.Session), nil
 }
 
 // Heir finds the session with the history of a graph that is not live; see [Heir].
@@ -108,8 +108,8 @@ func (t *Terrarium) Heir(ctx context.Context, g GraphID) (journal.SessionInfo, b
 	if err != nil {
 		return journal.SessionInfo{}, false, err
 	}
-	heir, found := Heir(list, g)
-	return heir, found, nil
+	successor, found := Heir(list, g)
+	return successor, found, nil
 }
 
 // Heir finds the session of a directory that continues the history of a graph: the graph's

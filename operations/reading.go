@@ -184,7 +184,7 @@ func graphOrSession(ctx context.Context, s *client, op, graph, session string) (
 	case session != "":
 		return session, nil
 	case graph != "":
-		return liveOrHeir(ctx, s, op, graph)
+		return liveOrSuccessor(ctx, s, op, graph)
 	}
 	graphs, err := s.t.Status("")
 	if err == nil && len(graphs) == 1 {
@@ -193,15 +193,15 @@ func graphOrSession(ctx context.Context, s *client, op, graph, session string) (
 	return "", invalid(op, "graph or session is missing", "name a graph or a session; status lists them")
 }
 
-// liveOrHeir returns the id of a live graph or, for any other graph, the session that
+// liveOrSuccessor returns the id of a live graph or, for any other graph, the session that
 // continues its history.
-func liveOrHeir(ctx context.Context, s *client, op, graph string) (string, error) {
+func liveOrSuccessor(ctx context.Context, s *client, op, graph string) (string, error) {
 	g, err := s.t.FindGraph(ctx, graph)
 	if abi.CodeOf(err) != abi.NotFound {
 		return string(g), err
 	}
-	if heir, found, err := s.t.Heir(ctx, terrarium.GraphID(graph)); err != nil || found {
-		return string(heir.Session), err
+	if successor, found, err := s.t.Heir(ctx, terrarium.GraphID(graph)); err != nil || found {
+		return string(successor.Session), err
 	}
 	return "", &abi.Error{
 		Code: abi.NotFound, Op: op, Message: "there is no graph " + graph,

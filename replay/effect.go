@@ -124,10 +124,10 @@ func (l *labels) creature(id journal.CreatureID) string {
 }
 
 // would returns the effects of a turn that was run again.
-func would(e *engine.Effects, calls []journal.NotedCall, who *labels) []Effect {
+func would(e *engine.Effects, calls []journal.NotedCall, names *labels) []Effect {
 	out := appendCalls(nil, calls)
 	for i := range e.Sends {
-		out = append(out, sendEffect(&e.Sends[i], who))
+		out = append(out, sendEffect(&e.Sends[i], names))
 	}
 	if e.Reply != nil {
 		out = append(out, Effect{Kind: EffectReply, Payload: e.Reply})
@@ -153,16 +153,16 @@ func said(e *engine.Effects) []Effect {
 	return out
 }
 
-func sendEffect(s *engine.RehearsedSend, who *labels) Effect {
+func sendEffect(s *engine.RehearsedSend, names *labels) Effect {
 	out := Effect{Kind: EffectSend, Payload: s.Payload}
 	switch {
 	case s.Request:
-		out.Kind, out.Target = EffectRequest, who.creature(s.To)
+		out.Kind, out.Target = EffectRequest, names.creature(s.To)
 		out.Detail = fmt.Sprintf("%s, tag %d", within(s.Deadline), s.Tag)
 	case s.To != "":
-		out.Kind, out.Target = EffectSendTo, who.creature(s.To)
+		out.Kind, out.Target = EffectSendTo, names.creature(s.To)
 	default:
-		out.Target, out.Headers = who.channel(s.Channel), headers(s.Headers)
+		out.Target, out.Headers = names.channel(s.Channel), headers(s.Headers)
 	}
 	return out
 }

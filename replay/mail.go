@@ -69,8 +69,8 @@ func (m *mail) find(ctx context.Context, t *recorded) (*journal.Event, error) {
 	if ev := m.recent[letterBox{t.event.Channel, t.event.Seq}]; ev != nil && ev.ID == t.cause() {
 		return ev, nil
 	}
-	who := reading{t.creature, t.event.Channel}
-	page := m.pages[who]
+	reader := reading{t.creature, t.event.Channel}
+	page := m.pages[reader]
 	for len(page) > 0 && page[0].Seq < t.event.Seq {
 		page = page[1:]
 	}
@@ -80,7 +80,7 @@ func (m *mail) find(ctx context.Context, t *recorded) (*journal.Event, error) {
 			return nil, err
 		}
 	}
-	m.pages[who] = page
+	m.pages[reader] = page
 	if len(page) == 0 || page[0].ID != t.cause() {
 		return nil, nil
 	}

@@ -85,11 +85,11 @@ func (t *recorded) asked(alias, sender string) *engine.RehearsedDelivery {
 }
 
 // did returns the recorded effects of the turn.
-func (t *recorded) did(who *labels) []Effect {
+func (t *recorded) did(names *labels) []Effect {
 	var out []Effect
 	if !t.failed() {
 		out = appendCalls(out, t.notes.Calls)
-		out = append(out, t.sent(who)...)
+		out = append(out, t.sent(names)...)
 		out = append(out, t.gave()...)
 		for _, x := range t.notes.Timers {
 			out = append(out, timerEffect(x))
@@ -148,7 +148,7 @@ func letter(ev *journal.Event) (p journal.DeadLetterPayload) {
 
 // sent returns the turn's messages as the guest sent them. The log has the result of each,
 // in order, and the notes have those that policies changed or left out.
-func (t *recorded) sent(who *labels) []Effect {
+func (t *recorded) sent(names *labels) []Effect {
 	noted := map[int]journal.NotedSend{}
 	for _, n := range t.notes.Sends {
 		noted[n.Index] = n
@@ -169,14 +169,14 @@ func (t *recorded) sent(who *labels) []Effect {
 			if !n.Left {
 				next()
 			}
-			out = append(out, Effect{Kind: EffectSend, Target: who.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers), Hash: n.Hash})
+			out = append(out, Effect{Kind: EffectSend, Target: names.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers), Hash: n.Hash})
 			continue
 		}
 		ev := next()
 		if ev == nil {
 			break
 		}
-		e := postEffect(ev, who)
+		e := postEffect(ev, names)
 		if e.Kind == EffectRequest && len(tags) > 0 {
 			e.Detail, tags = e.Detail+", tag "+strconv.FormatInt(tags[0], 10), tags[1:]
 		}
@@ -207,22 +207,22 @@ func (t *recorded) posted() []*journal.Event {
 }
 
 // postEffect returns the effect of a send from its event.
-func postEffect(ev *journal.Event, who *labels) Effect {
+func postEffect(ev *journal.Event, names *labels) Effect {
 	switch ev.Kind {
 	case journal.EventChannelMessage:
-		return Effect{Kind: EffectSend, Target: who.channel(ev.Channel), Payload: Text(ev.Payload), Headers: headers(ev.Headers)}
+		return Effect{Kind: EffectSend, Target: names.channel(ev.Channel), Payload: Text(ev.Payload), Headers: headers(ev.Headers)}
 	case journal.EventDirectMessage:
-		return Effect{Kind: EffectSendTo, Target: who.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload)}
+		return Effect{Kind: EffectSendTo, Target: names.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload)}
 	case journal.EventRequest:
 		ms, _ := strconv.ParseInt(journal.DecodeHeaders(ev.Headers)["terrarium-deadline"], 10, 64)
-		return Effect{Kind: EffectRequest, Target: who.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}
+		return Effect{Kind: EffectRequest, Target: names.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}
 	case journal.EventResult:
 		return Effect{Kind: EffectRequest, Unknown: true}
 	}
 	if p := letter(ev); p.Alias != "" {
 		return Effect{Kind: EffectSend, Target: p.Alias, Unknown: true}
 	}
-	return Effect{Kind: EffectSendTo, Target: who.creature(ev.Creature), Unknown: true}
+	return Effect{Kind: EffectSendTo, Target: names.creature(ev.Creature), Unknown: true}
 }
 
 // recipients returns the creatures to which the turn sent.

@@ -125,7 +125,7 @@ func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done 
 // findLetters looks for the requested dead letters in all graphs.
 func (r *redelivery) findLetters(ctx context.Context, t *terrarium.Terrarium, graphs []journal.GraphID) (found []redelivered, err error) {
 	hits := make([]int, len(r.letters))
-	anybody := false // whether a creature has the name in --creature
+	known := false // whether a creature has the name in --creature
 	for _, g := range graphs {
 		names, err := namesIn(t, g)
 		if err != nil {
@@ -151,10 +151,10 @@ func (r *redelivery) findLetters(ctx context.Context, t *terrarium.Terrarium, gr
 			return nil, failWith(exitSession, err)
 		}
 		for id, name := range names {
-			anybody = anybody || r.creature == name || r.creature == string(id)
+			known = known || r.creature == name || r.creature == string(id)
 		}
 	}
-	if r.creature != "" && !anybody && len(found) == 0 {
+	if r.creature != "" && !known && len(found) == 0 {
 		return nil, noCreature(r.creature)
 	}
 	for i, n := range hits {

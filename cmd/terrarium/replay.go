@@ -156,8 +156,8 @@ func (f *replayFlags) print(w io.Writer, r *replay.Report) error {
 }
 
 func printUnjudged(w io.Writer, u *replay.Unjudged) {
-	who := cmp.Or(u.Name, string(u.Creature)) // pruning may have deleted its name
-	fmt.Fprintf(w, "  Not compared: %s of %s, from %s on, which %s", count(u.Turns, "turn"), printable(who), u.First, u.Reason.Text())
+	name := cmp.Or(u.Name, string(u.Creature)) // pruning may have deleted its name
+	fmt.Fprintf(w, "  Not compared: %s of %s, from %s on, which %s", count(u.Turns, "turn"), printable(name), u.First, u.Reason.Text())
 	if u.Detail != "" {
 		fmt.Fprintf(w, " (%s)", printable(u.Detail))
 	}

@@ -65,10 +65,10 @@ func addTools(ctx context.Context, pages map[string][]byte, root string, c comme
 func writeTools(b *bytes.Buffer, list []tools.Info, examples map[string]example) {
 	b.WriteString("| tool | caller | |\n|---|---|---|\n")
 	for _, t := range list {
-		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, who(t), cell(t.Doc))
+		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, callers(t), cell(t.Doc))
 	}
 	for _, t := range list {
-		fmt.Fprintf(b, "\n### %s\n\n%s For %s.\n\n", t.Name, t.Doc, who(t))
+		fmt.Fprintf(b, "\n### %s\n\n%s For %s.\n\n", t.Name, t.Doc, callers(t))
 		writeFields(b, "argument", t.Args)
 		writeFields(b, "result", t.Result)
 		if e, ok := examples[t.Name]; ok {
@@ -77,7 +77,7 @@ func writeTools(b *bytes.Buffer, list []tools.Info, examples map[string]example)
 	}
 }
 
-func who(t tools.Info) string {
+func callers(t tools.Info) string {
 	if t.Privileged {
 		return "privileged creatures"
 	}
