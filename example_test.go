@@ -70,7 +70,7 @@ func ExampleTerrarium_AddCreature() {
 	// Output: merge
 }
 
-// With a session directory a later start goes on where an earlier one stopped.
+// With a session directory, a later start continues where an earlier one stopped.
 func ExampleOptions_session() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example-")

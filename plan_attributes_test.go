@@ -217,7 +217,7 @@ func TestAPlanShowsEveryAttribute(t *testing.T) {
 	}
 }
 
-// Scripts that stand in files of their own are told by what these say.
+// Changes of scripts in files of their own are found by the contents of these files.
 func TestPlansShowFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "plot.hcl")

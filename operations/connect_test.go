@@ -92,7 +92,7 @@ func graphOf(t *testing.T, tr *terrarium.Terrarium, c terrarium.CreatureID) engi
 	return list[0]
 }
 
-// A merge that renames tells what it renamed, and nobody notices: each clerk
+// A merge that renames lists what it renamed, and no creature notices: each clerk
 // still sends to its own counter, by the alias that it has always used.
 func TestConnectRenames(t *testing.T) {
 	for _, how := range []string{``, `,"on_collision":"rename"`} {
@@ -123,8 +123,8 @@ func TestConnectRenames(t *testing.T) {
 	}
 }
 
-// A merge that unifies makes one channel of two: both clerks are heard by both
-// counters, who have heard all that was sent on their own channel before.
+// A merge that unifies makes one channel of two: both counters hear both clerks, after
+// they have heard everything that was sent on their own channel before.
 func TestConnectUnifies(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	left, right := twoDesks(t, tr)
@@ -180,7 +180,7 @@ func TestReportsAreNeverUnified(t *testing.T) {
 	}
 }
 
-// Disconnecting cuts a pair and no third party, whoever else is on the channel.
+// Disconnecting cuts a pair and no third party on the same channel.
 func TestDisconnectCutsOnlyThePair(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	one, two := add(t, tr, "one", "builtin:relay"), add(t, tr, "two", "builtin:relay")

@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// A session that was forked goes on by itself: it has all that its parent had,
-// says where it came from, and neither sees what the other does from then on.
+// A fork continues independently: it has everything that its parent had and names its
+// parent, and neither sees what the other does from then on.
 func TestFork(t *testing.T) {
 	tr := open(t, terrarium.Options{Dir: t.TempDir()})
 	desk := newDesk(t, tr)
@@ -69,9 +69,9 @@ func ancestry(t *testing.T, tr *terrarium.Terrarium) (out []any) {
 	return out
 }
 
-// An exported file stands alone: opened by itself, it has the history of its
-// session, and of a live one what its creatures hold. One that ended is exported as
-// well, also when its own file is gone.
+// An exported file is self-contained: it has the history of its session and, for a live
+// session, the state of its creatures. An ended session is exported too, even if its own
+// file no longer exists.
 func TestExport(t *testing.T) {
 	tr := open(t, terrarium.Options{Dir: t.TempDir()})
 	left, right := twoDesks(t, tr)
@@ -117,8 +117,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// handedOn waits until the file of a session that a cut has ended is gone: all that
-// it had is in others.
+// handedOn waits until the file of a session that a cut has ended is removed, because
+// other files have everything that it had.
 func handedOn(t *testing.T, tr *terrarium.Terrarium, session terrarium.SessionID) {
 	t.Helper()
 	for {

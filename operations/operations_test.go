@@ -175,8 +175,8 @@ func TestHistoryAcrossCuts(t *testing.T) {
 	}
 }
 
-// passedOn checks that an ended session has its events once, and that they are
-// all in the one that went on.
+// passedOn checks that an ended session has its events once, and that its successor has
+// all of them.
 func passedOn(t *testing.T, tr *terrarium.Terrarium, session string, heir map[any]int) {
 	t.Helper()
 	own := map[any]bool{}

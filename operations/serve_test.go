@@ -84,7 +84,7 @@ func TestServeKeepsOrder(t *testing.T) {
 	}
 }
 
-// wait_idle holds up nobody, and is answered before Serve returns.
+// wait_idle does not delay other requests, and is answered before Serve returns.
 func TestServeWaitsAside(t *testing.T) {
 	tr := open(t, terrarium.Options{})
 	in, requests := io.Pipe()
@@ -180,7 +180,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A connection whose other end is gone ends, even if something waits.
+// A connection whose other end is closed ends, even if requests wait.
 func TestServeBrokenOutput(t *testing.T) {
 	tr := open(t, terrarium.Options{})
 	broken := errors.New("the other end is gone")

@@ -57,13 +57,13 @@ func (p *pasts) split(g, fresh terrarium.GraphID) {
 	p.add(fresh, parent)
 }
 
-// end retires a graph: its session is nobody's parent and not live.
+// end retires a graph: its session has no children and is not live.
 func (p *pasts) end(g terrarium.GraphID) {
 	p.sessions[p.live[g]].Live = false
 	delete(p.live, g)
 }
 
-// Whatever becomes of graphs, Heir finds where the history of each goes on.
+// Whatever happens to graphs, Heir finds the session that continues the history of each.
 func TestHeirs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pasts{heirs: map[terrarium.GraphID]int{}, live: map[terrarium.GraphID]int{}}

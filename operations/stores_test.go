@@ -92,9 +92,9 @@ func newest(t *testing.T) (stores, catalogue int) {
 	return numberIn(t, paths[0], "PRAGMA user_version"), numberIn(t, filepath.Join(dir, "catalog.db"), "PRAGMA user_version")
 }
 
-// TestEveryVersionOpens opens what each version has left: creatures go on with what
-// they held, nothing of the history is lost, and it becomes one with something new.
-// A version of which there is no such store fails, so that none is forgotten.
+// TestEveryVersionOpens opens stores of each version: creatures resume with their state, no
+// history is lost, and the graph merges with a new one. A version without such a store
+// fails, so that none is forgotten.
 func TestEveryVersionOpens(t *testing.T) {
 	newest := newestStore(t)
 	for version := 1; version <= newest; version++ {
@@ -117,9 +117,9 @@ func TestEveryVersionOpens(t *testing.T) {
 	}
 }
 
-// TestUpgradeThenRead brings what each version has left up to date for a reader,
-// who finds all files of the directory readable and plans to go on. Doing it again
-// changes nothing, and needs nobody to be out of the directory.
+// TestUpgradeThenRead migrates directories of each version for a reader, which can then
+// read all files of the directory and plan to resume it. Migrating again changes nothing,
+// and works while another process uses the directory.
 func TestUpgradeThenRead(t *testing.T) {
 	newest := newestStore(t)
 	for version := 1; version <= newest; version++ {
@@ -367,8 +367,8 @@ func contents(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestAdoptAnOldFile goes on with a lone file of the first version, which any file of a
-// session was then, in a directory of its own.
+// TestAdoptAnOldFile continues a single file of the first version, which every file of a
+// session then was, in a directory of its own.
 func TestAdoptAnOldFile(t *testing.T) {
 	left, held := asLeft(t, 1), 0
 	for _, session := range column(t, filepath.Join(left, "catalog.db"), "SELECT session FROM sessions WHERE live") {

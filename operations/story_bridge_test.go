@@ -44,8 +44,8 @@ creature "east_clerk" {
 `
 
 // A creature has finished its job and is torn down. It was the bridge between two
-// halves: they go on without each other, each with all of the past, and nobody but
-// the bridge is affected.
+// halves: they continue without each other, each with the whole past, and only the bridge
+// is affected.
 func TestStoryABridgeIsTornDown(t *testing.T) {
 	s := newStory(t)
 	team := s.recipe("banks", twoBanks)
@@ -76,7 +76,7 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 	twoPasts(t, s, before.Session, past, halves, watching)
 	tornDown(t, watching, bridge, delta)
 
-	// Each half goes on for itself: nothing crosses over any more, nobody was restarted,
+	// Each half continues on its own: nothing crosses over any more, no creature was restarted,
 	// and the lead has no say in what is not its graph.
 	s.say(west, "here")
 	s.say(east, "there")
@@ -114,8 +114,8 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 	s.sound(lead)
 }
 
-// tornDown checks what is seen of the end of a bridge: the halves, each with its
-// session, that the wire across is gone, and what nobody will pass on.
+// tornDown checks what a watcher sees of the end of a bridge: the halves, each with its
+// session, the removal of the wire across, and the dead letters.
 func tornDown(t *testing.T, w *watcher, bridge terrarium.CreatureID, delta journal.Delta) {
 	t.Helper()
 	forked, split := map[terrarium.GraphID]bool{}, 0

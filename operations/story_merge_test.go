@@ -39,7 +39,7 @@ creature "archive" {
 
 // Two sessions run side by side, until one of them needs the help of the other. They
 // become one conversation: with the history of both, under names that do not clash,
-// and nobody but the one who helps notices.
+// and only the helper notices.
 func TestStoryTwoSessionsMerge(t *testing.T) {
 	s := newStory(t)
 	north, south := s.recipe("north", desks("allow")), s.recipe("south", desks("allow"))
@@ -52,7 +52,7 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 	past := [2][]terrarium.Event{s.past(string(before[0].ID)), s.past(string(before[1].ID))}
 	watching := s.watch(terrarium.Filter{Graphs: []terrarium.GraphID{before[1].ID}})
 
-	// Nobody reaches into another graph by mistake, nor into one that keeps to itself,
+	// No creature reaches into another graph by mistake, nor into one that allows no merges,
 	// and a clerk not at all.
 	help := `{"action": "wire", "channel": "questions", "creature": %q, "direction": "listen", "alias": "help"%s}`
 	s.refused("not_found", lead, "group_channel", fmt.Sprintf(help, helper, ""))
@@ -78,7 +78,7 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 	oneConversation(t, s, now, before, past)
 	seenFromSouth(t, s, watching, delta, now.Session, before)
 
-	// South's members have other names, and go on all the same.
+	// South's members have other names, and continue all the same.
 	if got, want := members(now), []string{"lead", "clerk", "archive", "lead~2", "clerk~2", "archive~2"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the members are %v, want %v", got, want)
 	}
@@ -128,7 +128,7 @@ func oneConversation(t *testing.T, s *story, now engine.GraphStatus, before [2]e
 	}
 }
 
-// seenFromSouth checks what somebody saw who had been watching the absorbed graph.
+// seenFromSouth checks what a watcher of the absorbed graph saw.
 func seenFromSouth(t *testing.T, s *story, w *watcher, delta journal.Delta, session terrarium.SessionID, before [2]engine.GraphStatus) {
 	t.Helper()
 	merged := payload[journal.SessionCutPayload](t, w.sees(journal.EventSessionMerged, ""))

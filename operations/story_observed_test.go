@@ -29,16 +29,16 @@ species "runner" {
 }
 `
 
-// A team is watched, and nobody in it can know. Who watches a creature keeps it in
-// sight in whatever graph it is and whatever it is called there, takes nobody else for
-// it, and can go away and come back without missing anything.
+// A team is watched, and no creature in it can know. A watcher of a creature follows it
+// into every graph and under every name, does not confuse it with another one, and can
+// leave and come back without missing anything.
 func TestStoryObservedFromOutside(t *testing.T) {
 	s := newStory(t)
 	near, far := s.recipe("near", patrol), s.recipe("far", patrol)
 	scout, twin := far.Creatures["creature.scout"], near.Creatures["creature.scout"]
 	home, paths := graphOf(t, s.Terrarium, scout).ID, far.Channels["channel.paths"]
 
-	// Being watched changes nothing that anybody in the team can see.
+	// Being watched changes nothing that a creature in the team can see.
 	unwatched := s.surroundings(far)
 	eyes := s.watch(terrarium.Filter{Creatures: []terrarium.CreatureID{scout}, Kinds: []journal.EventKind{journal.EventChannelMessage, journal.EventCreatureStopped}})
 	all := s.watch(terrarium.Filter{Graphs: []terrarium.GraphID{home}, Kinds: []journal.EventKind{journal.EventChannelMessage, journal.EventTopologyChanged, journal.EventCreatureStarted}})
@@ -65,7 +65,7 @@ func TestStoryObservedFromOutside(t *testing.T) {
 	whole(t, s.Terrarium, "set_listen", fmt.Sprintf(link, false))
 	s.say(paths, "back")
 
-	// Whoever watches the scout saw where it was all the while, and nothing of its twin.
+	// The watcher of the scout saw where it was all the time, and nothing of its twin.
 	graphs := map[terrarium.GraphID]bool{}
 	for _, want := range []string{"at home", "abroad", "heard by both", "back"} {
 		e := eyes.sees(journal.EventChannelMessage, scout)
@@ -76,7 +76,7 @@ func TestStoryObservedFromOutside(t *testing.T) {
 	if len(graphs) < 2 || slices.ContainsFunc(eyes.seen, func(e terrarium.Event) bool { return e.Creature != scout }) {
 		t.Errorf("it was seen in %v", graphs)
 	}
-	// And whoever watches its graph saw that become another, and who joined it there.
+	// And the watcher of its graph saw that become another, and the creatures that joined.
 	if d := payload[journal.Delta](t, all.sees(journal.EventTopologyChanged, "")); d.Kind != "merge" || !slices.Contains(d.OldGraphs, home) {
 		t.Errorf("seen of the graph: %+v", d)
 	}

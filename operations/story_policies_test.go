@@ -78,7 +78,7 @@ func (s *story) try(op, format string, ids ...any) error {
 	return err
 }
 
-// resume goes on with what the directory remembers.
+// resume resumes the deployments of the directory.
 func (s *story) resume() *engine.Applied {
 	s.t.Helper()
 	resumed, err := s.Resume(s.t.Context(), terrarium.ResumeOptions{})
@@ -144,8 +144,8 @@ func recipePath(t *testing.T, name, text string) string {
 	return path
 }
 
-// A recipe that a policy of its own denies changes nothing: afterwards the one before
-// goes on as if nothing had been.
+// A recipe that a policy of its own denies changes nothing: the previous recipe continues
+// as if nothing had happened.
 func TestADeniedResumeChangesNothing(t *testing.T) {
 	s := newStory(t)
 	team := s.recipe("team", rationed)
@@ -260,7 +260,7 @@ policy "remove" "sinks" {
 }
 
 // A message on a channel of one deployment by a creature of another is judged by the
-// first, as one of somebody else.
+// first, as a message of a stranger.
 func TestPoliciesDoNotTakeOthersForTheirOwn(t *testing.T) {
 	s := newStory(t)
 	own := s.recipe("own", twins+`

@@ -14,8 +14,8 @@ import (
 )
 
 // In the middle of its task, a privileged node finds that it needs a specialist that
-// nobody had thought of. It spawns one, hands it work in the same turn, and dismisses
-// it when that is done. The session goes on all the while, and nobody restarts.
+// was not planned for. It spawns one, gives it work in the same turn, and removes it when
+// the work is done. The session continues all the time, and nothing restarts.
 func TestStoryAPrivilegedNodeSpawnsASpecialist(t *testing.T) {
 	s := newStory(t)
 	team := s.recipe("team", `
@@ -57,7 +57,7 @@ species "counter" {
 	findings, specialist := did[0].Result.Channel, did[2].Result.Creature
 	s.idle()
 
-	// Whoever watches sees the work handed out in the turn in which the specialist was
+	// The watcher sees the work handed out in the turn in which the specialist was
 	// spawned, and then how it starts and works.
 	turn := watching.saw(watching.sees(journal.EventChannelMessage, lead).Turn)
 	if turn.Creature != lead || payload[journal.TurnEndedPayload](t, turn).Tools != 3 {
@@ -69,8 +69,8 @@ species "counter" {
 		t.Errorf("the specialist reports %s on %s", report.Payload, report.Channel)
 	}
 
-	// It is a worker, the lead's, in the graph and the session that there were; and
-	// those who were there before have not been restarted.
+	// It is a worker of the lead, in the same graph and session as before, and the earlier
+	// creatures have not been restarted.
 	after := graphOf(t, s.Terrarium, specialist)
 	got := s.member(specialist)
 	if after.ID != before.ID || after.Session != before.Session || got.Parent != lead || got.Privileged || got.Species != "counter" || !slices.Equal(got.Listen, []terrarium.ChannelID{findings}) {
@@ -80,8 +80,8 @@ species "counter" {
 		t.Error("the lead was restarted")
 	}
 
-	// The specialist may do nothing that its parent may, there is room for one only,
-	// and nobody removes the lead.
+	// The specialist has none of its parent's privileges, only one may exist, and the lead
+	// cannot be removed.
 	if _, err := s.Tool(t.Context(), specialist, "group_status", nil); abi.CodeOf(err) != abi.NotPrivileged {
 		t.Errorf("the specialist asks for the status of its group: %v", err)
 	}
@@ -90,7 +90,7 @@ species "counter" {
 	s.refused("not_privileged", worker, "group_remove_node", `{"creature": "specialist"}`)
 	s.refused("not_privileged", lead, "group_remove_node", `{"creature": "lead"}`)
 
-	// Its task is done, and it goes. So does nobody else.
+	// Its task is done, and it is removed. No other creature is.
 	s.granted(lead, "group_remove_node", `{"creature": "specialist"}`, "group_channel", `{"action": "delete", "channel": "findings"}`)
 	if gone := watching.sees(journal.EventCreatureStopped, specialist); payload[journal.CreatureStoppedPayload](t, gone).Reason != "removed" {
 		t.Errorf("the specialist is gone: %s", gone.Payload)

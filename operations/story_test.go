@@ -35,7 +35,7 @@ func newStory(t *testing.T) *story {
 	return &story{t, dir, open(t, terrarium.Options{Dir: dir})}
 }
 
-// again ends the process, so to speak, and goes on in the next.
+// again ends the process, so to speak, and resumes in the next.
 func (s *story) again() {
 	s.t.Helper()
 	if err := s.Close(s.t.Context()); err != nil {
@@ -99,7 +99,7 @@ func raw(list []string) (out []json.RawMessage) {
 	return out
 }
 
-// granted is ask of somebody who may.
+// granted is ask by an operator that has the privilege.
 func (s *story) granted(operator terrarium.CreatureID, calls ...string) []outcome {
 	s.t.Helper()
 	out := s.ask(operator, calls...)
@@ -111,7 +111,7 @@ func (s *story) granted(operator terrarium.CreatureID, calls ...string) []outcom
 	return out
 }
 
-// refused is ask of one call that nobody is to get through with: it changes nothing.
+// refused is ask of a call that must be refused and change nothing.
 func (s *story) refused(code string, operator terrarium.CreatureID, tool, args string) {
 	s.t.Helper()
 	before := graphShape(s.t, s.Terrarium)
@@ -176,7 +176,7 @@ func (s *story) sound(members ...terrarium.CreatureID) {
 	}
 }
 
-// watcher is somebody outside who sees what happens.
+// watcher is an observer outside the graph.
 type watcher struct {
 	t *testing.T
 	*engine.Subscription

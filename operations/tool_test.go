@@ -141,7 +141,7 @@ func TestToolsThroughWasm(t *testing.T) {
 	}
 }
 
-// graphShape is who is in which graph and on which channels, as text.
+// graphShape describes the graphs, with their creatures and channels, as text.
 func graphShape(t *testing.T, tr *terrarium.Terrarium) string {
 	t.Helper()
 	graphs, err := tr.Status("")

@@ -42,7 +42,7 @@ func Example() {
 	// as recorded: true
 }
 
-// recordCensus stands for a session that somebody has kept.
+// recordCensus stands for a session that has been kept.
 func recordCensus(ctx context.Context) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "census-"); err != nil {
 		return dir, err

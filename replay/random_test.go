@@ -168,7 +168,7 @@ func tumble(t *testing.T, w *world, r *rand.Rand) []told {
 	var ids []journal.CreatureID
 	for _, name := range []string{"a", "b", "c"} {
 		ids = append(ids, w.add(name, "program"))
-		w.wait() // whom a start finds by name depends on who has been added while it ran
+		w.wait() // a start finds creatures by name that were added while it ran
 	}
 	var all []told
 	for n := range 100 {

@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// asking is a creature that asks for something when it is told to, and puts it out.
+// asking is a creature that makes a call for each message, and outputs the answer.
 func asking(ask func(t abi.Turn)) behaviour {
 	return func(t abi.Turn, kind abi.Kind, _ *int) error {
 		if payload := get(t, abi.SourcePayload); string(payload) == "ask" {
@@ -137,7 +137,7 @@ func TestLinearMemory(t *testing.T) {
 }
 
 // TestFailures replays turns that failed: the same failure is no difference, and a module
-// that is mended differs at the first of them.
+// that has been fixed differs at the first of them.
 func TestFailures(t *testing.T) {
 	fails := func(broken bool) behaviour {
 		return func(t abi.Turn, _ abi.Kind, _ *int) error {
@@ -223,8 +223,8 @@ func t2err(_ abi.Turn, ok bool) error {
 	return &abi.Error{Code: abi.Internal, Message: "the tool answered something else"}
 }
 
-// TestPrunedHistory replays a session whose beginning has been given up: what depends on
-// it is not compared, and everything behind the next setting is.
+// TestPrunedHistory replays a session whose beginning has been pruned: turns that depend on
+// it are not compared, and everything after the next setting is.
 func TestPrunedHistory(t *testing.T) {
 	w := newWorld(t, map[string]behaviour{"count": func(t abi.Turn, kind abi.Kind, _ *int) error {
 		old, _ := t.StateGet([]byte("n"))
@@ -250,7 +250,7 @@ func TestPrunedHistory(t *testing.T) {
 		}
 		w.wait()
 	}
-	if err := w.storage.Settle(t.Context()); err != nil { // which gives up what is too old
+	if err := w.storage.Settle(t.Context()); err != nil { // which prunes history that is too old
 		t.Fatal(err)
 	}
 	w.tell(id, "ask")

@@ -80,7 +80,7 @@ func TestGraphDrawings(t *testing.T) {
 	}
 }
 
-// Whatever anybody is called, a drawing has one line for each creature and
+// Whatever the names are, a drawing has one line for each creature and
 // channel and edge, and every quoted text ends on its line.
 func TestGraphNamesStayInTheirPlace(t *testing.T) {
 	dotLine := regexp.MustCompile(`^( *(c|h)\d+ \[[^"]*label = "([^"\\]|\\.)*"\]|  (c|h)\d+ -> (c|h)\d+ \[style = solid, label = "([^"\\]|\\.)*"\])$`)

@@ -17,7 +17,7 @@ import (
 
 // TestKillSelfBuilding kills examples/self-building six times while its workers come
 // and go, and runs it again on the same list. In the end every task has been done
-// exactly once, as in an undisturbed run, nobody is left, and nothing is open.
+// exactly once, as in an undisturbed run, no worker is left, and nothing is open.
 func TestKillSelfBuilding(t *testing.T) {
 	t.Parallel()
 	const killsPerSession = 6

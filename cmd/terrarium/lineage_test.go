@@ -13,7 +13,7 @@ import (
 )
 
 // A session of a test is written as "name cut < parent parent", where a cut is
-// merge, split, both, fork or none. What is nobody's parent is live.
+// merge, split, both, fork or none. A session without children is live.
 func sessionsOf(t testing.TB, lines ...string) []journal.SessionInfo {
 	t.Helper()
 	var list []journal.SessionInfo

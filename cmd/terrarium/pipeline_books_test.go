@@ -27,7 +27,7 @@ type books struct {
 	died       struct{ starting, within, after int }
 	again      int            // outputs that were printed before
 	cuts       map[string]int // that were completed, by kind
-	present    told           // of the life that is going on
+	present    told           // of the present life
 }
 
 // told is what one life has told of itself: anything at all, that a cut begins
@@ -42,7 +42,7 @@ func newBooks(t *testing.T, d journal.Durability, seed uint64) *books {
 }
 
 // printed is one output: the entries in the order of the channel. Each life
-// goes on somewhere in it or at its end.
+// continues somewhere in it or at its end.
 type printed struct {
 	ids   []string
 	texts []string

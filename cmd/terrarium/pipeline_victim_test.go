@@ -153,7 +153,7 @@ func (v *victim) work(ctx context.Context) error {
 var errDone = errors.New("everything is printed")
 
 // feed sends the entries of one producer, from a little before where the
-// session has got to, as one does who does not know exactly.
+// session has got to, like a producer that does not know exactly.
 func (v *victim) feed(ctx context.Context, channel, producer string) error {
 	id, err := v.t.FindChannel("", channel)
 	if err != nil {

@@ -233,7 +233,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A process that nohup has started goes on when its terminal goes.
+// A process started by nohup continues when its terminal is closed.
 func TestNoHangup(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "-c", `trap '' HUP; exec terrarium exec`)
@@ -251,8 +251,8 @@ func TestNoHangup(t *testing.T) {
 	}
 }
 
-// A process that may open no more files says so, goes on with what it has, and leaves a
-// session that is intact.
+// A process that may not open more files says so, continues with the open ones, and leaves
+// an intact session.
 func TestTooFewOpenFiles(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "-c", `ulimit -n 40; exec terrarium exec --session S`)
@@ -370,7 +370,7 @@ func TestSecondProcess(t *testing.T) {
 	p.ask(`{"op":"send","channel":"lines","payload":"a","durable":true}`)
 	p.ask(`{"op":"wait_idle"}`)
 
-	// Reading goes on beside it.
+	// Reading works at the same time.
 	for _, args := range [][]string{{"list", "S"}, {"show", "S"}, {"events", "S"}} {
 		if out := once(t, dir, "", append([]string{"session"}, args...)...); out == "" {
 			t.Errorf("session %v printed nothing", args)

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// What policies said reads well, whoever it is about.
+// Verdicts of policies are readable for every kind of subject.
 func TestPolicyLine(t *testing.T) {
 	for _, c := range []struct{ payload, name, want string }{
 		{`{"effect":"warning","event":"send","policy":"budget","reason":"22 of 25","where":"b.hcl:18"}`, "asker",

@@ -59,9 +59,9 @@ creature "other" {
 // halves that and a kill doubles it, so that a fast machine kills some too.
 const longestLife = 500 * time.Millisecond
 
-// TestKillResume kills resume at any time, most often while it brings back a
-// session whose recipe was edited. Whatever it had come to, the next one goes on:
-// in the end each line was counted once.
+// TestKillResume kills resume at any time, most often while it restores a session whose
+// recipe was edited. The next resume continues wherever it stopped: in the end each line
+// was counted once.
 func TestKillResume(t *testing.T) {
 	t.Parallel()
 	const lines = 3000
@@ -118,9 +118,9 @@ func TestKillResume(t *testing.T) {
 	verifyAll(t, filepath.Join(dir, "S"))
 }
 
-// TestKillResumeFile kills resume of an exported file at any time: before there is the
-// directory in which it goes on, or later. Whenever that was, the same command goes on:
-// in the end each line was counted once, and nothing is left over.
+// TestKillResumeFile kills resume of an exported file at any time, before or after its
+// new directory exists. The same command always continues: in the end each line was counted
+// once, and nothing is left over.
 func TestKillResumeFile(t *testing.T) {
 	t.Parallel()
 	const lines = 400
@@ -135,7 +135,7 @@ func TestKillResumeFile(t *testing.T) {
 	resume := []string{"resume", "alone.db", "--session", "N", "--input", "lines=lines.txt", "--exit-when-idle"}
 	killed, before, span := 0, 0, longestLife
 	for range kills(t, 6) {
-		if random.IntN(4) == 0 { // begin anew
+		if random.IntN(4) == 0 { // start over
 			if err := os.RemoveAll(filepath.Join(dir, "N")); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestKillResumeFile(t *testing.T) {
 	}
 }
 
-// liveSession is the only session of a directory that goes on.
+// liveSession is the only live session of a directory.
 func liveSession(t *testing.T, dir string) string {
 	t.Helper()
 	v, err := sqlitestore.OpenReadOnly(t.Context(), dir)

@@ -17,7 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/conformance/hostile/sessions"
 )
 
-// strangerPatience is how long one command may take until the test gives up on it.
+// strangerPatience is how long a command may take until the test stops waiting for it.
 const strangerPatience = 2 * time.Minute
 
 // TestStrangersSessions runs commands that open a session directory on every
