@@ -17,7 +17,7 @@ func sessionLineageCommand(s streams) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "lineage DIR [SESSION]",
-		Short: "Show the sessions from which a session came, or all live ones",
+		Short: "Show the ancestors of a session, or of every live one",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			draw, known := lineageFormats[format]
