@@ -53,7 +53,7 @@ func TestRulesAreNumberedOnce(t *testing.T) {
 	}
 }
 
-// The names that the contract fixes are in its text.
+// The text of the contract contains all names that it fixes.
 func TestNamesAreInTheText(t *testing.T) {
 	text := readme(t)
 	for _, name := range []string{abi.ImportModule, abi.ExportMarker, abi.ExportMemory, abi.ExportHandle, abi.ExportInit,

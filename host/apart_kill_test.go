@@ -21,8 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// sloths has the processes of the test use a directory for temporary files, where it
-// awaits sloths.
+// sloths sets a directory for temporary files for the processes of the test,
+// and waits for sloths there.
 func sloths(t *testing.T) (dir string, next func() (pid int, ended func())) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "") // t.TempDir has too long a name for a socket
@@ -66,8 +66,8 @@ func codeIn(t *testing.T, dir string) []string {
 	return left
 }
 
-// A process that compiles ends with the one that wanted it, also when that is killed; and
-// the next one removes what both have left.
+// A compiling process ends with the process that started it, even if that is
+// killed, and the next one removes the files of both.
 func TestCompilerOfAHostThatIsKilled(t *testing.T) {
 	dir, next := sloths(t)
 	command := self(t, asHost)
@@ -80,7 +80,7 @@ func TestCompilerOfAHostThatIsKilled(t *testing.T) {
 	if err := h.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = h.Wait() // it was killed, which Wait calls an error
+	_ = h.Wait() // Wait returns an error for a killed process
 	ended()
 	left := codeIn(t, dir)
 	if len(left) != 1 {
@@ -102,8 +102,8 @@ func TestCompilerOfAHostThatIsKilled(t *testing.T) {
 	}
 }
 
-// What ends a process that compiles is told as what it is: somebody who gave up waiting,
-// or a signal from outside. Neither is the fault of the module.
+// The error says why a compiling process ended: a caller that canceled, or an
+// external signal. Neither is the fault of the module.
 func TestCompilerThatIsEndedFromOutside(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(pid int, cancel func()) error
@@ -147,7 +147,7 @@ func TestCompilerThatIsEndedFromOutside(t *testing.T) {
 	}
 }
 
-// ServeCompiler does not go on for somebody who has ended.
+// ServeCompiler does not continue for a process that has ended.
 func TestServeCompilerForNobody(t *testing.T) {
 	order, err := json.Marshal(compileOrder{Dir: t.TempDir(), Memory: 4 << 30, Seconds: 60, Size: len(large(t))})
 	if err != nil {
@@ -165,7 +165,8 @@ func TestServeCompilerForNobody(t *testing.T) {
 	}
 }
 
-// A command that is no compiler is told, and the module is compiled here.
+// A command that is not a compiler is reported, and the module is compiled
+// here.
 func TestCompilerThatFails(t *testing.T) {
 	said, err := compiles(t, Options{Compiler: self(t, asFailure)})
 	if err != nil || !strings.Contains(said, "compiled in this process") {

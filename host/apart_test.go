@@ -21,9 +21,9 @@ import (
 	"github.com/seed47132306/terrarium/internal/selflimit"
 )
 
-// The test binary is the compiler when it is called with the first argument, and one
-// that exceeds its limits, never ends or ends at once with the others. asHost is a
-// process that has a module compiled by one that never ends.
+// With the first argument the test binary is the compiler; with the others it
+// is one that exceeds its limits, never ends or ends at once. asHost is a
+// process that starts a compilation by one that never ends.
 const (
 	asCompiler = "terrarium-compiler"
 	asGlutton  = "terrarium-glutton"
@@ -32,7 +32,7 @@ const (
 	asHost     = "terrarium-host"
 )
 
-// serveCompiler does what the argument says, and reports whether there was one.
+// serveCompiler obeys the argument, and reports whether there was one.
 func serveCompiler() (code int, ok bool) {
 	switch {
 	case len(os.Args) != 2:
@@ -59,9 +59,9 @@ func serveCompiler() (code int, ok bool) {
 	return 0, false
 }
 
-// sloth is a compiler that takes an order and never ends by itself. It says which process
-// it is on a socket in the directory for temporary files, and that connection ends when
-// it does.
+// sloth is a compiler that accepts an order and never ends by itself. It
+// reports its process id on a socket in the directory for temporary files;
+// that connection ends with the process.
 func sloth() int {
 	text := bufio.NewReader(os.Stdin)
 	head, err := text.ReadBytes('\n')
@@ -78,7 +78,7 @@ func sloth() int {
 	return 1
 }
 
-// hostOfASloth has a sloth compile the module in its input.
+// hostOfASloth lets a sloth compile the module in its input.
 func hostOfASloth() int {
 	path, err := os.Executable()
 	if err != nil {
@@ -104,8 +104,8 @@ func self(t *testing.T, argument string) []string {
 	return []string{path, argument}
 }
 
-// large is a creature whose compilation is worth a process: it has a function of
-// many loads that is never called.
+// large returns a creature large enough to be compiled in a process: it has a
+// function with many loads that is never called.
 func large(t testing.TB) []byte {
 	m, err := wasmbin.Read(readModule(t, "echo"), wasmbin.Limits{})
 	if err != nil {
@@ -119,7 +119,7 @@ func large(t testing.TB) []byte {
 	return m.Write()
 }
 
-// compiles compiles and instantiates the large module, and returns what was logged.
+// compiles compiles and instantiates the large module, and returns the log.
 func compiles(t *testing.T, o Options) (string, error) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -157,7 +157,7 @@ func TestCompileApart(t *testing.T) {
 	}
 }
 
-// What the cache knows needs no process.
+// A cached module needs no process.
 func TestCompileApartIntoTheCache(t *testing.T) {
 	dir := t.TempDir()
 	for _, command := range [][]string{self(t, asCompiler), {filepath.Join(dir, "none")}} {
@@ -179,7 +179,8 @@ func TestCompilerThatExceedsItsLimits(t *testing.T) {
 	}
 }
 
-// A process that cannot be started is told, and the module is compiled here.
+// A process that cannot be started is reported, and the module is compiled
+// here.
 func TestCompilerThatIsMissing(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		said, err := compiles(t, Options{CacheDir: dir, Compiler: []string{filepath.Join(t.TempDir(), "none")}})
@@ -189,8 +190,8 @@ func TestCompilerThatIsMissing(t *testing.T) {
 	}
 }
 
-// BenchmarkCompile is what a process costs beside compiling in this one: of a
-// module that is worth one.
+// BenchmarkCompile compares compiling a large module in a process and in this
+// one.
 func BenchmarkCompile(b *testing.B) {
 	path, err := os.Executable()
 	if err != nil {

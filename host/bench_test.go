@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// quietTurn answers without keeping anything.
+// quietTurn returns success and keeps nothing.
 type quietTurn struct {
 	fakeTurn
 	sent int
@@ -86,7 +86,7 @@ func BenchmarkHandle(b *testing.B) {
 	}
 }
 
-// BenchmarkSpawn makes and closes an instance of a module that is compiled.
+// BenchmarkSpawn makes and closes an instance of a compiled module.
 func BenchmarkSpawn(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -112,10 +112,11 @@ func BenchmarkSpawn(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory tells what a live instance costs: what it keeps of the Go heap,
-// and the pages of its linear memory that are its own. As it was made, after a
-// turn, and when it has rested for two seconds after that. What all instances of a module share is not counted, and
-// neither is the first instance, which is there before.
+// BenchmarkMemory measures the memory of a live instance: its part of the Go
+// heap, and the private pages of its linear memory. It measures after
+// creation, after a turn, and after two seconds of rest. Memory shared by all
+// instances of a module is not counted, nor is the first instance, which
+// exists before.
 func BenchmarkMemory(b *testing.B) {
 	for _, c := range []struct {
 		name  string
@@ -170,7 +171,7 @@ func instantiated(b *testing.B, m abi.Module, turn bool) *Instance {
 	return i.(*Instance)
 }
 
-// heapBytes is what of the Go heap is in use.
+// heapBytes returns the bytes of the Go heap in use.
 func heapBytes() uint64 {
 	runtime.GC()
 	var s runtime.MemStats
@@ -178,9 +179,9 @@ func heapBytes() uint64 {
 	return s.HeapAlloc
 }
 
-// ownBytes is how much of a mapped memory lies in pages that nothing else shows:
-// those that were written to. The system tells it of every page in 8 bytes; where
-// it does not, the answer is 0.
+// ownBytes returns the bytes of a mapped memory in private pages: those that
+// were written to. The system describes every page in 8 bytes; on systems that
+// do not, the result is 0.
 func ownBytes(t testing.TB, memory []byte) int {
 	const entry, present, shared = 8, 1 << 63, 1 << 61
 	file, err := os.Open("/proc/self/pagemap")

@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// A builder writes the body of a function that is added to a guest.
+// A builder writes the body of a function added to a guest.
 type builder struct {
 	t      testing.TB
 	module *wasmbin.Module
@@ -66,14 +66,14 @@ func (b *builder) number() uint32 {
 	return b.global(wasmbin.I32, wasmbin.ConstExpr{Op: wasmbin.OpI32Const, Lo: 7})
 }
 
-// data gives the guest data segments that instructions can name.
+// data gives the guest data segments that instructions can refer to.
 func (b *builder) data(segments ...wasmbin.Data) {
 	count := uint32(len(segments))
 	b.module.Data, b.module.DataCount = segments, &count
 }
 
-// busyGuest does in _initialize all that leaves an image possible, and in each
-// turn sends what it has become.
+// busyGuest does in _initialize everything that still allows an image, and
+// sends its state in each turn.
 func busyGuest(t testing.TB) []byte {
 	return withInitializer(t, "echo", func(b *builder) {
 		g := b.number()

@@ -14,12 +14,12 @@ import (
 	"github.com/seed47132306/terrarium/host/internal/codecache"
 )
 
-// strangersCache is a cache directory that a stranger has filled: with the code of one
-// module, and with that of another one under the key of the stranger.
+// strangersCache is a cache directory filled by an attacker: with the code of
+// one module, and with the code of another module under the attacker's key.
 type strangersCache struct {
 	t       *testing.T
-	entry   string // below dir: of the module that is going to be compiled
-	foreign []byte // code that must not run in its place
+	entry   string // below dir, of the module to compile
+	foreign []byte // code that must not run instead
 	dir     string // with the entries
 }
 
@@ -35,7 +35,8 @@ func newStrangersCache(t *testing.T) (s strangersCache, named string) {
 	return s, named
 }
 
-// compiledInto makes a cache that has a module, and answers the name of its entry.
+// compiledInto makes a cache that has a module, and returns the name of its
+// entry.
 func compiledInto(t *testing.T, name string) (dir, entry string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -76,7 +77,7 @@ func (s strangersCache) must(errs ...error) {
 
 func (s strangersCache) at(name string) string { return filepath.Join(s.dir, name) }
 
-// replace puts something else in the place of a file or directory of the cache.
+// replace replaces a file or directory of the cache.
 func (s strangersCache) replace(name string, put func(path string) error) {
 	s.t.Helper()
 	s.must(os.RemoveAll(s.at(name)), put(s.at(name)))
@@ -162,8 +163,8 @@ var strangersCaches = map[string]func(s strangersCache){
 	},
 }
 
-// TestStrangersCaches opens each of them and runs a module. Nothing that was compiled
-// elsewhere runs, nothing hangs or is written elsewhere, and the cache serves again.
+// TestStrangersCaches opens each of them and runs a module. Foreign code never
+// runs, nothing hangs or is written elsewhere, and the cache works again.
 func TestStrangersCaches(t *testing.T) {
 	for name, attack := range strangersCaches {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +183,7 @@ func TestStrangersCaches(t *testing.T) {
 	}
 }
 
-// refusedBy opens a cache, and answers what it refuses.
+// refusedBy opens a cache, and returns what it refuses.
 func refusedBy(t *testing.T, dir string) []error {
 	t.Helper()
 	c, err := codecache.Open(t.Context(), dir, "")

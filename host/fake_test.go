@@ -29,17 +29,17 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// fakeTurn records what the host asks of it, as text, and answers what a test
-// puts into it.
+// fakeTurn records the calls of the host as text, and returns the results that
+// a test sets.
 type fakeTurn struct {
-	keys      []byte // what state_list answers; nil: two keys
-	pages     int    // of keys that were handed over
+	keys      []byte // the result of state_list; nil: two keys
+	pages     int    // of keys passed to it
 	payload   []byte
-	config    []byte // what Config answers
-	defaults  bool   // Config knows no key
+	config    []byte // the result of Config
+	defaults  bool   // Config finds no key
 	state     map[string]string
 	absent    map[abi.Feature]bool
-	fail      abi.Code // what every fallible method answers, unless OK
+	fail      abi.Code // the result of every fallible method, unless OK
 	lastError string
 	now       int64
 
@@ -202,7 +202,7 @@ func instantiate(t testing.TB, m abi.Module, limits *abi.Limits) *Instance {
 	return i.(*Instance)
 }
 
-// Where a script guest keeps things; see testdata/script.wat.
+// Addresses in a script guest; see testdata/script.wat.
 const (
 	scriptAt      = 4096
 	scriptHeader  = 8
@@ -211,12 +211,12 @@ const (
 	scriptScratch = 65536 + 8192
 )
 
-// script is what a script guest does. Pointers to its data are made with at.
+// script is a program for a script guest. at makes pointers to its data.
 type script struct {
 	status  int32
 	calls   [][7]uint64
 	data    []byte
-	reserve int // calls that room is kept for, so that at knows where data begins
+	reserve int // the number of calls with reserved space, so that at knows where data begins
 }
 
 func newScript(reserve int) *script { return &script{reserve: reserve} }

@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// sweptByHand is a host whose handles only the test sweeps.
+// sweptByHand returns a host whose handles only the test sweeps.
 func sweptByHand(t testing.TB) *Host {
 	h := newHost(t, Options{})
 	h.handles.sweeping = true
@@ -49,8 +49,8 @@ func TestIdleInstancesLoseTheirHandle(t *testing.T) {
 	}
 }
 
-// The goroutine that sweeps ends when there is nothing to sweep, and the next
-// turn begins another.
+// The sweeping goroutine ends when there is nothing to sweep, and the next
+// turn starts another.
 func TestSweepingEnds(t *testing.T) {
 	h := newHost(t, Options{})
 	h.handles.rest = time.Millisecond
@@ -66,7 +66,7 @@ func TestSweepingEnds(t *testing.T) {
 	}
 }
 
-// An instance may lose its handle at any moment, also while it runs.
+// An instance may lose its handle at any moment, even while it runs.
 func TestSweepsDisturbNobody(t *testing.T) {
 	h := sweptByHand(t)
 	m := compile(t, h, readModule(t, "echo"))

@@ -24,7 +24,7 @@ import (
 var update = flag.Bool("update", false, "rewrite golden files and prebuilt modules")
 
 // wat2wasm translates a test module. Every feature is on, because some modules
-// are there to be refused for one.
+// exist to be refused for one.
 func wat2wasm(source, target string) *exec.Cmd {
 	args := []string{"--enable-all", "--debug-names", "-o", target, source}
 	if strings.HasPrefix(filepath.Base(source), "invalid_") {
@@ -232,7 +232,7 @@ func TestEqualBytesAreCompiledOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range modules {
-		for range 2 { // closing twice gives up one reference
+		for range 2 { // closing twice releases one reference
 			if err := m.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -307,8 +307,8 @@ func TestCompilationCache(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, Compile answers. What it accepts can be instantiated or is
-// refused with an error, and does the same with an image as without.
+// Compile returns for any bytes. A module that it accepts can be instantiated
+// or is refused with an error, and behaves the same with and without an image.
 func FuzzCompile(f *testing.F) {
 	for _, s := range refusals(f) {
 		if len(s.wasm) < 1<<16 {

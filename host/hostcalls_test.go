@@ -12,7 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Every pointer and length among the parameters of a function, by its place.
+// The indexes of every pointer and its length among the parameters of a
+// function.
 func ranges(f abi.Function) (out [][2]int) {
 	for i, p := range f.Params {
 		if strings.HasSuffix(p.Name, "ptr") {
@@ -43,7 +44,7 @@ func runScript(t *testing.T, i abi.Instance, s *script, turn *fakeTurn) []int64 
 	return results(t, turn)
 }
 
-// fuelLeft stands for some of the fuel of a turn, but not all.
+// fuelLeft stands for any part of the fuel of a turn, but not all.
 const fuelLeft = math.MinInt64
 
 func TestHostcallsReachTheTurn(t *testing.T) {
@@ -158,7 +159,7 @@ func TestHostcallsRefuseBadPointers(t *testing.T) {
 	}
 }
 
-// A range of length zero is never looked at.
+// A range of length zero is never read.
 func TestHostcallsAllowEmptyRangesAnywhere(t *testing.T) {
 	h := newHost(t, Options{})
 	i := instantiate(t, compile(t, h, readModule(t, "script")), nil)
@@ -231,7 +232,7 @@ func TestSourceResultAndError(t *testing.T) {
 			t.Errorf("log %d is %q, want %q", n, text, w)
 		}
 	}
-	// Nothing of it is left in the next turn.
+	// The next turn sees none of it.
 	s = newScript(2)
 	s.call(functionNumber(t, "size"), uint64(abi.SourceResult))
 	s.call(functionNumber(t, "size"), uint64(abi.SourceError))
@@ -325,7 +326,7 @@ func TestDefectOfTheTurnIsContained(t *testing.T) {
 	}
 }
 
-// TestListedKeysCostFuel lists more and more keys: each is paid for.
+// TestListedKeysCostFuel lists more and more keys: each costs fuel.
 func TestListedKeysCostFuel(t *testing.T) {
 	h := newHost(t, Options{})
 	i := instantiate(t, compile(t, h, readModule(t, "script")), nil)
@@ -347,8 +348,8 @@ func TestListedKeysCostFuel(t *testing.T) {
 	}
 }
 
-// A list that costs more than is left of the fuel ends on the way, and not when all of
-// it has been put together.
+// A list that costs more than the remaining fuel ends on the way, and not
+// after it is complete.
 func TestLongListEndsWithTheFuel(t *testing.T) {
 	h := newHost(t, Options{})
 	const keys = 100_000
@@ -366,8 +367,8 @@ func TestLongListEndsWithTheFuel(t *testing.T) {
 	}
 }
 
-// The arguments of a tool are paid for before anything is done with them, also when
-// the call is refused afterwards.
+// The arguments of a tool are charged before they are processed, even if the
+// call is refused afterwards.
 func TestToolArgumentsArePaidForFirst(t *testing.T) {
 	h := newHost(t, Options{})
 	m := compile(t, h, readModule(t, "script"))
@@ -400,8 +401,8 @@ func TestToolArgumentsArePaidForFirst(t *testing.T) {
 	}
 }
 
-// wideTurn sends on a hundred channels, has documents of 10,000 bytes and tools that
-// answer as much.
+// wideTurn sends on a hundred channels, and has documents and tool results of
+// 10,000 bytes.
 type wideTurn struct{ fakeTurn }
 
 var tenThousand = make([]byte, 10_000)
@@ -415,7 +416,7 @@ func (w *wideTurn) Source(s abi.Source) ([]byte, abi.Code) {
 	return tenThousand, abi.OK
 }
 
-// What a hostcall does for the guest beyond the usual is paid for.
+// Unusual work of a hostcall for the guest is charged.
 func TestWorkOfHostcallsIsPaidFor(t *testing.T) {
 	h := newHost(t, Options{})
 	m := compile(t, h, readModule(t, "script"))

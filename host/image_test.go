@@ -14,14 +14,14 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// imagingHost makes an image of every module of which there can be one.
+// imagingHost makes an image of every module that allows one.
 func imagingHost(t testing.TB, opts Options) *Host {
 	h := newHost(t, opts)
 	h.imageFrom = 0
 	return h
 }
 
-// imageOf is the image of a module, nil when there is none.
+// imageOf returns the image of a module, or nil.
 func imageOf(m abi.Module) *startImage {
 	s := &m.(*Module).compiled.images
 	s.mu.Lock()
@@ -73,7 +73,8 @@ func kinds(size int, kinds ...abi.Kind) []delivery {
 	return all
 }
 
-// observed is all that can be told of an instance after a call, but its memory.
+// observed is everything observable about an instance after a call, except its
+// memory.
 type observed struct {
 	Calls, Logs []string
 	Error       string
@@ -91,8 +92,8 @@ func observeFailure(turn *fakeTurn, err error) observed {
 	return observed{Calls: turn.calls, Logs: turn.logs, Error: fmt.Sprint(err)}
 }
 
-// compareTwins makes an instance with the image of a module and one without it,
-// hands both the same deliveries and reports what differs.
+// compareTwins makes an instance with the image of a module and one without
+// it, gives both the same deliveries and reports the differences.
 func compareTwins(t *testing.T, m abi.Module, limits *abi.Limits, deliveries []delivery) {
 	t.Helper()
 	var plain, imaged *Instance
@@ -135,7 +136,7 @@ func compareTwins(t *testing.T, m abi.Module, limits *abi.Limits, deliveries []d
 	}
 }
 
-// twins has guests and what they are handed, one instance for each list.
+// twins has guests and their deliveries, one instance for each list.
 func twins(t *testing.T) map[string]struct {
 	wasm       []byte
 	deliveries [][]delivery
@@ -178,8 +179,8 @@ func TestImagesChangeNothing(t *testing.T) {
 	}
 }
 
-// Guests in standard Go have the image that pays most, without a test's help;
-// see TestGoGuest for the other one.
+// Guests in standard Go profit most from an image and need no lowered
+// threshold; TestGoGuest covers the other one.
 func TestImagesOfGo(t *testing.T) {
 	m := compile(t, newHost(t, Options{}), buildGo(t, "../plugins/digest"))
 	compareGo(t, m, messages("error: one", "error: two", "all is well"))
@@ -219,7 +220,7 @@ func concurrently(t *testing.T, m abi.Module) {
 	wg.Wait()
 }
 
-// What a guest may do in _initialize and still have an image.
+// A guest may do these things in _initialize and still get an image.
 func TestWhatCanBeAnImage(t *testing.T) {
 	h := imagingHost(t, Options{})
 	for _, c := range []struct {
@@ -268,7 +269,7 @@ func TestWhatCanBeAnImage(t *testing.T) {
 	}
 }
 
-// An instance that would have come upon a limit does so although there is an
+// An instance that would have reached a limit reaches it although there is an
 // image.
 func TestImagesRespectLimits(t *testing.T) {
 	h := imagingHost(t, Options{})
@@ -340,8 +341,8 @@ func compareTwinErrors(t *testing.T, m abi.Module, limits *abi.Limits) {
 	}
 }
 
-// ABI-P9: until creature_init the clock stands still, and random bytes depend on
-// the module, whoever the creature is.
+// ABI-P9: until creature_init the clock stands still, and random bytes depend
+// only on the module, not on the creature.
 func TestNothingIsPersonalBeforeInit(t *testing.T) {
 	initializer := func(extra int64) []byte {
 		return withInitializer(t, "script_wasi", func(b *builder) {

@@ -28,8 +28,8 @@ func TestOutcomes(t *testing.T) {
 
 func testOutcomes(t *testing.T, m abi.Module) {
 	limits := &abi.Limits{Deadline: time.Minute, Calls: 100, Memory: 4 * abi.PageBytes, Fuel: 1_000_000, Stack: 64 << 10}
-	// Only the guest that never ends has a short time; making an instance and
-	// everything else must never run into it, however slow the machine.
+	// Only the guest that never ends has a short deadline; making an instance
+	// and everything else must not reach it, even on a slow machine.
 	short := &abi.Limits{Deadline: 500 * time.Millisecond, Calls: 100, Memory: 4 * abi.PageBytes, Fuel: 1 << 60}
 	const outOfFuel = "creature_handle: the guest used up the limit fuel, 1000000 units; raise the limit fuel, or do less in one turn"
 	for _, c := range []struct {
@@ -124,8 +124,8 @@ func TestTableLimit(t *testing.T) {
 	}
 }
 
-// The limit table holds for what tables grow to, and a refused growth answers
-// -1 to the guest.
+// The limit table also applies to growth, and a refused growth returns -1 to
+// the guest.
 func TestTablesGrowToTheirLimit(t *testing.T) {
 	h := newHost(t, Options{})
 	i := instantiate(t, compile(t, h, readModule(t, "behave")), &abi.Limits{Table: 10})
@@ -208,7 +208,7 @@ func TestMissingTurn(t *testing.T) {
 	}
 }
 
-// cancellingTurn gives up while the guest runs.
+// cancellingTurn cancels while the guest runs.
 type cancellingTurn struct {
 	fakeTurn
 	cancel context.CancelFunc
@@ -246,7 +246,7 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 }
 
-// A context that ends between two turns is no reason to break the instance.
+// A context that ends between two turns does not break the instance.
 func TestOldContextEnds(t *testing.T) {
 	h := newHost(t, Options{})
 	i := instantiate(t, compile(t, h, readModule(t, "behave")), nil)
@@ -311,8 +311,8 @@ func TestManyInstancesAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// Fuel is what the guest did, no more and no less, whatever else goes on: the
-// same turn costs the same with the compiler and with the interpreter.
+// Fuel counts only the work of the guest: the same turn costs the same with
+// the compiler and with the interpreter.
 func TestFuelOfATurnIsTheSame(t *testing.T) {
 	used := map[abi.Kind]int64{}
 	for _, opts := range []Options{{}, {Interpreter: true}} {
@@ -341,8 +341,7 @@ func TestFuelOfATurnIsTheSame(t *testing.T) {
 	}
 }
 
-// Slices become longer or shorter until they take about the same time, within
-// bounds.
+// Slices grow or shrink until they take about the same time, within bounds.
 func TestSlicesFollowTheTimeTheyTake(t *testing.T) {
 	for _, c := range []struct {
 		slice int64
@@ -363,7 +362,7 @@ func TestSlicesFollowTheTimeTheyTake(t *testing.T) {
 }
 
 // A call that uses exactly its fuel succeeds, and one unit less is too little,
-// wherever the guest was looked at last.
+// wherever the last check was.
 func TestFuelLimitIsExact(t *testing.T) {
 	m := compile(t, newHost(t, Options{}), readModule(t, "script"))
 	for calls := range 40 {

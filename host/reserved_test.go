@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
-// What compiling refuses is refused by looking as well.
+// Inspect refuses the same modules as Compile.
 func TestInspectRefusesWhatCompileDoes(t *testing.T) {
 	for _, c := range []struct {
 		what   string

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However data lies, memory is the same as if its segments had been applied one
-// after the other.
+// For any layout of data, memory is the same as if its segments had been
+// applied one after the other.
 func TestJoinedData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const memory = 4000
@@ -54,7 +54,7 @@ func TestDataOfGoIsJoined(t *testing.T) {
 	}
 }
 
-// To instructions an active segment is empty, and a passive one is what it was.
+// To instructions an active segment is empty, and a passive one is unchanged.
 func TestSegmentsThatInstructionsName(t *testing.T) {
 	passive := wasmbin.Data{Mode: wasmbin.Passive, Bytes: []byte("passive")}
 	active := wasmbin.Data{Offset: wasmbin.ConstExpr{Op: wasmbin.OpI32Const, Lo: 100}, Bytes: []byte("active")}

@@ -15,11 +15,11 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// buildGoGuest builds the creature in standard Go that is for tests.
+// buildGoGuest builds the test creature in standard Go.
 func buildGoGuest(t testing.TB) []byte { return buildGo(t, "./testdata/goguest") }
 
-// buildGo builds a creature in standard Go. The toolchain that runs the test is
-// all it needs.
+// buildGo builds a creature in standard Go. It needs only the toolchain that
+// runs the test.
 func buildGo(t testing.TB, pkg string) []byte {
 	t.Helper()
 	target := filepath.Join(t.TempDir(), "guest.wasm")
@@ -85,7 +85,7 @@ func wasiScript(t *testing.T) *Instance {
 	return instantiate(t, compile(t, newHost(t, Options{}), readModule(t, "script_wasi")), nil)
 }
 
-// Every function of WASI answers a result, whatever it is called with.
+// Every function of WASI returns a result for any arguments.
 func TestWASIFunctionsAnswerAnything(t *testing.T) {
 	i := wasiScript(t)
 	for n, f := range wasiTable {
@@ -179,7 +179,8 @@ func TestOutputBecomesLogLines(t *testing.T) {
 	}
 }
 
-// A vector may be empty, and one write may have millions of them: each costs.
+// A vector may be empty, and one write may have millions of them: each costs
+// fuel.
 func TestVectorsCostFuel(t *testing.T) {
 	i := wasiScript(t)
 	fuel := func(vectors uint64) int64 {
@@ -253,7 +254,7 @@ func TestPollMovesTheClock(t *testing.T) {
 	if now, _ := c.clock(clockRealtime); now != 1000 {
 		t.Errorf("the real clock is at %d", now)
 	}
-	// A descriptor is told at once, and time stands still.
+	// A descriptor is reported at once, and time stands still.
 	got = pollDirectly(t, c, i, subscription(1, clockMonotonic, 500, 0), fdSubscription(2, pollFDWrite, stdout), fdSubscription(3, 1, 9))
 	if !slices.Equal(users(got), []uint64{2, 3}) || got[0][eventErrno] != 0 || got[1][eventErrno] != byte(errnoBadf) {
 		t.Errorf("ready are %v with %v", users(got), got)

@@ -58,8 +58,8 @@ func TestOutputIsDeterministic(t *testing.T) {
 	}
 }
 
-// Every pointer is followed by its length; otherwise the bindings would name
-// the wrong thing a pointer.
+// Every pointer must be followed by its length; otherwise the bindings would
+// treat the wrong parameter as a pointer.
 func TestPointersComeWithLengths(t *testing.T) {
 	for _, f := range abi.Functions {
 		for i, p := range f.Params {

@@ -68,7 +68,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// What is put in is found again, and all else stays as it was.
+// A packed manifest can be read back, and everything else is unchanged.
 func TestReplaceKeepsTheRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		module := []byte(empty)

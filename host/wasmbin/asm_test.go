@@ -132,7 +132,7 @@ func (a *assembler) blockType() {
 	a.out = wasmbin.BlockType(a.number()).Append(a.out)
 }
 
-// code is the code of a function in words, its final end added.
+// code assembles the code of a function and adds the final end.
 func code(t testing.TB, text string, locals ...wasmbin.LocalGroup) wasmbin.Code {
 	t.Helper()
 	return wasmbin.Code{Locals: locals, Body: append(assemble(t, text), byte(wasmbin.OpEnd))}
@@ -142,8 +142,7 @@ func types(ts ...wasmbin.ValueType) []wasmbin.ValueType { return ts }
 
 func ptr[T any](v T) *T { return &v }
 
-// world is a module that has something of everything. Function 1 is there to be
-// changed.
+// world returns a module that has one of everything. Tests change function 1.
 func world(t testing.TB) *wasmbin.Module {
 	i32 := func(n uint64) wasmbin.ConstExpr { return wasmbin.ConstExpr{Op: wasmbin.OpI32Const, Lo: n} }
 	return &wasmbin.Module{

@@ -9,8 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// goModule is what the Go compiler makes of a program with much of its standard
-// library.
+// goModule is a Go program with much of the standard library.
 func goModule(b *testing.B) []byte {
 	b.Helper()
 	target := filepath.Join(b.TempDir(), "vet.wasm")

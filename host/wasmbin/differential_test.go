@@ -28,7 +28,7 @@ func TestRewrittenModulesBehaveAlike(t *testing.T) {
 }
 
 // FuzzRewrite reads, validates and writes generated modules, and runs them
-// before and after it.
+// before and after.
 func FuzzRewrite(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(wasmgen.Seeded(seed))
@@ -38,8 +38,8 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// rewritten compares a module with what becomes of it between Read and Write,
-// and wazero's compiler with its interpreter.
+// rewritten compares a module with the result of Read and Write, and wazero's
+// compiler with its interpreter.
 func rewritten(t *testing.T, module []byte) {
 	t.Helper()
 	m, err := wasmbin.Read(module, wasmbin.Limits{})
@@ -112,7 +112,8 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// agree damages a module, three bytes a place, and compares the verdicts.
+// agree damages a module, with three bytes of input for each place, and
+// compares the verdicts.
 func agree(t *testing.T, module, damage []byte) {
 	t.Helper()
 	module = damaged(t, module, damage)
@@ -134,8 +135,8 @@ func agree(t *testing.T, module, damage []byte) {
 	}
 }
 
-// damaged is the module with some bytes changed: mostly of instructions, since
-// little that is damaged elsewhere is a module at all.
+// damaged returns the module with some bytes changed: mostly in instructions,
+// because a module damaged elsewhere is rarely still a module.
 func damaged(t *testing.T, module, damage []byte) []byte {
 	t.Helper()
 	module = slices.Clone(module)
@@ -162,8 +163,8 @@ func damaged(t *testing.T, module, damage []byte) []byte {
 	return module
 }
 
-// compile is what wazero says of it, panics included. The interpreter validates
-// as the compiler does and is quicker with the rest.
+// compile returns wazero's verdict, panics included. The interpreter validates
+// like the compiler and is faster with the rest.
 func compile(module []byte) (err error) {
 	ctx := context.Background()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2))

@@ -11,9 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// counter is a module in which a function is referred to in every way there is.
-// Its export "sum" calls function 2, which returns 100, directly and through the
-// table, and adds what the start function has left in a global.
+// counter returns a module that refers to a function in every possible way.
+// Its export "sum" calls function 2, which returns 100, directly and through
+// the table, and adds the value that the start function left in a global.
 func counter(t testing.TB) *wasmbin.Module {
 	i32 := wasmbin.ConstExpr{Op: wasmbin.OpI32Const}
 	return &wasmbin.Module{
@@ -45,8 +45,8 @@ func counter(t testing.TB) *wasmbin.Module {
 	}
 }
 
-// run calls the export "sum" and returns its result and how often the functions
-// of the host were called.
+// run calls the export "sum" and returns its result and the number of calls of
+// the host's functions.
 func run(t *testing.T, wasm []byte) (sum uint64, calls map[string]int) {
 	t.Helper()
 	ctx := context.Background()
@@ -127,7 +127,7 @@ func TestEditRenumbersEverything(t *testing.T) {
 	}
 }
 
-// What is read must stay as it is, or two users of one module would meet.
+// The input must not change, because two modules may share it.
 func TestEditLeavesTheBytes(t *testing.T) {
 	wasm := counter(t).Write()
 	kept := slices.Clone(wasm)

@@ -9,15 +9,15 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmgen"
 )
 
-// perByte and flat bound what reading and validating may allocate: perByte for
-// each byte of the module, beside flat.
+// perByte and flat bound the allocations of reading and validating: perByte
+// for each byte of the module, plus flat.
 const (
 	perByte = 64
 	flat    = 64 << 10
 )
 
-// FuzzRead reads any bytes. What is accepted is written, read back the same, and
-// accepted by wazero; whatever it is, it costs little.
+// FuzzRead reads any bytes. An accepted module is written, read back the same,
+// and accepted by wazero; the cost is bounded for any input.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(world(f).Write())
@@ -32,7 +32,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(wasmgen.Generate(wasmgen.Seeded(seed)))
 	}
 	j := newJudge(f)
-	// Small enough that wazero does not notice what a module claims to need.
+	// Small enough that a module's claims cost wazero little.
 	limits := wasmbin.Limits{Locals: 1000, TotalLocals: 10_000, TableElements: 1000}
 	f.Fuzz(func(t *testing.T, wasm []byte) {
 		before := allocated()
@@ -64,14 +64,14 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// allocated is how many bytes the program has allocated so far.
+// allocated returns how many bytes the program has allocated so far.
 func allocated() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.TotalAlloc
 }
 
-// The worst modules are those whose entries are as small as can be.
+// The worst modules have the smallest possible entries.
 func TestReadAllocatesLittle(t *testing.T) {
 	for _, name := range []string{"Types", "Imports", "Functions", "Globals", "Exports", "ElementSegments", "Elements", "DataSegments", "CustomSections", "Blocks", "BranchTable"} {
 		n := 1000

@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmgen"
 )
 
-// TestInstrs decodes one instruction of every kind. What a kind does not have
-// must not be looked at, so it is not compared either.
+// TestInstrs decodes one instruction of every kind. Fields that a kind does
+// not have are unspecified, so they are not compared.
 func TestInstrs(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -81,8 +81,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// The ranges of the instructions are the body, without gaps, and walking over
-// it makes no garbage.
+// The ranges of the instructions cover the body without gaps, and iterating
+// over it does not allocate.
 func TestInstrsCoverTheBody(t *testing.T) {
 	for seed := range uint64(50) {
 		m, err := wasmbin.Read(wasmgen.Generate(wasmgen.Seeded(seed)), wasmbin.Limits{})

@@ -10,14 +10,14 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// function is a module with one function of type [i32] -> [].
+// function returns a module with one function of type [i32] -> [].
 func function(t testing.TB, text string, locals ...wasmbin.LocalGroup) *wasmbin.Module {
 	t.Helper()
 	return &wasmbin.Module{Types: []wasmbin.FuncType{{Params: types(wasmbin.I32)}}, Funcs: []uint32{0},
 		Memories: []wasmbin.Memory{{}}, Code: []wasmbin.Code{code(t, text, locals...)}}
 }
 
-// many repeats what make returns.
+// many repeats the result of make.
 func many[T any](n int, what func(i int) T) []T {
 	out := make([]T, n)
 	for i := range out {
@@ -26,7 +26,8 @@ func many[T any](n int, what func(i int) T) []T {
 	return out
 }
 
-// capped makes for every limit a module that has exactly n of what it limits.
+// capped has for every limit a function that makes a module with exactly n of
+// the limited things.
 var capped = map[string]func(t testing.TB, n int) *wasmbin.Module{
 	"ModuleBytes": func(_ testing.TB, n int) *wasmbin.Module {
 		return &wasmbin.Module{Customs: []wasmbin.Custom{{Name: "x", Bytes: make([]byte, n-12)}}}
@@ -146,8 +147,8 @@ var capped = map[string]func(t testing.TB, n int) *wasmbin.Module{
 	},
 }
 
-// amounts are how much of something is made where the usual 20 is too little or
-// does not fit.
+// amounts holds the counts for limits where the usual 20 is too little or does
+// not fit.
 var amounts = map[string]int{"ModuleBytes": 60}
 
 func TestLimits(t *testing.T) {
@@ -194,7 +195,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// only limits one thing.
+// only returns Limits with a single limit set.
 func only(name string, most int) wasmbin.Limits {
 	var l wasmbin.Limits
 	reflect.ValueOf(&l).Elem().FieldByName(name).SetInt(int64(most))
@@ -212,7 +213,7 @@ func TestLimitsOfFunctionsNameThem(t *testing.T) {
 	}
 }
 
-// What a few bytes claim must not be believed before it is counted.
+// A count must not be trusted before the entries are seen.
 func TestLimitsAgainstSmallModules(t *testing.T) {
 	for name, c := range map[string]struct{ wasm, limit string }{
 		"2³²−1 locals":           {withBody("\x60\x00\x00", "\x01\xff\xff\xff\xff\x0f\x7f\x0b"), "Locals"},

@@ -12,8 +12,8 @@ import (
 )
 
 // TestValidateAgreesOnMutants moves, drops, repeats and exchanges instructions
-// of valid modules. The outcome is well-formed and mostly invalid, and wazero
-// has to think so too, whichever way it is.
+// of valid modules. The result is well-formed and mostly invalid, and wazero
+// must agree in each case.
 func TestValidateAgreesOnMutants(t *testing.T) {
 	j := newJudge(t)
 	verdicts := [2]int{}
@@ -59,7 +59,7 @@ func mutant(rng *rand.Rand, body, other []byte) []byte {
 			list[i], list[k] = list[k], list[i]
 		case 3:
 			list[i] = strange[rng.IntN(len(strange))]
-		case 4: // an instruction that never comes back, before some that then are dead
+		case 4: // an instruction that never returns, before some that are then dead
 			list = slices.Insert(list, i, [][]byte{{0x00}, {0x0c, 0x00}, {0x0f}}[rng.IntN(3)])
 		case 5:
 			list[i] = slices.Clone(list[i])
@@ -72,14 +72,14 @@ func mutant(rng *rand.Rand, body, other []byte) []byte {
 	return slices.Concat(list...)
 }
 
-// explained reports whether wazero is known to let something pass: it does not
-// compare the type that a select says with its operands, and it reads one byte
-// of the number of a vector instruction.
+// explained reports whether wazero is known to accept an invalid module: it
+// does not compare the type of a select with its operands, and it reads one
+// byte of the number of a vector instruction.
 func explained(ours error) bool {
 	return strings.Contains(ours.Error(), "select takes") || strings.Contains(ours.Error(), "not in its shortest form")
 }
 
-// compareVerdicts returns 1 when the module is valid.
+// compareVerdicts returns 1 if the module is valid.
 func compareVerdicts(t *testing.T, j judge, wasm []byte, seed uint64) int {
 	t.Helper()
 	_, ours := valid(wasm, wasmbin.Limits{})

@@ -14,7 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// everyOpcode are the instructions of Wasm 2.0.
+// everyOpcode lists the instructions of Wasm 2.0.
 func everyOpcode(t *testing.T) []Opcode {
 	var all []Opcode
 	for op := Opcode(0); op < 0xffff; op++ {
@@ -33,14 +33,14 @@ func everyOpcode(t *testing.T) []Opcode {
 var constants = map[byte]string{'i': "\x41\x00", 'I': "\x42\x00", 'f': "\x43\x00\x00\x00\x00",
 	'F': "\x44\x00\x00\x00\x00\x00\x00\x00\x00", 'V': "\xfd\x0c" + strings.Repeat("\x00", 16)}
 
-// immediatesOf are small immediates of a kind.
+// immediatesOf returns small immediates of a kind.
 var immediatesOf = map[Imm]string{ImmMemArg: "\x00\x00", ImmMemArgLane: "\x00\x00\x00", ImmLane: "\x00",
 	ImmShuffle: strings.Repeat("\x00", 16), ImmV128: strings.Repeat("\x00", 16), ImmI32: "\x00", ImmI64: "\x00",
 	ImmF32: "\x00\x00\x00\x00", ImmF64: "\x00\x00\x00\x00\x00\x00\x00\x00", ImmMemory: "\x00", ImmMemoryMemory: "\x00\x00",
 	ImmData: "\x00", ImmDataMemory: "\x00\x00", ImmElem: "\x00", ImmElemTable: "\x00\x00", ImmTable: "\x00", ImmTableTable: "\x00\x00"}
 
-// using is a module whose only function applies an instruction to operands of
-// these types and has this result, "" for none.
+// using returns a module whose only function applies an instruction to
+// operands of these types and has this result, "" for none.
 func using(op Opcode, operands, result string) []byte {
 	var body []byte
 	for i := range len(operands) {
@@ -66,8 +66,8 @@ func accepted(wasm []byte) error {
 	return err
 }
 
-// TestInstructionTypes compares what the table says of every instruction with
-// what wazero says: the right operands, each operand wrong, another result.
+// TestInstructionTypes compares the table with wazero for every instruction:
+// with the right operands, with each operand wrong, and with another result.
 func TestInstructionTypes(t *testing.T) {
 	ctx := context.Background()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2))
@@ -170,7 +170,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestNames assembles every instruction by its name where wat2wasm is installed.
+// TestNames assembles every instruction by its name if wat2wasm is installed.
 func TestNames(t *testing.T) {
 	wat2wasm, err := exec.LookPath("wat2wasm")
 	if err != nil {

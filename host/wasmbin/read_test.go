@@ -10,7 +10,7 @@ import (
 
 var preamble = string((&wasmbin.Module{}).Write())
 
-// section is a section with that content, which may lie about nothing.
+// section returns a section with that content.
 func section(id byte, content string) string {
 	return string(wasmbin.AppendU32([]byte{id}, uint32(len(content)))) + content
 }
@@ -22,16 +22,16 @@ var (
 	oneCode = section(10, "\x01\x02\x00\x0b")
 )
 
-// withBody is a module with one function, whose body and type of it are given.
+// withBody returns a module with one function of the given type and body.
 func withBody(typ, body string) string {
 	return preamble + section(1, "\x01"+typ) + oneFunc + section(4, "\x01\x70\x00\x00") + section(5, "\x01\x00\x00") +
 		section(10, "\x01"+string(wasmbin.AppendU32(nil, uint32(len(body))))+body)
 }
 
-// malformedModules are bytes that are no module, and what is wrong with them.
+// malformedModules lists bytes that are not a module, with the error.
 var malformedModules = []struct {
 	name, wasm, wrong string
-	lenient           bool // wazero takes it all the same
+	lenient           bool // wazero accepts it
 }{
 	{name: "nothing", wasm: "", wrong: "not a Wasm module"},
 	{name: "another magic", wasm: "\x00wasm\x01\x00\x00", wrong: "not a Wasm module"},
@@ -116,7 +116,7 @@ func TestReadDamaged(t *testing.T) {
 			_, err := valid([]byte(c.wasm), wasmbin.Limits{})
 			expect(t, err, c.wrong)
 			if strings.Contains(c.name, "announced") {
-				return // wazero would make room for them all
+				return // wazero would allocate them all
 			}
 			if theirs := j.accepts([]byte(c.wasm)); (theirs == nil) != (c.wrong == "" || c.lenient) {
 				t.Errorf("wazero says %v", theirs)
@@ -125,7 +125,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// Every beginning of a module is refused, and none makes trouble.
+// Every prefix of a module is refused, without a panic.
 func TestReadBeginnings(t *testing.T) {
 	m := world(t)
 	m.Names, m.Customs = nil, nil // a module may end before them
@@ -145,10 +145,11 @@ func TestReadBeginnings(t *testing.T) {
 	}
 }
 
-// features are modules that need more than Wasm 2.0, by what they need.
+// features lists modules that need more than Wasm 2.0, by the feature they
+// need.
 var features = []struct {
 	feature, wasm string
-	lenient       bool // wazero takes it all the same
+	lenient       bool // wazero accepts it
 }{
 	{feature: "the component model", wasm: "\x00asm\x0d\x00\x01\x00"},
 	{feature: "threads", wasm: preamble + section(5, "\x01\x03\x01\x01")},

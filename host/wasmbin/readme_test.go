@@ -49,7 +49,7 @@ func TestZeroLimitsAreTheDefaults(t *testing.T) {
 			t.Errorf("%s has no default", defaults.Type().Field(i).Name)
 		}
 	}
-	// Those of which one too many is made quickly.
+	// The limits for which a module that exceeds them is made quickly.
 	for _, name := range []string{"CustomSections", "ModuleNameBytes", "NameBytes", "Types", "Params", "Results", "Imports", "Tables",
 		"TableElements", "Exports", "Globals", "ElementSegments", "Locals", "BlockDepth", "Blocks", "BranchTable", "StackHeight"} {
 		most := int(defaults.FieldByName(name).Int())

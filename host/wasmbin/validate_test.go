@@ -8,11 +8,11 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// bodies are bodies of a function in world with the parameter i32 and no result,
-// and what is wrong with them; "" for nothing.
+// bodies lists bodies of a function in world with the parameter i32 and no
+// result, each with its error; "" if it is valid.
 var bodies = []struct {
 	name, text, wrong string
-	lenient           bool // wazero takes it all the same
+	lenient           bool // wazero accepts it
 }{
 	// Operands.
 	{name: "constants", text: "i32.const 1 i64.const -1 f32.const 1 f64.const 1 v128.const 1 drop drop drop drop drop"},
@@ -74,7 +74,7 @@ var bodies = []struct {
 	{name: "br_table default too far", text: "local.get 0 br_table 0,3", wrong: "br_table goes out of 3 blocks"},
 	{name: "return", text: "i64.const 1 return"},
 
-	// Code that is never reached.
+	// Unreachable code.
 	{name: "any operand after unreachable", text: "unreachable i32.add drop"},
 	{name: "a known operand above", text: "unreachable i64.const 1 i32.add drop", wrong: "i32.add takes i32 and gets i64"},
 	{name: "never too few after br", text: "block i32 br 1 i32.add end drop"},
@@ -185,7 +185,7 @@ func expect(t testing.TB, err error, wrong string) {
 	}
 }
 
-// changes are changes of world, and what is wrong with the outcome.
+// changes lists changes of world, each with the resulting error.
 var changes = []struct {
 	name    string
 	change  func(m *wasmbin.Module)
@@ -280,7 +280,7 @@ func TestValidateNeedsMemory(t *testing.T) {
 	}
 }
 
-// What a module says in built code has no place in a file.
+// Errors in built code have no offset in a file.
 func TestValidateBuiltModule(t *testing.T) {
 	m := world(t)
 	m.Code[0] = code(t, "nop drop")

@@ -33,7 +33,7 @@ func (j judge) accepts(wasm []byte) error {
 	return m.Close(ctx)
 }
 
-// valid reads and validates.
+// valid reads and validates a module.
 func valid(wasm []byte, limits wasmbin.Limits) (*wasmbin.Module, error) {
 	m, err := wasmbin.Read(wasm, limits)
 	if err != nil {

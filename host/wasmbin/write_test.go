@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmgen"
 )
 
-// same compares modules but for where their code was read from.
+// same compares modules, ignoring the offsets of their code.
 func same(t testing.TB, want, got *wasmbin.Module) {
 	t.Helper()
 	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(wasmbin.Code{}, "Offset"), cmpopts.EquateEmpty()); d != "" {
@@ -51,8 +51,8 @@ func TestWriteNothing(t *testing.T) {
 	same(t, &wasmbin.Module{}, m)
 }
 
-// Sections without entries are not written, so what stands behind them has to
-// find another place.
+// Sections without entries are not written, so custom sections after them need
+// another place.
 func TestWriteLeavesOutEmptySections(t *testing.T) {
 	wasm := append((&wasmbin.Module{}).Write(), 1, 1, 0, 3, 1, 0, 0, 3, 1, 'x', 7, 10, 1, 0)
 	m, err := valid(wasm, wasmbin.Limits{})
@@ -106,7 +106,7 @@ func TestWriteGenerated(t *testing.T) {
 	}
 }
 
-// kept are modules that compilers made, as the repository keeps them.
+// kept lists compiled modules in the repository.
 func kept(t testing.TB) map[string][]byte {
 	out := map[string][]byte{}
 	for _, pattern := range []string{"../testdata/*.wasm", "../../plugins/*/*.wasm"} {

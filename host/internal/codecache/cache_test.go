@@ -47,7 +47,8 @@ func compileWith(t *testing.T, c *Cache, wasm []byte) {
 	}
 }
 
-// filled is a directory with a cache of one entry, and the path of the entry.
+// filled returns a directory with a cache of one entry, and the path of the
+// entry.
 func filled(t *testing.T) (dir, path string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -86,8 +87,8 @@ func TestCacheKeepsEntries(t *testing.T) {
 	}
 }
 
-// Whatever was done to an entry or beside it, it is gone before wazero could
-// load it, and the error says which and why.
+// A manipulated entry is removed before wazero could load it, and the error
+// says which one and why.
 func TestCacheRefusesEntries(t *testing.T) {
 	edit := func(f func([]byte) []byte) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
@@ -175,7 +176,7 @@ func TestCacheRefusesEntries(t *testing.T) {
 	}
 }
 
-// A directory that others can reach or replace is not used at all, and the
+// A directory that other users can access or replace is not used, and the
 // error says what to do.
 func TestCacheRefusesDirectories(t *testing.T) {
 	for _, c := range []struct {
@@ -232,8 +233,8 @@ func TestCacheRefusesDirectories(t *testing.T) {
 	}
 }
 
-// An entry that is damaged while the cache is open fails the compilation; after
-// a second check the next one succeeds.
+// An entry damaged while the cache is open fails the compilation; after
+// Recheck the next one succeeds.
 func TestCacheRecheck(t *testing.T) {
 	dir, path := filled(t)
 	c := openCache(t, dir)
@@ -263,8 +264,8 @@ func TestCacheRecheck(t *testing.T) {
 	}
 }
 
-// Entries that a crash left unfinished go when they are old, for a young one
-// may be another process's that is at work.
+// Unfinished entries of a crash are removed only when they are old, because a
+// young one may belong to a running process.
 func TestCacheUnfinishedEntries(t *testing.T) {
 	dir, path := filled(t)
 	old, young := path+".1.tmp", path+".2.tmp"
@@ -283,7 +284,7 @@ func TestCacheUnfinishedEntries(t *testing.T) {
 	}
 }
 
-// The oldest entries go when there is too much.
+// The oldest entries are removed when the cache is too large.
 func TestCacheEvicts(t *testing.T) {
 	dir, path := filled(t)
 	c := openCache(t, dir)
@@ -305,8 +306,9 @@ func TestCacheEvicts(t *testing.T) {
 	}
 }
 
-// Many open, fill and check one directory at once, each with its own handles as
-// processes have. Nobody fails, and what is left verifies.
+// Many goroutines open, fill and check one directory at once, each with its
+// own handles like separate processes. None fails, and the remaining entries
+// verify.
 func TestCacheShared(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"echo", "script", "behave", "tables"}
@@ -348,7 +350,7 @@ func TestCacheShared(t *testing.T) {
 	}
 }
 
-// Whoever holds the lock too long costs patience and not the process.
+// A holder of the lock delays the process but does not block it for ever.
 func TestLockIsHeld(t *testing.T) {
 	dir, _ := filled(t)
 	holder := openCache(t, dir)
@@ -366,7 +368,7 @@ func TestLockIsHeld(t *testing.T) {
 	openCache(t, dir)
 }
 
-// A cache that brings its own key is as good as empty.
+// A cache that brings its own key counts as empty.
 func TestCacheFromElsewhere(t *testing.T) {
 	dir, path := filled(t) // with the key of another user, in effect
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -381,7 +383,7 @@ func TestCacheFromElsewhere(t *testing.T) {
 	}
 }
 
-// The key is the user's alone, and not in the cache.
+// The key is private to the user, and not in the cache.
 func TestCacheRefusesKeys(t *testing.T) {
 	for _, c := range []struct {
 		name, why string

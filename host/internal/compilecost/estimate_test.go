@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// estimate reads and validates a module and weighs it.
+// estimate reads and validates a module and estimates its cost.
 func estimate(wasm []byte, limits Limits) (Cost, error) {
 	m, err := wasmbin.Read(wasm, wasmbin.Limits{})
 	if err != nil {
@@ -29,8 +29,8 @@ func estimate(wasm []byte, limits Limits) (Cost, error) {
 	return Estimate(m, infos, limits)
 }
 
-// Each of the worst shapes is refused while it is small, by a name and with a
-// remedy, and refusing it takes no time that matters.
+// Each of the worst shapes is refused while it is small, with the name of the
+// function and a remedy, and refusing it is fast.
 func TestWorstAreRefused(t *testing.T) {
 	for _, s := range worst {
 		t.Run(s.name, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestWorstAreRefused(t *testing.T) {
 	}
 }
 
-// The terms are counted as they are defined, on functions that can be counted
-// by hand.
+// The terms match their definitions, on functions small enough to count by
+// hand.
 func TestTerms(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -67,7 +67,8 @@ func TestTerms(t *testing.T) {
 			c.open(wasmbin.OpBlock).get(0).brIf(0).get(0).brIf(0).get(0).brIf(0).end()
 		}, func(t terms) (int64, int64, string) {
 			// 1+2+3 for the reads, 1 for the last; at the join one live local
-			// is sought twice along edges of length 1+2+3+4; one result at the end.
+			// is looked up twice along edges of length 1+2+3+4; one result at
+			// the end.
 			return t.lookups, 6 + 1 + 2*10, "lookups"
 		}},
 		{"an if passes what is live", func(c *code) {
@@ -109,7 +110,8 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// What the compiler allocates for many small things of one kind is covered.
+// The estimate covers the compiler's allocations for many small things of one
+// kind.
 func TestEstimateCoversAllocation(t *testing.T) {
 	for name, m := range map[string]*wasmbin.Module{
 		"targets of a table":  tableToBlocks(100, 20_000),
@@ -161,7 +163,7 @@ func TestEstimateAddsWhatFunctionsNeedOfDifferentKinds(t *testing.T) {
 	}
 }
 
-// What a toolchain makes is far below the limits.
+// The output of a toolchain is far below the limits.
 func TestRealModulesPass(t *testing.T) {
 	paths, err := filepath.Glob("../../../plugins/*/*.wasm")
 	if err != nil || len(paths) == 0 {
@@ -200,7 +202,7 @@ func TestLimitsAreKept(t *testing.T) {
 	}
 }
 
-// Whatever is valid can be weighed, and weighs the same twice.
+// Every valid module can be estimated, with the same result twice.
 func FuzzEstimate(f *testing.F) {
 	for _, s := range worst {
 		f.Add(s.make(3).Write())
@@ -223,7 +225,7 @@ func FuzzEstimate(f *testing.F) {
 }
 
 // BenchmarkCompileWorst compiles each of the worst shapes in the largest size
-// that passes, and shows what it took of what was estimated.
+// that passes, and shows the ratio of real to estimated cost.
 func BenchmarkCompileWorst(b *testing.B) {
 	for _, s := range worst {
 		b.Run(s.name, func(b *testing.B) {

@@ -31,7 +31,7 @@ func opcodes(visit func(wasmbin.Opcode)) {
 	}
 }
 
-// Every opcode was measured, and costs at least what decoding it does.
+// Every opcode was measured, and costs at least as much as decoding it.
 func TestEveryOpcodeHasAPrice(t *testing.T) {
 	opcodes(func(op wasmbin.Opcode) {
 		if p := priceOf(op); p.bytes == 0 || p.code == 0 {
@@ -40,8 +40,8 @@ func TestEveryOpcodeHasAPrice(t *testing.T) {
 	})
 }
 
-// TestMeasurePrices compiles many of each opcode, with operands that the compiler
-// knows nothing of and results that it cannot leave out.
+// TestMeasurePrices compiles many of each opcode, with operands unknown to the
+// compiler and results that it cannot drop.
 func TestMeasurePrices(t *testing.T) {
 	if !*measurePrices {
 		t.Skip("only with -measure")
@@ -63,7 +63,8 @@ func TestMeasurePrices(t *testing.T) {
 	}
 }
 
-// measured is the price of an opcode, with what keeps its result.
+// measured is the price of an opcode, including the instructions that keep its
+// result.
 func measured(t *testing.T, op wasmbin.Opcode) price {
 	few, many := 100, 1_100
 	if inTerms(op) {
@@ -81,7 +82,7 @@ func measured(t *testing.T, op wasmbin.Opcode) price {
 	return price{up(b.bytes - a.bytes), up(b.code - a.code)}
 }
 
-// compiled is what a module takes.
+// compiled is the cost of a module.
 func compiled(t *testing.T, m *wasmbin.Module) price {
 	ctx, dir, wasm := context.Background(), t.TempDir(), m.Write()
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
@@ -115,11 +116,11 @@ func compiled(t *testing.T, m *wasmbin.Module) price {
 	return price{int32(after.TotalAlloc - before.TotalAlloc), int32(size)}
 }
 
-// kinds are the locals that operands are taken from, and the globals that results
-// go to: an index for each letter.
+// kinds maps each letter to the local from which operands are taken and the
+// global to which results go.
 const kinds = "iIfFVr"
 
-// moduleWith is a module with one function that has an opcode n times.
+// moduleWith returns a module with one function that has an opcode n times.
 func moduleWith(op wasmbin.Opcode, n int) *wasmbin.Module {
 	m := &wasmbin.Module{
 		Memories: []wasmbin.Memory{{Range: wasmbin.Range{Min: 1}}},
@@ -155,16 +156,16 @@ func moduleWith(op wasmbin.Opcode, n int) *wasmbin.Module {
 			body = wasmbin.OpEnd.Append(body)
 		}
 		for _, letter := range pushes {
-			where := wasmbin.OpLocalSet // so that an address is never the one before
+			where := wasmbin.OpLocalSet // so that an address is never repeated
 			if letter == 'V' || letter == 'r' || !strings.ContainsRune(pops, letter) {
 				where = wasmbin.OpGlobalSet
 			}
 			body = wasmbin.AppendU32(where.Append(body), uint32(strings.IndexRune(kinds, letter)))
 		}
 	}
-	for i := range kinds { // all of them are wanted up to the end
+	for i := range kinds { // all of them are live up to the end
 		if inTerms(op) {
-			break // what is live where blocks meet is in the terms
+			break // values live where blocks meet are counted by the terms
 		}
 		body = wasmbin.AppendU32(wasmbin.OpLocalGet.Append(body), uint32(i))
 		body = wasmbin.AppendU32(wasmbin.OpGlobalSet.Append(body), uint32(i))
@@ -173,7 +174,8 @@ func moduleWith(op wasmbin.Opcode, n int) *wasmbin.Module {
 	return m
 }
 
-// operands are what an opcode takes and leaves here, and its immediates.
+// operands holds the types that an opcode takes and leaves here, and its
+// immediates.
 func operands(op wasmbin.Opcode) (pops, pushes string, immediates []byte) {
 	type form struct {
 		pops, pushes string

@@ -49,7 +49,7 @@ func (c *code) function(n int) wasmbin.Code {
 	return f
 }
 
-// moduleOf is a module of those functions, all of type (i32) → i32.
+// moduleOf returns a module of those functions, all of type (i32) → i32.
 func moduleOf(fs ...wasmbin.Code) *wasmbin.Module {
 	m := &wasmbin.Module{Types: []wasmbin.FuncType{{Params: []wasmbin.ValueType{wasmbin.I32}, Results: []wasmbin.ValueType{wasmbin.I32}}}}
 	m.Memories = append(m.Memories, wasmbin.Memory{Range: wasmbin.Range{Min: 1}})
@@ -61,8 +61,8 @@ func moduleOf(fs ...wasmbin.Code) *wasmbin.Module {
 
 func small() wasmbin.Code { return new(code).function(0) }
 
-// A shape makes a module of size n. Of all that were tried these are the worst
-// for wazero's compiler, each for another reason.
+// A shape makes a module of size n. Of all shapes tried these are the worst
+// for wazero's compiler, each for a different reason.
 type shape struct {
 	name string
 	make func(n int) *wasmbin.Module
@@ -225,7 +225,7 @@ var worst = []shape{
 	}},
 }
 
-// tableToBlocks has one br_table with targets that go to some blocks in turns.
+// tableToBlocks has one br_table whose targets alternate between some blocks.
 func tableToBlocks(blocks, targets int) *wasmbin.Module {
 	c := new(code)
 	for range blocks {
@@ -241,8 +241,8 @@ func tableToBlocks(blocks, targets int) *wasmbin.Module {
 	return moduleOf(c.function(0))
 }
 
-// callsWithOperands calls a function that takes and gives so many operands again
-// and again.
+// callsWithOperands repeatedly calls a function with that many parameters and
+// results.
 func callsWithOperands(calls, operands int, op wasmbin.Opcode) *wasmbin.Module {
 	c, callee := new(code), new(code)
 	var t wasmbin.FuncType

@@ -6,9 +6,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// BenchmarkLinearMemory makes a memory of two pages, touches one byte of each,
-// and gives it back: from the Go heap, from the pool, and with an image of two
-// megabytes that is mapped or, on the heap, copied.
+// BenchmarkLinearMemory makes a memory of two pages, touches one byte of each
+// page, and releases the memory: from the Go heap, from the pool, and with an
+// image of two megabytes that is mapped or, on the heap, copied.
 func BenchmarkLinearMemory(b *testing.B) {
 	pool := NewPool()
 	defer pool.Close()

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// newMemory is a memory in the state in which wazero has asked for min bytes.
+// newMemory returns a memory for which wazero has requested min bytes.
 func newMemory(t testing.TB, m Linear, min, max uint64) *Linear {
 	t.Helper()
 	if b := m.Allocate(min, max).Reallocate(min); b == nil {
@@ -19,8 +19,8 @@ func newMemory(t testing.TB, m Linear, min, max uint64) *Linear {
 	return &m
 }
 
-// In the Go heap memory keeps what was there, is zero beyond, and never gets
-// more than twice what was asked for.
+// Memory in the Go heap keeps its content, is zero beyond, and never allocates
+// more than twice the requested size.
 func TestHeapMemory(t *testing.T) {
 	m := newMemory(t, Linear{Limit: 10_000}, 1000, 9_000)
 	if len(m.Bytes) != 1000 || cap(m.Bytes) > 1100 {
@@ -71,8 +71,9 @@ func TestFreeLeavesMemory(t *testing.T) {
 	}
 }
 
-// Random creatures come, write, grow and go, against a model of plain slices.
-// What a new one sees is zero or its image, whoever had the region before.
+// Random memories are made, written, grown and released, against a model of
+// plain slices. A new memory is zero or its image, whatever its region was
+// used for before.
 func TestMemoryModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := NewPool()
@@ -153,7 +154,7 @@ func TestMemoryModel(t *testing.T) {
 	})
 }
 
-// modelImages are no image and two images, of one page and of three.
+// modelImages returns no image and two images, of one page and of three.
 func modelImages(t *rapid.T, pool *Pool) (images []*Image, contents [][]byte) {
 	images, contents = []*Image{nil}, [][]byte{nil}
 	for pages := 1; pages <= 3; pages += 2 {
@@ -168,9 +169,8 @@ func modelImages(t *rapid.T, pool *Pool) (images []*Image, contents [][]byte) {
 	return images, contents
 }
 
-// An image is what it was made of, however the memory it was taken from, or
-// another that shows it, is written to; and it outlives its own closing where
-// it is in use.
+// An image does not change when its original memory, or another that maps it,
+// is written to; and memories that map it outlive its closing.
 func TestMemoryImage(t *testing.T) {
 	pool := NewPool()
 	defer pool.Close()
@@ -206,7 +206,7 @@ func TestMemoryImage(t *testing.T) {
 	}
 }
 
-// Creatures on many goroutines share a pool and an image and never a byte.
+// Memories on many goroutines share a pool and an image, but never a byte.
 func TestMemoryConcurrently(t *testing.T) {
 	pool := NewPool()
 	content := bytes.Repeat([]byte{9}, abi.PageBytes)
@@ -244,7 +244,8 @@ func TestMemoryConcurrently(t *testing.T) {
 	}
 }
 
-// What lies in the Go heap is told apart from what is reserved from the system.
+// Bytes in the Go heap are counted separately from bytes reserved from the
+// system.
 func TestMemoryInTheHeapIsCounted(t *testing.T) {
 	pool := NewPool()
 	defer pool.Close()

@@ -26,8 +26,8 @@ func TestClassOf(t *testing.T) {
 	}
 }
 
-// Regions that come back are used again, so many creatures one after the other
-// need one slab; a slab that nobody uses is kept, and a second one is not.
+// Released regions are reused, so many memories one after the other need one
+// slab; one unused slab is kept, but not a second one.
 func TestSlabsComeAndGo(t *testing.T) {
 	pool := NewPool()
 	const size = 64 << 20
@@ -122,7 +122,7 @@ func TestImagesLeaveNoMapping(t *testing.T) {
 	pool.Close()
 }
 
-// A sealed image cannot be changed, not even by who has its file.
+// A sealed image cannot be changed, not even through its file.
 func TestImageIsSealed(t *testing.T) {
 	pool := NewPool()
 	defer pool.Close()
@@ -133,7 +133,7 @@ func TestImageIsSealed(t *testing.T) {
 	defer image.Close()
 	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(image.file), os.O_RDWR, 0)
 	if err != nil {
-		return // nobody can even open it for writing
+		return // it cannot even be opened for writing
 	}
 	defer f.Close()
 	if _, err := f.WriteAt([]byte{1}, 0); err == nil {

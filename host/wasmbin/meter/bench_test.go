@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
-// workloads are what metering is measured on.
+// workloads lists the programs on which metering is measured.
 var workloads = []struct {
 	name   string
 	module func(testing.TB) []byte
@@ -59,8 +59,8 @@ func build(t testing.TB, env []string, command ...string) []byte {
 	return wasm
 }
 
-// BenchmarkMetering runs each workload as it is, metered, and with wazero's own
-// way to end a guest.
+// BenchmarkMetering runs each workload unmetered, metered, and with wazero's
+// own way to end a guest.
 func BenchmarkMetering(b *testing.B) {
 	for _, w := range workloads {
 		b.Run(w.name, func(b *testing.B) {
@@ -107,7 +107,7 @@ func BenchmarkInstrument(b *testing.B) {
 	b.ReportMetric(float64(grown)/float64(len(wasm)), "size-ratio")
 }
 
-// BenchmarkCompile compiles it as it is and metered.
+// BenchmarkCompile compiles the module unmetered and metered.
 func BenchmarkCompile(b *testing.B) {
 	wasm := buildGo(b)
 	for _, v := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
-// TestBudgetHandsOutItsLimit lets a guest spend in random amounts: whatever the
-// slices are, it comes exactly as far as its limit allows.
+// TestBudgetHandsOutItsLimit lets a guest spend random amounts: with any
+// slices, it gets exactly as far as its limit allows.
 func TestBudgetHandsOutItsLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := meter.Budget{

@@ -19,7 +19,7 @@ func newBulkPair(t testing.TB) bulkPair {
 	return bulkPair{newGuest(t, wasm, setting{}), newGuest(t, instrument(t, wasm, meter.Instrument), setting{slice: 300})}
 }
 
-// call makes a call of both, which must give the same.
+// call calls both, which must have the same result.
 func (p bulkPair) call(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -111,7 +111,7 @@ func TestDroppedElements(t *testing.T) {
 	p.call(t, "table_init", 11, 0, 0)
 }
 
-// TestTablesGrowTogether uses up the elements that the host allows.
+// TestTablesGrowTogether uses up the elements allowed by the host.
 func TestTablesGrowTogether(t *testing.T) {
 	g := newGuest(t, instrument(t, readModule(t, "bulk"), meter.Instrument), setting{})
 	for _, step := range []struct {
@@ -129,8 +129,8 @@ func TestTablesGrowTogether(t *testing.T) {
 	}
 }
 
-// TestMemoryGrowth charges what is added, and nothing but the attempt where
-// nothing is.
+// TestMemoryGrowth proves that growth is charged by the added pages, and a
+// failed attempt costs only the attempt.
 func TestMemoryGrowth(t *testing.T) {
 	p := bulkPair{newGuest(t, readModule(t, "work"), setting{}), newGuest(t, instrument(t, readModule(t, "work"), meter.Instrument), setting{slice: 10})}
 	var used []int64

@@ -14,7 +14,7 @@ func TestDepthEndsRecursion(t *testing.T) {
 	wasm := instrument(t, readModule(t, "work"), meter.Instrument)
 	for _, interpreter := range []bool{false, true} {
 		for name, arg := range map[string]uint64{"deep": 1 << 30, "deep_wide": 1 << 30, "bounce": 0} {
-			// wazero's interpreter allows no more than 2,000 calls within calls.
+			// wazero's interpreter allows at most 2,000 nested calls.
 			g := newGuest(t, wasm, setting{interpreter: interpreter, depth: 100_000})
 			if _, err := g.call(name, arg); !errors.Is(err, errDepth) {
 				t.Errorf("%s, interpreter %t: ended with %v", name, interpreter, err)
@@ -23,7 +23,7 @@ func TestDepthEndsRecursion(t *testing.T) {
 	}
 }
 
-// deepest is how many levels a function gets.
+// deepest returns how many levels a function reaches.
 func deepest(t *testing.T, wasm []byte, name string, s setting) uint64 {
 	t.Helper()
 	p := newProgram(t, wasm, s, nil)
@@ -60,7 +60,7 @@ func TestDepthDependsOnFrames(t *testing.T) {
 	}
 }
 
-// TestDepthIsGivenBack calls to the bottom again and again.
+// TestDepthIsGivenBack repeatedly calls to the maximum depth.
 func TestDepthIsGivenBack(t *testing.T) {
 	wasm := instrument(t, readModule(t, "work"), meter.Instrument)
 	s := setting{depth: 20_000}

@@ -14,8 +14,9 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmrun"
 )
 
-// What a generated module may use. The depth is less than what wazero's
-// interpreter allows, and the table elements more than a module can ask for.
+// The limits of a generated module. The depth is less than wazero's
+// interpreter allows, and the table elements are more than a module can
+// request.
 const (
 	genFuel     = 100_000
 	genDepth    = 100_000
@@ -41,8 +42,8 @@ func FuzzMetered(f *testing.F) {
 	})
 }
 
-// compareMetered checks that metering changes nothing that a module can see or
-// show, and that the fuel depends on neither the engine nor the slices.
+// compareMetered checks that metering has no observable effect on a module,
+// and that the fuel depends on neither the engine nor the slices.
 func compareMetered(t *testing.T, module []byte) {
 	t.Helper()
 	instrumented := instrumented(t, module)
@@ -67,7 +68,7 @@ func compareMetered(t *testing.T, module []byte) {
 	}
 }
 
-// instrumented is a module with metering, which is still valid.
+// instrumented returns a module with metering, which is still valid.
 func instrumented(t *testing.T, module []byte) []byte {
 	t.Helper()
 	m, infos := readValid(t, module)
@@ -155,7 +156,7 @@ func meteredRun(t *testing.T, module []byte, r wasmrun.Runner, slice int64, paus
 	return out
 }
 
-// pause is the function that a module calls when its slice or its depth is used
+// pause is the function that a module calls when its slice or depth is used
 // up.
 func pause(budget *Budget, paused []func(api.Module)) api.GoModuleFunc {
 	return func(_ context.Context, mod api.Module, stack []uint64) {
@@ -180,9 +181,9 @@ func pause(budget *Budget, paused []func(api.Module)) api.GoModuleFunc {
 // exportCounted is the global of count.
 const exportCounted = "counted"
 
-// count makes a module add up the cost of each instruction where it stands: the
-// dumbest meter there is. What it finds is the least that is to be paid, for it
-// leaves out what depends on operands.
+// count makes a module add up the cost of each instruction in place: the
+// simplest possible meter. Its result is a lower bound of the charge, because
+// it ignores costs that depend on operands.
 func count(m *wasmbin.Module) {
 	global := m.AddGlobal(wasmbin.Global{
 		GlobalType: wasmbin.GlobalType{Type: wasmbin.I64, Mutable: true},
@@ -207,7 +208,7 @@ func count(m *wasmbin.Module) {
 
 func counted(mod api.Module) int64 { return int64(mod.ExportedGlobal(exportCounted).Get()) }
 
-// work is what a module has counted before each call, as usage has the fuel.
+// work holds the counts of a module before each call, like the fuel in usage.
 func work(t *testing.T, module []byte) []int64 {
 	t.Helper()
 	m, _ := readValid(t, module)
@@ -223,8 +224,8 @@ func work(t *testing.T, module []byte) []int64 {
 	return out
 }
 
-// A module that counts is metered in slices of a unit, so that each look at the
-// fuel becomes a pause: they must not be far apart, whatever the module does.
+// A counting module is metered in slices of one unit, so that each check of
+// the fuel becomes a pause: checks must not be far apart in any module.
 func TestPausesAreNotFarApart(t *testing.T) {
 	for seed := range uint64(120) {
 		m, _ := readValid(t, wasmgen.Generate(wasmgen.Seeded(seed)))

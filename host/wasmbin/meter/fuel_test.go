@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
-// jobs are calls of the module work that end.
+// jobs lists calls of the module work that end.
 var jobs = []struct {
 	name string
 	arg  uint64
@@ -122,7 +122,7 @@ func TestHostcallSeesFuel(t *testing.T) {
 	}
 }
 
-// TestChargesAreClose compares what is charged with the exact cost.
+// TestChargesAreClose compares the charges with the exact cost.
 func TestChargesAreClose(t *testing.T) {
 	wasm := readModule(t, "work")
 	metered := newGuest(t, instrument(t, wasm, meter.Instrument), setting{})

@@ -45,7 +45,7 @@ func TestPrebuiltModulesAreCurrent(t *testing.T) {
 	}
 }
 
-// TestShapes shows what becomes of each kind of code.
+// TestShapes shows the metered form of each kind of code.
 func TestShapes(t *testing.T) {
 	m, infos := decode(t, readModule(t, "shapes"))
 	meta, err := meter.Instrument(m, infos)
@@ -72,8 +72,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// disassemble writes the exports and the code of a module as text, a line for
-// each run of instructions between two that shape the control flow.
+// disassemble writes the exports and the code of a module as text, one line
+// for each run of instructions between control instructions.
 func disassemble(m *wasmbin.Module) string {
 	var b strings.Builder
 	for _, e := range m.Exports {

@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
-// The limits of guests where a test says nothing else.
+// The default limits of guests in tests.
 const (
 	plenty    = int64(1) << 50
 	deep      = int64(4) << 20
@@ -65,17 +65,17 @@ func instrument(t testing.TB, wasm []byte, how instrumenter) []byte {
 	return out
 }
 
-// setting is how a guest is run.
+// setting configures how a guest is run.
 type setting struct {
 	interpreter bool
 	close       bool // wazero's own way to end a guest
 	slice       int64
 	limit       int64 // 0 means plenty
-	depth       int64 // 0 means deep
+	depth       int64 // 0 means a large depth
 }
 
-// program is a compiled module, metered or not. One guest of it is in use at a
-// time, the last one made.
+// program is a compiled module, metered or not. Only one guest of it is in use
+// at a time: the last one made.
 type program struct {
 	t        testing.TB
 	ctx      context.Context
@@ -91,14 +91,14 @@ type guest struct {
 	t       testing.TB
 	ctx     context.Context
 	mod     api.Module
-	fuel    api.MutableGlobal // nil when the module is not metered
+	fuel    api.MutableGlobal // nil if the module is not metered
 	nesting api.MutableGlobal
 	budget  meter.Budget
 	pauses  int
 }
 
-// newProgram compiles a module. Functions that it imports and imports does not
-// have answer zeroes.
+// newProgram compiles a module. Imported functions missing in imports return
+// zeroes.
 func newProgram(t testing.TB, wasm []byte, s setting, imports map[string]api.GoModuleFunc) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -164,7 +164,7 @@ func (p *program) pause(_ context.Context, _ api.Module, stack []uint64) {
 	stack[0] = uint64(more)
 }
 
-// instance makes a guest, instead of the last one.
+// instance makes a guest, which replaces the last one.
 func (p *program) instance(s setting) *guest {
 	p.t.Helper()
 	if p.guest != nil {
@@ -196,7 +196,7 @@ func newGuest(t testing.TB, wasm []byte, s setting) *guest {
 	return newProgram(t, wasm, s, nil).instance(s)
 }
 
-// call calls an exported function, with all limits set anew.
+// call calls an exported function, after resetting all limits.
 func (g *guest) call(name string, args ...uint64) ([]uint64, error) {
 	g.pauses = 0
 	if g.fuel != nil {
@@ -225,7 +225,7 @@ func (g *guest) must(name string, args ...uint64) []uint64 {
 
 func (g *guest) used() int64 { return g.budget.Used(int64(g.fuel.Get())) }
 
-// trapText is the first line of an error, which says what happened.
+// trapText returns the first line of an error, which says what happened.
 func trapText(err error) string {
 	if err == nil {
 		return ""

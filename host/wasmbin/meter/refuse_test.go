@@ -110,8 +110,9 @@ func TestSectionsWithOffsetsAreDropped(t *testing.T) {
 	}
 }
 
-// No ref.func is left in the code: wazero would make and keep another reference
-// each time. One global holds each, so that the references stay what they were.
+// No ref.func is left in the code: wazero would make and keep another
+// reference each time. One global holds each, so that references stay the
+// same.
 func TestReferencesAreMadeOnce(t *testing.T) {
 	m := &wasmbin.Module{}
 	var body []byte

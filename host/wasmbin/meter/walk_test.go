@@ -8,9 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmgen"
 )
 
-// TestEveryWayIsCharged walks through the bodies of random modules, choosing at
-// every branch at random, and compares at every instruction what has been
-// charged with what the instructions so far cost.
+// TestEveryWayIsCharged follows random paths through the bodies of random
+// modules, and compares at every instruction the charge with the cost of the
+// instructions so far.
 func TestEveryWayIsCharged(t *testing.T) {
 	for seed := range uint64(400) {
 		wasm := wasmgen.Generate(wasmgen.Seeded(seed))
@@ -35,14 +35,14 @@ func TestEveryWayIsCharged(t *testing.T) {
 	}
 }
 
-// walker follows the control flow of a body by the rules of the standard, with
-// no regard to segments.
+// walker follows the control flow of a body by the rules of the standard,
+// independently of segments.
 type walker struct {
 	view    *moduleView
 	instrs  []wasmbin.Instr
 	charges map[int]int64 // by offset
 	checks  map[int]bool
-	ends    map[int]int // index of a block, loop, if or else to that of its end
+	ends    map[int]int // maps the index of a block, loop, if or else to the index of its end
 	elses   map[int]int
 }
 
@@ -73,9 +73,10 @@ func newWalker(m *wasmbin.Module, info *wasmbin.FuncInfo, i int, p *planner) *wa
 	return w
 }
 
-// walk takes one way of at most so many instructions and says what is wrong with it.
+// walk follows one path of at most that many instructions and returns the
+// problems.
 func (w *walker) walk(r *rand.Rand, most int) string {
-	var open []int // blocks that are open, by index
+	var open []int // open blocks, by index
 	charged, cost, unchecked := int64(0), int64(0), int64(0)
 	for pc, steps := 0, 0; pc < len(w.instrs) && steps < most; steps++ {
 		in := &w.instrs[pc]
@@ -101,7 +102,7 @@ func (w *walker) walk(r *rand.Rand, most int) string {
 	return ""
 }
 
-// step returns what follows an instruction, beyond the end when the function
+// step returns the next instruction, or one beyond the end if the function
 // returns.
 func (w *walker) step(r *rand.Rand, pc int, open []int) (int, []int) {
 	in := &w.instrs[pc]

@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmgen"
 )
 
-// Every instruction of the standard turns up within a few hundred modules, in
-// code that runs as well as in code behind a branch.
+// Every instruction of the standard occurs within a few hundred modules, both
+// in code that runs and in code behind a branch.
 func TestEveryInstructionIsGenerated(t *testing.T) {
 	seen := map[wasmbin.Opcode]int{}
 	for seed := range uint64(400) {
