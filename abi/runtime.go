@@ -94,8 +94,8 @@ type Turn interface {
 	StateDelete(key []byte) (existed bool, code Code)
 	// StateList calls page with the keys that have the prefix, in byte order,
 	// each followed by NUL: some hundred at a time, so that the host can count
-	// the cost of a long list and stop it on the way. It holds no lock while
-	// it calls page, which may panic.
+	// the cost of a long list and stop it on the way. Nothing stays locked
+	// during a call of page, which may panic.
 	StateList(prefix []byte, page func(keys []byte)) Code
 
 	TimerSet(name []byte, delay, period time.Duration, payload []byte) Code

@@ -56,7 +56,8 @@ func TestCreatures(t *testing.T) {
 	}
 }
 
-// TestTheSuiteHasTeeth changes one thing at a time that has to be noticed.
+// TestTheSuiteHasTeeth changes one thing at a time; the suite must detect each
+// change.
 func TestTheSuiteHasTeeth(t *testing.T) {
 	c := readCase(t, filepath.Join(cases, "echo.json"))
 	for name, spoil := range map[string]func(c *conformance.Case){

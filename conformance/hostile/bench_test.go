@@ -10,18 +10,18 @@ import (
 	"github.com/seed47132306/terrarium/plugins"
 )
 
-// deadline is the limit of runaways that are measured: long enough that what
-// comes after it stands out.
+// deadline is the limit of the measured runaways: long enough to show the time
+// after it.
 const deadline = 20 * time.Millisecond
 
-// BenchmarkHostile tells for every guest that does not come back how long it
-// takes from its deadline to its end, what its fuel lasts for, how long the
-// neighbours' messages take meanwhile, and how long it holds up the collector of
-// garbage and the closing of the engine.
+// BenchmarkHostile measures for every guest that does not return the time from
+// its deadline to its end, how long its fuel lasts, how long the neighbours'
+// messages take meanwhile, and how long it delays the garbage collector and
+// the closing of the engine.
 //
 //	go test -run - -bench Hostile -benchtime 10x ./conformance/hostile
 //
-// The first of them, quiet, is no attack: it tells what the others compare with.
+// The first one, quiet, is not an attack: it is the reference for the others.
 func BenchmarkHostile(b *testing.B) {
 	pending := readPending(b)
 	quiet := hostile.Module{Build: func() []byte {
@@ -59,8 +59,8 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// benchmarkRun reports the time from the limit to the end, or to the end alone,
-// and what the neighbours noticed.
+// benchmarkRun reports the time from the limit to the end, or just to the end,
+// and the effect on the neighbours.
 func benchmarkRun(b *testing.B, m *hostile.Module, end *hostile.End, limit time.Duration) {
 	stage := newStage(b)
 	var over, median, worst []time.Duration
@@ -80,7 +80,7 @@ func benchmarkRun(b *testing.B, m *hostile.Module, end *hostile.End, limit time.
 	b.ReportMetric(0, "ns/op") // mostly the time that the module was allowed
 }
 
-// benchmarkCollector reports the longest collection of garbage.
+// benchmarkCollector reports the longest garbage collection.
 func benchmarkCollector(b *testing.B, m *hostile.Module, end *hostile.End) {
 	stage := newStage(b)
 	stage.CollectGarbage = true

@@ -15,14 +15,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// BenchmarkHostcalls measures what a unit of fuel takes when it is spent on one
-// hostcall again and again, its turn committed: with little and with much, found
-// and not found, taken and refused.
+// BenchmarkHostcalls measures the time of a unit of fuel when it is spent on
+// one repeated hostcall, including the commit of the turn: with small and
+// large arguments, found and not found, accepted and refused.
 //
 //	go test -run - -bench Hostcalls -benchtime 5x ./conformance/hostile
 //
-// The table in docs/explanation/containment.md is made of it. A line far above
-// the others is a hostcall without a price for something that it does.
+// It provides the table in docs/explanation/containment.md. A line far above
+// the others is a hostcall without a price for some of its work.
 func BenchmarkHostcalls(b *testing.B) {
 	for _, c := range hostcallCosts() {
 		b.Run(c.name, func(b *testing.B) { c.measure(b) })
@@ -35,17 +35,17 @@ type hostcallCost struct {
 	call  string // of the contract
 	times int32  // in a turn
 	args  []code
-	// before is done once, in a turn of its own, with the same memory.
+	// before runs once, in a separate turn, with the same memory.
 	before func(m *binaryModule, imported map[string]uint32) code
-	// first is done in the turn itself, before the calls.
+	// first runs in the turn itself, before the calls.
 	first func(imported map[string]uint32) code
 	// neighbours are other creatures in the graph, and as many channels on which the
 	// creature may send.
 	neighbours int
 }
 
-// Where the guest of a measurement keeps things: a number that counts calls, as
-// text that is another each time, and some bytes.
+// Addresses in the guest of a measurement: a call counter, as text that
+// differs each time, and some bytes.
 const (
 	countAt  = 64
 	shortAt  = 128
@@ -53,7 +53,7 @@ const (
 	mebibyte = 1 << 20
 )
 
-// counter is a local: how often the call was done.
+// counter is the local that counts the calls.
 const counter = 2
 
 func (c *hostcallCost) build() []byte {
@@ -79,8 +79,8 @@ func (c *hostcallCost) build() []byte {
 	)
 }
 
-// countUp does body so often, with the number of the round as 4 characters at
-// countAt.
+// countUp repeats body that many times, with the number of the round as 4
+// characters at countAt.
 func countUp(times int32, body ...code) code {
 	var digits code
 	for i := range 4 {
@@ -93,8 +93,8 @@ func countUp(times int32, body ...code) code {
 	)
 }
 
-// measure adds a creature, has it prepare, and measures turns of it. Limits are so
-// large that only those with which a call is refused in the name of the case matter.
+// measure adds a creature, runs its preparation, and measures its turns. The
+// limits are so large that only those named by a case refuse a call.
 func (c *hostcallCost) measure(b *testing.B) {
 	ctx := b.Context()
 	t, err := terrarium.New(ctx, terrarium.Options{Workers: 1})
@@ -215,7 +215,7 @@ func hostcallCosts() []hostcallCost {
 	const divide, store = 0xa3, 0x39
 	division := seq(i32(0), denormal, three, code{divide, store, 3, 0})
 	return []hostcallCost{
-		// Not hostcalls, but what they compare with.
+		// Not hostcalls, but references for them.
 		{name: "guest/additions", call: "now", times: 1, first: computes(200_000, i32(16), i32(0), repeat(100, localGet(counter), i32add), i32Store())},
 		{name: "guest/divisions of denormal numbers", call: "now", times: 1, first: computes(20_000, repeat(100, division))},
 		{name: "now", call: "now", times: 100_000},

@@ -20,16 +20,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
 
-// patience is how long a module may take until the test gives up on it. It is
-// no limit of the module's: all of these are far below.
+// patience is how long the test waits for a module. It is not a limit of the
+// module: all those are far below.
 const patience = 5 * time.Minute
 
 // pending lists ends that do not hold yet, as data: "module" or "module/end",
-// and why. TERRARIUM_PENDING=1 runs them all the same.
+// and why. TERRARIUM_PENDING=1 runs them anyway.
 const pendingFile = "testdata/pending.txt"
 
-// TestGallery runs every module, one after the other against one live engine: so
-// what one of them leaves behind is seen as well.
+// TestGallery runs every module, one after the other against one live engine,
+// so that it also detects after-effects.
 func TestGallery(t *testing.T) {
 	pending := readPending(t)
 	arena := &arena{}
@@ -60,9 +60,9 @@ func TestGallery(t *testing.T) {
 	}
 }
 
-// TestFloodsAgainstAStore runs what a limit of the turn ends in an engine that
-// keeps everything on disk. Storms are not among them: with a store nothing that
-// was sent is dropped, so the victim would have to work off all of it.
+// TestFloodsAgainstAStore runs the guests that a limit of the turn ends, in an
+// engine with stores on disk. Storms are excluded: with a store no message is
+// dropped, so the victim would have to handle all of them.
 func TestFloodsAgainstAStore(t *testing.T) {
 	pending := readPending(t)
 	arena := &arena{dir: t.TempDir()}
@@ -81,8 +81,8 @@ func TestFloodsAgainstAStore(t *testing.T) {
 	}
 }
 
-// TestSizeAloneIsRefused runs what is refused for its size at a harmless size: it
-// has to work then.
+// TestSizeAloneIsRefused runs modules that are refused for their size at a
+// harmless size, at which they must work.
 func TestSizeAloneIsRefused(t *testing.T) {
 	arena := &arena{}
 	defer arena.close(t)
@@ -114,7 +114,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 	for n := range whole {
 		m, err := h.Compile(t.Context(), whole[:n])
 		if err == nil {
-			// What is left may be a whole module, without its last sections.
+			// The rest may be a complete module without its last sections.
 			if err := m.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -155,8 +155,8 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestClosingEndsWhatRunsAway closes engines under guests that would go on for an
-// hour.
+// TestClosingEndsWhatRunsAway closes engines under guests that would run for
+// an hour.
 func TestClosingEndsWhatRunsAway(t *testing.T) {
 	pending := readPending(t)
 	for _, m := range hostile.Modules() {
@@ -178,9 +178,9 @@ func TestClosingEndsWhatRunsAway(t *testing.T) {
 	}
 }
 
-// arena is a stage that is used again for every module, until one breaks it.
+// arena is a stage that is reused for every module, until one breaks it.
 type arena struct {
-	dir   string // of the session; empty when nothing is kept
+	dir   string // of the session; empty without stores
 	stage *hostile.Stage
 }
 
@@ -210,7 +210,7 @@ func (a *arena) attack(t *testing.T, m *hostile.Module, end *hostile.End) {
 	t.Logf("neighbours %+v, peak %d MiB more", report.Neighbours, (report.Peak-report.Before.Resident)>>20)
 }
 
-// close closes the engine, which has to work whatever has happened to it.
+// close closes the engine, which must always succeed.
 func (a *arena) close(t *testing.T) {
 	t.Helper()
 	if a.stage == nil {

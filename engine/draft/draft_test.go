@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// changed carries out what f does in a draft of its own.
+// changed runs f in a new draft and applies it.
 func changed(t *testing.T, w *drafttest.World, f func(d *draft.Draft)) *draft.Change {
 	t.Helper()
 	d := w.Draft(draft.Options{})
@@ -35,7 +35,7 @@ func do(t *testing.T, d *draft.Draft, ops ...topology.Op) *topology.Delta {
 	return delta
 }
 
-// add stages a creature of a deployment with an address of its own.
+// add stages a creature of a deployment with its own address.
 func add(t *testing.T, d *draft.Draft, deployment string, op topology.AddCreature) *topology.Delta {
 	t.Helper()
 	spec := &deploy.CreatureSpec{Name: op.Name, Address: "creature." + op.Name, Parent: op.Parent}
@@ -58,8 +58,8 @@ func on(c journal.CreatureID, ch journal.ChannelID, dir journal.Direction) topol
 	return topology.SetEdge{Creature: c, Channel: ch, Direction: dir, On: true}
 }
 
-// team is a graph of the deployment team: lead, and a and b, which lead hears on none
-// of their channels; the channel talk leads from a to b.
+// team makes a graph of the deployment team: lead, a and b. The channel talk
+// leads from a to b; lead does not listen on it.
 func team(t *testing.T) *drafttest.World {
 	t.Helper()
 	w := drafttest.New()

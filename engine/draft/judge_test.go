@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// judge is a policy that keeps what it is asked, and answers as it is told.
+// judge is a policy that records its events and returns preset decisions.
 type judge struct {
 	kinds  []journal.PolicyKind // nil: all
 	asked  []deploy.PolicyEvent
@@ -58,8 +58,8 @@ func denied() deploy.Words {
 	return deploy.Words{Denials: []deploy.Verdict{{Policy: "strict", Reason: "no", Where: "team.hcl:7"}}, Audits: []deploy.Verdict{{Policy: "watch"}}, Warnings: []deploy.Verdict{{Policy: "mild"}}}
 }
 
-// judgedTeam is team with a policy, and a graph of its own with x, of the deployment
-// other, beside it: both have a channel named talk.
+// judgedTeam is team with a policy, and a separate graph with x, of the
+// deployment other: both have a channel named talk.
 func judgedTeam(t *testing.T) (*drafttest.World, *judge) {
 	t.Helper()
 	w, p := team(t), &judge{}
@@ -81,8 +81,8 @@ func op(op topology.Op) func(context.Context, *draft.Draft) error {
 	return func(ctx context.Context, d *draft.Draft) error { _, err := d.Do(ctx, op); return err }
 }
 
-// judgedSteps are steps with what the policy of team is asked about each, and what the
-// first event says.
+// judgedSteps lists steps, each with the events that the policy of team gets
+// and the content of the first one.
 var judgedSteps = map[string]struct {
 	step  func(context.Context, *draft.Draft) error
 	kinds string
@@ -239,7 +239,7 @@ func TestAMergeTellsAndSettlesNames(t *testing.T) {
 	if want := []deploy.NameCollision{{Kind: deploy.NameOfChannel, Name: "talk"}}; !reflect.DeepEqual(ev.Collisions, want) {
 		t.Errorf("the collisions are %v", ev.Collisions)
 	}
-	// Of several deployments that of the survivor decides.
+	// If there are several deployments, the survivor's decides.
 	second := &judge{answer: settle(deploy.Rename)}
 	w.Applied["other"] = &deploy.Deployment{Name: "other", Policy: second}
 	p.answer = settle(deploy.Unify)

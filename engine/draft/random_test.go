@@ -17,13 +17,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// step is a step of a random draft, with everything that it names drawn already.
+// step is a step of a random draft, with all its names already drawn.
 type step struct {
 	name string
 	run  func(*draft.Draft) error
 }
 
-// shape is a topology as far as deltas tell what becomes of it.
+// shape is the part of a topology that deltas describe.
 type shape struct {
 	creatures, channels map[string][2]string // name and graph
 	edges               map[draft.EdgeKey]string
@@ -48,7 +48,7 @@ func shapeOf(s *topology.State) shape {
 	return out
 }
 
-// follow makes the steps of a delta in a shape.
+// follow applies the steps of a delta to a shape.
 func (s shape) follow(delta *topology.Delta) {
 	for _, c := range delta.Changes {
 		creature, ch, g := string(c.Creature), string(c.Channel), string(c.Graph)
@@ -83,7 +83,7 @@ func (s shape) follow(delta *topology.Delta) {
 
 var ants = draft.Kind{Deployment: "team", Species: "ant"}
 
-// drawn draws steps that name what a topology has, and now and then what it has not.
+// drawn draws steps that name existing things, and sometimes missing ones.
 type drawn struct {
 	*rapid.T
 	w *drafttest.World
@@ -179,7 +179,7 @@ func (r drawn) step() step {
 	return step{"root " + string(id), func(d *draft.Draft) error { _, _, err := d.AssignRoot(context.Background(), id); return err }}
 }
 
-// picture is what a draft answers of everything that there is.
+// picture returns the draft's answers about everything that exists.
 func picture(w *drafttest.World, d *draft.Draft) string {
 	text := fmt.Sprintf("%+v alive=%d root=%s\n", w.Topo.Snapshot(), d.Alive(ants), d.RootOf("team"))
 	for _, id := range w.Topo.Creatures() {
@@ -192,7 +192,8 @@ func contents(w *drafttest.World) string {
 	return fmt.Sprintf("%+v %+v %v %v", w.Members, w.Channels, w.Roots, w.Reports)
 }
 
-// checkNaively compares what a draft answers with what follows from the whole topology.
+// checkNaively compares a draft's answers with those computed from the whole
+// topology.
 func checkNaively(t *rapid.T, w *drafttest.World, d *draft.Draft, added map[journal.CreatureID]bool) {
 	alive := 0
 	for _, id := range w.Topo.Creatures() {
@@ -227,8 +228,8 @@ func checkNaively(t *rapid.T, w *drafttest.World, d *draft.Draft, added map[jour
 	}
 }
 
-// TestRandomDrafts runs programs of several drafts, each undone, repeated and either
-// undone again or carried out.
+// TestRandomDrafts runs programs of several drafts, each undone, repeated and
+// either undone again or applied.
 func TestRandomDrafts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, limit := team(t), rapid.IntRange(1, 5).Draw(rt, "limit")

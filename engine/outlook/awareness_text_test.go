@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// spans reads the code spans of a line as CommonMark does: one begins with a run
-// of backticks and ends with the next run of the same length. It returns what is
-// outside of them, too.
+// spans reads the code spans of a line as CommonMark does: one begins with a
+// run of backticks and ends with the next run of the same length. It also
+// returns the text outside them.
 func spans(line string) (inside []string, outside string) {
 	for line != "" {
 		at := strings.IndexByte(line, '`')

@@ -26,7 +26,7 @@ func newScene(t *testing.T, d *deploy.Deployment) *scene {
 	}
 }
 
-// again are the ways to apply a deployment once more.
+// again lists the ways to apply a deployment again.
 type again struct{ alone, drift, heals, incomplete []string }
 
 func (s *scene) again(d *deploy.Deployment, o reconcile.Options) []string {
@@ -38,9 +38,10 @@ func (s *scene) again(d *deploy.Deployment, o reconcile.Options) []string {
 func lead(d *deploy.Deployment) *deploy.CreatureSpec { return &d.Creatures[0] }
 func hand(d *deploy.Deployment) *deploy.CreatureSpec { return &d.Creatures[1] }
 
-// TestDrift changes something while a deployment runs, applies it again, edited or not,
-// and compares what that changes: if the deployment decides alone, if it knows how it
-// was applied last, if it runs and heals what is missing, and if a part cannot be read.
+// TestDrift changes something while a deployment runs, applies it again,
+// edited or not, and compares the effect: if the deployment alone decides, if
+// the last applied version is known, if it runs and restores missing things,
+// and if a part cannot be read.
 func TestDrift(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(*scene)
@@ -175,5 +176,5 @@ func (w *world) rename(id journal.CreatureID, name string) {
 	w.do(topology.SetNames{Names: []topology.Naming{{ID: id, Name: name}}})
 }
 
-// same is what happens in whatever way the deployment is applied.
+// same is an effect that does not depend on the way the deployment is applied.
 func same(lines ...string) again { return again{lines, lines, lines, lines} }

@@ -15,7 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// check compares what there is with the lines of a picture, in any order.
+// check compares the state with the lines of a picture, in any order.
 func (w *world) check(want ...string) {
 	w.t.Helper()
 	slices.Sort(want)
@@ -24,8 +24,8 @@ func (w *world) check(want ...string) {
 	}
 }
 
-// TestNew applies a deployment where nothing is: creatures get their ids first, in the
-// order of the recipe, and then channels.
+// TestNew applies a deployment to an empty state: creatures get their ids
+// first, in the order of the recipe, and then channels.
 func TestNew(t *testing.T) {
 	w := newWorld(t)
 	got := w.apply(crew())
@@ -41,7 +41,8 @@ func TestNew(t *testing.T) {
 	w.check("lead", "hand", "#tasks", "#notes", "lead sends tasks", "hand listens tasks", "hand sends notes", "lead listens notes")
 }
 
-// TestWhatIsTold applies an edited deployment and compares what is told of it.
+// TestWhatIsTold applies an edited deployment and compares the reported
+// result.
 func TestWhatIsTold(t *testing.T) {
 	s := newScene(t, crew())
 	s.pending[s.hand], s.unread[s.notes] = 3, 5
@@ -65,7 +66,8 @@ func TestWhatIsTold(t *testing.T) {
 	s.check("lead", "paw", "#tasks", "lead sends tasks", "paw listens tasks")
 }
 
-// judge is a policy that notes what it is asked, and denies it if it has a reason.
+// judge is a policy that records its events, and denies them if it has a
+// reason.
 type judge struct {
 	deploy.Policy
 	reason string
@@ -81,8 +83,8 @@ func (j *judge) Judge(_ context.Context, ev *deploy.PolicyEvent) (out deploy.Dec
 	return out
 }
 
-// TestDenied has the deployment's policy deny a plan: nothing of it happens, and it was
-// asked once, about the whole.
+// TestDenied lets the deployment's policy deny a plan: nothing happens, and
+// the policy was asked once, about the whole plan.
 func TestDenied(t *testing.T) {
 	s := newScene(t, crew())
 	before, j := s.picture(), &judge{reason: "not today"}
@@ -104,8 +106,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestChannelsNeedEnds holds that a channel needs an edge, and that nothing is left of a
-// deployment that was refused.
+// TestChannelsNeedEnds proves that a channel needs an edge, and that a refused
+// deployment leaves nothing behind.
 func TestChannelsNeedEnds(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.try(crew(func(d *deploy.Deployment) { d.Channels = append(d.Channels, channelSpec("idle")) }), reconcile.Options{})
@@ -115,9 +117,9 @@ func TestChannelsNeedEnds(t *testing.T) {
 	w.check()
 }
 
-// TestChannelsAreInTheGraphOfTheirFirstCreature applies a second deployment whose
-// listener is in a graph with a channel of the same name, because a channel leads there:
-// the newcomer is numbered only if its first creature is in that graph.
+// TestChannelsAreInTheGraphOfTheirFirstCreature applies a second deployment
+// whose listener is in a graph with a channel of the same name: the new
+// channel gets a number only if its first creature is in that graph.
 func TestChannelsAreInTheGraphOfTheirFirstCreature(t *testing.T) {
 	for name, c := range map[string]struct {
 		first int // of the second deployment's creatures that have edges to the channel
@@ -143,8 +145,8 @@ func TestChannelsAreInTheGraphOfTheirFirstCreature(t *testing.T) {
 	}
 }
 
-// TestAliases has send edges take each other's aliases, and that of an edge that was
-// added while the deployment ran, which gets another one.
+// TestAliases lets send edges exchange aliases, and take the alias of an edge
+// added at runtime, which gets another one.
 func TestAliases(t *testing.T) {
 	two := func(aliases ...string) *deploy.Deployment {
 		return crew(func(d *deploy.Deployment) { lead(d).Send, hand(d).Listen = on(aliases...), on("tasks", "notes") })
@@ -186,8 +188,8 @@ func TestAliases(t *testing.T) {
 	})
 }
 
-// TestNames has two creatures swap their names, a new one take over the name of one that
-// goes, and that of one that is renamed.
+// TestNames lets two creatures swap names, and a new one take over the name of
+// a removed and of a renamed creature.
 func TestNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*deploy.Deployment)
@@ -216,8 +218,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestUnclaimed holds that a creature goes that was brought back only with its graph, if
-// it is of the deployment or of none, and with it the direct channel that leads to it.
+// TestUnclaimed proves that a creature restored only with its graph is
+// removed, with its direct channel, if it belongs to the deployment or to
+// none.
 func TestUnclaimed(t *testing.T) {
 	s := newScene(t, crew())
 	clerk := s.spawn("clerk", s.lead)
@@ -233,9 +236,9 @@ func TestUnclaimed(t *testing.T) {
 	}
 }
 
-// TestUnclaimedOfOthers holds that a creature that nothing has a use for stays if it is
-// of another deployment, which has not been applied yet, and goes if it is of none that a
-// recipe has made.
+// TestUnclaimedOfOthers proves that an unclaimed creature stays if it belongs
+// to another deployment that has not been applied yet, and is removed if no
+// recipe made its deployment.
 func TestUnclaimedOfOthers(t *testing.T) {
 	for deployment, stays := range map[string]bool{"other": true, "": false, "root:c999": false} {
 		s := newScene(t, crew())
@@ -250,8 +253,8 @@ func TestUnclaimedOfOthers(t *testing.T) {
 	}
 }
 
-// TestRestored holds that a deployment that decides alone leaves alone what creatures
-// have made, if the session was restored as a whole.
+// TestRestored proves that a deployment that decides alone keeps things made
+// by creatures, if the whole session was restored.
 func TestRestored(t *testing.T) {
 	s := newScene(t, crew())
 	s.spawn("clerk", s.lead)
@@ -263,7 +266,7 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestWorkersGoAlong removes a creature whose workers go with it.
+// TestWorkersGoAlong removes a creature together with its workers.
 func TestWorkersGoAlong(t *testing.T) {
 	s := newScene(t, crew(func(d *deploy.Deployment) { hand(d).Workers = deploy.WorkersRemove }))
 	s.spawn("clerk", s.hand)
@@ -278,9 +281,9 @@ func TestWorkersGoAlong(t *testing.T) {
 	s.check("lead", "#tasks", "lead sends tasks")
 }
 
-// TestAlonePathsMeet applies random deployments one after the other, each of which
-// decides alone: what there is after the last one is as if it had been applied first, and
-// applying it again changes nothing.
+// TestAlonePathsMeet applies random deployments one after the other, each
+// deciding alone: the final state is as if the last one had been applied
+// first, and applying it again changes nothing.
 func TestAlonePathsMeet(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

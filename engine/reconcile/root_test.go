@@ -19,8 +19,8 @@ func rooted(root string, edits ...func(*deploy.Deployment)) *deploy.Deployment {
 	return d
 }
 
-// TestRoot holds what a root is given, and what it keeps as its own when it is the root
-// no more.
+// TestRoot proves which edges a root gets, and which own edges it keeps when
+// it stops being the root.
 func TestRoot(t *testing.T) {
 	s := newScene(t, rooted("creature.lead"))
 	s.check(
@@ -50,8 +50,8 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestOwnEdgesOfARoot holds that what a root got by itself while the deployment ran is
-// still its own after the deployment was applied again.
+// TestOwnEdgesOfARoot proves that edges that a root got at runtime are still
+// its own after the deployment is applied again.
 func TestOwnEdgesOfARoot(t *testing.T) {
 	last := rooted("creature.lead")
 	s := newScene(t, last)
@@ -69,9 +69,8 @@ func TestOwnEdgesOfARoot(t *testing.T) {
 	}
 }
 
-// TestRootAssignedMeanwhile has another creature assigned the root while the deployment
-// runs: it stays the root and hears new channels, unless the recipe has another root than
-// before.
+// TestRootAssignedMeanwhile assigns another root at runtime: it stays the root
+// and listens on new channels, unless the recipe's root has changed.
 func TestRootAssignedMeanwhile(t *testing.T) {
 	more := func(d *deploy.Deployment) {
 		d.Channels = append(d.Channels, channelSpec("more"))
@@ -115,7 +114,7 @@ func TestRootAssignedMeanwhile(t *testing.T) {
 	}
 }
 
-// output has the lead wired to the hand.
+// output wires the lead's output to the hand.
 func output(o deploy.OutputSpec) func(*deploy.Deployment) {
 	return func(d *deploy.Deployment) {
 		o.To = "creature.hand"
@@ -123,8 +122,8 @@ func output(o deploy.OutputSpec) func(*deploy.Deployment) {
 	}
 }
 
-// TestWires holds that a wire that is as it was keeps its id, and that what is removed is
-// noted.
+// TestWires proves that an unchanged wire keeps its id, and that removals are
+// recorded.
 func TestWires(t *testing.T) {
 	first, second := output(deploy.OutputSpec{Name: "first"}), output(deploy.OutputSpec{Name: "second", Prompt: "look"})
 	last := crew(first, second)
@@ -159,8 +158,8 @@ func TestWires(t *testing.T) {
 	}
 }
 
-// TestWireRemovedMeanwhile removes a wire while the deployment runs: it comes back only
-// if the deployment decides alone, or heals.
+// TestWireRemovedMeanwhile removes a wire at runtime: it is restored only if
+// the deployment decides alone, or heals.
 func TestWireRemovedMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		drift func(*deploy.Deployment) *reconcile.Drift
@@ -185,8 +184,8 @@ func TestWireRemovedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWireToACreatureRemovedMeanwhile has the target of a wire removed while the
-// deployment runs: it does not come back, and the wire leads nowhere until it is removed.
+// TestWireToACreatureRemovedMeanwhile removes the target of a wire at runtime:
+// the target is not restored, and the wire leads nowhere until it is removed.
 func TestWireToACreatureRemovedMeanwhile(t *testing.T) {
 	last := crew(output(deploy.OutputSpec{Name: "out"}))
 	s := newScene(t, last)
@@ -195,8 +194,8 @@ func TestWireToACreatureRemovedMeanwhile(t *testing.T) {
 	s.check("lead", "#tasks", "#notes", "lead sends tasks", "lead listens notes", "lead wires "+string(s.hand)+" out")
 }
 
-// TestWireToNobody refuses a wire whose target is not in the deployment, and says where
-// it stands. Nothing of the deployment is left.
+// TestWireToNobody refuses a wire whose target is not in the deployment, and
+// reports its place. The deployment leaves nothing behind.
 func TestWireToNobody(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.try(crew(func(d *deploy.Deployment) {

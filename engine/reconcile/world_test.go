@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// world is what exists, in memory: creatures and channels that neither run nor are
-// stored.
+// world is the existing state, in memory: creatures and channels that neither
+// run nor are stored.
 type world struct {
 	t           *testing.T
 	topo        *topology.State
@@ -28,7 +28,7 @@ type world struct {
 	pending     map[journal.CreatureID]uint64
 	unread      map[journal.ChannelID]uint64
 	ids         int
-	wireNotes   []draft.WireNote // of the last draft that was carried out
+	wireNotes   []draft.WireNote // of the last applied draft
 }
 
 func newWorld(t *testing.T) *world {
@@ -121,7 +121,7 @@ type nothing struct{}
 
 func (nothing) Of(string) deploy.PolicyMemory { return nil }
 
-// runtime is a world while a draft is made in it.
+// runtime is a world during a draft.
 type runtime struct {
 	*world
 	d *draft.Draft
@@ -151,8 +151,8 @@ func (w *world) apply(d *deploy.Deployment) reconcile.Result {
 	return w.applyWith(d, reconcile.Options{})
 }
 
-// update applies a deployment that was applied before as another one, which is nil in
-// the beginning; what was changed since stays.
+// update applies a deployment over the last applied one, which is nil at
+// first; changes made since stay.
 func (w *world) update(d, last *deploy.Deployment) reconcile.Result {
 	w.t.Helper()
 	return w.applyWith(d, reconcile.Options{Drift: reconcile.DriftFrom(last)})
@@ -192,7 +192,7 @@ func (w *world) try(d *deploy.Deployment, o reconcile.Options) (reconcile.Result
 	return r.Result, nil
 }
 
-// do carries out what happens while a deployment runs.
+// do applies a change at runtime.
 func (w *world) do(ops ...topology.Op) {
 	w.t.Helper()
 	x := draft.New(w, w, draft.Options{IDs: w})
@@ -252,7 +252,7 @@ func (w *world) assign(id journal.CreatureID) {
 	w.carryOut(x)
 }
 
-// carryOut makes a draft real.
+// carryOut applies a draft.
 func (w *world) carryOut(x *draft.Draft) {
 	x.PartWires(map[journal.CreatureID]bool{})
 	c := x.Seal()
@@ -272,7 +272,8 @@ func (w *world) carryOut(x *draft.Draft) {
 	w.wireNotes = c.Wires.Notes
 }
 
-// picture is what there is, a line for each creature, channel, edge and wire, by names.
+// picture returns the state, with a line for each creature, channel, edge and
+// wire, by name.
 func (w *world) picture() []string {
 	var out []string
 	name := func(id journal.CreatureID) string {
@@ -311,7 +312,7 @@ func (w *world) picture() []string {
 	return out
 }
 
-// changes are the lines that a picture has lost and gained.
+// changes returns the lines that a picture has lost and gained.
 func changes(before, after []string) []string {
 	var out []string
 	for _, line := range before {

@@ -136,7 +136,7 @@ func TestSends(t *testing.T) {
 	}
 }
 
-// session calls each tool that edits, and answers what they said.
+// session calls each tool that edits, and returns the results.
 func session(turn *turn) []string {
 	var said []string
 	for _, c := range [][2]string{
@@ -183,7 +183,7 @@ func TestASession(t *testing.T) {
 	}
 	kept := turn.use
 	turn.commit()
-	kept.Discard() // what was kept is not there to be discarded
+	kept.Discard() // kept creatures must not be discarded
 	for _, n := range turn.nodes {
 		if n.discarded != 0 {
 			t.Error("a node that lives is discarded")
@@ -206,11 +206,12 @@ func TestASession(t *testing.T) {
 	refused(t, err, abi.LimitExceeded, "its limit spawnable is 1")
 }
 
-// What another change took away between a call and the commit is refused then.
+// If another change removes a target between a call and the commit, the commit
+// is refused.
 func TestReplayRefusesWhatIsGone(t *testing.T) {
 	for _, c := range map[string]struct {
 		tool, args string
-		gone       string // the call of another turn that comes between
+		gone       string // the call of another turn in between
 		code       abi.Code
 	}{
 		"a creature":        {"group_remove_node", `{"creature":"bob"}`, `{"creature":"bob"}`, abi.NotFound},
@@ -348,8 +349,8 @@ func TestWhichToolsThereAre(t *testing.T) {
 	}
 }
 
-// FuzzTool gives each tool any arguments. What fits is done or refused, and a refusal
-// leaves nothing.
+// FuzzTool passes any arguments to each tool. Valid arguments succeed or are
+// refused, and a refusal changes nothing.
 func FuzzTool(f *testing.F) {
 	for i := range tools.List() {
 		for _, text := range []string{`{}`, `{"creature":"bob","payload":"x"}`, `{"species":"clerk","config":{"a":1}}`, `{"action":"list","limit":1}`, `{"action":"create","name":"n"}`, `{"channel":"out","payload":{"base64":"AA=="}}`} {

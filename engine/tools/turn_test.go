@@ -27,10 +27,10 @@ type turn struct {
 	sent    []string
 	refused []draft.HomedWord
 	nodes   []*node
-	merges  bool // what the stores of graphs remember
+	merges  bool // the records of the graphs' stores
 }
 
-// node is a creature that is prepared.
+// node is a prepared creature.
 type node struct {
 	member    draft.Member
 	discarded int
@@ -48,7 +48,7 @@ func (n *node) Discard() { n.discarded++ }
 
 func (t *turn) Use() *tools.Use { return &t.use }
 
-// stage begins a draft of what the turn does.
+// stage begins a draft of the turn's operations.
 func (t *turn) stage() *tools.Stage {
 	ids := draft.NewDerivedIDs(draft.Source{Creature: t.caller})
 	return tools.NewStage(t.w.Draft(draft.Options{IDs: ids}), t.w.Members[t.caller], ids, t)
@@ -137,7 +137,7 @@ func (t *turn) call(name, args string) (string, error) {
 	return string(result), err
 }
 
-// ok calls a tool that must not refuse, and reads its answer.
+// ok calls a tool that must not refuse, and returns its result.
 func ok[R any](t *turn, name, args string) (r R) {
 	t.t.Helper()
 	text, err := t.call(name, args)
@@ -150,7 +150,7 @@ func ok[R any](t *turn, name, args string) (r R) {
 	return r
 }
 
-// commit carries out what the turn has staged.
+// commit applies the operations that the turn has staged.
 func (t *turn) commit() {
 	t.t.Helper()
 	s := t.stage()
@@ -212,7 +212,7 @@ func begin(t testing.TB, w *drafttest.World, caller journal.CreatureID) *turn {
 	return &turn{t: t, w: w, caller: caller}
 }
 
-// refused checks an error's code, and that it says something.
+// refused checks an error's code and text.
 func refused(t testing.TB, err error, code abi.Code, says string) {
 	t.Helper()
 	var e *abi.Error

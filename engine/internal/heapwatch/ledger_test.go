@@ -14,8 +14,8 @@ func newLedger() ledger[creature] {
 	return ledger[creature]{limit: 100 * mib, compare: func(a, b *creature) int { return strings.Compare(a.id, b.id) }}
 }
 
-// look is one look of a test: what is unaccounted, in MiB, and what a and b have worked
-// since the look before.
+// look is one look of a test: the unaccounted memory in MiB, and the work of a
+// and b since the previous look.
 type look struct{ unaccounted, a, b int }
 
 func TestLedgerSuspectsTheCreatureThatWorked(t *testing.T) {
@@ -57,8 +57,8 @@ func TestLedgerSuspectsTheCreatureThatWorked(t *testing.T) {
 	}
 }
 
-// Memory that none of the creatures holds, and that grows for ever, costs each of them
-// an instance once in a while, and is told once in a while.
+// Memory that grows for ever and that no creature holds costs each creature an
+// instance from time to time, and is reported from time to time.
 func TestLedgerClearsTheInnocent(t *testing.T) {
 	l := newLedger()
 	var all []*creature
@@ -97,7 +97,7 @@ func TestLedgerClearsTheInnocent(t *testing.T) {
 	}
 }
 
-// A creature that is removed is forgotten.
+// A removed creature is forgotten.
 func TestLedgerForgetsWhatIsGone(t *testing.T) {
 	a, b := &creature{id: "a"}, &creature{id: "b"}
 	l := newLedger()
@@ -113,7 +113,8 @@ func TestLedgerForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// A creature of which an instance has held memory comes before another that works more.
+// A creature whose instance has held memory comes before another that works
+// more.
 func TestLedgerPrefersACreatureThatHeldMemoryBefore(t *testing.T) {
 	a, b := &creature{id: "a"}, &creature{id: "b"}
 	l := newLedger()

@@ -2,8 +2,8 @@ package idle
 
 import "testing"
 
-// TestWaitersAreToldOfEachIdleMoment proves that a waiter is told when the count is zero,
-// though it rises again at once, and that an idle counter keeps no waiters.
+// TestWaitersAreToldOfEachIdleMoment proves that a zero count wakes waiters
+// even if it rises again at once, and that an idle counter keeps no waiters.
 func TestWaitersAreToldOfEachIdleMoment(t *testing.T) {
 	var c Counter
 	if c.Wait() != nil || c.Busy() || len(c.waiters) != 0 {

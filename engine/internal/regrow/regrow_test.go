@@ -7,8 +7,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestEveryCreatureJoinsThoseThatAreThere proves it of a saved graph whose rows come in an
-// order in which a creature would come before its neighbours.
+// TestEveryCreatureJoinsThoseThatAreThere proves that with rows in an order in
+// which a creature precedes its neighbours, every creature still joins
+// existing ones.
 func TestEveryCreatureJoinsThoseThatAreThere(t *testing.T) {
 	edge := func(c, ch string, order uint64) journal.EdgeRow {
 		return journal.EdgeRow{Creature: journal.CreatureID(c), Channel: journal.ChannelID(ch), Direction: journal.Listen, Order: order}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRingGrows has a ring take and give values at random, and compares it with a list.
+// TestRingGrows adds and takes values at random, and compares the ring with a
+// list.
 func TestRingGrows(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const buffer = 1000
@@ -42,8 +43,9 @@ func TestRingGrows(t *testing.T) {
 	}
 }
 
-// TestRingTellsWhatIsMissing proves that values are left out from the first that does not
-// fit until the reader has been told how many, and that a closed ring is read to its end.
+// TestRingTellsWhatIsMissing proves that values are dropped from the first
+// that does not fit until the reader has taken their number, and that a closed
+// ring is read to its end.
 func TestRingTellsWhatIsMissing(t *testing.T) {
 	r := New[string](2)
 	want := func(x string, missed uint64, ok bool) {

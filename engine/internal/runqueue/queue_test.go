@@ -6,12 +6,13 @@ import (
 	"testing"
 )
 
-// job is an element of the queue, and not of size zero: each has an address of its own.
+// job is an element of the queue. Its size is not zero, so that each has its
+// own address.
 type job struct{ passed int }
 
-// TestQueueKeepsEverything proves that whatever is put in any lane comes out of
-// the queue exactly once, whichever workers ask, and that Next answers nothing only
-// when there is nothing.
+// TestQueueKeepsEverything proves that every element added to any lane is
+// taken exactly once, by any workers, and that Next returns nil only if the
+// queue is empty.
 func TestQueueKeepsEverything(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -52,8 +53,8 @@ func TestQueueKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestQueueForgetsNobody proves that a worker that never runs out of jobs of
-// its own comes to those of a worker that is stuck in a turn, and to the shared ones.
+// TestQueueForgetsNobody proves that a worker that never runs out of its own
+// jobs also takes those of a worker stuck in a turn, and the shared ones.
 func TestQueueForgetsNobody(t *testing.T) {
 	q := New[job]()
 	stuck, busy := q.AddLane(), q.AddLane()
@@ -76,15 +77,14 @@ func TestQueueForgetsNobody(t *testing.T) {
 		}
 		delete(waiting, j)
 	}
-	// In each look around it gets a half, or all it can carry.
+	// Each look around takes half of them, up to the maximum.
 	if most := 20 * lookAround; len(waiting) > 0 || choices > most {
 		t.Errorf("%d jobs still wait after %d choices; at most %d choices are due", len(waiting), choices, most)
 	}
 }
 
-// TestQueueWakesWorkers proves that no worker stays parked while there is
-// something in a lane: all that is put in comes out, although the workers park again
-// and again.
+// TestQueueWakesWorkers proves that no worker stays parked while a lane has
+// elements: all elements are taken, although the workers park repeatedly.
 func TestQueueWakesWorkers(t *testing.T) {
 	const workers, each = 4, 5000
 	q := New[job]()

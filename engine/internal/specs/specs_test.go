@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// TestConfigurations proves what a configuration may be, and how the ABI gives its
-// attributes.
+// TestConfigurations proves which configurations are valid, and the ABI form
+// of their attributes.
 func TestConfigurations(t *testing.T) {
 	for _, tt := range []struct {
 		raw, config string
@@ -36,8 +36,8 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestOverlay proves that an attribute of the upper configuration replaces the lower one's
-// as a whole.
+// TestOverlay proves that an attribute of the upper configuration replaces the
+// complete attribute of the lower one.
 func TestOverlay(t *testing.T) {
 	for _, tt := range []struct{ base, top, want string }{
 		{`{"a":1}`, "", `{"a":1}`},
@@ -53,7 +53,8 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestLimitsHaveDefaults proves that exactly what is zero gets its default.
+// TestLimitsHaveDefaults proves that exactly the zero limits get their
+// defaults.
 func TestLimitsHaveDefaults(t *testing.T) {
 	if got := Limits(abi.Limits{}); got != abi.DefaultLimits {
 		t.Errorf("the defaults are %+v", got)

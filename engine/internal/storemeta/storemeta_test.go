@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMetaIsReadAsItIsWritten proves that what is joined is read again, the first
-// deployment in front, and that an empty value stands for none.
+// TestMetaIsReadAsItIsWritten proves that joined metadata can be parsed again,
+// with the first deployment first, and that an empty value means none.
 func TestMetaIsReadAsItIsWritten(t *testing.T) {
 	meta := map[string]string{
 		"deployment": "m", "config_path": "m.hcl", "merge": "",
@@ -32,8 +32,8 @@ func TestMetaIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestMemoryIsReadAsItIsWritten proves it of policies whose names have slashes, and that
-// what is no JSON is nothing.
+// TestMemoryIsReadAsItIsWritten proves the same for policies with slashes in
+// their names, and that invalid JSON is ignored.
 func TestMemoryIsReadAsItIsWritten(t *testing.T) {
 	meta := map[string]string{"deployment": "d", MemoryKey{"d", "gone"}.MetaKey(): ""}
 	keys := []MemoryKey{{"d", "p"}, {"d", "p/a%2Fb"}, {"e/f", "p"}}

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// still is a clock that shows what it is told to.
+// still is a clock with a settable time.
 type still struct{ now time.Time }
 
 func (c *still) Now() time.Time { return c.now }
 
 func (c *still) Timer(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
 
-// TestTimersAreDueInOrder proves that a timer is due once, not before its time, and not
-// when it was stopped, which may be done again and again.
+// TestTimersAreDueInOrder proves that a timer is due once, not before its
+// time, and not after it was stopped, and that stopping can be repeated.
 func TestTimersAreDueInOrder(t *testing.T) {
 	clock := &still{now: time.Unix(100, 0)}
 	timers := New(clock)
@@ -48,8 +48,8 @@ func TestTimersAreDueInOrder(t *testing.T) {
 	}
 }
 
-// TestMeterWaits proves that a meter lets pass as much as its grace at once, and then as
-// much as its rate, and that what was not used long ago does not add up.
+// TestMeterWaits proves that a meter allows its grace at once, and then its
+// rate, and that unused allowance does not accumulate.
 func TestMeterWaits(t *testing.T) {
 	var m Meter
 	second := int64(time.Second)

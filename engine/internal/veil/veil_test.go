@@ -10,8 +10,8 @@ import (
 
 const hidden = deploy.HiddenValue
 
-// TestTextsLoseSensitiveValues proves what of a sensitive attribute is hidden, and that the
-// longest of several values that fit is.
+// TestTextsLoseSensitiveValues proves which parts of a sensitive attribute are
+// hidden, and that the longest matching value is.
 func TestTextsLoseSensitiveValues(t *testing.T) {
 	v := Of(&deploy.CreatureSpec{
 		Config: []byte(`{"key": "hush\"hush", "deep": {"list": [4815, "xyz", "hushed", "hushed up"]}, "lines": " first\nsecond ", "open": "plain"}`),
@@ -32,8 +32,8 @@ func TestTextsLoseSensitiveValues(t *testing.T) {
 	}
 }
 
-// TestErrorsLoseSensitiveValues proves that an error keeps its code and loses what it wraps
-// when that may say a value, and is left alone when it says none.
+// TestErrorsLoseSensitiveValues proves that an error keeps its code and drops
+// its cause if that may contain a value, and is unchanged if it contains none.
 func TestErrorsLoseSensitiveValues(t *testing.T) {
 	v := Of(&deploy.CreatureSpec{Config: []byte(`{"key": "hush-hush"}`), Secret: []string{"key"}})
 	cause := errors.New("not hush-hush")

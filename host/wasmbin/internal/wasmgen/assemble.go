@@ -4,23 +4,23 @@ import "strconv"
 
 // Names of exports and imports. Functions are exported as "f" and their index.
 const (
-	// Observe is the export that returns what nothing else shows: each global
-	// (a reference as 1 if it is null), and each table's size and a sum over
-	// which entries are null.
+	// Observe is the export that returns the state not visible otherwise: each
+	// global (a reference as 1 if it is null), and for each table its size and
+	// a sum over its null entries.
 	Observe = "observe"
-	// Prepare is the export to call first. It gives large tables their entries.
+	// Prepare is the export to call first. It fills large tables.
 	Prepare = "prepare"
 	// Memory is the export of the memory, if there is one.
 	Memory = "memory"
 	// FuelGlobal is the export of the global that bounds a bounded module.
 	FuelGlobal = "fuel"
-	// ImportModule is what all imports are from. The host may answer them as it
-	// likes, but always alike.
+	// ImportModule is the module of all imports. The host may return any
+	// results, but always the same ones.
 	ImportModule = "env"
-	// Again is the import whose host calls the export Reentry, if there is one,
-	// but not without end.
+	// Again is the import for which the host calls the export Reentry, if
+	// there is one, a bounded number of times.
 	Again = "again"
-	// Reentry takes and answers nothing.
+	// Reentry has no parameters and no results.
 	Reentry = "reentry"
 )
 
@@ -43,8 +43,8 @@ const (
 	dataCountSection
 )
 
-// assemble writes the sections in their order. Code is made first, so that
-// most of the string goes into it.
+// assemble writes the sections in their order. Code is generated first, so
+// that it uses most of the string.
 func (g *generator) assemble() []byte {
 	code := g.code()
 	out := buffer{wide: g.wide}
@@ -107,7 +107,7 @@ func typeIndex(types []funcType, t funcType) uint32 {
 	panic("wasmgen: a function of a type that is not in the list")
 }
 
-// code makes the bodies, each from an equal part of what is left of the string.
+// code makes the bodies, each from an equal part of the rest of the string.
 func (g *generator) code() [][]byte {
 	var out [][]byte
 	for i, t := range g.funcs[g.imported:] {
@@ -183,7 +183,7 @@ func (g *generator) writeExports(out *buffer) {
 	out.section(exportSection, append(count.bytes, p.bytes...))
 }
 
-// custom now and then puts a section between the others that means nothing.
+// custom sometimes inserts a meaningless section.
 func (g *generator) custom(out *buffer) {
 	if !g.src.oneIn(32) {
 		return
@@ -196,7 +196,7 @@ func (g *generator) custom(out *buffer) {
 	out.section(customSection, p.bytes)
 }
 
-// names now and then writes a name section.
+// names sometimes writes a name section.
 func (g *generator) names(out *buffer) {
 	if !g.src.oneIn(4) {
 		return

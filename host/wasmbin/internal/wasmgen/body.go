@@ -2,8 +2,8 @@ package wasmgen
 
 import "slices"
 
-// body writes the code of one function. It keeps the types on the stack and
-// the open blocks as a validator does, and produces what an instruction lacks.
+// body writes the code of one function. Like a validator it tracks the types
+// on the stack and the open blocks, and it produces missing operands.
 type body struct {
 	gen     *generator
 	src     *source
@@ -19,7 +19,7 @@ type body struct {
 	floor   int // the stack below it, which it must not use
 }
 
-// scratch names a local that a few instructions in a row use between them.
+// scratch identifies a local used by a few consecutive instructions.
 type scratch struct {
 	t valueType
 	n int
@@ -43,7 +43,7 @@ type frame struct {
 	counter         int  // the local of a loop that counts, or -1
 }
 
-// label is what a branch to the frame takes along.
+// label returns the types that a branch to the frame carries.
 func (f *frame) label() []valueType {
 	if f.kind == loopFrame {
 		return f.params
@@ -52,7 +52,7 @@ func (f *frame) label() []valueType {
 }
 
 // deepest is how many blocks may be open, so that a long string makes long
-// code rather than deep code.
+// code rather than deeply nested code.
 const deepest = 24
 
 // function writes the body of a function with the bytes up to until left.
@@ -80,8 +80,8 @@ func (g *generator) function(t funcType, until int) []byte {
 	return append(b.declarations(), b.code.bytes...)
 }
 
-// declarations are the groups of locals in front of the code. Groups may be
-// empty by the standard, so some are.
+// declarations writes the groups of locals before the code. The standard
+// allows empty groups, so some are empty.
 func (b *body) declarations() []byte {
 	groups, out := uint32(0), buffer{}
 	list := b.locals[b.params:]
@@ -117,16 +117,16 @@ func (b *body) pop(n int) {
 	b.stack = b.stack[:len(b.stack)-n]
 }
 
-// die marks the rest of the block as never reached: its stack is whatever the
-// code there asks for.
+// die marks the rest of the block as unreachable: its stack has any types that
+// the code requires.
 func (b *body) die() {
 	f := b.top()
 	f.dead = true
 	b.stack = b.stack[:f.height]
 }
 
-// need makes types the top of the stack, from what lies there as far as it
-// fits.
+// need makes types the top of the stack, reusing the values there as far as
+// they fit.
 func (b *body) need(types ...valueType) {
 	f := b.top()
 	if f.dead && len(b.stack) == f.height && b.src.oneIn(2) {
@@ -163,7 +163,7 @@ func (b *body) settle(types []valueType) {
 	}
 }
 
-// scratchLocal is the n-th local of a type that the steps leave alone.
+// scratchLocal returns the n-th local of a type that the steps do not use.
 func (b *body) scratchLocal(t valueType, n int) uint32 {
 	key := scratch{t, n}
 	if _, ok := b.scratch[key]; !ok {
@@ -181,7 +181,7 @@ func (b *body) op(code byte) {
 	b.code.raw(code)
 }
 
-// indexed emits an instruction with an index behind it.
+// indexed emits an instruction followed by an index.
 func (b *body) indexed(code byte, index uint32) {
 	b.op(code)
 	b.code.u32(index)

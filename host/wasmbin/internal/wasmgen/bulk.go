@@ -1,7 +1,7 @@
 package wasmgen
 
 // Masks of the operands of bulk instructions: a page or two of memory, and
-// lengths on both sides of the sizes at which implementations work in pieces.
+// lengths around the sizes at which implementations work in pieces.
 var (
 	places  = []int32{0xff, 0xfff, 0xffff, 0x1ffff}
 	lengths = []int32{0x1f, 0xff, 0xfff, 0xffff, 0x3ffff}
@@ -25,10 +25,11 @@ func (b *body) memoryGrow() {
 	b.op(0)
 }
 
-// spans are lengths around those at which implementations change their ways.
+// spans lists lengths around those at which implementations change their
+// strategy.
 var spans = []int{0, 1, 7, 127, 128, 129, 4097, large + 1, 1 << 16, 1<<16 + 1, 1<<16 + 4099, 1<<17 + 3, 1<<17 + 777}
 
-// exact pushes numbers, as constants or behind the back of whoever looks for
+// exact pushes numbers, as constants or hidden from code that looks for
 // constants.
 func (b *body) exact(numbers ...int) {
 	for i, n := range numbers {
@@ -43,8 +44,7 @@ func (b *body) exact(numbers ...int) {
 	}
 }
 
-// within is a span that fits into the size, with some room left, and a place
-// for it.
+// within picks a span smaller than size, and a place for it.
 func (b *body) within(size int) (at, n int) {
 	n = pick(b.src, spans)
 	if n > size || b.src.oneIn(3) {
@@ -147,7 +147,7 @@ func (b *body) tableSize() {
 func (b *body) tableGrow() {
 	if i, t, ok := b.table(); ok {
 		b.need(t, i32)
-		// Never reckless: a table of 2³¹ entries is a memory bomb.
+		// Always bounded: a table of 2³¹ entries is a memory bomb.
 		b.restrain(i32, guard{mask: entry})
 		b.prefixed(prefixBulk, opTableGrow, i)
 		b.pop(2)

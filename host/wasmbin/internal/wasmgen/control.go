@@ -2,8 +2,8 @@ package wasmgen
 
 import "slices"
 
-// open begins a block. Its type is any, or one that leaves the stack as it
-// found it if the block is a loop that counts.
+// open begins a block of any type; a counted loop gets a type that leaves the
+// stack unchanged.
 func (b *body) open(kind frameKind, opcode byte, counts bool) {
 	t := b.gen.blockType(counts)
 	if kind == ifFrame {
@@ -35,14 +35,15 @@ func (b *body) block() {
 	}
 }
 
-// loop goes round as often as branches inside it say, so perhaps for ever.
+// loop repeats as often as branches inside it decide, possibly for ever.
 func (b *body) loop() {
 	if len(b.frames) < deepest {
 		b.open(loopFrame, opLoop, false)
 	}
 }
 
-// countedLoop goes round a few times, unless a branch inside it says otherwise.
+// countedLoop repeats a few times, unless a branch inside it decides
+// otherwise.
 func (b *body) countedLoop() {
 	if len(b.frames) < deepest {
 		b.open(loopFrame, opLoop, true)
@@ -68,7 +69,7 @@ func (b *body) endBlock() {
 	b.otherwise()
 }
 
-// otherwise turns to the second arm of an if.
+// otherwise starts the second arm of an if.
 func (b *body) otherwise() {
 	f := b.top()
 	b.settle(f.results)
@@ -77,7 +78,7 @@ func (b *body) otherwise() {
 	f.kind, f.dead = elseFrame, false
 }
 
-// end closes the innermost block for good.
+// end closes the innermost block completely.
 func (b *body) end() {
 	f := b.top()
 	if f.kind == ifFrame && !slices.Equal(f.params, f.results) {
@@ -104,8 +105,8 @@ func (b *body) target() (uint32, *frame) {
 	return uint32(depth), &b.frames[len(b.frames)-1-depth]
 }
 
-// parting says whether to leave the block for good. Leaving the function makes
-// the rest of it dead, so that is seldom done.
+// parting decides whether to leave the block unconditionally. Leaving the
+// function makes the rest of it dead, so that is rare.
 func (b *body) parting() bool {
 	return len(b.frames) > 1 || b.top().dead || b.src.oneIn(12)
 }
@@ -133,8 +134,8 @@ func (b *body) brTable() {
 	}
 	depth, f := b.target()
 	var fitting []uint32
-	// Dead code may branch to labels of other types at once, if they take as many
-	// operands and nobody has pushed any.
+	// Dead code may branch to labels of different types at once, if they take
+	// the same number of operands and none was pushed.
 	loose := b.top().dead && len(b.stack) == b.top().height && b.src.oneIn(2)
 	for d := range b.frames {
 		label := b.frames[len(b.frames)-1-d].label()

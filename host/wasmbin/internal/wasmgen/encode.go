@@ -5,7 +5,7 @@ import "encoding/binary"
 // buffer is a piece of a binary module.
 type buffer struct {
 	bytes []byte
-	// wide writes unsigned integers in five bytes, as linkers do that leave
+	// wide writes unsigned integers in five bytes, like linkers that leave
 	// room for a relocation. Both forms are valid.
 	wide bool
 }
@@ -47,7 +47,7 @@ func (b *buffer) types(list []valueType) {
 	}
 }
 
-// sized appends a piece behind its length.
+// sized appends a piece preceded by its length.
 func (b *buffer) sized(p []byte) {
 	b.u32(uint32(len(p)))
 	b.raw(p...)

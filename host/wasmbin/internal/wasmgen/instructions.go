@@ -18,13 +18,12 @@ var (
 	allTypes = []valueType{i32, i64, f32, f64, v128, funcref, externref}
 )
 
-// letters are the value types as signatures below spell them.
+// letters maps the letters used in signatures to value types.
 var letters = map[byte]valueType{
 	'i': i32, 'l': i64, 'f': f32, 'd': f64, 'v': v128, 'r': funcref, 'x': externref,
 }
 
-// open says which lanes of a result may hold a NaN of bits that the standard
-// leaves open.
+// open says which lanes of a result may hold a NaN with unspecified bits.
 type open byte
 
 const (
@@ -35,8 +34,8 @@ const (
 	openF64x2
 )
 
-// danger says how an instruction traps, hence what to do with its operands so
-// that it seldom does.
+// danger says how an instruction traps, and so how to restrict its operands to
+// make traps rare.
 type danger byte
 
 const (
@@ -45,7 +44,7 @@ const (
 	truncates
 )
 
-// immediate says what follows the opcode.
+// immediate is the kind of the immediates of an opcode.
 type immediate byte
 
 const (
@@ -56,7 +55,7 @@ const (
 	shuffle
 )
 
-// instruction is one whose type does not depend on where it stands.
+// instruction is an instruction whose type does not depend on the context.
 type instruction struct {
 	prefix    byte // 0, 0xfc or 0xfd
 	code      uint32

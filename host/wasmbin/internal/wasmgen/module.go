@@ -54,21 +54,21 @@ type generator struct {
 	data     []dataSegment
 }
 
-// Generate makes a valid module of any string. Its functions may run for ever
-// or call themselves without end.
+// Generate makes a valid module from any string. Its functions may run for
+// ever or recurse without end.
 func Generate(data []byte) []byte {
 	return generate(data, false)
 }
 
 // GenerateBounded makes a module whose functions trap as unreachable after
 // [Fuel] loop rounds and calls together. The host may set the exported global
-// "fuel" to have more of them.
+// "fuel" to allow more.
 func GenerateBounded(data []byte) []byte {
 	return generate(data, true)
 }
 
-// Fuel is what a bounded module starts with. It is less than the number of
-// calls within calls that any engine allows.
+// Fuel is the initial fuel of a bounded module. It is less than the nesting of
+// calls that any engine allows.
 const Fuel = 1000
 
 func generate(data []byte, bounded bool) []byte {
@@ -110,7 +110,7 @@ func (g *generator) chooseTypes() {
 	}
 }
 
-// hostTypes are those of imported functions: hosts know no vectors.
+// hostTypes lists the types of imported functions, which have no vectors.
 var hostTypes = append([]valueType{externref}, numbers...)
 
 func (g *generator) chooseFunctions() {
@@ -149,12 +149,12 @@ func (g *generator) chooseFunctions() {
 	}
 }
 
-// visible is how many functions others than callers can get at.
+// visible is how many functions can be reached other than by calls.
 func (g *generator) visible() int {
 	return len(g.funcs) - g.hidden
 }
 
-// thunk picks a function that neither takes nor answers anything, or -1.
+// thunk picks a function without parameters and results, or -1.
 func (g *generator) thunk() int {
 	var fitting []int
 	for i, t := range g.funcs {
@@ -202,8 +202,8 @@ func (g *generator) tableOf(t valueType) (index int, ok bool) {
 	return pick(g.src, fitting), true
 }
 
-// entries are the places in a table that hold a function of the type when the
-// module starts.
+// entries lists the indexes in a table that initially hold a function of the
+// type.
 func (g *generator) entries(table int, t funcType) []int {
 	var out []int
 	for i, f := range g.tables[table].entries {
@@ -236,7 +236,8 @@ func (g *generator) chooseGlobals() {
 		g.constant(&init, t)
 		g.globals = append(g.globals, global{t: t, mutable: !g.src.oneIn(4), init: init.bytes})
 	}
-	// Last, and taken away while code is made, for nothing else may touch it.
+	// It is last, and removed while code is generated, because no other code
+	// may change it.
 	g.fuel = len(g.globals)
 }
 

@@ -1,6 +1,6 @@
 package wasmgen
 
-// observed are the results of the function that shows the hidden state.
+// observed lists the results of the function that shows the hidden state.
 func (g *generator) observed() []valueType {
 	var out []valueType
 	for _, v := range g.globals {
@@ -52,11 +52,11 @@ func (g *generator) observe() []byte {
 	return b.code.bytes
 }
 
-// pattern is how many different entries a large table begins with.
+// pattern is how many different entries a large table starts with.
 const pattern = 13
 
-// prepare writes the body of the function that repeats the pattern all over the
-// large tables, for moving nulls about shows nothing.
+// prepare writes the body of the function that repeats the pattern in the
+// large tables, because moving nulls has no visible effect.
 func (g *generator) prepare() []byte {
 	const n = 0
 	b := &body{gen: g}

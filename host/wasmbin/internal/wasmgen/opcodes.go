@@ -1,7 +1,7 @@
 package wasmgen
 
-// Opcodes whose types depend on where they stand, and those that the generated
-// code uses for itself.
+// Opcodes whose types depend on the context, and those that the generated code
+// uses itself.
 const (
 	opUnreachable  = 0x00
 	opNop          = 0x01

@@ -1,6 +1,6 @@
 package wasmgen
 
-// One operand in reckless stays as it is, out of range as it may be.
+// One operand in reckless is not restricted, even if it is out of range.
 const reckless = 12
 
 // apply emits an instruction with its operands in place.
@@ -45,7 +45,7 @@ func (b *body) immediates(ins instruction) {
 	}
 }
 
-// offset is mostly small, and now and then beyond every memory.
+// offset picks a mostly small offset, sometimes one beyond every memory.
 func (b *body) offset() uint32 {
 	if b.src.oneIn(64) {
 		return uint32(b.src.bits(4))
@@ -53,7 +53,7 @@ func (b *body) offset() uint32 {
 	return uint32(b.src.next())
 }
 
-// guard brings an operand into range. Its zero value leaves it alone.
+// guard brings an operand into range. Its zero value does nothing.
 type guard struct {
 	mask int32 // of an integer, or of the integer part of a float
 	odd  bool

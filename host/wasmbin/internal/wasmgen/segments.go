@@ -46,7 +46,7 @@ func (g *generator) chooseElements() {
 	}
 }
 
-// filling puts functions at the start of a table.
+// filling returns a segment that puts functions at the start of a table.
 func (g *generator) filling(index int) elementSegment {
 	s := elementSegment{t: funcref, mode: active, table: index, exprs: g.src.oneIn(4), short: g.src.oneIn(2)}
 	n := g.tables[index].least
@@ -64,7 +64,7 @@ func (g *generator) filling(index int) elementSegment {
 	return s
 }
 
-// anyFunction is seldom one of those that are hidden.
+// anyFunction picks a function, rarely a hidden one.
 func (g *generator) anyFunction() int {
 	if g.src.oneIn(64) {
 		return g.src.below(len(g.funcs))
@@ -94,7 +94,7 @@ func (g *generator) element() elementSegment {
 	return s
 }
 
-// room picks an offset at which n things fit into size, with few exceptions.
+// room picks an offset at which n items fit into size, with few exceptions.
 func (g *generator) room(size, n int) int {
 	if n > size || g.src.oneIn(32) {
 		return g.src.below(24)
@@ -102,7 +102,7 @@ func (g *generator) room(size, n int) int {
 	return g.src.below(size - n + 1)
 }
 
-// place notes what an active segment leaves in its table.
+// place records the entries that an active segment leaves in its table.
 func (g *generator) place(s elementSegment) {
 	entries := g.tables[s.table].entries
 	if s.t == funcref && s.offset+len(s.funcs) <= len(entries) {
@@ -125,8 +125,8 @@ func (g *generator) chooseData() {
 }
 
 // write appends the segment in one of the eight forms of the standard: bit 0
-// of the flags is for what is not active, bit 1 for what names its table (or
-// is declarative), bit 2 for expressions.
+// of the flags means not active, bit 1 an explicit table (or declarative), bit
+// 2 expressions.
 func (s elementSegment) write(out *buffer) {
 	explicit := s.table != 0 || s.t != funcref || !s.short
 	flags := uint32(0)

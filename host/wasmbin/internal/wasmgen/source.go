@@ -1,7 +1,7 @@
 package wasmgen
 
-// source deals out the decisions. At its end it answers zero for ever, and
-// zero always means the choice that adds least.
+// source returns the decisions. At its end it returns zero for ever, and zero
+// always means the choice that adds least.
 type source struct {
 	data []byte
 }

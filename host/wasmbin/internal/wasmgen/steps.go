@@ -1,6 +1,6 @@
 package wasmgen
 
-// steps says what each byte does to a body. Zero closes a block.
+// steps maps each byte to a step. Zero closes a block.
 var steps = func() [256]func(*body) {
 	var out [256]func(*body)
 	n := 0
@@ -86,8 +86,8 @@ func (b *body) getLocal() {
 	b.readLocal(pick(b.src, allTypes))
 }
 
-// sink is the type of a value to take off the stack: mostly the one that is
-// there.
+// sink picks the type of a value to take off the stack: mostly that of the top
+// value.
 func (b *body) sink() valueType {
 	if len(b.stack) > b.top().height && !b.src.oneIn(8) {
 		return b.stack[len(b.stack)-1]
@@ -138,7 +138,7 @@ func (b *body) drop() {
 	b.pop(1)
 }
 
-// choose is select without a type, which references may not use.
+// choose emits a select without a type, which is not allowed for references.
 func (b *body) choose() {
 	t := pick(b.src, append([]valueType{v128}, numbers...))
 	b.need(t, t, i32)

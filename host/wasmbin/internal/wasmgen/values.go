@@ -41,7 +41,7 @@ func (b *body) readLocal(t valueType) bool {
 	return ok
 }
 
-// localOf looks for a shared local of the type from a random place on.
+// localOf searches for a shared local of the type from a random place on.
 func (b *body) localOf(t valueType) (uint32, bool) {
 	if b.shared == 0 {
 		return 0, false
@@ -75,7 +75,7 @@ func (b *body) constant(t valueType) {
 	b.push(t)
 }
 
-// remarkable are numbers at which instructions change their mind.
+// remarkable lists numbers at which instructions change their behaviour.
 var remarkable = []int64{
 	0, 1, -1, 2, 7, 8, 31, 32, 33, 63, 64, 127, 128, 255, 256, 0x7fff, 0x8000, 0xffff, 0x10000,
 	math.MaxInt32, math.MinInt32, math.MaxUint32, math.MaxInt64, math.MinInt64, 1 << 53,

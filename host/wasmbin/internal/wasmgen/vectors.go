@@ -97,7 +97,7 @@ var vectorAccesses = append(spreadAccesses(0xfd, memArg, []accessSpan{
 	{0x5b, 0x5b, "iv>", 2, 3},
 })...)
 
-// laneSpan is a run of instructions that name a lane.
+// laneSpan is a run of instructions with a lane index.
 type laneSpan struct {
 	first, last uint32
 	signature   string

@@ -12,11 +12,11 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin/internal/wasmgen"
 )
 
-// MemoryPages bounds the memory of the modules, which may ask for more.
+// MemoryPages bounds the memory of the modules, which may request more.
 const MemoryPages = 16
 
-// Runner says how modules are run. Its zero value is wazero's compiler and
-// nothing around it. It may be copied, and used by one goroutine at a time.
+// Runner configures how modules are run. Its zero value uses wazero's compiler
+// without metering. It may be copied; only one goroutine at a time may use it.
 type Runner struct {
 	// Interpreter runs modules in wazero's interpreter.
 	Interpreter bool
@@ -24,25 +24,26 @@ type Runner struct {
 	Refuel bool
 	// Host, if not nil, adds host modules before the module is instantiated.
 	Host func(context.Context, wazero.Runtime) error
-	// Start, if not nil, is called once the module is instantiated and before
-	// anything else is. Its error counts as one of the start function.
+	// Start, if not nil, is called after the module is instantiated and before
+	// any other function. Its error counts as an error of the start function.
 	Start func(context.Context, api.Module) error
 	// Before, if not nil, is called before each call.
 	Before func(context.Context, api.Module) error
-	// Stop, if not nil, says which errors of a call end the run at once.
+	// Stop, if not nil, reports whether an error of a call ends the run at
+	// once.
 	Stop func(error) bool
 }
 
-// Result is a run.
+// Result is the result of a run.
 type Result struct {
-	// Transcript has a line for each thing seen, in order.
+	// Transcript has a line for each observation, in order.
 	Transcript []string
 	// Stopped is the error that Stop recognised.
 	Stopped error
 }
 
-// Run instantiates a module, calls each of its functions twice and looks at
-// what they left. An error means that the engine refused the module.
+// Run instantiates a module, calls each of its functions twice and records the
+// resulting state. An error means that the engine refused the module.
 func (r Runner) Run(ctx context.Context, module []byte) (*Result, error) {
 	config := wazero.NewRuntimeConfigCompiler()
 	if r.Interpreter {
@@ -98,8 +99,8 @@ func (r *run) all(ctx context.Context, module []byte) error {
 	return nil
 }
 
-// colour writes something into what is zero of the memory, for moving zeros
-// about shows nothing.
+// colour fills zero bytes of the memory, because moving zeroes has no visible
+// effect.
 func (r *run) colour() {
 	if m := r.mod.ExportedMemory(wasmgen.Memory); m != nil {
 		view, _ := m.Read(0, m.Size())
@@ -111,7 +112,7 @@ func (r *run) colour() {
 	}
 }
 
-// failed notes an error, and whether it ends the run.
+// failed records an error, and reports whether it ends the run.
 func (r *run) failed(what string, err error) {
 	if r.Stop != nil && r.Stop(err) {
 		r.result.Stopped = err
@@ -119,7 +120,7 @@ func (r *run) failed(what string, err error) {
 	r.note("%s: %s", what, reason(err))
 }
 
-// reason is the cause of a trap in wazero's words, without the stack.
+// reason returns the cause of a trap from wazero's text, without the stack.
 func reason(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if i := strings.LastIndex(text, "wasm error: "); i >= 0 {
@@ -132,8 +133,8 @@ func reason(err error) string {
 	return text
 }
 
-// calls goes through the exported functions by name, and looks at the state in
-// the end.
+// calls calls the exported functions in the order of their names, and records
+// the state at the end.
 func (r *run) calls(ctx context.Context) {
 	r.call(ctx, wasmgen.Prepare, 0)
 	for round := range 2 {
@@ -161,7 +162,7 @@ func functions(mod api.Module) []string {
 	return names
 }
 
-// call calls an export with arguments made of its name and the round.
+// call calls an export with arguments derived from its name and the round.
 func (r *run) call(ctx context.Context, name string, round uint64) {
 	fn := r.mod.ExportedFunction(name)
 	if fn == nil {
@@ -207,7 +208,7 @@ const (
 	reference api.ValueType = 0x70
 )
 
-// slots are the types of the words in which values are passed.
+// slots returns the types of the words in which values are passed.
 func slots(types []api.ValueType) []api.ValueType {
 	var out []api.ValueType
 	for _, t := range types {
@@ -219,7 +220,7 @@ func slots(types []api.ValueType) []api.ValueType {
 	return out
 }
 
-// imports defines what the module imports from the module of imports.
+// imports defines the functions that the module imports.
 func (r *run) imports(ctx context.Context, compiled wazero.CompiledModule) error {
 	builder := r.rt.NewHostModuleBuilder(wasmgen.ImportModule)
 	any := false
@@ -240,8 +241,8 @@ func (r *run) imports(ctx context.Context, compiled wazero.CompiledModule) error
 	return err
 }
 
-// imported answers a call from a module: it notes the arguments and makes the
-// results of them.
+// imported handles a call from a module: it records the arguments and derives
+// the results from them.
 func (r *run) imported(name string, f api.FunctionDefinition) api.GoModuleFunc {
 	params, results := f.ParamTypes(), f.ResultTypes()
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
