@@ -10,9 +10,8 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// BenchmarkNothing is the 99th percentile of the machine: arithmetic of about
-// ten microseconds, which no interrupt and no neighbour should
-// stretch.
+// BenchmarkNothing measures the 99th percentile of the machine: arithmetic of
+// about ten microseconds, which only interrupts and other load stretch.
 func BenchmarkNothing(b *testing.B) {
 	var times []time.Duration
 	x := uint64(1)
@@ -29,9 +28,9 @@ func BenchmarkNothing(b *testing.B) {
 	report(b, times)
 }
 
-// BenchmarkMachine is what the machine makes of a larger state by itself, with
-// no topology in it. Most of what an operation costs is waiting for memory, and
-// memory that no cache holds is slow, and now and then much slower.
+// BenchmarkMachine measures the machine's cost of a larger state, without any
+// topology. Most of the cost of an operation is waiting for memory, and
+// uncached memory is slow, and sometimes much slower.
 func BenchmarkMachine(b *testing.B) {
 	for _, n := range sizesToMeasure() {
 		b.Run(fmt.Sprint(n, "/reads"), func(b *testing.B) { measureReads(b, n) })
@@ -40,26 +39,27 @@ func BenchmarkMachine(b *testing.B) {
 }
 
 const (
-	lineSize = 64 // bytes of a line of the cache
-	// bytesPerCreature is about what a mesh takes.
+	lineSize = 64 // bytes of a cache line
+	// bytesPerCreature is roughly the memory of a creature in a mesh.
 	bytesPerCreature = 1400
-	// readsAtOnce is about how often an operation waits for memory.
+	// readsAtOnce is roughly how many times an operation waits for memory.
 	readsAtOnce   = 20
 	lookUpsAtOnce = 4
 )
 
-// line is as much as the machine reads at once. It leads to another.
+// line is the unit of memory that the machine reads at once. It points to
+// another one.
 type line [lineSize / 4]uint32
 
-// measureReads times reads of which each says where the next one is, all over as
-// much memory as a mesh of n creatures takes.
+// measureReads times dependent reads, each of which yields the address of the
+// next, over as much memory as a mesh of n creatures takes.
 func measureReads(b *testing.B, n int) {
 	lines := make([]line, n*bytesPerCreature/lineSize)
 	random := rand.New(rand.NewPCG(1, 0))
 	for i := range lines {
 		lines[i][0] = uint32(i)
 	}
-	for i := len(lines) - 1; i > 0; i-- { // Sattolo's shuffle, whose result is one cycle
+	for i := len(lines) - 1; i > 0; i-- { // Sattolo's shuffle gives a single cycle
 		j := random.IntN(i)
 		lines[i][0], lines[j][0] = lines[j][0], lines[i][0]
 	}
@@ -78,8 +78,8 @@ func measureReads(b *testing.B, n int) {
 	report(b, times)
 }
 
-// measureMap times finding creatures by their ids in a map of Go, and reading
-// something of each.
+// measureMap times finding creatures by id in a Go map, and reading a field of
+// each.
 func measureMap(b *testing.B, n int) {
 	type thing [bytesPerCreature / 8]uint64
 	things := make(map[CreatureID]*thing, n)
@@ -106,8 +106,8 @@ func measureMap(b *testing.B, n int) {
 	report(b, times)
 }
 
-// measureUncollected measures without the garbage collector, which otherwise goes
-// through all of a large state while the operations are measured.
+// measureUncollected measures without the garbage collector, which otherwise
+// scans a large state during the measurement.
 func (w *workload) measureUncollected(b *testing.B, s *bench) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	w.measure(b, s)

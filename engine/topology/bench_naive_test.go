@@ -6,13 +6,13 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// naive derives graphs as one does at first: it keeps who is on which channel,
-// and after every change searches breadth-first for the components of
-// everything. It is what the benchmarks compare with.
+// naive derives graphs in the obvious way: it keeps the edges of each channel,
+// and after every change recomputes all components with a breadth-first
+// search. It is the reference of the benchmarks.
 type naive struct {
-	on      map[CreatureID][]ChannelID // as often as there are edges
+	on      map[CreatureID][]ChannelID // once for each edge
 	members map[ChannelID][]CreatureID
-	graph   map[CreatureID]int // by creature, the number of its component
+	graph   map[CreatureID]int // the number of each creature's component
 }
 
 func newNaive(snap Snapshot) *naive {
@@ -41,7 +41,7 @@ func without[T comparable](list []T, item T) []T {
 	return slices.Delete(list, i, i+1)
 }
 
-// follow makes the changes of deltas.
+// follow applies the changes of deltas.
 func (n *naive) follow(deltas []Delta) {
 	for _, d := range deltas {
 		for _, c := range d.Changes {
@@ -50,7 +50,7 @@ func (n *naive) follow(deltas []Delta) {
 	}
 }
 
-// unfollow takes them back.
+// unfollow undoes them.
 func (n *naive) unfollow(deltas []Delta) {
 	opposite := map[ChangeKind]ChangeKind{
 		CreatureAdded: CreatureRemoved, CreatureRemoved: CreatureAdded,
@@ -76,7 +76,7 @@ func (n *naive) step(c Change, kind ChangeKind) {
 	}
 }
 
-// components numbers the components anew and returns how many there are.
+// components renumbers the components and returns how many there are.
 func (n *naive) components() int {
 	n.graph = make(map[CreatureID]int, len(n.on))
 	found := 0

@@ -7,10 +7,9 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// measureSearch times the structure that is simpler than a forest and still not
-// naive: lists of edges, and for each edge that goes a search from both of its
-// ends in turn, which is over when they meet or when one side has been seen
-// whole.
+// measureSearch times a structure that is simpler than a forest but not naive:
+// lists of edges, and for each removed edge a search from both of its ends in
+// turn, which ends when the searches meet or when one side is exhausted.
 func (w *workload) measureSearch(b *testing.B, s *bench) {
 	s.follow()
 	var times []time.Duration
@@ -54,7 +53,8 @@ func (n *naive) joined(c CreatureID, ch ChannelID) bool {
 	}
 }
 
-// front is what one side of a search has seen.
+// front holds the creatures and channels that one side of a search has
+// visited.
 type front struct {
 	*naive
 	seen  map[CreatureID]bool
@@ -68,8 +68,8 @@ func (f *front) reach(c CreatureID) {
 	}
 }
 
-// step goes on from one creature and reports whether the other side has been
-// there.
+// step continues from one creature and reports whether the other side has
+// visited it.
 func (f *front) step(other *front) bool {
 	c := f.queue[0]
 	f.queue = f.queue[1:]

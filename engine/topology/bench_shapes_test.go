@@ -7,7 +7,7 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// handful is the size of what is small in every shape.
+// handful is the size of the small parts of every shape.
 const handful = 5
 
 // hubEdges is how many edges the hub of a mesh has.
@@ -37,8 +37,7 @@ func chainOf(tb testing.TB, n int) *bench {
 	return b
 }
 
-// hang adds a chain of creatures behind parent, called after prefix and their
-// numbers.
+// hang adds a chain of creatures after parent, named by prefix and number.
 func (b *bench) hang(tb testing.TB, prefix string, from, to int, parent CreatureID) {
 	g := b.GraphOf(parent)
 	for i := from; i < to; i++ {
@@ -55,7 +54,7 @@ func ring(tb testing.TB, n int) *bench {
 	return b
 }
 
-// twoWayRing is a ring in which each creature sends back, too: every second
+// twoWayRing is a ring in which each creature also sends back: every second
 // link is a spare one, and there is no short way round.
 func twoWayRing(tb testing.TB, n int) *bench {
 	b := ring(tb, n)
@@ -73,7 +72,7 @@ func chainsApart(tb testing.TB, n int) *bench {
 }
 
 // meshOf makes a ring with n/2 chords, which has three edges for every
-// creature; a tail of a handful; a hub; and an island that is not connected.
+// creature; a short tail; a hub; and an unconnected island.
 func meshOf(tb testing.TB, n int) *bench {
 	b := ring(tb, n)
 	for i := range n / 2 {

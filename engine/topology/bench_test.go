@@ -11,7 +11,7 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// sizes are the numbers of creatures that operations are measured at.
+// sizes lists the numbers of creatures at which operations are measured.
 var sizes = []int{1_000, 10_000, 100_000}
 
 // growth is the pair of sizes between which costs may grow threefold. A state
@@ -26,8 +26,8 @@ type bench struct {
 	*State
 	ids   counted
 	n     int
-	ties  []Disconnect // what takes away links of the tree, still to be used
-	naive *naive       // follows the state; nil until it is needed
+	ties  []Disconnect // unused operations that remove tree links
+	naive *naive       // follows the state; nil until needed
 }
 
 func (b *bench) must(tb testing.TB, ops ...Op) []Delta {
@@ -49,7 +49,7 @@ func (b *bench) try(tb testing.TB, ops ...Op) ([]Delta, func()) {
 
 // BenchmarkOperation measures every operation beside the naive way to derive
 // graphs: the mean, the median and the 99th percentile of the operation alone,
-// without what prepares it and takes it back.
+// without its preparation and undo.
 func BenchmarkOperation(b *testing.B) {
 	for _, n := range sizesToMeasure() {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -60,9 +60,9 @@ func BenchmarkOperation(b *testing.B) {
 	}
 }
 
-// measure runs the workloads of a shape on one state of it, which is garbage
-// before the next one is made. What they are compared with comes after all of
-// them, because collecting its garbage would slow them down.
+// measure runs the workloads of a shape on one state, which becomes garbage
+// before the next one is made. The references run after all of them, because
+// collecting their garbage would slow the workloads down.
 func (shape *shape) measure(b *testing.B, n int) {
 	var s *bench
 	for _, way := range waysToMeasure() {
@@ -74,7 +74,7 @@ func (shape *shape) measure(b *testing.B, n int) {
 				if s == nil {
 					s = shape.make(b, n)
 				}
-				w.ops(s, 0) // looks for what it will need, which may take long
+				w.ops(s, 0) // finds what it will need, which may take long
 				touchMemory()
 				ways[way](&w, b, s)
 			})
@@ -82,9 +82,9 @@ func (shape *shape) measure(b *testing.B, n int) {
 	}
 }
 
-// touchMemory leaves the collector with memory that has been in use: a machine
-// may take long to provide a page for the first time, and that is not what an
-// operation costs.
+// touchMemory provides the collector with memory that has been used: the
+// machine may be slow to provide a page for the first time, and that is not
+// part of the cost of an operation.
 func touchMemory() {
 	const page, size = 4096, 256 << 20
 	memory := make([]byte, size)
@@ -96,9 +96,9 @@ func touchMemory() {
 	runtime.GC()
 }
 
-// ways are what BenchmarkOperation measures: the forest of this package, with and
-// without the garbage collector, the naive way, and for some a search from both
-// ends.
+// ways lists the variants that BenchmarkOperation measures: the forest of this
+// package, with and without the garbage collector, the naive way, and for some
+// a search from both ends.
 var ways = map[string]func(*workload, *testing.B, *bench){
 	"forest": (*workload).measure, "uncollected": (*workload).measureUncollected,
 	"naive": (*workload).measureNaive, "search": (*workload).measureSearch,
@@ -118,10 +118,10 @@ func sizesToMeasure() []int {
 	return sizes
 }
 
-// measure times the operation on the state. What some workloads do is kept, so
-// that the state grows to twice its size before it is made anew. How to take it back
-// is not kept, as nobody does who has carried out a change: it would be half of what
-// the collector goes through.
+// measure times the operation on the state. Some workloads keep their changes,
+// so that the state grows to twice its size before it is rebuilt. They drop
+// the undo functions, as callers do after applying a change: otherwise these
+// would be half of the memory that the collector scans.
 func (w *workload) measure(b *testing.B, s *bench) {
 	var times []time.Duration
 	grown := 0
@@ -153,7 +153,7 @@ func (w *workload) measure(b *testing.B, s *bench) {
 	report(b, times)
 }
 
-// renew makes the state anew, as it was.
+// renew rebuilds the initial state.
 func (w *workload) renew(b *testing.B, s *bench) {
 	n := s.n
 	*s = bench{} // one at a time
@@ -161,15 +161,15 @@ func (w *workload) renew(b *testing.B, s *bench) {
 	runtime.GC()
 }
 
-// follow sees to it that there is a naive counterpart of the state.
+// follow makes the naive counterpart of the state if necessary.
 func (b *bench) follow() {
 	if b.naive == nil {
 		b.naive = newNaive(b.Snapshot())
 	}
 }
 
-// measureNaive times what it costs to follow the same operation by changing
-// lists of edges and searching for all components anew.
+// measureNaive times following the same operation by changing lists of edges
+// and recomputing all components.
 func (w *workload) measureNaive(b *testing.B, s *bench) {
 	s.follow()
 	var times []time.Duration
@@ -188,7 +188,8 @@ func (w *workload) measureNaive(b *testing.B, s *bench) {
 	report(b, times)
 }
 
-// check makes sure that what was measured is what the workload says.
+// check verifies that the measured operation is the one that the workload
+// names.
 func (w *workload) check(tb testing.TB, deltas []Delta) {
 	d := deltas[len(deltas)-1]
 	if d.Kind != w.kind || w.affected > 0 && len(d.Affected) != w.affected {
@@ -196,8 +197,8 @@ func (w *workload) check(tb testing.TB, deltas []Delta) {
 	}
 }
 
-// report replaces the mean, which would hold all that is not timed, and adds
-// the median and the 99th percentile.
+// report replaces the mean, which would include untimed work, and adds the
+// median and the 99th percentile.
 func report(b *testing.B, times []time.Duration) {
 	var sum time.Duration
 	for _, t := range times {

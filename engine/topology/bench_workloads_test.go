@@ -6,16 +6,16 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// workload is one kind of operation on one shape. The names are those that
-// internal/bench knows the targets of.
+// workload is one kind of operation on one shape. internal/bench has targets
+// for these names.
 type workload struct {
 	name     string
 	shape    *shape
 	kind     DeltaKind
-	affected int  // how many creatures change their graph; 0: any number
-	grows    bool // is kept, so that the state grows while it is measured
-	undone   bool // taking it back is measured, too
-	searched bool // is compared with a search from both ends, too
+	affected int  // how many creatures change their graph; 0 means any number
+	grows    bool // changes are kept, so that the state grows during the measurement
+	undone   bool // the undo is measured too
+	searched bool // also compared with a search from both ends
 	// ops returns the operations of the i-th round.
 	ops func(s *bench, i int) []Op
 }
@@ -96,7 +96,7 @@ func joining(s *bench, i int) AddCreature {
 	return AddCreature{ID: newcomer(i), Name: string(newcomer(i)), Join: s.GraphOf(parent), Parent: parent}
 }
 
-// fresh turns on an edge that is not there yet.
+// fresh turns on a new edge.
 func (b *bench) fresh(i int, d Direction) Op {
 	ch := b.chordChannel(i % (b.n / 2))
 	who := i * 31 % b.n
@@ -106,8 +106,8 @@ func (b *bench) fresh(i int, d Direction) Op {
 	return SetEdge{Creature: member(who), Channel: ch, Direction: d, On: true}
 }
 
-// neighbours disconnects a creature from one next to it in the ring, by a link of
-// the tree: what was taken away and put back is a spare one from then on.
+// neighbours disconnects two neighbours of the ring by removing a tree link: a
+// link that was removed and added back is a spare one from then on.
 func neighbours(s *bench, _ int) []Op {
 	if len(s.ties) == 0 {
 		s.ties = s.treeLinks()
@@ -118,9 +118,9 @@ func neighbours(s *bench, _ int) []Op {
 	return one(op)
 }
 
-// treeLinks returns, in no order, what takes away a link of the tree that joins
-// two neighbours of the ring. All of it at once: looking for one before each
-// operation would bring what the operation needs into the caches.
+// treeLinks returns, in no order, operations that remove tree links between
+// neighbours of the ring. It returns all of them at once, because searching
+// for one before each operation would load the needed data into the caches.
 func (b *bench) treeLinks() []Disconnect {
 	var ops []Disconnect
 	for i := range b.n {

@@ -7,15 +7,15 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// cases are what random programs have to come by for their agreement with the
-// model to mean something.
+// cases lists the cases that random programs must reach for their agreement
+// with the model to be meaningful.
 var cases = []string{
 	"merge", "split", "split in three", "creature renamed", "channel renamed", "channels unified", "collision rejected",
 	"name taken", "connected with itself", "disconnected from itself", "moved to a detour", "channel moved alone",
 	"id from before a merge", "merge taken back", "split taken back",
 }
 
-// reach notes which cases an operation that succeeded was.
+// reach records the cases of a successful operation.
 func (p *program) reach(ops []Op, deltas []Delta) {
 	for i, d := range deltas {
 		is := map[string]bool{
@@ -51,7 +51,7 @@ func endedID(op Op, d Delta) bool {
 	return named != "" && !slices.Contains(d.OldGraphs, named)
 }
 
-// reachTaken notes cases among operations that are about to be taken back.
+// reachTaken records the cases of operations that will be undone.
 func (p *program) reachTaken(deltas []Delta) {
 	for _, d := range deltas {
 		if d.Kind != None {
@@ -60,7 +60,7 @@ func (p *program) reachTaken(deltas []Delta) {
 	}
 }
 
-// reachFailure notes cases among errors.
+// reachFailure records the cases of errors.
 func (p *program) reachFailure(err error) {
 	for name, text := range map[string]string{"collision rejected": " both use ", "name taken": "the name "} {
 		p.reached[name] = p.reached[name] || strings.Contains(err.Error(), text)

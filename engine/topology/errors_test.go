@@ -42,7 +42,7 @@ func describe(title string, err error) string {
 	return fmt.Sprintf("%s\n  %s: %v\n  %s\n", title, e.Code, e, strings.Join(e.IDList(), " "))
 }
 
-// repeating hands out the same ids again and again.
+// repeating returns the same ids again and again.
 type repeating struct{}
 
 func (repeating) NewGraph() GraphID     { return "g0.1" }

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// CheckInternals checks what cannot be seen from outside: positions, counters
-// and indexes.
+// CheckInternals checks internal state: positions, counters and indexes.
 func (s *State) CheckInternals() error {
 	if s.torn {
 		return errors.New("a graph is still torn")
@@ -59,7 +58,7 @@ func (s *State) CheckInternals() error {
 }
 
 // TiedBy reports whether one channel leads from one creature to the other, and
-// [Disconnect] would take a link of the spanning tree away.
+// [Disconnect] would remove a link of the spanning tree.
 func (s *State) TiedBy(from, to CreatureID) bool {
 	sends, hears := s.creatures.get(from), s.creatures.get(to)
 	channels := 0

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestIndexAgainstMap grows and withers an index and a map alike.
+// TestIndexAgainstMap grows and shrinks an index and a map in step.
 func TestIndexAgainstMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	var x index[string, int]
@@ -48,7 +48,7 @@ func checkIndex(t *testing.T, x *index[string, int], want map[string]int) {
 	}
 }
 
-// TestIndexMovesLittle proves what an index is for: that no insertion moves more
+// TestIndexMovesLittle proves the purpose of an index: no insertion moves more
 // than the entries of a bucket.
 func TestIndexMovesLittle(t *testing.T) {
 	var x index[string, int]

@@ -9,8 +9,8 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// mirror follows a state by nothing but the changes of its deltas, and
-// complains when a step does not fit.
+// mirror follows a state using only the changes of its deltas, and reports
+// steps that do not fit.
 type mirror struct {
 	creatures map[CreatureID]mirrored
 	channels  map[ChannelID]mirrored

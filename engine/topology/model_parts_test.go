@@ -10,7 +10,7 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// settle says what becomes of a name that both graphs use.
+// settle resolves a name that both graphs use.
 type settle struct {
 	otherwise Collision
 	channels  map[string]Collision
@@ -23,7 +23,7 @@ func (s settle) of(name string) Collision {
 	return s.otherwise
 }
 
-// merge relabels everything of all graphs but the best one.
+// merge relabels everything in all graphs except the best one.
 func (m *model) merge(graphs []GraphID, how settle) (GraphID, abi.Code) {
 	slices.SortFunc(graphs, func(a, b GraphID) int {
 		return cmp.Or(
@@ -61,7 +61,7 @@ func (m *model) merge(graphs []GraphID, how settle) (GraphID, abi.Code) {
 	return survivor, abi.OK
 }
 
-// take moves one channel and returns the channel that stands for it then.
+// take moves one channel and returns the channel that then has its edges.
 func (m *model) take(id ChannelID, to GraphID, how settle) ChannelID {
 	ch := m.channels[id]
 	twin := m.channelNamed(to, ch.Name)
@@ -90,7 +90,7 @@ func (m *model) take(id ChannelID, to GraphID, how settle) ChannelID {
 	return id
 }
 
-// rederive computes the components of g from nothing and divides it.
+// rederive recomputes the components of g and divides it.
 func (m *model) rederive(g GraphID) {
 	components := m.components(g)
 	if len(components) == 1 {
@@ -125,7 +125,7 @@ func (m *model) rederive(g GraphID) {
 	m.mustBeDerived()
 }
 
-// components returns the connected components of g's members, each eldest
+// components returns the connected components of g's members, each oldest
 // first.
 func (m *model) components(g GraphID) [][]Creature {
 	var components [][]Creature
@@ -316,7 +316,7 @@ func compareBool(a, b bool) int {
 	return cmp.Compare(n[a], n[b])
 }
 
-// setNames takes the names away from all that get another one, and gives the new ones
+// setNames frees the names of all renamed creatures, and assigns the new ones
 // in order.
 func (m *model) setNames(op SetNames) abi.Code {
 	last := map[CreatureID]string{}

@@ -11,7 +11,7 @@ import (
 )
 
 // model is the naive counterpart of State: plain maps, one list of edges, and
-// components recomputed from nothing after every operation.
+// components recomputed after every operation.
 type model struct {
 	creatures map[CreatureID]Creature
 	channels  map[ChannelID]Channel
@@ -58,7 +58,7 @@ func (m *model) snapshot() Snapshot {
 	return s
 }
 
-// apply carries out a batch on a copy; the copy is the result.
+// apply applies a batch to a copy and returns the copy.
 func (m *model) apply(ids IDs, ops ...Op) (*model, []Delta, abi.Code) {
 	next := m.clone()
 	next.ids = ids

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFreeNamesAgainstTrying compares what names remember with trying every
-// number, while names come and go.
+// TestFreeNamesAgainstTrying compares the remembered numbers with trying every
+// number, while names are added and removed.
 func TestFreeNamesAgainstTrying(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	bases := []string{"a", "a~2", "b", "~3", "c~x"}
@@ -32,8 +32,8 @@ func TestFreeNamesAgainstTrying(t *testing.T) {
 	}
 }
 
-// TestFreeNamesAreRemembered proves that the numbers of a name are not tried
-// again and again.
+// TestFreeNamesAreRemembered proves that taken numbers of a name are not tried
+// again.
 func TestFreeNamesAreRemembered(t *testing.T) {
 	var x names[*creature]
 	for i := range 5_000 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPileAgainstSlice grows and withers a pile and a slice alike, over the ends
-// of several blocks.
+// TestPileAgainstSlice grows and shrinks a pile and a slice in step, across
+// several blocks.
 func TestPileAgainstSlice(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	var p pile[*int]
@@ -32,8 +32,8 @@ func TestPileAgainstSlice(t *testing.T) {
 	}
 }
 
-// TestPileStays proves what a pile is for: that a full block never moves, and that
-// what was removed is not held on to.
+// TestPileStays proves the purpose of a pile: a full block never moves, and
+// removed items are not retained.
 func TestPileStays(t *testing.T) {
 	var p pile[*int]
 	var places []**int

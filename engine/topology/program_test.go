@@ -15,7 +15,7 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// counted hands out ids that tell the step in which they were made.
+// counted returns ids that contain the step in which they were made.
 type counted struct{ step, graphs, channels int }
 
 func (c *counted) NewGraph() GraphID {
@@ -37,7 +37,7 @@ type program struct {
 	mirror *mirror
 	seen   []GraphID
 	ran    [][]Op
-	// reached are the cases that the program came by.
+	// reached holds the cases that the program reached.
 	reached map[string]bool
 }
 
@@ -78,7 +78,7 @@ func (p *program) step(n int) {
 	p.checkState()
 }
 
-// try applies ops and takes them back.
+// try applies ops and undoes them.
 func (p *program) try(n int, ops []Op, before Snapshot) {
 	deltas, undo, err := p.state.Try(&counted{step: n}, ops...)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *program) checkFailure(err error, before Snapshot) {
 	p.checkUnchanged(before)
 }
 
-// checkUnchanged checks that an operation left nothing behind.
+// checkUnchanged checks that an operation had no effect.
 func (p *program) checkUnchanged(before Snapshot) {
 	if after := p.state.Snapshot(); !reflect.DeepEqual(before, after) {
 		p.fatalf("undone operation left\n%+v\ninstead of\n%+v", after, before)
@@ -236,7 +236,7 @@ func (p *program) direction() Direction {
 	return Direction(1 + p.draw(2))
 }
 
-// settle decides, now and then, about channels of one name by itself.
+// settle sometimes sets a separate decision for channels of one name.
 func (p *program) settle() map[string]Collision {
 	if p.draw(4) > 0 {
 		return nil
@@ -304,7 +304,7 @@ func (p *program) operation() Op {
 	return SetRoot{p.creature(), p.flag()}
 }
 
-// naming gives creatures new names, some of them those of others.
+// naming gives creatures new names, some of them the names of other creatures.
 func (p *program) naming() Op {
 	var op SetNames
 	for len(op.Names) == 0 || p.draw(3) > 0 && len(op.Names) < 6 {
@@ -313,7 +313,7 @@ func (p *program) naming() Op {
 			n.Name = "a~3"
 		}
 		op.Names = append(op.Names, n)
-		if other := p.creature(); p.flag() { // they exchange theirs
+		if other := p.creature(); p.flag() { // they exchange names
 			mine, _ := p.state.Creature(n.ID)
 			its, _ := p.state.Creature(other)
 			if mine.Name != "" && its.Name != "" {
@@ -335,7 +335,8 @@ func TestRandomProgramsAgainstModel(t *testing.T) {
 }
 
 // TestLongProgramsAgainstModel draws evenly, unlike rapid, which prefers small
-// numbers. The seed is the name of the subtest. All together come by every case.
+// numbers. The seed is the name of the subtest. Together they reach every
+// case.
 func TestLongProgramsAgainstModel(t *testing.T) {
 	reached := map[string]bool{}
 	for seed := range uint64(12) {
@@ -358,8 +359,8 @@ func TestLongProgramsAgainstModel(t *testing.T) {
 }
 
 // TestLargeSparseGraphs turns edges on and off among so many creatures that
-// spanning trees are deep, and compares the number of graphs with a search from
-// nothing.
+// spanning trees are deep, and compares the number of graphs with a full
+// search.
 func TestLargeSparseGraphs(t *testing.T) {
 	const creatures, channels = 400, 500
 	random := rand.New(rand.NewPCG(1, 0))
@@ -375,7 +376,7 @@ func TestLargeSparseGraphs(t *testing.T) {
 			Creature:  member(random.IntN(creatures)),
 			Channel:   ChannelID(fmt.Sprint(random.IntN(random.IntN(channels) + 1))), // some much more than others
 			Direction: Direction(1 + random.IntN(2)),
-			On:        random.IntN(100) < 1+98*(i/3000%2), // growing and withering in turn
+			On:        random.IntN(100) < 1+98*(i/3000%2), // growing and shrinking in turn
 		})
 		if err != nil {
 			t.Fatal(err)

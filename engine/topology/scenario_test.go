@@ -9,7 +9,7 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// scenario is a state that is built with readable names: ids equal names.
+// scenario is a state built with readable names: ids equal names.
 type scenario struct {
 	*State
 	t   *testing.T
@@ -33,7 +33,7 @@ func (s *scenario) do(op Op) Delta {
 	return deltas[0]
 }
 
-// alone adds creatures, each in a graph of its own.
+// alone adds creatures, each in its own graph.
 func (s *scenario) alone(names ...CreatureID) {
 	s.t.Helper()
 	for _, name := range names {
@@ -169,8 +169,9 @@ func TestAWireToAChannelWithoutEdgesLeadsNowhere(t *testing.T) {
 	check(t, "new", d.NewGraphs, []GraphID{s.GraphOf("n"), s.GraphOf("a")})
 }
 
-// TestNewcomerOnAnEmptyChannelFirst wires a newcomer to nobody before it is wired
-// to others. CheckInternals says whether it is in one tree with them.
+// TestNewcomerOnAnEmptyChannelFirst wires a new creature to an empty channel
+// before it is wired to others. CheckInternals checks that all are in one
+// tree.
 func TestNewcomerOnAnEmptyChannelFirst(t *testing.T) {
 	for _, join := range []bool{false, true} {
 		s := newScenario(t)

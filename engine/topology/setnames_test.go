@@ -6,8 +6,8 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// Names are given all at once: who wants the name of another that gets a new one has
-// it, and only a name of a creature that keeps its own is numbered.
+// Names are assigned all at once: a creature can take the name of another that
+// is renamed, and only a name that another creature keeps is numbered.
 func TestSetNames(t *testing.T) {
 	s := New()
 	ids := &counted{}
@@ -37,7 +37,7 @@ func TestSetNames(t *testing.T) {
 	if got := names(); got != "a b c d " {
 		t.Errorf("after undo they are %s", got)
 	}
-	// What one of them lets go of is free for the next, whatever the order.
+	// A freed name is available to the others in any order.
 	for _, c := range []struct {
 		names []Naming
 		want  string

@@ -7,8 +7,8 @@ import (
 	. "github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestEveryRemovalFromEveryShape takes each edge, channel and creature away by
-// itself and compares the graphs that are left with a search from nothing.
+// TestEveryRemovalFromEveryShape removes each edge, channel and creature
+// separately and compares the remaining graphs with a full search.
 func TestEveryRemovalFromEveryShape(t *testing.T) {
 	for _, shape := range shapes {
 		s := shape.make(t, 30)
@@ -43,13 +43,13 @@ func (b *bench) mustBeDerived(t *testing.T) {
 	if want := recompute(snap); len(snap.Graphs) != want {
 		t.Fatalf("%d graphs, search finds %d", len(snap.Graphs), want)
 	}
-	if _, err := Restore(snap); err != nil { // which refuses a graph in pieces
+	if _, err := Restore(snap); err != nil { // Restore refuses a graph in pieces
 		t.Fatal(err)
 	}
 }
 
 // TestWorkloadsDoWhatTheySay proves that the benchmarks measure what their
-// names promise, at a size at which that takes no time.
+// names say, at a small size.
 func TestWorkloadsDoWhatTheySay(t *testing.T) {
 	for _, w := range workloads {
 		s := w.shape.make(t, 60)

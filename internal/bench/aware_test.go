@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// awareHost is nopHost with creatures that read sources in every turn before they do
-// what hop does.
+// awareHost is nopHost with creatures that read sources in every turn before
+// they act like hop.
 type awareHost struct{ sources []abi.Source }
 
 func (h awareHost) Compile(context.Context, []byte) (abi.Module, error) {

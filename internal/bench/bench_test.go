@@ -68,7 +68,7 @@ func (w *world) creatures(n int, module []byte) []journal.CreatureID {
 			}
 			out[i] = added.Creature
 		}
-		// One graph, made before the batch ends, so that no store is cut.
+		// All in one graph before the batch ends, so that no store is cut.
 		for i := 1; i < n; i++ {
 			if _, err := b.Do(context.Background(), topology.Connect{From: out[i-1], To: out[i], Name: fmt.Sprint("ch", i)}); err != nil {
 				return err
@@ -105,8 +105,8 @@ func (w *world) circulate(ch journal.ChannelID, tokens, hops int) {
 	must(w.b, w.WaitIdle(ctx))
 }
 
-// BenchmarkDelivery is one message from outside to a creature that sends one
-// on: no ring, no other creature.
+// BenchmarkDelivery measures one message from outside to a creature that sends
+// one on: no ring, no other creature.
 func BenchmarkDelivery(b *testing.B) {
 	w := newWorld(b, journal.Volatile, nil)
 	c := w.creatures(1, hop)[0]
@@ -123,8 +123,8 @@ func BenchmarkDelivery(b *testing.B) {
 	perSecond(b, b.N)
 }
 
-// BenchmarkWatched is what subscribers cost: nobody, one that reads everything,
-// and one that never reads.
+// BenchmarkWatched measures the cost of subscribers: none, one that reads
+// everything, and one that never reads.
 func BenchmarkWatched(b *testing.B) {
 	for _, who := range []string{"nobody", "reading", "never_reading"} {
 		b.Run(who, func(b *testing.B) {
@@ -199,7 +199,7 @@ func goroutineRing(b *testing.B, n int) {
 	perSecond(b, b.N)
 }
 
-// BenchmarkFanOut is one message to a thousand listeners.
+// BenchmarkFanOut measures one message to a thousand listeners.
 func BenchmarkFanOut(b *testing.B) {
 	const listeners = 1000
 	for name, h := range map[string]abi.Host{"wasm": nil, "engine": nopHost{}} {
@@ -225,8 +225,8 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// BenchmarkWake is the time from a message to an idle creature until it has
-// been handled.
+// BenchmarkWake measures the time from sending a message to an idle creature
+// until it has been handled.
 func BenchmarkWake(b *testing.B) {
 	w := newWorld(b, journal.Volatile, nil)
 	ch := w.ring(2, hop)
@@ -251,7 +251,7 @@ func BenchmarkSpawn(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory measures what a live idle creature costs.
+// BenchmarkMemory measures the memory of a live idle creature.
 func BenchmarkMemory(b *testing.B) {
 	const n = 1000
 	for range b.N {
@@ -265,7 +265,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// creatures2 adds n creatures, each in a graph of its own.
+// creatures2 adds n creatures, each in its own graph.
 func (w *world) creatures2(n int, module []byte) {
 	for i := range n {
 		_, err := w.AddCreature(context.Background(), deploy.CreatureSpec{Name: fmt.Sprint("m", i), Wasm: module})
@@ -273,9 +273,9 @@ func (w *world) creatures2(n int, module []byte) {
 	}
 }
 
-// heap is how much of the heap is in use when all that nobody needs has gone: what
-// earlier benchmarks left behind goes in several steps, as finalizers and cleanups
-// let go of more.
+// heap returns the bytes of the heap in use after all garbage is collected:
+// the remains of earlier benchmarks are freed in several steps, because
+// finalizers and cleanups release more.
 func heap() uint64 {
 	var m runtime.MemStats
 	for least := uint64(math.MaxUint64); ; least = m.HeapAlloc {

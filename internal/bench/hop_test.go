@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHopIsCurrent proves that the prebuilt guest is what its source says.
+// TestHopIsCurrent proves that the prebuilt guest matches its source.
 func TestHopIsCurrent(t *testing.T) {
 	tool, err := exec.LookPath("wat2wasm")
 	if err != nil {
@@ -27,7 +27,7 @@ func TestHopIsCurrent(t *testing.T) {
 	}
 }
 
-// TestRingDelivers checks that what is measured happens.
+// TestRingDelivers checks that the measured work happens.
 func TestRingDelivers(t *testing.T) {
 	w := newWorld(t, 0, nil)
 	ch := w.ring(10, hop)

@@ -7,8 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// nopHost runs what hop does in Go, so that the cost of the engine shows
-// without that of Wasm.
+// nopHost implements hop in Go, to show the cost of the engine without Wasm.
 type nopHost struct{}
 
 func (nopHost) Compile(context.Context, []byte) (abi.Module, error) { return nopModule{}, nil }

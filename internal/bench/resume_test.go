@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// Of the session that BenchmarkResume goes on with.
+// The sizes of the session that BenchmarkResume resumes.
 const (
 	resumedCreatures = 100
 	resumedEvents    = 1_000_000
@@ -55,9 +55,8 @@ func resumable(b *testing.B) (dir string) {
 	return dir
 }
 
-// BenchmarkResume opens a session directory and goes on with all that it has,
-// until the creatures may run; beside it, what reading the same rows with bare
-// SQLite costs.
+// BenchmarkResume opens a session directory and resumes everything, until the
+// creatures may run; the reference reads the same rows with bare SQLite.
 func BenchmarkResume(b *testing.B) {
 	ctx := context.Background()
 	dir := resumable(b)
@@ -109,7 +108,7 @@ func readRows(b *testing.B, dir string) (n int) {
 	return n
 }
 
-// want is a value that can be had.
+// want returns a value whose error must be nil.
 func want[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

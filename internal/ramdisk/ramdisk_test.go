@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// tempDirs is a run of tests that notes where temporary files are.
+// tempDirs is a run of tests that records the directory for temporary files.
 type tempDirs struct{ dir *string }
 
 func (d tempDirs) Run() int {
@@ -20,8 +20,8 @@ func (d tempDirs) Run() int {
 	return 7
 }
 
-// TestNothingIsLeft runs tests that leave a file: it is gone, the result is theirs,
-// and temporary files are where they were before.
+// TestNothingIsLeft runs tests that leave a file: the file is removed, the
+// result is returned, and the directory for temporary files is restored.
 func TestNothingIsLeft(t *testing.T) {
 	t.Setenv("TMPDIR", "")
 	before := os.TempDir()
@@ -49,7 +49,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestWhoChoosesIsObeyed leaves the files where TMPDIR says.
+// TestWhoChoosesIsObeyed proves that TMPDIR takes precedence.
 func TestWhoChoosesIsObeyed(t *testing.T) {
 	chosen := t.TempDir()
 	t.Setenv("TMPDIR", chosen)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// ownContexts are the declarations that make a context of their own, with why none is passed.
+// ownContexts lists the declarations that make their own context, with the
+// reason why none is passed.
 var ownContexts = map[string]string{
 	// engine
 	"preparedNode.Discard": "an instance that is given up closes within its bounds, and nothing waits",
@@ -39,7 +40,8 @@ var ownContexts = map[string]string{
 	"startIndexer":      "the same",
 }
 
-// readsClock are the functions that ask what time it is, with why not an engine's clock.
+// readsClock lists the functions that read the clock, with the reason why not
+// an engine's clock.
 var readsClock = map[string]string{
 	"Real.Now":              "this is the clock",
 	"CloseBound":            "a context's deadline is of the real time",
@@ -66,7 +68,8 @@ func TestTimeIsTheClocks(t *testing.T) {
 	onlyIn(t, "time", []string{"Now", "Since", "Until"}, readsClock, "ask the clock that the caller has given")
 }
 
-// onlyIn refuses calls of functions of a package but in the declarations that are listed.
+// onlyIn refuses calls of functions of a package outside the listed
+// declarations.
 func onlyIn(t *testing.T, pkg string, functions []string, listed map[string]string, advice string) {
 	t.Helper()
 	used := map[string]bool{}
@@ -97,8 +100,8 @@ func onlyIn(t *testing.T, pkg string, functions []string, listed map[string]stri
 	}
 }
 
-// nameOf is the name of a function, with the type of its receiver, or the first variable
-// of a declaration.
+// nameOf returns the name of a function, with the type of its receiver, or of
+// the first variable of a declaration.
 func nameOf(d ast.Decl) string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:

@@ -8,13 +8,14 @@ import (
 	"testing"
 )
 
-// TestWithoutACCompiler builds what says that one is missing. It is imported wherever
-// SQLite is, so that Go compiles nothing else that lacks it.
+// TestWithoutACCompiler builds the package whose error says that a C compiler
+// is missing. Every package that imports SQLite imports it, so that this error
+// comes first.
 func TestWithoutACCompiler(t *testing.T) {
 	const says = module + "/sqlitestore/internal/ccompiler"
 	for _, p := range packages(t) {
 		if strings.HasSuffix(p.ImportPath, "/losevfs") {
-			continue // only for tests, and has C of its own
+			continue // only for tests, and contains C itself
 		}
 		if slices.Contains(p.Imports, "github.com/mattn/go-sqlite3") && !slices.Contains(p.Imports, says) {
 			t.Errorf("%s imports SQLite and not %s", p.ImportPath, says)
@@ -37,8 +38,8 @@ func TestWithoutACCompiler(t *testing.T) {
 	}
 }
 
-// without runs a command at the top of the repository as on a machine that has no C
-// compiler, where Go finds that cgo cannot be used.
+// without runs a command at the top of the repository as on a machine without
+// a C compiler, where Go turns cgo off.
 func without(t *testing.T, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.Env = root(t), append(os.Environ(), "CGO_ENABLED=0", "MAKEFLAGS=")

@@ -11,12 +11,13 @@ import (
 	"testing"
 )
 
-// throughTheDoor are the functions of os by which sqlitestore must not touch the files
-// of a session directory: internal/files has one for each.
+// throughTheDoor lists the functions of os that sqlitestore must not use on
+// the files of a session directory: internal/files has one for each.
 var throughTheDoor = []string{"Open", "OpenFile", "OpenRoot", "Create", "CreateTemp", "Remove", "RemoveAll", "Rename", "Link", "Symlink", "Truncate",
 	"WriteFile", "ReadFile", "ReadDir", "Mkdir", "MkdirAll", "MkdirTemp", "Chmod", "Stat", "Lstat", "DirFS", "CopyFS"}
 
-// besideTheDoor are the calls that are not about the files of a session directory, by file.
+// besideTheDoor lists the calls that do not concern the files of a session
+// directory, by file.
 var besideTheDoor = map[string][]string{
 	"internal/catalog/acknowledged.go": {"ReadFile"},                                             // the number of the machine's start
 	"unfinished_dir.go":                {"MkdirTemp", "RemoveAll", "ReadDir", "Lstat", "Remove"}, // directories of our own beside a place that the caller has named
@@ -78,10 +79,11 @@ func TestSessionFilesGoThroughOneDoor(t *testing.T) {
 	}
 }
 
-// ofTheCatalogue finds statements about tables that only the catalogue has.
+// ofTheCatalogue matches statements about tables that only the catalogue has.
 var ofTheCatalogue = regexp.MustCompile(`(?i)\b(FROM|INTO|UPDATE|JOIN|TABLE)\s+(cut|hydration|leftover|mark|trait)\b`)
 
-// TestOnlyTheCatalogueKnowsItsTables makes sure that nothing else writes SQL against it.
+// TestOnlyTheCatalogueKnowsItsTables ensures that no other package has SQL for
+// them.
 func TestOnlyTheCatalogueKnowsItsTables(t *testing.T) {
 	own := 0
 	for path, content := range sources(t, ".go") {

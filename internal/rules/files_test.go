@@ -13,8 +13,8 @@ var (
 	named  = regexp.MustCompile(`\b\w+\.go\b`)
 )
 
-// TestMapOfTheEngine holds that the section "Files" of engine/doc.go has each file of the
-// package once, under its topic, and that no file is named that does not exist.
+// TestMapOfTheEngine proves that the section "Files" of engine/doc.go lists
+// each file of the package once, under its topic, and no missing file.
 func TestMapOfTheEngine(t *testing.T) {
 	dir := filepath.Join(root(t), "engine")
 	text, err := os.ReadFile(filepath.Join(dir, "doc.go"))

@@ -10,18 +10,20 @@ import (
 	"testing"
 )
 
-// closedSets are the names of fields that have one of a few values.
+// closedSets lists the names of fields that have one of a few values.
 var closedSets = []string{"Kind", "Reason", "MadeBy", "Effect", "State"}
 
-// freeTexts are the fields of such a name that hold any text, with what they say.
+// freeTexts lists the fields of such a name that hold any text, with their
+// meaning.
 var freeTexts = map[string]string{
 	"engine/deploy.Verdict.Reason":        "what a policy's author wrote",
 	"engine/journal.PolicyPayload.Reason": "the same, in the log",
 	"recipes.TestDenial.Reason":           "the same, in a test",
 }
 
-// TestKindsHaveTypes has a field that holds one of a few values be of a type with
-// constants, so that a value cannot be misspelt, or taken for one of another field.
+// TestKindsHaveTypes requires that a field with one of a few values has a type
+// with constants, so that a value cannot be misspelt, or mistaken for a value
+// of another field.
 func TestKindsHaveTypes(t *testing.T) {
 	seen := map[string]bool{}
 	libraryFiles(t, func(room string, set *token.FileSet, file *ast.File) {
@@ -60,8 +62,9 @@ func TestKindsHaveTypes(t *testing.T) {
 	}
 }
 
-// libraryFiles calls f with every file, tests left out, of every package that programs
-// and other packages of the module import, by its path below the module.
+// libraryFiles calls f with every file, except tests, of every package that
+// programs and other packages of the module import, by its path below the
+// module.
 func libraryFiles(t *testing.T, f func(room string, set *token.FileSet, file *ast.File)) {
 	t.Helper()
 	for _, p := range packages(t) {

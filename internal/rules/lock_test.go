@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What the engine's mutation lock guards is reached through the type that stands for
-// holding it: only lock.go names the lock, and makes a locked.
+// The state guarded by the engine's mutation lock is reached through the type
+// that proves ownership: only lock.go names the lock, and makes a locked.
 func TestTheMutationLockIsAType(t *testing.T) {
 	files, err := filepath.Glob("../../engine/*.go")
 	if err != nil || len(files) == 0 {

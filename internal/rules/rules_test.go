@@ -22,7 +22,7 @@ import (
 
 const module = "github.com/seed47132306/terrarium"
 
-// pkg is a package as go list shows it.
+// pkg is a package in the output of go list.
 type pkg struct {
 	ImportPath string
 	Dir        string
@@ -65,11 +65,11 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// layers says what each room may import of this module, by its path below the
-// module. A room that is not listed may import nothing of it. Rooms that are
-// only for building and testing (internal, generators) are free. Some of them are used by
-// others: internal/near bounds what a suggestion costs, internal/scratch removes what
-// killed processes have left, and internal/selflimit bounds a process of its own.
+// layers lists which packages of this module each package may import, by path
+// below the module. A package that is not listed may import none. Packages
+// only for building and testing (internal, generators) are free. Some of them are
+// used by others: internal/near bounds the cost of a suggestion, internal/scratch
+// removes files of killed processes, and internal/selflimit limits its own process.
 var layers = map[string][]string{
 	"":                    {"abi", "engine", "engine/deploy", "engine/diff", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "replay", "sqlitestore", "internal/scratch"},
 	"operations":          {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
@@ -88,7 +88,7 @@ var layers = map[string][]string{
 	"engine/topology":     {"abi"},
 	"engine/storetest":    {"abi", "engine/journal"},
 
-	// What the engine uses and what knows nothing of it.
+	// Packages that the engine uses and that do not depend on it.
 	"engine/internal/effects":     {"abi", "engine/internal/errtext", "engine/internal/veil", "engine/journal"},
 	"engine/internal/errtext":     {"abi"},
 	"engine/internal/heapwatch":   {},
@@ -128,7 +128,7 @@ var layers = map[string][]string{
 	"sqlitestore/internal/catalog":   {"abi", "engine/journal", "sqlitestore/internal/failpoint", "sqlitestore/internal/files", "sqlitestore/internal/sqlite", "sqlitestore/internal/storefile"},
 	"engine/draft/drafttest":         {"engine/deploy", "engine/draft", "engine/journal", "engine/topology"}}
 
-// owners says which room alone may import a library.
+// owners says which single package may import a library.
 var owners = map[string]string{
 	"github.com/agext/levenshtein":  "internal/near",
 	"github.com/tetratelabs/wazero": "host",
@@ -169,8 +169,8 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-// free rooms build, generate, measure or test, or are within another one that says what
-// they are for; nothing else imports them.
+// Free packages build, generate, measure or test, or are internal to another
+// package that lists their purpose; nothing else imports them.
 func free(room string) bool {
 	if strings.HasPrefix(room, "engine/internal/") {
 		return room == "engine/internal/sim"
@@ -254,7 +254,7 @@ func undocumented(d *doc.Package) []string {
 	return out
 }
 
-// conventional methods say by their name what they do.
+// conventional lists methods whose names say what they do.
 var conventional = map[string]bool{
 	"Error": true, "Unwrap": true, "String": true, "Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true,
 }
@@ -269,7 +269,7 @@ func documentedInside(d *ast.GenDecl) bool {
 	return true
 }
 
-// maxLines is where a file is usually two ideas.
+// maxLines is the length above which a file usually has two ideas.
 const maxLines = 600
 
 func TestFilesStayReadable(t *testing.T) {
@@ -284,11 +284,12 @@ func generated(content []byte) bool {
 	return bytes.Contains(content[:min(len(content), 300)], []byte("DO NOT EDIT"))
 }
 
-// leftovers are marks of work that is not finished. They are spelled apart so
-// that this file does not have them.
+// leftovers lists marks of unfinished work. They are split so that this file
+// does not contain them.
 var leftovers = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
 
-// machinePath is a path of somebody's machine rather than of the project.
+// machinePath matches a path on a developer's machine rather than in the
+// project.
 var machinePath = regexp.MustCompile(`(^|[\s"'(=])/(home|root|Users|work)/\w`)
 
 func TestNothingIsLeftOver(t *testing.T) {
@@ -306,7 +307,7 @@ func TestNothingIsLeftOver(t *testing.T) {
 	}
 }
 
-// sources are the repository's files with certain endings, by path.
+// sources returns the repository's files with certain endings, by path.
 func sources(t *testing.T, endings ...string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -334,7 +335,7 @@ func sources(t *testing.T, endings ...string) map[string][]byte {
 	return out
 }
 
-// Random tests say the same at every run: those that draw with rapid import seeded, and
+// Random tests are repeatable: those that draw with rapid import seeded, and
 // the others take their seeds from it, or count them up.
 func TestRandomTestsAreSeeded(t *testing.T) {
 	drawn := regexp.MustCompile(`\brand\.(Uint64|Uint32|Int|IntN|Int64N|Uint64N|N|Perm|Shuffle|Float64)(\[\w+\])?\(|PCG\(uint64\(time\.Now`)

@@ -10,8 +10,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// TestSweep makes what may lie in a directory for temporary files, and sees what
-// is swept.
+// TestSweep makes the possible contents of a directory for temporary files,
+// and checks which are swept.
 func TestSweep(t *testing.T) {
 	tmp, elsewhere := t.TempDir(), t.TempDir()
 	now := time.Now()
@@ -49,7 +49,7 @@ func TestSweep(t *testing.T) {
 	noError(t, os.Chtimes(filepath.Join(tmp, "terrarium-scratch-9"), now, now.Add(-2*age)))
 
 	before := listed(t, tmp)
-	_ = sweep(tmp, now) // 4 is not empty, which it says
+	_ = sweep(tmp, now) // 4 is not empty, and is reported
 	want := slices.DeleteFunc(before, func(name string) bool {
 		return name == "terrarium-scratch-1" || name == "terrarium-code-1" || name == "terrarium-scratch-9"
 	})
