@@ -17,7 +17,7 @@ type Error struct {
 	Op      string            // the operation that failed, for example "connect"; may be empty
 	Message string            // one clause, lower case, without a full stop
 	Remedy  string            // what the caller can do; may be empty
-	IDs     map[string]string // the ids concerned, by what they are: "creature", "channel", "graph", "path", ...
+	IDs     map[string]string // the ids concerned, by kind: "creature", "channel", "graph", "path", ...
 	Err     error             // the cause; may be nil
 }
 

@@ -74,7 +74,7 @@ var DefaultLimits = Limits{
 // LimitInfo describes one limit.
 type LimitInfo struct {
 	Name string // as in the JSON form of [Limits] and in error messages
-	Unit string // what is counted: "bytes", "messages", ...
+	Unit string // the unit counted: "bytes", "messages", ...
 	Doc  string
 }
 

@@ -15,7 +15,7 @@ type Manifest struct {
 	ABI          []int             `json:"abi,omitempty"`          // versions it can use; empty means 1
 	Listen       []ManifestChannel `json:"listen,omitempty"`       // aliases it listens on
 	Send         []ManifestChannel `json:"send,omitempty"`         // aliases it sends on
-	Capabilities []string          `json:"capabilities,omitempty"` // what it needs granted
+	Capabilities []string          `json:"capabilities,omitempty"` // grants that it needs
 	Config       json.RawMessage   `json:"config,omitempty"`       // JSON Schema of its configuration
 	Licence      string            `json:"licence,omitempty"`      // SPDX expression
 }

@@ -184,7 +184,7 @@ func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 	if work != nil {
 		c.err = c.compile(work, wasm)
 		close(c.ready)
-		c.giveUp() // what is done
+		c.giveUp() // the compilation has ended
 	}
 	select {
 	case <-c.ready:

@@ -36,7 +36,7 @@ type delivery struct {
 	direct  bool
 	payload string
 	headers string
-	detail  string // JSON; left out, what a message has
+	detail  string // JSON; by default that of a message
 }
 
 // An effect is one effect of a turn, as text that can be compared.

@@ -163,7 +163,7 @@ func TestTallyAgreesWithGoOnJSON(t *testing.T) {
 			switch {
 			case !ok || string(raw) == "null":
 			case json.Unmarshal(raw, &text) != nil:
-				want = string([]rune(string(raw))) // what is not UTF-8 is replaced, byte by byte
+				want = string([]rune(string(raw))) // invalid UTF-8 is replaced, byte by byte
 			case text != "":
 				want = strings.ReplaceAll(text, "\x00", "\uFFFD")
 			}

@@ -49,7 +49,7 @@ func fillTables(text []byte) ([]byte, error) {
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func functionTable(b *bytes.Buffer) {
-	b.WriteString("| function | effect | feature | what it does |\n|---|---|---|---|\n")
+	b.WriteString("| function | effect | feature | description |\n|---|---|---|---|\n")
 	for _, f := range abi.Functions {
 		params := make([]string, len(f.Params))
 		for i, p := range f.Params {

@@ -136,7 +136,7 @@ func run(b *testing.B, stage *hostile.Stage, m *hostile.Module, end *hostile.End
 	return report
 }
 
-// tell reports the median and the worst of some times.
+// tell reports the median and the maximum of some times.
 func tell(b *testing.B, what string, times []time.Duration) {
 	b.ReportMetric(micros(middle(times)), "µs-"+what+"-p50")
 	b.ReportMetric(micros(slices.Max(times)), "µs-"+what+"-worst")

@@ -50,7 +50,7 @@ func compileBombs() []Module {
 	return []Module{
 		bomb("bomb-popcnt", "the compiler: 600,000 vector instructions of a dozen machine instructions each in one function",
 			in(v128, popcnt, drop, none), 600_000, 1000),
-		bomb("bomb-popcnt-everywhere", "the compiler: the same in twenty functions, each of which would pass",
+		bomb("bomb-popcnt-everywhere", "the compiler: the same in twenty functions, each acceptable by itself",
 			in(v128, popcnt, drop, 100_000), 2_000_000, 1000),
 		bomb("bomb-truncate", "the compiler: 400,000 truncations of vectors",
 			in(v128, vector(253), drop, none), 400_000, 1000),
@@ -58,7 +58,7 @@ func compileBombs() []Module {
 			in(nil, seq(i32(0), i32(0), tableGet, tableSet), nil, none), 250_000, 1000),
 		bomb("bomb-call-indirect", "the compiler: eight million calls through a table in 2,000 functions",
 			indirect, 8_000_000, 100),
-		bomb("bomb-br-table", "the compiler: 100 functions, each with a table of 49,000 targets, each of which becomes a block",
+		bomb("bomb-br-table", "the compiler: 100 functions, each with a table of 49,000 targets, where each target becomes a block",
 			tables, 100, 1),
 		bomb("bomb-load", "the compiler: 300,000 reads of memory, each at the address read before",
 			in(i32(0), code{0x28, 2, 0}, drop, none), 300_000, 1000),

@@ -55,7 +55,7 @@ func manyOf() []Module {
 	return []Module{
 		tooMany("limit Functions", "functions", "the compiler: a million functions", manyFunctions, million, 1000),
 		tooMany("limit Types", "types", "the type section: a million signatures", entries(sectionType, signature("i:i").bytes()), million, 100),
-		tooMany("limit Globals", "globals", "every instance: a million globals, of which each has a copy",
+		tooMany("limit Globals", "globals", "every instance: a million globals, with a copy in each instance",
 			entries(sectionGlobal, slices.Concat([]byte{typeI64, 1}, i64(0), code{opEnd})), million, 100),
 		tooMany("limit Exports", "exports", "the index of exports: 100,000 of them", manyExports, 100_000, 100),
 		tooMany("limit DataSegments", "data-segments", "every instance: a million data segments",

@@ -46,8 +46,8 @@ type CreaturePlan struct {
 	Unknown []string `json:"unknown,omitempty"`
 	// Cut means that its graph merges, splits or is rearranged.
 	Cut bool `json:"cut,omitempty"`
-	// Waiting is what waits for the creature when it continues; for a removed
-	// creature, what had waited.
+	// Waiting counts the items that wait for the creature when it continues;
+	// for a removed creature, those that waited before.
 	Waiting Waiting `json:"waiting,omitzero"`
 	// Buried counts the deliveries that become dead letters.
 	Buried uint64 `json:"buried,omitempty"`

@@ -129,7 +129,7 @@ func TestARootGetsItsEdges(t *testing.T) {
 			t.Errorf("%+v is given: %v", key, got)
 		}
 	}
-	do(t, d, on("lead", "talk", journal.Listen)) // which it has: from now on by itself
+	do(t, d, on("lead", "talk", journal.Listen)) // it has this edge as the root; now it is also its own
 	if key := edge("lead", "talk", journal.Listen); d.IsGiven(key) || !d.Seal().Own["lead"][draft.OwnEdge{Channel: "talk", Direction: journal.Listen}] {
 		t.Error("an edge that was asked for is not the root's own")
 	}

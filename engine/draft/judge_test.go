@@ -123,7 +123,7 @@ var judgedSteps = map[string]struct {
 	}},
 	"a root":          {func(ctx context.Context, d *draft.Draft) error { _, _, err := d.AssignRoot(ctx, "a"); return err }, "", nil},
 	"start":           {op(topology.SetStopped{ID: "a"}), "", nil},
-	"an empty spawn":  {op(topology.AddCreature{ID: "z", Name: "z"}), "", nil}, // of which the draft knows nothing
+	"an empty spawn":  {op(topology.AddCreature{ID: "z", Name: "z"}), "", nil}, // not registered with the draft
 	"a loose channel": {op(topology.AddChannel{ID: "z", With: "a", Name: "z"}), "", nil},
 }
 

@@ -113,7 +113,7 @@ func (d *Draft) AddWire(ctx context.Context, w journal.OutputWire) (journal.Outp
 	return w, nil
 }
 
-// CheckWire checks a wire by itself, and its ends.
+// CheckWire checks a wire and its ends.
 func (d *Draft) CheckWire(w *journal.OutputWire) error {
 	home := d.topo.GraphOf(w.From)
 	if home == "" {

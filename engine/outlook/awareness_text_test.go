@@ -61,8 +61,8 @@ func TestNamesStayNames(t *testing.T) {
 	})
 }
 
-// TestHostileNamesAddNothing: whatever things are called, the document has the
-// same lines, and the same text outside of code spans.
+// TestHostileNamesAddNothing proves that with any names the document has the
+// same lines, and the same text outside code spans.
 func TestHostileNamesAddNothing(t *testing.T) {
 	document := func(name string) string {
 		peers := AwareList[AwarePeer]{Total: 3, Items: []AwarePeer{{ID: "c1", Name: name}, {ID: "c2", Name: name}}}

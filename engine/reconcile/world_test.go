@@ -340,7 +340,8 @@ func sends(c journal.CreatureID, ch journal.ChannelID) topology.SetEdge {
 	return edge(c, ch, journal.Send, true)
 }
 
-// crew is a deployment: the lead sends tasks to the hand, who sends notes back.
+// crew is a deployment: the lead sends tasks to the hand, which sends notes
+// back.
 func crew(edits ...func(*deploy.Deployment)) *deploy.Deployment {
 	d := &deploy.Deployment{
 		Name:     "crew",

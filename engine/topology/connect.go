@@ -131,8 +131,8 @@ func (e *edit) cut(from, to *creature, ch *channel) (loose []*node, detour *chan
 	return loose, detour, nil
 }
 
-// loosen removes an edge and returns its ends if they have no path to each
-// other any more.
+// loosen removes an edge and returns its ends if they no longer have a path to
+// each other.
 func (e *edit) loosen(c *creature, ch *channel, d Direction) []*node {
 	if !e.removeEdge(c, ch, d) {
 		return nil

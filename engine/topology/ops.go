@@ -128,10 +128,11 @@ type Connect struct {
 }
 
 // Disconnect ends From→To, on Channel or, if it is empty, on every channel
-// that leads from From to To. It never cuts a third party: if From is the
-// channel's only sender, To's listen edge goes; else if nobody but To and From
-// listens, From's send edge goes; else From's sends move to a new channel, with
-// the old alias, on which the other listeners listen with their old alias.
+// that leads from From to To. It never disconnects a third creature: if From
+// is the channel's only sender, To's listen edge is removed; else if only To
+// and From listen, From's send edge is removed; else From's sends move to a
+// new channel, with the old alias, on which the other listeners listen with
+// their old alias.
 type Disconnect struct {
 	From, To CreatureID
 	Channel  ChannelID

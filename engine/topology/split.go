@@ -9,8 +9,8 @@ import (
 
 // piece is a connected part of a graph that may have split.
 type piece struct {
-	creatures []*creature // eldest first
-	channels  []*channel  // eldest first
+	creatures []*creature // oldest first
+	channels  []*channel  // oldest first
 	root      bool
 }
 

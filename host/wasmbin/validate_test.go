@@ -52,8 +52,8 @@ var bodies = []struct {
 	{name: "else in a block", text: "block _ else end", wrong: "else is not in an if"},
 	{name: "else in the function", text: "else", wrong: "else is not in an if"},
 	{name: "a block too many", text: "block _", wrong: "before its last end"},
-	{name: "an end too many", text: "end", wrong: "goes on behind its end"},
-	{name: "an end too many in the middle", text: "end nop", wrong: "goes on behind its end"},
+	{name: "an end too many", text: "end", wrong: "continues after its end"},
+	{name: "an end too many in the middle", text: "end nop", wrong: "continues after its end"},
 
 	// Branches.
 	{name: "br out of a block", text: "block i32 i32.const 1 br 0 end drop"},

@@ -79,7 +79,7 @@ func (v *validator) function(i int) error {
 		v.fail("it ends before its last end")
 	case v.it.End < len(code.Body):
 		v.it.Start = v.it.End
-		v.fail("it goes on behind its end")
+		v.fail("it continues after its end")
 	}
 	if v.err != nil {
 		return v.err

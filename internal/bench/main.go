@@ -34,7 +34,7 @@ type comparison struct {
 	pkg, bench      string
 	refPkg, refName string // empty: no reference
 	metric          string
-	more            string // what a larger number means: "better" or "worse"
+	more            string // the meaning of a larger number: "better" or "worse"
 	note            string
 }
 
@@ -76,15 +76,15 @@ var comparisons = []comparison{
 	{"policy: reads and writes ctx.state, of 16 KiB", lawPkg, "Decision/state/16KiB", lawPkg, "BareScript/state/16KiB", "ns/op", "worse", ""},
 	{"policy: looks for creatures among 10", lawPkg, "Decision/graph/10", lawPkg, "BareScript/graph/10", "ns/op", "worse", "target: 5,000 ns"},
 	{"policy: looks for creatures among 1,000", lawPkg, "Decision/graph/1000", lawPkg, "BareScript/graph/1000", "ns/op", "worse", "target: 5,000 ns"},
-	{"policy: a decision, in a process of its own", lawPkg, "Decision/process", lawPkg, "Decision/allow", "ns/op", "worse", "beside the same without one"},
+	{"policy: a decision, in a separate process", lawPkg, "Decision/process", lawPkg, "Decision/allow", "ns/op", "worse", "beside the same without one"},
 	{"store: appended turns, 256 producers, full", storePkg, "Append/durability=full/producers=256", storePkg, "Append/durability=full/producers=1", "turns/s", "better", "each waits until it is durable"},
 	{"store: appended turns, 256 producers, normal", storePkg, "Append/durability=normal/producers=256", storePkg, "Append/durability=normal/producers=1", "turns/s", "better", "each waits until it is written"},
 	{"store: pause of a cut at 1,000,000 events, median", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p50-ms", "worse", "target: as at 1,000"},
 	{"store: pause of a cut at 1,000,000 events, p99", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p99-ms", "worse", "target: 5 ms"},
-	{"store: arithmetic that takes about as long, meanwhile, p99", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "arithmetic-p99-ms", "worse", "what the machine itself does"},
+	{"store: arithmetic that takes about as long, meanwhile, p99", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "arithmetic-p99-ms", "worse", "the machine alone"},
 	{"store: pause with full, 1,000,000 events, median", storePkg, "Pause/events=1000000/full", storePkg, "Pause/events=1000/full", "p50-ms", "worse", "target: as at 1,000"},
 	{"store: pause with full, 1,000,000 events, p99", storePkg, "Pause/events=1000000/full", storePkg, "Pause/events=1000/full", "p99-ms", "worse", "target: 5 ms"},
-	{"store: from a cut with full to the first event acknowledged, median", storePkg, "Pause/events=1000000/full", storePkg, "Pause/events=1000/full", "acknowledged-p50-ms", "worse", "creatures go on meanwhile"},
+	{"store: from a cut with full to the first event acknowledged, median", storePkg, "Pause/events=1000000/full", storePkg, "Pause/events=1000/full", "acknowledged-p50-ms", "worse", "creatures continue meanwhile"},
 	{"store: from a cut with full to the first event acknowledged, p99", storePkg, "Pause/events=1000000/full", storePkg, "Pause/events=1000/full", "acknowledged-p99-ms", "worse", ""},
 	{"store: two syncs of the disk, meanwhile, p99", storePkg, "Pause/events=1000000/full", storePkg, "Pause/events=1000/full", "syncs-p99-ms", "worse", "what that waits for, at least"},
 	{"store: cuts without a break, 1,000,000 events, median", storePkg, "Pause/events=1000000/storm", storePkg, "Pause/events=1000/storm", "p50-ms", "worse", ""},

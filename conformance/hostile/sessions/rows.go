@@ -46,7 +46,7 @@ func rows() []Case {
 		{"kind-out-of-range", "conversions: events of kind 70,000", store("UPDATE event SET kind = 70000"), ""},
 		{"copied-beyond", "copying: more has been copied than there is", func(ctx context.Context, d Directory) error { return unfinished(ctx, d, "copy.2.db", "", 1<<50) }, ""},
 		{"copied-negative", "copying: a negative number of bytes has been copied", func(ctx context.Context, d Directory) error { return unfinished(ctx, d, "copy.2.db", "", -7) }, "negative"},
-		{"copy-of-nothing", "copying: what is copied is not there", func(ctx context.Context, d Directory) error {
+		{"copy-of-nothing", "copying: the source of the copy is missing", func(ctx context.Context, d Directory) error {
 			return unfinished(ctx, d, "copy.2.db", "nothing.db", 0)
 		}, ""},
 		{"catalog-noise", "the reader of SQLite: pages of noise", func(ctx context.Context, d Directory) error { return noise(d.Catalog()) }, ""},
@@ -59,7 +59,7 @@ func rows() []Case {
 		}, ""},
 	}
 	for i, bad := range []string{"../../outside/notes.txt", "../../outside/notes.db", "/tmp/terrarium-hostile.db", "../catalog.db", "./x.db", "a\x1b[2Jb.db", " "} {
-		out = append(out, Case{fmt.Sprintf("leftover-name-%d", i+1), fmt.Sprintf("the removal of what is left over: %q", bad), catalog("INSERT INTO leftover VALUES (" + quoted(bad) + ")"), unfitName})
+		out = append(out, Case{fmt.Sprintf("leftover-name-%d", i+1), fmt.Sprintf("the removal of leftover files: %q", bad), catalog("INSERT INTO leftover VALUES (" + quoted(bad) + ")"), unfitName})
 		if i > 2 {
 			continue // these are read in the same way
 		}

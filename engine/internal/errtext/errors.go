@@ -4,7 +4,8 @@ import "github.com/seed47132306/terrarium/abi"
 
 var Closed = &abi.Error{Code: abi.Stopped, Message: "the engine is closed"}
 
-// Gone returns the error for something that does not exist (any more).
+// Gone returns the error for something that does not exist, or no longer
+// exists.
 func Gone(what, id string) *abi.Error {
 	return &abi.Error{
 		Code: abi.NotFound, Message: "there is no " + what + " " + id,

@@ -9,8 +9,8 @@ import (
 // The file of a session made by a cut has its first record, the history copied
 // from its parents so far, and its own records. As long as it is incomplete,
 // the rest is read from the files of its parents, which may be incomplete
-// themselves. The file of a session ended by a cut is removed when no session
-// reads it any more; its history is then read from its successors.
+// themselves. The file of a session ended by a cut is removed once no session
+// reads it; its history is then read from its successors.
 
 // look combines the history of a session, unless that was done since its files
 // last changed.

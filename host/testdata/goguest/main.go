@@ -1,6 +1,6 @@
 // Command goguest is a creature in standard Go, for the tests of the host: it
-// prints, sleeps, uses goroutines and the heap, and sends what it makes of its
-// payload.
+// prints, sleeps, uses goroutines and the heap, and sends a result computed
+// from its payload.
 package main
 
 import (

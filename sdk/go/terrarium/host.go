@@ -1,6 +1,6 @@
 package terrarium
 
-// Host is what a [Turn] acts on: the functions of the contract, with slices
+// Host has the functions of the contract that a [Turn] calls, with slices
 // instead of pointers. Results are those of the contract, 0 or more for
 // success and a negative [Code] for an error. In a module the calls reach the
 // real host; in tests, a fake.

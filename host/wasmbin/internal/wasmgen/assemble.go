@@ -113,7 +113,7 @@ func (g *generator) code() [][]byte {
 	for i, t := range g.funcs[g.imported:] {
 		share := g.src.left() / (len(g.funcs) - g.imported - i)
 		if g.imported+i >= g.visible() && !g.src.oneIn(3) {
-			share = min(share, g.src.below(24)) // small enough for what is done to small functions
+			share = min(share, g.src.below(24)) // small enough to get the treatment of small functions
 		}
 		out = append(out, g.function(t, max(0, g.src.left()-share)))
 	}

@@ -130,7 +130,7 @@ func (b *body) die() {
 func (b *body) need(types ...valueType) {
 	f := b.top()
 	if f.dead && len(b.stack) == f.height && b.src.oneIn(2) {
-		b.push(types...) // dead code may take what nobody has pushed
+		b.push(types...) // dead code may take operands that were never pushed
 		return
 	}
 	have := min(len(types), len(b.stack)-max(f.height, b.floor))

@@ -44,7 +44,7 @@ type generator struct {
 	start    int        // the start function, or -1
 	exported int        // the first function that is exported: an import, or the first that is not
 	hidden   int        // how many functions, the last ones, are only there to be called
-	declared []uint32   // the functions of which code may take a reference
+	declared []uint32   // functions that code may refer to
 	segment  bool       // whether they are declared by a segment rather than by exports
 	globals  []global
 	fuel     int // the global that bounds the work, if bounded
