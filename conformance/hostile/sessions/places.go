@@ -82,7 +82,7 @@ func places() (out []Case) {
 		}, "rollback journal"},
 		Case{"lock-is-huge", "the reading of the lock: it has a terabyte", func(_ context.Context, d Directory) error {
 			path := filepath.Join(d.Path, "lock")
-			if err := os.WriteFile(path, []byte("1 somebody"), 0o644); err != nil {
+			if err := os.WriteFile(path, []byte("1 stranger"), 0o644); err != nil {
 				return err
 			}
 			return os.Truncate(path, 1<<40)

@@ -45,7 +45,7 @@ func schemas() []Case {
 func longExpression() string {
 	out := make([]byte, 0, 1<<20)
 	for len(out) < 900_000 {
-		out = append(out, ", 'a long column of a view that nobody asked for, of which there are many, so that the text is long'"...)
+		out = append(out, ", 'a long column of a view without a use, one of many such columns, so that the text is long'"...)
 		if len(out) > 150_000 {
 			break // SQLite allows no more columns
 		}

@@ -204,11 +204,11 @@ func (o *Observers) Close() {
 	}
 }
 
-// Wants reports whether anybody wants events of a kind. It is on the path
+// Wants reports whether any subscriber wants events of a kind. It is on the path
 // of every delivery.
 func (o *Observers) Wants(k journal.EventKind) bool { return o.kinds.Load()&(1<<k) != 0 }
 
-// Any reports whether anybody wants any events.
+// Any reports whether any subscriber wants any events.
 func (o *Observers) Any() bool { return o.kinds.Load() != 0 }
 
 // Publish shows an event to the subscriptions. Once a store or a subscriber
@@ -248,8 +248,8 @@ func (s *Subscription) wants(ev *journal.Event) bool {
 	return true
 }
 
-// wantsGraph also matches ids that a graph had before a merge: what became of
-// the graph asked for, and what that came from.
+// wantsGraph also matches ids that a graph had before a merge: successors of the
+// requested graph, and graphs that it came from.
 func (s *Subscription) wantsGraph(id journal.GraphID) bool {
 	return slices.ContainsFunc(s.filter.Graphs, func(g journal.GraphID) bool {
 		return g == id || s.o.became(g, id) || s.o.became(id, g)
@@ -357,8 +357,7 @@ func (s *Subscription) tidy() {
 	}
 }
 
-// became reports whether a graph went into others, of which the last given is
-// one.
+// became reports whether a graph went into others, and id is one of these.
 func (o *Observers) became(old, id journal.GraphID) bool {
 	for next, ok := o.successors.Load(old); ok; next, ok = o.successors.Load(next) {
 		if next.(journal.GraphID) == id {
