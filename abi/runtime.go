@@ -59,7 +59,7 @@ type Instance interface {
 	Close(ctx context.Context) error
 }
 
-// Turn is the target of the hostcalls of one call into a guest. An engine
+// Turn is what the hostcalls of one call into a guest act on. An engine
 // implements it, a host calls it. Only the goroutine that runs the guest calls
 // its methods.
 //
@@ -94,8 +94,8 @@ type Turn interface {
 	StateDelete(key []byte) (existed bool, code Code)
 	// StateList calls page with the keys that have the prefix, in byte order,
 	// each followed by NUL: some hundred at a time, so that the host can count
-	// the cost of a long list and stop it on the way. Nothing stays locked
-	// during a call of page, which may panic.
+	// the cost of a long list and stop it on the way. No lock is taken while
+	// page runs, and page may panic.
 	StateList(prefix []byte, page func(keys []byte)) Code
 
 	TimerSet(name []byte, delay, period time.Duration, payload []byte) Code
@@ -115,7 +115,7 @@ type Import struct {
 	Module, Name string
 }
 
-// ModuleInfo describes a module, as far as possible without running it.
+// ModuleInfo is what is known about a module without running it.
 type ModuleInfo struct {
 	SHA256      string    // of the bytes, lower-case hex
 	Size        int64     // bytes
