@@ -59,7 +59,7 @@ type Instance interface {
 	Close(ctx context.Context) error
 }
 
-// Turn is what the hostcalls of one call into a guest act on. An engine
+// Turn is the target of the hostcalls of one call into a guest. An engine
 // implements it, a host calls it. Only the goroutine that runs the guest calls
 // its methods.
 //
@@ -115,7 +115,7 @@ type Import struct {
 	Module, Name string
 }
 
-// ModuleInfo is what is known about a module without running it.
+// ModuleInfo describes a module, as far as possible without running it.
 type ModuleInfo struct {
 	SHA256      string    // of the bytes, lower-case hex
 	Size        int64     // bytes

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"slices"
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
@@ -180,18 +180,10 @@ func appendRevision(b []byte, v *outlook.View) []byte { return strconv.AppendUin
 // changeNotice is the delivery that tells the creature of its new revision. It
 // is in no log, but it has an id that is the same when it is handled again.
 func (c *creature) changeNotice(g *graph) delivery {
-	m := newMessage(nil, nil)
-	m.kind, m.time = abi.KindGraphChanged, g.tick()
-	m.id = noticeID(c.id, c.sight.revision)
+	m := message.New(nil, nil)
+	m.Kind, m.Time = abi.KindGraphChanged, g.tick()
+	m.ID = message.NoticeID(c.id, c.sight.revision)
 	return delivery{msg: m}
-}
-
-// noticeID is the id of the delivery that tells a creature of a revision.
-func noticeID(c journal.CreatureID, revision uint64) journal.EventID {
-	sum := sha256.Sum256([]byte(abi.KindGraphChanged.String() + "\x00" + string(c)))
-	id := journal.EventID{Seq: revision}
-	copy(id.Origin[:], sum[:])
-	return id
 }
 
 // noteDealt notes that a creature has dealt with a delivery, and reports whether its row

@@ -255,7 +255,7 @@ func (x *change) enter(g *graph) {
 	g.mu.Lock()
 	g.wall = x.e.wallClock()
 	if x.turn != nil { // what it causes in other graphs is later than its message
-		g.now = max(g.now, x.turn.d.msg.time)
+		g.now = max(g.now, x.turn.d.msg.Time)
 	}
 	x.wall = max(x.wall, g.wall)
 	x.paused[g] = true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -25,7 +26,7 @@ type handledTurn struct {
 // restOfTurn is what a turn that makes a change does besides; see turnChange.
 type restOfTurn interface {
 	// recalled is what the policies that have judged the turn recalled.
-	recalled() []*recollection
+	recalled() []*recall.Recollection
 	// logFirst logs the turn in the first record of a store.
 	logFirst(x *change, rec *journal.Record, id journal.GraphID, origin journal.Origin)
 	// announce shows observers what logFirst has logged.
@@ -42,7 +43,7 @@ func (t *handledTurn) cause(x *change) journal.EventID {
 	if t == nil {
 		return journal.EventID{}
 	}
-	return cmp.Or(x.entry.ids[t.d.msg.id], t.d.msg.logID())
+	return cmp.Or(x.entry.ids[t.d.msg.ID], t.d.msg.LogID())
 }
 
 // advance counts the delivery as dealt with, before stores are cut: their first
@@ -54,7 +55,7 @@ func (t *handledTurn) advance() {
 	c, s := t.c, t.d.feed
 	c.current = delivery{}
 	if s != nil {
-		t.cursor, s.cursor = s.cursor, max(s.cursor, t.d.msg.seq)
+		t.cursor, s.cursor = s.cursor, max(s.cursor, t.d.msg.Seq)
 	}
 	t.started, t.told = c.started, c.sight.told
 	c.noteDealt(t.kind)

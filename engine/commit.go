@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -24,7 +25,7 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) *graph {
 	t := &w.turn
 	wall := w.wallClock()
 	g := c.home.lock()
-	for g != nil && !t.recalled.current(g) {
+	for g != nil && !t.recalled.Current(g.memory) {
 		g.mu.Unlock()
 		w.judgeAgain(ctx)
 		if err := ctx.Err(); err != nil {
@@ -33,11 +34,11 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) *graph {
 		g = c.home.lock()
 	}
 	if g == nil || c.removed {
-		t.d.msg.release()
+		t.d.msg.Release()
 		t.reset()
 		return g
 	}
-	if t.tools != nil && !t.tools.recalled.current(g) {
+	if t.tools != nil && !t.tools.recalled.Current(g.memory) {
 		g.mu.Unlock()
 		return w.conflicted(ctx, c, t.d)
 	}
@@ -47,14 +48,14 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) *graph {
 	l := &w.log
 	l.begin(g, rec)
 	l.write()
-	t.recalled.keep(g, rec)
+	t.recalled.Keep(&g.memory, rec)
 	if t.tools != nil {
-		t.tools.recalled.keep(g, rec)
+		t.tools.recalled.Keep(&g.memory, rec)
 	}
 	l.land(g, rec, &w.wake)
 	c.charge(g, rec.Size())
 	g.append(rec)
-	t.d.msg.release()
+	t.d.msg.Release()
 	t.reset()
 	return g
 }
@@ -73,7 +74,7 @@ func (l *turnLog) write() {
 	if len(t.wired)+len(t.Writes)+len(t.Timers) > 0 {
 		l.writeMore()
 	}
-	if t.kind == abi.KindRequest && t.d.msg.sender != "" {
+	if t.kind == abi.KindRequest && t.d.msg.Sender != "" {
 		l.reply()
 	}
 }
@@ -99,7 +100,7 @@ func (l *turnLog) end() {
 	about := journal.Event{Creature: t.c.id, Turn: l.id, Attempt: t.c.attempt + 1, Cause: l.cause}
 	if l.wants(journal.EventTurnEnded) {
 		ev := about
-		ev.ID, ev.Kind, ev.Channel, ev.Seq = l.id, journal.EventTurnEnded, t.d.msg.channel, t.d.msg.seq
+		ev.ID, ev.Kind, ev.Channel, ev.Seq = l.id, journal.EventTurnEnded, t.d.msg.Channel, t.d.msg.Seq
 		ev.Payload = journal.JSON(l.summary())
 		l.log(ev)
 	}
@@ -169,12 +170,12 @@ func (l *turnLog) ask(s *sendEffect, to *channel) {
 		l.post(l.inbox(l.t.c), resultOf(&row, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}))
 		return
 	}
-	headers, _ := journal.EncodeHeaders(map[string]string{headerDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
-	m := newMessage(slices.Clone(l.t.Bytes(s.payload)), headers)
-	m.kind, m.sender, m.senderName = abi.KindRequest, l.t.c.id, l.t.c.name
+	headers, _ := journal.EncodeHeaders(map[string]string{message.HeaderDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
+	m := message.New(slices.Clone(l.t.Bytes(s.payload)), headers)
+	m.Kind, m.Sender, m.SenderName = abi.KindRequest, l.t.c.id, l.t.c.name
 	l.sent++
 	l.post(to, m)
-	row.ID = m.id
+	row.ID = m.ID
 	l.asks = append(l.asks, row)
 	if l.rec != nil {
 		l.rec.Requests = append(l.rec.Requests, row)
@@ -245,7 +246,7 @@ func (l *turnLog) reply() {
 	if l.asker, l.settled = l.question(m); l.settled == nil {
 		if t.replied {
 			l.bury(letter{turn: l.id, DeadLetterRow: journal.DeadLetterRow{
-				Reason: journal.DeadNotConnected, Creature: m.sender, Sender: l.t.c.id, Kind: journal.EventDirectMessage,
+				Reason: journal.DeadNotConnected, Creature: m.Sender, Sender: l.t.c.id, Kind: journal.EventDirectMessage,
 				Error: NotWaiting, Payload: slices.Clone(t.Bytes(t.reply)),
 			}})
 		}
@@ -291,11 +292,11 @@ func (l *turnLog) land(g *graph, rec *journal.Record, w *waker) {
 	for i := range l.posts {
 		p := &l.posts[i]
 		g.publish(p.ch, p.m, w, rec)
-		p.m.release()
+		p.m.Release()
 		*p = post{}
 	}
-	if t.kind == abi.KindRequest && t.d.msg.sender == "" {
-		g.engine.answerCaller(g, t.d.msg.id, l.answer())
+	if t.kind == abi.KindRequest && t.d.msg.Sender == "" {
+		g.engine.answerCaller(g, t.d.msg.ID, l.answer())
 	}
 	l.posts, l.g, l.rec, l.ahead, l.sent = l.posts[:0], nil, nil, nil, 0
 }
@@ -345,7 +346,7 @@ func (c *creature) advance(rec *journal.Record, d delivery) {
 	if s == nil {
 		return
 	}
-	s.cursor = max(s.cursor, d.msg.seq)
+	s.cursor = max(s.cursor, d.msg.Seq)
 	done := c.mb.settleFeed(s)
 	putCursor(rec, c.reader(), s)
 	if done {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/failures"
 	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
 	"github.com/seed47132306/terrarium/engine/internal/idle"
 	"github.com/seed47132306/terrarium/engine/internal/ids"
@@ -49,7 +50,7 @@ type core struct {
 	callers     sync.Map // EventID of a request from outside: chan callerAnswer
 	spawnable   sync.Map // of deployments: their []AwareSpecies
 	policies    sync.Map // of deployments: their Policy, if they have one
-	failed      policyFailures
+	failed      failures.Policies
 	shapes      atomic.Uint64 // the last one that a graph was given
 
 	mutation mutation

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/internal/veil"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -257,9 +258,9 @@ func (s storedRow) encode() []byte {
 }
 
 // bootMessage stands for the delivery where there is none.
-var bootMessage = func() *message {
-	m := newMessage(nil, nil)
-	m.retain()
+var bootMessage = func() *message.Message {
+	m := message.New(nil, nil)
+	m.Retain()
 	return m
 }()
 

@@ -112,7 +112,7 @@ func (x *change) firstCursors(rec *journal.Record, cr *creature, t topology.Crea
 			if cr.current.feed != s {
 				continue
 			}
-			row.Until = cr.current.msg.seq // see bury
+			row.Until = cr.current.msg.Seq // see bury
 		case s.ch != nil && s.ch.head == s.cursor:
 			continue
 		case s.ch != nil:

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -97,10 +98,10 @@ func (x *change) foreseeFeed(ctx context.Context, g *graph, s *feed, reason jour
 	return nil
 }
 
-func (b *burial) add(m *message, reason journal.DeadReason) {
+func (b *burial) add(m *message.Message, reason journal.DeadReason) {
 	b.dead = append(b.dead, letterOf(b.mb, m, reason))
-	if m.kind == abi.KindRequest {
-		b.asked = append(b.asked, buriedRequest{m.id, m.sender})
+	if m.Kind == abi.KindRequest {
+		b.asked = append(b.asked, buriedRequest{m.ID, m.Sender})
 	}
 }
 
@@ -183,11 +184,11 @@ func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *feed) {
 	cr := mb.creature
 	if cr.retry != nil && cr.retry.feed == s {
 		// It was between two attempts, so no worker is using these.
-		cr.retry.msg.release()
+		cr.retry.msg.Release()
 		cr.retry, cr.attempt = nil, 0
 	}
 	for _, d := range mb.remove(s) {
-		d.msg.release()
+		d.msg.Release()
 	}
 	if g.store == nil {
 		mb.noteLoad(g)
@@ -199,7 +200,7 @@ func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *feed) {
 	if cr.current.feed == s && !x.leaving[cr.id] {
 		// Its turn is under way and will commit. Until then a crash must not
 		// take the delivery away, so it becomes a backlog of one.
-		s.until, s.offered = cr.current.msg.seq, cr.current.msg.seq
+		s.until, s.offered = cr.current.msg.Seq, cr.current.msg.Seq
 		putCursor(rec, cr.reader(), s)
 		return
 	}

@@ -17,12 +17,12 @@ func (g *graph) describe(c *creature) *outlook.Awareness {
 	a := &outlook.Awareness{
 		Self:     g.describeSelf(c),
 		Channels: g.describeChannels(c),
-		Wires:    outlook.AwareWires{In: truncate(in, outlook.MaxWires), Out: truncate(out, outlook.MaxWires)},
+		Wires:    outlook.AwareWires{In: outlook.Truncate(in, outlook.MaxWires), Out: outlook.Truncate(out, outlook.MaxWires)},
 		Tools:    tools.For(c.privileged),
 		Graph:    outlook.AwareGraph{ID: g.id},
 	}
 	if c.privileged {
-		members, channels, spawnable := g.describeMembers(), g.describeDeclarations(), truncate(spawnableOf(c), outlook.MaxSpecies)
+		members, channels, spawnable := g.describeMembers(), g.describeDeclarations(), outlook.Truncate(spawnableOf(c), outlook.MaxSpecies)
 		a.Graph.Members, a.Graph.Channels, a.Graph.Spawnable = &members, &channels, &spawnable
 	}
 	return a
@@ -79,20 +79,20 @@ func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
 // describeChannels lists the channels that a creature has an edge to.
 func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareChannel] {
 	listen, send := map[*channel]string{}, map[*channel]string{}
-	all := eldest[*channel]{max: outlook.MaxChannels, compare: elderChannel}
+	all := outlook.Eldest[*channel]{Max: outlook.MaxChannels, Compare: elderChannel}
 	for _, s := range c.mb.feeds {
 		if s.ch != nil && s.ch.inbox == "" {
 			listen[s.ch] = s.alias
-			all.add(s.ch)
+			all.Add(s.ch)
 		}
 	}
 	for _, e := range c.wiring.Load().sends {
 		if _, both := listen[e.ch]; !both {
-			all.add(e.ch)
+			all.Add(e.ch)
 		}
 		send[e.ch] = e.alias
 	}
-	return listOf(&all, func(ch *channel) outlook.AwareChannel {
+	return outlook.ListOf(&all, func(ch *channel) outlook.AwareChannel {
 		return outlook.AwareChannel{
 			ID: ch.id, Name: ch.name, Description: ch.brief(), Report: ch.report, Listen: listen[ch], Send: send[ch],
 			Listeners: describePeers(c, ch.listeners()), Senders: describePeers(c, slices.Values(ch.senders)),
@@ -120,18 +120,18 @@ func (ch *channel) brief() string {
 // describePeers lists the creatures on a channel that c may know of, and counts
 // those that it is not told of. It is not told of itself.
 func describePeers(c *creature, all func(yield func(*creature) bool)) outlook.AwareList[outlook.AwarePeer] {
-	known := eldest[*creature]{max: outlook.MaxPeers, compare: elderCreature}
+	known := outlook.Eldest[*creature]{Max: outlook.MaxPeers, Compare: elderCreature}
 	hidden := 0
 	for other := range all {
 		switch {
 		case other == c:
 		case c.mayKnow(other):
-			known.add(other)
+			known.Add(other)
 		default:
 			hidden++
 		}
 	}
-	list := listOf(&known, func(p *creature) outlook.AwarePeer { return outlook.AwarePeer{ID: p.id, Name: p.name} })
+	list := outlook.ListOf(&known, func(p *creature) outlook.AwarePeer { return outlook.AwarePeer{ID: p.id, Name: p.name} })
 	list.Total += hidden
 	return list
 }
@@ -142,11 +142,11 @@ func (c *creature) mayKnow(other *creature) bool {
 }
 
 func (g *graph) describeMembers() outlook.AwareList[outlook.AwareMember] {
-	all := eldest[*creature]{max: outlook.MaxMembers, compare: elderCreature}
+	all := outlook.Eldest[*creature]{Max: outlook.MaxMembers, Compare: elderCreature}
 	for _, c := range g.creatures {
-		all.add(c)
+		all.Add(c)
 	}
-	return listOf(&all, func(c *creature) outlook.AwareMember {
+	return outlook.ListOf(&all, func(c *creature) outlook.AwareMember {
 		return outlook.AwareMember{
 			ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
 			Privileged: c.privileged, Root: c.root, Parent: c.parent, State: c.condition(),
@@ -155,13 +155,13 @@ func (g *graph) describeMembers() outlook.AwareList[outlook.AwareMember] {
 }
 
 func (g *graph) describeDeclarations() outlook.AwareList[outlook.AwareDeclaration] {
-	all := eldest[*channel]{max: outlook.MaxDeclarations, compare: elderChannel}
+	all := outlook.Eldest[*channel]{Max: outlook.MaxDeclarations, Compare: elderChannel}
 	for _, ch := range g.channels {
 		if ch.inbox == "" {
-			all.add(ch)
+			all.Add(ch)
 		}
 	}
-	return listOf(&all, func(ch *channel) outlook.AwareDeclaration {
+	return outlook.ListOf(&all, func(ch *channel) outlook.AwareDeclaration {
 		listeners := 0
 		for range ch.listeners() {
 			listeners++
@@ -181,39 +181,4 @@ func elderCreature(a, b *creature) int {
 
 func elderChannel(a, b *channel) int {
 	return cmp.Or(cmp.Compare(a.born, b.born), cmp.Compare(a.id, b.id))
-}
-
-// eldest keeps the first few of many, in order, without sorting them all.
-type eldest[T any] struct {
-	max     int
-	compare func(a, b T) int
-	list    []T
-	total   int
-}
-
-func (e *eldest[T]) add(x T) {
-	e.total++
-	if len(e.list) == e.max {
-		if e.compare(x, e.list[e.max-1]) >= 0 {
-			return
-		}
-		e.list = e.list[:e.max-1]
-	}
-	at, _ := slices.BinarySearchFunc(e.list, x, e.compare)
-	e.list = slices.Insert(e.list, at, x)
-}
-
-// listOf describes what was kept.
-func listOf[T, D any](e *eldest[T], describe func(T) D) outlook.AwareList[D] {
-	out := outlook.AwareList[D]{Total: e.total, Items: make([]D, len(e.list)), Truncated: e.total - len(e.list)}
-	for i, x := range e.list {
-		out.Items[i] = describe(x)
-	}
-	return out
-}
-
-// truncate makes a list of what is in order already.
-func truncate[T any](items []T, most int) outlook.AwareList[T] {
-	shown := orEmpty(items[:min(len(items), most)])
-	return outlook.AwareList[T]{Total: len(items), Items: shown, Truncated: len(items) - len(shown)}
 }

@@ -101,7 +101,6 @@
 //   - fork_at.go: a fork of a session at a moment
 //   - shutdown.go: Close, and what it has to leave open
 //   - internal/timing: the clock of the machine, what is due later, and rates
-//   - ids.go: ids that are not in use
 //   - internal/ids: drawing them
 //   - outcome.go: errors about outcomes that are not known
 //
@@ -110,7 +109,7 @@
 //   - graph.go: one connected component: its environment and the order of its log
 //   - graph_log.go: how it logs events and rows
 //   - graph_pointer.go: the graph in which something lives at the moment
-//   - message.go: a message on its way to its listeners
+//   - internal/message: a message on its way to its listeners
 //   - mailbox.go: the next deliveries of a listener
 //   - mailbox_gap.go: messages that are missing from a store
 //   - aliases.go: what a creature calls its channels
@@ -172,7 +171,7 @@
 //   - change.go: a draft being carried out, from sealing to its end
 //   - change_turn.go: the turn that makes it
 //   - lock.go: the mutation lock, and what it guards
-//   - draft_base.go: what drafts see of the engine
+//   - draft_base.go: what drafts see of the engine, and new ids
 //   - change_environment.go: the environment follows the topology
 //   - parents.go: creatures that lose their parent
 //   - redescribe.go: descriptions of channels
@@ -218,8 +217,9 @@
 //   - policy_turn.go: turns, calls and failures
 //   - policy_view.go: the graph as policies see it
 //   - policy_memory.go: what they remember
+//   - internal/recall: what of that those of one turn have recalled
 //   - policy_refusal.go: errors of what they refuse
-//   - policy_failed.go: policies that failed
+//   - internal/failures: policies that failed
 //
 // Group tools:
 //

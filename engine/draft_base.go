@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -130,19 +131,60 @@ func (e locked) State(id journal.CreatureID) journal.CreatureState {
 }
 
 func (e locked) Memory(home draft.Home) draft.Memory {
-	return &recollection{home: func() *graph {
+	return &recall.Recollection{Home: func() recall.Cells {
 		g := e.graphs[home.Graph]
-		if g != nil {
-			g.mu.Lock()
+		if g == nil {
+			return nil
 		}
-		return g
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.memory
 	}}
 }
 
-func (e locked) Heard(w *deploy.Words) { e.heard(w) }
+func (e locked) Heard(w *deploy.Words) { e.failed.Heard(w) }
 
 // newDraft begins a draft.
 func (e locked) newDraft(o draft.Options) *draft.Draft {
 	o.IDs = cmp.Or[draft.IDs](o.IDs, e)
 	return draft.New(e, e, o)
+}
+
+// NewGraph implements [draft.IDs], as the methods below do: they look whether an id is
+// in use.
+func (e locked) NewGraph() journal.GraphID {
+	for {
+		id := journal.GraphID(e.ids.ID("g"))
+		_, ended := e.topo.Current(id)
+		if e.graphs[id] == nil && e.saved[id] == nil && !ended {
+			return id
+		}
+	}
+}
+
+// NewChannel implements topology.IDs.
+func (e locked) NewChannel() journal.ChannelID {
+	for {
+		if id := journal.ChannelID(e.ids.ID("h")); e.channels[id] == nil {
+			return id
+		}
+	}
+}
+
+// NewCreature returns a fresh creature id.
+func (e locked) NewCreature() journal.CreatureID {
+	for {
+		if id := journal.CreatureID(e.ids.ID("c")); e.creatures[id] == nil {
+			return id
+		}
+	}
+}
+
+// NewWire returns a fresh id of an output wire.
+func (e locked) NewWire() journal.WireID {
+	for {
+		if id := journal.WireID(e.ids.ID("w")); e.wires[id] == nil {
+			return id
+		}
+	}
 }

@@ -91,10 +91,10 @@ func (s *Stepper) Lives() map[journal.CreatureID]Life {
 		l := Life{Instances: c.instances.Load(), Aliases: map[Bond]string{}}
 		l.Timers, l.Asks = fmt.Sprint(rec.Timers), rec.Requests
 		if m := c.current.msg; m != nil {
-			l.Hand = delivered{m.channel, m.seq}
+			l.Hand = delivered{m.Channel, m.Seq}
 		}
 		if d := c.retry; d != nil {
-			l.Again = Edge{id, d.msg.channel}
+			l.Again = Edge{id, d.msg.Channel}
 		}
 		for _, send := range c.wiring.Load().sends {
 			l.Aliases[Bond{send.ch.id, journal.Send}] = send.alias

@@ -172,8 +172,8 @@ func (s *Stepper) Unlogged() Unlogged {
 				waiting = append(waiting, c.mb.at(i))
 			}
 			for _, d := range waiting {
-				edge := Edge{c.id, d.msg.channel}
-				u.Waiting[edge] = append(u.Waiting[edge], d.msg.seq)
+				edge := Edge{c.id, d.msg.Channel}
+				u.Waiting[edge] = append(u.Waiting[edge], d.msg.Seq)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -15,7 +16,7 @@ import (
 type logEntry struct {
 	// logged are the ids under which messages enter the log, and ids the same by
 	// the ids that they had.
-	logged map[*message]journal.EventID
+	logged map[*message.Message]journal.EventID
 	ids    map[journal.EventID]journal.EventID
 	// runs are what is left to be delivered of feeds that passed over
 	// something, because their mailboxes were full.
@@ -23,7 +24,7 @@ type logEntry struct {
 }
 
 func newLogEntry() logEntry {
-	return logEntry{logged: map[*message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]run{}}
+	return logEntry{logged: map[*message.Message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]run{}}
 }
 
 // errElsewhere is why a change is refused that would log a message for the second time.
@@ -43,13 +44,13 @@ func (p *storePlan) mayEnter(x *change) error {
 			}
 			s := newSnapshot(x, g, &journal.Record{}, journal.Origin{})
 			s.add(b, func(journal.GraphID) bool { return true })
-			if i := slices.IndexFunc(s.messages, func(m *message) bool { return m.logged.Load() != nil }); i >= 0 {
+			if i := slices.IndexFunc(s.messages, func(m *message.Message) bool { return m.Logged.Load() != nil }); i >= 0 {
 				m := s.messages[i]
 				return (&abi.Error{
 					Code: abi.Unavailable, Op: x.name, Err: errElsewhere,
-					Message: "message " + strconv.FormatUint(m.seq, 10) + " of channel " + string(m.channel) + " waits in a graph without a store, and in another that has parted from that one and has a store",
+					Message: "message " + strconv.FormatUint(m.Seq, 10) + " of channel " + string(m.Channel) + " waits in a graph without a store, and in another that has parted from that one and has a store",
 					Remedy:  "try again when it has been handled; start the listener if it is stopped",
-				}).With("channel", string(m.channel))
+				}).With("channel", string(m.Channel))
 			}
 		}
 	}
@@ -62,18 +63,18 @@ type run struct{ first, last uint64 }
 // findRuns notes what a feed has left to be delivered, if that is not simply
 // everything behind its cursor that the log has: a cursor cannot say so, but
 // backlogs can. The log has the given messages of the channel, in order.
-func (n *logEntry) findRuns(s *feed, log []*message) {
+func (n *logEntry) findRuns(s *feed, log []*message.Message) {
 	c := s.mb.creature
 	from, waiting := s.dealt(), s.waiting()
 	runs, open, holes := []run{}, false, false
 	for _, m := range log {
 		switch {
-		case m.seq <= from || m.seq > s.lastMessage():
-		case waiting[m.seq] && open:
-			runs[len(runs)-1].last = m.seq
-		case waiting[m.seq]:
-			runs, open = append(runs, run{m.seq, m.seq}), true
-		case m.sender != c.id || journal.IsInbox(s.id): // it would hear this again
+		case m.Seq <= from || m.Seq > s.lastMessage():
+		case waiting[m.Seq] && open:
+			runs[len(runs)-1].last = m.Seq
+		case waiting[m.Seq]:
+			runs, open = append(runs, run{m.Seq, m.Seq}), true
+		case m.Sender != c.id || journal.IsInbox(s.id): // it would hear this again
 			open, holes = false, true
 		}
 	}
@@ -86,7 +87,7 @@ func (n *logEntry) findRuns(s *feed, log []*message) {
 func (x *change) enterLog() {
 	n := &x.entry
 	for m, id := range n.logged {
-		m.logged.Store(&id)
+		m.Logged.Store(&id)
 	}
 	for s, runs := range n.runs {
 		s.divide(runs)
@@ -107,11 +108,11 @@ func (x *change) enterLog() {
 func (s *feed) waiting() map[uint64]bool {
 	out := map[uint64]bool{}
 	for _, d := range s.inHand() {
-		out[d.msg.seq] = true
+		out[d.msg.Seq] = true
 	}
 	for i := range s.mb.n {
 		if d := s.mb.at(i); d.feed == s {
-			out[d.msg.seq] = true
+			out[d.msg.Seq] = true
 		}
 	}
 	return out
@@ -154,7 +155,7 @@ func (s *feed) divide(runs []run) {
 		part := &feed{mb: mb, id: s.id, alias: s.alias, cursor: r.first - 1, offered: r.last, until: r.last}
 		mb.feeds = append(mb.feeds, part)
 		for i := range mb.n {
-			if d := &mb.ring[(mb.head+i)&(len(mb.ring)-1)]; d.feed == s && d.msg.seq >= r.first && d.msg.seq <= r.last {
+			if d := &mb.ring[(mb.head+i)&(len(mb.ring)-1)]; d.feed == s && d.msg.Seq >= r.first && d.msg.Seq <= r.last {
 				d.feed = part
 			}
 		}

@@ -10,7 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -28,8 +30,8 @@ type graph struct {
 	source      observe.Source
 	durability  journal.Durability
 	meta        map[string]string
-	memory      map[memoryKey]*memoryCell // of policies; replaced, never modified
-	seen        *deploy.GraphView         // see picture; of the shape seenShape
+	memory      recall.Cells      // of policies; replaced, never modified
+	seen        *deploy.GraphView // see picture; of the shape seenShape
 	seenShape   uint64
 	origin      journal.Origin // of the events that the graph logs
 	seq         uint64         // number of the last event
@@ -130,22 +132,22 @@ func (g *graph) attach(s journal.Store, since int64) {
 }
 
 // sequence gives a message its place in a channel and in the log.
-func (g *graph) sequence(ch *channel, m *message) {
+func (g *graph) sequence(ch *channel, m *message.Message) {
 	ch.head++
-	m.channel, m.seq = ch.id, ch.head
-	m.id = g.nextID()
-	m.time = g.tick()
+	m.Channel, m.Seq = ch.id, ch.head
+	m.ID = g.nextID()
+	m.Time = g.tick()
 }
 
 // publish offers a sequenced message to every listener but its sender, and
 // wakes them. Deliveries that no mailbox took in are added to the record, or
 // just observed, as dead letters.
-func (g *graph) publish(ch *channel, m *message, w *waker, rec *journal.Record) {
+func (g *graph) publish(ch *channel, m *message.Message, w *waker, rec *journal.Record) {
 	for _, s := range ch.feeds {
 		mb := s.mb
-		if c := mb.creature; c != nil && c.id == m.sender && ch.inbox == "" {
+		if c := mb.creature; c != nil && c.id == m.Sender && ch.inbox == "" {
 			if !mb.lagging && !s.lost {
-				s.offered = m.seq
+				s.offered = m.Seq
 			}
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -26,13 +27,11 @@ func (g *graph) append(rec *journal.Record) {
 }
 
 // newMessage makes a message of bytes that the turn is going to use again.
-func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *message {
+func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *message.Message {
 	if rec == nil {
-		return newPooledMessage(payload, headers)
+		return message.NewPooled(payload, headers)
 	}
-	own := make([]byte, 0, len(payload)+len(headers))
-	own = append(append(own, payload...), headers...)
-	return newMessage(own[:len(payload):len(payload)], own[len(payload):])
+	return message.NewCopied(payload, headers)
 }
 
 // log completes an event, adds it to the record and shows it to observers. An
@@ -62,11 +61,11 @@ func (g *graph) keeper(rec *journal.Record) observe.Source {
 	return g.source
 }
 
-func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message, turn, cause journal.EventID) {
+func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message.Message, turn, cause journal.EventID) {
 	if rec == nil && !g.engine.observers.Any() {
 		return
 	}
-	ev := m.event(g.id)
+	ev := m.Event(g.id)
 	if rec == nil && !g.engine.observers.Wants(ev.Kind) {
 		return
 	}

@@ -102,7 +102,7 @@ func (g *graph) accounted(worked map[*creature]uint64) (bytes int64) {
 		bytes += creatureBytes + c.stateSize
 		for i := range c.mb.n {
 			m := c.mb.at(i).msg
-			bytes += m.size() / int64(max(1, m.refs.Load()))
+			bytes += m.Size() / int64(max(1, m.Refs.Load()))
 		}
 	}
 	return bytes

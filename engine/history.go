@@ -120,3 +120,9 @@ func (e *Engine) exporter(op, graphOrSession string) (journal.SessionID, journal
 	}
 	return session, e.exports, nil
 }
+
+// PolicyFailures are the policies that have failed to decide since the engine was
+// started, by name: scripts that threw or took too long. A denial is no failure, nor is
+// what a policy ignores by itself. Each is an [abi.Error] with the ids policy, where, of
+// the first failure, and failures, which is their number.
+func (e *Engine) PolicyFailures() []error { return e.core.failed.List() }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -32,11 +33,11 @@ func (s *sendEffect) unsent(c *creature, turn journal.EventID, payload, headers 
 }
 
 // letterOf is the dead letter of a message for a reader.
-func letterOf(mb *mailbox, m *message, reason journal.DeadReason) letter {
-	ev := m.event("")
+func letterOf(mb *mailbox, m *message.Message, reason journal.DeadReason) letter {
+	ev := m.Event("")
 	l := letterOfEvent(mb, &ev, reason)
 	// What is pooled is used again; a dead letter stays.
-	l.Payload, l.Headers = slices.Clone(m.payload), slices.Clone(m.headers)
+	l.Payload, l.Headers = slices.Clone(m.Payload), slices.Clone(m.Headers)
 	return l
 }
 
@@ -216,7 +217,7 @@ func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter j
 
 // redeliver carries Redeliver out. The caller holds mu.
 func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLetterRow) (Sent, error) {
-	ch, kind, sender := g.channels[journal.InboxOf(c.id)], kindOf(row.Kind), row.Sender
+	ch, kind, sender := g.channels[journal.InboxOf(c.id)], message.KindOf(row.Kind), row.Sender
 	if row.Kind == journal.EventWiredOutput && row.Alias != "" && !row.WasSent() {
 		root := g.rootOf(c)
 		if root == nil {
@@ -239,16 +240,16 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLett
 		kind = abi.KindMessage // nobody waits for the answer any more
 	}
 	rec := g.newRecord()
-	m := newMessage(slices.Clone(row.Payload), headersAgain(&row, c, g))
-	m.kind, m.sender = kind, sender
+	m := message.New(slices.Clone(row.Payload), headersAgain(&row, c, g))
+	m.Kind, m.Sender = kind, sender
 	if s := g.creatures[sender]; s != nil {
-		m.senderName = s.name
+		m.SenderName = s.name
 	}
 	g.sequence(ch, m)
-	sent := Sent{Message: m.id, Seq: m.seq}
+	sent := Sent{Message: m.ID, Seq: m.Seq}
 	g.logMessage(rec, ch, m, journal.EventID{}, cmp.Or(row.Message, row.ID))
 	g.publish(ch, m, w, rec)
-	m.release()
+	m.Release()
 	if rec != nil {
 		rec.Drop.Letters = append(rec.Drop.Letters, row.ID)
 	}
@@ -275,10 +276,10 @@ func headersAgain(l *journal.DeadLetterRow, c *creature, g *graph) []byte {
 	if alias == "" {
 		return headers
 	}
-	for _, from, to := journal.FindHeader(headers, headerAlias); to > 0; _, from, to = journal.FindHeader(headers, headerAlias) {
+	for _, from, to := journal.FindHeader(headers, message.HeaderAlias); to > 0; _, from, to = journal.FindHeader(headers, message.HeaderAlias) {
 		headers = slices.Delete(headers, from, to) // a sender's own, which means nothing
 	}
-	return slices.Concat(headers, []byte(headerAlias), []byte{0}, []byte(alias), []byte{0})
+	return slices.Concat(headers, []byte(message.HeaderAlias), []byte{0}, []byte(alias), []byte{0})
 }
 
 // findLetter finds a dead letter by its own id or by that of its message.

@@ -1,10 +1,9 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -42,7 +41,7 @@ func (s *feed) lastMessage() uint64 {
 // something was dropped that came later.)
 func (s *feed) dealt() uint64 {
 	for _, d := range s.inHand() {
-		return d.msg.seq - 1
+		return d.msg.Seq - 1
 	}
 	return s.cursor
 }
@@ -71,30 +70,19 @@ func (d *delivery) alias() string {
 	if d.feed != nil && d.feed.alias != "" {
 		return d.feed.alias
 	}
-	if m := d.msg; m.kind == abi.KindMessage && journal.IsInbox(m.channel) && len(m.headers) > 0 {
-		alias, _, _ := journal.FindHeader(m.headers, headerAlias)
+	if m := d.msg; m.Kind == abi.KindMessage && journal.IsInbox(m.Channel) && len(m.Headers) > 0 {
+		alias, _, _ := journal.FindHeader(m.Headers, message.HeaderAlias)
 		return string(alias)
 	}
 	return ""
 }
 
 // direct reports whether the creature was sent a delivery itself.
-func (d *delivery) direct() bool { return journal.IsInbox(d.msg.channel) && d.alias() == "" }
-
-// guestHeaders are the headers as the guest gets them.
-func (m *message) guestHeaders() []byte {
-	if m.kind != abi.KindMessage || !journal.IsInbox(m.channel) || len(m.headers) == 0 {
-		return m.headers
-	}
-	if _, from, to := journal.FindHeader(m.headers, headerAlias); to > 0 {
-		return slices.Concat(m.headers[:from], m.headers[to:])
-	}
-	return m.headers
-}
+func (d *delivery) direct() bool { return journal.IsInbox(d.msg.Channel) && d.alias() == "" }
 
 // delivery is one message for one reader.
 type delivery struct {
-	msg  *message
+	msg  *message.Message
 	feed *feed
 }
 
@@ -144,7 +132,7 @@ const (
 )
 
 // offer puts a message into the window, or notes that the store has more.
-func (mb *mailbox) offer(g *graph, s *feed, m *message) overflowed {
+func (mb *mailbox) offer(g *graph, s *feed, m *message.Message) overflowed {
 	if g.store != nil {
 		if mb.lagging || s.lost || mb.full(1) {
 			mb.lagging = true // of what is lost, another attempt is made
@@ -158,12 +146,12 @@ func (mb *mailbox) offer(g *graph, s *feed, m *message) overflowed {
 		switch policy := mb.overflow(); {
 		case policy == deploy.OverflowDropOldest:
 			old := mb.pop()
-			old.feed.cursor = old.msg.seq
-			old.msg.release()
+			old.feed.cursor = old.msg.Seq
+			old.msg.Release()
 			mb.dropped++
 			result = droppedOld
 		case policy == deploy.OverflowDeadLetter || mb.full(hardFactor):
-			s.offered = m.seq
+			s.offered = m.Seq
 			mb.dropped++
 			return refused
 		}
@@ -206,15 +194,15 @@ func (mb *mailbox) noteLoad(g *graph) {
 	}
 }
 
-func (mb *mailbox) push(s *feed, m *message) {
+func (mb *mailbox) push(s *feed, m *message.Message) {
 	if mb.n == len(mb.ring) {
 		mb.grow()
 	}
-	m.retain()
+	m.Retain()
 	mb.ring[(mb.head+mb.n)&(len(mb.ring)-1)] = delivery{m, s}
 	mb.n++
-	mb.bytes += m.size()
-	s.offered = m.seq
+	mb.bytes += m.Size()
+	s.offered = m.Seq
 }
 
 func (mb *mailbox) grow() {
@@ -234,7 +222,7 @@ func (mb *mailbox) pop() delivery {
 	mb.ring[mb.head] = delivery{}
 	mb.head = (mb.head + 1) & (len(mb.ring) - 1)
 	mb.n--
-	mb.bytes -= d.msg.size()
+	mb.bytes -= d.msg.Size()
 	return d
 }
 
@@ -246,7 +234,7 @@ func (mb *mailbox) remove(s *feed) []delivery {
 		d := mb.at(i)
 		if d.feed == s {
 			out = append(out, d)
-			mb.bytes -= d.msg.size()
+			mb.bytes -= d.msg.Size()
 			continue
 		}
 		mb.ring[(mb.head+kept)&(len(mb.ring)-1)] = d

@@ -93,7 +93,7 @@ func (e *core) publishTurnStarted(c *creature, d delivery) {
 	}
 	e.observers.Publish(&journal.Event{
 		Time: e.clock.Now().UnixNano(), Kind: journal.EventTurnStarted, Graph: g.id, Creature: c.id,
-		Attempt: c.attempt + 1, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.id,
+		Attempt: c.attempt + 1, Channel: d.msg.Channel, Seq: d.msg.Seq, Cause: d.msg.ID,
 	}, observe.Source{})
 }
 

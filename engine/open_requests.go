@@ -6,31 +6,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
-)
-
-// What is particular to a delivery that the engine makes travels in its
-// headers, which the log keeps.
-const (
-	headerTimer    = "terrarium-timer"    // name of the timer
-	headerReport   = "terrarium-report"   // kind of the event that a report to the root is about
-	headerTag      = "terrarium-tag"      // of a request, in its result
-	headerCode     = "terrarium-code"     // of a result: ok or the name of an error
-	headerRequest  = "terrarium-request"  // id of the request that a result answers
-	headerDeadline = "terrarium-deadline" // of a request, in milliseconds
-	headerWire     = "terrarium-wire"     // id of the wire that an output came over
-	headerHops     = "terrarium-hops"     // over how many wires in a row it came
-	headerAlias    = "terrarium-alias"    // of the channel that a message came on which is delivered again
 )
 
 // post puts a message into a creature's inbox. The caller holds mu, and gives
 // up its reference.
-func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message, turn, cause journal.EventID) {
+func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message.Message, turn, cause journal.EventID) {
 	ch := g.channels[journal.InboxOf(to.id)]
 	g.sequence(ch, m)
 	g.logMessage(rec, ch, m, turn, cause)
 	g.publish(ch, m, w, rec)
-	m.release()
+	m.Release()
 }
 
 // silence gives up the timers and requests of a creature that is removed. The

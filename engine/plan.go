@@ -140,7 +140,7 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 func (p *planning) declared(graphs []journal.SavedGraph, deployments []*deploy.Deployment) []diff.DeclarationPlan {
 	before, existing := storemeta.DeclaredIn(graphs), map[string]bool{}
 	for i := range graphs {
-		maps.Copy(existing, deploymentsIn(&graphs[i]))
+		maps.Copy(existing, storemeta.MembersIn(&graphs[i]))
 	}
 	for _, a := range p.applied {
 		before[a.name], existing[a.name] = a.Declared, true
@@ -240,7 +240,7 @@ func rowsOf(e locked, g *graph) journal.SavedGraph {
 	out := journal.SavedGraph{
 		Session: journal.SessionID(g.id), Graph: g.id, Born: g.born, Durability: g.durability,
 		Creatures: rec.Creatures, Channels: rec.Channels, Heads: rec.Heads, Edges: rec.Edges,
-		Cursors: rec.Cursors, Timers: rec.Timers, Requests: rec.Requests, Wires: rec.Wires, Meta: g.metaWithMemory(), LastTime: g.now,
+		Cursors: rec.Cursors, Timers: rec.Timers, Requests: rec.Requests, Wires: rec.Wires, Meta: g.memory.Meta(g.meta), LastTime: g.now,
 	}
 	if g.store != nil {
 		out.Session = g.store.Info().Session

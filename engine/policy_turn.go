@@ -11,6 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -36,7 +37,7 @@ func policySeed(delivery journal.EventID, c journal.CreatureID, what uint64) uin
 	return h.Sum64()
 }
 
-func (t *turn) policySeed(what uint64) uint64 { return policySeed(t.d.msg.id, t.c.id, what) }
+func (t *turn) policySeed(what uint64) uint64 { return policySeed(t.d.msg.ID, t.c.id, what) }
 
 // judgeTool asks about a call of a group tool. What the call does to the graph is
 // judged besides, as what it is, and again when the turn commits.
@@ -46,21 +47,21 @@ func (t *turn) judgeTool(name string, args []byte) error {
 		return nil
 	}
 	r := &t.tools.recalled
-	r.home = t.c.home.lock
+	r.Home = t.c.home.memories
 	ev := deploy.PolicyEvent{
 		Kind: journal.JudgeTool, Call: name, Tool: name, Arguments: args, Caller: t.c.party(), Graph: graphID(&t.c.home),
-		Deployment: t.c.deployment, Time: t.d.msg.time, Seed: t.policySeed(1<<32 | uint64(t.tools.Calls)),
+		Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(1<<32 | uint64(t.tools.Calls)),
 		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: r.Of(t.c.deployment)},
 	}
-	before := r.now
-	r.now = maps.Clone(before)
+	before := r.Now
+	r.Now = maps.Clone(before)
 	d := p.Judge(t.ctx, &ev)
-	t.e.heard(&d.Words)
+	t.e.failed.Heard(&d.Words)
 	t.verdicts = append(t.verdicts, draft.WordsOf(&ev, &d.Words)...)
 	if len(d.Denials) == 0 {
 		return nil
 	}
-	r.now = before // the call does not happen
+	r.Now = before // the call does not happen
 	list := make([]draft.Objection, len(d.Denials))
 	for i, v := range d.Denials {
 		list[i] = draft.Objection{Event: &ev, Verdict: v}
@@ -91,7 +92,7 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 		if policy == nil {
 			continue
 		}
-		t.recalled.home = t.c.home.lock
+		t.recalled.Home = t.c.home.memories
 		event := &deploy.SendEvent{
 			Graph: graphID(&t.c.home), Time: t.now, Seed: t.policySeed(uint64(i)), Deployment: s.ch.deployment,
 			ChannelName: s.alias, ChannelAddress: s.ch.address,
@@ -100,7 +101,7 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 			Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.Of(s.ch.deployment)},
 		}
 		verdict := (*policy).Send(ctx, event)
-		w.e.heard(&verdict.Words)
+		w.e.failed.Heard(&verdict.Words)
 		w.apply(s, &verdict)
 	}
 }
@@ -108,7 +109,7 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 // judgeAgain is judgeSends when what the policies recalled does not hold any more.
 func (w *turnWorker) judgeAgain(ctx context.Context) {
 	t := &w.turn
-	t.recalled.forget()
+	t.recalled.Forget()
 	t.verdicts = slices.DeleteFunc(t.verdicts, func(v draft.Word) bool { return v.Judged == journal.JudgeSend })
 	for i := range t.sends {
 		s := &t.sends[i]
@@ -142,7 +143,7 @@ func (w *turnWorker) apply(s *sendEffect, d *deploy.SendDecision) {
 type failure struct {
 	deploy.Decision
 	event    deploy.PolicyEvent
-	recalled recollection
+	recalled recall.Recollection
 }
 
 // judgeFailure asks what is to become of a failed turn. It is called outside of
@@ -153,10 +154,10 @@ func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, 
 		return nil
 	}
 	f := &failure{}
-	f.recalled.home = c.home.lock
+	f.recalled.Home = c.home.memories
 	f.event = deploy.PolicyEvent{
 		Kind: journal.JudgeFail, Call: "turn", Graph: graphID(&c.home), Deployment: c.deployment, Creature: c.party(),
-		Time: w.e.wallClock(), Seed: policySeed(d.msg.id, c.id, 2<<32|uint64(c.attempt)),
+		Time: w.e.wallClock(), Seed: policySeed(d.msg.ID, c.id, 2<<32|uint64(c.attempt)),
 		FailedTurn: deploy.FailedTurn{
 			Code: abi.CodeOf(cause).String(), Error: errtext.Clip(cause.Error()), Delivery: kind.String(),
 			Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,
@@ -164,7 +165,7 @@ func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, 
 		Surroundings: deploy.Surroundings{View: c.home.view(), Memory: f.recalled.Of(c.deployment)},
 	}
 	f.Decision = p.Judge(ctx, &f.event)
-	w.e.heard(&f.Words)
+	w.e.failed.Heard(&f.Words)
 	return f
 }
 
@@ -211,7 +212,7 @@ func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
 		}
 		g.logVerdict(rec, about, draft.Word{Effect: journal.PolicyRuled, Judged: journal.JudgeFail, Creature: f.event.Creature.ID, Call: f.event.Call, Verdict: by})
 	}
-	f.recalled.keep(g, rec)
+	f.recalled.Keep(&g.memory, rec)
 }
 
 // enterFailed judges a failed turn, and enters the critical section of the
@@ -221,7 +222,7 @@ func (w *turnWorker) enterFailed(ctx context.Context, c *creature, d delivery, k
 	for {
 		f := w.judgeFailure(ctx, c, d, kind, cause)
 		g := c.home.lock()
-		if g == nil || f == nil || f.recalled.current(g) {
+		if g == nil || f == nil || f.recalled.Current(g.memory) {
 			return g, f
 		}
 		g.mu.Unlock()

@@ -197,13 +197,13 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 			r.mb.noteLoad(g)
 		}
 		m := d.msg
-		r.given, r.told = m.seq, m.seq
-		in := Incoming{ID: m.logID(), Seq: m.seq, Time: m.time, Sender: m.senderName, Headers: journal.DecodeHeaders(m.headers)}
-		in.Payload = m.payload
-		if m.pooled {
-			in.Payload = append([]byte(nil), m.payload...)
+		r.given, r.told = m.Seq, m.Seq
+		in := Incoming{ID: m.LogID(), Seq: m.Seq, Time: m.Time, Sender: m.SenderName, Headers: journal.DecodeHeaders(m.Headers)}
+		in.Payload = m.Payload
+		if m.Pooled {
+			in.Payload = append([]byte(nil), m.Payload...)
 		}
-		m.release()
+		m.Release()
 		return in, g.store, doHandle, nil
 	case r.mb.lagging:
 		return Incoming{}, nil, doRefill, nil
@@ -220,7 +220,7 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 func (r *Reader) gap() uint64 {
 	switch {
 	case r.mb.n > 0:
-		return r.mb.at(0).msg.seq - 1
+		return r.mb.at(0).msg.Seq - 1
 	case r.mb.lagging:
 		return 0
 	}
@@ -350,7 +350,7 @@ func (r *Reader) Close() {
 	}
 	r.closed, r.held = true, nil
 	for r.mb.n > 0 {
-		r.mb.pop().msg.release()
+		r.mb.pop().msg.Release()
 	}
 	if g.store == nil {
 		r.mb.noteLoad(g)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -163,10 +164,10 @@ func (r *Rehearsal) Begin(d *RehearsedDelivery) abi.Turn {
 	clear(r.g.creatures)
 	clear(r.g.names)
 	r.turn.reset()
-	m := newMessage(d.Payload, d.Headers)
-	m.id, m.time, m.kind, m.channel, m.seq, m.senderName = d.ID, d.Time, d.Kind, d.Channel, d.Seq, d.Sender
+	m := message.New(d.Payload, d.Headers)
+	m.ID, m.Time, m.Kind, m.Channel, m.Seq, m.SenderName = d.ID, d.Time, d.Kind, d.Channel, d.Seq, d.Sender
 	if d.Kind == abi.KindGraphChanged {
-		m.id = noticeID(r.c.id, d.Revision)
+		m.ID = message.NoticeID(r.c.id, d.Revision)
 	}
 	r.c.attempt = d.Attempt - 1
 	r.c.beheld = outlook.NewView(&outlook.Awareness{Revision: d.Revision})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -78,7 +79,7 @@ func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, d
 	if out.Headers == nil {
 		out.Headers = map[string]string{}
 	}
-	out.Headers[headerDeadline] = strconv.FormatInt(deadline.Milliseconds(), 10)
+	out.Headers[message.HeaderDeadline] = strconv.FormatInt(deadline.Milliseconds(), 10)
 	out.Durable = false // Reply waits, and for more than that
 	sent, err := e.sendOn(ctx, ch, out)
 	call.request = sent.Message

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -139,31 +140,31 @@ func (g *graph) answerOpenRequest(rec *journal.Record, w *waker, c *creature, re
 }
 
 // resultOf is the delivery that answers a request.
-func resultOf(row *journal.RequestRow, a answer) *message {
+func resultOf(row *journal.RequestRow, a answer) *message.Message {
 	headers, _ := journal.EncodeHeaders(map[string]string{
-		headerTag: strconv.FormatInt(row.Tag, 10), headerCode: a.code.String(), headerRequest: row.ID.String(),
+		message.HeaderTag: strconv.FormatInt(row.Tag, 10), message.HeaderCode: a.code.String(), message.HeaderRequest: row.ID.String(),
 	})
 	payload := slices.Clone(a.payload)
 	if a.code != abi.OK {
 		payload = []byte(a.text)
 	}
-	m := newMessage(payload, headers)
-	m.kind = abi.KindResult
+	m := message.New(payload, headers)
+	m.Kind = abi.KindResult
 	if a.from != nil {
-		m.sender, m.senderName = a.from.id, a.from.name
+		m.Sender, m.SenderName = a.from.id, a.from.name
 	}
 	return m
 }
 
 // answerFailed answers a request whose turn has failed for good, if the asker still
 // waits for that.
-func (w *turnWorker) answerFailed(g *graph, rec *journal.Record, m *message, a answer) {
-	if m.kind != abi.KindRequest {
+func (w *turnWorker) answerFailed(g *graph, rec *journal.Record, m *message.Message, a answer) {
+	if m.Kind != abi.KindRequest {
 		return
 	}
-	if m.sender == "" {
-		w.e.answerCaller(g, m.id, a)
-	} else if asker := g.creatures[m.sender]; asker != nil {
-		g.answerOpenRequest(rec, &w.wake, asker, m.id, a, journal.EventID{}, m.logID())
+	if m.Sender == "" {
+		w.e.answerCaller(g, m.ID, a)
+	} else if asker := g.creatures[m.Sender]; asker != nil {
+		g.answerOpenRequest(rec, &w.wake, asker, m.ID, a, journal.EventID{}, m.LogID())
 	}
 }

@@ -160,15 +160,15 @@ func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, 
 	}
 	rec := g.newRecord()
 	out.logWords(g, rec, journal.Event{Seq: ch.head + 1})
-	out.recalled.keep(g, rec)
+	out.recalled.Keep(&g.memory, rec)
 	m := g.newMessage(rec, out.Payload, out.headers)
-	m.kind = abi.KindMessage
+	m.Kind = abi.KindMessage
 	if out.kind != 0 {
-		m.kind = out.kind
+		m.Kind = out.kind
 	}
 	g.sequence(ch, m)
 	if out.reply != nil {
-		e.core.callers.Store(m.id, out.reply)
+		e.core.callers.Store(m.ID, out.reply)
 	}
 	if out.Producer != "" {
 		if ch.producers == nil {
@@ -179,10 +179,10 @@ func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, 
 			rec.Producers = append(rec.Producers, journal.ProducerRow{Channel: ch.id, Producer: out.Producer, Offset: out.Offset})
 		}
 	}
-	sent := Sent{Message: m.id, Seq: m.seq}
+	sent := Sent{Message: m.ID, Seq: m.Seq}
 	g.logMessage(rec, ch, m, journal.EventID{}, journal.EventID{})
 	g.publish(ch, m, w, rec)
-	m.release()
+	m.Release()
 	g.append(rec)
 	return sent, w
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -18,7 +19,7 @@ type outsideSend struct {
 	Outgoing
 	headers  []byte       // in the form of the ABI
 	verdicts []draft.Word // to be logged, also if the message is refused
-	recalled recollection
+	recalled recall.Recollection
 	refusal  error // by policies; nil: it is taken in
 	// duplicate says that it was taken in before, and so nobody has judged it.
 	duplicate bool
@@ -62,7 +63,7 @@ func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSen
 		case e.core.isClosing():
 			g.mu.Unlock() // the store takes nothing in any more
 			return nil, nil, errtext.Closed
-		case !judged.recalled.current(g):
+		case !judged.recalled.Current(g.memory):
 			g.mu.Unlock() // another message has changed what the policies remember
 		case judged.refusal != nil:
 			e.logRefused(g, judged)
@@ -83,7 +84,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	if out.duplicate = ch.wasTakenIn(&sent.Outgoing); out.duplicate {
 		return &out, nil
 	}
-	out.recalled.home = ch.home.lock
+	out.recalled.Home = ch.home.memories
 	d := (*policy).Send(ctx, &deploy.SendEvent{
 		Graph: graphID(&ch.home), Time: e.core.clock.Now().UnixNano(), Seed: sent.seed, Deployment: ch.deployment,
 		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.Payload, Headers: sent.Headers,
@@ -97,7 +98,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 			Remedy: "send it again", Err: context.Cause(ctx),
 		}
 	}
-	e.core.heard(&d.Words)
+	e.core.failed.Heard(&d.Words)
 	out.decide(ch, &d)
 	return &out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -109,19 +110,10 @@ func (e *Engine) leftOpen(bound time.Duration) error {
 		left = append(left, "a change of the topology that does not end")
 	}
 	return &abi.Error{
-		Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the engine did not close within %v; it leaves %s", bound, strings.Join(few(left), ", ")),
+		Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the engine did not close within %v; it leaves %s", bound, strings.Join(errtext.Few(left), ", ")),
 		Remedy: "what was acknowledged is kept, and the session can be gone on with when the process has ended; for a slow disk raise the shutdown timeout",
 		Err:    ErrLeftOpen,
 	}
-}
-
-// few shortens a list that is to be read.
-func few(list []string) []string {
-	const most = 10
-	if len(list) <= most {
-		return list
-	}
-	return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
 }
 
 // stillRunning says which turns do not end, and which stores have something to write.

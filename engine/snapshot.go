@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -17,7 +18,7 @@ type snapshot struct {
 	rec      *journal.Record
 	origin   journal.Origin
 	seen     map[place]bool
-	messages []*message
+	messages []*message.Message
 	feeds    []*feed
 	states   []journal.StateRow
 	letters  []letter
@@ -95,9 +96,9 @@ func (s *snapshot) window(mb *mailbox) {
 }
 
 // message collects a message, once.
-func (s *snapshot) message(m *message) {
-	p := place{m.channel, m.seq}
-	if s.seen[p] || m.channel == "" {
+func (s *snapshot) message(m *message.Message) {
+	p := place{m.Channel, m.Seq}
+	if s.seen[p] || m.Channel == "" {
 		return
 	}
 	s.seen[p] = true
@@ -110,15 +111,15 @@ func (s *snapshot) message(m *message) {
 // adds up to it.
 func (s *snapshot) write() {
 	x := s.x
-	slices.SortStableFunc(s.messages, func(a, b *message) int {
-		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.channel, b.channel), cmp.Compare(a.seq, b.seq))
+	slices.SortStableFunc(s.messages, func(a, b *message.Message) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Seq, b.Seq))
 	})
 	for _, m := range s.messages {
-		ev := m.event("")
+		ev := m.Event("")
 		ev.ID = s.nextID()
-		ev.Payload, ev.Headers = slices.Clone(m.payload), slices.Clone(m.headers)
+		ev.Payload, ev.Headers = slices.Clone(m.Payload), slices.Clone(m.Headers)
 		s.rec.Events = append(s.rec.Events, ev)
-		x.entry.logged[m], x.entry.ids[m.id] = ev.ID, ev.ID
+		x.entry.logged[m], x.entry.ids[m.ID] = ev.ID, ev.ID
 	}
 	s.findRuns()
 	for _, row := range s.states {
@@ -139,9 +140,9 @@ func (s *snapshot) write() {
 // findRuns finds the feeds that passed over something that is in the log now,
 // because somebody else has yet to read it.
 func (s *snapshot) findRuns() {
-	log := map[journal.ChannelID][]*message{}
+	log := map[journal.ChannelID][]*message.Message{}
 	for _, m := range s.messages {
-		log[m.channel] = append(log[m.channel], m)
+		log[m.Channel] = append(log[m.Channel], m)
 	}
 	for _, src := range s.feeds {
 		if !s.x.dropped[src.id] || src.ch == nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -146,7 +145,7 @@ func (e locked) spawnTemplate(deployment, species string) (*template, int, error
 func notApplied(deployment string, applied []string) error {
 	remedy := "apply its recipe first"
 	if len(applied) > 0 {
-		remedy += "; applied: " + listed(applied)
+		remedy += "; applied: " + errtext.Listed(applied)
 	}
 	return &abi.Error{
 		Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no deployment %s is applied", errtext.Clip(deployment)),
@@ -165,22 +164,13 @@ func (e locked) notSpawnable(deployment, species string) error {
 	slices.Sort(names)
 	remedy := "give a species of the recipe the attribute spawnable, or declare a catalog"
 	if len(names) > 0 {
-		remedy = "there are: " + listed(slices.Compact(names))
+		remedy = "there are: " + errtext.Listed(slices.Compact(names))
 	}
 	ids := map[string]string{"species": errtext.Clip(species)}
 	if deployment != "" {
 		ids["deployment"] = deployment
 	}
 	return &abi.Error{Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no species %s may be spawned", errtext.Clip(species)), Remedy: remedy, IDs: ids}
-}
-
-// listed joins names for a sentence, not too many of them.
-func listed(names []string) string {
-	const most = 16
-	if n := len(names) - most; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
-	}
-	return strings.Join(names, ", ")
 }
 
 // ofSpecies completes a specification that names a species instead of a module,

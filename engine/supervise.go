@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -29,7 +30,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	w.wall = wall
 	g, judged := w.enterFailed(ctx, c, d, kind, err)
 	if g == nil || c.removed {
-		d.msg.release()
+		d.msg.Release()
 		return g
 	}
 	g.wall = wall
@@ -38,7 +39,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	c.attempt++
 	c.counters.Failures++
 	c.counters.burn(fuel)
-	about := journal.Event{Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID()}
+	about := journal.Event{Creature: c.id, Attempt: c.attempt, Channel: d.msg.Channel, Seq: d.msg.Seq, Cause: d.msg.LogID()}
 	g.logLines(rec, about, logs)
 	failure := about
 	failure.Kind = journal.EventTurnFailed
@@ -78,7 +79,7 @@ func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delive
 		l.LastWords = logs[n-1].Text
 	}
 	g.log(rec, journal.Event{
-		Kind: journal.EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.channel, Seq: d.msg.seq, Cause: d.msg.logID(),
+		Kind: journal.EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.Channel, Seq: d.msg.Seq, Cause: d.msg.LogID(),
 		Payload: journal.JSON(journal.CreatureFailedPayload{Kind: journal.KindOfDelivery(kind), Code: string(l.Reason), Error: l.Error}),
 	})
 	if kind != abi.KindGraphChanged { // how things are can be read at any time
@@ -90,7 +91,7 @@ func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delive
 		putCreature(rec, c)
 	}
 	c.advance(rec, d)
-	d.msg.release()
+	d.msg.Release()
 }
 
 // noteFailure counts a failure and reports whether there were more than the
@@ -118,7 +119,7 @@ func (w *turnWorker) quarantine(g *graph, rec *journal.Record, c *creature, err 
 	if ch == nil {
 		return
 	}
-	headers, _ := journal.EncodeHeaders(map[string]string{headerReport: journal.EventQuarantined.String()})
+	headers, _ := journal.EncodeHeaders(map[string]string{message.HeaderReport: journal.EventQuarantined.String()})
 	report := journal.JSON(struct {
 		Event    string `json:"event"`
 		Creature string `json:"creature"`
@@ -126,11 +127,11 @@ func (w *turnWorker) quarantine(g *graph, rec *journal.Record, c *creature, err 
 		Error    string `json:"error"`
 	}{journal.EventQuarantined.String(), c.name, why.Code, why.Error})
 	m := g.newMessage(rec, report, headers)
-	m.kind, m.sender, m.senderName = abi.KindMessage, c.id, c.name
+	m.Kind, m.Sender, m.SenderName = abi.KindMessage, c.id, c.name
 	g.sequence(ch, m)
 	g.logMessage(rec, ch, m, journal.EventID{}, journal.EventID{})
 	g.publish(ch, m, &w.wake, rec)
-	m.release()
+	m.Release()
 }
 
 // pause gives a creature up for a while after something other than its guest
@@ -298,12 +299,12 @@ func (mb *mailbox) takeEvent(s *feed, ev *journal.Event) {
 		}
 		return
 	}
-	m := newMessage(ev.Payload, ev.Headers)
-	m.id, m.time, m.channel, m.seq, m.sender = ev.ID, ev.Time, ev.Channel, ev.Seq, ev.Creature
-	m.kind = kindOf(ev.Kind)
-	m.senderName = mb.senderName(ev.Creature)
+	m := message.New(ev.Payload, ev.Headers)
+	m.ID, m.Time, m.Channel, m.Seq, m.Sender = ev.ID, ev.Time, ev.Channel, ev.Seq, ev.Creature
+	m.Kind = message.KindOf(ev.Kind)
+	m.SenderName = mb.senderName(ev.Creature)
 	mb.push(s, m)
-	m.release()
+	m.Release()
 }
 
 // senderName is the present name of a sender, if it is still in the graph.

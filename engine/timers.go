@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -98,9 +99,9 @@ func (e *core) ring(c *creature, a *alarm) {
 			rec.Timers = append(rec.Timers, next)
 		}
 	}
-	headers, _ := journal.EncodeHeaders(map[string]string{headerTimer: a.row.Name})
-	m := newMessage(a.row.Payload, headers)
-	m.kind = abi.KindTimer
+	headers, _ := journal.EncodeHeaders(map[string]string{message.HeaderTimer: a.row.Name})
+	m := message.New(a.row.Payload, headers)
+	m.Kind = abi.KindTimer
 	var w waker
 	g.post(rec, &w, c, m, journal.EventID{}, journal.EventID{})
 	c.charge(g, rec.Size())

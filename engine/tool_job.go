@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -16,7 +17,7 @@ const kindTool abi.Kind = -1
 type toolJob struct {
 	name string
 	args []byte
-	msg  *message // stands for the delivery that there is not
+	msg  *message.Message // stands for the delivery that there is not
 
 	// The worker that has the creature owns these.
 	result []byte
@@ -63,8 +64,8 @@ func (e *Engine) StartTool(caller journal.CreatureID, name string, args []byte) 
 	if c == nil {
 		return nil, errtext.Gone("creature", string(caller))
 	}
-	job := &toolJob{name: name, args: args, msg: newMessage(nil, nil), done: make(chan jobAnswer, 1)}
-	job.msg.senderName = e.core.ids.ID("t") // what the ids of what it adds derive from
+	job := &toolJob{name: name, args: args, msg: message.New(nil, nil), done: make(chan jobAnswer, 1)}
+	job.msg.SenderName = e.core.ids.ID("t") // what the ids of what it adds derive from
 	if err := e.post(c, job); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 		}
 	}
 	var w waker
-	job.msg.time = e.core.wallClock()
+	job.msg.Time = e.core.wallClock()
 	c.jobs = append(c.jobs, job)
 	c.wake(&w)
 	g.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/tools"
@@ -20,7 +21,7 @@ type toolUse struct {
 	tools.Use
 	bytes int64 // of the calls and their answers, which are read, judged and noted
 	// recalled is what policies recalled that judge calls.
-	recalled recollection
+	recalled recall.Recollection
 	// graph and shape are what the turn sees: one topology, and its own operations. If
 	// it is another one by a later call, the turn is run again.
 	graph    *graph
@@ -110,12 +111,12 @@ func (t *turn) faultError() error {
 // draftOptions are those of a draft of what the turn does to its graph.
 func (t *turn) draftOptions() (o draft.Options, ids *draft.DerivedIDs) {
 	m := t.d.msg
-	from := draft.Source{Creature: t.c.id, Message: m.id, Channel: m.channel, Seq: m.seq, Kind: byte(t.kind)}
+	from := draft.Source{Creature: t.c.id, Message: m.ID, Channel: m.Channel, Seq: m.Seq, Kind: byte(t.kind)}
 	if t.kind == kindTool {
-		from.Call = m.senderName
+		from.Call = m.SenderName
 	}
 	ids = draft.NewDerivedIDs(from)
-	return draft.Options{IDs: ids, Caller: t.c.party(), Now: m.time}, ids
+	return draft.Options{IDs: ids, Caller: t.c.party(), Now: m.Time}, ids
 }
 
 // stage shows a draft to the tools.

@@ -14,6 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -36,9 +38,9 @@ type turn struct {
 	replied  bool
 	reply    effects.Span
 	verdicts []draft.Word
-	judged   bool         // policies have changed or left out a send
-	recalled recollection // by the policies that judge what the turn does
-	fuel     int64        // what the guest used up; -1 if the host does not count it
+	judged   bool                // policies have changed or left out a send
+	recalled recall.Recollection // by the policies that judge what the turn does
+	fuel     int64               // what the guest used up; -1 if the host does not count it
 
 	tools *toolUse // nil unless the turn has called a group tool
 	alone *locked  // the mutation lock, if the turn holds it; see handleAlone
@@ -73,7 +75,7 @@ type sendEffect struct {
 func (t *turn) begin(ctx context.Context, c *creature, d delivery, kind abi.Kind, readOnly bool) {
 	t.Begin(&c.limits, c.veil, c.state, c.stateSize, readOnly)
 	t.ctx, t.c, t.d, t.kind = ctx, c, d, kind
-	t.now = d.msg.time
+	t.now = d.msg.Time
 	if c.spec.Grants.Clock {
 		t.now = 0
 	}
@@ -103,7 +105,7 @@ func (t *turn) reset() {
 	t.fuel = 0
 	t.sends = effects.Emptied(t.sends)
 	t.verdicts, t.judged = effects.Emptied(t.verdicts), false
-	t.recalled.forget()
+	t.recalled.Forget()
 	t.replied, t.reply, t.detailJSON = false, effects.Span{}, nil
 	t.looked, t.late = false, false
 	t.asked = 0
@@ -127,15 +129,15 @@ func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
 	m := t.d.msg
 	switch s {
 	case abi.SourcePayload:
-		return m.payload, abi.OK
+		return m.Payload, abi.OK
 	case abi.SourceHeaders:
-		return m.guestHeaders(), abi.OK
+		return m.GuestHeaders(), abi.OK
 	case abi.SourceChannel:
 		return t.Text(t.channel()), abi.OK
 	case abi.SourceSender:
-		return t.Text(m.senderName), abi.OK
+		return t.Text(m.SenderName), abi.OK
 	case abi.SourceMessageID:
-		return t.Text(m.id.String()), abi.OK
+		return t.Text(m.ID.String()), abi.OK
 	case abi.SourceDetail:
 		if t.detailJSON == nil {
 			t.detailJSON = t.detail()
@@ -156,12 +158,12 @@ func (t *turn) detail() []byte {
 	m := t.d.msg
 	var h map[string]string
 	if t.kind != abi.KindMessage {
-		h = journal.DecodeHeaders(m.headers)
+		h = journal.DecodeHeaders(m.Headers)
 	}
-	deadline, _ := strconv.ParseInt(h[headerDeadline], 10, 64)
+	deadline, _ := strconv.ParseInt(h[message.HeaderDeadline], 10, 64)
 	source := ""
 	if t.kind == abi.KindOutput {
-		source = m.senderName
+		source = m.SenderName
 	}
 	return journal.JSON(struct {
 		Kind       string `json:"kind"`
@@ -177,8 +179,8 @@ func (t *turn) detail() []byte {
 		Wire       string `json:"wire,omitempty"`
 		Revision   uint64 `json:"revision,omitempty"`
 	}{
-		t.kind.String(), t.d.direct(), m.seq, t.c.attempt + 1, m.time,
-		h[headerTimer], h[headerTag], h[headerCode], deadline, source, h[headerWire], t.notice(),
+		t.kind.String(), t.d.direct(), m.Seq, t.c.attempt + 1, m.Time,
+		h[message.HeaderTimer], h[message.HeaderTag], h[message.HeaderCode], deadline, source, h[message.HeaderWire], t.notice(),
 	})
 }
 
@@ -225,7 +227,7 @@ func (t *turn) Send(h int32, payload, headers []byte) int32 {
 	if code := t.Effect(); code != abi.OK {
 		return code.Status()
 	}
-	headers = journal.WithoutReserved(headers, t.d.msg.headers)
+	headers = journal.WithoutReserved(headers, t.d.msg.Headers)
 	if h == abi.AllChannels {
 		return t.sendAll(payload, headers)
 	}
@@ -318,8 +320,8 @@ func (t *turn) Random(p []byte) {
 	}
 	if t.rng == nil {
 		var seed [32]byte
-		copy(seed[:], t.d.msg.id.Origin[:])
-		binary.LittleEndian.PutUint64(seed[16:], t.d.msg.id.Seq)
+		copy(seed[:], t.d.msg.ID.Origin[:])
+		binary.LittleEndian.PutUint64(seed[16:], t.d.msg.ID.Seq)
 		h := fnv.New64a()
 		h.Write([]byte(t.c.id))
 		binary.LittleEndian.PutUint64(seed[24:], h.Sum64()+uint64(t.kind))

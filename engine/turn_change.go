@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -69,7 +70,7 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 	case err != nil:
 		return w.postpone(ctx, c, d, err)
 	}
-	d.msg.release()
+	d.msg.Release()
 	t.reset()
 	return c.home.lock() // nothing can remove it meanwhile
 }
@@ -81,7 +82,7 @@ func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) *g
 	w.discard(ctx, c)
 	g := c.home.lock()
 	if g == nil || c.removed {
-		d.msg.release()
+		d.msg.Release()
 		return g
 	}
 	c.current = delivery{}
@@ -93,7 +94,7 @@ func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) *g
 	case d.feed != nil:
 		c.retry = &d
 	default: // a start, which take makes anew
-		d.msg.release()
+		d.msg.Release()
 	}
 	return g
 }
@@ -110,9 +111,9 @@ type turnChange struct {
 }
 
 // recalled implements [restOfTurn], as the methods below do.
-func (tc *turnChange) recalled() []*recollection {
+func (tc *turnChange) recalled() []*recall.Recollection {
 	t := &tc.w.turn
-	return []*recollection{&t.recalled, &t.tools.recalled}
+	return []*recall.Recollection{&t.recalled, &t.tools.recalled}
 }
 
 func (tc *turnChange) goBack() { tc.w.log.reset() }

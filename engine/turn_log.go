@@ -6,6 +6,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -35,7 +36,7 @@ type turnLog struct {
 // post is a message that has its place in a channel.
 type post struct {
 	ch *channel
-	m  *message
+	m  *message.Message
 }
 
 // ahead is a change that cuts the store of the turn's graph. The turn is written into
@@ -55,7 +56,7 @@ type ahead struct {
 func (l *turnLog) begin(g *graph, rec *journal.Record) {
 	l.g, l.rec, l.moved = g, rec, l.t.c.wiring.Load() != l.t.wiring
 	if l.shown = rec != nil || g.engine.observers.Any(); l.shown {
-		l.cause = l.t.d.msg.logID()
+		l.cause = l.t.d.msg.LogID()
 	}
 }
 
@@ -130,8 +131,8 @@ func (a *ahead) channel(id journal.ChannelID) *channel {
 func (a *ahead) arrive(posts []post) {
 	for i := range posts {
 		p := &posts[i]
-		p.ch = a.x.e.channels[p.m.channel]
-		p.ch.head = p.m.seq
+		p.ch = a.x.e.channels[p.m.Channel]
+		p.ch.head = p.m.Seq
 	}
 }
 
@@ -210,27 +211,27 @@ func (a *ahead) wireEnd(from *creature, wire *journal.OutputWire) *creature {
 
 // question finds the request that the turn has handled, if its sender still waits in
 // the graph.
-func (l *turnLog) question(m *message) (asker *creature, q *question) {
+func (l *turnLog) question(m *message.Message) (asker *creature, q *question) {
 	if a := l.ahead; a == nil {
-		asker = l.g.creatures[m.sender]
-	} else if a.x.e.topo.GraphOf(m.sender) == a.graph {
-		asker = a.x.e.creatures[m.sender]
+		asker = l.g.creatures[m.Sender]
+	} else if a.x.e.topo.GraphOf(m.Sender) == a.graph {
+		asker = a.x.e.creatures[m.Sender]
 	}
 	if asker != nil {
-		q = asker.questions[m.id]
+		q = asker.questions[m.ID]
 	}
 	return asker, q
 }
 
 // message makes a message of the creature, of bytes that the turn is going to use again.
-func (l *turnLog) message(kind abi.Kind, payload, headers []byte) *message {
+func (l *turnLog) message(kind abi.Kind, payload, headers []byte) *message.Message {
 	m := l.g.newMessage(l.rec, payload, headers)
-	m.kind, m.sender, m.senderName = kind, l.t.c.id, l.t.c.name
+	m.Kind, m.Sender, m.SenderName = kind, l.t.c.id, l.t.c.name
 	return m
 }
 
 // post gives a message its place in a channel, and logs it.
-func (l *turnLog) post(ch *channel, m *message) {
+func (l *turnLog) post(ch *channel, m *message.Message) {
 	l.posts = append(l.posts, post{ch, m})
 	if l.ahead != nil {
 		l.postAhead(ch, m)
@@ -242,15 +243,15 @@ func (l *turnLog) post(ch *channel, m *message) {
 	}
 }
 
-func (l *turnLog) postAhead(ch *channel, m *message) {
+func (l *turnLog) postAhead(ch *channel, m *message.Message) {
 	a := l.ahead
-	if m.sender != "" {
-		m.senderName = a.name // which a merge may give the creature
+	if m.Sender != "" {
+		m.SenderName = a.name // which a merge may give the creature
 	}
 	a.heads[ch.id] = max(a.heads[ch.id], ch.head) + 1
-	m.channel, m.seq, m.id, m.time = ch.id, a.heads[ch.id], l.next(), l.tick()
-	ev := m.event(a.graph)
+	m.Channel, m.Seq, m.ID, m.Time = ch.id, a.heads[ch.id], l.next(), l.tick()
+	ev := m.Event(a.graph)
 	ev.Turn, ev.Cause = l.id, l.cause
 	l.log(ev)
-	l.rec.Heads = append(l.rec.Heads, journal.HeadRow{Channel: ch.id, Seq: m.seq})
+	l.rec.Heads = append(l.rec.Heads, journal.HeadRow{Channel: ch.id, Seq: m.Seq})
 }

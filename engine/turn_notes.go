@@ -38,12 +38,12 @@ func (c *creature) inputNotes(w *wiring, d delivery, cause journal.EventID) *jou
 	}
 	switch {
 	case cause.IsZero():
-		n.Time, noted = d.msg.time, true
-	case cause != d.msg.id:
-		n.Message, noted = d.msg.id, true
+		n.Time, noted = d.msg.Time, true
+	case cause != d.msg.ID:
+		n.Message, noted = d.msg.ID, true
 	}
-	if m := d.msg; m.sender != "" && m.senderName == string(m.sender) {
-		n.Sender, noted = m.senderName, true
+	if m := d.msg; m.Sender != "" && m.SenderName == string(m.Sender) {
+		n.Sender, noted = m.SenderName, true
 	}
 	if !noted {
 		return nil
@@ -78,7 +78,7 @@ func (t *turn) notes(cause journal.EventID, moved bool) *journal.TurnNotes {
 		return t.toolNotes()
 	}
 	n := t.c.inputNotes(t.wiring, t.d, cause)
-	outside := t.replied && t.d.msg.sender == ""
+	outside := t.replied && t.d.msg.Sender == ""
 	if len(t.Timers) == 0 && t.asked == 0 && !outside && !t.judged && t.tools == nil && !moved {
 		return n
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -75,10 +76,10 @@ func (w *turnWorker) leadOut(ctx context.Context) {
 // hops is over how many wires in a row came what the turn handles. Only the
 // engine makes deliveries of the kind output, so nobody else can say.
 func (t *turn) hops() int {
-	if t.d.msg.kind != abi.KindOutput {
+	if t.d.msg.Kind != abi.KindOutput {
 		return 0
 	}
-	n, _ := strconv.Atoi(journal.DecodeHeaders(t.d.msg.headers)[headerHops]) // which the engine has written
+	n, _ := strconv.Atoi(journal.DecodeHeaders(t.d.msg.Headers)[message.HeaderHops]) // which the engine has written
 	return n
 }
 
@@ -89,7 +90,7 @@ func (t *turn) holds(ctx context.Context, o *outlet) bool {
 	if o.predicate != nil {
 		var holds bool
 		holds, err = o.predicate.Holds(ctx, &deploy.OutputEvent{
-			Time: t.d.msg.time, Seed: t.policySeed(3 << 32), Output: t.Put, Source: t.wiring.name, Channel: t.channel(),
+			Time: t.d.msg.Time, Seed: t.policySeed(3 << 32), Output: t.Put, Source: t.wiring.name, Channel: t.channel(),
 		})
 		if err == nil {
 			return holds
@@ -107,7 +108,7 @@ func (t *turn) channel() string {
 
 // wrap makes the delivery for one wire.
 func (t *turn) wrap(o *outlet, hops int) wiredOutput {
-	headers, _ := journal.EncodeHeaders(map[string]string{headerWire: string(o.ID), headerHops: strconv.Itoa(hops)})
+	headers, _ := journal.EncodeHeaders(map[string]string{message.HeaderWire: string(o.ID), message.HeaderHops: strconv.Itoa(hops)})
 	out := wiredOutput{outlet: o, headers: headers, hops: hops}
 	values := [4][]byte{deploy.PromptOutput: t.Put, deploy.PromptSource: []byte(t.wiring.name), deploy.PromptChannel: []byte(t.channel())}
 	size := int64(len(t.Put))
@@ -136,7 +137,7 @@ func (t *turn) outputDetail() []byte {
 		Channel string          `json:"channel"`
 		Message journal.EventID `json:"message,omitzero"` // that the turn handled
 		Size    int             `json:"size"`
-	}{t.wiring.name, t.channel(), t.d.msg.id, len(t.Put)})
+	}{t.wiring.name, t.channel(), t.d.msg.ID, len(t.Put)})
 }
 
 // hasOutlet reports whether a wire is still there.

@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -183,10 +184,10 @@ func (c *creature) chooseNext(g *graph) (delivery, abi.Kind, todo) {
 		d := *c.retry
 		c.retry = nil
 		c.current = d
-		return d, d.msg.kind, doHandle
+		return d, d.msg.Kind, doHandle
 	case !c.started:
-		m := newMessage(nil, nil)
-		m.kind, m.time = abi.KindStart, g.tick()
+		m := message.New(nil, nil)
+		m.Kind, m.Time = abi.KindStart, g.tick()
 		return delivery{msg: m}, abi.KindStart, doHandle
 	case len(c.jobs) > 0:
 		c.job, c.jobs = c.jobs[0], c.jobs[1:]
@@ -199,7 +200,7 @@ func (c *creature) chooseNext(g *graph) (delivery, abi.Kind, todo) {
 		if g.store == nil {
 			c.mb.noteLoad(g)
 		}
-		return d, d.msg.kind, doHandle
+		return d, d.msg.Kind, doHandle
 	case !c.mb.waiting():
 		return delivery{}, 0, doNothing
 	}
@@ -360,7 +361,7 @@ func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi
 	}
 	t.begin(ctx, c, d, kind, false)
 	t.wiring = c.facing
-	err := c.veil.Error(c.instance.Handle(ctx, t, kind, len(d.msg.payload)))
+	err := c.veil.Error(c.instance.Handle(ctx, t, kind, len(d.msg.Payload)))
 	t.fuel = c.instance.FuelUsed()
 	w.work += max(t.fuel, 0) + sendWork*int64(len(t.sends))
 	return err
@@ -420,7 +421,7 @@ func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err 
 	w.discard(ctx, c)
 	g := c.home.lock()
 	if g == nil {
-		d.msg.release()
+		d.msg.Release()
 		return nil
 	}
 	c.current = delivery{}

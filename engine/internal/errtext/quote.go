@@ -1,6 +1,7 @@
 package errtext
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -54,4 +55,22 @@ func PlainID(id string) string {
 		return Quoted([]byte(id))
 	}
 	return id
+}
+
+// Few shortens a list that is to be read.
+func Few(list []string) []string {
+	const most = 10
+	if len(list) <= most {
+		return list
+	}
+	return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+}
+
+// Listed joins names for a sentence, not too many of them.
+func Listed(names []string) string {
+	const most = 16
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
+	}
+	return strings.Join(names, ", ")
 }

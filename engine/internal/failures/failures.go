@@ -1,4 +1,5 @@
-package engine
+// Package failures counts policies that failed to decide.
+package failures
 
 import (
 	"cmp"
@@ -11,54 +12,51 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// policyFailures are the policies that failed to decide.
-type policyFailures struct {
+// Policies are those that failed to decide.
+type Policies struct {
 	mu     sync.Mutex
-	counts map[string]*policyFailure // by name
+	counts map[string]*failure // by name
 }
 
-type policyFailure struct {
+type failure struct {
 	first deploy.Verdict
 	count int
 }
 
-// heard counts policies that failed to decide.
-func (e *core) heard(w *deploy.Words) {
+// Heard counts what is a failure of what policies have said.
+func (f *Policies) Heard(w *deploy.Words) {
 	for _, list := range [][]deploy.Verdict{w.Denials, w.Warnings, w.Audits} {
 		for _, v := range list {
 			if v.Failed {
-				e.failed.add(v)
+				f.add(v)
 			}
 		}
 	}
 }
 
 // add counts a failure.
-func (f *policyFailures) add(v deploy.Verdict) {
+func (f *Policies) add(v deploy.Verdict) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.counts == nil {
-		f.counts = map[string]*policyFailure{}
+		f.counts = map[string]*failure{}
 	}
 	if had := f.counts[v.Policy]; had != nil {
 		had.count++
 		return
 	}
-	f.counts[v.Policy] = &policyFailure{v, 1}
+	f.counts[v.Policy] = &failure{v, 1}
 }
 
-// PolicyFailures are the policies that have failed to decide since the engine was
-// started, by name: scripts that threw or took too long. A denial is no failure, nor is
-// what a policy ignores by itself. Each is an [abi.Error] with the ids policy, where, of
-// the first failure, and failures, which is their number.
-func (e *Engine) PolicyFailures() []error {
-	e.core.failed.mu.Lock()
-	defer e.core.failed.mu.Unlock()
-	var list []*policyFailure
-	for _, f := range e.core.failed.counts {
-		list = append(list, f)
+// List are the failures by policy, as errors.
+func (f *Policies) List() []error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []*failure
+	for _, had := range f.counts {
+		list = append(list, had)
 	}
-	slices.SortFunc(list, func(a, b *policyFailure) int { return cmp.Compare(a.first.Policy, b.first.Policy) })
+	slices.SortFunc(list, func(a, b *failure) int { return cmp.Compare(a.first.Policy, b.first.Policy) })
 	var out []error
 	for _, f := range list {
 		times := "once"

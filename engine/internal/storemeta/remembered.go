@@ -1,0 +1,67 @@
+package storemeta
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Remembered is a deployment as sessions remember it: which recipe it was applied
+// from last.
+type Remembered struct {
+	Name string
+	// Source is where it came from, with the copy of the recipe. Its Path is empty
+	// for a deployment that no recipe made.
+	Source deploy.Source
+	// Graphs are those that have members of it.
+	Graphs []journal.GraphID
+}
+
+// RememberedIn lists the deployments that saved graphs have members of, by name.
+// If stores differ, because one could not be read for a while, it is what the
+// latest of them says.
+func RememberedIn(graphs []journal.SavedGraph) []Remembered {
+	graphs = slices.Clone(graphs)
+	slices.SortStableFunc(graphs, func(a, b journal.SavedGraph) int { return int(max(min(a.LastTime-b.LastTime, 1), -1)) })
+	found := map[string]*Remembered{}
+	for i := range graphs {
+		g := &graphs[i]
+		meta := Parse(g.Meta)
+		for name := range MembersIn(g) {
+			r := found[name]
+			if r == nil {
+				r = &Remembered{Name: name}
+				found[name] = r
+			}
+			r.Graphs = append(r.Graphs, g.Graph)
+			if s, ok := Source(meta.Of[name]); ok {
+				r.Source = s
+			}
+		}
+	}
+	out := []Remembered{}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		slices.Sort(found[name].Graphs)
+		out = append(out, *found[name])
+	}
+	return out
+}
+
+// MembersIn are the declared deployments that a saved graph has members of.
+func MembersIn(g *journal.SavedGraph) map[string]bool {
+	out := map[string]bool{}
+	for i := range g.Creatures {
+		if d := g.Creatures[i].Deployment; !draft.Undeclared(d) {
+			out[d] = true
+		}
+	}
+	for i := range g.Channels {
+		if d := g.Channels[i].Deployment; !draft.Undeclared(d) {
+			out[d] = true
+		}
+	}
+	return out
+}
