@@ -284,12 +284,7 @@ func (c *creature) loadState(ctx context.Context) error {
 				return err
 			}
 		}
-		var size int64
-		state := &effects.State{}
-		for k, v := range saved {
-			state.Set(k, v)
-			size += effects.Cost(len(k), len(v))
-		}
+		state, size := effects.StateOf(saved)
 		if g = c.home.lock(); g == nil {
 			return errtext.Gone("creature", string(c.id))
 		}

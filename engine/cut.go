@@ -378,7 +378,7 @@ func (p *storePlan) noteSuccessors(x *change) {
 		for _, b := range g.before {
 			i := slices.IndexFunc(g.after, func(id journal.GraphID) bool { return x.e.goesOnIn(b, id) })
 			if _, on := x.e.topo.Graph(b.id); !on && i >= 0 {
-				x.e.observers.NoteSuccessor(b.id, g.after[i])
+				x.e.observers.Successors.Store(b.id, g.after[i])
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/ids"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -153,38 +154,20 @@ func (e locked) newDraft(o draft.Options) *draft.Draft {
 // NewGraph implements [draft.IDs], as the methods below do: they look whether an id is
 // in use.
 func (e locked) NewGraph() journal.GraphID {
-	for {
-		id := journal.GraphID(e.ids.ID("g"))
+	return ids.Fresh(e.ids, "g", func(id journal.GraphID) bool {
 		_, ended := e.topo.Current(id)
-		if e.graphs[id] == nil && e.saved[id] == nil && !ended {
-			return id
-		}
-	}
+		return e.graphs[id] != nil || e.saved[id] != nil || ended
+	})
 }
 
-// NewChannel implements topology.IDs.
 func (e locked) NewChannel() journal.ChannelID {
-	for {
-		if id := journal.ChannelID(e.ids.ID("h")); e.channels[id] == nil {
-			return id
-		}
-	}
+	return ids.Fresh(e.ids, "h", func(id journal.ChannelID) bool { return e.channels[id] != nil })
 }
 
-// NewCreature returns a fresh creature id.
 func (e locked) NewCreature() journal.CreatureID {
-	for {
-		if id := journal.CreatureID(e.ids.ID("c")); e.creatures[id] == nil {
-			return id
-		}
-	}
+	return ids.Fresh(e.ids, "c", func(id journal.CreatureID) bool { return e.creatures[id] != nil })
 }
 
-// NewWire returns a fresh id of an output wire.
 func (e locked) NewWire() journal.WireID {
-	for {
-		if id := journal.WireID(e.ids.ID("w")); e.wires[id] == nil {
-			return id
-		}
-	}
+	return ids.Fresh(e.ids, "w", func(id journal.WireID) bool { return e.wires[id] != nil })
 }

@@ -19,7 +19,12 @@ type Shape struct {
 
 // Successors says into which others graphs went that are no more.
 func (s *Stepper) Successors() journal.Succession {
-	return s.core.observers.Successors()
+	out := journal.Succession{}
+	s.core.observers.Successors.Range(func(old, into any) bool {
+		out[old.(journal.GraphID)] = into.(journal.GraphID)
+		return true
+	})
+	return out
 }
 
 // Shapes lists the graphs as their environments are.

@@ -81,7 +81,7 @@ func (e *core) loadSuccessors(ctx context.Context) error {
 		e.storage.SetLast(list[len(list)-1].Session)
 	}
 	for old, id := range journal.NewSuccession(list) {
-		e.observers.NoteSuccessor(old, id)
+		e.observers.Successors.Store(old, id)
 	}
 	return nil
 }

@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -206,29 +206,24 @@ func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix 
 		if err != nil {
 			return nil, err
 		}
-		return entries(read, prefix), nil
+		state, _ = effects.StateOf(read)
+		return entries(state, prefix), nil
 	}
 	defer g.mu.Unlock()
+	return entries(state, prefix), nil
+}
+
+// entries lists the keys of a state with a prefix; there is none if it is nil.
+func entries(state *effects.State, prefix string) []StateEntry {
 	out := []StateEntry{}
 	if state != nil {
 		state.Ascend(prefix, func(key string, value []byte) bool {
-			if strings.HasPrefix(key, prefix) {
-				out = append(out, StateEntry{key, slices.Clone(value)})
-				return true
+			if !strings.HasPrefix(key, prefix) {
+				return false
 			}
-			return false
+			out = append(out, StateEntry{key, slices.Clone(value)})
+			return true
 		})
 	}
-	return out, nil
-}
-
-func entries(state map[string][]byte, prefix string) []StateEntry {
-	out := []StateEntry{}
-	for k, v := range state {
-		if len(k) >= len(prefix) && k[:len(prefix)] == prefix {
-			out = append(out, StateEntry{k, slices.Clone(v)})
-		}
-	}
-	slices.SortFunc(out, func(a, b StateEntry) int { return cmp.Compare(a.Key, b.Key) })
 	return out
 }

@@ -15,6 +15,17 @@ import (
 // listing costs as much as what is listed.
 type State = btree.Map[string, []byte]
 
+// StateOf is the state that a store has of a creature, and what it counts against the
+// limit.
+func StateOf(saved map[string][]byte) (state *State, size int64) {
+	state = &State{}
+	for k, v := range saved {
+		state.Set(k, v)
+		size += Cost(len(k), len(v))
+	}
+	return state, size
+}
+
 // keyCost is what a key counts against the limit state besides its bytes, for that
 // is about what it costs to keep it.
 const keyCost = 32

@@ -46,6 +46,15 @@ func (s *Source) ID(prefix string) string {
 	return draft.FormatID(prefix, b[:])
 }
 
+// Fresh draws ids that begin with a prefix until one is not used.
+func Fresh[T ~string](s *Source, prefix string, used func(T) bool) T {
+	for {
+		if id := T(s.ID(prefix)); !used(id) {
+			return id
+		}
+	}
+}
+
 // Origin returns a fresh origin for the log of a volatile graph. (Stores make
 // their own, which never come from a seed: two runs with the same seed must not
 // write the same event ids into copies of one store.)

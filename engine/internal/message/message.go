@@ -31,7 +31,7 @@ type Message struct {
 
 	// Refs counts the mailboxes and turns that hold the message. Messages of a
 	// graph without a store go back to a pool with the last one, so that
-	// steady traffic allocates nothing; pooled is false for all others.
+	// steady traffic allocates nothing; Pooled is false for all others.
 	Refs   atomic.Int32
 	Pooled bool
 }
@@ -85,8 +85,8 @@ func (m *Message) Release() {
 // Size is the bytes of the message, as mailboxes count them.
 func (m *Message) Size() int64 { return int64(len(m.Payload) + len(m.Headers)) }
 
-// LogID is the id of m in the log of its graph, or none if it is in no log. The
-// caller holds mu.
+// LogID is the id of m in the log of its graph, or none if it is in no log. It changes
+// when the graph enters one.
 func (m *Message) LogID() journal.EventID {
 	if m.Kind == abi.KindGraphChanged {
 		return journal.EventID{}
@@ -97,8 +97,8 @@ func (m *Message) LogID() journal.EventID {
 	return m.ID
 }
 
-// Event returns m as an event, to a caller that holds mu. The bytes are shared, so a pooled message's
-// event must be cloned if it is kept.
+// Event returns m as an event. The bytes are shared, so a pooled message's event must be
+// cloned if it is kept.
 func (m *Message) Event(g journal.GraphID) journal.Event {
 	kind := journal.EventChannelMessage
 	if journal.IsInbox(m.Channel) {

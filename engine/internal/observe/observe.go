@@ -71,7 +71,7 @@ type Observers struct {
 	subs   []*Subscription
 	closed bool // the engine is closed: nothing more is going to happen
 
-	successors sync.Map // of ended GraphIDs: the GraphID they became part of
+	Successors sync.Map // of ended GraphIDs: the GraphID they became part of
 	now        func() int64
 	here       func() journal.Position // nil: nothing is kept
 }
@@ -359,23 +359,10 @@ func (s *Subscription) tidy() {
 
 // became reports whether a graph went into others, and id is one of these.
 func (o *Observers) became(old, id journal.GraphID) bool {
-	for next, ok := o.successors.Load(old); ok; next, ok = o.successors.Load(next) {
+	for next, ok := o.Successors.Load(old); ok; next, ok = o.Successors.Load(next) {
 		if next.(journal.GraphID) == id {
 			return true
 		}
 	}
 	return false
-}
-
-// NoteSuccessor notes that a graph has become part of another.
-func (o *Observers) NoteSuccessor(old, into journal.GraphID) { o.successors.Store(old, into) }
-
-// Successors are the graphs that others have become part of.
-func (o *Observers) Successors() journal.Succession {
-	out := journal.Succession{}
-	o.successors.Range(func(old, into any) bool {
-		out[old.(journal.GraphID)] = into.(journal.GraphID)
-		return true
-	})
-	return out
 }
