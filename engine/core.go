@@ -22,9 +22,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// core is what turns, changes and graphs need of the engine that they are in. It
-// knows nothing of them but graphs and their members: what refers to a turn or a change
-// is a method of these, or of the [Engine].
+// core is what turns, changes and graphs need of the engine that they are in. It refers
+// to graphs and their members only: code that refers to a turn or a change belongs to
+// these, or to the [Engine].
 type core struct {
 	host           abi.Host
 	storage        *serialstore.Storage // nil: every graph is volatile

@@ -21,7 +21,7 @@ import (
 type creature struct {
 	id   journal.CreatureID
 	born uint64
-	// settings change only while no worker has the creature in hands (see hold), under
+	// settings change only while no worker owns the creature (see hold), under
 	// the mutation lock and the graph's mu.
 	settings
 	deployment string
@@ -109,8 +109,8 @@ type retries struct {
 	backingOff bool
 }
 
-// schedule says whose turn it is. A goroutine that sets scheduled (under mu) sees to
-// it that a worker gets the creature, which then owns it until it clears that.
+// schedule says whether a worker owns the creature. A goroutine that sets scheduled
+// (under mu) has a worker get the creature, which owns it until it clears that.
 type schedule struct {
 	scheduled bool  // on the run queue or in the hands of a worker
 	inHands   bool  // of a worker

@@ -69,7 +69,7 @@ func New(payload, headers []byte) *Message {
 // Retain adds a reference.
 func (m *Message) Retain() { m.Refs.Add(1) }
 
-// Release gives a reference up.
+// Release drops a reference.
 func (m *Message) Release() {
 	if m.Refs.Add(-1) != 0 || !m.Pooled {
 		return
