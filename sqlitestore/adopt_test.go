@@ -72,7 +72,7 @@ func wantAdopted(t *testing.T, from, dir string, session journal.SessionID) {
 	}
 }
 
-// wantForkable forks a session, as whoever goes on with an adopted file does.
+// wantForkable forks a session, as a program that continues an adopted file does.
 func wantForkable(t *testing.T, dir string, session journal.SessionID) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "fork")
@@ -84,7 +84,7 @@ func wantForkable(t *testing.T, dir string, session journal.SessionID) {
 	wantTidy(t, to)
 }
 
-// TestAdoptRefuses tries files of which no session could go on.
+// TestAdoptRefuses tries files whose session cannot continue.
 func TestAdoptRefuses(t *testing.T) {
 	file, _ := exported(t, lineaged(t))
 	execute(t, file, fmt.Sprintf("PRAGMA user_version = %d", storefile.Schema.Version+1))

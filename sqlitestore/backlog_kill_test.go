@@ -29,14 +29,14 @@ var backlogPoints = []failpoint.Point{
 
 const killsPerBacklog = 12 // of one directory
 
-// TestKilledWithBacklogs kills a process whose listeners are behind: stopped, or come
-// apart from their channel. Meanwhile graphs are joined and parted, so that sessions
-// share ancestors; history is copied, and given up by hand and by bounds; listeners are
-// started while it is. The next process goes on by itself.
+// TestKilledWithBacklogs kills a process whose listeners are behind: stopped, or
+// separated from their channel. Meanwhile graphs are joined and parted, so that sessions
+// share ancestors; history is copied, and pruned by command and by bounds; listeners are
+// started during this. The next process continues by itself.
 //
-// After every life no backlog has a gap, nobody has missed a message or heard one twice
-// or out of order, every session is sound, and a fork at the newest event holds what is
-// live. In the end everybody has heard everything.
+// After every life no backlog has a gap, no creature has missed a message or received one
+// twice or out of order, every session is sound, and a fork at the newest event holds
+// what is live. In the end every creature has received everything.
 func TestKilledWithBacklogs(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -122,7 +122,8 @@ func (b *backlogBooks) live(point failpoint.Point) string {
 	return pointName(point)
 }
 
-// finish lets a process start everybody, and wait until they have heard everything.
+// finish lets a process start all creatures, and wait until they have received
+// everything.
 func (b *backlogBooks) finish() {
 	b.t.Helper()
 	if b.t.Failed() {
@@ -349,7 +350,7 @@ func isPrefix(runs string, want []stretchOf, all bool) bool {
 }
 
 // fork compares a fork at the newest event with what is live. It may be refused when
-// history has been given up since.
+// history has been pruned since.
 func (b *backlogBooks) fork(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	ctx := b.t.Context()

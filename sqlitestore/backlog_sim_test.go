@@ -222,7 +222,7 @@ func (s *backlogSim) work(f func(ctx context.Context) error) error {
 	})
 }
 
-// prune gives up history by hand.
+// prune prunes by command.
 func (s *backlogSim) prune() {
 	s.t.Helper()
 	if len(s.stores) == 0 {
@@ -335,8 +335,8 @@ func (s *backlogSim) listen(m *simStore) {
 	c := channels[s.random.IntN(len(channels))]
 	l := &simReader{id: journal.CreatureID(s.name("l")), channel: c, seq: uint64(len(s.logs[c]))}
 	if s.random.IntN(2) == 0 {
-		// Parents of a merge may have given up history up to different times, so what is
-		// left begins behind the last gap.
+		// Parents of a merge may have been pruned up to different times, so the rest
+		// begins behind the last gap.
 		for _, e := range slices.Backward(s.messages(m, c, 0, 0, 0)) {
 			if e.Seq != l.seq {
 				break
@@ -479,7 +479,7 @@ func (s *backlogSim) checkFork(m *simStore) {
 	ctx := s.t.Context()
 	dir := filepath.Join(s.forks, "fork")
 	defer os.RemoveAll(dir)
-	// When history has been given up, the rows can be told again once something is written.
+	// After history has been pruned, the rows are known again once something is written.
 	s.append(m, &journal.Record{})
 	mark := journal.Mark{Event: journal.EventID{Origin: m.Origin(), Seq: m.last}, Since: s.clock}
 	fork, _, err := s.d.ForkAt(ctx, m.Info().Session, mark, dir)

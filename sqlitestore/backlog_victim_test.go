@@ -22,12 +22,12 @@ const (
 	backlogName = "backlogs"
 )
 
-// lagging is what a victim is told that lets backlogs grow.
+// lagging is the order for a victim that lets backlogs grow.
 type lagging struct {
 	Seed   uint64
 	Retain int64 // so many events are kept; 0: all
 	Steps  int
-	Finish bool // in the end everybody is started, and hears everything
+	Finish bool // in the end all creatures are started, and receive everything
 }
 
 // edging is the edge of a hearer that is turned on or off, and how many messages the
@@ -131,8 +131,8 @@ type backlogVictim struct {
 	heads    [wells]uint64
 }
 
-// run resumes what there is. Histories are copied as soon as they can be, so steps fall
-// into that; and then everybody may be started.
+// run resumes the existing sessions. Histories are copied as soon as they can be, so
+// steps fall into that; and then all creatures may be started.
 func (l *lagging) run(ctx context.Context, dir string, options Options) error {
 	options.Retain.Events = l.Retain
 	d, err := Open(ctx, dir, options)
@@ -165,7 +165,7 @@ func (l *lagging) run(ctx context.Context, dir string, options Options) error {
 	return errors.Join(v.Close(ctx), d.Close())
 }
 
-// resume brings back what there is, or begins.
+// resume restores the existing sessions, or begins.
 func (v *backlogVictim) resume(ctx context.Context) error {
 	if len(v.Saved()) == 0 {
 		if _, err := v.Apply(ctx, backlogs()); err != nil {
@@ -200,7 +200,7 @@ func (v *backlogVictim) step(ctx context.Context) error {
 	names := hearers()
 	name := names[v.random.IntN(len(names))]
 	switch n := v.random.IntN(20); {
-	case n < 3: // who lives there comes and goes as well, and leaves a backlog behind
+	case n < 3: // a creature there is added and removed as well, and leaves a backlog behind
 		return v.edge(ctx, name, v.random.IntN(wells))
 	case n < 6:
 		return v.edge(ctx, visitorName(v.random.IntN(visitors)), v.random.IntN(wells))
@@ -285,7 +285,7 @@ func (v *backlogVictim) prune(ctx context.Context) error {
 	return err
 }
 
-// finish starts everybody, and waits until they have heard what there is.
+// finish starts all creatures, and waits until they have received every message.
 func (v *backlogVictim) finish(ctx context.Context) error {
 	for _, name := range hearers() {
 		if err := v.stopped(ctx, name, false); err != nil {

@@ -38,7 +38,7 @@ const (
 	mostOfALife     = 4 * time.Minute // and then it is stuck
 )
 
-// order is what a victim is told to do.
+// order is what a victim is to do.
 type order struct {
 	Dir        string
 	Durability string

@@ -396,7 +396,7 @@ func (p *program) cutOf(announced told, parents, made []*member) journal.Cut {
 	return cut
 }
 
-// unborn is a store of which only the origin is known.
+// unborn is a store with only its origin known.
 type unborn struct {
 	journal.Store
 	origin journal.Origin

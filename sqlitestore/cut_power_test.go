@@ -8,9 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// TestEndedParentIsDurable cuts two stores of the durability normal, of which no child
-// goes on with the second: all of its creatures were removed by the same change. When
-// the cut is durable, so is what it had written, although its commits were not synced.
+// TestEndedParentIsDurable cuts two stores of the durability normal. No child continues
+// the second, because all of its creatures were removed by the same change. When the cut
+// is durable, so is what the second had written, although its commits were not synced.
 func TestEndedParentIsDurable(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(seeds(t, outcomeSeeds)) {

@@ -169,9 +169,9 @@ func wantLossTold(t *testing.T, dir string, session journal.SessionID, had int64
 	return lost
 }
 
-// TestLossIsExcused is about a machine that has stopped since. What a store of the
-// durability normal has lost then is told, and is no damage; one of the durability full
-// may not have lost anything.
+// TestLossIsExcused is about a machine that has stopped since. Events that a store of the
+// durability normal has lost then are reported, and are not damage; a store of the
+// durability full may not have lost anything.
 func TestLossIsExcused(t *testing.T) {
 	for _, durability := range []journal.Durability{journal.Normal, journal.Full} {
 		t.Run(durability.String(), func(t *testing.T) {
@@ -276,8 +276,8 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// liveAndSound opens and closes a directory, and answers its live sessions, of which no
-// event is missing.
+// liveAndSound opens and closes a directory, and returns its live sessions, which lack no
+// events.
 func liveAndSound(t *testing.T, dir string) (live []journal.SessionID) {
 	t.Helper()
 	d := mustOpen(t, dir)
@@ -351,8 +351,8 @@ func TestVerifyFindsEveryBit(t *testing.T) {
 	}
 }
 
-// logOf is what a file has of its log and of states: a bit of what SQLite has left in
-// pages of rows that are gone is nobody's.
+// logOf is the log and the states in a file: bits that SQLite has left in pages of
+// removed rows belong to neither.
 func logOf(t *testing.T, path string) string {
 	t.Helper()
 	c, err := sqlite.Open(path, sqlite.ReadOnly)
@@ -398,8 +398,8 @@ func remembered(t *testing.T) (dir string, session journal.SessionID) {
 	return d.dir, s.info.Session
 }
 
-// TestAlteredEventIsNotRead alters a message behind the back of the program. Who reads
-// history or a backlog is told which it is, instead of what it says now.
+// TestAlteredEventIsNotRead alters a message in the file. Readers of history or of a
+// backlog get an error that names the event, instead of its altered content.
 func TestAlteredEventIsNotRead(t *testing.T) {
 	dir, session := remembered(t)
 	execute(t, filepath.Join(dir, files.Stores, string(session)+files.StoreSuffix), "UPDATE event SET payload = CAST('another' AS BLOB) WHERE id & 0xffffffffff = 4")

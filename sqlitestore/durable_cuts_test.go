@@ -235,8 +235,8 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 }
 
 // TestCutThatRestsOnALostOne makes two cuts that are not durable, the second of a child
-// of the first. Of the first a part is lost and of the second nothing: both are taken
-// back, so that nobody's members are in two graphs.
+// of the first. A part of the first is lost, and nothing of the second: both are undone,
+// so that no creature is in two graphs.
 func TestCutThatRestsOnALostOne(t *testing.T) {
 	blocked := make(chan struct{})
 	o := WithoutSyncs

@@ -107,7 +107,7 @@ func (c *editorCheck) messages(ch journal.ChannelID) []journal.Event {
 }
 
 // answers checks that a team's editor has answered its orders one after the other, each
-// once, and that nothing is gone that was there or got out; and takes what is new.
+// once, and that no earlier answer is missing; and takes the new ones.
 func (c *editorCheck) answers(m *team) []journal.Event {
 	c.t.Helper()
 	orders, answers := c.messages(m.places[m.side+"-orders"]), c.messages(m.places[m.side+"-answers"])
@@ -191,8 +191,8 @@ func (c *editorCheck) heard(m *team, name string, h *hand) {
 	}
 }
 
-// checkEnd checks that all is done: nothing is in stores/ but the files of sessions,
-// and what nobody has handled was meant for somebody who is gone.
+// checkEnd checks that all is done: stores/ has only the files of sessions, and every
+// message that was not handled was for a removed creature.
 func (b *editorBooks) checkEnd() {
 	b.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(b.dir, files.Stores))
@@ -228,9 +228,9 @@ func (b *editorBooks) checkEnd() {
 	}
 }
 
-// isBlank reports whether a session has ended that was never written to: its process
-// was killed when it had just been made. As that was promised to nobody's creatures, it
-// is kept as others are whose graph has ended.
+// isBlank reports whether a session has ended that was never written to: its process was
+// killed when it had just been made. No creature was promised anything of it, so it is
+// kept like others whose graph has ended.
 func (b *editorBooks) isBlank(v *View, info journal.SessionInfo) bool {
 	b.t.Helper()
 	if info.Live || info.MadeBy != "" {

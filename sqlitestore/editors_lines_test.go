@@ -25,7 +25,7 @@ func edgeLine(c journal.CreatureID, ch journal.ChannelID, d journal.Direction) s
 
 func wireLine(w *journal.OutputWire) string { return fmt.Sprintf("wire %s %s %s", w.ID, w.From, w.To) }
 
-// graphsLine says how many graphs there are; who is in which follows from the edges.
+// graphsLine says how many graphs there are; their members follow from the edges.
 func graphsLine(n int) string { return fmt.Sprintf("graphs %d", n) }
 
 func linesOfStatus(graphs []engine.GraphStatus) []string {

@@ -61,7 +61,7 @@ func (w *orderWriter) calls() []toolCall {
 	if w.random.IntN(12) > 0 {
 		return []toolCall{w.call()}
 	}
-	// A channel that nobody is wired to could be in either piece of a split.
+	// A channel without wires could be in either piece of a split.
 	name := w.notes()
 	return []toolCall{
 		{"group_channel", callArgs{Action: "create", Name: name}},

@@ -112,7 +112,7 @@ func (m *team) take(c callArgs, tool string, r *result) error {
 	return nil
 }
 
-// added takes the answer to group_add_node, which follows from who lives.
+// added takes the answer to group_add_node, which follows from the living creatures.
 func (m *team) added(c callArgs, r *result) error {
 	want := ""
 	switch {
@@ -159,7 +159,7 @@ func (m *team) rewired(c callArgs, r *result) error {
 	return nil
 }
 
-// listens is what somebody listens on.
+// listens are the channels on which a creature listens.
 func (m *team) listens(name string) map[journal.ChannelID]bool {
 	if h := m.hands[name]; h != nil {
 		return h.listens

@@ -28,11 +28,11 @@ const (
 // their outputs, make and delete channels, and join and part the two graphs. It dies
 // at the steps of cuts and at random moments, and the next process goes on by itself.
 //
-// After every life what the editors' answers say, in the log, is exactly what there
-// is, in the store and then in the engine: by id, once, and nothing else, so no turn
-// is there without its changes nor a change without its turn. Every answer that
-// got out is one of them. Each worker heard everything since the turn that spawned
-// it, once; there were never more than may be; and every session is sound.
+// After every life the editors' answers in the log match the store, and then the engine,
+// exactly: by id, once, and nothing else. So no turn lacks its changes, and no change
+// lacks its turn. Every answer that got out is one of them. Each worker received
+// everything since the turn that spawned it, once; there were never more workers than
+// allowed; and every session is sound.
 func TestKilledEditors(t *testing.T) {
 	t.Parallel()
 	n := (kills(t) + 3) / 4

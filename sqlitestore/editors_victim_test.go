@@ -19,7 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// editing is what a victim is told that runs creatures which edit their graphs.
+// editing is the order for a victim that runs creatures which edit their graphs.
 type editing struct {
 	Cache string // of compiled modules
 	Seed  uint64 // of the orders, the same for all lives

@@ -21,8 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// errand is something that a person asks for once, and that ends by itself: a victim
-// does it until it is killed. The next one does it again, without being told more.
+// errand is a command that runs once and ends by itself: a victim runs it until it is
+// killed. The next one runs it again, without further orders.
 type errand struct {
 	Word    string            // upgrade, open, fork, fork-at, export, adopt, prune, resume or lag
 	Session journal.SessionID // fork, fork-at, export, prune
@@ -178,9 +178,9 @@ func wantTold(t *testing.T, dir string, want map[journal.SessionID]string) {
 	}
 }
 
-// wantTidy checks that a directory that nobody uses has nothing in it but its
-// catalogue, its lock, the files of its sessions, those that the catalogue will
-// finish or remove, and originals of older ones.
+// wantTidy checks that an unused directory has nothing in it but its catalogue, its lock,
+// the files of its sessions, those that the catalogue will finish or remove, and
+// originals of older ones.
 func wantTidy(t *testing.T, dir string) {
 	t.Helper()
 	k := mustView(t, dir).catalog

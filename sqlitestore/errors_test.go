@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// A process that has too many files open is told so, and not that a file is missing or
-// damaged.
+// A process that has too many files open gets that error, and not one about a missing or
+// damaged file.
 func TestTooManyOpenFilesAreSaid(t *testing.T) {
 	for _, err := range []error{
 		sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE},

@@ -102,7 +102,7 @@ func wantSeqs(t *testing.T, events []journal.Event, err error, n int) {
 	}
 }
 
-// failing waits until writing fails and checks how that is told.
+// failing waits until writing fails and checks how that is reported.
 func failing(t *testing.T, s *Store, seq uint64, text string) {
 	t.Helper()
 	err := s.Wait(t.Context(), seq)
@@ -318,9 +318,8 @@ func TestCutWhileWritingFails(t *testing.T) {
 	}
 }
 
-// TestCutWithUnknownOutcome takes the catalogue away right after it has been
-// written: nobody can tell what happened, so nobody goes on until the next start
-// has found out.
+// TestCutWithUnknownOutcome takes the catalogue away right after it has been written: the
+// outcome is unknown, so neither side continues until the next start has found out.
 func TestCutWithUnknownOutcome(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var away atomic.Bool

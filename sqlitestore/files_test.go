@@ -298,7 +298,7 @@ func TestUnknownFilesAreSetAside(t *testing.T) {
 	wantError(t, "a copied store", problems[0], abi.Storage, used, "copy.db.orphan")
 	wantError(t, "a text", problems[1], abi.Storage, "text.db", "cannot be read")
 	unchanged(t, used+files.OrphanSuffix, content)
-	unchanged(t, filepath.Join(stores, "text.db"), []byte("precious")) // until the directory is gone on with
+	unchanged(t, filepath.Join(stores, "text.db"), []byte("precious")) // until work in the directory continues
 	createStore(t, d)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -551,7 +551,7 @@ func TestCloseTwice(t *testing.T) {
 }
 
 // TestAReaderOfWhatIsRemovedLeavesNothing opens a file to read right before it is
-// removed, when what SQLite keeps beside it has gone already.
+// removed, after its auxiliary files have been removed.
 func TestAReaderOfWhatIsRemovedLeavesNothing(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)

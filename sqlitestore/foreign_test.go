@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestPlacesThatAreNotOurs opens directories that somebody else uses. Nothing is
-// made in them.
+// TestPlacesThatAreNotOurs opens directories that another program uses. Nothing is made
+// in them.
 func TestPlacesThatAreNotOurs(t *testing.T) {
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
 	execute(t, foreign, "CREATE TABLE precious (x)")

@@ -191,7 +191,7 @@ func undisturbed(t *testing.T, a *errand, from string) string {
 	return plain.made(t)
 }
 
-// made is what there is of the session that was copied. An export is adopted for that.
+// made is the copy of the session, if it exists. An export is adopted for that.
 func (a *errand) made(t *testing.T) string {
 	t.Helper()
 	if a.Word != "export" {
@@ -214,7 +214,7 @@ func (a *errand) wantMade(t *testing.T, want string) {
 	}
 }
 
-// wantForked checks that a fork is whole, and that it can be gone on with.
+// wantForked checks that a fork is whole, and that it can continue.
 func wantForked(t *testing.T, dir, want string) {
 	t.Helper()
 	if got := forkedIn(t, dir); got != want {

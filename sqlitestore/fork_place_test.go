@@ -113,8 +113,8 @@ func mustMake(t *testing.T, dir string) string {
 	return dir
 }
 
-// TestForkAtWhatWasGivenUp forks a session at an event that it has given up, and at a
-// time before it began.
+// TestForkAtWhatWasGivenUp forks a session at an event that was pruned, and at a time
+// before it began.
 func TestForkAtWhatWasGivenUp(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
@@ -143,8 +143,8 @@ func TestForkAtWhatWasGivenUp(t *testing.T) {
 	}
 }
 
-// TestForkAtAfterALifeWithoutEvents forks a session whose rows were told first by a life
-// that logged nothing: what the next one did counts as well.
+// TestForkAtAfterALifeWithoutEvents forks a session whose rows were first recorded by a
+// life that logged nothing: the changes of the next one count as well.
 func TestForkAtAfterALifeWithoutEvents(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	stores, err := d.Create(t.Context(), journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(journal.Origin) *journal.Record {

@@ -8,9 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// A session goes on while its history is brought together, and what it writes may come
-// of something that its file has never heard of: an event of a graph that it was merged
-// with, for instance. It does so here between two steps of the copying.
+// A session continues while its history is merged, and its new events may be caused by
+// events that its file does not know: an event of a graph that it was merged with, for
+// instance. Here that happens between two steps of the copying.
 func TestCausesThatAFileMeetsWhileItIsCopied(t *testing.T) {
 	t.Parallel()
 	cause := journal.EventID{Origin: journal.Origin{1}, Seq: 7}

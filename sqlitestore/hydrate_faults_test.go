@@ -151,7 +151,7 @@ func TestMovedFileCannotBeOpened(t *testing.T) {
 			parent := createStore(t, d)
 			parent.Append(whole(parent.origin, 0, 50, 100))
 			cut := splitOf(parent)
-			cut.Kind, cut.Children = "merge", cut.Children[:1] // nobody else opens such a file then
+			cut.Kind, cut.Children = "merge", cut.Children[:1] // no other process opens such a file then
 			children, err := d.Cut(t.Context(), cut)
 			if err != nil {
 				t.Fatal(err)
@@ -231,7 +231,7 @@ func TestMissingAncestor(t *testing.T) {
 	}
 }
 
-// TestSettleAfterClose must not wait for work that nobody does any more.
+// TestSettleAfterClose must not wait for work that is no longer done.
 func TestSettleAfterClose(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	if err := d.Close(); err != nil {

@@ -87,8 +87,7 @@ func TestIndexStopsAnywhere(t *testing.T) {
 	wantPlaces(t, d, 700)
 }
 
-// TestDamagedIndex is set aside and made again, and those who search find the same
-// meanwhile.
+// TestDamagedIndex is set aside and made again, and searches find the same meanwhile.
 func TestDamagedIndex(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 50)
 	if err := d.indexer.round(t.Context()); err != nil {
@@ -129,8 +128,8 @@ func TestAnOlderIndexIsMadeAnew(t *testing.T) {
 	wantPlaces(t, d, 50)
 }
 
-// TestTheIndexOfAnotherDirectory stands where the index should be, and nobody may write
-// there: everything is found, each once, and it is told what is wrong.
+// TestTheIndexOfAnotherDirectory is in the place of the index, which is read-only:
+// everything is found, each once, and the result says what is wrong.
 func TestTheIndexOfAnotherDirectory(t *testing.T) {
 	other, _ := indexedDirectory(t, Options{}, 30)
 	if err := other.indexer.round(t.Context()); err != nil {
@@ -159,7 +158,8 @@ func TestTheIndexOfAnotherDirectory(t *testing.T) {
 }
 
 // TestADirectoryIsNoIndex has a directory where the index should be, empty or not. All
-// that it costs is time; who asks is told why, and what to do; and it stays.
+// that it costs is time; the caller gets the reason and a remedy; and the directory
+// stays.
 func TestADirectoryIsNoIndex(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 50)
 	d.indexer.close()
@@ -197,8 +197,8 @@ func TestADirectoryIsNoIndex(t *testing.T) {
 	}
 }
 
-// TestIndexShrinks makes an index anew when most of what it is about has been given
-// up. What has been given up is not found before that either.
+// TestIndexShrinks makes an index again when most of its events have been pruned. Pruned
+// events are not found before that either.
 func TestIndexShrinks(t *testing.T) {
 	d, s := indexedDirectory(t, Options{}, 5120)
 	if err := d.indexer.round(t.Context()); err != nil {

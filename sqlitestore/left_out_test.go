@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestLeftOut has stores that were in use and that no session has any more. Whoever
-// opens the directory is told, each time, until something goes on without them.
+// TestLeftOut has stores that were in use and that no session has any more. Every opening
+// of the directory reports them, until work continues without them.
 func TestLeftOut(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, dir, path string){
 		"damaged when the catalogue was made again": func(t *testing.T, dir, path string) {
@@ -46,7 +46,7 @@ func TestLeftOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // a second start is told as well
+			for range 2 { // a second start reports them as well
 				_, seen, err := mustView(t, dir).Live(t.Context())
 				d := mustOpen(t, dir)
 				_, problems, savedErr := d.Saved(t.Context())

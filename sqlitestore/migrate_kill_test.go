@@ -78,11 +78,10 @@ func TestMigrationIsOneTransaction(t *testing.T) {
 // before it is let come to the end.
 const migrationKills = 3
 
-// TestKilledMigrating kills a process while it brings what an older version has left
-// up to date, to be read or to be written to: at every step of it, between them, and
-// several times in a row. Whoever comes next does the rest and finds what there would
-// be without the kills. Of each file there is one original, as it was, and nothing
-// else is left over.
+// TestKilledMigrating kills a process while it upgrades the files of an older version,
+// for reading or for writing: at every step, between them, and several times in a row.
+// The next process does the rest, with the same result as without the kills. Of each file
+// there is one original, as it was, and nothing else is left over.
 func TestKilledMigrating(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -125,8 +124,8 @@ func killMigrating(t *testing.T, version int, random *rand.Rand) {
 	want.check(t, dir)
 }
 
-// migration is a directory of an older version, and what there is when it has been
-// brought up to date by one whom nobody disturbs.
+// migration is a directory of an older version, and its content after an upgrade without
+// interruption.
 type migration struct {
 	left      string // the directory
 	told      map[journal.SessionID]string
@@ -143,7 +142,7 @@ func historiesOf(t *testing.T, dir string) map[journal.SessionID]string {
 	return out
 }
 
-// check compares a directory that is up to date. Who has opened it for writing may have
+// check compares an upgraded directory. A process that has opened it for writing may have
 // given sessions their whole file, and removed those of ended ones.
 func (m *migration) check(t *testing.T, dir string) {
 	t.Helper()
@@ -168,7 +167,7 @@ func (m *migration) check(t *testing.T, dir string) {
 // as it was before.
 func (m *migration) checkOriginals(t *testing.T, dir string) {
 	t.Helper()
-	var files []string // of which there are originals
+	var files []string // files with originals
 	for _, path := range originalsIn(t, dir) {
 		files = append(files, strings.TrimSuffix(path, filepath.Ext(path)))
 	}

@@ -32,8 +32,8 @@ type unsure struct {
 	refusing atomic.Bool // the commits of stores
 }
 
-// newUnsure opens a directory with one store and spare files, where nothing is done
-// in the background until something is asked for.
+// newUnsure opens a directory with one store and spare files, where nothing is done in
+// the background until a test requests something.
 func newUnsure(t *testing.T, seed uint64) *unsure {
 	t.Helper()
 	u := &unsure{powerProgram: newPowerProgram(t, journal.Full, seed), t: t, code: losevfs.SyncFails, broke: make(chan struct{})}

@@ -114,12 +114,12 @@ func arithmetic(b *testing.B) time.Duration {
 // that is next to the longest, and was 2 ms in one run and 7 in another.
 const fewestCuts = 500
 
-// BenchmarkPause is what those who write notice of a cut: it must not depend on
-// the length of the history. "calm" cuts twenty times a second, "full" does so with
-// stores of that durability, and also tells when the first event behind the cut is
-// acknowledged, for which the creatures do not stand still. Between the cuts both measure
-// what the machine does: arithmetic, and with "full" two syncs of the disk, which would
-// be in the way of "calm". "storm" cuts as fast as it can.
+// BenchmarkPause is how much writers notice of a cut: it must not depend on the length of
+// the history. "calm" cuts twenty times a second. "full" does so with stores of that
+// durability, and also reports when the first event behind the cut is acknowledged, for
+// which the creatures do not stand still. Between the cuts both measure the machine:
+// arithmetic, and with "full" two syncs of the disk, which would be in the way of "calm".
+// "storm" cuts as fast as it can.
 func BenchmarkPause(b *testing.B) {
 	for _, events := range []int{1_000, 1_000_000} {
 		for _, mode := range []string{"calm", "full", "storm"} {

@@ -114,7 +114,7 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 	}
 }
 
-// ledger is what the program was told, by origin.
+// ledger is what was acknowledged to the program, by origin.
 type ledger map[journal.Origin]*account
 
 type account struct {
@@ -169,8 +169,8 @@ func (p *powerProgram) round(t *testing.T, operations int) {
 	rebooted(t, p.dir)
 }
 
-// giveUp ends the work in the background once the power has failed: it would go on
-// trying to find out what became of a change, and hold up whoever changes something.
+// giveUp ends the work in the background once the power has failed: it would keep trying
+// to find out the outcome of a change, and block other changes.
 func (p *powerProgram) giveUp() (wait func()) {
 	d, died, over, done := p.d, p.disk.Died(), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -417,7 +417,7 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 			t.Errorf("%s: %d events are left of %d; %d were acknowledged, %d went through a cut", o, kept[o], a.appended, a.acknowledged, a.bequeathed)
 		}
 		lost += int(a.appended - kept[o])
-		// What is lost now is gone for good, and what is there stays.
+		// Lost events stay lost, and present ones stay.
 		p.ledger[o] = &account{appended: kept[o], acknowledged: kept[o], bequeathed: kept[o]}
 	}
 	return lost

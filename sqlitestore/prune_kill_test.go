@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// prunePoints are the steps of giving up history.
+// prunePoints are the steps of pruning.
 var prunePoints = []failpoint.Point{
 	failpoint.Opened, failpoint.Noting, failpoint.Noted, failpoint.Uniting, failpoint.United, failpoint.TailFollowed, failpoint.Standing, failpoint.Finishing, failpoint.Finished,
 	failpoint.Completing, failpoint.Completed, failpoint.Moved, failpoint.Releasing, failpoint.Released, failpoint.Removing, failpoint.Removed, failpoint.Sweeping, failpoint.Swept,
@@ -30,10 +30,10 @@ func (a *errand) prune(ctx context.Context, dir string, options Options) error {
 
 const killsPerPruned = 4 // of one directory
 
-// TestKilledPruning kills a process that gives up history, several times in a row, at
-// every step and between them. What was to be kept is kept every time: the newest, and
-// all that somebody has yet to read; and so is everything that is not history. The next
-// one gives up the rest, and nothing else is left over.
+// TestKilledPruning kills a process that prunes, several times in a row, at every step
+// and between them. What is to be kept is kept every time: the newest events, and
+// everything that is still to be read; and so is everything that is not history. The next
+// process prunes the rest, and nothing else is left over.
 func TestKilledPruning(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -91,7 +91,7 @@ func liveOf(t *testing.T, dir string, session journal.SessionID) string {
 	return fmt.Sprint(g, state)
 }
 
-// wantPruned checks that some of the oldest events are gone, and nothing else.
+// wantPruned checks that some of the oldest events are missing, and nothing else.
 func wantPruned(t *testing.T, dir string, session journal.SessionID, live string) {
 	t.Helper()
 	v := mustView(t, dir)

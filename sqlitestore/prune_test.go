@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// TestPruneToTheLetter gives up history by hand. A plan says what will be given up,
-// and changes nothing; what a reader has yet to read stays.
+// TestPruneToTheLetter prunes by command. A plan says what will be pruned, and changes
+// nothing; events that a reader still has to read stay.
 func TestPruneToTheLetter(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -77,7 +77,7 @@ func TestPruneRefuses(t *testing.T) {
 
 // TestPruneOfWhatIsCutMeanwhile answers as if the session had ended before.
 func TestPruneOfWhatIsCutMeanwhile(t *testing.T) {
-	var cut atomic.Pointer[func()] // asked for by every goroutine of the directory
+	var cut atomic.Pointer[func()] // called by every goroutine of the directory
 	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint.Point, _ string) error {
 		if p != failpoint.TailFollowed {
 			return nil
@@ -171,8 +171,8 @@ func createdIn(t *testing.T, dir string) journal.SessionID {
 	return ""
 }
 
-// TestPruneTellsTheSize compares the sizes that pruning tells with those of the files,
-// also when so little is given up that they get no smaller.
+// TestPruneTellsTheSize compares the sizes that pruning reports with those of the files,
+// also when so little is pruned that they get no smaller.
 func TestPruneTellsTheSize(t *testing.T) {
 	dir, session := chattered(t)
 	for _, events := range []int64{chatterAll - 50, chatterAll - 51} {

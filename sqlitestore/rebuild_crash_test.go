@@ -26,10 +26,10 @@ func damageCatalog(t *testing.T, dir string) {
 	}
 }
 
-// TestKilledWhileRebuilding kills the process that makes a catalogue again at every
-// step, several times in a row. What it leaves is opened only if the catalogue is
-// there as a whole; otherwise whoever opens it is told to make it again, and that
-// has the same result as if nobody had been killed.
+// TestKilledWhileRebuilding kills the process that makes a catalogue again at every step,
+// several times in a row. The directory can be opened only if the catalogue is complete;
+// otherwise opening it returns the remedy to make it again, which has the same result as
+// without the kills.
 func TestKilledWhileRebuilding(t *testing.T) {
 	t.Parallel()
 	sound := lineaged(t)
@@ -116,7 +116,7 @@ func TestPowerLossWhileRebuilding(t *testing.T) {
 				_, err := rebuildWith(t.Context(), dir, failpoint.Hooks{Synced: disk.Synced, Renamed: disk.Renamed, Reached: func(p failpoint.Point, _ string) error {
 					if p == point {
 						disk.Die()
-						return errDisk // there is nobody any more who could go on
+						return errDisk // no process is left that could continue
 					}
 					return nil
 				}})

@@ -91,8 +91,8 @@ func (m *mover) rebuilds(dir string, events int) {
 	}
 }
 
-// TestRebuildAfterMove finds both files, of which the second was written to: the
-// first one had not been marked, and not been removed, when the power failed.
+// TestRebuildAfterMove finds both files. The second was written to: the first one had not
+// been marked, and not been removed, when the power failed.
 func TestRebuildAfterMove(t *testing.T) {
 	m := moved(t)
 	for _, suffix := range []string{"", "-wal"} {
@@ -117,7 +117,7 @@ func TestRebuildWithoutMove(t *testing.T) {
 	m := moved(t)
 	m.loseTail()
 	options := smallChunks(nil)
-	options.hooks.Opened = func(path string, _ func(string) error) error { // before the second file has been made anew
+	options.hooks.Opened = func(path string, _ func(string) error) error { // before the second file has been made again
 		if isNumbered(path) {
 			return errDisk
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestRebuildPruned makes the catalogue of a directory again in which old history
-// has been given up, by a bound or by a budget, before and after cuts. What is left
-// is the same, and so is what is known of the sessions.
+// TestRebuildPruned makes the catalogue of a pruned directory again, with a bound or a
+// budget, before and after cuts. What is left is the same, and so are the descriptions of
+// the sessions.
 func TestRebuildPruned(t *testing.T) {
 	for name, o := range map[string]Options{
 		"Events": {Retain: Retention{Events: 300}},
@@ -101,9 +101,9 @@ func reopened(t *testing.T, d *Directory, s *Store) *Store {
 	return again.(*Store)
 }
 
-// TestRebuildKilledWhilePruning has a process killed at each step of giving up
-// history, and then loses the catalogue. The session has everything that it is to
-// keep, and either all of the rest or none.
+// TestRebuildKilledWhilePruning has a process killed at each step of pruning, and then
+// loses the catalogue. The session has everything that it is to keep, and either all of
+// the rest or none.
 func TestRebuildKilledWhilePruning(t *testing.T) {
 	points := []failpoint.Point{
 		failpoint.Noted, failpoint.Stripped, failpoint.United, failpoint.TailFollowed, failpoint.Standing, failpoint.Finishing, failpoint.Finished, failpoint.Completing, failpoint.Completed, failpoint.Moved,
@@ -118,7 +118,7 @@ func TestRebuildKilledWhilePruning(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := createStore(t, d)
-			chatter(s, "c", 1, 100, 100) // the first origin, of which nothing is to be kept
+			chatter(s, "c", 1, 100, 100) // the first origin, which is pruned completely
 			s = reopened(t, d, s)
 			for seq := uint64(101); seq <= 400; seq += 3 {
 				s.Append(later(s.Origin(), seq, 3, 100))

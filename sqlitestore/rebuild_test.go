@@ -18,8 +18,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// lineaged makes a closed directory whose stores were cut several times and are
-// complete: the files of ended sessions are gone.
+// lineaged makes a closed directory whose stores were cut several times and are complete:
+// the files of ended sessions are removed.
 func lineaged(t *testing.T) string {
 	t.Helper()
 	p := newPowerProgram(t, journal.Normal, 1)
@@ -67,8 +67,8 @@ func TestRebuildSettled(t *testing.T) {
 	}
 }
 
-// TestRebuildComparesEverything takes away what the stores say, one thing at a
-// time. Each makes a difference: otherwise nobody would notice if it was missing.
+// TestRebuildComparesEverything removes the records of the stores, one at a time. Each
+// makes a difference: otherwise its loss would go unnoticed.
 func TestRebuildComparesEverything(t *testing.T) {
 	t.Parallel()
 	dir := lineaged(t)
@@ -188,7 +188,7 @@ func contents(t *testing.T, paths []string) (out [][]byte) {
 	return out
 }
 
-// TestRebuildReports has files that cannot be read, that nobody needs and that are
+// TestRebuildReports has files that cannot be read, that are not needed and that are
 // missing.
 func TestRebuildReports(t *testing.T) {
 	d := heldBack(t)

@@ -212,9 +212,9 @@ func TestRebuildOlderVersions(t *testing.T) {
 	}
 }
 
-// TestRebuildOlderVersionsWithoutFiles has files removed of which the second version
-// did not say what they had. What the live sessions have is all there, lineages
-// are whole, and what is not known any more is said not to be.
+// TestRebuildOlderVersionsWithoutFiles removes files whose content the second version did
+// not record. The live sessions have everything, lineages are complete, and unknown
+// histories are reported as unknown.
 func TestRebuildOlderVersionsWithoutFiles(t *testing.T) {
 	before := lineaged(t)
 	dir := duplicate(t, before)

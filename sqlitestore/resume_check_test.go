@@ -66,7 +66,8 @@ func listensOf(g journal.SavedGraph) map[string]string {
 	return out
 }
 
-// checkShape checks that everybody is as he was before the edit, or as he is after it.
+// checkShape checks that each creature is as it was before the edit, or as it is after
+// it.
 func (b *resumeBooks) checkShape(there map[string]string, done bool) {
 	b.t.Helper()
 	was, is := b.was, b.is.listens()

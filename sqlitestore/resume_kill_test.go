@@ -23,15 +23,16 @@ var resumePoints = []failpoint.Point{
 
 const killsPerResumed = 6 // of one directory
 
-// TestKilledResuming kills a process that resumes a session whose recipe is edited
-// every time: creatures come, go, and listen elsewhere, so that ponds are joined and
-// parted. It dies at the steps of that and at random moments, and the next process
-// goes on by itself.
+// TestKilledResuming kills a process that resumes a session whose recipe is edited every
+// time: creatures come, leave, and listen elsewhere, so that ponds are joined and parted.
+// It dies at the steps of that and at random moments, and the next process continues by
+// itself.
 //
-// After every life each creature is as it was before the edit or as it is after it,
-// every message that was acknowledged is there once, nobody has heard one twice, no
-// dead letter is gone, and every session is sound. When a recipe has been applied,
-// the shape is what it says. In the end everybody has heard everything since he came.
+// After every life each creature is as it was before the edit or as it is after it, every
+// acknowledged message is present once, no creature has received one twice, no dead
+// letter is missing, and every session is sound. When a recipe has been applied, the
+// shape is that of the recipe. In the end each creature has received everything since it
+// came.
 func TestKilledResuming(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -59,7 +60,7 @@ type resumeBooks struct {
 	dir, cache string
 	random     *rand.Rand
 	is         edition           // the recipe as it is now
-	was        map[string]string // who listened where after the life before
+	was        map[string]string // which creature listened where after the life before
 	goal       uint64
 	acked      [ponds]uint64
 	letters    map[journal.EventID]bool
@@ -75,8 +76,8 @@ func (b *resumeBooks) edit() {
 	}
 }
 
-// live lets a process resume what there is by an edited recipe until it dies at the
-// point, checks what it leaves, and answers where it ended.
+// live lets a process resume the directory with an edited recipe until it dies at the
+// point, checks what it leaves, and returns where it ended.
 func (b *resumeBooks) live(point failpoint.Point) string {
 	b.t.Helper()
 	b.edit()
@@ -127,7 +128,7 @@ func (b *resumeBooks) listen(line *told) {
 	}
 }
 
-// finish lets a process resume to its end, and checks that everybody has heard
+// finish lets a process resume to its end, and checks that every creature has received
 // everything, and that nothing is left to be done.
 func (b *resumeBooks) finish() {
 	b.t.Helper()

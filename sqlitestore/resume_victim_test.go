@@ -26,11 +26,11 @@ const (
 	resumeDurable = 4 // every so many messages one is waited for
 )
 
-// edition is a recipe as somebody has edited it: who else there is besides the
-// keepers of the ponds, and on which ponds each listens. Those join them.
+// edition is a recipe after an edit: the creatures besides the keepers of the ponds, and
+// on which ponds each listens. Those join them.
 type edition map[string][]int
 
-// resuming is what a victim is told that goes on with a directory.
+// resuming is the order for a victim that continues with a directory.
 type resuming struct {
 	Cache   string // of compiled modules
 	Edition edition
@@ -155,7 +155,7 @@ func (r *resuming) run(ctx context.Context, dir string, options Options) error {
 	return errors.Join(e.WaitIdle(ctx), d.Settle(ctx), e.Close(ctx), d.Close(), h.Close(ctx))
 }
 
-// steady is a deployment that nobody edits, and that is not applied again.
+// steady is a deployment that is never edited, and not applied again.
 func steady() *deploy.Deployment {
 	spec := census("steady")
 	spec.Listen = []deploy.WireSpec{{Channel: "channel.well", Alias: "well"}}

@@ -39,7 +39,7 @@ func kept(t *testing.T, o Options, messages, read uint64) (left []uint64, d *Dir
 	return left, d, s
 }
 
-// leftOpen is kept for a directory that somebody else closes.
+// leftOpen is kept, with a directory that the caller closes.
 func leftOpen(t *testing.T, o Options, messages, read uint64) (left []uint64, d *Directory, s *Store) {
 	t.Helper()
 	d, err := Open(t.Context(), t.TempDir(), o)
@@ -91,8 +91,7 @@ func wantSound(t *testing.T, d *Directory, session journal.SessionID) {
 	}
 }
 
-// TestRetention gives up what is too old or too much, and nothing that is still
-// to be read.
+// TestRetention prunes what is too old or too much, and nothing that is still to be read.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/search"
 )
 
-// TestSearchWhatIsEncoded finds words in keys and texts that are percent-encoded, as
-// they stand there and as they are meant.
+// TestSearchWhatIsEncoded finds words in keys and texts that are percent-encoded, both as
+// written and as decoded.
 func TestSearchWhatIsEncoded(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	defer d.Close()

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// sparesOf opens a directory and waits until its first spare files are ready, of which
-// it answers one and leaves the others. From then on, fails decides at every step.
+// sparesOf opens a directory and waits until its first spare files are ready. It returns
+// one and leaves the others. From then on, fails decides at every step.
 func sparesOf(t *testing.T, fails func(failpoint.Point) error) (*Directory, *spareFile) {
 	t.Helper()
 	armed := false

@@ -36,8 +36,8 @@ func heirOf(at int64, creature, channel bool, parents ...journal.Store) journal.
 	return child
 }
 
-// parted makes a store of a hundred messages, of which an outside reader has read forty,
-// and divides it: the creature goes into one half, and the channel into the other.
+// parted makes a store of a hundred messages. An outside reader has read forty. It
+// divides the store: the creature goes into one half, and the channel into the other.
 func parted(t *testing.T, d *Directory) (creature, channel journal.Store) {
 	t.Helper()
 	s := createStore(t, d)
@@ -138,10 +138,10 @@ func TestCopyForAnotherSession(t *testing.T) {
 	}
 }
 
-// TestMergeOfUnlikePasts merges the halves of a session after one of them has given up
-// history, and written a state since of which the other half has an older value in its
-// log. What is left to be read is there, the session is sound, and a fork at its newest
-// cursor holds what it holds; so it is before the histories are in one file, and after.
+// TestMergeOfUnlikePasts merges the halves of a session after one of them was pruned and
+// has written a state; the other half has an older value of that state in its log.
+// Everything still to be read is present, the session is sound, and a fork at its newest
+// cursor holds what it holds; this is so before the histories are in one file, and after.
 func TestMergeOfUnlikePasts(t *testing.T) {
 	for _, pruned := range []int{0, 1} {
 		t.Run(fmt.Sprint(pruned), func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestMergeOfUnlikePasts(t *testing.T) {
 // wantForkState checks the state of a fork at the newest cursor.
 func wantForkState(t *testing.T, d *Directory, s journal.Store) {
 	t.Helper()
-	s.Append(&journal.Record{Meta: map[string]string{"k": "v"}}) // so that the rows are told
+	s.Append(&journal.Record{Meta: map[string]string{"k": "v"}}) // so that the rows are recorded
 	dir := filepath.Join(t.TempDir(), "fork")
 	mark := journal.Mark{Event: journal.EventID{Origin: s.Origin(), Seq: 1}, Since: int64(400 * time.Second)}
 	fork, _, err := d.ForkAt(t.Context(), s.Info().Session, mark, dir)

@@ -2,8 +2,8 @@ package sqlitestore
 
 import "testing"
 
-// TestUpgradeGoesOn brings a directory up to date of which somebody has done the live
-// stores already, and not those of ended sessions. While it is in use, they are left.
+// TestUpgradeGoesOn upgrades a directory whose live stores have been upgraded already,
+// but not those of ended sessions. While it is in use, they are left.
 func TestUpgradeGoesOn(t *testing.T) {
 	dir := asLeft(t, 1)
 	d := mustOpen(t, dir)

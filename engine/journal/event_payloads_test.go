@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A payload that cannot be encoded is told in its place.
+// The event of a payload that cannot be encoded says so.
 func TestJSONTellsWhatItCannotEncode(t *testing.T) {
 	var told struct{ Unencodable string }
 	if err := json.Unmarshal(JSON(func() {}), &told); err != nil || !strings.Contains(told.Unencodable, "func()") {

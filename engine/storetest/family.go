@@ -23,7 +23,7 @@ type family struct {
 	letters map[journal.CreatureID][]journal.DeadLetterRow
 }
 
-// kin is a session as the model has it.
+// kin is a session in the model.
 type kin struct {
 	session   journal.SessionID
 	journal   *writer // nil once it has ended

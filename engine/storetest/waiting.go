@@ -15,7 +15,7 @@ func testWaiting(t *testing.T, open Opener) {
 		j := newBench(t, open).create(journal.StoreSpec{})
 		ctx, cancel := context.WithCancel(t.Context())
 		answer := make(chan error)
-		go func() { answer <- j.Wait(ctx, 1) }() // of an event that nobody appends
+		go func() { answer <- j.Wait(ctx, 1) }() // of an event that is never appended
 		cancel()
 		if err := <-answer; err == nil {
 			t.Error("Wait for an event that was not appended succeeded")

@@ -335,7 +335,7 @@ func (d *Disk) PowerOff() error {
 	}
 	for _, r := range slices.Backward(d.renames) {
 		if d.random.IntN(2) == 0 {
-			if err := os.Rename(r.to, r.from); !errors.Is(err, fs.ErrNotExist) { // a file without a durable name may be gone
+			if err := os.Rename(r.to, r.from); !errors.Is(err, fs.ErrNotExist) { // a file without a durable name may be missing
 				errs = append(errs, err)
 			}
 		}

@@ -236,8 +236,8 @@ func (b *rebuilt) awaits(y catalog.Hydration) bool {
 	return isNumbered(y.File) && !slices.ContainsFunc(b.hydrations, func(o catalog.Hydration) bool { return o.Session == y.Session })
 }
 
-// placeUnreadable plans to make a file again of which only an interrupted copy is left.
-// It returns false for any other.
+// placeUnreadable plans to make a file again if only an interrupted copy is left. It
+// returns false for any other.
 func (b *rebuilt) placeUnreadable(f FileProblem) bool {
 	file := filepath.Base(f.Path)
 	y := catalog.Hydration{File: file, Session: sessionInName(file)}

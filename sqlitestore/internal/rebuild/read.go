@@ -213,8 +213,8 @@ func (r *remains) readLine(ctx context.Context, c *sqlite.Conn, version int64) e
 		})
 }
 
-// kindUntold stands for the kind of a cut that made a session of which only files of
-// older versions are left. They record when it came out of a merge or a split.
+// kindUntold stands for the kind of a cut that made a session with only files of older
+// versions left. They record when it came out of a merge or a split.
 const kindUntold = "untold"
 
 // guessCut gives an entry whose cut is not known a cut of its own.
