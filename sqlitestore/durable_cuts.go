@@ -16,8 +16,8 @@ import (
 //
 // If the power fails before that, any part of the cut may be missing: the end of the
 // parents' logs, the first content of a child, the catalogue's transaction. Each of them
-// is one of the last transactions of a write-ahead log, of which a prefix survives, so it
-// is enough to check whether it is present. If all of them are, the cut has happened;
+// is one of the last transactions of a write-ahead log. A prefix of the log survives, so it
+// is enough to check whether the transaction is present. If all of them are, the cut has happened;
 // otherwise the parents continue with what is left of them; see [Directory.decide].
 type looseCut struct {
 	id       string

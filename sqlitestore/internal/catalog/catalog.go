@@ -102,7 +102,7 @@ func (k *Catalog) Sound(ctx context.Context) (sound bool, err error) {
 	return sound, err
 }
 
-// UnknownOrigin stands in the catalogue for origins of an ended session that are not
+// UnknownOrigin replaces, in the catalogue, the origins of an ended session that are not
 // known.
 var UnknownOrigin journal.Origin
 

@@ -15,7 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// catalogTries is how often the catalogue is asked for the outcome of a failed commit.
+// catalogTries is how often the outcome of a failed commit is looked up.
 const catalogTries = 5
 
 // Take opens the catalogue of a directory that this process owns.

@@ -71,8 +71,8 @@ func (v *Visitor) Leave() {
 }
 
 // modeAfter returns the mode for reading a file that could not be read in the usual one,
-// or why it cannot be read. SQLite needs to write a little even for reading, unless it is
-// told that the file is immutable.
+// or why it cannot be read. SQLite needs to write a little even for reading, unless the
+// file is opened as immutable.
 func modeAfter(path string, err error) (Mode, error) {
 	var se sqlite3.Error
 	if !errors.As(err, &se) || abi.TooManyFiles(se.SystemErrno) != nil || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {

@@ -52,7 +52,7 @@ func OwnHighest(ctx context.Context, c *sqlite.Conn) (map[journal.Origin]uint64,
 	return out, err
 }
 
-// VolatileParent stands in a lineage for a graph that had no store.
+// VolatileParent represents a graph without a store in a lineage.
 const VolatileParent = "volatile"
 
 // PlainIDs refuses ids of sessions that could not occur in the names of files.
