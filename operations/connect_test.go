@@ -47,7 +47,7 @@ func add(t *testing.T, tr *terrarium.Terrarium, name, module string) terrarium.C
 	return terrarium.CreatureID(added["creature"].(string))
 }
 
-// whole carries out an operation that answers a delta, and returns it.
+// whole runs an operation whose result has a delta, and returns the delta.
 func whole(t *testing.T, tr *terrarium.Terrarium, op, args string) journal.Delta {
 	t.Helper()
 	result, err := Do(context.Background(), tr, op, json.RawMessage(args))
@@ -241,8 +241,8 @@ func TestEdgesSettleCollisions(t *testing.T) {
 	}
 }
 
-// refused carries out an operation that has to fail with a code, an error that
-// says a word, and nothing changed.
+// refused runs an operation that must fail with a code and an error that contains a word,
+// and must change nothing.
 func refused(t *testing.T, tr *terrarium.Terrarium, op, args string, code abi.Code, word string) {
 	t.Helper()
 	if err := tr.Settle(t.Context()); err != nil { // what status tells of files changes until then

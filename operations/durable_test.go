@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// What an operation has answered is in the store's file for everybody: a process
-// that is killed right after it has lost nothing of it.
+// After its answer, the effect of an operation is in the store's file, so a process that is
+// killed right then loses nothing of it.
 func TestAnAnsweredChangeIsWritten(t *testing.T) {
 	tr := open(t, terrarium.Options{Dir: t.TempDir()})
 	for _, name := range []string{"a", "b", "c"} {

@@ -69,8 +69,7 @@ func TestOperationsCheckFields(t *testing.T) {
 	}
 }
 
-// do carries out an operation and returns its result as another program sees
-// it.
+// do runs an operation and returns its result as another program sees it.
 func do(t *testing.T, tr *terrarium.Terrarium, op, args string) map[string]any {
 	t.Helper()
 	result, err := Do(context.Background(), tr, op, json.RawMessage(args))

@@ -302,7 +302,7 @@ func wantOriginals(t *testing.T, dir string, version, newest int) {
 			t.Errorf("%s has the version %d", path, got)
 		}
 	}
-	for catalogue, written := range map[int]bool{1: version == 1, 2: version > 1 && version < 6} { // of which those up to 5 are
+	for catalogue, written := range map[int]bool{1: version == 1, 2: version > 1 && version < 6} { // versions 2 to 5 have this catalogue
 		if kept := isThere(filepath.Join(dir, fmt.Sprintf("catalog.db.v%d", catalogue))); kept != written {
 			t.Errorf("the original of the catalogue of version %d is there: %v", catalogue, kept)
 		}

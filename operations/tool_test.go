@@ -15,8 +15,8 @@ import (
 )
 
 // office applies a deployment with a privileged operator, which answers on the
-// channel answers, a worker of the same module, and a species of which there may be
-// three more.
+// channel answers, a worker of the same module, and a species that may be spawned three
+// times.
 func office(t *testing.T, tr *terrarium.Terrarium) *engine.Applied {
 	t.Helper()
 	on := func(ch string) []deploy.WireSpec { return []deploy.WireSpec{{Channel: ch}} }

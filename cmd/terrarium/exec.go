@@ -102,8 +102,8 @@ func (f *engineFlags) open(ctx context.Context, cmd *cobra.Command, s streams) (
 	return t, nil
 }
 
-// shut closes an engine within its shutdown timeout. The end of ctx, which is how a
-// command is told to stop, does not shorten that time.
+// shut closes an engine within its shutdown timeout. The end of ctx, which stops the
+// command, does not shorten that time.
 func shut(ctx context.Context, t *terrarium.Terrarium) error {
 	err := t.Close(context.WithoutCancel(ctx))
 	switch {

@@ -69,8 +69,8 @@ func newCrew(t *testing.T, tasks int) *triage {
 	}
 }
 
-// complete runs it on the whole list. What a killed run has asked of a worker that is
-// not there any more becomes a dead letter, of which the run tells with its exit code.
+// complete runs it on the whole list. A request of a killed run to a worker that has been
+// removed becomes a dead letter, which the exit code of the run shows.
 func (x *triage) complete(session string) {
 	x.t.Helper()
 	cmd := exec.Command("terrarium", append(x.args, session)...)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// shortener makes answers that are the same at every run, and readable: ids
-// are numbered in the order in which they turn up, and times are made up.
+// shortener makes answers readable and the same in every run: it numbers ids in the
+// order in which they appear, and replaces times.
 type shortener struct {
 	names map[string]string
 	count map[string]int
@@ -52,7 +52,7 @@ func (s *shortener) events(text string) string {
 	return evPattern.ReplaceAllStringFunc(text, func(id string) string { return s.name("event", id) })
 }
 
-// show returns an answer as it is printed.
+// show returns the printed form of an answer.
 func (s *shortener) show(answer []byte) (string, error) {
 	text := s.events(string(answer))
 	text = cursPattern.ReplaceAllString(text, `"cursor":"…"`)
@@ -79,7 +79,7 @@ func (s *shortener) show(answer []byte) (string, error) {
 	return inlined.ReplaceAllStringFunc(b.String(), inline), nil
 }
 
-// inline puts a short object or list on one line.
+// inline writes a short object or list on one line.
 func inline(block string) string {
 	fields := strings.Fields(block)
 	if len(fields) < 2 {
@@ -92,7 +92,7 @@ func inline(block string) string {
 	return line
 }
 
-// spaced writes compact JSON as a person would.
+// spaced adds spaces to compact JSON.
 func spaced(text string) string {
 	var b strings.Builder
 	quoted := false
