@@ -145,9 +145,9 @@ func TestWireErrors(t *testing.T) {
 	}{
 		{"unknown source", journal.OutputWire{From: "nobody", To: to}, abi.NotFound, "nobody"},
 		{"unknown target", journal.OutputWire{From: from, To: "nobody"}, abi.NotFound, "nobody"},
-		{"other graph", journal.OutputWire{From: from, To: alone}, abi.NotConnected, "two"},
+		{"other graph", journal.OutputWire{From: from, To: alone}, abi.NotConnected, "different graphs"},
 		{"itself", journal.OutputWire{From: from, To: from}, abi.InvalidArgument, "itself"},
-		{"the root to itself", journal.OutputWire{From: boss, To: journal.ToRoot}, abi.InvalidArgument, "itself"},
+		{"the root to itself", journal.OutputWire{From: boss, To: journal.ToRoot}, abi.InvalidArgument, "the same creature"},
 		{"unknown predicate", journal.OutputWire{From: from, To: to, When: "done"}, abi.NotFound, "done"},
 		{"unknown placeholder", journal.OutputWire{From: from, To: to, Prompt: "{in}"}, abi.InvalidArgument, "{in}"},
 		{"single brace", journal.OutputWire{From: from, To: to, Prompt: "a } b"}, abi.InvalidArgument, "brace"},
