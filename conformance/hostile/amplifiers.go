@@ -95,7 +95,7 @@ func amplifiers() []Module {
 	}
 }
 
-// outputShuffled puts out a mebibyte first, and then a byte for each message.
+// outputShuffled outputs a mebibyte first, and then a byte for each message.
 func outputShuffled() []byte {
 	m := newCreature(64)
 	send, output := m.hostcall("send"), m.hostcall("output")
