@@ -28,12 +28,12 @@ func TestLowSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "copying without room", d.Settle(t.Context()), abi.Storage, "no room", "0 are free")
+	wantError(t, "copying without room", d.Settle(t.Context()), abi.Storage, "no space", "0 are free")
 	problems := d.Problems()
 	if len(problems) != 1 {
 		t.Fatalf("problems %v, want one", problems)
 	}
-	wantError(t, "the problem", problems[0], abi.Storage, "no room")
+	wantError(t, "the problem", problems[0], abi.Storage, "no space")
 	for _, c := range children {
 		child := c.(*Store)
 		chatter(child, "c", 1, 10, 10)

@@ -113,9 +113,9 @@ func mustMake(t *testing.T, dir string) string {
 	return dir
 }
 
-// TestForkAtWhatWasGivenUp forks a session at an event that was pruned, and at a time
+// TestForkAtPruned forks a session at an event that was pruned, and at a time
 // before it began.
-func TestForkAtWhatWasGivenUp(t *testing.T) {
+func TestForkAtPruned(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
 	chatter(s, "c", 1, 100, 100)
@@ -132,7 +132,7 @@ func TestForkAtWhatWasGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = d.ForkAt(t.Context(), s.info.Session, mark(5), to)
-	wantError(t, "at what was given up", err, abi.Unsupported, "up to the cursor has been given up")
+	wantError(t, "at what was pruned", err, abi.Unsupported, "up to the cursor has been pruned")
 	if remedyOf(err) == "" || !missing(to) {
 		t.Errorf("the remedy is %q; something was made: %t", remedyOf(err), !missing(to))
 	}
