@@ -6,11 +6,11 @@ import (
 )
 
 // wiring is what a creature's aliases are bound to at one moment. It is never
-// modified: a change of the creature's edges makes a new one. So a turn sees
-// one topology, and knows by comparing pointers whether it still holds.
+// modified: a change of the creature's edges makes a new wiring. So a turn sees one
+// topology, and learns by comparing pointers whether it still applies.
 type wiring struct {
-	name       string              // the creature's
-	deployment string              // and the one it belongs to
+	name       string              // of the creature
+	deployment string              // to which the creature belongs
 	sends      []sendEdge          // in the order in which the edges were added
 	byAlias    map[string]*channel // of sends
 	outlets    []outlet            // nil for a creature without output wires

@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// orEmpty makes lists that are never null in JSON.
+// orEmpty returns list, never nil, so that it is never null in JSON.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -18,16 +18,16 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// Outcome is what one operation of the topology did.
+// Outcome is the effect of one operation on the topology.
 type Outcome struct {
 	Delta    journal.Delta
-	Channel  journal.ChannelID   // that was connected or added
-	Channels []journal.ChannelID // that were taken apart, then those made instead
+	Channel  journal.ChannelID   // connected or added
+	Channels []journal.ChannelID // split off: the old ones, then their replacements
 }
 
-// Change carries out operations of the topology in order, all or nothing, and
-// returns one outcome for each. Operations that add creatures are not among
-// them: see [Engine.AddCreature] and [Engine.Batch].
+// Change applies operations on the topology in order, all or nothing, and returns one
+// outcome for each. It refuses operations that add creatures: see [Engine.AddCreature]
+// and [Engine.Batch].
 func (e *Engine) Change(ctx context.Context, ops ...topology.Op) ([]Outcome, error) {
 	var out []Outcome
 	err := e.Batch(ctx, func(b *Batch) error {
@@ -46,43 +46,45 @@ func (e *Engine) Change(ctx context.Context, ops ...topology.Op) ([]Outcome, err
 	return out, nil
 }
 
-// Batch is a change of several steps that is carried out as a whole. Each step
-// sees what the steps before it did to the topology; nothing runs, and nobody
-// else sees anything, until the function that was given the batch returns.
+// Batch is a change of several steps that is applied as a whole. Each step sees what
+// the earlier steps did to the topology. Nothing runs, and no other caller sees
+// anything, until the function that was given the batch returns.
 type Batch struct {
 	x        *change
 	prepared []*creature
 }
 
-// Batch carries out the steps that f takes, all or nothing: if f answers an
-// error, nothing has changed. f must not call methods of the engine; it blocks
-// all other changes while it runs.
+// Batch applies the steps that f takes, all or nothing: if f returns an error, nothing
+// has changed. f must not call methods of the engine. All other changes are blocked
+// while f runs.
 func (e *Engine) Batch(ctx context.Context, f func(b *Batch) error) error {
 	return e.batch(ctx, f)
 }
 
 // Wait waits until what the batch has changed is as durable as its graphs promise.
-// It is called after [Engine.Batch] has returned without an error. Its one error has
-// the code unknown_outcome: the changes are in effect, and are written once that is
-// possible; a crash before would take them back.
+// Call it after [Engine.Batch] has returned without an error. Its only error has the
+// code unknown_outcome: the changes are in effect and will be written once that is
+// possible, but a crash before that would undo
+// them.
 func (b *Batch) Wait(ctx context.Context) error {
 	for _, l := range b.x.logged {
 		if err := l.wait(ctx); err != nil {
-			return unknownOutcome("change", "the change is made, but a crash would take it back",
-				"do not repeat it; if the process ends first, status of the next one shows whether it has lasted", err)
+			return unknownOutcome("change", "the change is in effect, but a crash would undo it",
+				"do not repeat it; if the process ends first, status shows after a restart whether the change was kept", err)
 		}
 	}
 	return nil
 }
 
-// logged is where a change stands in the log of a graph.
+// logged is the position of a change in the log of a graph.
 type logged struct {
 	g     *graph
 	store journal.Store
 	upTo  uint64
 }
 
-// wait waits until that is durable. After a cut, all that the parents had logged is.
+// wait waits until that position is durable. After a cut, everything that the parents
+// had logged is durable.
 func (l logged) wait(ctx context.Context) error {
 	err := l.store.Wait(ctx, l.upTo)
 	if err == nil {
@@ -118,14 +120,14 @@ func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...
 	return err
 }
 
-// Do takes one step. Operations that add creatures or channels are refused:
-// they have methods of their own.
+// Do takes one step. It refuses operations that add creatures or channels, which have
+// methods of their own.
 func (b *Batch) Do(ctx context.Context, op topology.Op) (Outcome, error) {
 	switch op.(type) {
 	case topology.SetRoot:
-		return Outcome{}, errtext.Invalid("change", "roots are assigned by AssignRoot", "call that")
+		return Outcome{}, errtext.Invalid("change", "roots are assigned by AssignRoot", "call AssignRoot")
 	case topology.AddCreature, topology.AddChannel:
-		return Outcome{}, errtext.Invalid("change", "creatures and channels are added by AddCreature and AddChannel", "call those")
+		return Outcome{}, errtext.Invalid("change", "creatures and channels are added by AddCreature and AddChannel", "call AddCreature or AddChannel")
 	}
 	if err := deploy.CheckOp(op); err != nil {
 		return Outcome{}, err
@@ -141,8 +143,9 @@ func (b *Batch) stage(ctx context.Context, op topology.Op) (Outcome, error) {
 	return Outcome{Delta: journal.NewDelta(d), Channel: d.Channel, Channels: d.Channels}, nil
 }
 
-// AddChannel declares a channel in a graph. It belongs to the deployment of the
-// graph's root, or of its eldest privileged member, or of its eldest.
+// AddChannel declares a channel in a graph. The channel belongs to the deployment of
+// the graph's root; without a root, to that of its eldest privileged member; without
+// one, to that of its eldest member.
 func (b *Batch) AddChannel(ctx context.Context, g journal.GraphID, name, description string) (Outcome, error) {
 	if err := deploy.CheckName("add_channel", "channel", name); err != nil {
 		return Outcome{}, err
@@ -152,7 +155,7 @@ func (b *Batch) AddChannel(ctx context.Context, g journal.GraphID, name, descrip
 	return b.stage(ctx, topology.AddChannel{ID: id, Graph: g, Name: name})
 }
 
-// AddCreature adds a creature, as [Engine.AddCreature]. It compiles and starts the
+// AddCreature adds a creature, like [Engine.AddCreature]. It compiles and starts the
 // guest while nothing else can change; [Engine.Prepare] does that beforehand.
 func (b *Batch) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Added, Outcome, error) {
 	c, err := prepareIn(ctx, b.x.e, spec)
@@ -167,12 +170,12 @@ func (b *Batch) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Adde
 // first instance has started.
 type Prepared struct {
 	e *core
-	c *creature // nil once it was added or discarded
+	c *creature // nil once added or discarded
 }
 
-// Prepare makes a creature ready to be added by [Batch.AddPrepared]. It takes as
-// long as its guest takes to be compiled and to start, and holds up nobody. What
-// is not added has to be discarded.
+// Prepare makes a creature ready to be added by [Batch.AddPrepared]. It takes as long
+// as its guest takes to compile and start, and blocks no other caller. A prepared
+// creature that is not added must be discarded.
 func (e *Engine) Prepare(ctx context.Context, spec deploy.CreatureSpec) (*Prepared, error) {
 	c, err := e.prepareNew(ctx, spec)
 	if err != nil {
@@ -181,7 +184,7 @@ func (e *Engine) Prepare(ctx context.Context, spec deploy.CreatureSpec) (*Prepar
 	return &Prepared{e: &e.core, c: c}, nil
 }
 
-// Discard gives up a creature that was not added. Otherwise it does nothing.
+// Discard discards a creature that was not added. Otherwise it does nothing.
 func (p *Prepared) Discard(ctx context.Context) {
 	if p.c != nil {
 		p.e.discardPrepared(ctx, p.c)
@@ -189,12 +192,12 @@ func (p *Prepared) Discard(ctx context.Context) {
 	}
 }
 
-// AddPrepared adds a creature that was prepared, to a graph and below a parent if
-// they are given; they take the place of those in its specification.
+// AddPrepared adds a creature that was prepared. A graph and a parent, if given, take
+// precedence over those in its specification.
 func (b *Batch) AddPrepared(ctx context.Context, p *Prepared, join journal.GraphID, parent journal.CreatureID) (Added, Outcome, error) {
 	c := p.c
 	if c == nil {
-		return Added{}, Outcome{}, errtext.Invalid("add_creature", "the creature was added or discarded before", "prepare another")
+		return Added{}, Outcome{}, errtext.Invalid("add_creature", "the creature was already added or discarded", "prepare another")
 	}
 	p.c = nil
 	b.prepared = append(b.prepared, c)
@@ -211,7 +214,7 @@ func (b *Batch) add(ctx context.Context, c *creature) (Added, Outcome, error) {
 	if err != nil {
 		return Added{}, Outcome{}, err
 	}
-	if c.deployment == "" { // a species says which it belongs to
+	if c.deployment == "" { // a species names its deployment
 		c.deployment = b.x.DeploymentFor(c.spec.Address, &op)
 	}
 	b.x.add(c)
@@ -223,7 +226,7 @@ func (b *Batch) add(ctx context.Context, c *creature) (Added, Outcome, error) {
 	return added, out, b.wireOutputs(ctx, added, c.spec.Outputs)
 }
 
-// wireOutputs adds the wires of a creature that the batch has just added.
+// wireOutputs adds the output wires of a creature that the batch has just added.
 func (b *Batch) wireOutputs(ctx context.Context, added Added, specs []deploy.OutputSpec) error {
 	for i := range specs {
 		to := journal.ToRoot
@@ -240,25 +243,25 @@ func (b *Batch) wireOutputs(ctx context.Context, added Added, specs []deploy.Out
 	return nil
 }
 
-// FindCreature is [Engine.FindCreature] on the topology as the batch has it.
+// FindCreature is [Engine.FindCreature] on the topology as the batch sees it.
 func (b *Batch) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
 	return b.x.e.findCreature(g, name)
 }
 
-// FindChannel is [Engine.FindChannel] on the topology as the batch has it.
+// FindChannel is [Engine.FindChannel] on the topology as the batch sees it.
 func (b *Batch) FindChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
 	return b.x.e.findChannel(g, name)
 }
 
-// FindGraph is [Engine.FindGraph] on the topology as the batch has it.
+// FindGraph is [Engine.FindGraph] on the topology as the batch sees it.
 func (b *Batch) FindGraph(name string) (journal.GraphID, error) { return b.x.e.findGraph(name) }
 
-// GraphOf returns the graph that a creature is in.
+// GraphOf returns the graph of a creature.
 func (b *Batch) GraphOf(c journal.CreatureID) journal.GraphID { return b.x.e.topo.GraphOf(c) }
 
 func (e *core) isClosing() bool { return e.closes.Load() }
 
-// change1 carries out one operation.
+// change1 applies one operation.
 func (e *Engine) change1(ctx context.Context, op topology.Op) (Outcome, error) {
 	out, err := e.Change(ctx, op)
 	if err != nil {
@@ -274,10 +277,11 @@ type Added struct {
 	Graph    journal.GraphID
 }
 
-// AddCreature adds a creature and starts it, unless its specification says
-// otherwise. It belongs to the deployment of its parent, else of a channel that it
-// is wired to, else, if it joins a graph, as a channel of that would; with an
-// address it belongs to none. The module is loaded and an instance started before anything
+// AddCreature adds a creature and starts it, unless its specification says otherwise.
+// The creature belongs to the deployment of its parent; without a parent, to that of a
+// channel that it is wired to; without such a channel, if it joins a graph, to the
+// deployment to which a new channel there would belong. A creature with an address
+// belongs to none. The module is loaded and an instance started before anything
 // changes, so a creature that cannot start is an error here.
 func (e *Engine) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Added, error) {
 	c, err := e.prepareNew(ctx, spec)
@@ -295,13 +299,13 @@ func (e *Engine) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Add
 	return added, nil
 }
 
-// add takes in a creature that the next operations add.
+// add registers a creature that the next operations add.
 func (x *change) add(c *creature) {
 	x.creatures[c.id] = c
 	x.Add(c.member())
 }
 
-// addCreatureOp is the operation that adds a prepared creature by itself.
+// addCreatureOp returns the operation that adds a prepared creature on its own.
 func (x *change) addCreatureOp(c *creature) (topology.AddCreature, error) {
 	op := topology.AddCreature{
 		ID: c.id, Name: c.spec.Name, Parent: c.spec.Parent, Privileged: c.spec.Privileged,
@@ -323,9 +327,9 @@ func (x *change) addCreatureOp(c *creature) (topology.AddCreature, error) {
 	return op, nil
 }
 
-// RemoveCreature removes a creature, and its workers if they go with it (see
-// [deploy.Workers]); its graph may split. Deliveries that wait for it become dead
-// letters.
+// RemoveCreature removes a creature, and its workers if they are removed with it (see
+// [deploy.Workers]). Its graph may split. Deliveries that wait for the creature become
+// dead letters.
 func (e *Engine) RemoveCreature(ctx context.Context, id journal.CreatureID) (Outcome, error) {
 	return e.change1(ctx, topology.RemoveCreature{ID: id})
 }
@@ -340,8 +344,8 @@ func (e *Engine) AddChannel(ctx context.Context, g journal.GraphID, name, descri
 	return out, err
 }
 
-// RemoveChannel drops a channel with its edges; its graph may split. What its
-// listeners have not read becomes dead letters.
+// RemoveChannel removes a channel with its edges. Its graph may split. Messages that
+// its listeners have not read become dead letters.
 func (e *Engine) RemoveChannel(ctx context.Context, id journal.ChannelID) (Outcome, error) {
 	return e.change1(ctx, topology.RemoveChannel{ID: id})
 }

@@ -13,37 +13,37 @@ import (
 	"github.com/seed47132306/terrarium/engine/reconcile"
 )
 
-// Applied says what [Engine.Apply] did, per address.
+// Applied reports what [Engine.Apply] did, by address.
 type Applied struct {
 	Creatures map[string]journal.CreatureID // by address
 	Channels  map[string]journal.ChannelID  // by address
 	Resumed   []string                      // addresses that existed, in a saved session or running
-	Changed   []string                      // those of them that ran, and have another instance: other modules or settings
+	Changed   []string                      // resumed addresses that ran and got another instance: their module or settings changed
 	Created   []string                      // addresses that did not exist
-	Removed   []RemovedAddress              // what existed and the recipe does not have
-	// Problems are those of [Engine.Problems]. If the deployment was in a store
-	// that cannot be read, it has begun anew.
+	Removed   []RemovedAddress              // existed, but are not in the recipe
+	// Problems are those of [Engine.Problems]. A deployment whose store cannot be read
+	// has started over.
 	Problems []error
 }
 
-// RemovedAddress is something that existed and the recipe does not have.
+// RemovedAddress is a creature or channel that existed and is not in the recipe.
 type RemovedAddress = reconcile.Removed
 
-// application is one call of Apply under way.
+// application is one call of Apply in progress.
 type application struct {
 	e        locked // while it runs
 	d        *deploy.Deployment
 	prepared map[string]*creature // by address
 	species  []*template
-	drift    *reconcile.Drift   // what running has changed and stays; nil: the recipe decides alone
-	former   *deploy.Deployment // that is applied now; nil if none is
+	drift    *reconcile.Drift   // what has changed while it ran and stays; nil: the recipe alone decides
+	former   *deploy.Deployment // the one applied now; nil if there is none
 	adopted  []adoption
-	retired  deploy.Policy // that the deployment had; nil if it had none, or still has it
+	retired  deploy.Policy // the former policy; nil if there was none, or it is still in use
 	result   Applied
 }
 
-// may refuses what cannot be applied: the recipe of another deployment that has the
-// same name, most likely without anybody's having noticed.
+// may refuses the recipe of another deployment of the same name, which is most likely
+// a mistake.
 func (a *application) may() error {
 	a.former = a.e.deployments[a.d.Name]
 	if a.former == nil {
@@ -62,8 +62,8 @@ func (a *application) may() error {
 	return nil
 }
 
-// run leads from what there is to what the deployment wants. Its saved graphs
-// have been brought back.
+// run changes what exists into what the deployment declares. Its saved graphs have
+// already been restored.
 func (a *application) run(ctx context.Context, h *holding) error {
 	e := a.e
 	x := newChange(e, "apply", draft.Options{Applying: a.d})
@@ -113,8 +113,8 @@ func (a *application) run(ctx context.Context, h *holding) error {
 	return nil
 }
 
-// recipeCreatures are the creatures of a deployment that is being applied, as its
-// reconciliation sees them.
+// recipeCreatures are the creatures of a deployment that is being applied, for package
+// reconcile.
 type recipeCreatures struct {
 	a *application
 	x *change
@@ -130,7 +130,7 @@ func (r *recipeCreatures) Create(spec *deploy.CreatureSpec, id journal.CreatureI
 
 func (r *recipeCreatures) Update(ctx context.Context, spec *deploy.CreatureSpec, id journal.CreatureID) (restarted bool) {
 	c, live := r.a.prepared[spec.Address], r.a.e.creatures[id]
-	running, held := live != c, r.h.has(live) // otherwise it was brought back just now
+	running, held := live != c, r.h.has(live) // otherwise it was restored just now
 	if running && held {
 		restarted = r.a.become(ctx, r.x, live, c)
 	}
@@ -160,9 +160,9 @@ func (r *recipeCreatures) Unread(id journal.ChannelID, leaving map[journal.Creat
 	return n
 }
 
-// refuseTwins refuses to bring a deployment back that is saved twice: a store
-// that could not be read has come back, and the deployment has begun anew
-// meanwhile.
+// refuseTwins refuses to restore a deployment that is saved twice. That happens when a
+// store that could not be read becomes readable, and the deployment has started over
+// in the meantime.
 func (a *application) refuseTwins() error {
 	home := map[string]*dormant{}
 	for _, g := range a.e.savedWith(a.d.Name) {
@@ -174,7 +174,7 @@ func (a *application) refuseTwins() error {
 			if home[c.Address] = g; other != nil {
 				return &abi.Error{
 					Code: abi.Conflict, Op: "apply", Message: fmt.Sprintf("%s of the deployment %s is saved twice: in %s and in %s", c.Address, a.d.Name, other.Path, g.Path),
-					Remedy: "decide which of the two to go on with, and use a copy of the session directory without the other, or another name for the recipe",
+					Remedy: "choose one of the two and use a copy of the session directory without the other, or give the recipe another name",
 					IDs:    map[string]string{"deployment": a.d.Name, "path": g.Path, "other": other.Path},
 				}
 			}
@@ -183,7 +183,7 @@ func (a *application) refuseTwins() error {
 	return nil
 }
 
-// meta is what a session remembers of the deployment.
+// meta is the metadata of the deployment in a session.
 func (a *application) meta() map[string]string {
 	m := map[string]string{MetaDeployment: a.d.Name}
 	if a.d.Session.AllowMerge {

@@ -10,24 +10,23 @@ import (
 	"github.com/seed47132306/terrarium/engine/reconcile"
 )
 
-// Apply makes a deployment exist: all of it, or on an error nothing. Where a
-// saved session has the deployment, its graphs are brought back first, and
-// creatures and channels of the same address go on with their state, cursors
-// and waiting deliveries; the deployment alone decides about the shape, unless
-// [Deployment.Last] says otherwise: creatures that were spawned, and channels that
-// were made, while it ran, go, and are among [Applied.Removed]. A session that
-// [Engine.Restore] has brought back keeps its workers, what leads to them, and what
-// waits for them.
+// Apply makes a deployment exist: all of it or, on an error, nothing. If a saved
+// session has the deployment, its graphs are restored first, and creatures and
+// channels with the same address keep their state, cursors and waiting deliveries. The
+// deployment alone determines the shape, unless [Deployment.Last] says otherwise:
+// creatures that were spawned and channels that were made while it ran are removed,
+// and listed in [Applied.Removed]. A session that [Engine.Restore] has restored keeps
+// its workers, the edges that lead to them, and their waiting deliveries.
 //
-// A deployment that is applied already is led from what there is to what it is now.
-// Creatures that the recipe says the same of go on as if nothing had happened. Those
-// whose module or settings are others end the turn that they are in, which Apply
-// waits for, and go on with another instance, with all they have and what waits for
-// them; one that was quarantined is not any more. What the recipe declared before
-// and does not now, goes; workers, channels, edges and wires that came while it ran
-// stay, and who was stopped or started, made privileged or demoted, as long as the
-// recipe says what it said then. A recipe from another path under the same name is
-// refused with already_exists.
+// A deployment that is already applied is changed into what it is now. Creatures whose
+// declaration is unchanged continue undisturbed. If the module or settings of a
+// creature have changed, Apply waits until its current turn has ended; the creature
+// then continues with another instance, and keeps everything that it has and its
+// waiting deliveries. This also ends its quarantine. Whatever the recipe declared
+// before and does not declare now is removed. Workers, channels, edges and wires that
+// were added while the deployment ran stay. Creatures that were stopped, started, made
+// privileged or demoted stay so while the recipe says the same of them as before. A
+// recipe of the same name from another path is refused with already_exists.
 func (e *Engine) Apply(ctx context.Context, d *deploy.Deployment) (*Applied, error) {
 	applied, err := e.ApplyAll(ctx, d)
 	if err != nil {
@@ -36,10 +35,10 @@ func (e *Engine) Apply(ctx context.Context, d *deploy.Deployment) (*Applied, err
 	return applied[0], nil
 }
 
-// ApplyAll is [Engine.Apply] for deployments that share saved graphs: each
-// decides about its own members, in the order given. Nothing runs before all of
-// them are applied. If one fails, nothing is applied, unless others before it
-// have been: these stay. [Engine.Plan] fails where this would.
+// ApplyAll is [Engine.Apply] for deployments that share saved graphs. Each determines
+// its own members, in the order given. Nothing runs before all of them are applied. If
+// one fails, none is applied, except those applied before it, which stay.
+// [Engine.Plan] fails where ApplyAll would.
 func (e *Engine) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment) ([]*Applied, error) {
 	j := &joint{e: e, of: map[string]*application{}}
 	if err := j.prepare(ctx, deployments); err != nil {
@@ -69,8 +68,8 @@ func (e *Engine) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment
 	return out, nil
 }
 
-// takeTurn waits until nobody else applies deployments or brings graphs back: what is
-// held of a deployment has to be all that runs of it until it is applied.
+// takeTurn waits until no other call applies deployments or restores graphs. Until a
+// deployment is applied, all of its running creatures must be held.
 func (e *Engine) takeTurn(ctx context.Context) error {
 	select {
 	case e.applying <- struct{}{}:
@@ -84,7 +83,7 @@ func (e *Engine) takeTurn(ctx context.Context) error {
 
 func (e *Engine) passTurn() { <-e.applying }
 
-// joint is one call of ApplyAll under way.
+// joint is one call of ApplyAll in progress.
 type joint struct {
 	e            *Engine
 	applications []*application
@@ -92,8 +91,8 @@ type joint struct {
 	update       update
 }
 
-// prepare loads every module and starts every first instance, so that
-// deployments that cannot start are refused as a whole.
+// prepare loads every module and starts every first instance, so that if one
+// deployment cannot start, all are refused.
 func (j *joint) prepare(ctx context.Context, deployments []*deploy.Deployment) (err error) {
 	for _, d := range deployments {
 		if j.of[d.Name] != nil {
@@ -129,7 +128,7 @@ func (a *application) prepareAll(ctx context.Context, e *core) error {
 	return nil
 }
 
-// run brings back what the deployments have saved, and applies them.
+// run restores what the deployments have saved, and applies them.
 func (j *joint) run(ctx context.Context, e locked) error {
 	if e.closed || e.isClosing() {
 		return errtext.Closed
@@ -170,7 +169,7 @@ func (j *joint) run(ctx context.Context, e locked) error {
 	return nil
 }
 
-// discard gives up what was prepared and is not used.
+// discard releases what was prepared and is not used.
 func (j *joint) discard(ctx context.Context) {
 	for _, a := range j.applications {
 		j.e.core.closeTemplates(ctx, a.species)
@@ -186,9 +185,10 @@ func (j *joint) discard(ctx context.Context) {
 	}
 }
 
-// specOf says what to make of a saved creature: the recipe's if its deployment is
-// applied and still has its address, nothing if it is gone, and what it was if it
-// is of another deployment, or came while the recipe ran and stays.
+// specOf returns what a saved creature becomes. If its deployment is applied and still
+// has its address, the recipe decides; if the address has been removed, it becomes a
+// husk. A creature of another deployment stays what it was, and so does one that
+// was added while the recipe ran and is kept.
 func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 	a := j.of[row.Deployment]
 	if a != nil && row.Address != "" {
@@ -205,7 +205,7 @@ func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature,
 	return j.e.revive(ctx, row)
 }
 
-// drifts reports whether what came while the recipes ran stays.
+// drifts reports whether additions made while the recipes ran are kept.
 func (j *joint) drifts() bool {
 	for _, a := range j.applications {
 		if a.drift != nil {

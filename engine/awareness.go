@@ -6,7 +6,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
-// Awareness returns the awareness document of a creature as it is now.
+// Awareness returns the current awareness document of a creature.
 func (e *Engine) Awareness(id journal.CreatureID) (*outlook.View, error) {
 	c, g, err := e.core.lockCreature(id)
 	if err != nil {
@@ -16,15 +16,15 @@ func (e *Engine) Awareness(id journal.CreatureID) (*outlook.View, error) {
 	return c.updateAwareness(g), nil
 }
 
-// awareness answers the sources of the awareness document, and nil outside of
-// creature_handle, where no delivery says as of when.
+// awareness answers reads of the awareness document. Outside of creature_handle the
+// answer is nil, because there is no delivery to which the document would apply.
 func (t *turn) awareness(s abi.Source) ([]byte, abi.Code) {
 	if t.ReadOnly {
 		return nil, abi.OK
 	}
 	v := t.awarenessView()
 	if v == nil {
-		return nil, t.Fail(abi.NotFound, "nothing: the turn has no effect any more", "the creature has been removed")
+		return nil, t.Fail(abi.NotFound, "nothing to do: the turn will have no effect", "the creature has been removed")
 	}
 	switch s {
 	case abi.SourceAwarenessJSON:

@@ -22,56 +22,54 @@ import (
 // goroutine.
 type Clock interface {
 	Now() time.Time
-	// Timer returns a channel on which the time is sent once after d, and a
-	// function that gives the timer up.
+	// Timer returns a channel on which the time is sent once after d, and a function
+	// that stops the timer.
 	Timer(d time.Duration) (c <-chan time.Time, stop func())
 }
 
 // Options configure an [Engine]. Only Host is required.
 type Options struct {
-	// Host runs modules. The engine closes what it makes with it, but not the
+	// Host runs modules. The engine closes what it makes with the host, but not the
 	// host itself.
 	Host abi.Host
 	// Storage keeps session stores; nil means that every graph is volatile.
 	// The engine closes the stores, but not the storage itself.
 	Storage journal.Storage
-	// Durability of graphs that no deployment decides about; zero means
-	// [journal.Normal] where there is a Storage.
+	// Durability applies to graphs for which no deployment sets it. Zero means
+	// [journal.Normal] if there is a Storage.
 	Durability journal.Durability
-	// Load reads a module by its name in a [deploy.CreatureSpec]; nil means that
-	// specifications must bring their bytes along.
+	// Load reads a module by its name in a [deploy.CreatureSpec]. Nil means that
+	// specifications must contain the bytes of their modules.
 	Load func(ctx context.Context, module string) ([]byte, error)
-	// Clock tells the time; nil means the real one.
+	// Clock tells the time; nil means the real clock.
 	Clock Clock
-	// Seed, if not nil, makes the ids that the engine gives out repeatable.
+	// Seed, if not nil, makes the ids that the engine assigns repeatable.
 	Seed *uint64
-	// Workers is how many turns run at a time; zero means one per processor.
+	// Workers is how many turns run at the same time; zero means one per processor.
 	Workers int
-	// FreshInstances runs every turn on a new instance, which shows whether
-	// creatures keep something in linear memory that they should not.
+	// FreshInstances runs every turn on a new instance. That shows whether creatures
+	// keep something in linear memory that they should not.
 	FreshInstances bool
-	// Paused lets nothing run: no turn, no timer. [Engine.Restore] brings
-	// creatures back without their modules. It is for tools that change a saved
-	// session, by [Engine.Redeliver] for instance, before somebody goes on with
-	// it; what they deliver waits until then.
+	// Paused lets no turn and no timer run. [Engine.Restore] then restores creatures
+	// without their modules. It is for tools that change a saved session, for example
+	// with [Engine.Redeliver], before it is resumed. Their deliveries wait until then.
 	Paused bool
 	// ShutdownTimeout bounds [Engine.Close]; zero means [DefaultShutdownTimeout].
 	ShutdownTimeout time.Duration
-	// UnaccountedMemory is by how many bytes the live Go heap of the process may grow
-	// beyond what is accounted to creatures before the engine looks for an instance
-	// that holds them, and replaces it. Zero means [DefaultUnaccountedMemory]; negative
-	// means that it never looks.
+	// UnaccountedMemory is how many bytes the live Go heap of the process may grow
+	// beyond the memory accounted to creatures. If it grows further, the engine looks
+	// for an instance that holds them and replaces it. Zero means
+	// [DefaultUnaccountedMemory]; negative turns the search off.
 	UnaccountedMemory int64
-	// Log gets what the engine has to say; nil discards it.
+	// Log receives the engine's log output; nil discards it.
 	Log *slog.Logger
 }
 
-// Engine runs creatures. Its methods may be called from any goroutine; those
-// that change the topology are carried out one after the other, and block while
-// stores are cut.
+// Engine runs creatures. Its methods may be called from any goroutine. Methods that
+// change the topology run one after the other, and block while stores are cut.
 type Engine struct {
 	core    core
-	exports journal.Exporter // what the storage can do besides, or nil
+	exports journal.Exporter // the storage, if it can export; else nil
 	// judgedOutside counts messages from outside; see outsideSeed.
 	judgedOutside atomic.Uint64
 
@@ -80,15 +78,15 @@ type Engine struct {
 	end     closing
 	// shutdownTimeout is Options.ShutdownTimeout, or its default.
 	shutdownTimeout time.Duration
-	// applying is taken by a call that applies deployments or brings graphs back, one
-	// after the other.
+	// applying is held by a call that applies deployments or restores graphs. Such
+	// calls run one after the other.
 	applying chan struct{}
 }
 
-// New starts an engine. If there is a Storage with saved graphs, they stay as
-// they are until [Engine.Apply] or [Engine.Restore] brings them back.
+// New starts an engine. Saved graphs in Storage stay as they are until [Engine.Apply]
+// or [Engine.Restore] restores them.
 //
-// ctx bounds the start only.
+// ctx bounds only the start.
 func New(ctx context.Context, o Options) (*Engine, error) {
 	e, err := assemble(ctx, o)
 	if err != nil {
@@ -121,7 +119,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errtext.Invalid("new", "an engine needs a host", "set Options.Host")
 	}
 	if o.ShutdownTimeout < 0 {
-		return nil, errtext.Invalid("new", "a shutdown timeout is not negative", "leave Options.ShutdownTimeout zero for the default")
+		return nil, errtext.Invalid("new", "the shutdown timeout is negative", "leave Options.ShutdownTimeout zero for the default")
 	}
 	e := &Engine{
 		core: core{mutation: mutation{registry: newRegistry()}}, end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
@@ -139,13 +137,13 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// shutDown is Close without a bound, once no turn begins any more.
+// shutDown is Close without a time limit, called when no further turn can begin.
 func (e *Engine) shutDown(ctx context.Context) error {
 	e.core.timers.Close()
 	e.workers.Wait()
 	e.cancel()
 
-	e.applying <- struct{}{} // whoever is applying gives up
+	e.applying <- struct{}{} // wait until a running Apply or Restore has stopped
 	defer func() { <-e.applying }()
 	l := e.core.lock()
 	defer l.unlock()
@@ -166,8 +164,8 @@ func (e *Engine) shutDown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// closeInstances closes every instance. The workers have ended, so nobody
-// uses one.
+// closeInstances closes every instance. The workers have ended, so no goroutine uses
+// one.
 func closeInstances(ctx context.Context, e locked) {
 	t := &turn{e: e.core}
 	for c := range e.queue.Rest() { // some may have been removed
@@ -202,9 +200,9 @@ func (e locked) sortedGraphs() []*graph {
 	return out
 }
 
-// WaitIdle waits until no delivery is runnable, no turn is running and no
-// failed one is waiting to be tried again. Deliveries of stopped and
-// quarantined creatures do not count. It answers deadline when ctx ends first.
+// WaitIdle waits until no delivery is runnable, no turn is running and no failed
+// delivery waits for another attempt. Deliveries of stopped and quarantined creatures
+// do not count. It returns the error deadline if ctx ends first.
 func (e *Engine) WaitIdle(ctx context.Context) error {
 	for {
 		busy := e.core.idle.Wait()
@@ -218,12 +216,12 @@ func (e *Engine) WaitIdle(ctx context.Context) error {
 		case <-ctx.Done():
 			return &abi.Error{
 				Code: abi.Deadline, Op: "wait_idle", Message: "the engine did not become idle in time",
-				Remedy: "wait longer; status shows who is busy", Err: context.Cause(ctx),
+				Remedy: "wait longer; status shows which creatures are busy", Err: context.Cause(ctx),
 			}
 		}
 	}
 }
 
-// DeadLetterCount is how many deliveries became dead letters since the engine was
-// started.
+// DeadLetterCount returns how many deliveries have become dead letters since the
+// engine was started.
 func (e *Engine) DeadLetterCount() int64 { return e.core.deadLetters.Load() }

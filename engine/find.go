@@ -17,8 +17,8 @@ func (e locked) findChannel(g journal.GraphID, name string) (journal.ChannelID, 
 	return findByName(e, "channel", g, name, e.topo.FindChannel)
 }
 
-// findByName finds something by a name that is unique, in a graph if one is
-// given, else in all of them.
+// findByName finds something by a name that is unique in the given graph or, without
+// one, in all graphs.
 func findByName[T ~string](e locked, what string, g journal.GraphID, name string, find func(journal.GraphID, string) (T, bool)) (T, error) {
 	graphs := e.topo.Graphs()
 	if g != "" {
@@ -34,7 +34,7 @@ func findByName[T ~string](e locked, what string, g journal.GraphID, name string
 	return one(what, name, found)
 }
 
-// one returns the only one of the ids that a name stands for.
+// one returns the only id that a name stands for.
 func one[T ~string](what, name string, found []T) (T, error) {
 	switch len(found) {
 	case 0:
@@ -52,11 +52,11 @@ func one[T ~string](what, name string, found []T) (T, error) {
 	}
 }
 
-// namedAtMost is how many of those that have a name an error names.
+// namedAtMost is how many candidates an error lists.
 const namedAtMost = 4
 
-// FindCreature finds a creature by id, or by a name that is unique in the
-// engine, or in a graph if one is given.
+// FindCreature finds a creature by its id, or by a name that is unique in the given
+// graph or, without one, in the engine.
 func (e *Engine) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -70,16 +70,16 @@ func (e locked) findCreature(g journal.GraphID, name string) (journal.CreatureID
 	return findByName(e, "creature", g, name, e.topo.FindCreature)
 }
 
-// FindChannel finds a channel by id, or by a name that is unique in the
-// engine, or in a graph if one is given.
+// FindChannel finds a channel by its id, or by a name that is unique in the given
+// graph or, without one, in the engine.
 func (e *Engine) FindChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
 	l := e.core.rlock()
 	defer l.runlock()
 	return l.findChannel(g, name)
 }
 
-// FindGraph finds a graph by its id, by an id that it had before a merge, or
-// by the name of a creature in it.
+// FindGraph finds a graph by its id, by an id that it had before a merge, or by the
+// name of a creature in it.
 func (e *Engine) FindGraph(name string) (journal.GraphID, error) {
 	l := e.core.rlock()
 	defer l.runlock()
