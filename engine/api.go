@@ -22,7 +22,7 @@ func orEmpty[T any](list []T) []T {
 type Outcome struct {
 	Delta    journal.Delta
 	Channel  journal.ChannelID   // connected or added
-	Channels []journal.ChannelID // split off: the old ones, then their replacements
+	Channels []journal.ChannelID // disconnected, then their replacements
 }
 
 // Change applies operations on the topology in order, all or nothing, and returns one
@@ -64,8 +64,7 @@ func (e *Engine) Batch(ctx context.Context, f func(b *Batch) error) error {
 // Wait waits until what the batch has changed is as durable as its graphs promise.
 // Call it after [Engine.Batch] has returned without an error. Its only error has the
 // code unknown_outcome: the changes are in effect and will be written once that is
-// possible, but a crash before that would undo
-// them.
+// possible, but a crash before that would undo them.
 func (b *Batch) Wait(ctx context.Context) error {
 	for _, l := range b.x.logged {
 		if err := l.wait(ctx); err != nil {

@@ -12,22 +12,21 @@ import (
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
-// sight is what a creature has seen of its surroundings. The mu of the
-// creature's graph guards it.
+// sight is what a creature has seen of its surroundings. The mu of the creature's
+// graph guards it.
 //
-// Nothing is computed when the graph changes: the graph gets another shape, and
-// whoever looks next finds out whether that made a difference to it.
+// Nothing is computed when the graph changes: the graph only gets another shape. The
+// next look finds out whether that made a difference for the creature.
 type sight struct {
 	shape    uint64        // of the graph when the creature last looked
 	view     *outlook.View // what it saw; nil before the first look
-	revision uint64        // of what it saw, here or in an earlier run of the engine
-	digest   []byte        // of what it saw, but for the revision
-	told     uint64        // revision that it has been told of by graph_changed, or began with
+	revision uint64        // of that view, in this run of the engine or an earlier one
+	digest   []byte        // of that view without its revision
+	told     uint64        // the last revision that a graph_changed delivered, or the first one
 }
 
-// reshape notes that something has changed in the graph that an awareness
-// document may show, and wakes the creatures that want to hear of it. The caller
-// holds mu.
+// reshape records that something changed in the graph that an awareness document may
+// show, and wakes the creatures that want to be notified. The caller holds mu.
 func (g *graph) reshape(w *waker) {
 	g.shape = g.engine.shapes.Add(1)
 	if w == nil {
@@ -38,18 +37,18 @@ func (g *graph) reshape(w *waker) {
 	}
 }
 
-// reshape notes that the graphs of a change are not what they were.
+// reshape gives new shapes to the graphs of a change.
 func (x *change) reshape() {
 	w := &x.wake
 	if x.bringsBack() {
-		w = nil // nothing runs before the session has been brought back
+		w = nil // nothing runs before the session has been restored
 	}
 	for g := range x.paused {
 		g.reshape(w)
 	}
 }
 
-// watch and unwatch keep the list of those members that are told of changes.
+// watch and unwatch keep the list of members that are notified of changes.
 func (g *graph) watch(c *creature) {
 	if !c.watches {
 		return
@@ -62,14 +61,14 @@ func (g *graph) watch(c *creature) {
 
 func (g *graph) unwatch(c *creature) { delete(g.watchers, c) }
 
-// watchesGraph reports whether a module wants to be told of changes.
+// watchesGraph reports whether a module wants notifications of changes.
 func watchesGraph(m abi.Module) bool {
 	_, found := slices.BinarySearch(m.Info().Exports, abi.ExportGraphChanged)
 	return found
 }
 
-// curious reports whether the creature has to be told of a change, or at least
-// to look whether there is one. The caller holds mu.
+// curious reports whether the creature must be notified of a change, or at least has
+// to check whether there is one. The caller holds mu.
 func (c *creature) curious() bool {
 	if !c.watches {
 		return false
@@ -78,8 +77,8 @@ func (c *creature) curious() bool {
 	return g != nil && (c.sight.shape != g.shape || c.sight.revision != c.sight.told)
 }
 
-// hasNews reports whether there is a revision that the creature has not been told
-// of. The caller holds the mu of g, which the creature is in.
+// hasNews reports whether there is a revision of which the creature has not been
+// notified. The caller holds the mu of g, the creature's graph.
 func (c *creature) hasNews(g *graph) bool {
 	if !c.curious() {
 		return false
@@ -88,10 +87,10 @@ func (c *creature) hasNews(g *graph) bool {
 	return c.sight.revision != c.sight.told
 }
 
-// updateAwareness returns the creature's document as it is now. The revision rises if it is
-// not the one that was last seen; a rise is written down at once, so that no
-// number ever stands for two documents. The caller holds the mu of g, which the
-// creature is in.
+// updateAwareness returns the creature's current document. The revision rises if the
+// document differs from the last one seen. The new revision is written at once, so
+// that no number ever stands for two documents. The caller holds the mu of g, the
+// creature's graph.
 func (c *creature) updateAwareness(g *graph) *outlook.View {
 	s := &c.sight
 	if s.view != nil && s.shape == g.shape {
@@ -116,9 +115,9 @@ func (c *creature) updateAwareness(g *graph) *outlook.View {
 	return s.view
 }
 
-// behold fixes what the next turn of the creature sees. Most creatures never
-// ask, so nothing is looked up for one that has not yet. The caller holds the mu
-// of g, and the creature is in the caller's hands.
+// behold fixes what the next turn of the creature sees. Most creatures never read the
+// document, so nothing is looked up before the first read. The caller holds the mu of
+// g and owns the creature.
 func (c *creature) behold(g *graph) {
 	c.shape, c.facing = g.shape, c.wiring.Load()
 	if c.reads {
@@ -126,8 +125,8 @@ func (c *creature) behold(g *graph) {
 	}
 }
 
-// beholdAgain fixes what a turn sees that is run again. It reports whether the
-// creature is still there.
+// beholdAgain fixes what a turn sees when it is run again. It reports whether the
+// creature still exists.
 func (c *creature) beholdAgain() bool {
 	g := c.home.lock()
 	if g == nil {
@@ -138,10 +137,9 @@ func (c *creature) beholdAgain() bool {
 	return true
 }
 
-// awarenessView is what the turn sees, or nil if the creature is gone. The first time
-// ever that a creature asks, it may be too late: if the graph has changed since
-// the turn began, the turn is run again, and this time finds what there was when
-// it began.
+// awarenessView is what the turn sees, or nil if the creature has been removed. The
+// first read of a creature may come too late: if the graph has changed since the turn
+// began, the turn is run again, and then finds the document as it was when it began.
 func (t *turn) awarenessView() *outlook.View {
 	c := t.c
 	if !c.reads {
@@ -157,8 +155,8 @@ func (t *turn) awarenessView() *outlook.View {
 	return c.beheld
 }
 
-// seen is the revision that the turn has seen, or 0 if it did not ask. That a
-// creature is told of a change counts as asking.
+// seen is the revision that the turn has seen, or 0 if it did not read the document. A
+// notification of a change counts as a read.
 func (t *turn) seen() uint64 {
 	if t.looked {
 		return t.c.beheld.Revision()
@@ -166,7 +164,8 @@ func (t *turn) seen() uint64 {
 	return t.notice()
 }
 
-// notice is the revision that the turn is told of, if it is told of one.
+// notice is the revision that the turn's notification announces, if its delivery is
+// one.
 func (t *turn) notice() uint64 {
 	if t.kind == abi.KindGraphChanged && t.c.beheld != nil {
 		return t.c.beheld.Revision()
@@ -177,8 +176,8 @@ func (t *turn) notice() uint64 {
 // appendRevision writes the source awareness_revision.
 func appendRevision(b []byte, v *outlook.View) []byte { return strconv.AppendUint(b, v.Revision(), 10) }
 
-// changeNotice is the delivery that tells the creature of its new revision. It
-// is in no log, but it has an id that is the same when it is handled again.
+// changeNotice is the delivery that notifies the creature of its new revision. It is
+// in no log, but keeps its id when it is handled again.
 func (c *creature) changeNotice(g *graph) delivery {
 	m := message.New(nil, nil)
 	m.Kind, m.Time = abi.KindGraphChanged, g.tick()
@@ -186,8 +185,9 @@ func (c *creature) changeNotice(g *graph) delivery {
 	return delivery{msg: m}
 }
 
-// noteDealt notes that a creature has dealt with a delivery, and reports whether its row
-// says so: of start, and of those that tell it how things are. The caller holds mu.
+// noteDealt records that a creature has handled a delivery. It reports whether the
+// creature's row changes: it does for start and for notifications. The caller holds
+// mu.
 func (c *creature) noteDealt(kind abi.Kind) bool {
 	start := kind == abi.KindStart
 	c.started = c.started || start
@@ -212,7 +212,7 @@ func (s *sight) stored() *storedSight {
 	return &storedSight{s.revision, s.digest, s.told}
 }
 
-// sightOf is what a saved creature had seen.
+// sightOf returns what a saved creature had seen.
 func sightOf(row *journal.CreatureRow) sight {
 	var spec struct {
 		Awareness storedSight `json:"awareness"`

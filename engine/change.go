@@ -11,92 +11,92 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// change is a draft being carried out: what it means for graphs, stores, logs and
-// creatures.
+// change is a draft while it is applied to graphs, stores, logs and creatures.
 type change struct {
 	e    locked
 	name string
 	*draft.Draft
-	// sealed is what the draft comes to, once it is carried out.
+	// sealed is the result of the draft, once it is applied.
 	sealed *draft.Change
 	// creatures and channels are those that the change adds.
 	creatures map[journal.CreatureID]*creature
 	channels  map[journal.ChannelID]*channel
 	recipe    recipeChange
 	saved     broughtBack
-	// summary logs only those operations that merged or split.
+	// summary: log only the operations that merged or split.
 	summary bool
 
 	steps
 	logging
 	wake waker
-	// turn is the turn that makes the change; nil if a caller from outside makes it.
+	// turn is the turn that makes the change; nil if an outside caller makes it.
 	turn *handledTurn
 }
 
-// recipeChange is what a change does because a recipe is applied.
+// recipeChange is the part of a change that comes from applying a recipe.
 type recipeChange struct {
 	ops []topology.Op // to be staged
-	// durability and meta are for graphs that the change makes of nothing.
+	// durability and meta are for graphs that the change creates.
 	durability journal.Durability
 	meta       map[string]string
-	// deployed are the members of the deployment that the change applies, whose
-	// stores get meta, and resumed those that go on by what a recipe says of
-	// them now.
+	// deployed are the members of the deployment that the change applies; their stores
+	// get meta. resumed are the members that continue with what the recipe now says of
+	// them.
 	deployed []journal.CreatureID
 	resumed  []*creature
-	// described are the channels that a recipe describes in other words than before.
+	// described are the channels whose description in the recipe has changed.
 	described map[*channel]string
 }
 
-// broughtBack is a saved graph that a change brings back, with the store that it
-// goes on with.
+// broughtBack is a saved graph that a change restores, with the store that it
+// continues with.
 type broughtBack struct {
 	*dormant // nil: none
 	adopt    journal.Store
-	// cursors are those of the graph, by reader and channel.
+	// cursors are the graph's cursors, by reader and channel.
 	cursors  map[cursorKey]journal.CursorRow
 	backlogs map[journal.ReaderID][]journal.CursorRow
 }
 
-// steps is how far a change is carried out.
+// steps are the intermediate results of applying a change.
 type steps struct {
 	paused  map[*graph]bool            // graphs whose mu is held
-	dirty   map[*creature]bool         // their wiring is to be rebuilt
+	dirty   map[*creature]bool         // their wiring must be rebuilt
 	dropped map[journal.ChannelID]bool // channels whose backlog becomes dead letters
 	leaving map[journal.CreatureID]bool
-	// again are those who cease to listen and begin again: they have read
-	// everything then, but for a backlog.
+	// again are cursors of creatures that stop listening and start again. They have
+	// then read everything except for a backlog.
 	again map[cursorKey]bool
-	// passed are graphs that something left on the way, wherever it is when the
-	// change is done. What steps in between have noted of it is in several
-	// records, so such a graph gets a new store, whose first record has it all.
+	// passed are graphs that something left during the change, wherever it ends up.
+	// The intermediate steps have recorded it in several records, so such a graph gets
+	// a new store, whose first record has everything.
 	passed map[journal.GraphID]bool
-	// transient are graphs that exist only within the change, with the graph
-	// that their members came from, if they came from one.
+	// transient are graphs that exist only within the change, each with the graph that
+	// its members came from, if any.
 	transient map[*graph]*graph
-	// unlinked are creatures whose parent goes, or comes into another graph by a
+	// unlinked are creatures whose parent is removed, or put into another graph by a
 	// split.
 	unlinked []unlinked
 	// metas is the metadata of graphs that get a new store.
 	metas map[journal.GraphID]map[string]string
 }
 
-// logging is what a change leaves in logs.
+// logging is what a change writes to logs.
 type logging struct {
-	// lastTime is the time of the last event in any of the graphs concerned,
-	// and wall what the clock shows.
+	// lastTime is the time of the last event in any of the graphs concerned, and wall
+	// the time that the clock shows.
 	lastTime int64
 	wall     int64
 	records  map[*graph]*journal.Record
 	logged   []logged
-	// burials are what the change makes dead letters of, by feed.
+	// burials are the deliveries that the change turns into dead letters, by feed.
 	burials map[*feed]*burial
-	// entry is what changes when graphs that had no log enter one.
+	// entry is what changes when graphs without a log become part of one that has a
+	// log.
 	entry logEntry
 }
 
-// newChange begins a change.
+// newChange starts a change.
 func newChange(e locked, name string, o draft.Options) *change {
 	return &change{
 		e: e, name: name, Draft: e.newDraft(o),
@@ -110,8 +110,8 @@ func newChange(e locked, name string, o draft.Options) *change {
 	}
 }
 
-// carryOut makes what was staged real: in the stores and in the environments.
-// On an error nothing has changed.
+// carryOut applies what was staged to the stores and the environments. On an error
+// nothing has changed.
 func (x *change) carryOut(ctx context.Context) error {
 	x.sealed = x.Seal()
 	x.addChannels()
@@ -166,8 +166,8 @@ func (x *change) carryOut(ctx context.Context) error {
 	return nil
 }
 
-// addChannels makes the channels that the draft has added, but for those that are
-// brought back: they are made.
+// addChannels makes the channels that the draft has added, except those that are
+// restored: they exist already.
 func (x *change) addChannels() {
 	for id, ch := range x.sealed.Channels {
 		if x.channels[id] == nil {
@@ -176,7 +176,7 @@ func (x *change) addChannels() {
 	}
 }
 
-// creature is one that exists or is added.
+// creature returns a creature that exists or is added.
 func (x *change) creature(id journal.CreatureID) *creature {
 	if c := x.e.creatures[id]; c != nil {
 		return c
@@ -184,8 +184,8 @@ func (x *change) creature(id journal.CreatureID) *creature {
 	return x.creatures[id]
 }
 
-// scan notes what the deltas take away, because an edge that goes with its
-// channel or creature leaves dead letters, and one that just goes a backlog.
+// scan records what the deltas remove. An edge that is removed with its channel or
+// creature leaves dead letters; an edge that is removed alone leaves a backlog.
 func (x *change) scan() {
 	ceased := map[cursorKey]bool{}
 	for i := range x.sealed.Deltas {
@@ -211,13 +211,13 @@ func (x *change) scan() {
 			}
 		}
 		for _, u := range d.Unified {
-			delete(x.dropped, u.Absorbed) // it is drained
+			delete(x.dropped, u.Absorbed) // it will be drained
 		}
 	}
 }
 
-// pause enters the critical sections of all graphs concerned, in the order of
-// their ids.
+// pause enters the critical sections of all graphs concerned, in the order of their
+// ids.
 func (x *change) pause() {
 	ids := map[journal.GraphID]bool{}
 	for i := range x.sealed.Deltas {
@@ -254,22 +254,21 @@ func (x *change) pause() {
 func (x *change) enter(g *graph) {
 	g.mu.Lock()
 	g.wall = x.e.wallClock()
-	if x.turn != nil { // what it causes in other graphs is later than its message
+	if x.turn != nil { // its consequences in other graphs are later than its message
 		g.now = max(g.now, x.turn.d.msg.Time)
 	}
 	x.wall = max(x.wall, g.wall)
 	x.paused[g] = true
 }
 
-// tick returns the time of an event in the first record of a store, which is
-// later than everything in the graphs concerned.
+// tick returns the time of an event in the first record of a store. It is later than
+// everything in the graphs concerned.
 func (x *change) tick() int64 {
 	x.lastTime = max(x.lastTime+1, x.wall)
 	return x.lastTime
 }
 
-// resume leaves the critical sections and sets going what the change made
-// runnable.
+// resume leaves the critical sections and wakes what the change made runnable.
 func (x *change) resume() {
 	for g := range x.paused {
 		g.mu.Unlock()
@@ -277,7 +276,7 @@ func (x *change) resume() {
 	x.wake.flush(x.e.core)
 }
 
-// savedIDs has a graph that is brought back keep its id.
+// savedIDs lets a restored graph keep its id.
 type savedIDs struct {
 	locked
 	next journal.GraphID
@@ -291,8 +290,8 @@ func (s *savedIDs) NewGraph() journal.GraphID {
 	return s.locked.NewGraph()
 }
 
-// cursor is where a creature starts to read a channel: where it had got to, if
-// it is brought back, else the head.
+// cursor is where a creature starts to read a channel: its saved cursor if it is
+// restored, otherwise the head.
 func (x *change) cursor(c journal.CreatureID, ch *channel) uint64 {
 	if row, ok := x.saved.cursors[cursorKey{journal.ReaderID(c), ch.id}]; ok {
 		return row.Seq
@@ -300,14 +299,14 @@ func (x *change) cursor(c journal.CreatureID, ch *channel) uint64 {
 	return ch.head
 }
 
-// restoreBacklogs gives a creature that is brought back what it was draining.
+// restoreBacklogs restores the backlogs that a creature was draining.
 func (x *change) restoreBacklogs(c *creature) {
 	for _, row := range x.saved.backlogs[c.reader()] {
 		c.mb.addBacklog(row)
 	}
 }
 
-// bringsBack reports whether the change brings a saved graph back.
+// bringsBack reports whether the change restores a saved graph.
 func (x *change) bringsBack() bool { return x.saved.dormant != nil }
 
 // cursorKey is the key of a cursor row.
@@ -316,7 +315,7 @@ type cursorKey struct {
 	channel journal.ChannelID
 }
 
-// indexCursors makes the saved cursors findable.
+// indexCursors indexes the saved cursors.
 func (x *change) indexCursors() {
 	x.saved.cursors, x.saved.backlogs = map[cursorKey]journal.CursorRow{}, map[journal.ReaderID][]journal.CursorRow{}
 	for _, row := range x.saved.Cursors {
@@ -329,8 +328,8 @@ func (x *change) indexCursors() {
 	}
 }
 
-// record returns the record that collects what the change logs in a graph, or
-// nil if the graph is volatile, or is only brought back.
+// record returns the record that collects what the change logs in a graph. It is nil
+// if the graph is volatile or is only restored.
 func (x *change) record(g *graph) *journal.Record {
 	g = x.logOf(g)
 	if g.store == nil || x.bringsBack() {
@@ -344,9 +343,9 @@ func (x *change) record(g *graph) *journal.Record {
 	return rec
 }
 
-// logOf returns the graph that logs what the change does in g: g itself or, if
-// g is gone when the change is done, the graph that it has become part of or,
-// failing that, the one that its members came from.
+// logOf returns the graph that logs what the change does in g. That is g itself if it
+// exists after the change; otherwise the graph that it has become part of; failing
+// that, the graph that its members came from.
 func (x *change) logOf(g *graph) *graph {
 	from, transient := x.transient[g]
 	if !transient {
@@ -356,7 +355,7 @@ func (x *change) logOf(g *graph) *graph {
 		if into := x.e.graphs[id]; into != nil {
 			return into
 		}
-		return g // it is yet to be made, and its first record has it all
+		return g // it is not made yet, and its first record will have everything
 	}
 	if from != nil {
 		return from
@@ -364,7 +363,7 @@ func (x *change) logOf(g *graph) *graph {
 	return g
 }
 
-// writeDown logs the change in every graph it concerns.
+// writeDown logs the change in every graph concerned.
 func (x *change) writeDown(plan *storePlan) {
 	if x.bringsBack() {
 		return
@@ -400,9 +399,9 @@ func (x *change) writeDown(plan *storePlan) {
 	}
 }
 
-// trim takes rows out of the records of graphs with a new store. Its first
-// record has every row as the change leaves it; what steps in between wrote may
-// be of members that went elsewhere.
+// trim removes rows from the records of graphs with a new store. The first record has
+// every row as the change leaves it. Rows written by intermediate steps may be of
+// members that have moved elsewhere.
 func (x *change) trim(plan *storePlan) {
 	for g, rec := range x.records {
 		if plan.children[g.id] != nil {
@@ -411,8 +410,8 @@ func (x *change) trim(plan *storePlan) {
 	}
 }
 
-// outcomes are what topology_changed events tell: what each operation did or,
-// of a summary, which graphs became which.
+// outcomes are the contents of topology_changed events: what each operation did or, in
+// a summary, which graphs became which.
 func (x *change) outcomes(plan *storePlan) []journal.Delta {
 	var out []journal.Delta
 	if x.summary {
@@ -429,7 +428,7 @@ func (x *change) outcomes(plan *storePlan) []journal.Delta {
 	return out
 }
 
-// noteNew logs that a creature is there.
+// noteNew logs that a creature has been added.
 func (x *change) noteNew(cr *creature) {
 	g := cr.home.load()
 	if g == nil {
@@ -445,21 +444,22 @@ func (x *change) noteNew(cr *creature) {
 	x.noteAttached(g, cr)
 }
 
-// noteAttached logs which session the events of a creature go to from now on.
+// noteAttached logs which session will have the events of a creature from now on.
 func (x *change) noteAttached(g *graph, cr *creature) {
 	if g.store != nil {
 		x.log(g, x.record(g), journal.Event{Kind: journal.EventSessionAttached, Creature: cr.id, Payload: journal.JSON(journal.SessionAttachedPayload{Session: g.source.Session})})
 	}
 }
 
-// log logs an event of the change. If a turn makes the change, the message that it
-// handles is the cause.
+// log logs an event of the change. If a turn makes the change, the message that the
+// turn handles is the cause.
 func (x *change) log(g *graph, rec *journal.Record, ev journal.Event) {
 	ev.Cause = x.turn.cause(x)
 	g.log(rec, ev)
 }
 
-// noteCut logs in the children of a cut where they come from, and who has come to them.
+// noteCut logs in the children of a cut which graphs they come from and which
+// creatures have moved to them.
 func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 	kind := journal.EventSessionForked
 	if group.kind() == journal.CutMerge {
@@ -480,15 +480,15 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 	}
 }
 
-// moved are the creatures that have come to a graph from another one, by where they are
-// now. Who stays in its graph goes along with that, so that a cut costs what moves.
+// moved are the creatures that have come from another graph, by their present graph.
+// Creatures that stay are left out, so that a cut costs only what moves.
 func (x *change) moved() map[*graph][]*creature {
 	out, seen := map[*graph][]*creature{}, map[journal.CreatureID]bool{}
 	for i := range x.sealed.Deltas {
 		for _, c := range x.sealed.Deltas[i].Changes {
 			cr := x.e.creatures[c.Creature]
 			if c.Kind != topology.CreatureMoved || cr == nil || seen[c.Creature] || x.creatures[c.Creature] != nil {
-				continue // noteNew tells of new ones
+				continue // noteNew logs new creatures
 			}
 			seen[c.Creature] = true
 			g := cr.home.load()

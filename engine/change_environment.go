@@ -10,13 +10,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// following takes the environments along with a change.
+// following updates the environments to match a change.
 type following struct {
 	*change
 	plan *storePlan
 }
 
-// follow takes them along step by step.
+// follow updates the environments step by step.
 func (x following) follow() {
 	origins := x.plan.readers()
 	x.plan.noteSuccessors(x.change)
@@ -151,7 +151,7 @@ func (g *graph) join(cr *creature) {
 	}
 }
 
-// leave is the opposite of join, but for the home.
+// leave is the opposite of join, except for the home.
 func (g *graph) leave(cr *creature) {
 	delete(g.creatures, cr.id)
 	g.unwatch(cr)
@@ -183,12 +183,12 @@ func (x following) removeCreature(c topology.Change) {
 	x.orphanWires(log, rec, cr)
 	x.log(log, rec, journal.Event{Kind: journal.EventCreatureStopped, Creature: cr.id, Payload: journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: journal.StopRemoved})})
 	x.giveUpInstance(cr)
-	cr.home.store(nil) // from here on its worker, if it has one, may retire it
+	cr.home.store(nil) // from here on its worker, if any, may retire it
 	x.e.releaseModule(cr)
 }
 
-// giveUpInstance has a worker close the instance of a creature that no longer
-// runs: that runs guest code, for which no change has to wait.
+// giveUpInstance has a worker close the instance of a creature that no longer runs.
+// Closing runs guest code, and no change should wait for that.
 func (x following) giveUpInstance(cr *creature) {
 	if !cr.scheduled && cr.hold == nil && cr.instance != nil {
 		cr.scheduled = true
@@ -238,10 +238,9 @@ func (x following) forgetChannel(ch *channel, g *graph) {
 	}
 	rec.DropChannel(ch.id)
 	if ch.inbox != "" {
-		return // whose only reader goes with it
+		return // its only reader is removed with it
 	}
-	// Creatures that stopped listening before still drain it, also after a
-	// restart.
+	// Creatures that have stopped listening still drain it, also after a restart.
 	for _, cr := range g.creatures {
 		for _, s := range cr.mb.feeds {
 			if s.id == ch.id && s.ch == nil {
@@ -311,7 +310,7 @@ func (x following) moveCreature(c topology.Change) {
 	}
 }
 
-// leaveLoad takes a mailbox out of the graph's count of full ones.
+// leaveLoad removes a mailbox from the graph's count of full mailboxes.
 func (mb *mailbox) leaveLoad(g *graph) {
 	if !mb.over {
 		return
@@ -334,9 +333,9 @@ func (x following) moveChannel(c topology.Change) {
 	}
 }
 
-// moveReaders takes along the readers that are left in a graph that ends: those
-// whose channel is gone, and who still have to read what it had. If the graph
-// goes nowhere, so does its store, and what they have not read with it.
+// moveReaders moves the readers that are left in a graph that ends: those whose
+// channel has been removed, and which still have to read what it had. If the graph has
+// no successor, its store ends, and with it what these readers have not read.
 func (x following) moveReaders(g, into *graph) {
 	for _, r := range slices.Clone(g.readers) {
 		if into != nil {
@@ -349,7 +348,7 @@ func (x following) moveReaders(g, into *graph) {
 	}
 }
 
-// readers are those of the graphs whose stores are cut, with the graph of each.
+// readers are the readers of the graphs whose stores are cut, each with its graph.
 func (p *storePlan) readers() map[*Reader]*graph {
 	out := map[*Reader]*graph{}
 	for g := range p.goesOn {
@@ -360,9 +359,10 @@ func (p *storePlan) readers() map[*Reader]*graph {
 	return out
 }
 
-// bringBackReaders moves readers whose channel is gone to where the history is that they
-// have still to read. That need not be where their graph has gone: all of its members may
-// have left that again within the change, and left its id to others.
+// bringBackReaders moves readers whose channel was removed to the graph that has the
+// rest of the history they must read. That need not be the successor of their graph:
+// within the change, all of its members may have left the successor, and its id may
+// have passed to others.
 func (x following) bringBackReaders(origins map[*Reader]*graph) {
 	for r, g := range origins {
 		from, after := r.home.load(), x.plan.goesOn[g]
@@ -371,14 +371,13 @@ func (x following) bringBackReaders(origins map[*Reader]*graph) {
 		}
 		if to := x.e.graphs[after[0]]; to != nil {
 			r.move(from, to)
-			r.mb.lagging = r.feed.lastMessage() > r.feed.offered // the end of a graph on the way clears it
+			r.mb.lagging = r.feed.lastMessage() > r.feed.offered // an intermediate graph clears it when it ends
 		}
 	}
 }
 
-// moveLetters takes along the dead letters of a creature, or of everybody, from
-// one graph without a store to another. (In one with a store, the store has
-// them.)
+// moveLetters moves the dead letters of one creature, or of all, from one graph
+// without a store to another. (A graph with a store has them there.)
 func (g *graph) moveLetters(to *graph, c journal.CreatureID) {
 	if g.store != nil || to == nil || to.store != nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// handledTurn is the turn that makes a change, as far as the change knows it: its
-// delivery, and how the rest of it is logged and landed.
+// handledTurn is what a change needs of the turn that makes it: its delivery, and how
+// the rest of the turn is logged and landed.
 //
 // The methods do nothing on nil.
 type handledTurn struct {
@@ -17,28 +17,28 @@ type handledTurn struct {
 	d    delivery
 	kind abi.Kind
 	rest restOfTurn
-	// What goBack restores: how far the creature was before the turn.
+	// goBack restores these fields: how far the creature had read before the turn.
 	cursor  uint64 // of d's feed
 	started bool
 	told    uint64
 }
 
-// restOfTurn is what a turn that makes a change does besides; see turnChange.
+// restOfTurn is the rest of a turn that makes a change; see turnChange.
 type restOfTurn interface {
-	// recalled is what the policies that have judged the turn recalled.
+	// recalled returns what the policies that judged the turn have recalled.
 	recalled() []*recall.Recollection
 	// logFirst logs the turn in the first record of a store.
 	logFirst(x *change, rec *journal.Record, id journal.GraphID, origin journal.Origin)
-	// announce shows observers what logFirst has logged.
+	// announce shows subscribers what logFirst has logged.
 	announce(x *change, plan *storePlan)
-	// land applies it, when the environments have followed.
+	// land applies the turn after the environments have followed.
 	land(x *change)
-	// goBack forgets what was logged.
+	// goBack discards what was logged.
 	goBack()
 }
 
-// cause is the message that the turn handles, as the log has it; none if there is no
-// turn, or the delivery is of no log.
+// cause is the id in the log of the message that the turn handles. It is empty if
+// there is no turn, or if no log has the delivery.
 func (t *handledTurn) cause(x *change) journal.EventID {
 	if t == nil {
 		return journal.EventID{}
@@ -46,7 +46,7 @@ func (t *handledTurn) cause(x *change) journal.EventID {
 	return cmp.Or(x.entry.ids[t.d.msg.ID], t.d.msg.LogID())
 }
 
-// advance counts the delivery as dealt with, before stores are cut: their first
+// advance counts the delivery as handled before stores are cut, so that their first
 // records have it so.
 func (t *handledTurn) advance() {
 	if t == nil {

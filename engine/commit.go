@@ -13,14 +13,15 @@ import (
 )
 
 // A turn is committed in two steps. Write turns its effects into events, rows and
-// messages that have their places; land makes them real in memory. A turn that leaves
-// its graph alone does both in one critical section (commit). One that changes its graph
-// does so as a part of the change (see turnChange), which may have to write the turn
-// before its environments are what they are going to be.
+// messages with their places in the log. Land applies them in memory. A turn that does
+// not change its graph does both in one critical section (commit). A turn that changes
+// its graph does so as part of the change (see turnChange), which may have to write
+// the turn before its environments are updated.
 
-// commit applies a successful turn that does not change its graph: it gets its place in
-// the log, its effects become visible, and its cursor advances, in one critical section.
-// It returns with that section entered, or nil if the creature is gone.
+// commit applies a successful turn that does not change its graph. In one critical
+// section, the turn gets its place in the log, its effects become visible, and its
+// cursor advances. It returns with that section entered, or nil if the creature has
+// been removed.
 func (w *turnWorker) commit(ctx context.Context, c *creature) *graph {
 	t := &w.turn
 	wall := w.wallClock()
@@ -60,8 +61,8 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) *graph {
 	return g
 }
 
-// write gives everything that the turn leaves its place in the log. The order is that
-// in which the log has it.
+// write gives the effects of the turn their places in the log, in the order of the
+// log.
 func (l *turnLog) write() {
 	t := l.t
 	l.id = l.next()
@@ -79,7 +80,7 @@ func (l *turnLog) write() {
 	}
 }
 
-// writeMore writes what few turns leave.
+// writeMore writes the effects that few turns have.
 func (l *turnLog) writeMore() {
 	t := l.t
 	for i := range t.wired {
@@ -93,8 +94,8 @@ func (l *turnLog) writeMore() {
 	}
 }
 
-// end logs that the turn has ended, with its log lines, its output and what policies
-// said of it.
+// end logs that the turn has ended, with its log lines, its output and the verdicts of
+// policies.
 func (l *turnLog) end() {
 	t := l.t
 	about := journal.Event{Creature: t.c.id, Turn: l.id, Attempt: t.c.attempt + 1, Cause: l.cause}
@@ -121,7 +122,7 @@ func (l *turnLog) end() {
 	}
 }
 
-// summary is what the turn_ended event says of the turn.
+// summary is the payload of the turn_ended event.
 func (l *turnLog) summary() journal.TurnEndedPayload {
 	t := l.t
 	d := journal.TurnEndedPayload{Kind: journal.KindOfDelivery(t.kind), Sends: len(t.sends), Writes: len(t.Writes), Fuel: max(t.fuel, 0), Awareness: t.seen()}
@@ -137,7 +138,7 @@ func (l *turnLog) summary() journal.TurnEndedPayload {
 	return d
 }
 
-// send writes one send.
+// send writes one send effect.
 func (l *turnLog) send(s *sendEffect) {
 	if s.left {
 		l.denied++
@@ -162,12 +163,12 @@ func (l *turnLog) send(s *sendEffect) {
 	}
 }
 
-// ask writes one request. One without a recipient is answered at once.
+// ask writes one request. A request without a recipient is answered at once.
 func (l *turnLog) ask(s *sendEffect, to *channel) {
 	row := journal.RequestRow{Creature: l.t.c.id, Tag: s.ask.tag, Deadline: l.g.wall + int64(s.ask.deadline)}
 	if to == nil {
 		row.ID = l.id // it never gets an id of its own
-		l.post(l.inbox(l.t.c), resultOf(&row, answer{code: abi.NotConnected, text: "who was asked is not in this graph any more"}))
+		l.post(l.inbox(l.t.c), resultOf(&row, answer{code: abi.NotConnected, text: "the creature that was asked is no longer in this graph"}))
 		return
 	}
 	headers, _ := journal.EncodeHeaders(map[string]string{message.HeaderDeadline: strconv.FormatInt(s.ask.deadline.Milliseconds(), 10)})
@@ -182,7 +183,7 @@ func (l *turnLog) ask(s *sendEffect, to *channel) {
 	}
 }
 
-// lead writes one delivery over an output wire, unless the wire has gone.
+// lead writes one delivery over an output wire, unless the wire has been removed.
 func (l *turnLog) lead(o *wiredOutput) {
 	wire := &o.outlet.OutputWire
 	if l.unwired(wire.ID) {
@@ -209,7 +210,7 @@ func (l *turnLog) bury(d letter) {
 	}
 }
 
-// store writes what the turn leaves of a key of the state.
+// store writes the turn's change of one key of the state.
 func (l *turnLog) store(w *effects.Write) {
 	if !l.wants(journal.EventState) {
 		return
@@ -220,12 +221,12 @@ func (l *turnLog) store(w *effects.Write) {
 	l.log(journal.Event{Kind: journal.EventState, Creature: l.t.c.id, Turn: l.id, Payload: w.Encode()})
 }
 
-// set writes what the turn does to a timer. Delays count from the commit: a creature
-// that works off an old backlog sets timers in its present, not in its past.
+// set writes the turn's change of a timer. Delays count from the commit: a creature
+// that handles an old backlog sets its timers from the present, not the past.
 func (l *turnLog) set(x *effects.Timer) {
 	row, rec := journal.TimerRow{Creature: l.t.c.id, Name: x.Name}, l.rec
 	if rec != nil && l.t.c.timers[x.Name] != nil {
-		if l.ahead != nil { // a first record has the rows from before the turn
+		if l.ahead != nil { // a first record has the rows of the timers before the turn
 			rec.Timers = slices.DeleteFunc(rec.Timers, func(r journal.TimerRow) bool { return r.Creature == row.Creature && r.Name == row.Name })
 		}
 		rec.Drop.Timers = append(rec.Drop.Timers, row)
@@ -239,8 +240,8 @@ func (l *turnLog) set(x *effects.Timer) {
 	l.timers = append(l.timers, row)
 }
 
-// reply writes the answer to a request of a creature. Callers outside are answered when
-// the turn lands.
+// reply writes the answer to a request of a creature. Outside callers are answered
+// when the turn lands.
 func (l *turnLog) reply() {
 	t, m := l.t, l.t.d.msg
 	if l.asker, l.settled = l.question(m); l.settled == nil {
@@ -271,8 +272,8 @@ func (l *turnLog) answer() answer {
 	return answer{code: abi.Unavailable, text: l.t.c.name + " did not reply", from: l.t.c}
 }
 
-// land makes real in memory what has been written, and adds to a record the rows of how
-// far the creature has got. The caller holds the mu of g, the creature's graph.
+// land applies in memory what has been written, and adds the creature's cursor rows to
+// a record. The caller holds the mu of g, the creature's graph.
 func (l *turnLog) land(g *graph, rec *journal.Record, w *waker) {
 	c, t := l.t.c, l.t
 	c.waits, c.attempt, c.conflicts = 0, 0, 0
@@ -301,12 +302,12 @@ func (l *turnLog) land(g *graph, rec *journal.Record, w *waker) {
 	l.posts, l.g, l.rec, l.ahead, l.sent = l.posts[:0], nil, nil, nil, 0
 }
 
-// hasMore reports whether the turn leaves more than messages, as few do.
+// hasMore reports whether the turn has effects other than messages. Few turns do.
 func (l *turnLog) hasMore() bool {
 	return len(l.t.Writes)+len(l.letters)+len(l.timers)+len(l.asks)+l.denied > 0 || l.settled != nil
 }
 
-// landMore makes real what few turns leave.
+// landMore applies the effects that few turns have.
 func (l *turnLog) landMore(g *graph) {
 	c, t, e := l.t.c, l.t, g.engine
 	for _, write := range t.Writes {
@@ -340,7 +341,7 @@ func (l *turnLog) landMore(g *graph) {
 	l.forgetMore()
 }
 
-// advance moves the cursor behind a delivery that has been dealt with.
+// advance moves the cursor past a delivery that has been handled.
 func (c *creature) advance(rec *journal.Record, d delivery) {
 	s := d.feed
 	if s == nil {

@@ -22,16 +22,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// core is what turns, changes and graphs need of the engine that they are in. It refers
-// to graphs and their members only: code that refers to a turn or a change belongs to
-// these, or to the [Engine].
+// core is the part of the engine that turns, changes and graphs need. It refers only
+// to graphs and their members. Code that refers to a turn or a change belongs there,
+// or to the [Engine].
 type core struct {
 	host           abi.Host
 	storage        *serialstore.Storage // nil: every graph is volatile
 	load           func(context.Context, string) ([]byte, error)
 	clock          Clock
 	heap           *heapwatch.Watch[creature] // nil: none
-	sampled        bool                       // workers ask the clock once in a while
+	sampled        bool                       // workers read the clock from time to time
 	durability     journal.Durability
 	freshInstances bool
 	paused         bool
@@ -43,20 +43,20 @@ type core struct {
 	timers  *timing.Timers
 	jitter  func(max time.Duration) time.Duration
 	closing chan struct{} // closed when Close begins
-	closes  atomic.Bool   // the same, for code that asks often
+	closes  atomic.Bool   // the same, for frequent checks
 
 	observers   observe.Observers
 	deadLetters atomic.Int64
-	callers     sync.Map // EventID of a request from outside: chan callerAnswer
-	spawnable   sync.Map // of deployments: their []AwareSpecies
-	policies    sync.Map // of deployments: their Policy, if they have one
+	callers     sync.Map // EventID of an outside request: chan callerAnswer
+	spawnable   sync.Map // by deployment: its []AwareSpecies
+	policies    sync.Map // by deployment: its Policy, if any
 	failed      failures.Policies
-	shapes      atomic.Uint64 // the last one that a graph was given
+	shapes      atomic.Uint64 // the last shape that a graph got
 
 	mutation mutation
 }
 
-// init gives the core what the options say.
+// init sets the core up from the options.
 func (e *core) init(o *Options) {
 	e.host, e.load, e.clock, e.freshInstances, e.paused, e.log = o.Host, o.Load, o.Clock, o.FreshInstances, o.Paused, o.Log
 	e.jitter, e.queue, e.closing = rand.N[time.Duration], runqueue.New[creature](), make(chan struct{})
@@ -81,7 +81,7 @@ func (e *core) init(o *Options) {
 	e.ids = ids.New(o.Seed)
 }
 
-// closePolicy lets go of what a policy holds, if it holds anything.
+// closePolicy releases what a policy holds, if anything.
 func (e *core) closePolicy(p deploy.Policy) {
 	if closer, ok := p.(io.Closer); ok {
 		if err := closer.Close(); err != nil {
@@ -90,7 +90,7 @@ func (e *core) closePolicy(p deploy.Policy) {
 	}
 }
 
-// releaseModule gives up a creature's module.
+// releaseModule releases a creature's module.
 func (e *core) releaseModule(c *creature) {
 	if err := c.module.Close(context.Background()); err != nil {
 		e.log.Debug("closing a module", "creature", c.id, "error", err)

@@ -29,45 +29,45 @@ type creature struct {
 
 	home      graphPointer
 	wiring    atomic.Pointer[wiring]
-	instances atomic.Uint64 // how many were started
+	instances atomic.Uint64 // how many have been started
 
-	// The graph's mu guards what follows.
+	// The graph's mu guards the fields below.
 	membership
 	lifecycle
 	mb       mailbox
 	counters counters
-	pace     pace // of what it stores, and of its timers
+	pace     pace // of its storing and of its timers
 	retries
-	jobs []*toolJob // calls of tools from outside that wait for their turn
-	// current is the delivery that a worker is handling; its msg is nil when
-	// there is none.
+	jobs []*toolJob // outside calls of tools that wait for their turn
+	// current is the delivery that a worker is handling; its msg is nil if there is
+	// none.
 	current delivery
 
 	wires     []journal.OutputWire          // by rising Order; replaced, never modified
 	timers    map[string]*alarm             // by name
-	questions map[journal.EventID]*question // requests without an answer
+	questions map[journal.EventID]*question // unanswered requests
 	sight     sight
 
-	// schedule says which worker owns the fields below, if one does. While none
-	// does, holders of mu own them.
+	// schedule says which worker owns the fields below, if any. Otherwise holders of
+	// mu own them.
 	schedule
 	running
 	memory
 	tries
-	job      *toolJob // that the turn is about, if it is not about a delivery
-	portrait portrait // what the log says that it is
+	job      *toolJob // what the turn handles, if not a delivery
+	portrait portrait // what the log says of the creature
 	glance
 }
 
-// revival is how a saved creature was brought back.
+// revival says how a saved creature was restored.
 type revival struct {
 	// husk marks a creature that has no module and does not run.
 	husk       bool
 	huskReason error
-	revived    bool // made from a saved row rather than by a caller
+	revived    bool // made from a saved row, not by a caller
 }
 
-// membership is what the topology says of a creature.
+// membership is what the topology knows of a creature.
 type membership struct {
 	name       string
 	parent     journal.CreatureID
@@ -87,8 +87,8 @@ type lifecycle struct {
 // runs reports whether the creature takes deliveries. The caller holds mu.
 func (l *lifecycle) runs() bool { return !l.stopped && !l.quarantined && !l.removed }
 
-// condition is the state of a creature as awareness documents have it: that it
-// pauses before another attempt is over too soon to be worth a revision.
+// condition is the state of a creature in awareness documents. A pause before another
+// attempt is too short to be worth a revision, so it does not show.
 func (l *lifecycle) condition() journal.CreatureState {
 	switch {
 	case l.quarantined:
@@ -99,26 +99,26 @@ func (l *lifecycle) condition() journal.CreatureState {
 	return journal.Running
 }
 
-// retries are what the supervisor knows of failures.
+// retries are what the supervisor knows of a creature's failures.
 type retries struct {
-	attempts []int64 // times of the latest ones, for the intensity
-	// retry is a delivery that failed and is to be tried again; it comes
-	// before everything in the mailbox. backingOff says that the pause before
-	// it is not over.
+	attempts []int64 // times of the latest attempts, for the intensity
+	// retry is a failed delivery that will be tried again, before everything in the
+	// mailbox. backingOff means that the pause before it is not over.
 	retry      *delivery
 	backingOff bool
 }
 
 // schedule says whether a worker owns the creature. A goroutine that sets scheduled
-// (under mu) has a worker get the creature, which owns it until it clears that.
+// (under mu) makes a worker take the creature. The worker owns it until it clears
+// scheduled.
 type schedule struct {
-	scheduled bool  // on the run queue or in the hands of a worker
-	inHands   bool  // of a worker
+	scheduled bool  // on the run queue or owned by a worker
+	inHands   bool  // owned by a worker
 	hold      *hold // nil: it may run
 }
 
-// giveUp ends that a worker has the creature in hands. The caller holds the graph's
-// mu if the creature is in one.
+// giveUp ends a worker's ownership of the creature. The caller holds the graph's mu if
+// the creature is in a graph.
 func (s *schedule) giveUp() {
 	s.scheduled, s.inHands = false, false
 	s.hold.handOver()
@@ -136,15 +136,16 @@ type memory struct {
 	stateSize int64
 }
 
-// tries counts how often in a row something had to be tried again.
+// tries counts consecutive attempts.
 type tries struct {
-	attempt   int // failed attempts of the present delivery
+	attempt   int // failed attempts of the current delivery
 	waits     int // for the store
 	conflicts int // of a turn with another change of the graph
 }
 
-// glance is what the turn under way sees: the graph's shape and the creature's wiring
-// when it began and, of a creature that has ever asked, the awareness document.
+// glance is what the current turn sees: the graph's shape and the creature's wiring
+// when the turn began. For a creature that has ever read it, the awareness document is
+// included.
 type glance struct {
 	shape  uint64
 	facing *wiring
@@ -152,17 +153,17 @@ type glance struct {
 	beheld *outlook.View
 }
 
-// settings are what the turns of a creature go by.
+// settings are what determines how a creature's turns run.
 type settings struct {
 	spec    deploy.CreatureSpec // what it was made from
 	limits  abi.Limits          // with defaults filled in
 	restart deploy.RestartPolicy
 	config  []byte // JSON
-	// configText holds the configuration's attributes as the ABI gives them.
+	// configText holds the configuration's attributes in the ABI's format.
 	configText map[string][]byte
 	module     abi.Module
-	veil       *veil.Veil // of sensitive values; nil: there are none
-	watches    bool       // its module wants to be told of changes of its surroundings
+	veil       *veil.Veil // of sensitive values; nil if there are none
+	watches    bool       // its module wants notifications of changes of its surroundings
 }
 
 // counters count what a creature has done since the engine started.
@@ -172,15 +173,15 @@ type counters struct {
 	Sent        uint64 `json:"sent"`
 	DeadLetters uint64 `json:"dead_letters"`
 	Denied      uint64 `json:"denied"`
-	Fuel        uint64 `json:"fuel"` // used up by turns, failed ones included
+	Fuel        uint64 `json:"fuel"` // used by turns, including failed ones
 	// Conflicts are turns that were run again because their graph had changed.
 	Conflicts uint64 `json:"conflicts,omitempty"`
-	// Throttled is how often the creature had to wait, or its timers had, because it
-	// stored more than the limits store_rate and timer_rate allow.
+	// Throttled is how often the creature or its timers had to wait, because it
+	// exceeded store_rate or timer_rate.
 	Throttled uint64 `json:"throttled,omitempty"`
 }
 
-// burn counts the fuel of a turn.
+// burn adds the fuel of a turn.
 func (c *counters) burn(fuel int64) {
 	if fuel > 0 {
 		c.Fuel += uint64(fuel)
@@ -206,13 +207,13 @@ func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) 
 	return c, nil
 }
 
-// hasWork reports whether there is something to do. The caller holds mu.
+// hasWork reports whether there is work to do. The caller holds mu.
 func (c *creature) hasWork() bool {
 	return c.runs() && !c.backingOff && c.hold == nil && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious())
 }
 
-// wake schedules the creature if it has something to do and is not scheduled.
-// The caller holds mu, and flushes w afterwards.
+// wake schedules the creature if it has work and is not scheduled. The caller holds
+// mu, and flushes w afterwards.
 func (c *creature) wake(w *waker) {
 	if c.scheduled || !c.hasWork() {
 		return
@@ -223,7 +224,7 @@ func (c *creature) wake(w *waker) {
 
 func (c *creature) engine() *core { return c.home.load().engine }
 
-// row returns the creature as its store remembers it. The caller holds mu.
+// row returns the creature's row in its store. The caller holds mu.
 func (c *creature) row() journal.CreatureRow {
 	return journal.CreatureRow{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
@@ -232,10 +233,10 @@ func (c *creature) row() journal.CreatureRow {
 	}
 }
 
-// storedRow is what a [journal.CreatureRow] keeps as JSON.
+// storedRow is the part of a [journal.CreatureRow] that is kept as JSON.
 type storedRow struct {
 	deploy.StoredSpec
-	Own       []draft.OwnEdge `json:"own,omitempty"`       // what a root has by itself
+	Own       []draft.OwnEdge `json:"own,omitempty"`       // the edges that a root gets as the root
 	Awareness *storedSight    `json:"awareness,omitempty"` // what the creature has seen
 }
 
@@ -243,8 +244,7 @@ func encodeSpec(s *deploy.CreatureSpec) []byte {
 	return storedRow{StoredSpec: deploy.NewStoredSpec(s)}.encode()
 }
 
-// encodeRow is what a creature's row keeps besides its columns. The caller holds
-// mu.
+// encodeRow returns the JSON part of a creature's row. The caller holds mu.
 func (c *creature) encodeRow() []byte {
 	return storedRow{deploy.NewStoredSpec(&c.spec), c.own.List(), c.sight.stored()}.encode()
 }
@@ -257,15 +257,15 @@ func (s storedRow) encode() []byte {
 	return b
 }
 
-// bootMessage stands for the delivery where there is none.
+// bootMessage stands in for the delivery where there is none.
 var bootMessage = func() *message.Message {
 	m := message.New(nil, nil)
 	m.Retain()
 	return m
 }()
 
-// loadState reads the creature's state, unless it is there. The caller owns it
-// (see scheduled).
+// loadState reads the creature's state unless it is loaded. The caller owns the
+// creature (see scheduled).
 func (c *creature) loadState(ctx context.Context) error {
 	for c.state == nil {
 		g := c.home.lock()

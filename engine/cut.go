@@ -11,19 +11,19 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// storePlan is what a change means for the stores: the graphs before it and
-// after it, in groups that have nothing to do with each other.
+// storePlan is what a change means for the stores. It groups the graphs before and
+// after the change so that no group affects another.
 type storePlan struct {
 	groups   []*storeGroup
 	children map[journal.GraphID]journal.Store // made by carryOut, by graph
 	first    map[journal.GraphID]int           // how many events the first record has
 	endings  []*ending                         // of graphs that end
-	interim  []*graph                          // that got a store of their own on the way
+	interim  []*graph                          // that got a temporary store of their own
 	meta     map[journal.GraphID]map[string]string
-	goesOn   map[*graph][]journal.GraphID // whose stores have the history of a graph that was
+	goesOn   map[*graph][]journal.GraphID // by former graph: the graphs whose stores have its history
 }
 
-// storeGroup is a set of graphs whose members went from one to another.
+// storeGroup is a set of graphs that exchange members in the change.
 type storeGroup struct {
 	before []*graph          // by id
 	after  []journal.GraphID // by id
@@ -31,7 +31,7 @@ type storeGroup struct {
 	passed bool // see change.passed
 }
 
-// kind says what happened to the graphs of the group.
+// kind is the kind of cut that the group needs.
 func (g *storeGroup) kind() journal.CutKind {
 	switch {
 	case len(g.before) > 1 && len(g.after) == 1:
@@ -60,8 +60,8 @@ func (g *storeGroup) findMoved(x *change) {
 	}
 }
 
-// delta sums up what the change did to the graphs of the group, if it merged
-// or split any.
+// delta summarizes what the change did to the graphs of the group, if it merged or
+// split any.
 func (g *storeGroup) delta(x *change) (journal.Delta, bool) {
 	kind := g.kind()
 	switch {
@@ -90,7 +90,7 @@ func (g *storeGroup) delta(x *change) (journal.Delta, bool) {
 	return d, true
 }
 
-// keeps reports whether the group's graph just goes on.
+// keeps reports whether the group is one graph that keeps its store.
 func (g *storeGroup) keeps() bool { return g.same() && !g.passed }
 
 // same reports whether the group is one graph that keeps its id.
@@ -98,7 +98,7 @@ func (g *storeGroup) same() bool {
 	return len(g.before) == 1 && len(g.after) == 1 && g.before[0].id == g.after[0]
 }
 
-// planStores compares where members were with where they are now.
+// planStores compares the graphs of members before and after the change.
 func (x *change) planStores() *storePlan {
 	p := &storePlan{children: map[journal.GraphID]journal.Store{}, first: map[journal.GraphID]int{}, meta: map[journal.GraphID]map[string]string{}, goesOn: map[*graph][]journal.GraphID{}}
 	if !x.movesGraphs() {
@@ -147,7 +147,7 @@ func (x *change) planStores() *storePlan {
 		if !left {
 			continue
 		}
-		if after, merged := x.e.topo.Current(g.id); merged { // before its last member went
+		if after, merged := x.e.topo.Current(g.id); merged { // before its last member left
 			join(g, after)
 		} else {
 			p.groups = append(p.groups, &storeGroup{before: []*graph{g}})
@@ -178,8 +178,8 @@ func (g *storeGroup) key() string {
 	return string(g.after[0])
 }
 
-// movesGraphs reports whether the change makes or ends graphs, or moves
-// members between them.
+// movesGraphs reports whether the change creates or ends graphs, or moves members
+// between them.
 func (x *change) movesGraphs() bool {
 	for i := range x.sealed.Deltas {
 		for _, c := range x.sealed.Deltas[i].Changes {
@@ -227,7 +227,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 			ids = append(ids, id)
 		}
 		switch kind := g.kind(); {
-		case len(g.before) == 0: // new graphs have no say
+		case len(g.before) == 0: // new graphs do not count
 		case cut.Kind == "" || cut.Kind == kind:
 			cut.Kind = kind
 		default:
@@ -245,8 +245,8 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 	return nil
 }
 
-// hand takes the stores that were cut away from their graphs, and gives graphs
-// that go on under their id their new ones.
+// hand takes the old stores away from their graphs after a cut, and gives graphs that
+// keep their id their new stores.
 func (p *storePlan) hand(x *change) {
 	for _, g := range p.groups {
 		if len(g.after) > 0 && p.children[g.after[0]] != nil {
@@ -255,7 +255,7 @@ func (p *storePlan) hand(x *change) {
 			}
 		}
 	}
-	for id, store := range p.children { // one group's graph may go on with another's id
+	for id, store := range p.children { // a graph may continue with an id of another group
 		if old := x.e.graphs[id]; old != nil {
 			old.attach(store, 0)
 			old.seq = uint64(p.first[id])
@@ -263,7 +263,7 @@ func (p *storePlan) hand(x *change) {
 	}
 }
 
-// durability is the strongest of the graphs before, or the one asked for.
+// durability is the strongest durability of the graphs before, or the requested one.
 func (g *storeGroup) durability(x *change) journal.Durability {
 	if len(g.before) == 0 {
 		return x.recipe.durability
@@ -275,7 +275,7 @@ func (g *storeGroup) durability(x *change) journal.Durability {
 	return strongest
 }
 
-// makeStores makes the children of a cut, or none.
+// makeStores makes the stores of all children of a cut, or none.
 func (x *change) makeStores(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	if len(cut.Parents) > 0 {
 		return x.e.storage.Cut(ctx, cut)
@@ -287,7 +287,7 @@ func (x *change) makeStores(ctx context.Context, cut journal.Cut) ([]journal.Sto
 	return x.e.storage.Create(ctx, specs...)
 }
 
-// metaOf is the metadata of a graph that the change makes.
+// metaOf returns the metadata of a graph that the change creates.
 func (p *storePlan) metaOf(x *change, id journal.GraphID) map[string]string {
 	if meta, ok := p.meta[id]; ok {
 		return meta
@@ -295,8 +295,8 @@ func (p *storePlan) metaOf(x *change, id journal.GraphID) map[string]string {
 	return x.recipe.meta
 }
 
-// level sets the clocks of all graphs concerned to the latest, so that what
-// comes after the change is later than everything before it, wherever that was.
+// level sets the clocks of all graphs concerned to the latest of them, so that
+// everything after the change is later than everything before it in any of them.
 func (x *change) level(p *storePlan) {
 	if len(p.groups) == 0 {
 		return
@@ -344,8 +344,8 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 	return child
 }
 
-// goesOnIn reports whether any member of the graph is in another now or, if none
-// is left, whether it has become part of the other before.
+// goesOnIn reports whether any member of g is now in the graph after. If g has no
+// members left, it reports whether g has become part of that graph earlier.
 func (e locked) goesOnIn(g *graph, after journal.GraphID) bool {
 	left := true
 	for id := range g.creatures {
@@ -370,9 +370,10 @@ func (e locked) goesOnIn(g *graph, after journal.GraphID) bool {
 	return left && now == after
 }
 
-// noteSuccessors remembers for filters where the graphs have gone that end: into the
-// first that goes on with their history, as [journal.NewSuccession] tells it from the
-// lineage of their stores. They may have been part of another on the way.
+// noteSuccessors records the successors of graphs that end, for filters. The successor
+// is the first graph that continues their history, which [journal.NewSuccession]
+// determines from the lineage of their stores. Within the change they may have been
+// part of another graph.
 func (p *storePlan) noteSuccessors(x *change) {
 	for _, g := range p.groups {
 		for _, b := range g.before {
@@ -384,13 +385,13 @@ func (p *storePlan) noteSuccessors(x *change) {
 	}
 }
 
-// storageError gives an error of the storage the words of the operation.
+// storageError makes an error of the storage an error of the operation.
 func storageError(op string, err error) error {
 	if code := abi.CodeOf(err); code != abi.Internal {
 		return err
 	}
 	return &abi.Error{
-		Code: abi.Storage, Op: op, Message: "the session stores could not be changed; nothing has happened",
-		Remedy: "see the cause; the operation can be tried again", Err: err,
+		Code: abi.Storage, Op: op, Message: "the session stores could not be changed; nothing was changed",
+		Remedy: "fix the cause, then try the operation again", Err: err,
 	}
 }

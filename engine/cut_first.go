@@ -8,10 +8,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// firstRecord is the first record of a graph's new store: all its live rows as
-// the change leaves them, but for state and producers, which the storage
-// copies. It is made before the environments follow, so it reads the topology
-// as it is after the change and everything else as it is before.
+// firstRecord is the first record of a graph's new store: all its live rows as the
+// change leaves them, except for state and producers, which the storage copies. It is
+// made before the environments follow, so it reads the topology as it is after the
+// change and everything else as it was before.
 func (x *change) firstRecord(g *storeGroup, info topology.Graph, origin journal.Origin) *journal.Record {
 	rec := &journal.Record{}
 	snapshot := newSnapshot(x, g, rec, origin)
@@ -80,8 +80,8 @@ func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
 	}
 }
 
-// firstCursors adds the cursors that a creature has after the change: those of
-// its feeds now, those it is about to get, and backlogs of edges that go.
+// firstCursors adds the cursors that a creature has after the change: those of its
+// present feeds, those of new edges, and backlogs of removed edges.
 func (x *change) firstCursors(rec *journal.Record, cr *creature, t topology.Creature) {
 	from := len(rec.Cursors)
 	listens := map[journal.ChannelID]bool{journal.InboxOf(cr.id): true}
@@ -104,7 +104,7 @@ func (x *change) firstCursors(rec *journal.Record, cr *creature, t topology.Crea
 		row := journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.dealt(), Until: s.until, Alias: s.alias}
 		switch {
 		case s.ch != nil && listens[s.id] && x.again[cursorKey{cr.reader(), s.id}]:
-			row.Until = s.ch.head // and the edge that comes again begins there
+			row.Until = s.ch.head // and the restored edge begins there
 		case s.ch != nil && listens[s.id]:
 			row.Until, row.Alias = 0, ""
 			delete(listens, s.id)

@@ -12,26 +12,26 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// burial is what a feed has waiting when its channel or its reader goes. It
-// is put together before anything changes: the stores that hold it can still be
-// read then, and its dead letters have to be in the first record of a store
-// that a cut makes, or a crash behind the cut would lose them.
+// burial is what waits in a feed when its channel or reader is removed. It is
+// collected before anything changes, for two reasons: the stores that hold it can
+// still be read then, and its dead letters must be in the first record of a store that
+// a cut makes, or a crash after the cut would lose them.
 type burial struct {
 	mb   *mailbox
 	home *graph   // before the change
 	dead []letter // in order
-	// asked are the requests among it, as they were sent.
+	// asked are the requests among them, as they were sent.
 	asked []buriedRequest
-	// events are the dead letters as a cut has logged them; nil if it has not.
+	// events are the dead letters as a cut has logged them; nil if no cut has.
 	events []journal.Event
 }
 
-// foresee puts together what the change is going to bury.
+// foresee collects what the change is going to bury.
 func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 	for _, id := range slices.Sorted(maps.Keys(x.leaving)) {
 		cr := x.e.creatures[id]
 		if cr == nil {
-			continue // came with the same change
+			continue // added by the same change
 		}
 		for _, s := range cr.mb.feeds {
 			if err := x.foreseeFeed(ctx, cr.home.load(), s, journal.DeadCreatureRemoved); err != nil {
@@ -57,8 +57,8 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 		if len(group.after) > 0 {
 			continue
 		}
-		// The store goes with the graph, and with it what its readers have not
-		// read. What they have in memory, they can still read.
+		// The store ends with the graph, and with it what its readers have not read.
+		// They can still read what they have in memory.
 		for _, r := range group.before[0].readers {
 			b := &burial{mb: &r.mb, home: group.before[0]}
 			if err := b.stored(ctx, r.feed, journal.DeadChannelRemoved); err != nil {
@@ -72,9 +72,9 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 	return nil
 }
 
-// foreseeFeed puts together what a creature's feed has waiting: what a
-// worker has in hand (of a creature that stays, it will be committed), what is
-// to be tried again, the window, and the rest of the log.
+// foreseeFeed collects what waits in a creature's feed: the delivery that a worker is
+// handling (if the creature stays, its turn will commit), the failed delivery that
+// will be tried again, the window, and the rest of the log.
 func (x *change) foreseeFeed(ctx context.Context, g *graph, s *feed, reason journal.DeadReason) error {
 	b := &burial{mb: s.mb, home: g}
 	cr := s.mb.creature
@@ -108,7 +108,7 @@ func (b *burial) add(m *message.Message, reason journal.DeadReason) {
 // buryChunk is how many messages are read at a time to become dead letters.
 const buryChunk = 1024
 
-// stored adds what a feed has waiting in the store.
+// stored adds what waits for a feed in the store.
 func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason) error {
 	if b.home.store == nil {
 		return nil
@@ -135,9 +135,9 @@ func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason)
 	return nil
 }
 
-// heir is the graph that keeps what a graph has had for a creature: the one
-// that the creature is in now or, if it is gone or somewhere else altogether,
-// what has become of the old one.
+// heir is the graph that keeps what the old graph had for a creature. That is the
+// graph of the creature now or, if the creature has been removed or is in another
+// group, the successor of the old graph.
 func (x *change) heir(old *graph, c journal.CreatureID, group *storeGroup) journal.GraphID {
 	if id := x.e.topo.GraphOf(c); slices.Contains(group.after, id) {
 		return id
@@ -148,8 +148,8 @@ func (x *change) heir(old *graph, c journal.CreatureID, group *storeGroup) journ
 	return group.after[0]
 }
 
-// inter adds to the first record of a graph's new store what nothing else in it has
-// of the graphs before: the dead letters that the graph keeps, and the metadata.
+// inter adds to the first record of a graph's new store the rest of what the former
+// graphs had: the dead letters that the graph keeps, and the metadata.
 func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphID, origin journal.Origin) {
 	x.bequeathMeta(rec, group, id)
 	x.firstMemory(rec, group, id)
@@ -178,12 +178,12 @@ func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphI
 	}
 }
 
-// bury makes dead letters of everything that a creature's feed has waiting.
+// bury makes dead letters of everything that waits in a creature's feed.
 func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *feed) {
 	x.mourn(g, rec, s)
 	cr := mb.creature
 	if cr.retry != nil && cr.retry.feed == s {
-		// It was between two attempts, so no worker is using these.
+		// It was between two attempts, so no worker uses it.
 		cr.retry.msg.Release()
 		cr.retry, cr.attempt = nil, 0
 	}
@@ -198,8 +198,8 @@ func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *feed) {
 		s.ch = nil
 	}
 	if cr.current.feed == s && !x.leaving[cr.id] {
-		// Its turn is under way and will commit. Until then a crash must not
-		// take the delivery away, so it becomes a backlog of one.
+		// Its turn is in progress and will commit. Until then a crash must not lose
+		// the delivery, so it becomes a backlog of one.
 		s.until, s.offered = cr.current.msg.Seq, cr.current.msg.Seq
 		putCursor(rec, cr.reader(), s)
 		return
@@ -208,7 +208,7 @@ func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *feed) {
 	mb.dropFeed(s)
 }
 
-// show shows observers an event that is in the first record of a store.
+// show shows subscribers an event of a store's first record.
 func (x *change) show(plan *storePlan, ev *journal.Event) {
 	x.e.observers.Publish(ev, observe.Source{Session: plan.children[ev.Graph].Info().Session})
 }
@@ -225,9 +225,9 @@ func (x *change) mourn(g *graph, rec *journal.Record, s *feed) {
 	}
 }
 
-// announce shows observers the dead letters that a cut has logged. They are the
-// first events of the new logs, so they are shown before the environments follow
-// and log more, and in the order of their ids.
+// announce shows subscribers the dead letters that a cut has logged. They are the
+// first events of the new logs. So they are shown in the order of their ids, before
+// the environments follow and log more.
 func (x *change) announce(plan *storePlan) {
 	var interred []*burial
 	for _, b := range x.burials {

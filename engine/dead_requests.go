@@ -13,13 +13,13 @@ import (
 // buriedRequest is a request that waited for a creature that is removed.
 type buriedRequest struct {
 	id    journal.EventID
-	asker journal.CreatureID // empty: somebody outside
+	asker journal.CreatureID // empty: an outside caller
 }
 
-// answerBuried answers the requests that wait for creatures that the change removes:
-// nobody is going to. It comes after the records have been trimmed, because an
-// answer is a message, with rows of its own. An asker whom the change before has put
-// into a graph that this one does not concern waits for the deadline.
+// answerBuried answers the requests that wait for creatures that the change removes,
+// because no creature will. It runs after the records have been trimmed, since an
+// answer is a message with rows of its own. If a previous change has put the asker
+// into a graph that this change does not concern, the asker waits for the deadline.
 func (x *change) answerBuried() {
 	removed := slices.SortedFunc(maps.Values(x.burials), func(a, b *burial) int {
 		l, m := &a.dead[0], &b.dead[0]
@@ -27,7 +27,7 @@ func (x *change) answerBuried() {
 	})
 	for _, b := range removed {
 		for _, r := range b.asked {
-			a := answer{code: abi.NotConnected, text: "who was asked has been removed"}
+			a := answer{code: abi.NotConnected, text: "the creature that was asked has been removed"}
 			if r.asker == "" {
 				x.e.answerCaller(b.logged(), r.id, a)
 			} else if cr := x.e.creatures[r.asker]; cr != nil {
@@ -51,7 +51,7 @@ func (x *change) answerAsker(cr *creature, request journal.EventID, a answer) {
 	}
 }
 
-// logged is the graph whose log a caller outside waits for: none if it has ended.
+// logged is the graph whose log an outside caller waits for: none if it has ended.
 func (b *burial) logged() *graph {
 	if b.home.ended {
 		return &graph{}

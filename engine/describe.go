@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/tools"
 )
 
-// describe writes the awareness document of a member, without its revision. It
-// reads nothing but the graph, whose mu the caller holds.
+// describe builds the awareness document of a member, without its revision. It reads
+// nothing but the graph, whose mu the caller holds.
 func (g *graph) describe(c *creature) *outlook.Awareness {
 	in, out := g.awareWires(c)
 	a := &outlook.Awareness{
@@ -28,8 +28,8 @@ func (g *graph) describe(c *creature) *outlook.Awareness {
 	return a
 }
 
-// awareWires lists the output wires to and from a creature, those of elder creatures
-// first.
+// awareWires lists the output wires to and from a creature, ordered by the age of the
+// creature at the other end, eldest first.
 func (g *graph) awareWires(c *creature) (in, out []outlook.AwareWire) {
 	from, to := g.wiresOf(c)
 	return g.describeWires(to), g.describeWires(from)
@@ -44,7 +44,7 @@ func (g *graph) describeWires(list []journal.OutputWire) []outlook.AwareWire {
 	return out
 }
 
-// peer is a creature as documents name it. One that has gone, or the root, has no
+// peer is a creature as documents name it. A removed creature, or the root, has no
 // name.
 func (g *graph) peer(id journal.CreatureID) outlook.AwarePeer {
 	p := outlook.AwarePeer{ID: id}
@@ -54,8 +54,8 @@ func (g *graph) peer(id journal.CreatureID) outlook.AwarePeer {
 	return p
 }
 
-// spawnableOf lists what a privileged creature may have spawned. A deployment's
-// species stay as they are, so they are read without the mutation lock.
+// spawnableOf lists what a privileged creature may spawn. The species of a deployment
+// never change, so they are read without the mutation lock.
 func spawnableOf(c *creature) []outlook.AwareSpecies {
 	list, _ := c.engine().spawnable.Load(c.deployment)
 	out, _ := list.([]outlook.AwareSpecies)
@@ -76,7 +76,7 @@ func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
 	return self
 }
 
-// describeChannels lists the channels that a creature has an edge to.
+// describeChannels lists the channels on which a creature has an edge.
 func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareChannel] {
 	listen, send := map[*channel]string{}, map[*channel]string{}
 	all := outlook.Eldest[*channel]{Max: outlook.MaxChannels, Compare: elderChannel}
@@ -100,8 +100,8 @@ func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareCha
 	})
 }
 
-// listeners are the creatures that listen on the channel; outside readers are
-// nobody's business.
+// listeners are the creatures that listen on the channel. Documents do not show
+// outside readers.
 func (ch *channel) listeners() func(yield func(*creature) bool) {
 	return func(yield func(*creature) bool) {
 		for _, s := range ch.feeds {
@@ -112,13 +112,13 @@ func (ch *channel) listeners() func(yield func(*creature) bool) {
 	}
 }
 
-// brief is the description, cut where it is too long.
+// brief is the description, cut if it is too long.
 func (ch *channel) brief() string {
 	return errtext.Cut(ch.description, outlook.MaxDescription)
 }
 
-// describePeers lists the creatures on a channel that c may know of, and counts
-// those that it is not told of. It is not told of itself.
+// describePeers lists the creatures on a channel that c may know of, and counts the
+// others. It leaves out c itself.
 func describePeers(c *creature, all func(yield func(*creature) bool)) outlook.AwareList[outlook.AwarePeer] {
 	known := outlook.Eldest[*creature]{Max: outlook.MaxPeers, Compare: elderCreature}
 	hidden := 0
@@ -136,7 +136,7 @@ func describePeers(c *creature, all func(yield func(*creature) bool)) outlook.Aw
 	return list
 }
 
-// mayKnow reports whether a creature is told of another on its channels.
+// mayKnow reports whether a creature may know of another creature on its channels.
 func (c *creature) mayKnow(other *creature) bool {
 	return c.privileged || other.privileged || other.id == c.parent
 }
@@ -173,8 +173,8 @@ func (g *graph) describeDeclarations() outlook.AwareList[outlook.AwareDeclaratio
 	})
 }
 
-// elderCreature and elderChannel order by age, which a session keeps: the same
-// graph is described in the same order after a restart.
+// elderCreature and elderChannel order by age. A session keeps ages, so the same graph
+// is described in the same order after a restart.
 func elderCreature(a, b *creature) int {
 	return cmp.Or(cmp.Compare(a.born, b.born), cmp.Compare(a.id, b.id))
 }

@@ -21,7 +21,7 @@ func (e locked) Member(id journal.CreatureID) (draft.Member, bool) {
 	return draft.Member{}, false
 }
 
-// member is what drafts know of a creature.
+// member is a creature as drafts see it.
 func (c *creature) member() draft.Member {
 	return draft.Member{ID: c.id, Spec: &c.spec, Deployment: c.deployment, Parent: c.parent, Own: c.own, Wires: c.wires}
 }
@@ -41,7 +41,7 @@ func (e locked) Channel(id journal.ChannelID) (draft.Channel, bool) {
 	return draft.Channel{}, false
 }
 
-// drafted is what drafts know of a channel.
+// drafted is a channel as drafts see it.
 func (ch *channel) drafted() draft.Channel {
 	return draft.Channel{ID: ch.id, Label: ch.label, Description: ch.description, Deployment: ch.deployment, Address: ch.address}
 }
@@ -145,14 +145,14 @@ func (e locked) Memory(home draft.Home) draft.Memory {
 
 func (e locked) Heard(w *deploy.Words) { e.failed.Heard(w) }
 
-// newDraft begins a draft.
+// newDraft starts a draft.
 func (e locked) newDraft(o draft.Options) *draft.Draft {
 	o.IDs = cmp.Or[draft.IDs](o.IDs, e)
 	return draft.New(e, e, o)
 }
 
-// NewGraph implements [draft.IDs], as the methods below do: they look whether an id is
-// in use.
+// NewGraph implements [draft.IDs], as the methods below do. They check that a new id
+// is not in use.
 func (e locked) NewGraph() journal.GraphID {
 	return ids.Fresh(e.ids, "g", func(id journal.GraphID) bool {
 		_, ended := e.topo.Current(id)

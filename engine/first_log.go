@@ -11,15 +11,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// logEntry is what changes in memory when graphs without a store become part of
-// one with a store, if the cut succeeds.
+// logEntry is what changes in memory when graphs without a store become part of one
+// with a store, if the cut succeeds.
 type logEntry struct {
-	// logged are the ids under which messages enter the log, and ids the same by
-	// the ids that they had.
+	// logged are the ids under which messages enter the log, by message, and ids the
+	// same by their former ids.
 	logged map[*message.Message]journal.EventID
 	ids    map[journal.EventID]journal.EventID
-	// runs are what is left to be delivered of feeds that passed over
-	// something, because their mailboxes were full.
+	// runs are the deliveries left of feeds that skipped some because their mailboxes
+	// were full.
 	runs map[*feed][]run
 }
 
@@ -27,12 +27,12 @@ func newLogEntry() logEntry {
 	return logEntry{logged: map[*message.Message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]run{}}
 }
 
-// errElsewhere is why a change is refused that would log a message for the second time.
+// errElsewhere refuses a change that would log a message a second time.
 var errElsewhere = errors.New("it is in the store of another graph")
 
-// mayEnter refuses to have a graph without a log enter one with messages that are in
-// the log of another: of the graph that it was one with when they were sent. An event
-// has one id, and the two may become one graph again.
+// mayEnter refuses a change if a graph without a log would enter one while it has
+// messages that are in the log of another graph, with which it was one when they were
+// sent. An event has one id, and the two graphs may merge again.
 func (p *storePlan) mayEnter(x *change) error {
 	for _, g := range p.groups {
 		if g.keeps() || len(g.after) == 0 || g.durability(x) == journal.Volatile {
@@ -48,8 +48,8 @@ func (p *storePlan) mayEnter(x *change) error {
 				m := s.messages[i]
 				return (&abi.Error{
 					Code: abi.Unavailable, Op: x.name, Err: errElsewhere,
-					Message: "message " + strconv.FormatUint(m.Seq, 10) + " of channel " + string(m.Channel) + " waits in a graph without a store, and in another that has parted from that one and has a store",
-					Remedy:  "try again when it has been handled; start the listener if it is stopped",
+					Message: "message " + strconv.FormatUint(m.Seq, 10) + " of channel " + string(m.Channel) + " waits both in a graph without a store and in a graph with a store that was split from it",
+					Remedy:  "try again after it has been handled; start the listener if it is stopped",
 				}).With("channel", string(m.Channel))
 			}
 		}
@@ -60,9 +60,9 @@ func (p *storePlan) mayEnter(x *change) error {
 // run is a range of messages, both ends included.
 type run struct{ first, last uint64 }
 
-// findRuns notes what a feed has left to be delivered, if that is not simply
-// everything behind its cursor that the log has: a cursor cannot say so, but
-// backlogs can. The log has the given messages of the channel, in order.
+// findRuns records what a feed still has to deliver, unless that is simply everything
+// in the log after its cursor. A cursor cannot express gaps; backlogs can. log has the
+// given messages of the channel, in order.
 func (n *logEntry) findRuns(s *feed, log []*message.Message) {
 	c := s.mb.creature
 	from, waiting := s.dealt(), s.waiting()
@@ -74,7 +74,7 @@ func (n *logEntry) findRuns(s *feed, log []*message.Message) {
 			runs[len(runs)-1].last = m.Seq
 		case waiting[m.Seq]:
 			runs, open = append(runs, run{m.Seq, m.Seq}), true
-		case m.Sender != c.id || journal.IsInbox(s.id): // it would hear this again
+		case m.Sender != c.id || journal.IsInbox(s.id): // it must not hear its own message
 			open, holes = false, true
 		}
 	}
@@ -83,7 +83,7 @@ func (n *logEntry) findRuns(s *feed, log []*message.Message) {
 	}
 }
 
-// enterLog has graphs that get their first log be in it.
+// enterLog adapts the graphs that get their first log to it.
 func (x *change) enterLog() {
 	n := &x.entry
 	for m, id := range n.logged {
@@ -104,7 +104,7 @@ func (x *change) enterLog() {
 	}
 }
 
-// waiting are the numbers of what a creature's feed has in memory.
+// waiting are the numbers of the messages that a creature's feed has in memory.
 func (s *feed) waiting() map[uint64]bool {
 	out := map[uint64]bool{}
 	for _, d := range s.inHand() {
@@ -118,8 +118,8 @@ func (s *feed) waiting() map[uint64]bool {
 	return out
 }
 
-// unread counts what waits for a creature of its feed, but for what it handles at
-// the moment.
+// unread counts what waits in a creature's feed, except for the delivery being
+// handled.
 func (s *feed) unread() uint64 {
 	n := uint64(len(s.waiting()))
 	if s.mb.creature.current.feed == s {
@@ -131,9 +131,9 @@ func (s *feed) unread() uint64 {
 	return n
 }
 
-// divide turns a feed into backlogs, one for each run, and if there is an
-// edge, into a feed that has read everything so far. The first backlog is the
-// feed itself, which a worker may have in hand.
+// divide turns a feed into backlogs, one for each run. If there is an edge, it also
+// makes a feed that has read everything so far. The first backlog is the feed itself,
+// because a worker may be using it.
 func (s *feed) divide(runs []run) {
 	mb := s.mb
 	end := s.lastMessage()

@@ -16,15 +16,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// graph is one connected component: its environment, the order of its log and,
-// unless it is volatile, its store.
+// graph is one connected graph: its environment, the order of its log and, unless it
+// is volatile, its store.
 type graph struct {
 	id     journal.GraphID
 	born   uint64
 	engine *core
 
-	// mu is the critical section. It guards what follows, and the fields that
-	// say so in channel, feed, mailbox and creature of the graph's members.
+	// mu is the critical section. It guards the fields below, and the fields of the
+	// members' channel, feed, mailbox and creature that say so.
 	mu          sync.Mutex
 	store       journal.Store // nil: volatile
 	source      observe.Source
@@ -44,14 +44,14 @@ type graph struct {
 	readers     []*Reader
 	letters     []journal.DeadLetterRow // the last ones, where there is no store
 	letterBytes int64
-	over        int                // mailboxes for which outside publishers wait
-	admitted    chan struct{}      // closed when over falls to 0; nil when nobody waits
-	ended       bool               // the graph is gone: look up again where things are
-	shape       uint64             // changes with what awareness documents may show; no two graphs have the same
-	watchers    map[*creature]bool // members that are told when it does
+	over        int                // mailboxes for which outside senders wait
+	admitted    chan struct{}      // closed when over falls to 0; nil when no sender waits
+	ended       bool               // the graph has ended: find the present graph of its members
+	shape       uint64             // changes with the possible content of awareness documents; no two graphs have the same
+	watchers    map[*creature]bool // members that are notified when shape changes
 }
 
-// channel is a log that creatures of a graph read, or one creature's inbox.
+// channel is a log that creatures of a graph read, or the inbox of one creature.
 type channel struct {
 	id          journal.ChannelID
 	name        string
@@ -62,24 +62,24 @@ type channel struct {
 	report      bool
 	inbox       journal.CreatureID
 
-	// home is the graph, or nil when the channel is gone. It changes under the
-	// mutation lock and both graphs' mu; lockChannel reads it without.
+	// home is the graph, or nil after the channel has been removed. It changes under
+	// the mutation lock and both graphs' mu; lockChannel reads it without them.
 	home graphPointer
 
-	// The graph's mu guards what follows.
+	// The graph's mu guards the fields below.
 	head    uint64
-	feeds   []*feed     // who listens, in the order in which edges were added
-	senders []*creature // who may send
-	// cursors are where outside readers have got to, those that are not
-	// reading at present included.
+	feeds   []*feed     // listeners, in the order in which edges were added
+	senders []*creature // creatures that may send
+	// cursors are the places of outside readers, including those that are not reading
+	// at present.
 	cursors map[journal.ReaderID]uint64
 	// producers are the highest offsets of outside producers.
 	producers map[string]uint64
 
-	// policy judges what is sent; nil when nothing has to be judged. It may be
-	// read at any time, and changes when a recipe is applied.
+	// policy judges messages; nil if nothing is judged. It may be read at any time,
+	// and changes when a recipe is applied.
 	policy atomic.Pointer[deploy.Policy]
-	label  string // the name in the recipe; set before the channel can be found
+	label  string // name in the recipe; set before the channel can be found
 }
 
 func (ch *channel) dropFeed(s *feed) { ch.feeds = without(ch.feeds, s) }
@@ -93,15 +93,15 @@ func newGraph(e *core, id journal.GraphID, born uint64) *graph {
 	}
 }
 
-// tick returns the time of a new event: that of the critical section, but
-// always later than the last event's.
+// tick returns the time of a new event: the time of the critical section, but always
+// later than that of the last event.
 func (g *graph) tick() int64 {
 	g.now = max(g.now+1, g.wall)
 	return g.now
 }
 
-// wallClock reads the clock. Whoever is going to log something does so before
-// it enters the critical section, and leaves the result in graph.wall.
+// wallClock reads the clock. Code that will log something calls it before entering the
+// critical section, and puts the result in graph.wall.
 func (e *core) wallClock() int64 { return e.clock.Now().UnixNano() }
 
 // nextID returns the id of the next event.
@@ -110,11 +110,10 @@ func (g *graph) nextID() journal.EventID {
 	return journal.EventID{Origin: g.origin, Seq: g.seq}
 }
 
-// attach makes the graph log to a store from now on. With a store nothing
-// overflows, so outside publishers that wait for a mailbox may go on.
+// attach makes the graph log to a store from now on. With a store no mailbox
+// overflows, so outside senders that wait may continue.
 //
-// since is the time of the last event that the store has from before it was
-// opened.
+// since is the time of the last event that the store had before it was opened.
 func (g *graph) attach(s journal.Store, since int64) {
 	for _, c := range g.creatures {
 		c.mb.over = false
@@ -139,9 +138,9 @@ func (g *graph) sequence(ch *channel, m *message.Message) {
 	m.Time = g.tick()
 }
 
-// publish offers a sequenced message to every listener but its sender, and
-// wakes them. Deliveries that no mailbox took in are added to the record, or
-// just observed, as dead letters.
+// publish offers a sequenced message to every listener except its sender, and wakes
+// them. Deliveries that no mailbox took become dead letters: they are added to the
+// record, or only shown to subscribers.
 func (g *graph) publish(ch *channel, m *message.Message, w *waker, rec *journal.Record) {
 	for _, s := range ch.feeds {
 		mb := s.mb
@@ -161,7 +160,7 @@ func (g *graph) publish(ch *channel, m *message.Message, w *waker, rec *journal.
 	}
 }
 
-// wake tells the reader that something is waiting.
+// wake notifies the reader that something is waiting.
 func (mb *mailbox) wake(w *waker) {
 	if mb.creature != nil {
 		mb.creature.wake(w)
@@ -170,7 +169,7 @@ func (mb *mailbox) wake(w *waker) {
 	mb.reader.signal()
 }
 
-// admit lets waiting outside publishers try again.
+// admit lets waiting outside senders try again.
 func (g *graph) admit() {
 	if g.admitted != nil {
 		close(g.admitted)
@@ -178,9 +177,8 @@ func (g *graph) admit() {
 	}
 }
 
-// awaitRoom waits until the graph of a channel takes in outside messages, and
-// returns the graph with its mu held. It answers not_found when the channel
-// is gone.
+// awaitRoom waits until the graph of a channel accepts outside messages, and returns
+// the graph with its mu held. It returns not_found if the channel has been removed.
 func (e *core) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 	for {
 		g := ch.home.lock()
@@ -205,9 +203,9 @@ func (e *core) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 			}
 			continue
 		}
-		// Waiting for the disk happens outside of the critical section, so the
-		// queue may have filled again by the time the lock is held: the bound
-		// is exceeded by one record for every publisher at most.
+		// Waiting for the disk happens outside of the critical section, so the queue
+		// may have filled again when the lock is taken. The bound is exceeded by one
+		// record per sender at most.
 		store := g.store
 		g.mu.Unlock()
 		if err := store.Room(ctx); err != nil {
@@ -233,7 +231,7 @@ func (g *graph) sortedCreatures() []*creature {
 	})
 }
 
-// sortedChannels returns the channels without inboxes, eldest first.
+// sortedChannels returns the channels except inboxes, eldest first.
 func (g *graph) sortedChannels() []*channel {
 	out := make([]*channel, 0, len(g.channels))
 	for _, ch := range g.channels {

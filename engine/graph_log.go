@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// newRecord returns a record to be filled, or nil where there is no log.
+// newRecord returns an empty record, or nil if there is no log.
 func (g *graph) newRecord() *journal.Record {
 	if g.store == nil {
 		return nil
@@ -18,7 +18,7 @@ func (g *graph) newRecord() *journal.Record {
 	return &journal.Record{}
 }
 
-// append hands a record to the store. It belongs to the critical section in
+// append hands a record to the store. It must be called in the critical section in
 // which the record's events got their ids.
 func (g *graph) append(rec *journal.Record) {
 	if rec != nil {
@@ -26,7 +26,7 @@ func (g *graph) append(rec *journal.Record) {
 	}
 }
 
-// newMessage makes a message of bytes that the turn is going to use again.
+// newMessage makes a message of bytes that the turn will reuse.
 func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *message.Message {
 	if rec == nil {
 		return message.NewPooled(payload, headers)
@@ -34,8 +34,8 @@ func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *messag
 	return message.NewCopied(payload, headers)
 }
 
-// log completes an event, adds it to the record and shows it to observers. An
-// event with an id keeps it.
+// log completes an event, adds it to the record and shows it to subscribers. An event
+// that has an id keeps it.
 func (g *graph) log(rec *journal.Record, ev journal.Event) {
 	if rec == nil && !g.engine.observers.Wants(ev.Kind) {
 		return
@@ -71,7 +71,7 @@ func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message.Message,
 	}
 	ev.Turn, ev.Cause = turn, cause
 	if rec == nil {
-		// The message goes back to the pool; what observers get stays.
+		// The message goes back to the pool; what subscribers get must stay.
 		ev.Payload, ev.Headers = slices.Clone(ev.Payload), slices.Clone(ev.Headers)
 	} else {
 		rec.Events = append(rec.Events, ev)
@@ -80,7 +80,7 @@ func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message.Message,
 	g.engine.observers.Publish(&ev, g.keeper(rec))
 }
 
-// logVerdict logs what a policy said.
+// logVerdict logs a policy's verdict.
 func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v draft.Word) {
 	if rec == nil && !g.engine.observers.Wants(journal.EventPolicyDenied) {
 		return
@@ -98,7 +98,7 @@ func (g *graph) logLines(rec *journal.Record, about journal.Event, lines []effec
 	}
 }
 
-// reader is the creature as a reader of channels.
+// reader is the id of the creature as a reader of channels.
 func (c *creature) reader() journal.ReaderID { return journal.ReaderID(c.id) }
 
 func putCursor(r *journal.Record, reader journal.ReaderID, s *feed) {

@@ -7,15 +7,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// graphPointer says in which graph something lives. It is written under the
-// mutation lock and the critical sections of the old and the new graph, and
-// may be read at any time; only a holder of the graph's mu can rely on it.
+// graphPointer says in which graph a creature or channel is. It is written under the
+// mutation lock and in the critical sections of the old and the new graph. It may be
+// read at any time, but only a holder of the graph's mu can rely on it.
 type graphPointer struct{ p atomic.Pointer[graph] }
 
 func (h *graphPointer) load() *graph   { return h.p.Load() }
 func (h *graphPointer) store(g *graph) { h.p.Store(g) }
 
-// graphID is the id of the graph at the moment, or empty.
+// graphID is the id of the current graph, or empty.
 func graphID(h *graphPointer) journal.GraphID {
 	if g := h.load(); g != nil {
 		return g.id
@@ -23,8 +23,8 @@ func graphID(h *graphPointer) journal.GraphID {
 	return ""
 }
 
-// logsTo reports whether the graph still logs to a store. When it does not, an
-// error of that store only says that a cut has closed it.
+// logsTo reports whether the graph still logs to a store. If not, an error of that
+// store only means that a cut has closed it.
 func (h *graphPointer) logsTo(s journal.Store) bool {
 	g := h.lock()
 	if g == nil {
@@ -34,8 +34,8 @@ func (h *graphPointer) logsTo(s journal.Store) bool {
 	return g.store == s
 }
 
-// lock enters the critical section of the graph, following cuts. It returns
-// nil when there is no graph any more.
+// lock enters the critical section of the current graph, following cuts. It returns
+// nil if there is no graph any more.
 func (h *graphPointer) lock() *graph {
 	for {
 		g := h.p.Load()
@@ -50,7 +50,7 @@ func (h *graphPointer) lock() *graph {
 	}
 }
 
-// lockCreature finds a creature, and locks the mu of the graph in which it is.
+// lockCreature finds a creature and locks the mu of its graph.
 func (e *core) lockCreature(id journal.CreatureID) (*creature, *graph, error) {
 	l := e.rlock()
 	c := l.creatures[id]

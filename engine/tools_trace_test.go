@@ -114,7 +114,7 @@ func TestARequestToWhoIsRemovedIsAnswered(t *testing.T) {
 		}
 		w.change(topology.RemoveCreature{ID: b})
 		w.wait()
-		if got, want := w.state(a, "heard"), "1 not_connected who was asked has been removed\n"; got != want {
+		if got, want := w.state(a, "heard"), "1 not_connected the creature that was asked has been removed\n"; got != want {
 			t.Errorf("a heard %q, want %q", got, want)
 		}
 		if _, err := call.Reply(t.Context()); abi.CodeOf(err) != abi.NotConnected {
