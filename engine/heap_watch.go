@@ -12,17 +12,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// DefaultUnaccountedMemory is that of [Options.UnaccountedMemory].
+// DefaultUnaccountedMemory is the default of [Options.UnaccountedMemory].
 const DefaultUnaccountedMemory = 256 << 20
 
 const (
-	lookAgain = time.Second // how often a worker looks whether there was a collection
-	// creatureBytes is what a creature and what the host keeps of its instance may take
-	// of the heap. Tables come on top: 8 bytes for an element.
+	lookAgain = time.Second // how often a worker checks for a new garbage collection
+	// creatureBytes is the heap that a creature and the host's data about its instance
+	// may use. Tables come on top: 8 bytes for each element.
 	creatureBytes = 32 << 10
 )
 
-// newHeapWatch returns what watches the heap between turns, or nil when the limit is
+// newHeapWatch returns the watch of the heap between turns, or nil if the limit is
 // negative.
 func (e *core) newHeapWatch(limit int64) *heapwatch.Watch[creature] {
 	if limit < 0 {
@@ -32,17 +32,17 @@ func (e *core) newHeapWatch(limit int64) *heapwatch.Watch[creature] {
 	return heapwatch.New(cmp.Or(limit, DefaultUnaccountedMemory), e.onHeap, byID)
 }
 
-// UnaccountedBytes is what the process held in its Go heap after the last garbage
-// collection beyond what is accounted to creatures: their state, their mailboxes,
-// linear memories that lie in the heap, and 32 KiB for each. Workers look about once a
-// second while turns run; it is 0 before.
+// UnaccountedBytes is the size of the Go heap after the last garbage collection, less
+// what is accounted to creatures: their state, their mailboxes, linear memories that lie
+// in the heap, and 32 KiB for each. Workers measure it about once a second while turns
+// run; it is 0 before the first measurement.
 func (e *Engine) UnaccountedBytes() int64 { return e.core.heap.Unaccounted() }
 
-// lookAtHeap looks at the heap, and says when to do so again. The worker is in no
+// lookAtHeap measures the heap and sets the time of the next look. The worker is in no
 // critical section.
 func (w *turnWorker) lookAtHeap(ctx context.Context) {
 	h, first := w.heap, w.lookAt == 0
-	if w.wall > 0 { // the clock was asked
+	if w.wall > 0 { // the clock has been read
 		w.lookAt = w.wall + int64(lookAgain)
 	}
 	if h == nil || first || w.e.isClosing() {
@@ -57,8 +57,8 @@ func (w *turnWorker) lookAtHeap(ctx context.Context) {
 	}
 }
 
-// accounted is what is accounted to all creatures, and how much each has worked. It
-// cannot tell while the holder of the mutation lock may be waiting for this worker.
+// accounted returns the bytes accounted to all creatures, and how much each has worked.
+// ok is false while the holder of the mutation lock may be waiting for this worker.
 func (e *core) accounted() (rest int64, worked map[*creature]uint64, ok bool) {
 	l, ok := e.tryRLock()
 	if !ok {
@@ -72,7 +72,7 @@ func (e *core) accounted() (rest int64, worked map[*creature]uint64, ok bool) {
 	return rest, worked, true
 }
 
-// tellUnexplained warns of growth for which no creature could be found.
+// tellUnexplained warns of growth that no creature explains.
 func (e *core) tellUnexplained(r *heapwatch.Unexplained[creature]) {
 	var ids []journal.CreatureID
 	for _, c := range r.Most {
@@ -82,8 +82,8 @@ func (e *core) tellUnexplained(r *heapwatch.Unexplained[creature]) {
 		"unaccounted_bytes", r.Unaccounted, "ran_most", ids)
 }
 
-// onHeap is what the linear memories of all instances take of the Go heap, if the host
-// tells.
+// onHeap is how much of the Go heap the linear memories of all instances use, if the host
+// reports it.
 func (e *core) onHeap() int64 {
 	if h, ok := e.host.(interface{ HeapBytes() int64 }); ok {
 		return h.HeapBytes()
@@ -91,9 +91,9 @@ func (e *core) onHeap() int64 {
 	return 0
 }
 
-// accounted is what is accounted to the creatures of the graph, and notes how much each
-// has worked: in fuel, and as much as a send for each turn, for not every host counts
-// fuel. A message counts in part for each mailbox that has it.
+// accounted returns the bytes accounted to the creatures of the graph, and adds to worked
+// how much each has worked: its fuel, plus the cost of a send for each turn, because not
+// every host counts fuel. A message counts in part for each mailbox that holds it.
 func (g *graph) accounted(worked map[*creature]uint64) (bytes int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +108,7 @@ func (g *graph) accounted(worked map[*creature]uint64) (bytes int64) {
 	return bytes
 }
 
-// tryIdle tries a creature that no worker has. If one has it, that one does.
+// tryIdle tries a creature that no worker owns. If a worker owns it, that worker does it.
 func (w *turnWorker) tryIdle(ctx context.Context, c *creature) {
 	g := c.home.lock()
 	if g == nil {
@@ -124,8 +124,8 @@ func (w *turnWorker) tryIdle(ctx context.Context, c *creature) {
 	w.tryWithout(ctx, c, instance)
 }
 
-// trySuspect tries the creature in the worker's hands. A turn that holds the mutation
-// lock keeps no others waiting for that.
+// trySuspect tries the creature that the worker owns. It does nothing in a turn that
+// holds the mutation lock, so that no other turn waits for it.
 func (w *turnWorker) trySuspect(ctx context.Context, c *creature) {
 	if w.turn.alone != nil {
 		return
@@ -135,8 +135,8 @@ func (w *turnWorker) trySuspect(ctx context.Context, c *creature) {
 	w.tryWithout(ctx, c, instance)
 }
 
-// tryWithout closes a suspect's instance and measures what that frees. A nil instance
-// holds nothing.
+// tryWithout closes a suspect's instance and measures how much memory that frees. A nil
+// instance holds nothing.
 func (w *turnWorker) tryWithout(ctx context.Context, c *creature, instance abi.Instance) {
 	var release func()
 	if instance != nil {
@@ -150,7 +150,7 @@ func (w *turnWorker) tryWithout(ctx context.Context, c *creature, instance abi.I
 	w.heap.Try(c, release, func(freed int64) { w.e.tellHeld(c, freed) })
 }
 
-// tellHeld says in the log and in the creature's own what its instance held.
+// tellHeld writes to the engine's log and to the creature's how much its instance held.
 func (e *core) tellHeld(c *creature, freed int64) {
 	g := c.home.lock()
 	if g == nil {

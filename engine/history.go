@@ -30,8 +30,8 @@ func (e *core) sessionOf(name string) (journal.SessionID, journal.Store, error) 
 	return journal.SessionID(name), nil, nil
 }
 
-// History returns events of a graph or session, live or ended, in an order
-// that respects causes.
+// History returns events of a graph or session, live or ended, in an order that respects
+// causality.
 func (e *Engine) History(ctx context.Context, graphOrSession string, q journal.HistoryQuery) ([]journal.Event, error) {
 	session, store, err := e.core.sessionOf(graphOrSession)
 	if err != nil {
@@ -46,8 +46,8 @@ func (e *Engine) History(ctx context.Context, graphOrSession string, q journal.H
 	return e.core.storage.History(ctx, session, q)
 }
 
-// Sessions lists the sessions of the session directory, eldest first; without
-// one there are none.
+// Sessions lists the sessions of the session directory, oldest first. Without a session
+// directory the list is empty.
 func (e *Engine) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 	if e.core.storage == nil {
 		return nil, nil
@@ -55,8 +55,8 @@ func (e *Engine) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 	return e.core.storage.Sessions(ctx)
 }
 
-// Lineage returns the ancestors of a session or of a graph's session: itself
-// first, then generation by generation back to the roots.
+// Lineage returns the lineage of a session or of a graph's session: the session itself,
+// then its ancestors generation by generation.
 func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]journal.SessionInfo, error) {
 	session, _, err := e.core.sessionOf(graphOrSession)
 	if err != nil {
@@ -68,9 +68,9 @@ func (e *Engine) Lineage(ctx context.Context, graphOrSession string) ([]journal.
 	return e.core.storage.Lineage(ctx, session)
 }
 
-// Verify checks a session, or a graph's session: the file itself, and that its
-// log has every event once and every channel in order. What is still in memory
-// is not looked at: it follows what is on disk.
+// Verify checks a session, or a graph's session: the file itself, that its log has every
+// event once, and that every channel is in order. It does not look at what is still in
+// memory, only at what is on disk.
 func (e *Engine) Verify(ctx context.Context, graphOrSession string) (journal.VerifyReport, error) {
 	session, _, err := e.core.sessionOf(graphOrSession)
 	if err != nil {
@@ -82,8 +82,8 @@ func (e *Engine) Verify(ctx context.Context, graphOrSession string) (journal.Ver
 	return e.core.storage.Verify(ctx, session)
 }
 
-// Export writes a session, or a graph's session, to a new file that stands alone:
-// a snapshot of what had been logged when it was called.
+// Export writes a session, or a graph's session, to a new self-contained file: a snapshot
+// of what had been logged at the time of the call.
 func (e *Engine) Export(ctx context.Context, graphOrSession, path string) error {
 	session, x, err := e.exporter("export", graphOrSession)
 	if err != nil {
@@ -92,10 +92,10 @@ func (e *Engine) Export(ctx context.Context, graphOrSession, path string) error 
 	return x.Export(ctx, session, path)
 }
 
-// Fork makes a new session directory with one live session that has the history
-// of a session or of a graph's session, and what its creatures hold, and goes on
-// by itself. It answers the id of the new session. Creatures keep their ids, so
-// the fork is for another engine.
+// Fork makes a new session directory with one live session, which has the history of a
+// session or of a graph's session and the state of its creatures, and continues
+// independently. It returns the id of the new session. Creatures keep their ids, so the
+// fork is for another engine.
 func (e *Engine) Fork(ctx context.Context, graphOrSession, dir string) (journal.SessionID, error) {
 	session, x, err := e.exporter("fork", graphOrSession)
 	if err != nil {
@@ -121,8 +121,8 @@ func (e *Engine) exporter(op, graphOrSession string) (journal.SessionID, journal
 	return session, e.exports, nil
 }
 
-// PolicyFailures are the policies that have failed to decide since the engine was
-// started, by name: scripts that threw or took too long. A denial is no failure, nor is
-// what a policy ignores by itself. Each is an [abi.Error] with the ids policy, where, of
-// the first failure, and failures, which is their number.
+// PolicyFailures returns the policies that have failed to decide since the engine
+// started, by name: scripts that threw or took too long. Neither a denial nor an error
+// that the policy handles itself is a failure. Each is an [abi.Error] with the ids
+// policy, where (the place of the first failure) and failures (their number).
 func (e *Engine) PolicyFailures() []error { return e.core.failed.List() }

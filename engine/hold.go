@@ -7,15 +7,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
-// hold keeps a creature from beginning another turn. What comes for it waits in its
-// mailbox. Once no worker has it in hands, it is in those of the holder.
+// hold keeps a creature from beginning another turn. Its deliveries wait in its mailbox.
+// As soon as no worker owns the creature, the holder does.
 type hold struct {
-	quiet chan struct{} // closed when no worker has the creature in hands
+	quiet chan struct{} // closed when no worker owns the creature
 	over  bool          // quiet is closed
 }
 
-// handOver hands the creature over to its holder. The caller has had it in
-// hands, and holds the graph's mu if the creature is in one.
+// handOver makes the holder the owner of the creature. The caller has owned it until now,
+// and holds the graph's mu if the creature is in one.
 func (h *hold) handOver() {
 	if h != nil && !h.over {
 		h.over = true
@@ -23,25 +23,24 @@ func (h *hold) handOver() {
 	}
 }
 
-// holding are creatures that one caller holds.
+// holding is the set of creatures that one caller holds.
 type holding struct {
 	e    *core
 	held map[*creature]*hold
 }
 
-// claim is how much a creature is needed that is to be held.
+// claim says why a creature is to be held.
 type claim struct {
-	waits  bool // worth waiting for; otherwise it is not held if it is in a turn
-	closes bool // is to have another instance
+	waits  bool // wait for the end of its turn; otherwise it is not held if it is in a turn
+	closes bool // it gets another instance
 }
 
-// holdAll holds creatures, waits until the turns are over that they are in, and
-// closes the instances of those that are to have others. The caller has its turn to
-// apply, and does not hold the mutation lock, for turns that change the graph wait
-// for that.
+// holdAll holds creatures, waits for the end of their current turns, and closes the
+// instances of those that get new ones. The caller has its turn to apply. It does not
+// hold the mutation lock, because turns that change the graph wait for that lock.
 func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*holding, error) {
 	h := &holding{e: &e.core, held: map[*creature]*hold{}}
-	e.core.idle.Add(1) // what waits for them is going to be handled
+	e.core.idle.Add(1) // their waiting deliveries will be handled
 	for c, claim := range creatures {
 		g := c.home.lock()
 		if g == nil {
@@ -88,8 +87,8 @@ func (h *holding) closeInstance(ctx context.Context, c *creature) {
 // has reports whether the creature is held.
 func (h *holding) has(c *creature) bool { return h != nil && h.held[c] != nil }
 
-// release lets the creatures go on. The instance of one that was removed meanwhile
-// is closed.
+// release lets the creatures continue. The instance of a creature that was removed
+// meanwhile is closed.
 func (h *holding) release(ctx context.Context) {
 	if h == nil {
 		return
@@ -106,7 +105,7 @@ func (h *holding) release(ctx context.Context) {
 		select {
 		case <-held.quiet:
 			h.closeInstance(ctx, c)
-		default: // a worker has it in hands, and does that
+		default: // a worker owns it, and does that
 		}
 	}
 	wake.flush(h.e)

@@ -5,13 +5,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 )
 
-// waker collects the creatures that a critical section made runnable, so that
-// they are put on the run queue after it.
+// waker collects the creatures that a critical section made runnable, to be put on the
+// run queue after it.
 type waker struct {
 	list []*creature
-	// later is set in a worker's waker. What it wakes and gives up is not counted
-	// at once but in owed, for most turns wake as many as they end. As long as the
-	// worker has a creature in hands, which counts, nobody can tell.
+	// later is set in a worker's waker. The creatures that it wakes and releases are not
+	// counted at once but in owed, because most turns wake as many as they end. While the
+	// worker owns a creature, which counts as busy, the difference cannot be observed.
 	later bool
 	owed  int64
 	lane  *runqueue.Lane[creature] // the worker's; nil: none
@@ -27,7 +27,7 @@ func (w *waker) add(c *creature) {
 	c.engine().idle.Add(1)
 }
 
-// last takes out what was added last.
+// last removes and returns the creature that was added last.
 func (w *waker) last() *creature {
 	n := len(w.list)
 	if n == 0 {
@@ -39,8 +39,8 @@ func (w *waker) last() *creature {
 	return c
 }
 
-// flush puts what was collected on the run queue. It is counted before, for others
-// may be done with it at once.
+// flush puts the collected creatures on the run queue. It counts them first, because
+// other workers may be done with them at once.
 func (w *waker) flush(e *core) {
 	if w.owed > 0 {
 		w.countOwed(&e.idle)
@@ -50,7 +50,7 @@ func (w *waker) flush(e *core) {
 	w.list = w.list[:0]
 }
 
-// countOwed counts what is owed.
+// countOwed applies the count in owed.
 func (w *waker) countOwed(i *idle.Counter) {
 	if w.owed != 0 {
 		i.Add(w.owed)

@@ -9,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// layDown gives a store to graphs that have none and whose members go to several
-// graphs with a store. An event has one id: so what waits for members here and
-// there is logged once, in a store that all of them inherit from.
+// layDown gives a store to graphs that have none and whose members go to several graphs
+// with a store. An event has one id, so what waits for members on both sides is logged
+// once, in a store that all of those graphs inherit from.
 func (p *storePlan) layDown(ctx context.Context, x *change) error {
 	for _, g := range p.groups {
 		if g.durability(x) == journal.Volatile {
@@ -52,8 +52,8 @@ func (e locked) divides(g *graph, into []journal.GraphID) bool {
 	return n > 1
 }
 
-// takeBack gives up what layDown has made, if the cut fails. A store that cannot
-// be retired is without members, so that the next start retires it.
+// takeBack retires the stores that layDown has made, if the cut fails. A store that
+// cannot be retired has no members, so the next start retires it.
 func (p *storePlan) takeBack(ctx context.Context, x *change) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error

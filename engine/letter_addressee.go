@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// addressee is the creature that gets what is delivered to one again that a graph had:
-// itself or, if it has been removed, the one that is at its address now.
+// addressee is the creature that gets a redelivered message of one that a graph had: the
+// creature itself or, if it has been removed, the one that is at its address now.
 func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journal.CreatureID) (*creature, error) {
 	l := e.core.rlock()
 	c := l.creatures[id]
@@ -37,7 +37,7 @@ func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journa
 	return nil, err
 }
 
-// creatureAt is the creature at an address, or nil.
+// creatureAt returns the creature at an address, or nil.
 func (e *Engine) creatureAt(deployment, address string) *creature {
 	if address == "" {
 		return nil

@@ -11,16 +11,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// letter is a delivery that nobody is going to handle.
+// letter is a delivery that will not be handled.
 type letter struct {
 	journal.DeadLetterRow
-	mb     *mailbox        // that it was for; nil for what never got that far
-	reader string          // of an outside reader's mailbox
-	turn   journal.EventID // that sent what reached nobody
-	from   *creature       // whose turn that was; nil of all others
+	mb     *mailbox        // its mailbox; nil for what never reached one
+	reader string          // name of the outside reader, if it is a reader's mailbox
+	turn   journal.EventID // turn that sent it, if it reached no creature
+	from   *creature       // creature of that turn; nil for all others
 }
 
-// unsent is the dead letter of a send of c that leads nowhere. The bytes stay with it.
+// unsent is the dead letter of a send of c that leads nowhere. It keeps the bytes.
 func (s *sendEffect) unsent(c *creature, turn journal.EventID, payload, headers []byte) letter {
 	row := journal.DeadLetterRow{
 		Reason: journal.DeadNotConnected, Creature: c.id, Sender: c.id, Alias: s.alias, Kind: journal.EventChannelMessage,
@@ -36,7 +36,7 @@ func (s *sendEffect) unsent(c *creature, turn journal.EventID, payload, headers 
 func letterOf(mb *mailbox, m *message.Message, reason journal.DeadReason) letter {
 	ev := m.Event("")
 	l := letterOfEvent(mb, &ev, reason)
-	// What is pooled is used again; a dead letter stays.
+	// Pooled messages are reused; a dead letter stays.
 	l.Payload, l.Headers = slices.Clone(m.Payload), slices.Clone(m.Headers)
 	return l
 }
@@ -55,7 +55,7 @@ func letterOfEvent(mb *mailbox, ev *journal.Event, reason journal.DeadReason) le
 	return l
 }
 
-// aliasOf is what the reader calls a channel that it listens on, or has listened on and
+// aliasOf is the reader's name for a channel that it listens on, or used to listen on and
 // has not read to the end; "" for its inbox.
 func (mb *mailbox) aliasOf(channel journal.ChannelID) string {
 	for _, s := range mb.feeds {
@@ -66,7 +66,7 @@ func (mb *mailbox) aliasOf(channel journal.ChannelID) string {
 	return ""
 }
 
-// count counts a dead letter that is being logged.
+// count counts a dead letter as it is logged.
 func (l *letter) count(e *core) {
 	e.deadLetters.Add(1)
 	switch {
@@ -77,7 +77,7 @@ func (l *letter) count(e *core) {
 	}
 }
 
-// event is the event of a dead letter that has its id and time.
+// event is the event of a dead letter that already has its id and time.
 func (l *letter) event() journal.Event {
 	return journal.Event{
 		ID: l.ID, Time: l.Time, Kind: journal.EventDeadLetter, Creature: l.Creature, Turn: l.turn,
@@ -89,14 +89,14 @@ func (l *letter) event() journal.Event {
 	}
 }
 
-// What a graph without a store keeps of dead letters; older ones go.
+// Bounds on the dead letters of a graph without a store; older ones are dropped.
 const (
 	maxLetters     = 1000
 	maxLetterBytes = 2 << 20
 )
 
-// deadLetter logs a delivery that nobody is going to handle, and keeps it to be
-// delivered again. The caller holds mu.
+// deadLetter logs a delivery that will not be handled, and keeps it so that it can be
+// redelivered. The caller holds mu.
 func (g *graph) deadLetter(rec *journal.Record, l letter) {
 	l.count(g.engine)
 	l.ID, l.Time = g.nextID(), g.tick()
@@ -105,7 +105,7 @@ func (g *graph) deadLetter(rec *journal.Record, l letter) {
 	}
 	switch {
 	case l.Creature == "":
-		return // an outside reader's: nobody to deliver it to
+		return // an outside reader's: no creature to deliver it to
 	case rec != nil:
 		rec.Letters = append(rec.Letters, l.DeadLetterRow)
 	default:
@@ -113,7 +113,7 @@ func (g *graph) deadLetter(rec *journal.Record, l letter) {
 	}
 }
 
-// keepLetter keeps a dead letter where there is no store. The caller holds mu.
+// keepLetter keeps a dead letter of a graph without a store. The caller holds mu.
 func (g *graph) keepLetter(l journal.DeadLetterRow) {
 	g.letters = append(g.letters, l)
 	g.letterBytes += l.Size()
@@ -123,10 +123,10 @@ func (g *graph) keepLetter(l journal.DeadLetterRow) {
 		g.letters[drop] = journal.DeadLetterRow{}
 		drop++
 	}
-	g.letters = g.letters[drop:] // append moves what is left when the room behind it is used up
+	g.letters = g.letters[drop:] // append moves the rest when the capacity behind it is used up
 }
 
-// dropLetters forgets dead letters. The caller holds mu.
+// dropLetters drops the dead letters that drop reports. The caller holds mu.
 func (g *graph) dropLetters(drop func(*journal.DeadLetterRow) bool) {
 	g.letters = slices.DeleteFunc(g.letters, func(l journal.DeadLetterRow) bool {
 		if !drop(&l) {
@@ -137,10 +137,10 @@ func (g *graph) dropLetters(drop func(*journal.DeadLetterRow) bool) {
 	})
 }
 
-// DeadLetters returns the dead letters of a graph in the order in which they
-// became such, or those of one creature if one is given: at most limit (0:
-// 1,000), after the one of the given id. A graph without a store keeps the last
-// 1,000, and no more than 2 MiB of them.
+// DeadLetters returns the dead letters of a graph, or of one of its creatures if one is
+// given, in the order in which they were logged: at most limit (0: 1,000), after the one
+// with the given id. A graph without a store keeps the last 1,000, and at most 2 MiB of
+// them.
 func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creature journal.CreatureID, after journal.EventID, limit int) ([]journal.DeadLetterRow, error) {
 	l := e.core.rlock()
 	now, ok := l.topo.Current(graph)
@@ -165,12 +165,13 @@ func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creatur
 	return letters[:min(limit, len(letters))], nil
 }
 
-// Redeliver delivers a dead letter again: through the inbox of its creature, where
-// a message of a channel comes as one of that channel, as it did the first time; or, if it was a send that no edge led anywhere for, through the channel that
-// the sender calls by that alias now. If a recipe took its creature away and has
-// brought another one to the same address since, that one gets it. The letter is the
-// id of the dead letter or of its message, which must be unique in the graph. It is
-// gone from the dead letters then; if it fails again, a new one is made.
+// Redeliver delivers a dead letter again. It goes through the inbox of its creature,
+// where a message of a channel arrives as one of that channel, as it did the first time.
+// A send that no edge led anywhere for goes through the channel that the sender calls by
+// that alias now. If a recipe has replaced the creature with another at the same address,
+// the new one gets the letter. letter is the id of the dead letter or of its message,
+// which must be unique in the graph. The dead letter is removed; if the delivery fails
+// again, a new one is made.
 func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter journal.EventID) (Sent, error) {
 	row, err := e.findLetter(ctx, graph, letter)
 	if err != nil {
@@ -196,9 +197,9 @@ func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter jo
 	return sent, err
 }
 
-// forgetLetter removes a dead letter that a graph keeps for a creature that is
-// in another one since a split. The message is on its way already, so a crash
-// in between leaves the letter rather than lose it.
+// forgetLetter removes a dead letter that a graph keeps for a creature that is in another
+// one since a split. The message has been sent already, so a crash in between keeps the
+// letter rather than losing it.
 func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter journal.EventID) {
 	l := e.core.rlock()
 	now, _ := l.topo.Current(keeper)
@@ -215,7 +216,7 @@ func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter j
 	}
 }
 
-// redeliver carries Redeliver out. The caller holds mu.
+// redeliver implements Redeliver. The caller holds mu.
 func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLetterRow) (Sent, error) {
 	ch, kind, sender := g.channels[journal.InboxOf(c.id)], message.KindOf(row.Kind), row.Sender
 	if row.Kind == journal.EventWiredOutput && row.Alias != "" && !row.WasSent() {
@@ -237,7 +238,7 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLett
 		kind, sender = abi.KindMessage, c.id
 	}
 	if kind == abi.KindRequest {
-		kind = abi.KindMessage // nobody waits for the answer any more
+		kind = abi.KindMessage // no sender waits for the answer any more
 	}
 	rec := g.newRecord()
 	m := message.New(slices.Clone(row.Payload), headersAgain(&row, c, g))
@@ -258,10 +259,9 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLett
 	return sent, nil
 }
 
-// headersAgain are the headers with which a dead letter is delivered again: with those
-// of a channel's message goes what the creature calls the channel. A letter of an
-// earlier version does not say that; the creature may still listen. The caller holds
-// mu.
+// headersAgain returns the headers for redelivering a dead letter: a channel's message
+// also gets the creature's alias of the channel. A letter of an earlier version does not
+// have the alias; the creature may still listen. The caller holds mu.
 func headersAgain(l *journal.DeadLetterRow, c *creature, g *graph) []byte {
 	headers := slices.Clone(l.Headers)
 	if !l.WasSent() || l.Kind != journal.EventChannelMessage {
@@ -277,12 +277,12 @@ func headersAgain(l *journal.DeadLetterRow, c *creature, g *graph) []byte {
 		return headers
 	}
 	for _, from, to := journal.FindHeader(headers, message.HeaderAlias); to > 0; _, from, to = journal.FindHeader(headers, message.HeaderAlias) {
-		headers = slices.Delete(headers, from, to) // a sender's own, which means nothing
+		headers = slices.Delete(headers, from, to) // set by the sender; it means nothing here
 	}
 	return slices.Concat(headers, []byte(message.HeaderAlias), []byte{0}, []byte(alias), []byte{0})
 }
 
-// findLetter finds a dead letter by its own id or by that of its message.
+// findLetter finds a dead letter by its own id or by the id of its message.
 func (e *Engine) findLetter(ctx context.Context, graph journal.GraphID, id journal.EventID) (journal.DeadLetterRow, error) {
 	var found []journal.DeadLetterRow
 	for after := (journal.EventID{}); ; {

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// registry is what the mutation lock guards: the topology, and the index of what
-// exists. It is reached through locked only.
+// registry is what the mutation lock guards: the topology and the index of everything
+// else. It is reached only through locked.
 type registry struct {
 	topo        *topology.State
 	graphs      map[journal.GraphID]*graph
@@ -18,17 +18,17 @@ type registry struct {
 	channels    map[journal.ChannelID]*channel
 	deployments map[string]*deploy.Deployment
 	saved       map[journal.GraphID]*dormant
-	restored    bool                                               // Restore has brought back what was saved
+	restored    bool                                               // Restore has brought back the saved graphs
 	families    map[journal.CreatureID]map[journal.CreatureID]bool // children by parent
 	templates   map[draft.Kind]*template                           // of the deployments
 	spawned     map[draft.Kind]int                                 // how many are alive
-	wires       map[journal.WireID]*creature                       // that output wires lead out of
+	wires       map[journal.WireID]*creature                       // sender of each output wire
 	roots       map[string]journal.CreatureID                      // by deployment
 	reports     map[string]journal.ChannelID                       // report channels, by deployment
 	endings     []*ending
-	former      []deploy.Policy // of deployments that have others now
-	problems    []error         // found in the storage when the engine was started
-	told        bool            // and observers have been told
+	former      []deploy.Policy // replaced policies of deployments
+	problems    []error         // found in the storage when the engine started
+	told        bool            // and problems have been reported to observers
 	closed      bool
 }
 
@@ -47,8 +47,8 @@ type mutation struct {
 	registry registry
 }
 
-// locked is an engine whose mutation lock is held: code that needs the lock takes one,
-// and only lock and rlock make one. It must not outlive the lock.
+// locked is an engine whose mutation lock is held. Code that needs the lock takes a
+// locked, and only lock and rlock make one. It must not outlive the lock.
 type locked struct {
 	*core
 	*registry
@@ -60,8 +60,7 @@ func (e *core) lock() locked {
 	return locked{e, &e.mutation.registry}
 }
 
-// rlock takes the mutation lock for reading: what it guards may be looked at, and not
-// changed.
+// rlock takes the mutation lock for reading: what it guards may be read but not changed.
 func (e *core) rlock() locked {
 	e.mutation.mu.RLock()
 	return locked{e, &e.mutation.registry}
@@ -71,12 +70,12 @@ func (l locked) unlock() { l.mutation.mu.Unlock() }
 
 func (l locked) runlock() { l.mutation.mu.RUnlock() }
 
-// tryLock is lock, unless the lock is held.
+// tryLock is lock, but fails if the lock is held.
 func (e *core) tryLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryLock()
 }
 
-// tryRLock is rlock, unless the lock is held for writing, or about to be.
+// tryRLock is rlock, but fails if the lock is held for writing, or about to be.
 func (e *core) tryRLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryRLock()
 }

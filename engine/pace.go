@@ -11,24 +11,24 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// pace keeps a creature from filling a store, or memory on the way there, faster than
-// its limits say: what it stores is counted when it is logged, and when it has been
-// too much the creature waits. Nothing is refused, and nothing lost. The graph's mu
-// guards it.
+// pace keeps a creature from filling a store, or the memory in front of it, faster than
+// its limits allow. What it stores is counted when it is logged, and the creature waits
+// when that was too much. Nothing is refused or lost. The graph's mu guards it.
 type pace struct {
 	stored timing.Meter
-	rung   timing.Meter // deliveries of timers
-	told   int64        // when the log was last told, in nanoseconds since 1970
+	rung   timing.Meter // timer deliveries
+	told   int64        // time of the last log line, in nanoseconds since 1970
 }
 
 const (
-	// storeGrace is how much a creature may store at once, in time at its rate: a
-	// creature that has been idle may work off what has come meanwhile.
+	// storeGrace is how much a creature may store at once, in time at its rate, so that a
+	// creature that was idle may work off its backlog.
 	storeGrace = 10 * time.Second
 	timerGrace = time.Second
-	// ringAgain is when a timer is tried again that is due while the store has no room.
+	// ringAgain is the delay before a due timer is tried again while the store has no
+	// room.
 	ringAgain = 20 * time.Millisecond
-	// tellAgain is how often the log of a creature is told that it waits.
+	// tellAgain is the interval between log lines that say that a creature waits.
 	tellAgain = time.Minute
 )
 
@@ -39,8 +39,8 @@ func (c *creature) charge(g *graph, bytes int64) {
 	}
 }
 
-// throttle has a creature wait that has stored more than it may. The creature is in the
-// worker's hands, and the caller holds the mu of g.
+// throttle makes a creature wait that has stored more than it may. The worker owns the
+// creature, and the caller holds the mu of g.
 func (w *turnWorker) throttle(g *graph, c *creature) {
 	wait := c.pace.stored.Wait(g.wall, storeGrace)
 	if wait == 0 || c.backingOff || !c.runs() {
@@ -50,7 +50,7 @@ func (w *turnWorker) throttle(g *graph, c *creature) {
 	w.e.backOff(c, wait)
 }
 
-// tellThrottled says in the creature's log that a limit makes it wait. The caller holds
+// tellThrottled writes to the creature's log that a limit makes it wait. The caller holds
 // mu.
 func (e *core) tellThrottled(g *graph, c *creature, limit string, rate int64) {
 	c.counters.Throttled++
@@ -65,8 +65,8 @@ func (e *core) tellThrottled(g *graph, c *creature, limit string, rate int64) {
 	g.append(rec)
 }
 
-// hasRoom reports whether the store of a creature's graph has room for a record, without
-// waiting for it. The caller is in no critical section.
+// hasRoom reports, without waiting, whether the store of a creature's graph has room for
+// a record. The caller is in no critical section.
 func (e *core) hasRoom(c *creature) bool {
 	g := c.home.lock()
 	if g == nil {
@@ -84,8 +84,8 @@ var ended = func() context.Context {
 	return ctx
 }()
 
-// ringLater reports whether a timer that is due has to wait, and has it tried again
-// then: because the store has no room, or the creature has stored, or its timers have
+// ringLater reports whether a due timer has to wait, and then schedules another try. It
+// has to wait if the store has no room, or if the creature has stored, or its timers have
 // rung, more than they may. The caller holds mu.
 func (e *core) ringLater(g *graph, c *creature, a *alarm, room bool) bool {
 	timers := c.pace.rung.Wait(g.wall, timerGrace)

@@ -13,9 +13,9 @@ type unlinked struct {
 	reason journal.UnlinkReason
 }
 
-// findUnlinked lists the creatures whose parent goes, or was in their graph and
-// is going to be in another: parent links do not connect, and none crosses a
-// split. It has to be called before the environments follow.
+// findUnlinked lists the creatures whose parent is removed, or was in their graph and
+// will be in another: parent links do not connect graphs, and none crosses a split. It
+// must be called before the environments follow.
 func (x *change) findUnlinked(plan *storePlan) {
 	for _, id := range slices.Sorted(maps.Keys(x.leaving)) {
 		for _, cr := range x.e.children(id) {
@@ -40,8 +40,8 @@ func (x *change) findUnlinked(plan *storePlan) {
 	x.unlinkSpawned()
 }
 
-// unlinkSpawned does the same for what a turn has spawned, beside itself, and then
-// split off.
+// unlinkSpawned does the same for creatures that a turn has spawned beside itself and
+// then split off.
 func (x *change) unlinkSpawned() {
 	if x.turn == nil {
 		return
@@ -59,12 +59,12 @@ func (x *change) unlink(cr *creature, reason journal.UnlinkReason) {
 	}
 }
 
-// losesParent reports whether findUnlinked has found a creature.
+// losesParent reports whether findUnlinked has listed a creature.
 func (x *change) losesParent(cr *creature) bool {
 	return slices.ContainsFunc(x.unlinked, func(u unlinked) bool { return u.creature == cr })
 }
 
-// noteUnlinked removes the links that findUnlinked has found.
+// noteUnlinked removes the links that findUnlinked has listed.
 func (x *change) noteUnlinked() {
 	for _, u := range x.unlinked {
 		g := u.home.load()
@@ -76,8 +76,7 @@ func (x *change) noteUnlinked() {
 	}
 }
 
-// setParent changes who a creature's parent is. If the creature is in a graph,
-// its mu is held.
+// setParent changes a creature's parent. If the creature is in a graph, its mu is held.
 func (e locked) setParent(cr *creature, parent journal.CreatureID) {
 	if family := e.families[cr.parent]; family != nil {
 		if delete(family, cr.id); len(family) == 0 {
@@ -93,7 +92,7 @@ func (e locked) setParent(cr *creature, parent journal.CreatureID) {
 	e.families[parent][cr.id] = true
 }
 
-// children lists the creatures whose parent a creature is, eldest first.
+// children lists the children of a creature, oldest first.
 func (e locked) children(parent journal.CreatureID) []*creature {
 	var out []*creature
 	for id := range e.families[parent] {

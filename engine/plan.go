@@ -15,13 +15,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Plan says what [Engine.ApplyAll] would do with the deployments, and does none of
-// it. An error is the one that ApplyAll would answer.
+// Plan says what [Engine.ApplyAll] would do with the deployments, and changes nothing. It
+// returns the error that ApplyAll would return.
 func (e *Engine) Plan(ctx context.Context, deployments ...*deploy.Deployment) (*diff.Plan, error) {
 	return e.plan(ctx, false, deployments)
 }
 
-// PlanResume says what ApplyAll and then [Engine.Restore] would do, and does none of it.
+// PlanResume says what ApplyAll and then [Engine.Restore] would do, and changes nothing.
 func (e *Engine) PlanResume(ctx context.Context, deployments ...*deploy.Deployment) (*diff.Plan, error) {
 	return e.plan(ctx, true, deployments)
 }
@@ -38,7 +38,7 @@ func (e *Engine) plan(ctx context.Context, restores bool, deployments []*deploy.
 	}
 	p.running = l.settings()
 	for _, d := range l.sortedSaved() {
-		p.saved = append(p.saved, planstore.OwnRows(d.SavedGraph)) // it may be brought back meanwhile
+		p.saved = append(p.saved, planstore.OwnRows(d.SavedGraph)) // it may be restored meanwhile
 	}
 	for name, d := range l.deployments {
 		p.applied = append(p.applied, appliedDeployment{name, d})
@@ -51,15 +51,14 @@ func (e *Engine) plan(ctx context.Context, restores bool, deployments []*deploy.
 	return p.make(ctx, deployments)
 }
 
-// PlanSaved is [Engine.Plan] for saved graphs that belong to somebody else: the
-// options need a host and a loader of modules, and no storage. problems are the
-// stores that could not be read; archive may be nil, if nobody can read what
-// waits.
+// PlanSaved is [Engine.Plan] for saved graphs that the engine does not own: the options
+// need a host and a loader of modules, and no storage. problems are the stores that could
+// not be read. archive may be nil if the waiting deliveries cannot be read.
 func PlanSaved(ctx context.Context, o Options, saved []journal.SavedGraph, problems []error, archive journal.Archive, deployments ...*deploy.Deployment) (*diff.Plan, error) {
 	return newPlanning(o, saved, problems, archive).make(ctx, deployments)
 }
 
-// PlanSavedResume is [Engine.PlanResume] for saved graphs that belong to somebody else;
+// PlanSavedResume is [Engine.PlanResume] for saved graphs that the engine does not own;
 // see [PlanSaved].
 func PlanSavedResume(ctx context.Context, o Options, saved []journal.SavedGraph, problems []error, archive journal.Archive, deployments ...*deploy.Deployment) (*diff.Plan, error) {
 	p := newPlanning(o, saved, problems, archive)
@@ -74,16 +73,16 @@ func newPlanning(o Options, saved []journal.SavedGraph, problems []error, archiv
 	}
 }
 
-// planning is one plan being made.
+// planning is the making of one plan.
 type planning struct {
 	o        Options
-	live     []journal.SavedGraph // of an engine that is running
+	live     []journal.SavedGraph // of a running engine
 	running  map[journal.CreatureID]settings
 	saved    []journal.SavedGraph
 	applied  []appliedDeployment
 	problems []error
 	archive  journal.Archive
-	restores bool // what no deployment has is brought back, too
+	restores bool // members of no deployment are restored, too
 }
 
 type appliedDeployment struct {
@@ -91,9 +90,9 @@ type appliedDeployment struct {
 	*deploy.Deployment
 }
 
-// make applies the deployments to an engine of its own, in which nothing runs and
-// whose storage keeps nothing, and compares. So a plan cannot say anything else
-// than what Apply does.
+// make applies the deployments to an engine of its own, in which nothing runs and whose
+// storage keeps nothing, and compares the result. So a plan cannot differ from what Apply
+// does.
 func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (plan *diff.Plan, err error) {
 	before := slices.Concat(p.live, p.saved)
 	stage := planstore.New(before, p.problems, p.archive)
@@ -135,8 +134,8 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 	return plan, p.countLetters(ctx, plan, before)
 }
 
-// declared compares with what was declared: of a deployment that runs that is
-// known, and of any other it is what stores remember.
+// declared compares with what was declared: the engine knows that of a running
+// deployment, and the stores remember that of any other.
 func (p *planning) declared(graphs []journal.SavedGraph, deployments []*deploy.Deployment) []diff.DeclarationPlan {
 	before, existing := storemeta.DeclaredIn(graphs), map[string]bool{}
 	for i := range graphs {
@@ -148,7 +147,7 @@ func (p *planning) declared(graphs []journal.SavedGraph, deployments []*deploy.D
 	return diff.CompareDeclared(before, existing, deployments)
 }
 
-// settings are those of all creatures.
+// settings returns the settings of all creatures.
 func (e locked) settings() map[journal.CreatureID]settings {
 	out := make(map[journal.CreatureID]settings, len(e.creatures))
 	for id, c := range e.creatures {
@@ -165,7 +164,7 @@ func specsOf(all map[journal.CreatureID]settings) map[journal.CreatureID]*deploy
 	return out
 }
 
-// staying says of the creatures that have been brought back and stay stopped why.
+// staying returns, for each restored creature that stays stopped, the reason.
 func (e *Engine) staying() (out []error) {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -177,7 +176,7 @@ func (e *Engine) staying() (out []error) {
 	return out
 }
 
-// withBorrowedPolicy is a deployment whose policy is somebody else's to close.
+// withBorrowedPolicy is a deployment with a policy that its own owner closes.
 func withBorrowedPolicy(d *deploy.Deployment) *deploy.Deployment {
 	if d.Policy == nil {
 		return d
@@ -187,8 +186,8 @@ func withBorrowedPolicy(d *deploy.Deployment) *deploy.Deployment {
 	return &out
 }
 
-// pretend brings back graphs that are running somewhere else. Their creatures
-// have their modules there, and sensitive attributes, which no row has.
+// pretend restores graphs that run in another engine. Their creatures have their modules
+// there, and sensitive attributes, which no row has.
 func (e *Engine) pretend(ctx context.Context, p *planning) error {
 	l := e.core.lock()
 	defer l.unlock()
@@ -214,8 +213,7 @@ func (e *Engine) pretend(ctx context.Context, p *planning) error {
 	return nil
 }
 
-// rows are the graphs of the engine as a storage would save them, and those that
-// are saved.
+// rows returns the graphs of the engine as a storage would save them, and the saved ones.
 func (e *Engine) rows() []journal.SavedGraph {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -234,7 +232,7 @@ func rowsOf(e locked, g *graph) journal.SavedGraph {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	info, _ := e.topo.Graph(g.id)
-	x := newChange(e, "plan", draft.Options{}) // which only reads, and is never carried out
+	x := newChange(e, "plan", draft.Options{}) // only reads, and is never applied
 	x.sealed = x.Seal()
 	rec := x.firstRecord(&storeGroup{before: []*graph{g}, after: []journal.GraphID{g.id}}, info, g.origin)
 	out := journal.SavedGraph{
@@ -248,7 +246,7 @@ func rowsOf(e locked, g *graph) journal.SavedGraph {
 	return out
 }
 
-// countLetters adds the dead letters that there are.
+// countLetters adds the number of dead letters.
 func (p *planning) countLetters(ctx context.Context, plan *diff.Plan, graphs []journal.SavedGraph) error {
 	if p.archive == nil {
 		return nil

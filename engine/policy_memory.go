@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// memories are what is remembered in the graph, or nil if there is none.
+// memories returns the policy memory of the graph, or nil if there is none.
 func (h *graphPointer) memories() recall.Cells {
 	g := h.lock()
 	if g == nil {
@@ -19,9 +19,8 @@ func (h *graphPointer) memories() recall.Cells {
 	return g.memory
 }
 
-// inheritMemory is what a graph remembers that goes on with what others were:
-// the memory of the graph whose id it keeps and, of what that one has not, that
-// of the eldest.
+// inheritMemory is the memory of a graph that continues others: the memory of the graph
+// whose id it keeps, completed by the memory of the oldest of the others.
 func inheritMemory(id journal.GraphID, before []*graph) recall.Cells {
 	var own, others []recall.Cells
 	for _, b := range slices.SortedFunc(slices.Values(before), byAge) {
@@ -34,8 +33,8 @@ func inheritMemory(id journal.GraphID, before []*graph) recall.Cells {
 	return recall.Inherit(append(own, others...)...)
 }
 
-// inheritance is the memory of each graph after the change, as far as it comes
-// from several or another. It has to be made before the environments follow.
+// inheritance is the memory of each graph after the change, where it comes from several
+// graphs or from another one. It must be made before the environments follow.
 func (x *change) inheritance(plan *storePlan) map[journal.GraphID]recall.Cells {
 	var out map[journal.GraphID]recall.Cells
 	for _, group := range plan.groups {
@@ -65,7 +64,7 @@ func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []*graph {
 	return out
 }
 
-// firstMemory puts what a graph remembers into the first record of its new store.
+// firstMemory writes the memory of a graph to the first record of its new store.
 func (x *change) firstMemory(rec *journal.Record, group *storeGroup, id journal.GraphID) {
 	info, _ := x.e.topo.Graph(id)
 	members := x.DeploymentsIn(info)
@@ -76,7 +75,7 @@ func (x *change) firstMemory(rec *journal.Record, group *storeGroup, id journal.
 	}
 }
 
-// recalled are all recollections of the change, with where each belongs.
+// recalled calls f for every recollection of the change, with the graph it belongs to.
 func (x *change) recalled(f func(home draft.Home, r *recall.Recollection)) {
 	for home, r := range x.Memories() {
 		f(home, r.(*recall.Recollection))
@@ -88,9 +87,9 @@ func (x *change) recalled(f func(home draft.Home, r *recall.Recollection)) {
 	}
 }
 
-// remember has the graphs that there are remember what policies want, so that
-// stores that are cut begin with it. It answers conflict if what a turn's policies
-// have recalled does not hold any more.
+// remember updates the memory of the existing graphs as policies requested, so that
+// stores that are cut begin with it. It returns conflict if what a turn's policies have
+// recalled is out of date.
 func (x *change) remember() (undo func(), err error) {
 	before := map[*graph]recall.Cells{}
 	undo = func() {
@@ -122,8 +121,8 @@ var errForgotten = &abi.Error{
 	Code: abi.Conflict, Op: "policy", Message: "what the policies have recalled has changed meanwhile", Remedy: "try again",
 }
 
-// writeMemories puts what is remembered into the records of graphs that keep
-// their stores.
+// writeMemories writes the changed memories to the records of graphs that keep their
+// stores.
 func (x *change) writeMemories() {
 	x.recalled(func(home draft.Home, r *recall.Recollection) {
 		if g := x.homeOf(home); g != nil && r.Kept {
@@ -132,7 +131,7 @@ func (x *change) writeMemories() {
 	})
 }
 
-// rememberNew has graphs that the change has made remember.
+// rememberNew updates the memory of graphs that the change has made.
 func (x *change) rememberNew() {
 	x.recalled(func(home draft.Home, r *recall.Recollection) {
 		if g := x.homeOf(home); g != nil && !r.Kept && r.Changes() {

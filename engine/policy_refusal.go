@@ -10,14 +10,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// RefusedMessage is the cause of the error of a message from outside that policies
-// have not let through.
+// RefusedMessage is the cause of the error for a message from outside that policies have
+// refused.
 type RefusedMessage struct {
 	Effect journal.PolicyEffect // denied or dropped
-	By     []deploy.Verdict     // who said so
+	By     []deploy.Verdict     // the policies that refused it
 }
 
-// Error lists who has refused the message, where and why.
+// Error lists the policies that have refused the message, where and why.
 func (r *RefusedMessage) Error() string {
 	reasons := make([]string, len(r.By))
 	for i, v := range r.By {
@@ -26,7 +26,7 @@ func (r *RefusedMessage) Error() string {
 	return strings.Join(reasons, "; ")
 }
 
-// refusedMessage is the error of a message from outside that policies have denied or
+// refusedMessage is the error for a message from outside that policies have denied or
 // dropped.
 func refusedMessage(ch *channel, d *deploy.SendDecision) error {
 	cause := &RefusedMessage{journal.PolicyDenied, d.Denials}
@@ -45,7 +45,7 @@ func refusedMessage(ch *channel, d *deploy.SendDecision) error {
 	}
 }
 
-// logWords logs what policies have said about a change that has been made.
+// logWords logs what policies have said about a change that was made.
 func (x *change) logWords() {
 	for i := range x.sealed.Words {
 		w := &x.sealed.Words[i]
@@ -55,8 +55,8 @@ func (x *change) logWords() {
 	}
 }
 
-// logRefusals logs what policies have said of what they refused, where it would have
-// happened. No graph's mu may be held.
+// logRefusals logs what policies have said about what they refused, in the graph where it
+// would have happened. The caller holds no graph's mu.
 func (x *change) logRefusals() {
 	refused := x.Refused()
 	for i := range refused {
@@ -78,5 +78,5 @@ func (x *change) logRefusals() {
 	}
 }
 
-// homeOf is the graph that a memory, or a word, belongs to after the change.
+// homeOf is the graph that a memory or a word belongs to after the change.
 func (x *change) homeOf(home draft.Home) *graph { return x.e.graphs[home.After(x.e.topo)] }

@@ -15,8 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// policyOf is the policy of an applied deployment that judges events of a kind;
-// nil if there is none. It needs no lock.
+// policyOf is the policy of an applied deployment that judges events of a kind; nil if
+// there is none. It needs no lock.
 func (e *core) policyOf(deployment string, kind journal.PolicyKind) deploy.Policy {
 	p, _ := e.policies.Load(deployment)
 	if policy, ok := p.(deploy.Policy); ok && policy.Judges(kind) {
@@ -25,9 +25,9 @@ func (e *core) policyOf(deployment string, kind journal.PolicyKind) deploy.Polic
 	return nil
 }
 
-// policySeed is the randomness of a decision: another one for each delivery, for each
-// creature that gets it, and for each thing that the creature does then. It is the same
-// whenever that is judged again.
+// policySeed is the random seed of a decision. It differs for each delivery, for each
+// creature that gets the delivery, and for each thing that the creature does in the turn.
+// It stays the same when the same thing is judged again.
 func policySeed(delivery journal.EventID, c journal.CreatureID, what uint64) uint64 {
 	h := fnv.New64a()
 	h.Write(delivery.Origin[:])
@@ -39,8 +39,8 @@ func policySeed(delivery journal.EventID, c journal.CreatureID, what uint64) uin
 
 func (t *turn) policySeed(what uint64) uint64 { return policySeed(t.d.msg.ID, t.c.id, what) }
 
-// judgeTool asks about a call of a group tool. What the call does to the graph is
-// judged besides, as what it is, and again when the turn commits.
+// judgeTool asks the policies about a call of a group tool. The call's effect on the
+// graph is also judged as an operation of its own, and again when the turn commits.
 func (t *turn) judgeTool(name string, args []byte) error {
 	p := t.e.policyOf(t.c.deployment, journal.JudgeTool)
 	if p == nil {
@@ -69,9 +69,9 @@ func (t *turn) judgeTool(name string, args []byte) error {
 	return draft.Refusal(list)
 }
 
-// judge lets predicates decide where the turn's output goes, and policies have
-// their say on what the turn sends. They run outside of critical sections,
-// before anything gets a number.
+// judge lets predicates decide where the turn's output goes, and policies decide about
+// what the turn sends. Both run outside of critical sections, before any message gets a
+// number.
 func (w *turnWorker) judge(ctx context.Context) {
 	t := &w.turn
 	if t.HasOutput && t.wiring.outlets != nil {
@@ -106,7 +106,7 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 	}
 }
 
-// judgeAgain is judgeSends when what the policies recalled does not hold any more.
+// judgeAgain is judgeSends for the case that the policies' recollections are out of date.
 func (w *turnWorker) judgeAgain(ctx context.Context) {
 	t := &w.turn
 	t.recalled.Forget()
@@ -118,7 +118,7 @@ func (w *turnWorker) judgeAgain(ctx context.Context) {
 	w.judgeSends(ctx)
 }
 
-// apply notes on a send what the policies decided.
+// apply records on a send what the policies decided.
 func (w *turnWorker) apply(s *sendEffect, d *deploy.SendDecision) {
 	t := &w.turn
 	if len(d.Denials) > 0 {
@@ -146,8 +146,8 @@ type failure struct {
 	recalled recall.Recollection
 }
 
-// judgeFailure asks what is to become of a failed turn. It is called outside of
-// critical sections.
+// judgeFailure asks the policies what to do about a failed turn. The caller is in no
+// critical section.
 func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) *failure {
 	p := w.e.policyOf(c.deployment, journal.JudgeFail)
 	if p == nil {
@@ -169,7 +169,7 @@ func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, 
 	return f
 }
 
-// failures is how many of the creature's turns have failed within the time of its
+// failures is how many of the creature's turns have failed within the period of its
 // restart policy.
 func (c *creature) failures(now int64) int {
 	g := c.home.lock()
@@ -186,7 +186,7 @@ func (c *creature) failures(now int64) int {
 	return n
 }
 
-// ruling is what the policies have decided, if they have decided anything.
+// ruling is the decision of the policies, if there is one.
 func (f *failure) ruling() deploy.Ruling {
 	if f == nil {
 		return deploy.RuleNothing
@@ -194,8 +194,8 @@ func (f *failure) ruling() deploy.Ruling {
 	return f.Ruling
 }
 
-// log logs what the policies have said, and has the graph remember. The caller
-// holds the mu of g.
+// log logs what the policies have said, and updates the graph's memory. The caller holds
+// the mu of g.
 func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
 	if f == nil {
 		return
@@ -215,9 +215,9 @@ func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
 	f.recalled.Keep(&g.memory, rec)
 }
 
-// enterFailed judges a failed turn, and enters the critical section of the
-// creature's graph with what the policies recalled still holding; nil if the
-// creature is in none.
+// enterFailed judges a failed turn and enters the critical section of the creature's
+// graph, while the policies' recollections are still up to date. It returns nil if the
+// creature is in no graph.
 func (w *turnWorker) enterFailed(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) (*graph, *failure) {
 	for {
 		f := w.judgeFailure(ctx, c, d, kind, cause)

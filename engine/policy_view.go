@@ -4,8 +4,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// picture is the graph as policies see it. It is made anew only when the graph
-// has changed. The caller holds mu.
+// picture is the graph as policies see it. It is rebuilt only when the graph has changed.
+// The caller holds mu.
 func (g *graph) picture() *deploy.GraphView {
 	if g.seen != nil && g.seenShape == g.shape {
 		return g.seen
@@ -31,8 +31,7 @@ func (g *graph) picture() *deploy.GraphView {
 	return v
 }
 
-// view returns a function that shows the graph in which something lives, once it
-// is asked.
+// view returns a function that, when called, returns the graph in which something lives.
 func (h *graphPointer) view() func() *deploy.GraphView {
 	var shown *deploy.GraphView
 	return func() *deploy.GraphView {

@@ -99,7 +99,7 @@ func startFirst(ctx context.Context, e *core, spec deploy.CreatureSpec, m abi.Mo
 	return c, nil
 }
 
-// withLogs adds the guest's last words to an error, unless it has them.
+// withLogs adds the guest's last log lines to an error, unless it has them.
 func withLogs(err error, logs []effects.Line) error {
 	if len(logs) == 0 || strings.Contains(err.Error(), logs[len(logs)-1].Text) {
 		return err
