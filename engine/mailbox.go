@@ -7,25 +7,24 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// feed is one log that a mailbox is fed from: a channel that a creature or
-// an outside reader listens on, or a creature's inbox. The critical section of
-// the graph owns it.
+// feed is one log that a mailbox is fed from: a channel that a creature or an outside
+// reader listens on, or a creature's inbox. The critical section of the graph owns it.
 type feed struct {
 	mb    *mailbox
 	id    journal.ChannelID
-	ch    *channel // nil once the edge is gone and only the backlog is left
-	alias string   // how the creature calls it
+	ch    *channel // nil once the edge is removed and only the backlog is left
+	alias string   // the creature's name for the channel
 
 	cursor  uint64 // last message dealt with
-	offered uint64 // last message that was put in the window, or passed over; >= cursor
-	until   uint64 // last message to be read; 0: no end
+	offered uint64 // last message put in the window, or passed over; >= cursor
+	until   uint64 // last message to read; 0: no end
 
-	lost bool // what comes next cannot be read; see mailbox_gap.go
+	lost bool // the next message cannot be read; see mailbox_gap.go
 
-	portrait uint64 // of the creature, with which the alias was noted; its worker owns it
+	portrait uint64 // portrait for which the alias was noted; the creature's worker owns it
 }
 
-// lastMessage is the number of the last message there is to read so far.
+// lastMessage is the number of the last message to read so far.
 func (s *feed) lastMessage() uint64 {
 	switch {
 	case s.until != 0:
@@ -36,9 +35,9 @@ func (s *feed) lastMessage() uint64 {
 	return s.offered
 }
 
-// dealt is the number up to which a creature has dealt with everything: what it
-// has in hand is the first that it has not. (The cursor may be further, if
-// something was dropped that came later.)
+// dealt is the number up to which a creature has dealt with everything: the delivery that
+// it is handling is the first that it has not. (The cursor may be further, if a later
+// message was dropped.)
 func (s *feed) dealt() uint64 {
 	for _, d := range s.inHand() {
 		return d.msg.Seq - 1
@@ -46,8 +45,8 @@ func (s *feed) dealt() uint64 {
 	return s.cursor
 }
 
-// inHand lists the deliveries that are in the hands of a worker, or to be tried
-// again; there is one at most.
+// inHand lists the deliveries that a worker is handling, or that are to be tried again;
+// there is at most one.
 func (s *feed) inHand() []*delivery {
 	var out []*delivery
 	if c := s.mb.creature; c != nil {
@@ -63,9 +62,9 @@ func (s *feed) inHand() []*delivery {
 // drained reports whether a feed without an edge has nothing left to read.
 func (s *feed) drained() bool { return s.ch == nil && s.cursor >= s.until }
 
-// alias is what the creature calls the channel that a delivery came on; "" for one that
-// came to its inbox. A message of a channel that is delivered again comes to the inbox,
-// and still counts as one of its channel.
+// alias is the creature's name for the channel of a delivery; "" for a delivery to its
+// inbox. A redelivered message of a channel comes to the inbox and still counts as one of
+// its channel.
 func (d *delivery) alias() string {
 	if d.feed != nil && d.feed.alias != "" {
 		return d.feed.alias
@@ -77,7 +76,7 @@ func (d *delivery) alias() string {
 	return ""
 }
 
-// direct reports whether the creature was sent a delivery itself.
+// direct reports whether the delivery was sent to the creature itself.
 func (d *delivery) direct() bool { return journal.IsInbox(d.msg.Channel) && d.alias() == "" }
 
 // delivery is one message for one reader.
@@ -97,10 +96,10 @@ type mailbox struct {
 	head  int
 	n     int
 	bound int
-	bytes int64 // of what is in the window
-	// lagging says that a feed's offered is behind its end: the rest is to
-	// be read from the store once the window is empty, unless it is lost. Until then nothing new
-	// is put into the window, which keeps the order.
+	bytes int64 // of the deliveries in the window
+	// lagging says that a feed's offered is behind its end: unless it is lost, the rest
+	// is read from the store once the window is empty. Until then nothing new is put into
+	// the window, which keeps the order.
 	lagging bool
 	// over says that the mailbox counts in graph.over.
 	over bool
@@ -108,34 +107,34 @@ type mailbox struct {
 	dropped uint64
 }
 
-// windowBytes is how many bytes of payloads and headers a mailbox takes in, however
-// few messages they are.
+// windowBytes is how many bytes of payloads and headers a mailbox accepts, however few
+// messages they belong to.
 const windowBytes = 8 << 20
 
-// full reports whether the mailbox has taken in factor times its bound.
+// full reports whether the mailbox has accepted factor times its bound.
 func (mb *mailbox) full(factor int) bool {
 	return mb.n >= factor*mb.bound || mb.bytes >= int64(factor)*windowBytes
 }
 
-// hardFactor is how far beyond its bound a mailbox takes in what creatures of
-// its own graph send, where outside publishers already wait.
+// hardFactor is how far beyond its bound a mailbox accepts what creatures of its own
+// graph send. Outside publishers wait from the bound on.
 const hardFactor = 8
 
-// overflowed is what offer did with a delivery it did not take in.
+// overflowed is what offer did with a delivery that it did not accept.
 type overflowed uint8
 
 const (
 	taken      overflowed = iota
 	deferred              // the store has it
-	droppedOld            // the oldest delivery was dropped for it
-	refused               // it is to become a dead letter
+	droppedOld            // the oldest delivery was dropped to make room
+	refused               // it must become a dead letter
 )
 
 // offer puts a message into the window, or notes that the store has more.
 func (mb *mailbox) offer(g *graph, s *feed, m *message.Message) overflowed {
 	if g.store != nil {
 		if mb.lagging || s.lost || mb.full(1) {
-			mb.lagging = true // of what is lost, another attempt is made
+			mb.lagging = true // a lost feed is tried again
 			return deferred
 		}
 		mb.push(s, m)
@@ -168,9 +167,8 @@ func (mb *mailbox) overflow() deploy.Overflow {
 	return deploy.OverflowBlock
 }
 
-// noteLoad keeps graph.over, the number of mailboxes for which outside
-// publishers wait: those of running creatures and readers that are full, until
-// they are half empty.
+// noteLoad keeps graph.over: the number of mailboxes that outside publishers wait for.
+// They are those of running creatures and of readers, from full until half empty.
 func (mb *mailbox) noteLoad(g *graph) {
 	over := mb.over
 	switch {
@@ -216,7 +214,7 @@ func (mb *mailbox) grow() {
 
 func (mb *mailbox) at(i int) delivery { return mb.ring[(mb.head+i)&(len(mb.ring)-1)] }
 
-// pop takes the next delivery out; the caller takes over its reference.
+// pop removes and returns the next delivery; the caller takes over its reference.
 func (mb *mailbox) pop() delivery {
 	d := mb.ring[mb.head]
 	mb.ring[mb.head] = delivery{}
@@ -226,7 +224,7 @@ func (mb *mailbox) pop() delivery {
 	return d
 }
 
-// remove takes every delivery of a feed out, in order.
+// remove removes and returns every delivery of a feed, in order.
 func (mb *mailbox) remove(s *feed) []delivery {
 	var out []delivery
 	kept := 0
@@ -247,11 +245,11 @@ func (mb *mailbox) remove(s *feed) []delivery {
 	return out
 }
 
-// waiting reports whether there is something to do for the reader.
+// waiting reports whether the reader has something to do.
 func (mb *mailbox) waiting() bool { return mb.n > 0 || mb.lagging }
 
-// pending counts what is waiting, in the window or in the store. Messages of
-// its own that a creature will pass over are counted too.
+// pending counts the deliveries in the window and in the store. A creature's own
+// messages, which it will pass over, are counted too.
 func (mb *mailbox) pending() uint64 {
 	var n uint64
 	for _, s := range mb.feeds {
@@ -272,7 +270,7 @@ func (mb *mailbox) feed(ch *channel) *feed {
 	return nil
 }
 
-// addFeed starts listening on a channel from a number on.
+// addFeed starts listening on a channel from a given message on.
 func (mb *mailbox) addFeed(ch *channel, alias string, cursor uint64) *feed {
 	s := &feed{mb: mb, id: ch.id, ch: ch, alias: alias, cursor: cursor, offered: cursor}
 	mb.feeds = append(mb.feeds, s)
@@ -283,7 +281,7 @@ func (mb *mailbox) addFeed(ch *channel, alias string, cursor uint64) *feed {
 	return s
 }
 
-// addBacklog starts reading the rest of a channel whose edge is gone.
+// addBacklog starts reading the rest of a channel whose edge was removed.
 func (mb *mailbox) addBacklog(row journal.CursorRow) {
 	mb.feeds = append(mb.feeds, &feed{
 		mb: mb, id: row.Channel, alias: row.Alias,
@@ -292,8 +290,8 @@ func (mb *mailbox) addBacklog(row journal.CursorRow) {
 	mb.lagging = true
 }
 
-// detach ends listening: what was sent before is still delivered. It reports
-// whether a backlog is left.
+// detach ends listening; earlier messages are still delivered. It reports whether a
+// backlog is left.
 func (mb *mailbox) detach(s *feed) (backlog bool) {
 	s.until = s.ch.head
 	s.ch.dropFeed(s)
@@ -305,24 +303,24 @@ func (mb *mailbox) detach(s *feed) (backlog bool) {
 	return true
 }
 
-// settleFeed reports whether a feed without an edge has nothing left to be
-// handled. What a creature passes over, because it was the sender, may be all
-// that is between the cursor and the end.
+// settleFeed reports whether a feed without an edge has nothing left to handle. All
+// messages between the cursor and the end may be the creature's own, which it passes
+// over.
 func (mb *mailbox) settleFeed(s *feed) bool {
 	switch {
 	case s.ch != nil:
 		return false
 	case mb.creature == nil:
 	case mb.holds(s):
-		return false // even if something later was dropped
+		return false // even if a later message was dropped
 	case s.offered >= s.until:
 		s.cursor = s.until
 	}
 	return s.drained()
 }
 
-// holds reports whether a delivery of a feed is in the window, or in the
-// hands, of a creature.
+// holds reports whether a creature has a delivery of a feed in its window, or is handling
+// one.
 func (mb *mailbox) holds(s *feed) bool {
 	if c := mb.creature; c.current.feed == s || (c.retry != nil && c.retry.feed == s) {
 		return true

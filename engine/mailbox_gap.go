@@ -1,13 +1,12 @@
 package engine
 
-// The file of a session whose history has not been copied yet can be lost, and
-// what waits for a creature may be in it. That goes on waiting, for the file may
-// be put back: it is in nobody's way but that of later messages of the same
-// channel. To hand over these would move the cursor past what was not read.
+// The file of a session whose history has not been copied yet can be lost, with
+// deliveries that wait for a creature. They keep waiting, because the file may be put
+// back. They block only later messages of the same channel: handing those over would move
+// the cursor past messages that were not read.
 
-// breakOff finds out whether messages are missing from what was read of a
-// feed, and leaves those that come before. The numbers of a channel have no
-// gaps, so one tells.
+// breakOff finds out whether messages are missing from what was read of a feed, and keeps
+// those before the gap. The numbers of a channel are consecutive, so a gap shows.
 func (b *backlog) breakOff() {
 	for i := range b.events {
 		if b.events[i].Seq != b.from+1+uint64(i) {
@@ -20,8 +19,8 @@ func (b *backlog) breakOff() {
 	}
 }
 
-// markLost notes of which feeds nothing can be read because it is missing, and
-// answers those of which that was not known. The caller holds the mu of the graph.
+// markLost marks the feeds whose next messages are missing, and returns those newly
+// found. The caller holds the mu of the graph.
 func (mb *mailbox) markLost(logs []backlog) (found []*feed) {
 	for i := range logs {
 		b := &logs[i]
@@ -34,7 +33,7 @@ func (mb *mailbox) markLost(logs []backlog) (found []*feed) {
 	return found
 }
 
-// tellLost says which creature waits in vain, and why.
+// tellLost reports which creatures wait in vain, and why.
 func (e *core) tellLost(feeds []*feed, missing error) {
 	for _, s := range feeds {
 		c := s.mb.creature

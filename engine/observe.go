@@ -17,28 +17,28 @@ type (
 	Observed = observe.Observed
 )
 
-// How many events a subscription holds for a slow subscriber: unless it asks for another
-// number, and at most.
+// The number of events that a subscription holds for a slow subscriber: the default and
+// the maximum.
 const (
 	DefaultSubscriptionBuffer = observe.DefaultBuffer
 	MaxSubscriptionBuffer     = observe.MaxBuffer
 )
 
-// Subscribe starts observing. buffer is the number of events held for a slow
-// subscriber, at most [MaxSubscriptionBuffer]; zero means
-// [DefaultSubscriptionBuffer]. The caller must close
-// the subscription.
+// Subscribe starts a subscription. buffer is the number of events held for a slow
+// subscriber, at most [MaxSubscriptionBuffer]; zero means [DefaultSubscriptionBuffer].
+// The caller must close the subscription.
 func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 	return e.core.observers.Subscribe(f, buffer, nil)
 }
 
-// SubscribeAfter is [Engine.Subscribe] for somebody who goes on behind a cursor:
-// what the session stores have behind it comes first, and then what happens, each
-// event once. Events that no store keeps come only from when they are watched.
+// SubscribeAfter is [Engine.Subscribe] for a subscriber that continues after a cursor:
+// first it gets the events that the session stores have after the cursor, then new ones
+// as they happen, each event once. It gets events that no store keeps only from the time
+// of the call on.
 //
-// The stores are read by [Subscription.Next], so that nobody waits for it. It
-// answers unsupported where there is no session directory, and not_found for a
-// cursor of another one.
+// [Subscription.Next] reads the stores, so that reading delays nothing else.
+// SubscribeAfter returns unsupported if there is no session directory, and not_found for
+// a cursor of another one.
 func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.EventCursor, buffer int) (*Subscription, error) {
 	if e.core.storage == nil {
 		return nil, &abi.Error{
@@ -53,7 +53,7 @@ func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.Eve
 	return e.core.observers.Subscribe(f, buffer, replay), nil
 }
 
-// here is the position behind everything that has been logged.
+// here is the position after everything that has been logged.
 func (e *core) here() journal.Position {
 	l := e.rlock()
 	defer l.runlock()
@@ -71,7 +71,7 @@ func (e *core) here() journal.Position {
 	return p
 }
 
-// loadSuccessors finds out what became of the graphs of earlier runs.
+// loadSuccessors reads the successors of the graphs of earlier runs.
 func (e *core) loadSuccessors(ctx context.Context) error {
 	list, err := journal.ChronicleOf(e.storage.Storage).Catalogue(ctx)
 	if err != nil {

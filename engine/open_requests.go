@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// post puts a message into a creature's inbox. The caller holds mu, and gives
-// up its reference.
+// post puts a message into a creature's inbox. The caller holds mu, and passes its
+// reference on.
 func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message.Message, turn, cause journal.EventID) {
 	ch := g.channels[journal.InboxOf(to.id)]
 	g.sequence(ch, m)
@@ -20,8 +20,8 @@ func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message.Mes
 	m.Release()
 }
 
-// silence gives up the timers and requests of a creature that is removed. The
-// caller holds mu.
+// silence cancels the timers and requests of a creature that is removed. The caller holds
+// mu.
 func (e *core) silence(c *creature) {
 	for _, a := range c.timers {
 		e.timers.Stop(a.timer)
@@ -32,7 +32,7 @@ func (e *core) silence(c *creature) {
 	c.timers, c.questions = nil, nil
 }
 
-// putAsks adds to a record the rows of a creature's timers and open requests. The caller
+// putAsks adds the rows of a creature's timers and open requests to a record. The caller
 // holds mu.
 func putAsks(r *journal.Record, c *creature) {
 	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
@@ -45,8 +45,8 @@ func putAsks(r *journal.Record, c *creature) {
 	slices.SortFunc(r.Requests[from:], func(a, b journal.RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 }
 
-// restoreAsks gives creatures that are brought back their timers and requests.
-// They are not set yet, but a cut that comes before takes them along.
+// restoreAsks restores the timers and requests of restored creatures. They are not
+// running yet, but a cut that comes first takes them along.
 func (x *change) restoreAsks() {
 	for _, row := range x.saved.Timers {
 		if c := x.creatures[row.Creature]; c != nil {
@@ -66,8 +66,7 @@ func (x *change) restoreAsks() {
 	}
 }
 
-// resumeAsks sets what restoreAsks has brought back. What was due meanwhile is
-// due now.
+// resumeAsks starts what restoreAsks has restored. What became due meanwhile is due now.
 func (x *change) resumeAsks() {
 	for _, c := range x.creatures {
 		g := c.home.lock()

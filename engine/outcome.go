@@ -6,15 +6,15 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// unknownOutcome says of something that the engine has taken in that the caller
-// could not be told what becomes of it: the store fails at present, or the caller or
-// the engine stops waiting. It is no refusal, so repeating it may do it twice.
+// unknownOutcome is the error for something that the engine has accepted but whose
+// outcome the caller cannot get: the store fails at present, or the caller or the engine
+// stops waiting. It is not a refusal, so a repetition may do it twice.
 func unknownOutcome(op, message, remedy string, cause error) *abi.Error {
 	return &abi.Error{Code: abi.UnknownOutcome, Op: op, Message: message, Remedy: remedy, Err: cause}
 }
 
-// notTakenIn says that a message from outside was refused because its caller stopped
-// waiting for room. An error with a code says so itself.
+// notTakenIn is the error for a message from outside that was refused because its caller
+// stopped waiting for room. An error that has a code is returned as it is.
 func notTakenIn(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err

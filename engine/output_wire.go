@@ -9,10 +9,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// AddWire adds an output wire and returns it with its id. It answers not_found
-// for creatures and predicates that do not exist, not_connected for creatures
-// of two graphs, already_exists for a name or a wire that From has already, and
-// limit for one wire too many.
+// AddWire adds an output wire and returns it with its id. It returns not_found for
+// creatures and predicates that do not exist, not_connected for creatures of two graphs,
+// already_exists for a name or a wire that From already has, and limit for one wire too
+// many.
 func (e *Engine) AddWire(ctx context.Context, w journal.OutputWire) (journal.OutputWire, error) {
 	var added journal.OutputWire
 	err := e.Batch(ctx, func(b *Batch) (err error) {
@@ -22,8 +22,8 @@ func (e *Engine) AddWire(ctx context.Context, w journal.OutputWire) (journal.Out
 	return added, err
 }
 
-// RemoveWire removes an output wire and returns what it was. Turns that commit
-// from now on deliver nothing over it.
+// RemoveWire removes an output wire and returns it as it was. Turns that commit later
+// deliver nothing over it.
 func (e *Engine) RemoveWire(ctx context.Context, id journal.WireID) (journal.OutputWire, error) {
 	var removed journal.OutputWire
 	err := e.Batch(ctx, func(b *Batch) (err error) {
@@ -43,7 +43,7 @@ func (b *Batch) RemoveWire(ctx context.Context, id journal.WireID) (journal.Outp
 	return b.x.RemoveWire(ctx, id)
 }
 
-// FindWire is [Engine.FindWire] as the batch has them.
+// FindWire is [Engine.FindWire], with the wires of the batch.
 func (b *Batch) FindWire(from journal.CreatureID, name string) (journal.OutputWire, error) {
 	if w, ok := b.x.FindWire(journal.WireID(name)); ok {
 		return w, nil
@@ -55,8 +55,7 @@ func (b *Batch) FindWire(from journal.CreatureID, name string) (journal.OutputWi
 	return journal.OutputWire{}, draft.NoWire(name)
 }
 
-// FindWire finds an output wire by its id or, if a creature is given that it
-// leads out of, by its name.
+// FindWire finds an output wire by its id or, given its sender, by its name.
 func (e *Engine) FindWire(from journal.CreatureID, name string) (journal.OutputWire, error) {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -71,8 +70,8 @@ func (e *Engine) FindWire(from journal.CreatureID, name string) (journal.OutputW
 	return journal.OutputWire{}, draft.NoWire(name)
 }
 
-// Wires lists the output wires of a graph, or of all, those of elder creatures
-// first.
+// Wires lists the output wires of a graph, or of all graphs, ordered by the age of the
+// sender, oldest first.
 func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -93,8 +92,8 @@ func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 	return out, nil
 }
 
-// WiresOf lists the output wires that lead out of a creature, and those of its
-// graph that lead to it, as a root too.
+// WiresOf lists the output wires that lead out of a creature, and the wires of its graph
+// that lead to it, including those that lead to the root if it is one.
 func (e *Engine) WiresOf(creature journal.CreatureID) (out, in []journal.OutputWire, err error) {
 	c, g, err := e.core.lockCreature(creature)
 	if err != nil {
@@ -124,8 +123,8 @@ func (g *graph) wiresOf(c *creature) (out, in []journal.OutputWire) {
 	return orEmpty(slices.Clone(c.wires)), orEmpty(in)
 }
 
-// target is where a wire of a creature leads at the moment: to a member of the
-// graph, or nowhere. The caller holds mu.
+// target is where a creature's wire leads at the moment: a member of the graph, or nil.
+// The caller holds mu.
 func (g *graph) target(from *creature, w *journal.OutputWire) *creature {
 	if w.To == journal.ToRoot {
 		return g.rootOf(from)
@@ -133,8 +132,8 @@ func (g *graph) target(from *creature, w *journal.OutputWire) *creature {
 	return g.creatures[w.To]
 }
 
-// rootOf is the root of a creature's own deployment or, if it has none, the
-// eldest root of the graph. The caller holds mu.
+// rootOf is the root of a creature's own deployment or, if that has none, the oldest root
+// of the graph. The caller holds mu.
 func (g *graph) rootOf(c *creature) (root *creature) {
 	for _, r := range g.roots {
 		if (c.deployment == "" || r.deployment == c.deployment) && (root == nil || r.born < root.born) {

@@ -9,28 +9,28 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Reader reads a channel from outside, from a cursor of its own that is kept
-// in the store: what was acknowledged is not read again, what was not is. It
-// is not a member of the graph, and no creature can see it.
+// Reader reads a channel from outside, from a cursor of its own, which the store keeps:
+// acknowledged messages are not read again, others are. It is not a member of the graph,
+// and no creature can see it.
 //
-// In a graph with a store a slow reader reads from the log later; in one
-// without, outside publishers wait for it. Next and Ack are called by one
+// In a graph with a store a slow reader reads from the log later; in one without, outside
+// publishers wait for it. Next and Ack must be called by one goroutine at a time.
 // goroutine at a time.
 type Reader struct {
 	e    *core
 	name string
 	home graphPointer
 	news chan struct{} // holds a token when Next should look again
-	acks chan struct{} // holds a token when WaitRead should
+	acks chan struct{} // holds a token when WaitRead should look again
 
-	// The graph's mu guards what follows.
+	// The graph's mu guards the fields below.
 	mb     mailbox
 	feed   *feed
-	held   *Incoming // what Next could not wait for; it comes again
-	given  uint64    // number of the last message that Next has taken out
-	told   uint64    // up to which every message was given, or said to be missed
+	held   *Incoming // what Next could not wait for; returned again
+	given  uint64    // number of the last message that Next has returned
+	told   uint64    // up to which every message was returned or reported as missed
 	closed bool
-	ended  bool // the channel is gone
+	ended  bool // the channel was removed
 }
 
 // Incoming is a message that a [Reader] reads.
@@ -45,8 +45,8 @@ type Incoming struct {
 
 // ReaderOptions configure a [Reader].
 type ReaderOptions struct {
-	// FromStart makes a reader that has no cursor yet begin at the channel's
-	// first message rather than with the next one.
+	// FromStart makes a reader that has no cursor yet begin at the channel's first
+	// message rather than at the next one.
 	FromStart bool
 	// Buffer is how many messages are held in memory; zero means 1,024.
 	Buffer int
@@ -54,9 +54,8 @@ type ReaderOptions struct {
 
 const readerPrefix = "reader:"
 
-// Read starts reading a channel under a name. Two readers of one name on one
-// channel at a time are refused with already_exists. The caller must close the
-// reader.
+// Read starts reading a channel under a name. A second reader with the same name on the
+// same channel is refused with already_exists. The caller must close the reader.
 func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (*Reader, error) {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -87,12 +86,12 @@ func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (
 	}
 	r.feed, r.told = r.mb.addFeed(ch, ch.name, cursor), cursor
 	if g.store == nil {
-		// What was sent before is nowhere, and Next says so.
+		// Earlier messages are not stored, and Next reports that.
 		r.feed.offered, r.mb.lagging = ch.head, false
 	}
 	if !known {
-		// Where it begins is kept at once: otherwise one that is closed before
-		// its first Ack would begin elsewhere the next time.
+		// The starting position is stored at once: otherwise a reader that is closed
+		// before its first Ack would begin elsewhere the next time.
 		r.keepCursor(g)
 	}
 	r.home.store(g)
@@ -106,7 +105,7 @@ func (r *Reader) readerID() journal.ReaderID { return journal.ReaderID(readerPre
 // signal tells a waiting Next to look again.
 func (r *Reader) signal() { token(r.news) }
 
-// token puts a token into a channel that holds one.
+// token puts a token into a channel with room for one.
 func token(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -114,11 +113,11 @@ func token(c chan<- struct{}) {
 	}
 }
 
-// Next waits for the next message, and until it is as durable as its graph
-// promises. It answers stopped when the reader or the engine is closed, and
-// not_found once the channel is gone and its messages have been read. For
-// messages that are not kept any more it answers unavailable, once, with a
-// [Missed] that says which; the next call goes on after them.
+// Next waits for the next message, and until it is as durable as its graph promises. It
+// returns stopped when the reader or the engine is closed, and not_found when the channel
+// was removed and its messages have been read. For messages that are no longer kept it
+// returns unavailable, once, with a [Missed] that says which; the next call continues
+// after them.
 func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 	for {
 		in, store, what, err := r.takeMessage()
@@ -156,7 +155,7 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 	}
 }
 
-// putBack keeps a message that was taken out and could not be handed over.
+// putBack keeps a message that was taken out and could not be returned.
 func (r *Reader) putBack(in Incoming) {
 	if g := r.home.lock(); g != nil {
 		r.held = &in
@@ -210,13 +209,12 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 	case r.ended:
 		return Incoming{}, nil, doNothing, errtext.Gone("channel", string(r.feed.id))
 	}
-	token(r.acks) // if the rest never was in a log, it has just been found out
+	token(r.acks) // if the rest was never logged, that is known only now
 	return Incoming{}, nil, doNothing, nil
 }
 
-// gap is the number of the last message that will not come, if it is behind told.
-// While there is more to be read from the store it is not known. The caller holds
-// the mu of the graph.
+// gap is the number of the last message that will not come, if it is above told. While
+// more can be read from the store it is not known. The caller holds the mu of the graph.
 func (r *Reader) gap() uint64 {
 	switch {
 	case r.mb.n > 0:
@@ -227,8 +225,8 @@ func (r *Reader) gap() uint64 {
 	return r.feed.offered
 }
 
-// missed says that nothing up to a number will come. The caller holds the mu of the
-// graph.
+// missed is the error that says that nothing up to a number will come. The caller holds
+// the mu of the graph.
 func (r *Reader) missed(last uint64) error {
 	m := &Missed{Channel: r.feed.id, From: r.told + 1, To: last}
 	r.told = last
@@ -238,16 +236,16 @@ func (r *Reader) missed(last uint64) error {
 	}
 }
 
-// Missed is in the error with which [Reader.Next] answers for messages that it will
-// not give: they were sent in a graph without a store before there was the reader,
-// or history no longer has them. A caller that has noted them acknowledges To, or
-// else a later reader of that name answers the same.
+// Missed is the cause of the error that [Reader.Next] returns for messages that it cannot
+// return: they were sent in a graph without a store before the reader existed, or were
+// pruned from the history. A caller that has noted them acknowledges To; otherwise a
+// later reader of that name gets the same error.
 type Missed struct {
 	Channel  journal.ChannelID
 	From, To uint64 // in the channel, both included
 }
 
-// Error says which they are.
+// Error names the missed messages.
 func (m *Missed) Error() string {
 	if m.From == m.To {
 		return fmt.Sprintf("message %d is not kept any more", m.From)
@@ -255,9 +253,9 @@ func (m *Missed) Error() string {
 	return fmt.Sprintf("messages %d to %d are not kept any more", m.From, m.To)
 }
 
-// Ack moves the cursor behind a message, so that a later reader of the same
-// name goes on after it. The new position is in the log when Ack returns, and
-// as durable as later events are.
+// Ack moves the cursor past a message, so that a later reader of the same name continues
+// after it. When Ack returns, the new position is in the log and as durable as later
+// events are.
 func (r *Reader) Ack(seq uint64) {
 	g := r.home.lock()
 	if g == nil {
@@ -272,8 +270,8 @@ func (r *Reader) Ack(seq uint64) {
 	r.keepCursor(g)
 }
 
-// keepCursor writes down how far the reader has got. The caller holds the mu of
-// g, which the reader is in.
+// keepCursor stores how far the reader has got. The caller holds the mu of g, the
+// reader's graph.
 func (r *Reader) keepCursor(g *graph) {
 	if ch := r.feed.ch; ch != nil {
 		if ch.cursors == nil {
@@ -287,8 +285,8 @@ func (r *Reader) keepCursor(g *graph) {
 	}
 }
 
-// WaitRead waits until every message that the channel has at the time of the
-// call has been acknowledged. It is called by one goroutine at a time.
+// WaitRead waits until every message that the channel has at the time of the call has
+// been acknowledged. It must be called by one goroutine at a time.
 func (r *Reader) WaitRead(ctx context.Context) error {
 	last := r.lastMessage()
 	for !r.hasRead(last) {
@@ -301,7 +299,7 @@ func (r *Reader) WaitRead(ctx context.Context) error {
 	return nil
 }
 
-// lastMessage is the number of the last message there is to read so far.
+// lastMessage is the number of the last message to read so far.
 func (r *Reader) lastMessage() uint64 {
 	g := r.home.lock()
 	if g == nil {
@@ -311,9 +309,9 @@ func (r *Reader) lastMessage() uint64 {
 	return r.feed.lastMessage()
 }
 
-// hasRead reports whether everything up to a number has been acknowledged, or
-// everything that could be read at all: what was sent before the graph had a
-// log may not be there any more. A reader that is closed has read everything.
+// hasRead reports whether everything up to a number has been acknowledged, or at least
+// everything that could be read: messages from before the graph had a log may be lost. A
+// closed reader counts as having read everything.
 func (r *Reader) hasRead(last uint64) bool {
 	g := r.home.lock()
 	if g == nil {
@@ -338,7 +336,7 @@ func (r *Reader) Pending() uint64 {
 	return n
 }
 
-// Close ends reading. The cursor stays where Ack has left it.
+// Close ends reading. The cursor stays at the last acknowledged message.
 func (r *Reader) Close() {
 	g := r.home.lock()
 	if g == nil {
@@ -363,8 +361,8 @@ func (r *Reader) Close() {
 	token(r.acks)
 }
 
-// move takes the reader to the graph that its channel has moved to. The caller
-// holds the mu of both.
+// move moves the reader to the graph that its channel has moved to. The caller holds the
+// mu of both.
 func (r *Reader) move(from, to *graph) {
 	if r.mb.over {
 		r.mb.over = false
@@ -380,7 +378,7 @@ func (r *Reader) move(from, to *graph) {
 	}
 }
 
-// seal notes that the channel is gone. The caller holds mu.
+// seal notes that the channel was removed. The caller holds mu.
 func (r *Reader) seal(s *feed) {
 	r.mb.detach(s)
 	r.ended = true

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// redescribe gives channels the descriptions that the recipe has of them now, before
-// stores are cut: their first records have it so. It returns what takes that back. The
-// graphs of the channels are paused, so nobody reads a description meanwhile.
+// redescribe gives channels the descriptions of the current recipe before stores are cut,
+// so that their first records have them. It returns a function that undoes it. The graphs
+// of the channels are paused, so no description is read meanwhile.
 func (x *change) redescribe() (undo func()) {
 	before := map[*channel]string{}
 	for ch, text := range x.recipe.described {
@@ -22,7 +22,7 @@ func (x *change) redescribe() (undo func()) {
 	}
 }
 
-// noteRedescribed writes down what redescribe has changed.
+// noteRedescribed logs what redescribe has changed.
 func (x *change) noteRedescribed() {
 	byID := func(a, b *channel) int { return cmp.Compare(a.id, b.id) }
 	for _, ch := range slices.SortedFunc(maps.Keys(x.recipe.described), byID) {

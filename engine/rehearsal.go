@@ -14,22 +14,21 @@ import (
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
-// Rehearsal is a creature outside of any engine, to which recorded deliveries are
-// handed again. What its guest calls for meets the same checks and limits, and gets
-// the same answers, as in an engine; but nothing comes of it: [Rehearsal.Effects]
-// says what would have.
+// Rehearsal is a creature outside of any engine that gets recorded deliveries again. The
+// guest's calls are checked and limited, and return the same results, as in an engine,
+// but they have no effect: [Rehearsal.Effects] returns what the effect would have been.
 //
-// It knows nobody: whoever uses it introduces the creatures that the guest may name,
-// and answers what depends on the graph (group tools, awareness documents). It belongs to
-// one goroutine.
+// It knows no other creatures: the caller introduces those that the guest may name, and
+// provides the results that depend on the graph (group tools, awareness documents). It
+// must be used by one goroutine at a time.
 type Rehearsal struct {
 	turn turn
 	c    *creature
 	g    *graph
 }
 
-// NewRehearsal makes a creature with an empty state that is nowhere yet: it needs
-// [Rehearsal.Become].
+// NewRehearsal makes a creature with an empty state and no settings yet: call
+// [Rehearsal.Become] before its first turn.
 func NewRehearsal(id journal.CreatureID) *Rehearsal {
 	e := &core{clock: timing.Real{}}
 	r := &Rehearsal{g: newGraph(e, "", 0)}
@@ -42,8 +41,7 @@ func NewRehearsal(id journal.CreatureID) *Rehearsal {
 	return r
 }
 
-// Become makes the creature what it was from some turn on. Its state and timers
-// stay.
+// Become gives the creature its settings from some turn on. Its state and timers stay.
 func (r *Rehearsal) Become(s *journal.Setting) error {
 	config, texts, err := specs.Config(s.Name, []byte(s.Config))
 	if err != nil {
@@ -62,10 +60,10 @@ func (r *Rehearsal) Become(s *journal.Setting) error {
 	return nil
 }
 
-// Limits are those of the creature, with defaults filled in.
+// Limits returns the limits of the creature, with defaults filled in.
 func (r *Rehearsal) Limits() abi.Limits { return r.c.limits }
 
-// Write changes the state, as a turn that has happened did.
+// Write changes the state as a recorded turn did.
 func (r *Rehearsal) Write(key string, value []byte, deleted bool) {
 	if old, ok := r.c.state.Get(key); ok {
 		r.c.stateSize -= effects.Cost(len(key), len(old))
@@ -78,7 +76,7 @@ func (r *Rehearsal) Write(key string, value []byte, deleted bool) {
 	r.c.stateSize += effects.Cost(len(key), len(value))
 }
 
-// Keys is how many keys the state has.
+// Keys returns the number of keys in the state.
 func (r *Rehearsal) Keys() int { return r.c.state.Len() }
 
 // Has reports whether the state has a key.
@@ -87,7 +85,7 @@ func (r *Rehearsal) Has(key string) bool {
 	return ok
 }
 
-// SetTimer sets a timer, or cancels it, as a turn that has happened did.
+// SetTimer sets or cancels a timer as a recorded turn did.
 func (r *Rehearsal) SetTimer(x journal.NotedTimer) {
 	if x.Cancelled {
 		delete(r.c.timers, x.Name)
@@ -100,20 +98,20 @@ func (r *Rehearsal) SetTimer(x journal.NotedTimer) {
 	r.c.timers[x.Name] = &alarm{row: row}
 }
 
-// Rang notes that a timer has fired: if it does not repeat, it is gone.
+// Rang notes that a timer has fired: a timer that does not repeat is removed.
 func (r *Rehearsal) Rang(name string) {
 	if a := r.c.timers[name]; a != nil && a.row.Period == 0 {
 		delete(r.c.timers, name)
 	}
 }
 
-// HasTimer reports whether a timer is set, and Timers how many are.
+// HasTimer reports whether a timer is set.
 func (r *Rehearsal) HasTimer(name string) bool { return r.c.timers[name] != nil }
 
-// Timers is how many timers are set.
+// Timers returns the number of timers that are set.
 func (r *Rehearsal) Timers() int { return len(r.c.timers) }
 
-// Asked and Answered note a request that was sent, and that its answer came.
+// Asked notes that a request was sent.
 func (r *Rehearsal) Asked(request journal.EventID) {
 	if r.c.questions == nil {
 		r.c.questions = map[journal.EventID]*question{}
@@ -121,7 +119,7 @@ func (r *Rehearsal) Asked(request journal.EventID) {
 	r.c.questions[request] = &question{key: request}
 }
 
-// Answered notes that a request has its answer.
+// Answered notes that a request has been answered.
 func (r *Rehearsal) Answered(request journal.EventID) { delete(r.c.questions, request) }
 
 // Introduce lets the guest name a creature, by its id or by a name.
@@ -134,7 +132,7 @@ func (r *Rehearsal) Introduce(id journal.CreatureID, name string) {
 	r.g.names[name] = peer
 }
 
-// Starting is what a new instance is made with.
+// Starting returns the turn to start a new instance with.
 func (r *Rehearsal) Starting() abi.Turn {
 	r.turn.reset()
 	r.c.handles = &handles{index: map[string]int32{}}
@@ -145,11 +143,11 @@ func (r *Rehearsal) Starting() abi.Turn {
 // RehearsedDelivery is a delivery as a guest sees it.
 type RehearsedDelivery struct {
 	Kind    abi.Kind
-	ID      journal.EventID // zero: a start, or a change of the surroundings
+	ID      journal.EventID // zero: a start, or a change of the graph
 	Time    int64           // nanoseconds since 1970
 	Channel journal.ChannelID
 	Seq     uint64
-	Alias   string // under which it was heard; none for what came in the inbox
+	Alias   string // of the channel; empty for the inbox
 	Sender  string // name
 	Headers []byte // in the form of the ABI
 	Payload []byte
@@ -158,8 +156,8 @@ type RehearsedDelivery struct {
 	Revision uint64
 }
 
-// Begin hands a delivery over: what the guest calls for until the next call of
-// Begin or Starting is about it.
+// Begin hands over a delivery: until the next call of Begin or Starting, the guest's
+// calls belong to it.
 func (r *Rehearsal) Begin(d *RehearsedDelivery) abi.Turn {
 	clear(r.g.creatures)
 	clear(r.g.names)
@@ -175,17 +173,17 @@ func (r *Rehearsal) Begin(d *RehearsedDelivery) abi.Turn {
 	return &r.turn
 }
 
-// MayCallTool answers what an engine would without a look at the graph: whether the
-// call is one too many, or too large.
+// MayCallTool returns what an engine would return without looking at the graph: whether
+// the call is one too many, or too large.
 func (r *Rehearsal) MayCallTool(name, args []byte) abi.Code { return r.turn.mayCallTool(name, args) }
 
-// Refuse leaves the text of a failed call to the guest, and answers the code.
+// Refuse leaves the text of a failed call for the guest, and returns the code.
 func (r *Rehearsal) Refuse(code abi.Code, text string) abi.Code {
 	r.turn.Fault = effects.Fault{Code: code, Text: text}
 	return code
 }
 
-// SendFor adds what a group tool sends: on a channel, or to a creature.
+// SendFor adds a message sent by a group tool: on a channel, or to a creature.
 func (r *Rehearsal) SendFor(ch journal.ChannelID, to journal.CreatureID, payload, headers []byte) {
 	s := sendEffect{payload: r.turn.Keep(payload), headers: r.turn.Keep(headers)}
 	if to != "" {
@@ -196,17 +194,17 @@ func (r *Rehearsal) SendFor(ch journal.ChannelID, to journal.CreatureID, payload
 	r.turn.sends = append(r.turn.sends, s)
 }
 
-// Effects are what a turn wants to have done.
+// Effects are the effects that a turn requests.
 type Effects struct {
 	Sends  []RehearsedSend
 	Reply  []byte               // nil: none
 	Output []byte               // nil: none
-	Writes []journal.StateRow   // by rising key
-	Timers []journal.NotedTimer // by rising name
+	Writes []journal.StateRow   // in ascending order of keys
+	Timers []journal.NotedTimer // in ascending order of names
 	Logs   []journal.LogPayload
 }
 
-// RehearsedSend is a message that a turn wants to send: on a channel, or to a
+// RehearsedSend is a message that a turn requests to send: on a channel, or to a
 // creature.
 type RehearsedSend struct {
 	Channel  journal.ChannelID
@@ -218,7 +216,7 @@ type RehearsedSend struct {
 	Headers  []byte
 }
 
-// Effects are what the guest has called for since Begin.
+// Effects returns the effects that the guest has requested since Begin.
 func (r *Rehearsal) Effects() Effects {
 	t := &r.turn
 	var out Effects

@@ -10,14 +10,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Remembered is a deployment as sessions remember it.
+// Remembered is a deployment as its sessions have recorded it.
 type Remembered = storemeta.Remembered
 
 // RememberedIn lists the deployments that saved graphs have members of, by name.
 func RememberedIn(graphs []journal.SavedGraph) []Remembered { return storemeta.RememberedIn(graphs) }
 
-// Remembered lists the deployments of all graphs, saved or brought back, that
-// have not been applied.
+// Remembered lists the deployments of all graphs, saved or restored, that have not been
+// applied.
 func (e *Engine) Remembered() []Remembered {
 	list := RememberedIn(e.rows())
 	l := e.core.rlock()
@@ -25,10 +25,10 @@ func (e *Engine) Remembered() []Remembered {
 	return slices.DeleteFunc(list, func(r Remembered) bool { return l.deployments[r.Name] != nil })
 }
 
-// checkRenamed refuses a deployment that is not known here if a saved one, which is not
-// applied, came from the very same recipe: its file or folder was renamed, or is named
-// another way. It would begin with nothing, and take all input again. A recipe that says
-// its name itself is not concerned, as its text has the name.
+// checkRenamed refuses an unknown deployment if a saved one, which is not applied, came
+// from the very same recipe: its file or folder was renamed, or is given in another way.
+// It would start with no state and handle all input again. A recipe that sets its own
+// name is not concerned, because its text contains the name.
 func (j *joint) checkRenamed(e locked, d *deploy.Deployment) error {
 	if len(d.Source.Files) == 0 || e.deployments[d.Name] != nil || len(e.savedWith(d.Name)) > 0 {
 		return nil

@@ -13,28 +13,26 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// DefaultRequestDeadline is how long [Engine.Request] waits unless it is told
-// otherwise.
+// DefaultRequestDeadline is how long [Engine.Request] waits by default.
 const DefaultRequestDeadline = 30 * time.Second
 
-// callerAnswer is what a caller outside gets: the answer, and where it stands
-// in which log.
+// callerAnswer is what a caller outside gets: the answer, and its place in the log.
 type callerAnswer struct {
 	answer
 	store journal.Store
 	seq   uint64
 }
 
-// Request sends a direct message to a creature and waits for its reply, and
-// until that is as durable as its graph promises. A deadline of zero means
+// Request sends a direct message to a creature and waits for its reply, and until the
+// reply is as durable as its graph promises. A deadline of zero means
 // [DefaultRequestDeadline].
 //
-// The codes of the error: deadline when no reply came in time, and unknown_outcome
-// when ctx ended, the engine was closed or the store failed before one was durable:
-// the request may have been handled, or may be yet; unavailable when the creature
-// handled the request without replying; not_connected when it was removed before it
-// did; what the creature failed with when the request became a dead letter. Others
-// say that the request was refused.
+// The error has the code deadline when no reply came in time; unknown_outcome when ctx
+// ended, the engine was closed or the store failed before a reply was durable, so that
+// the request may have been handled, or may still be; unavailable when the creature
+// handled the request without replying; not_connected when the creature was removed
+// before it handled the request; and the code of the creature's failure when the request
+// became a dead letter. Any other code means that the request was refused.
 func (e *Engine) Request(ctx context.Context, to journal.CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
 	call, err := e.Ask(ctx, to, out, deadline)
 	if err != nil {
@@ -53,8 +51,8 @@ type Call struct {
 	reply    chan callerAnswer
 }
 
-// Ask is the first half of [Engine.Request]: it returns when the request has
-// its place in the creature's inbox. The caller must call Reply once.
+// Ask is the first half of [Engine.Request]: it returns when the request has its place in
+// the creature's inbox. The caller must call Reply once.
 func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, deadline time.Duration) (*Call, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &abi.Error{Code: abi.Stopped, Op: "request", Message: "the caller has given up already", Err: err}
@@ -80,13 +78,13 @@ func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, d
 		out.Headers = map[string]string{}
 	}
 	out.Headers[message.HeaderDeadline] = strconv.FormatInt(deadline.Milliseconds(), 10)
-	out.Durable = false // Reply waits, and for more than that
+	out.Durable = false // Reply waits, for the answer as well
 	sent, err := e.sendOn(ctx, ch, out)
 	call.request = sent.Message
 	return call, err
 }
 
-// Reply waits for the reply, for the deadline at most.
+// Reply waits for the reply, at most until the deadline.
 func (c *Call) Reply(ctx context.Context) ([]byte, error) {
 	defer c.e.callers.Delete(c.request)
 	expired, stop := c.e.clock.Timer(c.deadline)
@@ -103,7 +101,7 @@ func (c *Call) Reply(ctx context.Context) ([]byte, error) {
 		return nil, c.unknown("the caller stopped waiting for the reply, and the request may be handled yet", context.Cause(ctx))
 	case <-c.e.closing:
 	}
-	select { // it may have been answered just before
+	select { // the answer may have come just before
 	case a := <-c.reply:
 		return c.received(ctx, a)
 	default:
@@ -116,7 +114,7 @@ func (c *Call) unknown(message string, cause error) error {
 		With("creature", string(c.to)).With("message", c.request.String())
 }
 
-// received turns an answer into what the caller gets, once it is durable.
+// received returns what the caller gets for an answer, once that is durable.
 func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
 	if err := (Sent{ch: c.ch, store: a.store, upTo: a.seq}).wait(ctx); err != nil {
 		return nil, c.unknown("the request was answered, but it is not known whether that lasts", err)
@@ -127,8 +125,8 @@ func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
 	return a.payload, nil
 }
 
-// answerCaller gives an answer to a caller outside, if it still waits. It
-// belongs to the critical section whose record holds the turn.
+// answerCaller passes an answer to a caller outside, if it still waits. It runs in the
+// critical section whose record holds the turn.
 func (e *core) answerCaller(g *graph, request journal.EventID, a answer) {
 	c, ok := e.callers.LoadAndDelete(request)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// ask is what a send has in addition when it is a request.
+// ask is what a request has in addition to a send.
 type ask struct {
 	deadline time.Duration
 	tag      int64
@@ -41,7 +41,7 @@ func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) ab
 	return abi.OK
 }
 
-// openRequests counts what the creature waits for, with what the turn asks.
+// openRequests counts the requests that the creature waits for, including the turn's own.
 func (t *turn) openRequests() int {
 	n := t.asked
 	if g := t.c.home.lock(); g != nil {
@@ -68,15 +68,14 @@ func (t *turn) Reply(payload []byte) abi.Code {
 	return abi.OK
 }
 
-// NotWaiting is the error of a dead letter that has the reply to a request of which
-// nobody waits for the answer any more.
+// NotWaiting is the error of the dead letter of a reply whose request has no waiting
+// sender any more.
 const NotWaiting = "who asked is not waiting in this graph any more"
 
-// question is a request of a creature that has not been answered. The graph's
-// mu guards it.
+// question is an open request of a creature. The graph's mu guards it.
 type question struct {
-	// key is the id with which the request was sent. That of row, which the log
-	// and the store have, is another one if the graph had no store then.
+	// key is the id with which the request was sent. The id in row, which the log and the
+	// store have, differs if the graph had no store then.
 	key   journal.EventID
 	row   journal.RequestRow
 	timer *timing.Timer
@@ -121,9 +120,8 @@ type answer struct {
 	from    *creature
 }
 
-// answerOpenRequest delivers the answer to a request, if it is still open: the id is the
-// one that it was sent with. It reports
-// whether it was. The caller holds mu.
+// answerOpenRequest delivers the answer to a request, if it is still open, and reports
+// whether it was. request is the id that it was sent with. The caller holds mu.
 func (g *graph) answerOpenRequest(rec *journal.Record, w *waker, c *creature, request journal.EventID, a answer, turn, cause journal.EventID) bool {
 	q := c.questions[request]
 	if q == nil {
@@ -156,8 +154,8 @@ func resultOf(row *journal.RequestRow, a answer) *message.Message {
 	return m
 }
 
-// answerFailed answers a request whose turn has failed for good, if the asker still
-// waits for that.
+// answerFailed answers a request whose turn has failed for good, if its sender still
+// waits.
 func (w *turnWorker) answerFailed(g *graph, rec *journal.Record, m *message.Message, a answer) {
 	if m.Kind != abi.KindRequest {
 		return

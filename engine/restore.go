@@ -11,14 +11,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// waking brings saved graphs back. Until commit nothing of them runs, and
-// rollBack makes them dormant again.
+// waking restores saved graphs. Nothing of them runs before commit, and rollBack makes
+// them dormant again.
 type waking struct {
 	e       locked
 	changes []*change
 }
 
-// bringBack brings one graph back. specOf makes the creature of a row.
+// bringBack restores one graph. specOf makes the creature of a row.
 func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.Context, journal.CreatureRow) (*creature, error)) (err error) {
 	x := newChange(w.e, "resume", draft.Options{Unjudged: true, IDs: &savedIDs{w.e, d.Graph}})
 	defer func() {
@@ -71,8 +71,8 @@ func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.
 	return nil
 }
 
-// bringBack carries out the operations that lead to the saved graph, and puts
-// its edges in the order in which they were once added.
+// bringBack applies the operations that lead to the saved graph, and puts its edges in
+// the order in which they were added.
 func (x *change) bringBack(ctx context.Context) error {
 	if err := x.Stage(x.recipe.ops...); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (x *change) bringBack(ctx context.Context) error {
 	return nil
 }
 
-// lastTime is the time of the last event of a store. New events have to be
-// later, even if the clock has been set back.
+// lastTime is the time of the last event of a store. New events must be later, even if
+// the clock has been set back.
 func lastTime(ctx context.Context, s journal.Store) (int64, error) {
 	events, err := s.History(ctx, journal.HistoryQuery{Newest: true, Limit: 1})
 	if err != nil || len(events) == 0 {
@@ -104,9 +104,8 @@ func lastTime(ctx context.Context, s journal.Store) (int64, error) {
 	return events[0].Time, nil
 }
 
-// forgetInstance closes the instance with which a creature has shown that it
-// can start. It began without the saved state, so the first turn has to make
-// another one.
+// forgetInstance closes the instance that has proved that a creature can start. It
+// started without the saved state, so the first turn must make another one.
 func (w *waking) forgetInstance(ctx context.Context, c *creature) {
 	if c.instance == nil {
 		return
@@ -118,7 +117,7 @@ func (w *waking) forgetInstance(ctx context.Context, c *creature) {
 	c.instances.Store(0)
 }
 
-// commit lets what was brought back run.
+// commit lets the restored graphs run.
 func (w *waking) commit() {
 	var wake waker
 	for _, x := range w.changes {

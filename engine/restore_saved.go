@@ -16,10 +16,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// dormant is a saved graph that has not been brought back yet.
+// dormant is a saved graph that has not been restored yet.
 type dormant struct{ journal.SavedGraph }
 
-// loadSaved reads which graphs the storage has.
+// loadSaved reads the list of graphs in the storage.
 func (e locked) loadSaved(ctx context.Context) error {
 	if e.storage == nil {
 		return nil
@@ -38,7 +38,7 @@ func (e locked) loadSaved(ctx context.Context) error {
 	for _, g := range graphs {
 		e.startAbove(&g)
 		if len(g.Creatures) == 0 {
-			if !journal.IsCutShort(problems, g.Session) { // its members may be in what it lacks
+			if !journal.IsCutShort(problems, g.Session) { // its members may be in the lost part
 				e.retireEmpty(ctx, &g)
 			}
 			continue
@@ -48,8 +48,7 @@ func (e locked) loadSaved(ctx context.Context) error {
 	return nil
 }
 
-// startAbove makes everything that is going to be added younger than a saved
-// graph.
+// startAbove makes all later additions younger than a saved graph.
 func (e locked) startAbove(g *journal.SavedGraph) {
 	var creature, channel, edge uint64
 	for i := range g.Creatures {
@@ -64,10 +63,11 @@ func (e locked) startAbove(g *journal.SavedGraph) {
 	e.topo.StartAbove(creature, channel, g.Born, edge)
 }
 
-// Problems are the stores that could not be read when the engine was started, and
-// files of the session directory that are not known to it. They have been set
-// aside, and what is in them is not there; everything else goes on. Behind them comes
-// what is wrong with the session directory at present, such as a store that cannot be
+// Problems returns the stores that could not be read when the engine was started, and
+// unknown files of the session directory. They have been set aside and their contents are
+// missing; everything else continues. Then come the present problems of the session
+// directory, such as a store that cannot be written. The errors are of the type
+// [abi.Error] and name the path.
 // written. The errors are of the type [abi.Error] and name the path.
 func (e *Engine) Problems() []error {
 	l := e.core.rlock()
@@ -79,7 +79,7 @@ func (e *Engine) Problems() []error {
 	return out
 }
 
-// tellProblems shows the problems to observers, once.
+// tellProblems reports the problems to observers, once.
 func (e locked) tellProblems() {
 	if e.told {
 		return
@@ -95,7 +95,7 @@ func (e locked) tellProblems() {
 	}
 }
 
-// Saved lists the saved graphs that have not been brought back, eldest first.
+// Saved lists the saved graphs that have not been restored, oldest first.
 func (e *Engine) Saved() []journal.SavedGraph {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -129,9 +129,9 @@ func (e locked) savedWith(deployment string) []*dormant {
 	return out
 }
 
-// Restore brings every saved graph back as it was, creatures that no recipe
-// declared included. A creature whose module cannot be loaded comes back
-// stopped; the second result says why, after the engine's [Engine.Problems].
+// Restore restores every saved graph as it was, including creatures that no recipe
+// declares. A creature whose module cannot be loaded is restored as stopped; the second
+// result says why, after the engine's [Engine.Problems].
 func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problems []error, err error) {
 	if err := e.takeTurn(ctx); err != nil {
 		return nil, nil, err
@@ -164,8 +164,8 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 	return graphs, problems, nil
 }
 
-// newHusk stands for a saved creature that is not going to run: it keeps its
-// place, its cursors and what waits for it.
+// newHusk makes a placeholder for a saved creature that will not run: it keeps its place,
+// its cursors and its backlog.
 func newHusk(row journal.CreatureRow) *creature {
 	spec, err := specs.OfRow(row)
 	if err != nil {
@@ -174,7 +174,7 @@ func newHusk(row journal.CreatureRow) *creature {
 	spec.Stopped = true
 	c, err := newCreature(row.ID, spec, modules.Absent{SHA256: row.SHA256})
 	if err != nil {
-		spec.Config = nil // there is nothing else to refuse
+		spec.Config = nil // nothing else is left to refuse
 		c, _ = newCreature(row.ID, spec, modules.Absent{SHA256: row.SHA256})
 	}
 	c.husk = true
@@ -182,7 +182,7 @@ func newHusk(row journal.CreatureRow) *creature {
 	return c
 }
 
-// revive makes a saved creature as it was; one whose module is not to be had
+// revive makes a saved creature as it was; a creature whose module is not available
 // becomes a husk.
 func (e *Engine) revive(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 	if e.core.paused {
@@ -237,9 +237,9 @@ func isOutsideReader(id journal.ReaderID) bool {
 	return len(id) > len(readerPrefix) && id[:len(readerPrefix)] == readerPrefix
 }
 
-// known returns a creature's id if it exists, in a graph that is being brought
-// back or in any other, and else none: a parent may have been in a graph without
-// a store.
+// known returns a creature's id if the creature exists, in a graph that is being restored
+// or in any other; otherwise it returns none, because a parent may have been in a graph
+// without a store.
 func (x *change) known(id journal.CreatureID) journal.CreatureID {
 	if id == "" || x.e.creatures[id] != nil || x.creatures[id] != nil {
 		return id

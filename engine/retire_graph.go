@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// retireAgain is the pause before the store of a graph that has ended is tried
-// again, when its disk fails.
+// retireAgain is the pause before another try to retire the store of an ended graph when
+// its disk fails.
 const retireAgain = time.Second
 
 // ending is the store of a graph that ends.
@@ -21,9 +21,9 @@ type ending struct {
 	last  uint64 // number of the last event
 }
 
-// drain waits until everything is durable that graphs have logged which the
-// change ends. If it cannot be written, they do not end: what is in the queue
-// of a store goes with the process.
+// drain waits until everything is durable that has been logged by graphs that the change
+// ends. If it cannot be written, they do not end, because the queue of a store is lost
+// with the process.
 func (p *storePlan) drain(ctx context.Context) error {
 	for _, g := range p.groups {
 		if len(g.after) > 0 || g.before[0].store == nil {
@@ -38,10 +38,10 @@ func (p *storePlan) drain(ctx context.Context) error {
 	return nil
 }
 
-// retire ends the stores of graphs whose last member is gone.
+// retire ends the stores of graphs that have lost their last member.
 func (p *storePlan) retire(ctx context.Context, x *change) {
 	for _, end := range p.endings {
-		if g := end.graph; g.store == end.store { // or its id goes on, with another store
+		if g := end.graph; g.store == end.store { // otherwise its id continues, with another store
 			end.last, g.store = g.seq, nil
 		}
 		ctx := context.WithoutCancel(ctx) // the graph has ended, whatever the caller does
@@ -57,8 +57,8 @@ func (p *storePlan) retire(ctx context.Context, x *change) {
 	}
 }
 
-// retire closes the store of a graph that has ended, all of which is durable,
-// and retires it. An error may be tried again.
+// retire closes and retires the store of a graph that has ended. Everything in it is
+// durable. It may be called again after an error.
 func (e *core) retire(ctx context.Context, end *ending) error {
 	session := end.store.Info().Session
 	if err := end.store.Close(ctx); err != nil {
@@ -67,8 +67,8 @@ func (e *core) retire(ctx context.Context, end *ending) error {
 	return e.storage.Retire(ctx, session)
 }
 
-// retireLater tries the stores again that could not be retired. It waits for
-// nobody: not for a change that is under way, and not for a disk that fails.
+// retireLater tries again to retire the stores that could not be retired. It waits
+// neither for a change in progress nor for a failing disk.
 func (e *core) retireLater() {
 	if l, ok := e.tryLock(); ok {
 		defer l.unlock()
@@ -85,8 +85,8 @@ func (e *core) retireLater() {
 	e.timers.After(retireAgain, e.retireLater)
 }
 
-// closeEndings closes and retires what is left when the engine is closed. What
-// still cannot be written leaves a graph that will be there again.
+// closeEndings closes and retires the remaining stores when the engine is closed. A store
+// that still cannot be written leaves a graph that will be restored.
 func (e locked) closeEndings(ctx context.Context) error {
 	var errs []error
 	for _, end := range e.endings {
@@ -100,8 +100,8 @@ func (e locked) closeEndings(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// retireEmpty retires a saved graph without members: the process ended before
-// its first record was written, or behind its last.
+// retireEmpty retires a saved graph without members: the process ended before its first
+// record was written, or after its last.
 func (e *core) retireEmpty(ctx context.Context, g *journal.SavedGraph) {
 	if err := e.storage.Retire(ctx, g.Session); err != nil {
 		e.log.Warn("a session without members could not be retired", "session", g.Session, "error", err)

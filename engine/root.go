@@ -12,20 +12,20 @@ import (
 
 // Rooted is what assigning a root did.
 type Rooted struct {
-	// Channels are those that the root listens on because it is the root, the
+	// Channels are the channels that the root listens on because it is the root, the
 	// report channel first.
 	Channels []journal.ChannelID
 	Delta    journal.Delta
 }
 
-// AssignRoot makes a creature the root of its deployment, and privileged. Within its
-// graph the members may send on the report channel, which is made if there is none,
-// and the root gets its edges; also those that it lacks, if it is the root already.
-// A former root loses what it had because of that, which may split its graph, and keeps
-// its privilege. A report channel in another graph
-// goes with it.
+// AssignRoot makes a creature the root of its deployment, and privileged. The members in
+// its graph may then send on the report channel, which is made if there is none, and the
+// root gets its edges. If it is the root already, it gets the edges that it lacks. A
+// former root loses the edges that it had as a root, which may split its graph, and keeps
+// its privilege. A report channel in another graph is removed.
 //
-// If the creature belongs to no deployment, then it and all others of its graph that
+// If the creature belongs to no deployment, then it and all other such members of its
+// graph become one.
 // belong to none become one.
 func (e *Engine) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, error) {
 	var out Rooted
@@ -45,7 +45,7 @@ func (b *Batch) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, 
 	return Rooted{channels, journal.NewDelta(delta)}, nil
 }
 
-// noteRoot keeps the index of roots.
+// noteRoot updates the index of roots.
 func (e locked) noteRoot(cr *creature) {
 	switch d := cr.deployment; {
 	case d == "":
@@ -56,7 +56,7 @@ func (e locked) noteRoot(cr *creature) {
 	}
 }
 
-// noteReport keeps the index of report channels.
+// noteReport updates the index of report channels.
 func (e locked) noteReport(ch *channel, gone bool) {
 	switch d := ch.deployment; {
 	case !ch.report || d == "":
@@ -80,9 +80,9 @@ func ownOf(row journal.CreatureRow) draft.OwnEdges {
 	return own
 }
 
-// comeIntoDeployments has creatures and channels be what the change makes of them,
-// before the stores are cut: their first records have it so. It returns what takes
-// that back.
+// comeIntoDeployments gives creatures and channels the deployments that the change
+// assigns, before the stores are cut, so that their first records have them. It returns a
+// function that undoes it.
 func (x *change) comeIntoDeployments() (undo func()) {
 	var undos []func()
 	for id, deployment := range x.sealed.Joined {
@@ -110,7 +110,7 @@ func (x *change) comeIntoDeployments() (undo func()) {
 	}
 }
 
-// comeInto changes which deployment a creature belongs to.
+// comeInto changes the deployment that a creature belongs to.
 func (x *change) comeInto(cr *creature, deployment string) (undo func()) {
 	before := cr.deployment
 	change := func(to string) {
@@ -126,7 +126,7 @@ func (x *change) comeInto(cr *creature, deployment string) (undo func()) {
 	return func() { change(before) }
 }
 
-// noteDeployments writes down what comeIntoDeployments has changed.
+// noteDeployments logs what comeIntoDeployments has changed.
 func (x *change) noteDeployments() {
 	changed := map[journal.CreatureID]bool{}
 	for id := range x.sealed.Own {
@@ -138,7 +138,7 @@ func (x *change) noteDeployments() {
 	for _, id := range slices.Sorted(maps.Keys(changed)) {
 		if cr := x.e.creatures[id]; cr != nil {
 			x.e.noteRoot(cr)
-			x.dirty[cr] = true // it tells policies its deployment
+			x.dirty[cr] = true // policies see its deployment
 			putCreature(x.record(cr.home.load()), cr)
 		}
 	}

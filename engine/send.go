@@ -14,16 +14,16 @@ import (
 type Outgoing struct {
 	Payload []byte
 	Headers map[string]string
-	// Durable waits until the message is as durable as its graph promises. There
-	// are three answers then: nil, it is; unknown_outcome, it was taken in, and
-	// whether it lasts is not known, as when the disk is full or the context ends
-	// meanwhile; any other error, it was refused.
+	// Durable waits until the message is as durable as its graph promises. There are
+	// three results then. nil: it is. unknown_outcome: it was accepted, but may be lost,
+	// for instance because the disk is full or the context ends meanwhile. Any other
+	// error: it was refused.
 	Durable bool
-	// Producer and Offset, given together, make sure that nothing is taken in
-	// twice: a message whose offset is not above the highest one seen from
-	// that producer on that channel is left out. Offsets start at 1. So a message
-	// whose outcome is unknown is repeated with the same two, also by another
-	// process: it is a duplicate if the first has lasted.
+	// Producer and Offset, given together, make sure that no message is accepted twice: a
+	// message whose offset is not above the highest one seen from that producer on that
+	// channel is left out. Offsets start at 1. A message whose outcome is unknown can be
+	// repeated with the same two, also by another process: it is a duplicate if the first
+	// was not lost.
 	Producer string
 	Offset   uint64
 
@@ -31,11 +31,11 @@ type Outgoing struct {
 	reply chan callerAnswer // of a request
 }
 
-// Sent says what became of a message.
+// Sent is the result of sending a message.
 type Sent struct {
 	Message journal.EventID
 	Seq     uint64 // in its channel
-	// Duplicate says that it was left out: the producer's offset had been
+	// Duplicate says that the message was left out because the producer's offset had been
 	// seen. Message and Seq are not those of the earlier message then.
 	Duplicate bool
 
@@ -45,12 +45,11 @@ type Sent struct {
 	repeatable bool // it has a producer and an offset
 }
 
-// Wait waits until the message is as durable as its graph promises; for a
-// duplicate, until the message is that was taken in before it. In a graph
-// without a store there is nothing to wait for.
+// Wait waits until the message is as durable as its graph promises; for a duplicate,
+// until the earlier message is. In a graph without a store it returns at once.
 //
-// Its one error has the code unknown_outcome, and says how to repeat the message
-// without doubling it. Wait may be called again, and may then say more.
+// Its only error has the code unknown_outcome, and says how to repeat the message without
+// sending it twice. Wait may be called again, and the result may then differ.
 func (s Sent) Wait(ctx context.Context) error {
 	cause := s.wait(ctx)
 	if cause == nil {
@@ -70,7 +69,7 @@ func (s Sent) Wait(ctx context.Context) error {
 	return err
 }
 
-// wait is Wait with the store's reason.
+// wait is Wait with the store's reason in the error.
 func (s Sent) wait(ctx context.Context) error {
 	if s.store == nil {
 		return nil
@@ -82,10 +81,10 @@ func (s Sent) wait(ctx context.Context) error {
 	return nil
 }
 
-// Send publishes a message on a channel. It blocks while the graph does not
-// take in outside messages (see [deploy.OverflowBlock] and [Store.Room]) and, if asked
-// to, until the message is durable; see [Outgoing] for what its errors say. When ctx
-// ends before the message is taken in, that is unavailable, and a refusal.
+// Send publishes a message on a channel. It blocks while the graph does not accept
+// outside messages (see [deploy.OverflowBlock] and [Store.Room]) and, if out says so,
+// until the message is durable; see [Outgoing] for the meaning of its errors. If ctx ends
+// before the message is accepted, the error is unavailable, and the message was refused.
 func (e *Engine) Send(ctx context.Context, channel journal.ChannelID, out Outgoing) (Sent, error) {
 	l := e.core.rlock()
 	ch := l.channels[channel]
@@ -111,7 +110,7 @@ func (e *Engine) SendTo(ctx context.Context, to journal.CreatureID, out Outgoing
 	return e.sendGiven(ctx, ch, out)
 }
 
-// sendGiven is sendOn with the headers of somebody outside.
+// sendGiven is sendOn with headers from outside.
 func (e *Engine) sendGiven(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
 	if headers, ok := journal.EncodeHeaders(out.Headers); ok && journal.HasReservedHeader(headers) {
 		return Sent{}, journal.ReservedHeaderError("send")
@@ -149,8 +148,8 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	return sent, nil
 }
 
-// publishOutside gives a message its place. The caller has entered the
-// critical section of g, which this leaves.
+// publishOutside gives a message its place. The caller has entered the critical section
+// of g, which publishOutside leaves.
 func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, *waker) {
 	defer g.mu.Unlock()
 	g.wall = e.core.wallClock()
@@ -187,8 +186,8 @@ func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, 
 	return sent, w
 }
 
-// hasSeen reports whether the producer of a message has sent it on the channel
-// before. The caller holds the mu of the channel's graph.
+// hasSeen reports whether the producer of a message has sent it on the channel before.
+// The caller holds the mu of the channel's graph.
 func (ch *channel) hasSeen(out *Outgoing) bool {
 	return out.Producer != "" && out.Offset <= ch.producers[out.Producer]
 }

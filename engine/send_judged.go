@@ -14,20 +14,20 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// outsideSend is a message from outside, as policies leave it.
+// outsideSend is a message from outside, as the policies leave it.
 type outsideSend struct {
 	Outgoing
 	headers  []byte       // in the form of the ABI
 	verdicts []draft.Word // to be logged, also if the message is refused
 	recalled recall.Recollection
-	refusal  error // by policies; nil: it is taken in
-	// duplicate says that it was taken in before, and so nobody has judged it.
+	refusal  error // by policies; nil: it is accepted
+	// duplicate says that it was accepted before, so that no policy has judged it.
 	duplicate bool
-	seed      uint64 // of what policies draw at random, however often they are asked
+	seed      uint64 // of the policies' random numbers, the same for every evaluation
 }
 
-// outsideSeed is another one for each message from outside. A message that its producer
-// sends again, because it was refused, is judged with the same.
+// outsideSeed differs for each message from outside. A message that its producer repeats
+// because it was refused is judged with the same seed.
 func (e *Engine) outsideSeed(ch *channel, out *Outgoing) uint64 {
 	number := out.Offset
 	if out.Producer == "" {
@@ -43,9 +43,9 @@ func (e *Engine) outsideSeed(ch *channel, out *Outgoing) uint64 {
 	return h.Sum64()
 }
 
-// admitOutside waits until a message from outside is taken in, and answers it as
-// the policies leave it, with the critical section of the graph entered. What
-// policies say of a message that they refuse is logged as well, and waits like one.
+// admitOutside waits until a message from outside can be accepted, and returns it as the
+// policies leave it, inside the critical section of the graph. What policies say about a
+// message that they refuse is logged as well, and waits for room like a message.
 func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, *graph, error) {
 	for {
 		judged, err := e.judgeOutside(ctx, ch, sent)
@@ -61,7 +61,7 @@ func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSen
 		}
 		switch {
 		case e.core.isClosing():
-			g.mu.Unlock() // the store takes nothing in any more
+			g.mu.Unlock() // the store accepts nothing any more
 			return nil, nil, errtext.Closed
 		case !judged.recalled.Current(g.memory):
 			g.mu.Unlock() // another message has changed what the policies remember
@@ -91,8 +91,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 		Surroundings: deploy.Surroundings{View: ch.home.view(), Memory: out.recalled.Of(ch.deployment)},
 	})
 	if ctx.Err() != nil {
-		// Policies that were interrupted have failed, which may have them deny or
-		// allow anything.
+		// Interrupted policies have failed, which may deny or allow anything.
 		return nil, &abi.Error{
 			Code: abi.Unavailable, Op: "send", Message: "the caller has given up while policies judged the message",
 			Remedy: "send it again", Err: context.Cause(ctx),
@@ -103,7 +102,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	return &out, nil
 }
 
-// decide has the message be what policies have decided.
+// decide changes the message as the policies have decided.
 func (out *outsideSend) decide(ch *channel, d *deploy.SendDecision) {
 	var w turnWorker
 	effect := &sendEffect{ch: ch}
@@ -113,7 +112,7 @@ func (out *outsideSend) decide(ch *channel, d *deploy.SendDecision) {
 	case effect.left:
 		out.refusal = refusedMessage(ch, d)
 		out.verdicts = slices.DeleteFunc(out.verdicts, func(v draft.Word) bool {
-			return v.Effect == journal.PolicyDenied || v.Effect == journal.PolicyDropped // the error says that
+			return v.Effect == journal.PolicyDenied || v.Effect == journal.PolicyDropped // the error contains them
 		})
 	case effect.mutated:
 		out.verdicts = append(out.verdicts, changes(ch, d, journal.NoteMessage(out.Payload, out.headers, d.Original))...)
@@ -121,12 +120,12 @@ func (out *outsideSend) decide(ch *channel, d *deploy.SendDecision) {
 	}
 }
 
-// changes are the words of the policies that have changed a message from outside. The
-// first has what it was.
+// changes are the verdicts of the policies that have changed a message from outside. The
+// first has the original message.
 func changes(ch *channel, d *deploy.SendDecision, original journal.NotedMessage) []draft.Word {
 	by := d.ChangedBy
 	if len(by) == 0 {
-		by = []deploy.Verdict{{Policy: ch.deployment}} // it does not tell one from another
+		by = []deploy.Verdict{{Policy: ch.deployment}} // it cannot be attributed to a single policy
 	}
 	out := make([]draft.Word, len(by))
 	for i, v := range by {
@@ -136,7 +135,7 @@ func changes(ch *channel, d *deploy.SendDecision, original journal.NotedMessage)
 	return out
 }
 
-// wasTakenIn is hasSeen for who has not entered the critical section.
+// wasTakenIn is hasSeen for a caller outside of the critical section.
 func (ch *channel) wasTakenIn(out *Outgoing) bool {
 	if out.Producer == "" {
 		return false
@@ -149,15 +148,15 @@ func (ch *channel) wasTakenIn(out *Outgoing) bool {
 	return ch.hasSeen(out)
 }
 
-// logWords logs what policies have said of the message.
+// logWords logs what policies have said about the message.
 func (out *outsideSend) logWords(g *graph, rec *journal.Record, about journal.Event) {
 	for _, v := range out.verdicts {
 		g.logVerdict(rec, about, v)
 	}
 }
 
-// logRefused logs what policies have said of a message that is not taken in. The
-// caller has entered the critical section of g, which this leaves.
+// logRefused logs what policies have said about a message that is refused. The caller has
+// entered the critical section of g, which logRefused leaves.
 func (e *Engine) logRefused(g *graph, out *outsideSend) {
 	defer g.mu.Unlock()
 	g.wall = e.core.wallClock()
