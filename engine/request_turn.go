@@ -70,7 +70,7 @@ func (t *turn) Reply(payload []byte) abi.Code {
 
 // NotWaiting is the error of the dead letter of a reply whose request has no waiting
 // sender any more.
-const NotWaiting = "who asked is not waiting in this graph any more"
+const NotWaiting = "the sender of the request no longer waits in this graph"
 
 // question is an open request of a creature. The graph's mu guards it.
 type question struct {

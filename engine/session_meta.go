@@ -10,10 +10,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// The keys of a store's metadata: what it remembers of the deployment that its
-// members are of. If they are of several, these are those of the first, and those
-// of each other have a slash and its name behind them. A store keeps every key that
-// it was ever given, so an empty value stands for none.
+// The keys of a store's metadata, which describe the deployment of its members. If the
+// members belong to several deployments, these keys describe the first; each other one
+// has the same keys with a slash and its name appended. A store keeps every key that it
+// was ever given, so an empty value means none.
 const (
 	MetaDeployment = storemeta.Deployment
 	MetaConfigPath = storemeta.ConfigPath // of the recipe
@@ -26,12 +26,12 @@ const (
 // mergeAllowed is the value of [MetaMerge].
 const mergeAllowed = storemeta.MergeAllowed
 
-// DeploymentsIn lists the deployments that a store's metadata tells of.
+// DeploymentsIn lists the deployments that a store's metadata describes.
 func DeploymentsIn(meta map[string]string) []string { return storemeta.Parse(meta).Names }
 
-// metaAfter is the metadata of a graph after the change, which goes on with those of
-// the given graphs: that of each deployment that has members in it. The deployments
-// of the graph whose id it keeps come first.
+// metaAfter is the metadata of a graph after the change, made from those of the graphs
+// that it continues: for each deployment with members in it. The deployments of the graph
+// whose id it keeps come first.
 func (x *change) metaAfter(info topology.Graph, before []*graph) map[string]string {
 	m := storemeta.Parse(nil)
 	for _, b := range before {
@@ -49,8 +49,8 @@ func (x *change) metaAfter(info topology.Graph, before []*graph) map[string]stri
 	return m.Join()
 }
 
-// bequeathMeta has the first record of a graph's new store correct the metadata that
-// the store begins with, which is that of one of the graphs before.
+// bequeathMeta makes the first record of a graph's new store correct the metadata that
+// the store begins with, which come from one of the earlier graphs.
 func (x *change) bequeathMeta(rec *journal.Record, group *storeGroup, id journal.GraphID) {
 	info, _ := x.e.topo.Graph(id)
 	from := slices.SortedFunc(slices.Values(x.goingOnIn(group, id)), byAge)
@@ -64,8 +64,8 @@ func (x *change) bequeathMeta(rec *journal.Record, group *storeGroup, id journal
 
 func byAge(a, b *graph) int { return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) }
 
-// putMeta brings the metadata of the stores of a deployment up to date: a recipe
-// may have been edited.
+// putMeta updates the metadata of the stores of a deployment, because a recipe may have
+// been edited.
 func (x *change) putMeta() {
 	seen := map[*graph]bool{}
 	for _, id := range x.recipe.deployed {

@@ -13,52 +13,53 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// DefaultShutdownTimeout is that of [Options.ShutdownTimeout].
+// DefaultShutdownTimeout is the default of [Options.ShutdownTimeout].
 const DefaultShutdownTimeout = 30 * time.Second
 
-// ErrLeftOpen is in the error of a Close that has reached its bound.
+// ErrLeftOpen is a cause of the error of a Close that has reached its bound.
 var ErrLeftOpen = errors.New("the bound of closing is reached")
 
-// closing is the end of an engine.
+// closing is the shutdown of an engine.
 type closing struct {
 	begin sync.Once
 	over  chan struct{} // closed when the engine is closed
-	err   error         // valid when it is
+	err   error         // valid when over is closed
 
 	mu     sync.Mutex
-	stores []openStore // still to be closed, once that has begun
+	stores []openStore // not closed yet, once closing them has begun
 }
 
-// openStore is a store that is not closed, and what has to be written to it.
+// openStore is a store that is not closed and may have events to write.
 type openStore struct {
 	store journal.Store
 	last  uint64 // number of the last event
 }
 
-// Close stops the engine: outside calls answer stopped, running turns end and
-// are committed, logs are written, instances and stores are closed. Deliveries
-// that are still waiting stay in the log of graphs that have a store.
+// Close stops the engine: calls from outside return stopped, running turns end and are
+// committed, logs are written, instances and stores are closed. The backlog stays in the
+// log of graphs that have a store.
 //
-// Close takes [Options.ShutdownTimeout] at most, and ends with the deadline of ctx if
-// that is earlier and still to come. Turns that run after a third of that time, or when
-// ctx ends, are interrupted, as if they had not begun; so a context that a signal has
-// ended closes in order, too. When the time is over, the error has the code deadline and
-// [ErrLeftOpen] in it, and says what was left: turns that do not end, events that are not
-// written. None of that was acknowledged. Closing goes on in the background until the
-// process ends, which it may at any time.
+// Close takes [Options.ShutdownTimeout] at most, or until the deadline of ctx if that is
+// earlier and has not passed yet. Turns that still run after a third of that time, or
+// when ctx ends, are interrupted and leave no effect. So even a context that a signal has
+// ended leads to an orderly shutdown. When the time is over, the error has the code
+// deadline and wraps [ErrLeftOpen], and says what was left: turns that do not end, events
+// that are not written. None of those was acknowledged. The shutdown continues in the
+// background until the process ends, which it may do at any time.
 //
-// Later calls wait for the same end, each within its own bound, and answer the same.
+// Later calls wait for the same shutdown, each within its own bound, and return the same
+// result.
 func (e *Engine) Close(ctx context.Context) error {
 	bound := CloseBound(ctx, e.shutdownTimeout)
 	e.end.begin.Do(func() {
-		// Before anything is interrupted: a turn that was must not begin again.
+		// Before anything is interrupted: an interrupted turn must not begin again.
 		e.core.closes.Store(true)
 		close(e.core.closing)
 		e.core.queue.Close()
 		go func() {
 			defer close(e.end.over)
-			// Closing is finished even if ctx has ended: what was acknowledged is in
-			// the queues of the stores.
+			// Closing is finished even if ctx has ended, because acknowledged events may
+			// be in the queues of the stores.
 			e.end.err = e.shutDown(context.WithoutCancel(ctx))
 		}()
 	})
@@ -81,7 +82,7 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 // CloseBound is how long closing may take: timeout, or until the deadline of ctx if that
-// is earlier and still to come.
+// is earlier and has not passed yet.
 func CloseBound(ctx context.Context, timeout time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil {
 		return max(0, min(timeout, time.Until(deadline)))
@@ -89,8 +90,8 @@ func CloseBound(ctx context.Context, timeout time.Duration) time.Duration {
 	return timeout
 }
 
-// leftOpen says what an engine leaves that does not close. What does not end may hold
-// any lock, so it waits for none.
+// leftOpen reports what an engine leaves that does not close. Whatever does not end may
+// hold any lock, so leftOpen waits for none.
 func (e *Engine) leftOpen(bound time.Duration) error {
 	e.end.mu.Lock()
 	stores := e.end.stores
@@ -116,7 +117,7 @@ func (e *Engine) leftOpen(bound time.Duration) error {
 	}
 }
 
-// stillRunning says which turns do not end, and which stores have something to write.
+// stillRunning lists the turns that do not end and the stores with unwritten events.
 func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 	l, ok := e.core.tryRLock()
 	if !ok {
@@ -141,7 +142,7 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 	return turns, stores
 }
 
-// closeStores closes the stores of all graphs, and of those that have ended.
+// closeStores closes the stores of all graphs, including those that have ended.
 func (x *closing) closeStores(ctx context.Context, e locked) error {
 	open := []openStore{}
 	for _, g := range e.sortedGraphs() {
@@ -164,7 +165,7 @@ func (x *closing) closeStores(ctx context.Context, e locked) error {
 	return errors.Join(append(errs, e.closeEndings(ctx))...)
 }
 
-// closes notes which stores are still to be closed.
+// closes records which stores have not been closed yet.
 func (x *closing) closes(stores []openStore) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// snapshot writes what a volatile graph holds into the first record of a store
-// that it becomes part of: messages that are still to be delivered, state, dead
-// letters, and how far readers and producers have got.
+// snapshot writes the contents of a volatile graph to the first record of the store that
+// it becomes part of: undelivered messages, state, dead letters, and the positions of
+// readers and producers.
 type snapshot struct {
 	x        *change
 	group    *storeGroup
@@ -34,8 +34,8 @@ func newSnapshot(x *change, group *storeGroup, rec *journal.Record, origin journ
 	return &snapshot{x: x, group: group, rec: rec, origin: origin, seen: map[place]bool{}}
 }
 
-// add collects those members of a volatile graph that are now in one of the
-// graphs that here stands for.
+// add collects the members of a volatile graph that are now in one of the graphs for
+// which here is true.
 func (s *snapshot) add(g *graph, here func(journal.GraphID) bool) {
 	for _, cr := range g.sortedCreatures() {
 		if !here(s.x.e.topo.GraphOf(cr.id)) {
@@ -51,7 +51,7 @@ func (s *snapshot) add(g *graph, here func(journal.GraphID) bool) {
 			s.message(cr.current.msg)
 		}
 		if tc := s.x.turn; tc != nil && tc.c == cr && tc.d.msg != nil {
-			s.message(tc.d.msg) // it has been dealt with, in this very change
+			s.message(tc.d.msg) // this change has dealt with it
 		}
 		if cr.retry != nil {
 			s.message(cr.retry.msg)
@@ -74,7 +74,7 @@ func (s *snapshot) add(g *graph, here func(journal.GraphID) bool) {
 	}
 }
 
-// channel writes down who has read and sent how far from outside.
+// channel records the positions of outside readers and producers.
 func (s *snapshot) channel(ch *channel) {
 	for producer, offset := range ch.producers {
 		s.rec.Producers = append(s.rec.Producers, journal.ProducerRow{Channel: ch.id, Producer: producer, Offset: offset})
@@ -105,10 +105,10 @@ func (s *snapshot) message(m *message.Message) {
 	s.messages = append(s.messages, m)
 }
 
-// write writes it all down. Messages come in the order in which they were sent;
-// they get ids of the new log, because no log has had them before, and keep
-// their places in their channels. State becomes events as well, so that the log
-// adds up to it.
+// write writes everything that was collected. Messages come in the order in which they
+// were sent; they get ids of the new log, because they were in no log before, and keep
+// their places in their channels. State becomes events as well, so that the log is
+// complete.
 func (s *snapshot) write() {
 	x := s.x
 	slices.SortStableFunc(s.messages, func(a, b *message.Message) int {
@@ -137,8 +137,8 @@ func (s *snapshot) write() {
 	}
 }
 
-// findRuns finds the feeds that passed over something that is in the log now,
-// because somebody else has yet to read it.
+// findRuns finds the feeds that passed over messages that are now in the log because
+// another reader has not read them yet.
 func (s *snapshot) findRuns() {
 	log := map[journal.ChannelID][]*message.Message{}
 	for _, m := range s.messages {

@@ -25,7 +25,7 @@ type template struct {
 	module *modules.Shared
 }
 
-// countSpawned keeps count of the spawned creatures that live.
+// countSpawned updates the number of spawned creatures that are alive.
 func (e locked) countSpawned(c *creature, by int) {
 	k, ok := draft.KindOf(c.deployment, &c.spec)
 	if !ok {
@@ -36,9 +36,9 @@ func (e locked) countSpawned(c *creature, by int) {
 	}
 }
 
-// loadSpecies checks the species of a deployment, and compiles and tries the modules
-// of those that may be spawned, so that a deployment of which one cannot be loaded is
-// refused as a whole.
+// loadSpecies checks the species of a deployment. It compiles the modules of those that
+// may be spawned and starts each once, so that a deployment with one that cannot be
+// loaded is refused as a whole.
 func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templates []*template, err error) {
 	defer func() {
 		if err != nil {
@@ -74,10 +74,10 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 	return templates, nil
 }
 
-// tryStart starts an instance of a species, and gives it up: a module that does not
-// fit the limits of its species, or ends before it has looked at its configuration,
-// would never start. What creature_init refuses may be the configuration, which
-// whoever spawns may replace, so that is no error yet.
+// tryStart starts an instance of a species and closes it. A module that does not fit the
+// limits of its species, or ends before it has read its configuration, would never start.
+// An error from creature_init may be due to the configuration, which a spawn may replace,
+// so it does not count.
 func (e *Engine) tryStart(ctx context.Context, t *template) error {
 	spec := t.Spec
 	spec.Name, spec.Stopped = t.Name, false
@@ -94,7 +94,7 @@ func (e *Engine) tryStart(ctx context.Context, t *template) error {
 	return err
 }
 
-// keepTemplates makes the species of a deployment known.
+// keepTemplates stores the species of a deployment.
 func (e locked) keepTemplates(templates []*template) {
 	if len(templates) == 0 {
 		return
@@ -115,11 +115,10 @@ func (e *core) closeTemplates(ctx context.Context, templates []*template) {
 	}
 }
 
-// spawnTemplate finds what a species of a deployment may be spawned from, and how
-// many of it are alive. Without a deployment it is that of the only one that has
-// such a species. The number is checked again
-// when the creature is added (see [draft.Draft.MaySpawn]), because others may spawn
-// meanwhile.
+// spawnTemplate returns the template for spawning a species of a deployment, and how many
+// of that species are alive. Without a deployment it takes the only one that has such a
+// species. The number is checked again when the creature is added (see
+// [draft.Draft.MaySpawn]), because another spawn may come between.
 func (e locked) spawnTemplate(deployment, species string) (*template, int, error) {
 	if deployment != "" && e.deployments[deployment] == nil {
 		return nil, 0, notApplied(deployment, slices.Sorted(maps.Keys(e.deployments)))
@@ -153,7 +152,7 @@ func notApplied(deployment string, applied []string) error {
 	}
 }
 
-// notSpawnable says what else there is to spawn.
+// notSpawnable is the error that lists the species that can be spawned.
 func (e locked) notSpawnable(deployment, species string) error {
 	var names []string
 	for k := range e.templates {
@@ -173,8 +172,8 @@ func (e locked) notSpawnable(deployment, species string) error {
 	return &abi.Error{Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no species %s may be spawned", errtext.Clip(species)), Remedy: remedy, IDs: ids}
 }
 
-// ofSpecies completes a specification that names a species instead of a module,
-// and returns a reference to the species' module, which has to be closed.
+// ofSpecies completes a specification that names a species instead of a module, and
+// returns a reference to the species' module, which the caller must close.
 func (e locked) ofSpecies(spec deploy.CreatureSpec) (deploy.CreatureSpec, abi.Module, error) {
 	switch {
 	case spec.Address != "":

@@ -40,7 +40,7 @@ type CreatureStatus struct {
 	Send           []journal.ChannelID          `json:"send"`
 	Aliases        Aliases                      `json:"aliases"`
 	Cursors        map[journal.ChannelID]Cursor `json:"cursors"`
-	Incarnation    uint64                       `json:"incarnation"` // of its instance in this run of the engine
+	Incarnation    uint64                       `json:"incarnation"` // of its instance, since the engine started
 	InstanceStarts uint64                       `json:"instance_starts"`
 	Module         string                       `json:"module"`
 	ModuleSHA256   string                       `json:"module_sha256"`
@@ -72,8 +72,8 @@ type ChannelStatus struct {
 	Head        uint64               `json:"head"`
 }
 
-// Status describes the graphs, eldest first: all of them, or the one given, by
-// any id it has had.
+// Status describes the graphs, oldest first: all of them, or the one given by any id that
+// it has had.
 func (e *Engine) Status(graph journal.GraphID) ([]GraphStatus, error) {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -118,7 +118,7 @@ func (e locked) graphStatus(g *graph) GraphStatus {
 	return out
 }
 
-// stateName says whether the creature takes deliveries, and if not, why. The caller
+// stateName says whether the creature accepts deliveries and, if not, why. The caller
 // holds the mu of its graph.
 func (c *creature) stateName() journal.CreatureState {
 	if c.backingOff && !c.quarantined && !c.stopped {
@@ -189,8 +189,8 @@ type StateEntry struct {
 	Value []byte
 }
 
-// State returns a creature's state, by rising key: all of it, or the keys with
-// a prefix.
+// State returns a creature's state, in ascending order of keys: all of it, or the keys
+// with a prefix.
 func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]StateEntry, error) {
 	c, g, err := e.core.lockCreature(creature)
 	if err != nil {
@@ -201,7 +201,7 @@ func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix 
 		g.mu.Unlock()
 		read, err := store.State(ctx, creature)
 		if err != nil && ctx.Err() == nil && !c.home.logsTo(store) {
-			return e.State(ctx, creature, prefix) // a cut closed it
+			return e.State(ctx, creature, prefix) // a cut closed the store
 		}
 		if err != nil {
 			return nil, err
@@ -213,7 +213,7 @@ func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix 
 	return entries(state, prefix), nil
 }
 
-// entries lists the keys of a state with a prefix; there is none if it is nil.
+// entries lists the keys of a state with a prefix; a nil state has none.
 func entries(state *effects.State, prefix string) []StateEntry {
 	out := []StateEntry{}
 	if state != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// failed deals with a turn that did not succeed: nothing of it remains but its
-// log lines. It returns with the critical section of the creature's graph
-// entered, or nil if the creature is gone.
+// failed deals with a turn that did not succeed: only its log lines are kept. It returns
+// with the critical section of the creature's graph entered, or nil if the creature was
+// removed.
 func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
 	t := &w.turn
 	logs, fuel, told := slices.Clone(t.Logs), t.fuel, t.notice()
@@ -71,7 +71,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	return g
 }
 
-// giveUp makes a delivery a dead letter: its creature has failed it for good.
+// giveUp makes a delivery that its creature has failed for good a dead letter.
 func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []effects.Line) {
 	l := letterOf(&c.mb, d.msg, journal.DeadReason(abi.CodeOf(err).String()))
 	l.Attempts, l.Error = c.attempt, errtext.Clip(err.Error())
@@ -82,7 +82,7 @@ func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delive
 		Kind: journal.EventCreatureFailed, Creature: c.id, Attempt: c.attempt, Channel: d.msg.Channel, Seq: d.msg.Seq, Cause: d.msg.LogID(),
 		Payload: journal.JSON(journal.CreatureFailedPayload{Kind: journal.KindOfDelivery(kind), Code: string(l.Reason), Error: l.Error}),
 	})
-	if kind != abi.KindGraphChanged { // how things are can be read at any time
+	if kind != abi.KindGraphChanged { // the awareness document can be read at any time
 		g.deadLetter(rec, l)
 	}
 	w.answerFailed(g, rec, d.msg, answer{code: abi.CodeOf(err), text: l.Error, from: c})
@@ -94,17 +94,16 @@ func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delive
 	d.msg.Release()
 }
 
-// noteFailure counts a failure and reports whether there were more than the
-// restart policy allows. The caller holds the graph's mu.
+// noteFailure counts a failure and reports whether there were more than the restart
+// policy allows. The caller holds the graph's mu.
 func (c *creature) noteFailure(now int64) (intense bool) {
 	horizon := now - int64(c.restart.Within)
 	c.attempts = append(slices.DeleteFunc(c.attempts, func(at int64) bool { return at < horizon }), now)
 	return len(c.attempts) > c.restart.Max
 }
 
-// quarantine takes a creature out of service, and tells the graph: with an event
-// and, where the creature may report to its root, with a message. The caller
-// holds the graph's mu.
+// quarantine stops a creature and reports that to the graph: with an event and, if the
+// creature may report to its root, with a message. The caller holds the graph's mu.
 func (w *turnWorker) quarantine(g *graph, rec *journal.Record, c *creature, err error) {
 	c.quarantined = true
 	c.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
@@ -134,8 +133,8 @@ func (w *turnWorker) quarantine(g *graph, rec *journal.Record, c *creature, err 
 	m.Release()
 }
 
-// pause gives a creature up for a while after something other than its guest
-// failed, such as reading its store.
+// pause releases a creature for a while after a failure outside of its guest, such as
+// reading its store.
 func (w *turnWorker) pause(ctx context.Context, c *creature, err error) {
 	g := c.home.lock()
 	if g == nil {
@@ -145,7 +144,7 @@ func (w *turnWorker) pause(ctx context.Context, c *creature, err error) {
 	if !c.runs() {
 		c.inHands = false
 		g.mu.Unlock()
-		w.putBack(c) // to have its instance closed
+		w.putBack(c) // to close its instance
 		return
 	}
 	w.awaitRepair(c, err)
@@ -153,9 +152,9 @@ func (w *turnWorker) pause(ctx context.Context, c *creature, err error) {
 	g.mu.Unlock()
 }
 
-// awaitRepair lets a creature wait for its store, longer each time, and tells of
-// it less and less often: a disk that is full concerns many creatures, and may
-// stay so for hours. The creature is in the worker's hands.
+// awaitRepair makes a creature wait for its store, longer each time, and reports that
+// less and less often: a full disk affects many creatures, and may stay full for hours.
+// The worker owns the creature.
 func (w *turnWorker) awaitRepair(c *creature, err error) {
 	c.waits++
 	if c.waits&(c.waits-1) == 0 {
@@ -170,20 +169,19 @@ func (w *turnWorker) refill(ctx context.Context, c *creature) error {
 	return refillMailbox(ctx, &c.mb, &c.home)
 }
 
-// backlog is what one feed of a mailbox has waiting in the store.
+// backlog is the part of one feed of a mailbox that waits in the store.
 type backlog struct {
 	feed   *feed
 	from   uint64
 	end    uint64
 	events []journal.Event
 	whole  bool // events reach end
-	broken bool // what comes behind events, or all of it, is missing
+	broken bool // what follows events, or all of it, is missing
 }
 
-// refillMailbox reads from the store what a lagging mailbox has to get next.
-// Reading happens outside of the critical section; if the graph was cut
-// meanwhile, or the mailbox changed, what was read is thrown away and the next
-// call reads again.
+// refillMailbox reads the next deliveries of a lagging mailbox from the store. It reads
+// outside of the critical section; if the graph was cut meanwhile, or the mailbox
+// changed, it discards what it has read, and the next call reads again.
 func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 	g := home.lock()
 	if g == nil {
@@ -227,7 +225,7 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 	return nil
 }
 
-// backlogs lists the feeds that have something waiting in the store.
+// backlogs lists the feeds with deliveries that wait in the store.
 func (mb *mailbox) backlogs() []backlog {
 	var out []backlog
 	for _, s := range mb.feeds {
@@ -238,10 +236,9 @@ func (mb *mailbox) backlogs() []backlog {
 	return out
 }
 
-// putRead puts what was read into the window, in the order of the log. Of a
-// feed that was not read to its end only a part is known, so nothing later
-// than its last known message can be taken yet. It answers the feeds that turn
-// out to be lost.
+// putRead puts what was read into the window, in the order of the log. A feed that was
+// not read to its end is known only in part, so nothing later than its last known message
+// can be taken yet. It returns the feeds that turn out to be lost.
 func (mb *mailbox) putRead(logs []backlog) []*feed {
 	logs = slices.DeleteFunc(logs, func(b backlog) bool {
 		return b.feed.offered != b.from || !slices.Contains(mb.feeds, b.feed)
@@ -249,7 +246,7 @@ func (mb *mailbox) putRead(logs []backlog) []*feed {
 	lost := mb.markLost(logs)
 	for i := range logs {
 		if b := &logs[i]; b.whole && len(b.events) == 0 {
-			b.feed.offered = b.end // nothing is left of what was promised
+			b.feed.offered = b.end // no promised message is left
 		}
 	}
 	for {
@@ -276,9 +273,9 @@ func (mb *mailbox) putRead(logs []backlog) []*feed {
 	return lost
 }
 
-// earliest returns the log whose next message is the oldest, or nil if all are
-// read. Going by the next messages alone keeps the order of every channel, even
-// if the clock has been set back.
+// earliest returns the log whose next message is the oldest, or nil if all are read.
+// Comparing only the next messages keeps the order of every channel, even if the clock
+// has been set back.
 func earliest(logs []backlog) *backlog {
 	var found *backlog
 	for i := range logs {
@@ -307,7 +304,7 @@ func (mb *mailbox) takeEvent(s *feed, ev *journal.Event) {
 	m.Release()
 }
 
-// senderName is the present name of a sender, if it is still in the graph.
+// senderName is the current name of a sender, if it is still in the graph.
 func (mb *mailbox) senderName(id journal.CreatureID) string {
 	if id == "" {
 		return ""
@@ -331,15 +328,15 @@ func isCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// backOff keeps a creature from running for a while. The caller holds the mu
-// of its graph, or the creature is scheduled and in the caller's hands.
+// backOff keeps a creature from running for a while. The caller holds the mu of its
+// graph, or the creature is scheduled and the caller owns it.
 func (e *core) backOff(c *creature, d time.Duration) {
 	c.backingOff = true
 	e.idle.Add(1) // a pending retry is not idle
 	e.timers.After(d, func() {
 		g := c.home.lock()
 		if g == nil {
-			return // removal has counted it off
+			return // the removal has already adjusted the count
 		}
 		var w waker
 		if c.backingOff {

@@ -23,7 +23,7 @@ func (t *turn) TimerCancel(name []byte) (existed bool, code abi.Code) {
 	return t.Own.TimerCancel(name)
 }
 
-// lookAtTimers notes which timers are set, once in a turn.
+// lookAtTimers copies the set of timers, once in a turn.
 func (t *turn) lookAtTimers() {
 	if t.ReadOnly || t.KnowsTimers() {
 		return
@@ -42,7 +42,7 @@ func (t *turn) lookAtTimers() {
 type alarm struct {
 	row   journal.TimerRow
 	timer *timing.Timer
-	held  bool // it was due while the creature did not run
+	held  bool // it became due while the creature did not run
 }
 
 // arm sets a timer. The caller holds mu.
@@ -55,7 +55,7 @@ func (e *core) arm(c *creature, row journal.TimerRow) {
 	a.timer = e.timers.At(time.Unix(0, row.Due), func() { e.ring(c, a) })
 }
 
-// disarm takes a timer away. The caller holds mu.
+// disarm removes a timer. The caller holds mu.
 func (e *core) disarm(rec *journal.Record, c *creature, name string) {
 	a := c.timers[name]
 	if a == nil {
@@ -68,10 +68,10 @@ func (e *core) disarm(rec *journal.Record, c *creature, name string) {
 	}
 }
 
-// ring delivers a timer that is due. A repeating one that was due several
-// times meanwhile is delivered once. One for which the store has no room waits, and
-// so does that of a creature which has more of them than it may, or does not run: it
-// would fill an inbox that nobody reads.
+// ring delivers a timer that is due. A repeating timer that became due several times
+// meanwhile is delivered once. A timer waits if the store has no room for it, if the
+// creature exceeds its timer rate, or if the creature does not run, because the timer
+// would fill an inbox that is not read.
 func (e *core) ring(c *creature, a *alarm) {
 	room := e.hasRoom(c)
 	wall := e.wallClock()
@@ -110,7 +110,7 @@ func (e *core) ring(c *creature, a *alarm) {
 	w.flush(e)
 }
 
-// ringHeld has the timers ring that were due while a creature did not run. The caller
+// ringHeld delivers the timers that became due while a creature did not run. The caller
 // holds mu.
 func (e *core) ringHeld(c *creature) {
 	for _, name := range slices.Sorted(maps.Keys(c.timers)) {

@@ -10,19 +10,19 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// kindTool is the kind of a turn that calls one group tool in place of the guest.
+// kindTool is the kind of a turn that calls one group tool instead of the guest.
 const kindTool abi.Kind = -1
 
-// toolJob is a call of a group tool from outside, in the name of a creature.
+// toolJob is a call of a group tool from outside, on behalf of a creature.
 type toolJob struct {
 	name string
 	args []byte
-	msg  *message.Message // stands for the delivery that there is not
+	msg  *message.Message // in place of a delivery
 
-	// The worker that has the creature owns these.
+	// The worker that owns the creature owns these.
 	result []byte
 	err    error
-	again  bool // it is to be run again
+	again  bool // the turn is to be run again
 
 	done chan jobAnswer // has room for one
 }
@@ -30,23 +30,22 @@ type toolJob struct {
 type jobAnswer struct {
 	result []byte
 	err    error
-	store  journal.Store // that the turn is logged in; nil: none
+	store  journal.Store // store that the turn is logged in; nil: none
 	seq    uint64
 }
 
-// ToolCall is a call of a group tool from outside that has begun.
+// ToolCall is a call of a group tool from outside that was started.
 type ToolCall struct {
 	e   *core
 	c   *creature
 	job *toolJob
 }
 
-// Tool calls a group tool in the name of a creature, as a turn of its own without a
-// delivery, and answers what the guest would get: the result as JSON, or the error.
-// It waits until the turn is committed and as durable as its graph promises. A
-// creature that does not run answers stopped. If ctx ends or the engine is closed
-// first, or the store fails, that is unknown_outcome: the call may have happened, or
-// may yet.
+// Tool calls a group tool on behalf of a creature, as a turn of its own without a
+// delivery, and returns what the guest would get: the result as JSON, or the error. It
+// waits until the turn is committed and as durable as its graph promises. If the creature
+// does not run, the error is stopped. If ctx ends or the engine is closed first, or the
+// store fails, it is unknown_outcome: the call may have been executed, or may still be.
 func (e *Engine) Tool(ctx context.Context, caller journal.CreatureID, name string, args []byte) ([]byte, error) {
 	call, err := e.StartTool(caller, name, args)
 	if err != nil {
@@ -55,8 +54,8 @@ func (e *Engine) Tool(ctx context.Context, caller journal.CreatureID, name strin
 	return call.Wait(ctx)
 }
 
-// StartTool begins what [Engine.Tool] does, and returns at once. Calls of one caller
-// are made in the order in which they began.
+// StartTool starts what [Engine.Tool] does, and returns at once. Calls on behalf of one
+// creature are executed in the order in which they were started.
 func (e *Engine) StartTool(caller journal.CreatureID, name string, args []byte) (*ToolCall, error) {
 	l := e.core.rlock()
 	c := l.creatures[caller]
@@ -65,15 +64,15 @@ func (e *Engine) StartTool(caller journal.CreatureID, name string, args []byte) 
 		return nil, errtext.Gone("creature", string(caller))
 	}
 	job := &toolJob{name: name, args: args, msg: message.New(nil, nil), done: make(chan jobAnswer, 1)}
-	job.msg.SenderName = e.core.ids.ID("t") // what the ids of what it adds derive from
+	job.msg.SenderName = e.core.ids.ID("t") // the ids of what it adds derive from this
 	if err := e.post(c, job); err != nil {
 		return nil, err
 	}
 	return &ToolCall{&e.core, c, job}, nil
 }
 
-// Wait returns what the tool has answered, once its turn is committed and durable.
-// It is called once.
+// Wait returns the tool's result, once its turn is committed and durable. It must be
+// called once.
 func (t *ToolCall) Wait(ctx context.Context) ([]byte, error) {
 	select {
 	case a := <-t.job.done:
@@ -82,7 +81,7 @@ func (t *ToolCall) Wait(ctx context.Context) ([]byte, error) {
 		return nil, t.unknown("the caller stopped waiting, and the call may have happened or may yet", context.Cause(ctx))
 	case <-t.e.closing:
 	}
-	select { // its turn may have ended just before
+	select { // the turn may have ended just before
 	case a := <-t.job.done:
 		return t.answered(ctx, a)
 	default:
@@ -90,7 +89,7 @@ func (t *ToolCall) Wait(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// answered is what the caller gets of an answer, once that is durable.
+// answered returns what the caller gets for an answer, once that is durable.
 func (t *ToolCall) answered(ctx context.Context, a jobAnswer) ([]byte, error) {
 	if a.err != nil {
 		return nil, a.err
@@ -111,10 +110,10 @@ func (e *core) inbox(c *creature) *channel {
 	if ch := l.channels[journal.InboxOf(c.id)]; ch != nil {
 		return ch
 	}
-	return &channel{} // it went meanwhile
+	return &channel{} // it was removed meanwhile
 }
 
-// post has a creature do a job.
+// post gives a job to a creature.
 func (e *Engine) post(c *creature, job *toolJob) error {
 	g := c.home.lock()
 	if g == nil {
@@ -136,7 +135,7 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 	return nil
 }
 
-// callTool is what a job does in place of the guest.
+// callTool runs a job in place of the guest.
 func (w *turnWorker) callTool(ctx context.Context, c *creature, d delivery, job *toolJob) error {
 	t := &w.turn
 	t.begin(ctx, c, d, kindTool, false)
@@ -150,8 +149,8 @@ func (w *turnWorker) callTool(ctx context.Context, c *creature, d delivery, job 
 	return job.err
 }
 
-// refuseJob ends a turn whose tool has refused. What policies have said of the call
-// is all that is logged of it. It returns as handle does.
+// refuseJob ends a turn whose tool call was refused. Only what policies have said about
+// the call is logged. It returns as handle does.
 func (w *turnWorker) refuseJob(c *creature) *graph {
 	t, wall := &w.turn, w.wallClock()
 	defer t.reset()
@@ -171,7 +170,7 @@ func (w *turnWorker) refuseJob(c *creature) *graph {
 	return g
 }
 
-// endJob answers who waits for a job, unless it is to be run again. The caller holds
+// endJob answers the caller of a job, unless the job is to be run again. The caller holds
 // the mu of g, the creature's graph, if there is one.
 func (c *creature) endJob(g *graph, job *toolJob) {
 	c.job = nil
@@ -186,7 +185,7 @@ func (c *creature) endJob(g *graph, job *toolJob) {
 	}
 }
 
-// giveUpJobs answers those who wait for a creature that is removed, or stopped. The
+// giveUpJobs answers the callers of jobs of a creature that is removed or stopped. The
 // caller holds mu.
 func (c *creature) giveUpJobs(err error) {
 	for _, job := range c.jobs {

@@ -16,14 +16,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/tools"
 )
 
-// toolUse is what a turn does with the group tools.
+// toolUse is a turn's use of the group tools.
 type toolUse struct {
 	tools.Use
-	bytes int64 // of the calls and their answers, which are read, judged and noted
+	bytes int64 // of the calls and their results, which are read, judged and noted
 	// recalled is what policies recalled that judge calls.
 	recalled recall.Recollection
-	// graph and shape are what the turn sees: one topology, and its own operations. If
-	// it is another one by a later call, the turn is run again.
+	// graph and shape are what the turn sees: one topology with its own operations. If a
+	// later call finds another topology, the turn is run again.
 	graph    *graph
 	shape    uint64
 	conflict bool
@@ -60,7 +60,7 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 	return abi.OK
 }
 
-// callTool does what a tool is for.
+// callTool runs a tool.
 func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 	f := tools.ByName(string(name))
 	if f == nil {
@@ -81,8 +81,7 @@ func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 	return result, abi.OK
 }
 
-// refuse keeps an error for the guest to ask for, with its remedy and the ids
-// concerned.
+// refuse keeps an error for the guest to read, with its remedy and the ids concerned.
 func (t *turn) refuse(err error) abi.Code {
 	var e *abi.Error
 	if !errors.As(err, &e) {
@@ -92,7 +91,7 @@ func (t *turn) refuse(err error) abi.Code {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
-	if err != error(e) { // what is around it says where that was
+	if err != error(e) { // the wrapping errors say where that was
 		text = err.Error()
 	}
 	if e.Remedy != "" {
@@ -108,7 +107,7 @@ func (t *turn) faultError() error {
 	return t.Fault.Error("tool")
 }
 
-// draftOptions are those of a draft of what the turn does to its graph.
+// draftOptions returns the options for a draft of the turn's changes to its graph.
 func (t *turn) draftOptions() (o draft.Options, ids *draft.DerivedIDs) {
 	m := t.d.msg
 	from := draft.Source{Creature: t.c.id, Message: m.ID, Channel: m.Channel, Seq: m.Seq, Kind: byte(t.kind)}
@@ -119,12 +118,13 @@ func (t *turn) draftOptions() (o draft.Options, ids *draft.DerivedIDs) {
 	return draft.Options{IDs: ids, Caller: t.c.party(), Now: m.Time}, ids
 }
 
-// stage shows a draft to the tools.
+// stage prepares a draft for the tools.
 func (t *turn) stage(l locked, d *draft.Draft, ids *draft.DerivedIDs) *tools.Stage {
 	return tools.NewStage(d, t.c.member(), ids, callersGraph{l, t.c})
 }
 
-// look calls f with the topology as the turn sees it. What f stages is taken back.
+// look calls f with the topology as the turn sees it. Operations that f stages are
+// undone.
 func (t *turn) look(ctx context.Context, f func(l locked, s *tools.Stage) error) error {
 	use := t.tools
 	l, release := t.takeLock()
@@ -157,7 +157,7 @@ func (t *turn) takeLock() (l locked, release func()) {
 	return l, l.unlock
 }
 
-// conflicts notes that the topology is another one than the turn has seen.
+// conflicts notes that the topology differs from the one that the turn has seen.
 func (t *turn) conflicts() error {
 	t.tools.conflict = true
 	return &abi.Error{
@@ -166,7 +166,7 @@ func (t *turn) conflicts() error {
 	}
 }
 
-// addition finds a creature that the turn has added to the own graph with a tool.
+// addition finds a creature that the turn has added to its own graph with a tool.
 func (t *turn) addition(ref string) (c *creature) {
 	err := t.look(t.ctx, func(_ locked, s *tools.Stage) error {
 		found, err := s.Find(ref)
@@ -174,12 +174,12 @@ func (t *turn) addition(ref string) (c *creature) {
 		return err
 	})
 	if err != nil {
-		return nil // there is none, or the turn is run again
+		return nil // none was found, or the turn is run again
 	}
 	return c
 }
 
-// added is a creature that the turn adds; nil if it is none of those.
+// added is a creature that the turn adds, or nil.
 func (u *toolUse) added(id journal.CreatureID) *creature {
 	for node := range u.Prepared {
 		if c := node.(preparedNode).creature; c.id == id {
@@ -217,7 +217,7 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 	if err != nil {
 		return nil, err
 	}
-	// The instance outlives the turn; its start is bounded by the species' limits.
+	// The instance outlives the turn; the species' limits bound its start.
 	c, err := startFirst(context.WithoutCancel(ctx), t.e, spec, module)
 	if err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (t callingTurn) SendTo(to journal.CreatureID, payload []byte) error {
 	return nil
 }
 
-func (t callingTurn) Refused(words []draft.HomedWord) { // the rest of the turn may well happen
+func (t callingTurn) Refused(words []draft.HomedWord) { // the rest of the turn may still succeed
 	for _, w := range words {
 		t.verdicts = append(t.verdicts, w.Word)
 	}
@@ -272,7 +272,7 @@ func (n preparedNode) Member() draft.Member { return n.member() }
 
 func (n preparedNode) Discard() { n.e.discardPrepared(context.Background(), n.creature) }
 
-// callersGraph is the graph of a caller as it runs.
+// callersGraph is the running graph of a caller.
 type callersGraph struct {
 	e locked
 	c *creature

@@ -19,8 +19,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// turn collects what a guest asks for during one call; it implements
-// [abi.Turn]. It belongs to one worker, which uses it again for its next turn.
+// turn collects the effects that a guest requests during one call; it implements
+// [abi.Turn]. It belongs to one worker, which reuses it for its next turn.
 type turn struct {
 	effects.Own
 	e      *core
@@ -29,32 +29,32 @@ type turn struct {
 	d      delivery // d.msg is never nil
 	now    int64
 	wiring *wiring
-	// ctx is that of the call under way, which the calls of a guest do not pass on.
+	// ctx is the context of the current call, because the calls of a guest do not pass it
+	// on.
 	ctx context.Context
 
 	sends    []sendEffect
 	asked    int           // requests among them
-	wired    []wiredOutput // what its wires make of the output
+	wired    []wiredOutput // deliveries of the output over its wires
 	replied  bool
 	reply    effects.Span
 	verdicts []draft.Word
 	judged   bool                // policies have changed or left out a send
 	recalled recall.Recollection // by the policies that judge what the turn does
-	fuel     int64               // what the guest used up; -1 if the host does not count it
+	fuel     int64               // what the guest used; -1 if the host does not count it
 
 	tools *toolUse // nil unless the turn has called a group tool
 	alone *locked  // the mutation lock, if the turn holds it; see handleAlone
 
-	detailJSON []byte // the source detail, once it was asked for
-	looked     bool   // the awareness document was asked for
+	detailJSON []byte // the source detail, once it was requested
+	looked     bool   // the awareness document was requested
 	late       bool   // and is newer than the turn
 
 	rng *rand.ChaCha8
 }
 
-// sendEffect is one message that the turn wants to send: on a channel, which
-// is looked up again by its alias if the wiring has changed meanwhile, or to a
-// creature.
+// sendEffect is one message that the turn requests to send: on a channel, which is looked
+// up again by its alias if the wiring has changed meanwhile, or to a creature.
 type sendEffect struct {
 	alias   string
 	ch      *channel
@@ -63,7 +63,7 @@ type sendEffect struct {
 	headers effects.Span
 	ask     *ask // nil unless it is a request
 
-	// What policies made of it.
+	// The decision of the policies.
 	mutated        bool
 	mutatedPayload []byte
 	mutatedHeaders []byte
@@ -82,7 +82,7 @@ func (t *turn) begin(ctx context.Context, c *creature, d delivery, kind abi.Kind
 	t.wiring = c.wiring.Load()
 }
 
-// start makes an instance of a creature, unless there is one. The caller owns the
+// start makes an instance of a creature, unless it has one. The caller owns the
 // creature's instance (see scheduled).
 func (t *turn) start(ctx context.Context, c *creature) error {
 	if c.instance != nil {
@@ -99,7 +99,7 @@ func (t *turn) start(ctx context.Context, c *creature) error {
 	return nil
 }
 
-// reset forgets what was collected, keeping the memory unless it is large.
+// reset discards what was collected, and keeps the memory unless it is large.
 func (t *turn) reset() {
 	t.Reset()
 	t.fuel = 0
@@ -185,7 +185,7 @@ func (t *turn) detail() []byte {
 }
 
 func (t *turn) Config(key []byte) ([]byte, abi.Code) {
-	if int64(len(key)) <= t.c.limits.StateKey { // looking up a long key costs by its length
+	if int64(len(key)) <= t.c.limits.StateKey { // the cost of looking up a key grows with its length
 		if v, ok := t.c.configText[string(key)]; ok {
 			return v, abi.OK
 		}
@@ -279,7 +279,8 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 	return abi.OK
 }
 
-// peer finds a creature of the own graph by id or name, also one that the turn adds.
+// peer finds a creature of the own graph by id or name, including those that the turn
+// adds.
 func (t *turn) peer(name []byte) *creature {
 	if len(name) > deploy.MaxNameBytes {
 		return nil
@@ -290,7 +291,7 @@ func (t *turn) peer(name []byte) *creature {
 	return t.addition(string(name))
 }
 
-// neighbour finds a creature that is in the own graph already.
+// neighbour finds a creature that is already in the own graph.
 func (t *turn) neighbour(name []byte) *creature {
 	g := t.c.home.lock()
 	if g == nil {
@@ -310,9 +311,8 @@ func (t *turn) Now() int64 {
 	return t.now
 }
 
-// Random is seeded by the delivery's id and the creature's, so that listeners
-// of one message draw different numbers, and each the same ones again when the
-// turn is run again.
+// Random is seeded by the delivery's id and the creature's. So listeners to one message
+// draw different numbers, and each draws the same ones when the turn is run again.
 func (t *turn) Random(p []byte) {
 	if t.c.spec.Grants.Random {
 		crand.Read(p) // never fails

@@ -10,16 +10,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// maxConflicts is how often a turn may meet other changes of its graph before it is
-// run while nobody else can make one.
+// maxConflicts is how often a turn may conflict with other changes of its graph before it
+// is run with all other changes excluded.
 const maxConflicts = 3
 
-// changesGraph reports whether the turn has operations on the graph to carry out.
+// changesGraph reports whether the turn has operations on the graph to apply.
 func (t *turn) changesGraph() bool { return t.tools != nil && t.tools.Len() > 0 }
 
-// handleAlone is handle with the mutation lock held, so that the topology stays as
-// the turn sees it. The guest is bounded by its limits, and what is waited for the
-// store is waited for before.
+// handleAlone is handle with the mutation lock held, so that the topology stays as the
+// turn sees it. The guest is bounded by its limits, and the wait for room in the store
+// comes before.
 func (w *turnWorker) handleAlone(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
 	if err := w.awaitStore(ctx, c); err != nil {
 		return w.postpone(ctx, c, d, err)
@@ -37,12 +37,12 @@ func (w *turnWorker) handleAlone(ctx context.Context, c *creature, d delivery, k
 	return w.commit(ctx, c)
 }
 
-// commitChange commits a turn together with what it does to the graph: either all
-// of it happens, or the turn is run again. It returns as commit does.
+// commitChange commits a turn together with its changes to the graph: either all of it
+// takes effect, or the turn is run again. It returns as commit does.
 func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d delivery) *graph {
 	t := &w.turn
 	if g := c.home.load(); g == nil || c.removed {
-		return w.commit(ctx, c) // which notices
+		return w.commit(ctx, c) // commit notices that
 	}
 	o, ids := t.draftOptions()
 	x := newChange(l, "tool", o)
@@ -75,7 +75,7 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 	return c.home.lock() // nothing can remove it meanwhile
 }
 
-// conflicted has a turn run again whose graph has changed under it. Nothing of it
+// conflicted makes a turn run again whose graph has changed meanwhile. Nothing of it
 // remains. It returns as handle does.
 func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) *graph {
 	w.turn.reset()
@@ -93,16 +93,16 @@ func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) *g
 		c.job.again = true
 	case d.feed != nil:
 		c.retry = &d
-	default: // a start, which take makes anew
+	default: // a start, which take makes again
 		d.msg.Release()
 	}
 	return g
 }
 
-// turnChange is what the turn that makes a change does besides. It is logged in the same
-// record as the change or, if that cuts stores, in the first record of the one
-// in which its creature is then: so a crash leaves both or neither. The graph
-// operations come first: what the turn sends reaches those whom it has added.
+// turnChange is the rest of a turn that makes a change. It is logged in the same record
+// as the change or, if the change cuts stores, in the first record of its creature's new
+// store. So a crash leaves both or neither. The graph operations come first, so that the
+// turn's sends reach the creatures that it has added.
 type turnChange struct {
 	w       *turnWorker
 	c       *creature
@@ -131,8 +131,8 @@ func (tc *turnChange) logFirst(x *change, rec *journal.Record, id journal.GraphI
 	tc.written, tc.size = true, rec.Size()-before
 }
 
-// announce shows observers what a first record has of the turn: they see the order
-// of the log.
+// announce shows observers the events of the turn in a first record, in the order of the
+// log.
 func (tc *turnChange) announce(x *change, plan *storePlan) {
 	if !tc.written {
 		return
@@ -143,12 +143,12 @@ func (tc *turnChange) announce(x *change, plan *storePlan) {
 	}
 }
 
-// land carries out what the turn does besides, when the environments have followed.
+// land applies the rest of the turn, when the environments have followed.
 func (tc *turnChange) land(x *change) {
 	c, t, l := tc.c, &tc.w.turn, &tc.w.log
 	g := c.home.load()
 	if s := t.d.feed; s != nil && !slices.Contains(c.mb.feeds, s) {
-		t.d.feed = nil // it has gone with the change
+		t.d.feed = nil // the change has removed it
 	}
 	if tc.written {
 		l.land(g, nil, &x.wake) // the first record has the rows

@@ -10,39 +10,39 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// turnLog is what a turn that commits leaves in the log, and what follows from that in
-// memory. It is written in one go and then landed; see commit.go. A worker uses its own
-// again for every turn.
+// turnLog is what a committing turn leaves in the log, and what follows from that in
+// memory. It is written in one go and then landed; see commit.go. A worker reuses its own
+// for every turn.
 type turnLog struct {
 	t     *turn
 	g     *graph          // that its creature is in
 	rec   *journal.Record // nil where there is no log
-	ahead *ahead          // nil: the graph is as it is when the turn lands
+	ahead *ahead          // nil: the graph does not change before the turn lands
 	shown bool            // something is logged or observed
 	moved bool            // sends on channels may lead elsewhere than the turn saw
 	id    journal.EventID // of the turn_ended event
-	cause journal.EventID // the message that the turn has handled, if something is shown
+	cause journal.EventID // the message that the turn has handled, if anything is shown
 
 	posts   []post
 	letters []letter
-	timers  []journal.TimerRow   // to be set; those to be cancelled have no due time
+	timers  []journal.TimerRow   // to be set; cancelled ones have no due time
 	asks    []journal.RequestRow // that the creature waits for
-	asker   *creature            // whose question the turn has answered
+	asker   *creature            // its question was answered by the turn
 	settled *question
 	sent    uint64
 	denied  int
 }
 
-// post is a message that has its place in a channel.
+// post is a message with its place in a channel.
 type post struct {
 	ch *channel
 	m  *message.Message
 }
 
-// ahead is a change that cuts the store of the turn's graph. The turn is written into
-// the first record of the new store, before the environments follow, so that a crash
-// leaves the change and the turn, or neither. It goes by the topology, which is as the
-// change leaves it, rather than by the environments.
+// ahead is a change that cuts the store of the turn's graph. The turn is written to the
+// first record of the new store before the environments follow, so that a crash leaves
+// the change and the turn, or neither. It uses the topology, which is already as the
+// change leaves it, rather than the environments.
 type ahead struct {
 	x      *change
 	graph  journal.GraphID
@@ -60,7 +60,7 @@ func (l *turnLog) begin(g *graph, rec *journal.Record) {
 	}
 }
 
-// reset forgets what was written, keeping the memory.
+// reset discards what was written, and keeps the memory.
 func (l *turnLog) reset() {
 	l.posts, l.g, l.rec, l.ahead, l.sent = effects.Emptied(l.posts), nil, nil, nil, 0
 	l.forgetMore()
@@ -92,8 +92,8 @@ func (l *turnLog) wants(k journal.EventKind) bool {
 	return l.shown && (l.rec != nil || l.g.engine.observers.Wants(k))
 }
 
-// log adds an event. Observers are shown those of a first record once the change has
-// been made.
+// log adds an event. Observers get the events of a first record only after the change was
+// made.
 func (l *turnLog) log(ev journal.Event) {
 	a := l.ahead
 	if a == nil {
@@ -111,7 +111,7 @@ func (l *turnLog) log(ev journal.Event) {
 	l.rec.Events = append(l.rec.Events, ev)
 }
 
-// inbox is where a creature gets what is for it alone.
+// inbox returns the inbox of a creature.
 func (l *turnLog) inbox(c *creature) *channel {
 	if l.ahead != nil {
 		return l.ahead.channel(journal.InboxOf(c.id))
@@ -119,7 +119,7 @@ func (l *turnLog) inbox(c *creature) *channel {
 	return l.g.channels[journal.InboxOf(c.id)]
 }
 
-// channel finds a channel, or stands in for one that the change is yet to make.
+// channel finds a channel, or returns a placeholder for one that the change will make.
 func (a *ahead) channel(id journal.ChannelID) *channel {
 	if ch := a.x.channel(id); ch != nil {
 		return ch
@@ -136,8 +136,8 @@ func (a *ahead) arrive(posts []post) {
 	}
 }
 
-// target is where a send goes as things are when the turn lands, if that may be elsewhere
-// than the turn saw; nil: nowhere.
+// target is where a send goes when the turn lands, if that may differ from what the turn
+// saw; nil: nowhere.
 func (l *turnLog) target(s *sendEffect) *channel {
 	switch {
 	case l.ahead != nil:
@@ -175,7 +175,7 @@ func (l *turnLog) astray() bool {
 	return slices.ContainsFunc(l.t.sends, func(s sendEffect) bool { return s.ch != nil && l.target(&s) != s.ch })
 }
 
-// unwired reports whether an output wire is gone.
+// unwired reports whether an output wire was removed.
 func (l *turnLog) unwired(id journal.WireID) bool {
 	if l.ahead != nil {
 		return draft.WireWithID(l.ahead.x.WiresOf(l.t.c.id), id) < 0
@@ -200,7 +200,7 @@ func (a *ahead) wireEnd(from *creature, wire *journal.OutputWire) *creature {
 		return a.x.creature(wire.To)
 	}
 	info, _ := topo.Graph(a.graph)
-	for _, id := range info.Creatures { // eldest first
+	for _, id := range info.Creatures { // oldest first
 		t, _ := topo.Creature(id)
 		if c := a.x.creature(id); t.Root && (from.deployment == "" || c.deployment == from.deployment) {
 			return c
@@ -209,8 +209,8 @@ func (a *ahead) wireEnd(from *creature, wire *journal.OutputWire) *creature {
 	return nil
 }
 
-// question finds the request that the turn has handled, if its sender still waits in
-// the graph.
+// question finds the request that the turn has handled, if its sender still waits in the
+// graph.
 func (l *turnLog) question(m *message.Message) (asker *creature, q *question) {
 	if a := l.ahead; a == nil {
 		asker = l.g.creatures[m.Sender]
@@ -223,7 +223,7 @@ func (l *turnLog) question(m *message.Message) (asker *creature, q *question) {
 	return asker, q
 }
 
-// message makes a message of the creature, of bytes that the turn is going to use again.
+// message makes a message of the creature from bytes that the turn will reuse.
 func (l *turnLog) message(kind abi.Kind, payload, headers []byte) *message.Message {
 	m := l.g.newMessage(l.rec, payload, headers)
 	m.Kind, m.Sender, m.SenderName = kind, l.t.c.id, l.t.c.name
@@ -246,7 +246,7 @@ func (l *turnLog) post(ch *channel, m *message.Message) {
 func (l *turnLog) postAhead(ch *channel, m *message.Message) {
 	a := l.ahead
 	if m.Sender != "" {
-		m.SenderName = a.name // which a merge may give the creature
+		m.SenderName = a.name // a merge may change it
 	}
 	a.heads[ch.id] = max(a.heads[ch.id], ch.head) + 1
 	m.Channel, m.Seq, m.ID, m.Time = ch.id, a.heads[ch.id], l.next(), l.tick()

@@ -8,21 +8,20 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// settingEvery is how many turns a creature may have before its setting is noted
-// once more: so the turns of a history whose beginning has been given up can be
-// repeated from there on.
+// settingEvery is the number of turns after which a creature's setting is noted again, so
+// that turns can be repeated from there on after the beginning of the history was pruned.
 const settingEvery = 1024
 
-// portrait is the setting of a creature that was noted last. The worker that has
-// the creature owns it.
+// portrait is a creature's setting as it was last noted. The worker that owns the
+// creature owns it.
 type portrait struct {
-	wiring *wiring // nil: it has to be noted anew
+	wiring *wiring // nil: it must be noted again
 	number uint64  // how many were noted
 	turns  int     // since then
 }
 
-// inputNotes notes what the turn was given. It counts as noted from now on, so it
-// is called for turns that are logged only.
+// inputNotes returns the notes on the input of a turn. The setting counts as noted from
+// then on, so it is called only for turns that are logged.
 func (c *creature) inputNotes(w *wiring, d delivery, cause journal.EventID) *journal.TurnNotes {
 	src := d.feed
 	n := journal.TurnNotes{}
@@ -51,8 +50,8 @@ func (c *creature) inputNotes(w *wiring, d delivery, cause journal.EventID) *jou
 	return &n
 }
 
-// setting is what the creature is now. The caller holds mu, or the mutation lock
-// while the graph is paused.
+// setting is the current setting of the creature. The caller holds mu, or the mutation
+// lock while the graph is paused.
 func (c *creature) setting(w *wiring) *journal.Setting {
 	s := &journal.Setting{
 		Name: w.name, Module: c.spec.Module, SHA256: c.module.Info().SHA256, Config: string(c.config),
@@ -71,8 +70,8 @@ func (c *creature) setting(w *wiring) *journal.Setting {
 	return s
 }
 
-// notes are what the event of a turn that succeeded notes. Moved says that its sends may
-// lead elsewhere by now.
+// notes are the notes in the event of a turn that succeeded. moved says that its sends
+// may lead elsewhere by now.
 func (t *turn) notes(cause journal.EventID, moved bool) *journal.TurnNotes {
 	if t.kind == kindTool {
 		return t.toolNotes()
@@ -99,8 +98,8 @@ func (t *turn) notes(cause journal.EventID, moved bool) *journal.TurnNotes {
 	return n
 }
 
-// toolNotes are those of a tool that was called from outside. There is no turn of a
-// guest to repeat, but what policies have made of a message is kept all the same.
+// toolNotes are the notes of a tool call from outside. There is no guest's turn to
+// repeat, but what policies have changed in a message is kept all the same.
 func (t *turn) toolNotes() *journal.TurnNotes {
 	if !t.judged {
 		return nil
@@ -124,8 +123,8 @@ func (t *turn) noteSends(n *journal.TurnNotes, all bool) {
 	}
 }
 
-// noteCall remembers what a tool answered. Calls beyond the limit are refused
-// whatever they are, so it keeps no more than that.
+// noteCall notes the result of a tool. Calls beyond the limit are refused in any case, so
+// it keeps no more than that.
 func (t *turn) noteCall(name, args, result []byte, code abi.Code) {
 	call := journal.NotedCall{Tool: string(name), Args: slices.Clone(args), Result: result}
 	if code != abi.OK {

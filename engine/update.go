@@ -10,18 +10,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// update is what applying a deployment does to creatures that run already.
+// update is what applying a deployment does to existing creatures.
 type update struct {
 	holding *holding
-	// modules are those that creatures had before, and policies those that deployments
-	// had. They are closed when the deployments are applied and the mutation lock is
-	// left: a policy may wait for scripts that run in another process.
+	// modules are the former modules of creatures, and policies the former policies of
+	// deployments. They are closed when the deployments are applied and the mutation lock
+	// is released: a policy may wait for scripts that run in another process.
 	modules  []abi.Module
 	policies []deploy.Policy
 }
 
-// hold has the creatures wait that are to be changed. It is the caller's turn
-// to apply.
+// hold holds the creatures that will change. The caller has its turn to apply.
 func (j *joint) hold(ctx context.Context) error {
 	creatures := map[*creature]claim{}
 	l := j.e.core.rlock()
@@ -45,21 +44,21 @@ func (j *joint) hold(ctx context.Context) error {
 	return err
 }
 
-// claims returns how a creature that runs is to be held so that it becomes what was
-// prepared. The same module at another path takes no other instance; but the path is
-// what the session finds the module by, so the creature has to be told.
+// claims returns how to hold a running creature so that it can become what was prepared.
+// The same module at another path needs no other instance, but the session finds the
+// module by its path, so the creature must get the new one.
 func (c *creature) claims(live *creature) claim {
 	closes := c.restarts(live)
 	return claim{waits: closes || c.spec.Module != live.spec.Module, closes: closes}
 }
 
-// saysWhatIs reports whether a creature is all that was prepared, down to where it
-// stands in the recipe.
+// saysWhatIs reports whether a creature already equals what was prepared, including its
+// place in the recipe.
 func (c *creature) saysWhatIs(live *creature) bool {
 	return !c.restarts(live) && reflect.DeepEqual(c.declared(live), live.declared(live))
 }
 
-// declared is the specification but for what is not a recipe's to say.
+// declared is the specification without the parts that a recipe does not set.
 func (c *creature) declared(live *creature) deploy.CreatureSpec {
 	s := c.spec
 	s.Wasm, s.Join, s.Parent, s.Name, s.Deployment = nil, "", "", live.spec.Name, ""
@@ -67,17 +66,17 @@ func (c *creature) declared(live *creature) deploy.CreatureSpec {
 	return s
 }
 
-// restarts reports whether a creature that runs needs another instance to become
-// what was prepared.
+// restarts reports whether a running creature needs another instance to become what was
+// prepared.
 func (c *creature) restarts(live *creature) bool {
 	return live.husk || live.module.Info().SHA256 != c.module.Info().SHA256 || !bytes.Equal(live.config, c.config) ||
 		!slices.Equal(live.spec.Secret, c.spec.Secret) ||
 		!bytes.Equal(encodeSpec(&live.spec), encodeSpec(&c.spec))
 }
 
-// become gives a creature that runs the settings of one that was prepared; what it
-// has and knows stays. It reports whether that takes another instance. What it does
-// is taken back with the change. The caller holds the creature.
+// become gives a running creature the settings of a prepared one. Its state and its
+// places in logs stay. It reports whether that takes another instance. Undoing the change
+// undoes this too. The caller holds the creature.
 func (a *application) become(ctx context.Context, x *change, live, prepared *creature) (restarted bool) {
 	before := role{live.settings, live.husk, live.huskReason, live.stopped}
 	after := before
@@ -96,7 +95,7 @@ func (a *application) become(ctx context.Context, x *change, live, prepared *cre
 	return restarted
 }
 
-// role is what a creature is by its recipe, and whether that makes it run.
+// role is what the recipe says about a creature, and whether that makes it run.
 type role struct {
 	settings
 	husk       bool
@@ -104,7 +103,7 @@ type role struct {
 	stopped    bool
 }
 
-// cast has a creature that is held play a role.
+// cast assigns a role to a creature that is held.
 func (x *change) cast(c *creature, r role) {
 	if g := c.home.load(); !x.paused[g] {
 		g.mu.Lock()
@@ -116,14 +115,14 @@ func (x *change) cast(c *creature, r role) {
 	c.portrait.wiring = nil
 }
 
-// adoption is a prepared creature whose module another one has now, and the module
-// that this one had.
+// adoption is a prepared creature whose module another creature now has, and the former
+// module of that creature.
 type adoption struct {
 	prepared *creature
 	former   abi.Module
 }
 
-// keepAdopted makes what become did final.
+// keepAdopted makes the work of become final.
 func (a *application) keepAdopted(u *update) {
 	for _, t := range a.adopted {
 		u.modules = append(u.modules, t.former)
@@ -135,7 +134,7 @@ func (a *application) keepAdopted(u *update) {
 	}
 }
 
-// finishUpdate lets the creatures go on, and closes what is not in use any more.
+// finishUpdate releases the creatures and closes what is no longer in use.
 func (u *update) finishUpdate(ctx context.Context, e *core) {
 	u.holding.release(ctx)
 	for _, m := range u.modules {
@@ -148,8 +147,7 @@ func (u *update) finishUpdate(ctx context.Context, e *core) {
 	}
 }
 
-// replaceTemplates puts the species of a deployment in the place of those that it
-// had, which it returns.
+// replaceTemplates replaces the species of a deployment, and returns the former ones.
 func (e locked) replaceTemplates(deployment string, templates []*template) (former []*template) {
 	for k, t := range e.templates {
 		if k.Deployment == deployment {
@@ -163,8 +161,8 @@ func (e locked) replaceTemplates(deployment string, templates []*template) (form
 	return former
 }
 
-// putPolicy puts a policy, or none, in the place of the one that a deployment had,
-// which it returns. Turns that ask meanwhile get the one or the other.
+// putPolicy replaces the policy of a deployment, possibly with none, and returns the
+// former one. Turns that ask meanwhile get the one or the other.
 func (e locked) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
 	var former any
 	if p != nil {
@@ -181,7 +179,7 @@ func (e locked) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
 	return was
 }
 
-// setPolicy has what is sent on a channel judged by the policy of its deployment.
+// setPolicy makes the policy of a channel's deployment judge what is sent on it.
 func (e locked) setPolicy(ch *channel) {
 	found, _ := e.policies.Load(ch.deployment)
 	if p, _ := found.(deploy.Policy); p != nil && p.JudgesSend(ch.address) {
@@ -191,15 +189,15 @@ func (e locked) setPolicy(ch *channel) {
 	}
 }
 
-// retire notes that the deployment has another policy than this. It is closed when the
-// deployments are applied, and once more with the engine: turns that are under way may
-// still ask it, and have it hold something again.
+// retire records a former policy of the deployment. It is closed when the deployments are
+// applied, and once more with the engine: turns in progress may still ask it, and make it
+// hold something again.
 func (a *application) retire(p deploy.Policy) {
 	a.retired = p
 	a.e.former = append(a.e.former, p)
 }
 
-// samePolicy reports whether two policies are one, as far as can be told.
+// samePolicy reports whether two policies are one, as far as can be determined.
 func samePolicy(a, b any) bool {
 	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }

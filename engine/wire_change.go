@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// partWires removes the wires whose ends come into different graphs. It has to be
-// called before the environments follow.
+// partWires removes the wires whose ends are now in different graphs. It must be called
+// before the environments follow.
 func (x *change) partWires(plan *storePlan) {
 	sources := map[journal.CreatureID]bool{}
 	for _, group := range plan.groups {
@@ -50,8 +50,8 @@ func (e locked) setWires(cr *creature, list []journal.OutputWire) {
 	}
 }
 
-// noteWires logs and writes what the change did to the wires of creatures that
-// are still there; those of others have gone with them.
+// noteWires logs and writes the change's effects on the wires of creatures that still
+// exist; those of other creatures are removed with them.
 func (x *change) noteWires() {
 	for _, n := range x.sealed.Wires.Notes {
 		cr := x.e.creatures[n.Wire.From]
@@ -61,7 +61,7 @@ func (x *change) noteWires() {
 		g := cr.home.load()
 		rec := x.record(g)
 		if n.Logged != nil {
-			continue // and the first record has the rows
+			continue // the first record has the rows
 		}
 		if n.Kind != 0 {
 			x.log(g, rec, n.Event())
@@ -76,9 +76,9 @@ func (x *change) noteWires() {
 	}
 }
 
-// firstWireNotes logs in the first record of a graph's new store what the change
-// does to the wires of its members: the rows are in there as the change leaves
-// them, and a crash behind it must not take the reason away.
+// firstWireNotes logs the change's effects on the wires of a new store's members in the
+// first record of that store. The record has the rows as the change leaves them, and a
+// crash after it must not lose the reason.
 func (x *change) firstWireNotes(rec *journal.Record, id journal.GraphID, origin journal.Origin) {
 	for i := range x.sealed.Wires.Notes {
 		n := &x.sealed.Wires.Notes[i]
@@ -92,8 +92,8 @@ func (x *change) firstWireNotes(rec *journal.Record, id journal.GraphID, origin 
 	}
 }
 
-// showWireNotes shows observers what is in first records, before anything that is
-// logged behind them.
+// showWireNotes shows observers what is in first records, before anything that is logged
+// after them.
 func (x *change) showWireNotes(plan *storePlan) {
 	for _, n := range x.sealed.Wires.Notes {
 		if n.Logged != nil {
@@ -102,8 +102,8 @@ func (x *change) showWireNotes(plan *storePlan) {
 	}
 }
 
-// orphanWires logs that the wires of a creature go with it. Their rows go with
-// the creature's.
+// orphanWires logs that the wires of a creature are removed with it. Their rows are
+// removed with the creature's.
 func (x *change) orphanWires(log *graph, rec *journal.Record, cr *creature) {
 	for _, w := range cr.wires {
 		n := draft.WireNote{Kind: journal.EventWireRemoved, Wire: w, Reason: journal.UnwireRemoved}
@@ -112,7 +112,7 @@ func (x *change) orphanWires(log *graph, rec *journal.Record, cr *creature) {
 	x.e.setWires(cr, nil)
 }
 
-// restoreWires brings back the wires of a saved graph.
+// restoreWires restores the wires of a saved graph.
 func (x *change) restoreWires() {
 	rows := slices.SortedFunc(slices.Values(x.saved.Wires), func(a, b journal.OutputWire) int {
 		return cmp.Or(strings.Compare(string(a.From), string(b.From)), cmp.Compare(a.Order, b.Order))

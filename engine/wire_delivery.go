@@ -32,7 +32,7 @@ func (x *change) outlets(cr *creature) []outlet {
 	for i, w := range cr.wires {
 		out[i] = outlet{OutputWire: w, predicate: x.Predicate(cr.deployment, w.When)}
 		if w.Prompt != "" {
-			out[i].prompt, _ = deploy.ParsePrompt(w.Prompt, w.WithContent) // it was checked when the wire was added
+			out[i].prompt, _ = deploy.ParsePrompt(w.Prompt, w.WithContent) // checked when the wire was added
 		}
 	}
 	return out
@@ -47,8 +47,8 @@ type wiredOutput struct {
 	fault   string // why it is too large, if it is
 }
 
-// leadOut puts together what the turn's output becomes on the creature's wires.
-// Like policies, predicates run outside of critical sections.
+// leadOut makes the deliveries of the turn's output over the creature's wires. Like
+// policies, predicates run outside of critical sections.
 func (w *turnWorker) leadOut(ctx context.Context) {
 	t := &w.turn
 	hops := t.hops() + 1
@@ -73,18 +73,18 @@ func (w *turnWorker) leadOut(ctx context.Context) {
 	w.work += sendWork * int64(len(t.wired))
 }
 
-// hops is over how many wires in a row came what the turn handles. Only the
-// engine makes deliveries of the kind output, so nobody else can say.
+// hops is the number of consecutive wires that led to the turn's delivery. Only the
+// engine makes deliveries of the kind output, so the number can be trusted.
 func (t *turn) hops() int {
 	if t.d.msg.Kind != abi.KindOutput {
 		return 0
 	}
-	n, _ := strconv.Atoi(journal.DecodeHeaders(t.d.msg.Headers)[message.HeaderHops]) // which the engine has written
+	n, _ := strconv.Atoi(journal.DecodeHeaders(t.d.msg.Headers)[message.HeaderHops]) // written by the engine
 	return n
 }
 
-// holds judges the turn's output. What a predicate cannot judge, it does not
-// hold of.
+// holds evaluates a wire's predicate on the turn's output. If the predicate cannot be
+// evaluated, the result is false.
 func (t *turn) holds(ctx context.Context, o *outlet) bool {
 	err := error(&abi.Error{Code: abi.NotFound, Message: "it is not known, because its recipe has not been applied"})
 	if o.predicate != nil {
@@ -100,8 +100,8 @@ func (t *turn) holds(ctx context.Context, o *outlet) bool {
 	return false
 }
 
-// channel is where the delivery came from, as the creature calls it; for the
-// inbox, its own name.
+// channel is the creature's name for the channel of the delivery; for the inbox, the
+// inbox's own name.
 func (t *turn) channel() string {
 	return cmp.Or(t.d.alias(), t.wiring.name)
 }
@@ -113,7 +113,7 @@ func (t *turn) wrap(o *outlet, hops int) wiredOutput {
 	values := [4][]byte{deploy.PromptOutput: t.Put, deploy.PromptSource: []byte(t.wiring.name), deploy.PromptChannel: []byte(t.channel())}
 	size := int64(len(t.Put))
 	if o.prompt != nil {
-		size = o.prompt.Size(values) // which may name the output again and again
+		size = o.prompt.Size(values) // may contain the output repeatedly
 	}
 	size += int64(len(headers))
 	switch limit := t.c.limits.Message; {
@@ -135,12 +135,12 @@ func (t *turn) outputDetail() []byte {
 	return journal.JSON(struct {
 		Source  string          `json:"source"`
 		Channel string          `json:"channel"`
-		Message journal.EventID `json:"message,omitzero"` // that the turn handled
+		Message journal.EventID `json:"message,omitzero"` // handled by the turn
 		Size    int             `json:"size"`
 	}{t.wiring.name, t.channel(), t.d.msg.ID, len(t.Put)})
 }
 
-// hasOutlet reports whether a wire is still there.
+// hasOutlet reports whether a wire still exists.
 func (w *wiring) hasOutlet(id journal.WireID) bool {
 	return slices.ContainsFunc(w.outlets, func(o outlet) bool { return o.ID == id })
 }
@@ -186,8 +186,8 @@ func (g *graph) loopText(from, to *creature) string {
 	return "the chain of wires that leads from " + from.name + " to " + to.name + " is too long"
 }
 
-// loop finds the shortest way along wires from a creature over its neighbour
-// back to itself, by names; nil if there is none. The caller holds mu.
+// loop finds the shortest way along wires from a creature over its neighbour back to
+// itself, by names; nil if there is none. The caller holds mu.
 func (g *graph) loop(from, next *creature) []string {
 	before := map[*creature]*creature{next: from}
 	for queue := []*creature{next}; len(queue) > 0; queue = queue[1:] {
@@ -206,7 +206,7 @@ func (g *graph) loop(from, next *creature) []string {
 	return nil
 }
 
-// way is the way back to where it began.
+// way returns the way back to the beginning.
 func way(before map[*creature]*creature, from *creature) []string {
 	names := []string{from.name}
 	for at := before[from]; at != from; at = before[at] {

@@ -12,43 +12,43 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// quantum is how many deliveries of one creature a worker handles before it
-// looks whether others are waiting.
+// quantum is how many deliveries of one creature a worker handles before it checks
+// whether other creatures wait.
 const quantum = 64
 
-// quantumWork is how much work of one creature a worker does before it looks
-// whether others are waiting, in fuel: some hundred microseconds' worth. A send
-// counts as sendWork, for it is delivered by the worker.
+// quantumWork is how much work of one creature a worker does before it checks whether
+// other creatures wait, in fuel: some hundred microseconds' worth. A send counts as
+// sendWork, because the worker delivers it.
 const (
 	quantumWork = 500_000
 	sendWork    = 1_000
 )
 
-// streak is how often a worker may go on with the creature that it woke itself
-// before it takes the next one from the queue.
+// streak is how often a worker may continue with a creature that it woke itself before it
+// takes the next one from the queue.
 const streak = 64
 
 // turnWorker is a goroutine that runs turns, one after the other. (A worker among the
-// creatures is a child of one, and no type.)
+// creatures is a child of one, and not a type.)
 type turnWorker struct {
 	e    *core
 	turn turn
 	log  turnLog // of the turn, when it commits
 	wake waker
-	// quantum is how many deliveries of one creature are handled before others
-	// get their turn.
+	// quantum is how many deliveries of one creature are handled before other creatures
+	// are served.
 	quantum int
-	// streak is how often the worker may go on with a creature that it woke itself
+	// streak is how often the worker may continue with a creature that it woke itself
 	// before it takes the next one from the queue. At 0 serve serves one creature.
 	streak int
-	own    int           // how often it has
+	own    int           // how often it has done so
 	work   int64         // done for the creature that is being served
-	store  journal.Store // of the graph in which the turn under way began
+	store  journal.Store // of the graph in which the current turn began
 
-	wall      int64                      // what the clock said when it was last asked
-	wallTurns int                        // turns that may still use that
+	wall      int64                      // result of the last clock reading
+	wallTurns int                        // turns that may still use it
 	heap      *heapwatch.Watch[creature] // the engine's; nil: none
-	lookAt    int64                      // the wall from which on the worker looks at the heap again
+	lookAt    int64                      // the time from which on the worker looks at the heap again
 }
 
 func newWorker(e *core, l *runqueue.Lane[creature]) *turnWorker {
@@ -58,7 +58,7 @@ func newWorker(e *core, l *runqueue.Lane[creature]) *turnWorker {
 	return w
 }
 
-// run works until the queue is closed. It returns with no creature in hand.
+// run works until the queue is closed. When it returns, it owns no creature.
 func (w *turnWorker) run(ctx context.Context) {
 	lane := w.wake.lane
 	for c := w.e.queue.Pop(lane); c != nil; c = w.e.queue.Pop(lane) {
@@ -76,10 +76,10 @@ const (
 	doRefill       // read the store
 )
 
-// serve serves a creature and then the next, as long as there is one. A turn is
-// committed in the critical section in which the next delivery is taken, whoever
-// that is for in the same graph: to leave and enter it costs more than most of what
-// is done in it.
+// serve serves one creature after another until none is left. A turn is committed in the
+// critical section in which the next delivery is taken, even if that is for another
+// creature of the same graph: leaving and entering it costs more than most of what is
+// done in it.
 func (w *turnWorker) serve(ctx context.Context, c *creature) {
 	g := c.home.lock()
 	for c != nil {
@@ -88,8 +88,8 @@ func (w *turnWorker) serve(ctx context.Context, c *creature) {
 	}
 }
 
-// goOn chooses the next creature and enters the critical section of its graph.
-// The caller is in that of g, if it is not nil.
+// goOn chooses the next creature and enters the critical section of its graph. If g is
+// not nil, the caller is in its critical section.
 func (w *turnWorker) goOn(g *graph) (*creature, *graph) {
 	c := w.choose()
 	if c != nil && c.home.load() == g {
@@ -106,8 +106,8 @@ func (w *turnWorker) goOn(g *graph) (*creature, *graph) {
 	return c, c.home.lock()
 }
 
-// choose takes the creature that the worker woke last, whose message is still in
-// the cache, or after a while the one that has waited longest.
+// choose takes the creature that the worker woke last, whose message is still in the
+// cache, or after a while the one that has waited longest.
 func (w *turnWorker) choose() *creature {
 	if w.streak == 0 {
 		return nil
@@ -123,13 +123,13 @@ func (w *turnWorker) choose() *creature {
 	return w.e.queue.Next(w.wake.lane)
 }
 
-// serveOne handles deliveries of a creature until there are none or its quantum
-// is used up. The creature is scheduled when serveOne is called, and either on the
-// queue or not scheduled when it returns. The caller has entered the critical
-// section of its graph, unless it is gone; so has serveOne when it returns one.
+// serveOne handles deliveries of a creature until there are none or its quantum is used
+// up. The creature is scheduled when serveOne is called, and either on the queue or not
+// scheduled when it returns. The caller has entered the critical section of its graph,
+// unless the creature was removed; the same holds for the returned graph.
 func (w *turnWorker) serveOne(ctx context.Context, g *graph, c *creature) *graph {
 	if c.hold != nil {
-		// Who holds it wakes it or, if it is gone, closes its instance.
+		// The holder wakes it or, if it was removed, closes its instance.
 		c.scheduled = false
 		w.wake.owed--
 		return g
@@ -160,8 +160,8 @@ func (w *turnWorker) serveOne(ctx context.Context, g *graph, c *creature) *graph
 			}
 			g = c.home.lock()
 		case c.instance != nil && !c.runs():
-			// The creature stays in the worker's hands until its instance is
-			// closed: started again meanwhile, it must not run beside it.
+			// The worker owns the creature until its instance is closed: if it is started
+			// again meanwhile, it must not run beside that instance.
 			g.mu.Unlock()
 			w.flush()
 			w.closeInstance(ctx, c)
@@ -207,14 +207,14 @@ func (c *creature) chooseNext(g *graph) (delivery, abi.Kind, todo) {
 	return delivery{}, 0, doRefill
 }
 
-// retire gives up a creature that is in no graph any more.
+// retire releases a creature that is in no graph any more.
 func (w *turnWorker) retire(ctx context.Context, c *creature) {
 	w.closeInstance(ctx, c)
 	w.rest(c)
 }
 
-// closeInstance closes a creature's instance, if it has one, in an orderly
-// way. The creature is in the worker's hands.
+// closeInstance closes a creature's instance, if it has one, in an orderly way. The
+// worker owns the creature.
 func (w *turnWorker) closeInstance(ctx context.Context, c *creature) {
 	if c.instance != nil {
 		stopInstance(ctx, &w.turn, c, c.instance)
@@ -222,8 +222,8 @@ func (w *turnWorker) closeInstance(ctx context.Context, c *creature) {
 	}
 }
 
-// stopInstance runs creature_stop and closes the instance. Both may fail
-// without consequence: nothing of the instance is used any more.
+// stopInstance runs creature_stop and closes the instance. Failures of both are ignored,
+// because the instance is not used any more.
 func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instance) {
 	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
 	err := c.veil.Error(instance.Stop(ctx, t))
@@ -233,30 +233,28 @@ func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instan
 	}
 }
 
-// rest gives up a creature, which is not busy any more. The caller holds the mu of
-// its graph, if it is in one.
+// rest releases a creature, which is not busy any more. The caller holds the mu of its
+// graph, if it is in one.
 func (w *turnWorker) rest(c *creature) {
 	c.giveUp()
 	w.wake.owed--
 }
 
-// flush puts what was woken on the queue.
+// flush puts the woken creatures on the queue.
 func (w *turnWorker) flush() {
 	if len(w.wake.list) > 0 {
 		w.wake.flush(w.e)
 	}
 }
 
-// putBack puts the creature that the worker has in hands at the end of the queue,
-// behind what it woke.
+// putBack puts the worker's creature at the end of the queue, after those that it woke.
 func (w *turnWorker) putBack(c *creature) {
 	w.wake.list = append(w.wake.list, c)
 	w.wake.flush(w.e)
 }
 
-// handle runs one turn and commits it or deals with its failure. It returns
-// with the critical section of the creature's graph entered, or nil if the
-// creature is gone.
+// handle runs one turn and commits it or deals with its failure. It returns with the
+// critical section of the creature's graph entered, or nil if the creature was removed.
 func (w *turnWorker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
 	if w.wall >= w.lookAt {
 		w.lookAtHeap(ctx)
@@ -293,16 +291,16 @@ func (w *turnWorker) handleTurn(ctx context.Context, c *creature, d delivery, ki
 	return w.commit(ctx, c)
 }
 
-// attempt runs the guest and asks the policies about what it did. If that is the
-// end of the turn, it returns as handle does.
+// attempt runs the guest and asks the policies about its effects. If that ends the turn,
+// it returns as handle does.
 func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind abi.Kind) (g *graph, over bool) {
 	err := w.execute(ctx, c, d, kind)
 	switch {
 	case w.turn.tools != nil && w.turn.tools.conflict:
-		return w.conflicted(ctx, c, d), true // whatever else the guest made of it
+		return w.conflicted(ctx, c, d), true // whatever the result of the guest
 	case err != nil && ctx.Err() != nil:
 		return w.postpone(ctx, c, d, err), true
-	case err != nil && w.turn.alone == nil: // what is left of a turn that failed is stored, too
+	case err != nil && w.turn.alone == nil: // what remains of a failed turn is stored, too
 		if err := w.awaitStore(ctx, c); err != nil {
 			return w.postpone(ctx, c, d, err), true
 		}
@@ -315,12 +313,12 @@ func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind 
 	}
 	w.judge(ctx)
 	if err := ctx.Err(); err != nil {
-		return w.postpone(ctx, c, d, err), true // policies that are interrupted fail, which says nothing of the turn
+		return w.postpone(ctx, c, d, err), true // interrupted policies fail, which says nothing about the turn
 	}
 	return nil, false
 }
 
-// execute runs the guest. What it did is in w.turn.
+// execute runs the guest. The effects are in w.turn.
 func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
 	if c.job != nil {
 		return w.callTool(ctx, c, d, c.job)
@@ -335,7 +333,7 @@ func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind 
 		w.discard(ctx, c)
 		t.reset()
 		if !c.beholdAgain() {
-			return nil // it is gone, which commit notices
+			return nil // it was removed, which commit notices
 		}
 		err = w.call(ctx, c, d, kind)
 	}
@@ -345,7 +343,7 @@ func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind 
 	return err
 }
 
-// call hands a delivery to the creature's instance, or to a new one.
+// call passes a delivery to the creature's instance, or to a new one.
 func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
 	t := &w.turn
 	if w.heap.Suspects(c) {
@@ -367,14 +365,14 @@ func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi
 	return err
 }
 
-// Of the real clock a worker asks once in a while: that costs as much as a tenth
-// of a short turn.
+// A worker reads the real clock only once in a while, because reading it costs as much as
+// a tenth of a short turn.
 const (
-	wallTurns = 16     // turns that go by the same time, at most
-	longTurn  = 20_000 // fuel, some ten microseconds' worth; what takes longer asks anew
+	wallTurns = 16     // turns that use the same time, at most
+	longTurn  = 20_000 // fuel, some ten microseconds' worth; a longer turn reads the clock again
 )
 
-// wallClock is the time, as the log has it, of what the worker does now.
+// wallClock is the time, as logged, of what the worker does now.
 func (w *turnWorker) wallClock() int64 {
 	fuel := w.turn.fuel
 	if !w.e.sampled || w.wallTurns == 0 || fuel < 0 || fuel > longTurn {
@@ -384,7 +382,7 @@ func (w *turnWorker) wallClock() int64 {
 	return w.wall
 }
 
-// discard closes the instance without ceremony.
+// discard closes the instance without running creature_stop.
 func (w *turnWorker) discard(ctx context.Context, c *creature) {
 	if c.instance == nil {
 		return
@@ -395,9 +393,9 @@ func (w *turnWorker) discard(ctx context.Context, c *creature) {
 	c.instance = nil
 }
 
-// awaitStore waits until the log of the creature's graph has room for the turn's
-// record. A graph that had no log when the turn began may have one by now: its bound
-// is exceeded by one record for every worker at most.
+// awaitStore waits until the log of the creature's graph has room for the turn's record.
+// A graph that had no log when the turn began may have one by now: its bound is exceeded
+// by at most one record for every worker.
 func (w *turnWorker) awaitStore(ctx context.Context, c *creature) error {
 	for w.store != nil {
 		if err := w.store.Room(ctx); err == nil || ctx.Err() != nil || c.home.logsTo(w.store) {
@@ -405,7 +403,7 @@ func (w *turnWorker) awaitStore(ctx context.Context, c *creature) error {
 		}
 		g := c.home.lock()
 		if g == nil {
-			return nil // commit notices
+			return nil // commit notices that
 		}
 		w.store = g.store
 		g.mu.Unlock()
@@ -413,10 +411,10 @@ func (w *turnWorker) awaitStore(ctx context.Context, c *creature) error {
 	return nil
 }
 
-// postpone puts a delivery back as if it had never been taken: the engine is
-// closing, or something other than the guest failed. It returns as handle does.
+// postpone puts a delivery back as if it had never been taken: the engine is closing, or
+// something other than the guest failed. It returns as handle does.
 func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err error) *graph {
-	c.portrait.wiring = nil // what the turn has noted is not in the log, it may be
+	c.portrait.wiring = nil // the turn's notes may not be in the log
 	w.turn.reset()
 	w.discard(ctx, c)
 	g := c.home.lock()
