@@ -17,8 +17,8 @@ import (
 
 const mib = 1 << 20
 
-// newWatched starts an engine of which every turn looks at the heap. Instances are kept
-// between turns, or there is nothing to be found.
+// newWatched starts an engine in which every turn looks at the heap. Instances are kept
+// between turns, because otherwise there is nothing to find.
 func newWatched(t *testing.T, h *fakeHost, log *safeBuffer, limit int64) *world {
 	e, err := engine.New(t.Context(), engine.Options{
 		Host: h, Clock: &tickingClock{}, Workers: 1, UnaccountedMemory: limit, Log: slog.New(slog.NewTextHandler(log, nil)),
@@ -66,8 +66,8 @@ func (w *world) starts(c journal.CreatureID) uint64 {
 	return 0
 }
 
-// An instance that makes the process hold memory is replaced, which frees it, and
-// that is told. A neighbour that runs as often loses one instance at most.
+// An instance that makes the process hold memory is replaced, which frees it, and the log
+// says so. A neighbour that runs as often loses at most one instance.
 func TestAnInstanceThatHoldsTooMuchIsReplaced(t *testing.T) {
 	const limit, leak, rounds = 16 * mib, mib, 120
 	h := newFakeHost()
@@ -111,7 +111,7 @@ func TestAnInstanceThatHoldsTooMuchIsReplaced(t *testing.T) {
 	}
 }
 
-// When the process grows for another reason, creatures that run lose an instance each,
+// When the process grows for another reason, each running creature loses one instance
 // once, and the log says what it cannot explain.
 func TestGrowthThatNoInstanceHoldsIsOnlyTold(t *testing.T) {
 	log := &safeBuffer{}
@@ -142,8 +142,8 @@ func TestGrowthThatNoInstanceHoldsIsOnlyTold(t *testing.T) {
 	}
 }
 
-// State and what waits in mailboxes are accounted, and so is a linear memory that the
-// host says is on the heap.
+// State and mailboxes are accounted, and so is a linear memory that the host reports as
+// on the heap.
 func TestWhatIsAccountedIsNotCountedAgain(t *testing.T) {
 	w := newWatched(t, newFakeHost(), &safeBuffer{}, 16*mib)
 	var cycle atomic.Int64

@@ -5,12 +5,11 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// heldCase is what happens while the turn of h is held, and what has to come of
-// it then.
+// heldCase is what happens while the turn of h is held, and its expected outcome.
 type heldCase struct {
 	name    string
 	do      func(w *town)
-	b, c    string   // what they hear
+	b, c    string   // messages that they receive
 	letters []string // reasons, in the graph of h
 }
 

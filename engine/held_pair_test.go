@@ -12,7 +12,7 @@ import (
 )
 
 func TestARemovedCreaturesHeldTurnLeavesNothing(t *testing.T) {
-	for _, alone := range []bool{false, true} { // whose graph ends with it
+	for _, alone := range []bool{false, true} { // true: a's graph ends with it
 		t.Run(fmt.Sprintf("alone %v", alone), func(t *testing.T) {
 			w := newTown(t)
 			if alone {
@@ -43,14 +43,14 @@ func TestARemovedCreaturesHeldTurnLeavesNothing(t *testing.T) {
 	}
 }
 
-// Two turns are held, one on each side of where their graph is cut. Each turn's
+// Two turns are held, one on each side of the place where their graph is cut. Each turn's
 // effects are in the store of its side, wherever the sides are by then.
 func TestHeldTurnsOnBothSidesOfACut(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		do     func(w *town, k journal.CreatureID, bridge journal.ChannelID)
 		graphs int
-		y      string // what the listener of the other side hears
+		y      string // messages that the listener of the other side receives
 	}{
 		{"split", func(w *town, k journal.CreatureID, bridge journal.ChannelID) {
 			w.change(w.off(k, bridge, journal.Listen))

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// crowd is a number of creatures each of which may send on a channel of its
-// own, and all of whose turns are held while who listens to whom changes.
+// crowd is a number of creatures, each of which may send on a channel of its own. The
+// turns of all are held while their subscriptions change.
 type crowd struct {
 	*saved
 	*gate
@@ -48,7 +48,7 @@ func TestHeldTurnsInRandomCuts(t *testing.T) {
 	}
 }
 
-// turn holds what comes from outside, and keeps who else it heard.
+// turn holds messages from outside, and records the senders of all others.
 func (w *crowd) turn(t abi.Turn, kind abi.Kind) error {
 	if kind != abi.KindMessage {
 		return nil
@@ -91,7 +91,7 @@ func (w *crowd) run() {
 	}
 }
 
-// settleDown makes everybody.
+// settleDown adds the creatures and their channels.
 func (w *crowd) settleDown(b *engine.Batch) error {
 	for i := range crowdSize {
 		name := fmt.Sprintf("m%d", i)
@@ -112,7 +112,7 @@ func (w *crowd) settleDown(b *engine.Batch) error {
 	return nil
 }
 
-// step changes who listens to whom, once or several times at once.
+// step changes subscriptions, once or several times at once.
 func (w *crowd) step() {
 	w.try(func(b *engine.Batch) error {
 		for range 1 + w.random.IntN(3) {
@@ -145,12 +145,12 @@ func (w *crowd) operate(b *engine.Batch) error {
 	return err
 }
 
-// remove notes that a creature is gone. Its channel may outlive it or not, but
-// nobody sends on it.
+// remove notes that a creature was removed. Its channel may outlive it, but gets no more
+// messages.
 func (m *crowdMember) remove() { m.removed, m.out = true, "" }
 
-// check checks that everybody whose turn was held had it once, in the store of
-// its graph as that is now, and was heard by those who listen now.
+// check checks that every creature whose turn was held had it once, in the store of its
+// graph as it is now, and that the present listeners received its message.
 func (w *crowd) check(held []*crowdMember) {
 	all := w.archive()
 	if findings := append(partitionFindings(w.status()), all.findings()...); len(findings) > 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// gate holds turns before their commit: whoever is told to hold does its work,
-// says so, and waits.
+// gate holds turns before their commit: a creature that gets the order to hold does its
+// work, reports, and waits.
 type gate struct {
-	held  chan string // who waits
+	held  chan string // the creature that waits
 	opens chan struct{}
 	once  sync.Once
 }
@@ -30,7 +30,7 @@ func newGate(h *fakeHost) *gate {
 
 func (g *gate) open() { g.once.Do(func() { close(g.opens) }) }
 
-// turn does a bit of everything that a turn can do, and waits.
+// turn has an effect of every kind, and waits.
 func (g *gate) turn(t abi.Turn, kind abi.Kind) error {
 	if kind != abi.KindMessage {
 		return nil
@@ -60,8 +60,8 @@ func (g *gate) wait(n int) {
 	}
 }
 
-// town is a graph with a creature whose turn is held: a sends to it, b and c
-// hear from it. Another graph is beside it.
+// town is a graph with a creature h whose turn is held: a sends to it, b and c listen to
+// it. Another graph is beside it.
 type town struct {
 	*saved
 	*gate
@@ -75,8 +75,8 @@ func newTown(t *testing.T) *town {
 	host := newFakeHost()
 	w := &town{gate: newGate(host)}
 	w.saved = newSaved(t, engine.Options{Host: host, Workers: 4})
-	t.Cleanup(w.gate.open) // before the engine closes, which waits for turns
-	w.try(w.build)         // at once, which makes few stores
+	t.Cleanup(w.gate.open) // before the engine closes, because Close waits for turns
+	w.try(w.build)         // in one batch, which makes few stores
 	w.saved.wait()
 	return w
 }
@@ -160,7 +160,7 @@ func TestAHeldTurnCommitsWhereItsCreatureIsThen(t *testing.T) {
 	}
 }
 
-// starts is how many instances a creature has had in this run.
+// starts is how many instances a creature has had since the engine started.
 func (s *saved) starts(c journal.CreatureID) uint64 {
 	for _, g := range s.status() {
 		for _, cr := range g.Creatures {
@@ -172,8 +172,8 @@ func (s *saved) starts(c journal.CreatureID) uint64 {
 	return 0
 }
 
-// wantEffects checks that the turn of h has each of its effects once, in the
-// session that its graph has now, and nowhere else.
+// wantEffects checks that the turn of h has each of its effects once, in the session that
+// its graph has now, and in no other.
 func (w *town) wantEffects(c heldCase) {
 	w.t.Helper()
 	w.wantHeard(w.b, c.b)
@@ -210,9 +210,9 @@ func (w *town) wantHeard(c journal.CreatureID, want string) {
 	}
 }
 
-// wantTurn checks that a creature had one turn on a message, which was written
-// by the session of its graph, whole: with its output, its state, and n sends
-// that became messages or dead letters.
+// wantTurn checks that a creature had one turn on a message, which the session of its
+// graph has in full: with its output, its state, and n sends that became messages or dead
+// letters.
 func (s *saved) wantTurn(a *archive, c journal.CreatureID, n int) {
 	s.t.Helper()
 	turns := a.writers(func(ev *journal.Event) bool {
@@ -266,8 +266,8 @@ func (s *saved) archive() *archive {
 	return a
 }
 
-// sound checks what holds at any time: the partition, histories, lineages, and
-// every session by itself.
+// sound checks the invariants: the partition, histories, lineages, and every session by
+// itself.
 func (s *saved) sound(a *archive) {
 	s.t.Helper()
 	findings := append(partitionFindings(s.status()), a.findings()...)

@@ -10,10 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestALetterFollowsTheAddress has a recipe take a creature away for which something
-// waits, and bring one back to its address. What the one before left goes to the other
-// when it is delivered again, also after cuts and in another run; and not before there
-// is one.
+// TestALetterFollowsTheAddress lets a recipe remove a creature with a backlog, and add
+// one at its address again. The dead letters of the first are redelivered to the second,
+// also after cuts and in another run; and not before the second exists.
 func TestALetterFollowsTheAddress(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	first := s.apply(team(2))
@@ -62,8 +61,8 @@ func TestALetterFollowsTheAddress(t *testing.T) {
 	}
 }
 
-// TestAStoreRemembersWhoWas asks for creatures that are there, were removed, and never
-// were.
+// TestAStoreRemembersWhoWas looks up creatures that exist, that were removed, and that
+// never existed.
 func TestAStoreRemembersWhoWas(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	applied := s.apply(team(3))

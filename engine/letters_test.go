@@ -11,9 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A direct message whose target a split takes into another graph during the
-// turn is a dead letter of the sender's graph. It can be delivered all the
-// same, and is gone then.
+// A direct message whose target a split takes into another graph during the turn is a
+// dead letter of the sender's graph. It can still be redelivered, and is then removed.
 func TestADirectMessageAcrossASplitCanBeRedelivered(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()
@@ -67,7 +66,7 @@ func TestADirectMessageAcrossASplitCanBeRedelivered(t *testing.T) {
 	})
 }
 
-// What became a dead letter after its attempts is tried again from the start.
+// A dead letter of a delivery that has failed all its attempts gets all attempts again.
 func TestADeadLetterIsTriedAgain(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()
@@ -107,7 +106,7 @@ func TestADeadLetterIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A send whose edge vanished during the turn is delivered again on whatever the
+// A send whose edge was removed during the turn is redelivered on the channel that the
 // sender calls by that alias then.
 func TestASendWithoutAnEdgeCanBeRedelivered(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
@@ -130,7 +129,7 @@ func TestASendWithoutAnEdgeCanBeRedelivered(t *testing.T) {
 		w := newWorld(t, o)
 		a, b := w.add("a", "sender"), w.add("b", "record")
 		out := w.connect(a, b, "out")
-		w.connect(b, a, "back") // keeps them together
+		w.connect(b, a, "back") // keeps them in one graph
 		if _, err := w.SendTo(t.Context(), a, engine.Outgoing{}); err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,8 @@ import (
 
 var errHole = errors.New("the file of a session is missing")
 
-// hole is a storage in which some messages of a channel cannot be read, as if they
-// were in a file that is gone.
+// hole is a storage in which some messages of a channel cannot be read, as if they were
+// in a missing file.
 type hole struct {
 	journal.Storage
 	channel     journal.ChannelID // "": the file is back
@@ -53,9 +53,10 @@ func (s *holed) Messages(ctx context.Context, ch journal.ChannelID, after, until
 	}), err
 }
 
-// TestWhatIsLostGoesOnWaiting takes away some of what waits for a creature. It hears
-// what comes before that, and what is not of that channel; the rest waits, also through
-// a split and once the edge is gone, and is heard in order when the file is back.
+// TestWhatIsLostGoesOnWaiting removes a part of a creature's backlog. The creature gets
+// what comes before that part, and messages of other channels. The rest waits, also
+// through a split and after the edge was removed, and is delivered in order when the file
+// is back.
 func TestWhatIsLostGoesOnWaiting(t *testing.T) {
 	const waiting = 6
 	for _, c := range []struct{ first, last uint64 }{{1, 6}, {1, 2}, {3, 4}, {6, 6}} {
@@ -95,7 +96,7 @@ func TestWhatIsLostGoesOnWaiting(t *testing.T) {
 	}
 }
 
-// heardOn is what the module record keeps of messages with rising numbers.
+// heardOn is what the module record stores for messages with rising numbers.
 func heardOn(alias string, from, to int) string {
 	var b strings.Builder
 	for i := from; i <= to; i++ {
@@ -104,7 +105,7 @@ func heardOn(alias string, from, to int) string {
 	return b.String()
 }
 
-// byChannel sorts what was heard by channels, and leaves the order within each.
+// byChannel sorts messages by channel, and keeps the order within each.
 func byChannel(heard string) string {
 	lines := strings.Split(heard, "\n")
 	slices.SortStableFunc(lines, func(a, b string) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// tickingClock is a second later whenever it is asked.
+// tickingClock advances by a second at every reading.
 type tickingClock struct {
 	stillClock
 	ticks atomic.Int64
@@ -19,8 +19,8 @@ func (c *tickingClock) Now() time.Time {
 	return c.stillClock.Now().Add(time.Duration(c.ticks.Add(1)) * time.Second)
 }
 
-// Workers ask the clock once in a while only. The end of a turn must not have a time
-// from before its start all the same.
+// Workers read the clock only once in a while. Still, the end of a turn must not have a
+// time before its start.
 func TestATurnEndsAfterItHasStarted(t *testing.T) {
 	h := newFakeHost()
 	h.fuel = 10

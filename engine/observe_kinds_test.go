@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// A subscriber that asks for one kind of delivery gets it, though the graph has no store
+// A subscriber that requests one kind of delivery gets it, even if the graph has no store
 // and nothing else is observed.
 func TestObserversGetEveryKindOfDelivery(t *testing.T) {
 	for _, kind := range []journal.EventKind{

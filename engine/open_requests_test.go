@@ -57,8 +57,8 @@ func note(t abi.Turn, line string) error {
 	return codeErr(t, t.StateSet([]byte("heard"), []byte(string(old)+line+"\n")))
 }
 
-// asker asks whom its configuration names whatever it is sent, and notes the
-// results.
+// asker sends each of its messages as a request to the creature named in its
+// configuration, and notes the results.
 func asker(t abi.Turn, kind abi.Kind) error {
 	payload, _ := t.Source(abi.SourcePayload)
 	switch kind {
@@ -164,7 +164,7 @@ func TestAReplyOutsideOfARequestIsDenied(t *testing.T) {
 	}
 }
 
-// timekeeper sets the timers that it is told to and notes when they fire.
+// timekeeper sets the timers that its messages name, and notes when they fire.
 func timekeeper(t abi.Turn, kind abi.Kind) error {
 	payload, _ := t.Source(abi.SourcePayload)
 	switch kind {
@@ -288,5 +288,5 @@ func TestTimersAndRequestsSurviveARestart(t *testing.T) {
 	}
 }
 
-// loadName takes the name of a module for its bytes, as the fake host wants.
+// loadName returns the name of a module as its bytes, as the fake host expects.
 func loadName(_ context.Context, module string) ([]byte, error) { return []byte(module), nil }

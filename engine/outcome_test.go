@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// silent is a storage whose stores write, and for a while cannot say that they have,
-// as when the disk is full and has room again later.
+// silent is a storage whose stores write, but for a while cannot confirm it, as when the
+// disk is full and has room again later.
 type silent struct {
 	journal.Storage
 	on   atomic.Bool
@@ -81,8 +81,8 @@ func wantUnknown(t *testing.T, what string, err error, cause error) {
 	}
 }
 
-// What was taken in and cannot be promised is no refusal, and can be repeated without
-// being done twice.
+// A message that was accepted but cannot be promised is not refused, and can be repeated
+// without being sent twice.
 func TestADurableSendThatTheDiskCannotPromiseIsNotRefused(t *testing.T) {
 	s, disk := newSilent(t)
 	a, b := s.add("a", "relay"), s.add("b", "record")
@@ -128,7 +128,7 @@ func TestADurableSendThatTheDiskCannotPromiseIsNotRefused(t *testing.T) {
 	}
 }
 
-// A caller that stops waiting for room has been refused, which is another answer.
+// A caller that stops waiting for room gets a refusal, which is a different error.
 func TestASendThatFindsNoRoomIsRefused(t *testing.T) {
 	s, disk := newSilent(t)
 	a, b := s.add("a", "relay"), s.add("b", "record")
@@ -146,7 +146,7 @@ func TestASendThatFindsNoRoomIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever else waits for the disk has the same three answers.
+// Everything else that waits for the disk has the same three results.
 func TestEverythingThatWaitsForTheDiskTellsUnknownFromRefused(t *testing.T) {
 	s, disk := newSilent(t)
 	s.host.on("oracle", func(t abi.Turn, kind abi.Kind) error {

@@ -17,15 +17,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// onWires adds creatures that put out and catch.
+// onWires adds the modules that emit and catch outputs.
 func onWires(h *fakeHost) *fakeHost {
 	note := func(t abi.Turn, payload []byte) error {
 		old, _ := t.StateGet([]byte("heard"))
 		sender, _ := t.Source(abi.SourceSender)
 		return codeErr(t, t.StateSet([]byte("heard"), []byte(string(old)+string(sender)+":"+string(payload)+"\n")))
 	}
-	// emit puts out what it gets; pass does so with outputs of others too, and
-	// notes them.
+	// emit outputs what it gets; pass also outputs the outputs of others, and notes them.
 	h.on("emit", func(t abi.Turn, kind abi.Kind) error {
 		if kind != abi.KindMessage {
 			return nil
@@ -357,7 +356,7 @@ func TestHopLimitNamesTheLoop(t *testing.T) {
 	if len(l) != 1 || l[0].Reason != "limit" || !strings.Contains(l[0].Error, "b → c → a → b") {
 		t.Errorf("letters %+v", l)
 	}
-	// What starts afresh has its own hops.
+	// A new message starts with its own count of hops.
 	w.tell(a, "y")
 	if l := w.letters(a); len(l) != 2 {
 		t.Errorf("%d letters, want 2", len(l))
@@ -396,7 +395,7 @@ func TestFailedTurnPutsNothingOnWires(t *testing.T) {
 	}
 }
 
-// predicate is one in Go.
+// predicate is a predicate in Go.
 type predicate func(e *deploy.OutputEvent) (bool, error)
 
 func (c predicate) Holds(_ context.Context, e *deploy.OutputEvent) (bool, error) { return c(e) }
@@ -444,7 +443,7 @@ func TestWirePredicates(t *testing.T) {
 	}
 	before, _ := s.Wires("")
 
-	// Restored without the recipe, nobody knows what short means.
+	// Restored without the recipe, the predicate short is not known.
 	s.reopen()
 	if got, _ := s.Wires(""); !slices.Equal(got, before) || len(got) != 2 {
 		t.Errorf("restored %+v, want %+v", got, before)
@@ -453,7 +452,7 @@ func TestWirePredicates(t *testing.T) {
 	if got := s.state(to, "heard"); got != "a:ok\na:again ok\n" {
 		t.Errorf("heard %q without the predicate", got)
 	}
-	// With it, its wires go on under their ids; edited ones are made anew.
+	// With it, its wires continue under their ids; edited ones are made again.
 	s.shut()
 	s.open()
 	d.Creatures[0].Outputs[0].Prompt = "edited {output}"

@@ -15,8 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// slow makes a behaviour that records, but waits before every turn until it is
-// let go. begun gets a token whenever a turn has begun.
+// slow makes a behaviour that records, but waits before every turn for a token from let.
+// begun gets a token whenever a turn has begun.
 func (h *fakeHost) slow(name string) (begun, let chan struct{}) {
 	begun, let = make(chan struct{}, 1024), make(chan struct{})
 	record := h.behaviours["record"]
@@ -50,7 +50,7 @@ func TestOverflowPolicies(t *testing.T) {
 			a := w.add("a", "slow", bounded(2, test.policy))
 			in := w.connect(a, a, "in")
 			w.send(in, "0")
-			<-begun // it is in hand, and the mailbox is empty
+			<-begun // it is being handled, and the mailbox is empty
 			for i := range 4 {
 				w.send(in, fmt.Sprint(i+1))
 			}
@@ -90,8 +90,8 @@ func full(t *testing.T, w *world, begun chan struct{}) (a journal.CreatureID, in
 	return a, in, sent
 }
 
-// TestAFullMailboxHoldsPublishersUntil covers what ends the wait of an outside
-// publisher for a mailbox that is full.
+// TestAFullMailboxHoldsPublishersUntil covers the events that end the wait of an outside
+// publisher for a full mailbox.
 func TestAFullMailboxHoldsPublishersUntil(t *testing.T) {
 	for name, release := range map[string]func(w *world, a journal.CreatureID, in journal.ChannelID, let chan struct{}){
 		"it is half empty": func(_ *world, _ journal.CreatureID, _ journal.ChannelID, let chan struct{}) { let <- struct{}{} },

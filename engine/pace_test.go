@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// ticking adds a creature that has set so many timers which ring every millisecond.
+// ticking adds a creature with that many timers, which ring every millisecond.
 func (d *onDisk) ticking(timers int, limits abi.Limits) journal.CreatureID {
 	d.Helper()
 	d.host.on("ticker", func(t abi.Turn, kind abi.Kind) error {
@@ -38,7 +38,7 @@ func (d *onDisk) ticking(timers int, limits abi.Limits) journal.CreatureID {
 	return c
 }
 
-// rung is how many timers have been delivered.
+// rung is the number of delivered timers.
 func (d *onDisk) rung() (n int) {
 	for _, ev := range d.disk.Log() {
 		if ev.Kind == journal.EventTimer {
@@ -48,7 +48,7 @@ func (d *onDisk) rung() (n int) {
 	return n
 }
 
-// run lets so many milliseconds go by, one after the other.
+// run advances the clock by that many milliseconds, one after the other.
 func (d *onDisk) run(milliseconds int) {
 	for range milliseconds {
 		d.clock.Advance(time.Millisecond)
@@ -143,7 +143,7 @@ func TestTimersOfACreatureThatDoesNotRunWait(t *testing.T) {
 		"stopped": func(d *onDisk, c journal.CreatureID) { d.change(topology.SetStopped{ID: c, Stopped: true}) },
 		"quarantined": func(d *onDisk, c journal.CreatureID) {
 			d.sendTo(c, "trap")
-			d.run(200) // it is tried once more
+			d.run(200) // one more attempt
 		},
 		"stopped, in the next engine": func(d *onDisk, c journal.CreatureID) {
 			d.change(topology.SetStopped{ID: c, Stopped: true})

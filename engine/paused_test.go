@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// While an engine is paused nothing runs and no module is loaded; what is put
-// back is delivered by the next engine, and timers are as they were.
+// While an engine is paused nothing runs and no module is loaded. A redelivered message
+// is delivered by the next engine, and timers are unchanged.
 func TestAPausedEngineOnlyChangesWhatIsSaved(t *testing.T) {
 	h := newFakeHost()
 	s := newSaved(t, engine.Options{Host: h, Workers: 1})

@@ -47,7 +47,7 @@ func TestAPlanAboutOneDeployment(t *testing.T) {
 		t.Errorf("joined to the other, which stays so, the plan tells of %v", got)
 	}
 	s.shut()
-	s.open() // saved, the recipe alone decides: the bridge goes
+	s.open() // of saved graphs, the recipe alone decides: the bridge is removed
 	cut := about()
 	if got := membersOf(cut); !slices.Equal(got, append([]string{"other creature.m0", "other creature.m1"}, own...)) {
 		t.Errorf("cut off from the other, the plan tells of %v", got)

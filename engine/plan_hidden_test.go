@@ -14,9 +14,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// token is what a recipe says of one attribute of a configuration.
+// token is a recipe's value of one attribute of a configuration.
 type token struct {
-	value  string // empty: it does not have the attribute
+	value  string // empty: without the attribute
 	secret bool
 }
 
@@ -35,8 +35,8 @@ func bearing(k token) func(*deploy.Deployment) {
 
 var tokens = []token{{}, {"hush-a", false}, {"hush-a", true}, {"hush-b", true}}
 
-// settingsOf are the changes of a configuration that a plan tells, without what an
-// open one is.
+// settingsOf returns the changes of a configuration in a plan, without the values of an
+// open one.
 func settingsOf(c diff.CreaturePlan) []diff.PlanChange {
 	var out []diff.PlanChange
 	for _, change := range c.Changes {
@@ -48,8 +48,8 @@ func settingsOf(c diff.CreaturePlan) []diff.PlanChange {
 	return out
 }
 
-// changesOf are what a plan says about a token that was one thing and is another,
-// while the creature runs.
+// changesOf returns what a plan says about a token that changes from was to is, while the
+// creature runs.
 func changesOf(was, is token) (out []diff.PlanChange) {
 	visible := func(k token) string {
 		if k.secret {
@@ -72,9 +72,9 @@ func changesOf(was, is token) (out []diff.PlanChange) {
 	return out
 }
 
-// TestAPlanTellsThatSensitiveValuesChange goes through what an attribute can be
-// before and after, in a creature that runs: the plan tells of a change exactly if
-// Apply then changes the creature, and never the value.
+// TestAPlanTellsThatSensitiveValuesChange tries all values of an attribute before and
+// after, in a running creature: the plan shows a change exactly if Apply then changes the
+// creature, and never shows the value.
 func TestAPlanTellsThatSensitiveValuesChange(t *testing.T) {
 	for _, was := range tokens {
 		for _, is := range tokens {
@@ -100,8 +100,8 @@ func TestAPlanTellsThatSensitiveValuesChange(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysWhichSensitiveValuesAreNotKnown covers a session that does not run:
-// no store has what is sensitive, so nobody can say whether it is the same.
+// TestAPlanSaysWhichSensitiveValuesAreNotKnown covers a session that does not run: no
+// store has sensitive values, so the plan cannot say whether they are the same.
 func TestAPlanSaysWhichSensitiveValuesAreNotKnown(t *testing.T) {
 	for _, is := range tokens[2:] {
 		s := newSaved(t, engine.Options{})
@@ -124,9 +124,9 @@ func TestAPlanSaysWhichSensitiveValuesAreNotKnown(t *testing.T) {
 	}
 }
 
-// TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets compares what a policy sees of a
-// plan with what it sees of the deployment: a creature whose sensitive values are
-// what they were is not among those that change.
+// TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets compares what a policy sees of a plan
+// with what it sees of the deployment: a creature with the same sensitive values is not
+// among those that change.
 func TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets(t *testing.T) {
 	var seen [][]string
 	watching := judgedBy(&judge{kinds: []journal.PolicyKind{journal.JudgePlan}, judge: func(e *deploy.PolicyEvent) deploy.Decision {

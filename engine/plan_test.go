@@ -15,11 +15,10 @@ import (
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
-// planSeeds is how many programs the tests of plans draw; TERRARIUM_SEEDS says
-// otherwise.
+// planSeeds is how many programs the tests of plans draw, unless TERRARIUM_SEEDS is set.
 const planSeeds = 15
 
-// seeds are n of them, or as many as TERRARIUM_SEEDS says.
+// seeds yields n seeds, or as many as TERRARIUM_SEEDS says.
 func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
 	t.Helper()
 	if testing.Short() {
@@ -34,7 +33,7 @@ func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
 	}
 }
 
-// shapeOf is a plan without what running changes by itself.
+// shapeOf is a plan without what changes by itself while graphs run.
 func shapeOf(p *diff.Plan) diff.Plan {
 	out := diff.Plan{Graphs: p.Graphs, Channels: p.Channels}
 	for i := range out.Channels {
@@ -47,25 +46,25 @@ func shapeOf(p *diff.Plan) diff.Plan {
 	return out
 }
 
-// TestAPlanSaysWhatApplyThenDoes draws deployments, changes what runs, edits the
-// deployments, and compares the plan with what the stores have before and after
-// they are applied. Every other program keeps what running has changed.
+// TestAPlanSaysWhatApplyThenDoes draws deployments, changes them while they run, edits
+// them, and compares the plan with what the stores have before and after they are
+// applied. Every other program keeps the changes made while running.
 func TestAPlanSaysWhatApplyThenDoes(t *testing.T) {
 	for seed := range seeds(t, planSeeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { planProgram(t, seed) })
 	}
 }
 
-// TestAPlanAfterADirectChannelWasHeardByOthers repeats programs in which a recipe takes
-// away a creature on whose direct channel a creature of another recipe listens.
+// TestAPlanAfterADirectChannelWasHeardByOthers repeats programs in which a recipe removes
+// a creature on whose direct channel a creature of another recipe listens.
 func TestAPlanAfterADirectChannelWasHeardByOthers(t *testing.T) {
 	for _, seed := range []uint64{160, 166} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { planProgram(t, seed) })
 	}
 }
 
-// TestAPlanOfADeploymentOfWhichNothingIsLeft repeats a program in which running takes
-// away a part of a deployment, and an edited recipe the rest.
+// TestAPlanOfADeploymentOfWhichNothingIsLeft repeats a program in which operations remove
+// a part of a deployment, and an edited recipe the rest.
 func TestAPlanOfADeploymentOfWhichNothingIsLeft(t *testing.T) {
 	planProgram(t, 3063366759958265397)
 }
@@ -116,14 +115,14 @@ func planProgram(t *testing.T, seed uint64) {
 			again.Last = d
 		}
 		if keep && !there[d.Name] {
-			continue // of which nothing is left begins anew: its store may have been lost
+			continue // a deployment without members starts over: its store may have been lost
 		}
 		applied = append(applied, &again)
 	}
 	nothingLeft(t, s, applied)
 }
 
-// nothingLeft expects that deployments that have been applied would change nothing.
+// nothingLeft expects that applied deployments would change nothing.
 func nothingLeft(t *testing.T, s *saved, applied []*deploy.Deployment) {
 	t.Helper()
 	again, err := s.Plan(t.Context(), applied...)

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestAPlanCountsWhatWaits covers a creature that is stopped with deliveries, and
-// goes with them: the plan, what Apply reports and the dead letters agree.
+// TestAPlanCountsWhatWaits covers a stopped creature that is removed with its backlog:
+// the plan, the report of Apply and the dead letters agree.
 func TestAPlanCountsWhatWaits(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	stopped := func(d *deploy.Deployment) { d.Creatures[1].Stopped = true }
@@ -57,8 +57,8 @@ func planned(t *testing.T, p *diff.Plan, address string) diff.CreaturePlan {
 	return diff.CreaturePlan{}
 }
 
-// TestAPlanAgainstWhatRuns covers an engine whose graphs are running: what is
-// planned for another deployment leaves them alone.
+// TestAPlanAgainstWhatRuns covers an engine with running graphs: a plan for another
+// deployment leaves them alone.
 func TestAPlanAgainstWhatRuns(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	s.apply(team(2))

@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// drafts draws deployments, and what becomes different while they run.
+// drafts draws deployments, and the changes made while they run.
 type drafts struct{ *rand.Rand }
 
 func newDrafts(seed uint64) drafts { return drafts{rand.New(rand.NewPCG(seed, 7))} }
@@ -90,7 +90,7 @@ func (r drafts) outputs(d *deploy.Deployment, c *deploy.CreatureSpec) {
 	}
 }
 
-// edit changes a deployment as somebody with a text editor would.
+// edit changes a deployment as an author with a text editor would.
 func (r drafts) edit(d *deploy.Deployment, rooted bool) *deploy.Deployment {
 	fresh := r.deployment(d.Name, rooted)
 	out := *d
@@ -130,8 +130,8 @@ func (r drafts) edit(d *deploy.Deployment, rooted bool) *deploy.Deployment {
 	return &out
 }
 
-// disturb changes what runs, as operations and tools do. What cannot be done is
-// left.
+// disturb changes a running graph as operations and tools do. Refused changes are left
+// out.
 func (r drafts) disturb(s *saved, steps int, assign bool) {
 	for range steps {
 		creatures, channels := members(s)
@@ -177,7 +177,7 @@ func (r drafts) step(t testing.TB, b *engine.Batch, from, to journal.CreatureID,
 	return err
 }
 
-// members lists the creatures, and the channels that are no inboxes.
+// members lists the creatures, and the channels that are not inboxes.
 func members(s *saved) (creatures []journal.CreatureID, channels []journal.ChannelID) {
 	for _, g := range s.status() {
 		for _, c := range g.Creatures {
@@ -190,7 +190,7 @@ func members(s *saved) (creatures []journal.CreatureID, channels []journal.Chann
 	return creatures, channels
 }
 
-// rest is what the stores have, while nobody uses them.
+// rest is what the stores contain, while no engine uses them.
 func (s *saved) rest() []journal.SavedGraph {
 	s.t.Helper()
 	s.shut()

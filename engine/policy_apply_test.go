@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// holder is a policy that holds something, which it has to let go of once.
+// holder is a policy that holds something, which it must release once.
 type holder struct {
 	judge
 	closed int
@@ -29,7 +29,7 @@ func heldBy(h *holder) func(*deploy.Deployment) {
 func holding(kinds ...journal.PolicyKind) *holder { return &holder{judge: judge{kinds: kinds}} }
 
 // A deployment that cannot be applied leaves nothing of its policies behind: they are
-// let go of, and judge nothing that happens later.
+// released, and judge nothing that happens later.
 func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 	for name, spoil := range map[string]func(*deploy.Deployment){
 		"denied by itself": func(d *deploy.Deployment) {
@@ -76,7 +76,7 @@ func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 	}
 }
 
-// A deployment that is applied already keeps its policies when somebody tries again.
+// A deployment that is applied already keeps its policies when it is applied again.
 func TestAPolicyInUseIsNotClosed(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	h := holding(journal.JudgeTool)
@@ -100,8 +100,8 @@ func TestAPolicyInUseIsNotClosed(t *testing.T) {
 	}
 }
 
-// Plans ask policies what they would say, from what they remember, and neither change
-// that nor take the policies away from whoever uses them.
+// Plans ask policies for their decisions, based on their memory. They neither change that
+// memory nor take the policies away from their users.
 func TestPlansLeavePoliciesAlone(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	most := 1
@@ -135,7 +135,8 @@ func TestPlansLeavePoliciesAlone(t *testing.T) {
 	s.apply(crew("own", heldBy(policy())))
 }
 
-// The deployments of events are those of the channels and creatures that they name.
+// The deployments of events are the deployments of the channels and creatures that they
+// name.
 func TestEventsTellWhoseTheyAre(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	var sent []deploy.SendEvent

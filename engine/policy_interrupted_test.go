@@ -9,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// interrupted is a policy that is asked about a creature's message while the engine
-// gives up waiting for turns, and then denies, as one that has failed. What it remembers
-// changes with each message from outside.
+// interrupted is a policy that is asked about a creature's message while the engine stops
+// waiting for turns, and then denies, like a policy that has failed. Its memory changes
+// with each message from outside.
 type interrupted struct {
 	judge
 	first, remembered chan struct{} // if set, the first question is answered once the policy remembers something else
@@ -35,7 +35,7 @@ func (p *interrupted) Send(ctx context.Context, ev *deploy.SendEvent) deploy.Sen
 
 func (p *interrupted) JudgesSend(channel string) bool { return channel == "channel.out" }
 
-// gatewayBehind is gateway with somebody between in and sink, who sends on out.
+// gatewayBehind is gateway with a creature between in and sink, which sends on out.
 func gatewayBehind(p deploy.Policy) *deploy.Deployment {
 	d := gateway(p)
 	d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel.out", Name: "out"})
@@ -46,8 +46,8 @@ func gatewayBehind(p deploy.Policy) *deploy.Deployment {
 	return d
 }
 
-// A turn whose policies are interrupted when the engine closes is put back, also if they
-// were asked once more: its message is not lost to their failure.
+// A turn whose policies are interrupted when the engine closes is put back, even if they
+// were asked a second time: its message is not lost because of their failure.
 func TestATurnWhosePoliciesAreInterruptedIsPutBack(t *testing.T) {
 	for name, again := range map[string]bool{"asked once": false, "asked again": true} {
 		t.Run(name, func(t *testing.T) {

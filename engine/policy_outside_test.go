@@ -14,13 +14,12 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// word is what a policy of that name says.
+// word is the verdict of a policy of that name.
 func word(policy, reason string) deploy.Verdict {
 	return deploy.Verdict{Policy: policy, Reason: reason, Where: "team.hcl:7"}
 }
 
-// gateway is a deployment with one channel that somebody outside sends on; sink
-// hears it.
+// gateway is a deployment with one channel for messages from outside; sink listens on it.
 func gateway(j deploy.Policy) *deploy.Deployment {
 	sink := spec("sink", "count")
 	sink.Address, sink.Listen = "creature.sink", []deploy.WireSpec{{Channel: "channel.in"}}
@@ -30,7 +29,7 @@ func gateway(j deploy.Policy) *deploy.Deployment {
 	}
 }
 
-// said are the words of policies in the log of a creature's graph: effect, policy,
+// said returns the verdicts of policies in the log of a creature's graph: effect, policy,
 // reason.
 func (w *world) said(c journal.CreatureID) []string {
 	w.t.Helper()
@@ -54,8 +53,8 @@ func policyPayload(t testing.TB, ev *journal.Event) (p journal.PolicyPayload) {
 	return p
 }
 
-// What was sent from outside and is another message now is kept as a hash or, if the
-// policy asks for it, as it was, beside the message that came of it; and only once.
+// A message from outside that a policy changes is kept as a hash or, if the policy
+// requests it, as it was, beside the resulting message; and only once.
 func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 	headers := map[string]string{"from": "eve"}
 	for _, original := range []bool{false, true} {
@@ -98,15 +97,15 @@ func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 	}
 }
 
-// Warnings and audits about a message from outside are in the log whether it is taken
-// in or not; that it was not is told by the error, which has every objection.
+// Warnings and audits about a message from outside are in the log whether it is accepted
+// or not. If it was not, the error says so, with every objection.
 func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
 	words := deploy.Words{Warnings: []deploy.Verdict{word("mind", "odd")}, Audits: []deploy.Verdict{word("try", "no")}}
 	denied, dropped := words, word("sieve", "not needed")
 	denied.Denials = []deploy.Verdict{word("cage", "told to"), word("fence", "me too")}
 	for name, c := range map[string]struct {
 		decision deploy.SendDecision
-		want     string // of the error; empty: it is taken in
+		want     string // of the error; empty: it is accepted
 	}{
 		"taken in": {deploy.SendDecision{Words: words}, ""},
 		"denied":   {deploy.SendDecision{Words: denied}, "the message on in was denied: policy cage (team.hcl:7): told to; policy fence (team.hcl:7): me too"},
@@ -134,7 +133,7 @@ func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
 	}
 }
 
-// Without a store, those who watch see the words all the same.
+// Without a store, subscribers get the verdicts all the same.
 func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
@@ -151,7 +150,7 @@ func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
 	}
 }
 
-// The cause of the error lists who has refused, for machines.
+// The cause of the error lists the policies that have refused, for machines.
 func TestARefusalTellsByWhom(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
@@ -169,8 +168,8 @@ func TestARefusalTellsByWhom(t *testing.T) {
 	}
 }
 
-// What a producer sends again is left out before anybody judges it: what the policies
-// say by now is of no matter.
+// A message that a producer repeats is left out before any policy judges it: what the
+// policies say by now does not matter.
 func TestADuplicateIsNotJudged(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	asked := 0
@@ -192,8 +191,8 @@ func TestADuplicateIsNotJudged(t *testing.T) {
 	}
 }
 
-// A caller that gives up while its message is judged has neither been denied nor let
-// through, whatever the policies make of that.
+// A message whose caller stops waiting while it is judged has neither been denied nor
+// allowed, whatever the policies decide.
 func TestACallerThatGivesUpIsNotJudged(t *testing.T) {
 	for name, decision := range map[string]deploy.SendDecision{"deny": {Words: denial("the caller gave up")}, "allow": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -215,8 +214,8 @@ func TestACallerThatGivesUpIsNotJudged(t *testing.T) {
 	}
 }
 
-// Policies that judge everything judge neither direct messages nor requests: an inbox
-// is no channel of a deployment.
+// Policies that judge everything judge neither direct messages nor requests: an inbox is
+// not a channel of a deployment.
 func TestInboxesAreNotJudged(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// seedsOf runs two creatures that hear the same messages and send each on twice, and
-// returns the seeds with which the policy judged what was sent, by sender and payload.
+// seedsOf runs two creatures that get the same messages and send each on twice, and
+// returns the seeds with which the policy judged the sends, by sender and payload.
 func seedsOf(t *testing.T, seed uint64) map[string][]uint64 {
 	t.Helper()
 	h := newFakeHost()
@@ -55,7 +55,7 @@ func seedsOf(t *testing.T, seed uint64) map[string][]uint64 {
 		if _, err := w.Send(t.Context(), a.Channels["channel.in"], engine.Outgoing{Payload: fmt.Append(nil, i), Producer: "file", Offset: uint64(i + 1)}); err != nil {
 			t.Fatal(err)
 		}
-		// What is handled meanwhile has its place in the log, and the next message another.
+		// A turn takes its place in the log, and the next message another one.
 		w.wait()
 	}
 	mu.Lock()
@@ -63,8 +63,8 @@ func seedsOf(t *testing.T, seed uint64) map[string][]uint64 {
 	return seeds
 }
 
-// What a policy draws is another number for each message, for each creature that gets
-// it and for each thing that it does then, and the same when all is done again.
+// A policy draws different random numbers for each message, for each creature that gets
+// it and for each thing that the creature does then, and the same when all is repeated.
 func TestSeedsOfPolicies(t *testing.T) {
 	seeds := seedsOf(t, 7)
 	var all []uint64

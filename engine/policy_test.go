@@ -27,7 +27,7 @@ type judge struct {
 	judge func(ev *deploy.PolicyEvent) deploy.Decision
 
 	mu   sync.Mutex
-	seen []deploy.PolicyEvent // without surroundings
+	seen []deploy.PolicyEvent // without the graph
 }
 
 func (j *judge) Judges(kind journal.PolicyKind) bool { return slices.Contains(j.kinds, kind) }
@@ -76,7 +76,7 @@ func judgedBy(j *judge) func(*deploy.Deployment) {
 	return func(d *deploy.Deployment) { d.Policy = j }
 }
 
-// shape is all that an operation could change of the topology.
+// shape is everything that an operation could change in the topology.
 func (w *world) shape() string {
 	w.t.Helper()
 	var b strings.Builder
@@ -219,8 +219,8 @@ func TestToolsAreJudged(t *testing.T) {
 	}
 }
 
-// What a guest was allowed when it called may be denied when its turn commits: the
-// turn is run again then, and told.
+// What a guest was allowed at its call may be denied when its turn commits: the turn is
+// run again then, and gets the denial.
 func TestACommitIsJudgedToo(t *testing.T) {
 	calls := 0
 	j := &judge{kinds: []journal.PolicyKind{journal.JudgeSpawn}, judge: func(*deploy.PolicyEvent) deploy.Decision {
@@ -289,7 +289,7 @@ func TestAPlanIsJudgedOnceAndWhole(t *testing.T) {
 	}
 }
 
-// tally counts what it judges in its memory, and denies from a number on.
+// tally counts in its memory what it judges, and denies from a number on.
 func tally(m deploy.PolicyMemory, most int) deploy.Words {
 	n, _ := strconv.Atoi(string(m.Recall("tally")))
 	if n >= most {
@@ -325,8 +325,8 @@ func TestMemoryGoesWithTheOperation(t *testing.T) {
 	}
 }
 
-// Policies that remember are asked again if another turn was faster: nothing is
-// counted twice, and nothing is lost.
+// Policies with memory are asked again if another turn was faster: nothing is counted
+// twice or lost.
 func TestMemoryOfSendsIsExact(t *testing.T) {
 	const senders, each, most = 4, 50, 120
 	s := newSaved(t, engine.Options{Workers: senders})
@@ -441,9 +441,9 @@ func TestWhatNobodyJudgesAsksNobody(t *testing.T) {
 	a, b := s.apply(crew("own", judgedBy(j))), s.apply(crew("other", renamed))
 	for _, op := range fromOutside {
 		if op.kind == journal.JudgeMerge || op.kind == journal.JudgeRemove {
-			continue // the others need what it takes away
+			continue // the others need what it removes
 		}
-		_ = op.do(s, a, b) // some find done already what they would do
+		_ = op.do(s, a, b) // some find their work done already
 	}
 	if len(j.seen) != 0 {
 		t.Errorf("%d events were judged", len(j.seen))

@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// refusing denies one kind of event, with a warning and an audit besides.
+// refusing denies one kind of event, and adds a warning and an audit.
 func refusing(kind journal.PolicyKind) *judge {
 	return &judge{kinds: []journal.PolicyKind{kind}, judge: func(*deploy.PolicyEvent) deploy.Decision {
 		d := deploy.Decision{Words: denial("told to")}
@@ -21,8 +21,8 @@ func refusing(kind journal.PolicyKind) *judge {
 	}}
 }
 
-// Every word on an operation that is refused is in the log: whoever asked for it, and
-// however.
+// Every verdict on a refused operation is in the log, for every caller and every way of
+// requesting it.
 func TestWordsOnRefusedOperationsAreKept(t *testing.T) {
 	want := []string{"denied cage told to", "audit try no", "warning mind odd"}
 	for name, c := range map[string]struct {
@@ -61,7 +61,8 @@ func TestWordsOnRefusedOperationsAreKept(t *testing.T) {
 	}
 }
 
-// What a tool sends that is called from outside is kept like what a guest sends.
+// A change to what a tool sends in a call from outside is kept like one to a guest's
+// send.
 func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("own", judgedBy(&judge{send: func(ev *deploy.SendEvent) deploy.SendDecision {

@@ -22,8 +22,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// program is a random sequence of what can be done to an engine, next to a
-// simple model of what its creatures have to hear.
+// program is a random sequence of operations on an engine, next to a simple model of what
+// its creatures must receive.
 type program struct {
 	*rapid.T
 	e       *engine.Engine
@@ -40,15 +40,15 @@ type program struct {
 	failed map[string]bool // attempts that have failed once
 }
 
-// modelCreature is a creature and what it has to hear, by channel.
+// modelCreature is a creature and what it must receive, by channel.
 type modelCreature struct {
 	id      journal.CreatureID
 	stopped bool
 	gone    bool
 	listens map[*modelChannel]bool
 	hears   map[string][]string // by channel
-	// cut are channels that were removed: what had not been handled by then is
-	// lost, so that a prefix is enough.
+	// cut are channels that were removed: what had not been handled by then is lost, so a
+	// prefix is enough.
 	cut map[string]bool
 	out journal.ChannelID // to itself alone: counts its turns
 }
@@ -71,8 +71,8 @@ func newProgram(rt *rapid.T, dir string) *program {
 	return p
 }
 
-// listen keeps what it hears in its state and sends it on. Payloads say whether
-// it fails, at the first attempt or always.
+// listen stores what it receives in its state and sends it on. Payloads say whether it
+// fails, at the first attempt or always.
 func (p *program) listen(t abi.Turn, kind abi.Kind) error {
 	if kind != abi.KindMessage {
 		return nil
@@ -149,7 +149,7 @@ func (p *program) idle() {
 	p.must(p.e.WaitIdle(ctx))
 }
 
-// pick draws one of those that are not gone, or nil.
+// pick draws one of those for which gone is false, or nil.
 func pick[X any](p *program, list []*X, gone func(*X) bool) *X {
 	var live []*X
 	for _, x := range list {
@@ -233,7 +233,7 @@ func (p *program) remove() {
 	}
 }
 
-// forgetEnded notices which channels have ended with their graph.
+// forgetEnded finds the channels that have ended with their graph.
 func (p *program) forgetEnded() {
 	for _, ch := range p.channels {
 		if _, err := p.e.FindChannel("", string(ch.id)); err != nil {
@@ -319,7 +319,7 @@ func (c *modelCreature) expect(channel, payload string) {
 	}
 }
 
-// pending is what waits for each creature.
+// pending is the backlog of each creature.
 func (p *program) pending() map[journal.CreatureID]map[journal.ChannelID]uint64 {
 	status, err := p.e.Status("")
 	p.must(err)
@@ -337,7 +337,7 @@ func (p *program) pending() map[journal.CreatureID]map[journal.ChannelID]uint64 
 	return out
 }
 
-// reopen ends the engine and goes on with another one.
+// reopen closes the engine and continues with another one.
 func (p *program) reopen() {
 	if p.storage == nil {
 		return
@@ -430,7 +430,7 @@ func TestRandomDurableProgramsAgainstAModel(t *testing.T) {
 	})
 }
 
-// usually has rapid draw so many programs, unless TERRARIUM_SEEDS asks for another
+// usually makes rapid draw that many programs, unless TERRARIUM_SEEDS sets another
 // number.
 func usually(t *testing.T, programs string) {
 	t.Helper()

@@ -23,7 +23,7 @@ func (w *world) read(ch journal.ChannelID, o engine.ReaderOptions) *engine.Reade
 	return r
 }
 
-// next reads n messages and acknowledges the last of them, if told to.
+// next reads n messages and acknowledges the last of them, if ack is set.
 func (w *world) next(r *engine.Reader, n int, ack bool) []string {
 	w.t.Helper()
 	var out []string
@@ -76,7 +76,7 @@ func TestAReaderGoesOnAfterItsLastAck(t *testing.T) {
 	r = s.read(in, engine.ReaderOptions{})
 	defer func() { r.Close() }()
 	wantStrings(t, s.next(r, 5, true), numbers(10, 15))
-	// The cursor goes along with cuts, and so does the reader.
+	// The cursor moves with cuts, and so does the reader.
 	other := s.add("other", "sink")
 	s.change(topology.SetEdge{Creature: other, Channel: in, Direction: journal.Listen, On: true})
 	wantStrings(t, s.next(r, 5, true), numbers(15, 20))
@@ -108,7 +108,7 @@ func (w *world) read2(ch journal.ChannelID, name string, o engine.ReaderOptions)
 	return r
 }
 
-// missedOf is what the error of a reader says that it has missed.
+// missedOf is the Missed in the error of a reader.
 func missedOf(err error) *engine.Missed {
 	var m *engine.Missed
 	if abi.CodeOf(err) != abi.Unavailable || !errors.As(err, &m) {
@@ -117,7 +117,7 @@ func missedOf(err error) *engine.Missed {
 	return m
 }
 
-// wantMissed checks that the next thing that a reader is told is what it has missed.
+// wantMissed checks that the next call returns an error with the missed messages.
 func (w *world) wantMissed(r *engine.Reader, from, to uint64) {
 	w.t.Helper()
 	in, err := r.Next(w.t.Context())
@@ -126,8 +126,8 @@ func (w *world) wantMissed(r *engine.Reader, from, to uint64) {
 	}
 }
 
-// A reader of a graph without a store is told what went before it was there, once, and
-// goes on after it.
+// A reader of a graph without a store gets an error for the messages from before it
+// existed, once, and continues after them.
 func TestAReaderIsToldWhatItMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, engine.Options{})
@@ -161,7 +161,7 @@ func TestAReaderIsToldWhatItMissed(t *testing.T) {
 		r.Close()
 		late := w.read2(in, "late", engine.ReaderOptions{})
 		w.send(in, "7")
-		wantStrings(t, w.next(late, 1, true), []string{"7"}) // it has not asked for what was before
+		wantStrings(t, w.next(late, 1, true), []string{"7"}) // without FromStart it does not get the earlier messages
 		late.Close()
 	})
 }

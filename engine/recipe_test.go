@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestTimersGoAlongWhenARecipeDividesItsGraph covers the one cut that happens
-// before the timers of what is brought back are running again.
+// TestTimersGoAlongWhenARecipeDividesItsGraph covers the one cut that happens before the
+// timers of restored creatures are running again.
 func TestTimersGoAlongWhenARecipeDividesItsGraph(t *testing.T) {
 	h := newFakeHost()
 	h.on("waker", func(t abi.Turn, kind abi.Kind) error {
@@ -75,8 +75,8 @@ func TestTwoRecipesGoOnInTheGraphTheyMergedInto(t *testing.T) {
 	}
 }
 
-// A channel that a recipe declares comes into the graph that its creatures are
-// in, and whatever else is there may have its name.
+// A channel that a recipe declares comes into the graph of its creatures, even if another
+// channel there has its name.
 func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
 	named := func(name string, more ...func(*deploy.Deployment)) *deploy.Deployment {
 		d := team(2, more...)
@@ -123,8 +123,8 @@ func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
 	}
 }
 
-// What a creature calls its channels is the recipe's, also where something else
-// has the alias by now. What waits is not lost by it.
+// The recipe decides on the aliases of its channels, even if another channel has the
+// alias by now. The backlog is not lost.
 func TestARecipeGivesChannelsOtherAliases(t *testing.T) {
 	sends := func(wires ...deploy.WireSpec) func(*deploy.Deployment) {
 		return func(d *deploy.Deployment) { d.Creatures[0].Send = wires }

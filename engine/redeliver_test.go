@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A message of a channel that is delivered again comes as it came the first time: with
-// its channel's alias and its headers, and not as a direct one. It does so as often as it
-// takes, after a restart too, and when the creature does not listen any more.
+// A redelivered message of a channel arrives as it did the first time: with its channel's
+// alias and its headers, and not as a direct one. It does so each time, after a restart
+// too, and when the creature does not listen any more.
 func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()

@@ -14,7 +14,8 @@ func describes(text string) func(*deploy.Deployment) {
 	return func(d *deploy.Deployment) { d.Channels[1].Description = text }
 }
 
-// described is what the status and an awareness document say of the channel work.
+// described is the description of the channel work in the status and in an awareness
+// document.
 func (s *saved) described(a journal.CreatureID) string {
 	s.t.Helper()
 	v, err := s.Awareness(a)
@@ -31,9 +32,9 @@ func (s *saved) described(a journal.CreatureID) string {
 	return ""
 }
 
-// TestARecipeDescribesAChannelAnew applies a recipe with another description to a
-// session that runs. What is described stays so when the recipe is not there any more,
-// and as it was when the recipe is refused.
+// TestARecipeDescribesAChannelAnew applies a recipe with another description to a running
+// session. The description stays when the recipe is not applied any more, and stays the
+// old one when the recipe is refused.
 func TestARecipeDescribesAChannelAnew(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("crew", describes("to be done"))).Creatures["creature.lead"]
@@ -55,8 +56,8 @@ func TestARecipeDescribesAChannelAnew(t *testing.T) {
 	}
 }
 
-// TestDescriptionsAreReadWhileARecipeIsApplied has many creatures look at their
-// channel for the first time while a recipe describes it anew; the race detector says
+// TestDescriptionsAreReadWhileARecipeIsApplied lets many creatures look at their channel
+// for the first time while a recipe changes its description; the race detector says
 // whether that is sound.
 func TestDescriptionsAreReadWhileARecipeIsApplied(t *testing.T) {
 	const members = 60

@@ -12,8 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// settled is a saved session in which the lead has made a channel and spawned a scribe
-// who listens on it, and a clerk with a direct channel. Two messages wait for each.
+// settled is a saved session in which the lead has made a channel and spawned a scribe,
+// which listens on it, and a clerk with a direct channel. Each has a backlog of two
+// messages.
 func settled(t *testing.T) (s *saved, lead, scribe, clerk journal.CreatureID) {
 	s = newSaved(t, engine.Options{Host: operators()})
 	lead = s.apply(crew("crew")).Creatures["creature.lead"]
@@ -21,7 +22,7 @@ func settled(t *testing.T) (s *saved, lead, scribe, clerk journal.CreatureID) {
 	replies := s.ask(lead,
 		toolCall{"group_channel", args{"action": "create", "name": "notes"}},
 		toolCall{"group_add_node", args{"species": "scribe", "name": "scribe", "listen": []args{{"channel": "notes"}}}},
-		toolCall{"group_channel", wire}, // who has wired herself to it
+		toolCall{"group_channel", wire}, // scribe wires itself to it
 		toolCall{"group_add_node", args{"species": "clerk", "name": "clerk"}},
 	)
 	scribe = answer[tools.AddNodeResult](t, replies[1]).Creature
@@ -33,7 +34,7 @@ func settled(t *testing.T) (s *saved, lead, scribe, clerk journal.CreatureID) {
 	return s, lead, scribe, clerk
 }
 
-// note has the lead write to the scribe and the clerk.
+// note makes the lead write to the scribe and the clerk.
 func (s *saved) note(lead journal.CreatureID, text string) {
 	s.t.Helper()
 	for _, r := range s.ask(lead,
@@ -44,8 +45,8 @@ func (s *saved) note(lead journal.CreatureID, text string) {
 	}
 }
 
-// TestARecipeLeavesRestoredWorkersAlone restores a session and applies its recipe: who
-// was spawned goes on, with what waits for it, and is still reached.
+// TestARecipeLeavesRestoredWorkersAlone restores a session and applies its recipe:
+// spawned workers stay, with their backlog, and can still be reached.
 func TestARecipeLeavesRestoredWorkersAlone(t *testing.T) {
 	s, lead, scribe, clerk := settled(t)
 	for round := range 2 {
@@ -71,14 +72,14 @@ func TestARecipeLeavesRestoredWorkersAlone(t *testing.T) {
 	if l := s.letters(lead); len(l) != 0 {
 		t.Errorf("dead letters: %+v", l)
 	}
-	// They are of the species still, and count.
+	// They still belong to the species, and count.
 	if r := s.ask(lead, toolCall{"group_add_node", args{"species": "clerk"}})[0]; r.Code != abi.LimitExceeded.String() {
 		t.Errorf("another clerk: %+v", r)
 	}
 }
 
-// TestARecipeAloneReportsWhatItRemoves resumes a session by its recipe: who was spawned
-// goes, and everything that waited is reported, and a dead letter.
+// TestARecipeAloneReportsWhatItRemoves resumes a session by its recipe: spawned workers
+// are removed, and their whole backlog is reported, and becomes dead letters.
 func TestARecipeAloneReportsWhatItRemoves(t *testing.T) {
 	s, lead, scribe, clerk := settled(t)
 	s.shut()
@@ -99,8 +100,8 @@ func TestARecipeAloneReportsWhatItRemoves(t *testing.T) {
 	}
 }
 
-// TestAChannelThatARecipeDropsReportsWhatWaits is about a channel of which a creature
-// that stays has not heard everything.
+// TestAChannelThatARecipeDropsReportsWhatWaits covers a channel with messages that a
+// remaining creature has not handled.
 func TestAChannelThatARecipeDropsReportsWhatWaits(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("crew"))

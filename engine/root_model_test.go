@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// rootModel says by the definition which edges there are, and why. What is one graph
-// it asks the engine: the topology has a model of its own.
+// rootModel determines from the definition which edges there are, and why. It asks the
+// engine which members are in one graph: the topology has a model of its own.
 type rootModel struct {
 	w         *world
 	creatures map[journal.CreatureID]*rootMember
@@ -34,7 +34,7 @@ type rootMember struct {
 type rootChannel struct {
 	deployment string
 	direct     journal.CreatureID
-	parent     journal.CreatureID // that a direct channel was made for
+	parent     journal.CreatureID // creature that a direct channel was made for
 	report     bool
 	born       int
 }
@@ -45,7 +45,7 @@ type rootEdge struct {
 	direction journal.Direction
 }
 
-// edgeReason is why an edge is there: by itself, because of a root, or both.
+// edgeReason is why an edge exists: by itself, because of a root, or both.
 type edgeReason struct {
 	own, given bool
 	alias      string // if it is known
@@ -58,7 +58,7 @@ func newRootModel(w *world) *rootModel {
 	}
 }
 
-// places are the graphs that everything is in.
+// places returns the graphs of all creatures and channels.
 func (m *rootModel) places() (creatures map[journal.CreatureID]journal.GraphID, channels map[journal.ChannelID]journal.GraphID) {
 	creatures, channels = map[journal.CreatureID]journal.GraphID{}, map[journal.ChannelID]journal.GraphID{}
 	for _, g := range m.w.status() {
@@ -105,7 +105,7 @@ func (m *rootModel) addCreature(id journal.CreatureID, deployment string) {
 	m.creatures[id] = &rootMember{deployment: deployment, born: m.next()}
 }
 
-// elder is who is the parent of a newcomer that has none.
+// elder is the parent of a newcomer that has none.
 func (m *rootModel) elder(members []journal.CreatureID) journal.CreatureID {
 	rank := func(id journal.CreatureID) int {
 		switch c := m.creatures[id]; {
@@ -179,8 +179,8 @@ func (m *rootModel) removeCreature(id journal.CreatureID) {
 	maps.DeleteFunc(m.edges, func(e rootEdge, _ *edgeReason) bool { return e.creature == id })
 }
 
-// assign is how a creature becomes the root. The graphs are those of before; report
-// is the channel that it listens on then.
+// assign makes a creature the root. The graphs are those before the change; report is the
+// channel that the root then listens on.
 func (m *rootModel) assign(id journal.CreatureID, report journal.ChannelID, creatures map[journal.CreatureID]journal.GraphID, channels map[journal.ChannelID]journal.GraphID) {
 	g := creatures[id]
 	if m.creatures[id].deployment == "" {
@@ -231,7 +231,7 @@ func (m *rootModel) assign(id journal.CreatureID, report journal.ChannelID, crea
 	}
 }
 
-// tidy forgets what went with the last member of its graph.
+// tidy removes what disappeared with the last member of its graph.
 func (m *rootModel) tidy() {
 	_, channels := m.places()
 	for id := range m.channels {

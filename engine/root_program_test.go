@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestRootsGiveWhatTheDefinitionSays carries out random operations on two deployments
-// and creatures of none.
+// TestRootsGiveWhatTheDefinitionSays applies random operations to two deployments and to
+// creatures of none.
 func TestRootsGiveWhatTheDefinitionSays(t *testing.T) {
 	for seed := range seeds(t, 30) {
 		t.Run(fmt.Sprint("volatile/", seed), func(t *testing.T) {
@@ -72,7 +72,7 @@ func newRootProgram(t *testing.T, seed uint64, w *world) *rootProgram {
 	return p
 }
 
-// applied tells the model of a deployment.
+// applied adds a deployment to the model.
 func (p *rootProgram) applied(d *deploy.Deployment, a *engine.Applied) {
 	for _, c := range d.Creatures {
 		p.m.addCreature(a.Creatures[c.Address], d.Name)
@@ -174,7 +174,7 @@ func (p *rootProgram) channel() string {
 	return "add a channel"
 }
 
-// tool has a privileged creature declare a channel.
+// tool makes a privileged creature declare a channel.
 func (p *rootProgram) tool() string {
 	id := p.any()
 	c, _ := p.w.creature(id)
@@ -214,7 +214,7 @@ func (p *rootProgram) edgeOn() string {
 	return fmt.Sprint("wire ", c, " to ", ch)
 }
 
-// edgeOff takes away an edge, whyever it is there.
+// edgeOff removes an edge, for whatever reason it exists.
 func (p *rootProgram) edgeOff() string {
 	c := p.any()
 	info, _ := p.w.creature(c)

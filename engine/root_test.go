@@ -27,7 +27,7 @@ func (w *world) assign(id journal.CreatureID) engine.Rooted {
 	return r
 }
 
-// tell has a creature send on a channel, by its own alias.
+// sayOn makes a creature send on a channel, by its own alias.
 func (w *world) sayOn(c journal.CreatureID, alias, payload string) toolReply {
 	w.t.Helper()
 	return w.ask(c, toolCall{"send_channel", args{"channel": alias, "payload": payload}})[0]
@@ -185,7 +185,7 @@ func TestARootInOnePartOfItsDeployment(t *testing.T) {
 	if len(w.status()) != 2 {
 		t.Fatalf("%d graphs", len(w.status()))
 	}
-	// The hermit's half gets a root: the other half has none any more, and remains.
+	// The hermit's half gets a root: the other half loses its root and stays without one.
 	r := w.assign(hermit)
 	if lead, _ := w.creature(a.Creatures["creature.lead"]); lead.Root || len(lead.Listen) != 1 || r.Delta.Kind != "none" {
 		t.Errorf("%+v, %+v", lead, r)
@@ -209,7 +209,7 @@ func TestAssignRootIsAllOrNothing(t *testing.T) {
 		if _, err := batch.AssignRoot(t.Context(), a); err == nil {
 			t.Error("it was assigned")
 		}
-		_, err := batch.Do(t.Context(), topology.SetPrivileged{ID: b, Privileged: true}) // a batch may go on
+		_, err := batch.Do(t.Context(), topology.SetPrivileged{ID: b, Privileged: true}) // a batch may continue
 		return err
 	})
 	after := w.status()
@@ -229,8 +229,8 @@ func TestAssignRootIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// A member that sends under the alias of reports is in the way of a root, and the remedy
-// says how that is put right.
+// A member that sends under the alias of reports conflicts with a root, and the remedy
+// says how to resolve that.
 func TestTheAliasOfReportsIsTaken(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a, b := w.add("a", "sink"), w.add("b", "sink")
