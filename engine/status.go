@@ -40,7 +40,7 @@ type CreatureStatus struct {
 	Send           []journal.ChannelID          `json:"send"`
 	Aliases        Aliases                      `json:"aliases"`
 	Cursors        map[journal.ChannelID]Cursor `json:"cursors"`
-	Incarnation    uint64                       `json:"incarnation"` // of its instance, since the engine started
+	Incarnation    uint64                       `json:"incarnation"` // number of its current instance, from 1 in each run of the engine
 	InstanceStarts uint64                       `json:"instance_starts"`
 	Module         string                       `json:"module"`
 	ModuleSHA256   string                       `json:"module_sha256"`

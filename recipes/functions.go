@@ -77,7 +77,7 @@ var jsonDecodeFunc = function.New(&function.Spec{
 			return cty.DynamicPseudoType, nil
 		}
 		if jsonTooDeep([]byte(args[0].AsString()), maxJSONDepth) >= 0 {
-			return cty.NilType, function.NewArgErrorf(0, "the JSON nests more than %d deep", maxJSONDepth)
+			return cty.NilType, function.NewArgErrorf(0, "the JSON is nested more than %d levels deep", maxJSONDepth)
 		}
 		return stdlib.JSONDecodeFunc.ReturnTypeForValues(args)
 	},

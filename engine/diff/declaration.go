@@ -14,7 +14,7 @@ type DeclarationPlan struct {
 	Deployment string       `json:"deployment,omitempty"`
 	Address    string       `json:"address"`
 	Action     PlanAction   `json:"action"`
-	Changes    []PlanChange `json:"changes,omitempty"` // What is the attribute
+	Changes    []PlanChange `json:"changes,omitempty"` // the changes; what names the attribute
 	// Unknown lists attributes whose previous values are not stored: the
 	// sensitive ones or, for a session applied by an earlier version, all.
 	Unknown []string `json:"unknown,omitempty"`

@@ -53,7 +53,7 @@ type CreaturePlan struct {
 	Buried uint64 `json:"buried,omitempty"`
 }
 
-// Waiting is what waits for a creature.
+// Waiting counts the items that wait for a creature.
 type Waiting struct {
 	Deliveries  uint64 `json:"deliveries,omitempty"`
 	Timers      int    `json:"timers,omitempty"`

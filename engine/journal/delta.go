@@ -6,9 +6,9 @@ import "github.com/seed47132306/terrarium/engine/topology"
 type Delta struct {
 	Kind      CutKind      `json:"kind"`              // none, merge or split
 	OldGraphs []GraphID    `json:"old_graphs"`        // the graphs concerned, before
-	NewGraphs []GraphID    `json:"new_graphs"`        // and after
+	NewGraphs []GraphID    `json:"new_graphs"`        // the graphs concerned, after
 	Affected  []CreatureID `json:"affected"`          // creatures whose graph id changed
-	Renamed   []Renamed    `json:"renamed"`           // by a merge of graphs that both used a name
+	Renamed   []Renamed    `json:"renamed"`           // what a merge renamed because both graphs used the name
 	Unified   []Unified    `json:"unified,omitempty"` // channels that on_collision unify made one
 }
 

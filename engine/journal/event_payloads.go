@@ -40,25 +40,25 @@ func PayloadType(k EventKind) reflect.Type { return eventPayloads[k] }
 
 // TurnEndedPayload is the payload of turn_ended.
 type TurnEndedPayload struct {
-	Kind   DeliveryKind `json:"kind"`             // of the delivery: start, message, timer, …
+	Kind   DeliveryKind `json:"kind"`             // kind of the delivery: start, message, timer, …
 	Sends  int          `json:"sends,omitempty"`  // how many messages the turn sent
 	Writes int          `json:"writes,omitempty"` // how many state values it wrote or deleted
 	Tools  int          `json:"tools,omitempty"`  // how many calls of group tools changed the graph
-	Fuel   int64        `json:"fuel,omitempty"`   // that the guest used up
+	Fuel   int64        `json:"fuel,omitempty"`   // fuel that the guest used
 	// The revision of the awareness document, if the turn read it or received it.
 	Awareness uint64     `json:"awareness,omitempty"`
-	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
+	Notes     *TurnNotes `json:"notes,omitempty"` // what else a replay of the turn needs
 }
 
 // TurnFailedPayload is the payload of turn_failed.
 type TurnFailedPayload struct {
-	Kind  DeliveryKind `json:"kind"`           // of the delivery
-	Fuel  int64        `json:"fuel,omitempty"` // that the guest used up
-	Code  string       `json:"code"`           // of the error
+	Kind  DeliveryKind `json:"kind"`           // kind of the delivery
+	Fuel  int64        `json:"fuel,omitempty"` // fuel that the guest used
+	Code  string       `json:"code"`           // code of the error
 	Error string       `json:"error"`          // what happened
 	// The revision of the awareness document that the turn received.
 	Awareness uint64     `json:"awareness,omitempty"`
-	Notes     *TurnNotes `json:"notes,omitempty"` // what else repeating it takes
+	Notes     *TurnNotes `json:"notes,omitempty"` // what else a replay of the turn needs
 }
 
 // LogPayload is the payload of log.
@@ -70,55 +70,55 @@ type LogPayload struct {
 
 // DeadLetterPayload is the payload of dead_letter.
 type DeadLetterPayload struct {
-	Message   EventID    `json:"message,omitzero"`     // that was not handled; none if it never entered the log
+	Message   EventID    `json:"message,omitzero"`     // id of the message that was not handled; absent if it never entered the log
 	Reason    DeadReason `json:"reason"`               // see the table
 	Creature  CreatureID `json:"creature,omitempty"`   // the creature that should have received it, or that sent it
 	Reader    string     `json:"reader,omitempty"`     // the outside reader that should have received it
-	Channel   ChannelID  `json:"channel,omitempty"`    // it came on
-	Seq       uint64     `json:"seq,omitempty"`        // its number there
-	Alias     string     `json:"alias,omitempty"`      // it was sent under, if no edge led anywhere; else the creature's name for the channel
+	Channel   ChannelID  `json:"channel,omitempty"`    // the channel on which it came
+	Seq       uint64     `json:"seq,omitempty"`        // its number in that channel
+	Alias     string     `json:"alias,omitempty"`      // the alias it was sent under, if no edge led anywhere; otherwise the creature's alias for the channel
 	Attempts  int        `json:"attempts,omitempty"`   // how often it was tried
-	Error     string     `json:"error,omitempty"`      // of the last attempt
+	Error     string     `json:"error,omitempty"`      // error of the last attempt
 	LastWords string     `json:"last_words,omitempty"` // the last line that the creature logged
 }
 
 // InstanceStartedPayload is the payload of instance_started.
 type InstanceStartedPayload struct {
 	Reason       StartReason `json:"reason"`        // first, replaced or retry
-	ModuleSHA256 string      `json:"module_sha256"` // of what it is an instance of
-	Count        uint64      `json:"count"`         // how many the creature has had in this run
+	ModuleSHA256 string      `json:"module_sha256"` // SHA-256 of its module
+	Count        uint64      `json:"count"`         // how many instances the creature has had in this run of the engine
 }
 
 // CreatureStartedPayload is the payload of creature_started.
 type CreatureStartedPayload struct {
-	Name string `json:"name"` // of the creature
+	Name string `json:"name"` // name of the creature
 }
 
 // CreatureStoppedPayload is the payload of creature_stopped.
 type CreatureStoppedPayload struct {
-	Name   string     `json:"name"`             // of the creature
+	Name   string     `json:"name"`             // name of the creature
 	Reason StopReason `json:"reason,omitempty"` // removed, if the creature was removed
 }
 
 // CreatureFailedPayload is the payload of creature_failed.
 type CreatureFailedPayload struct {
-	Kind  DeliveryKind `json:"kind"`  // of the delivery
-	Code  string       `json:"code"`  // of the last attempt's error
-	Error string       `json:"error"` // of the last attempt
+	Kind  DeliveryKind `json:"kind"`  // kind of the delivery
+	Code  string       `json:"code"`  // error code of the last attempt
+	Error string       `json:"error"` // error of the last attempt
 }
 
 // QuarantinedPayload is the payload of creature_quarantined.
 type QuarantinedPayload struct {
 	Kind  DeliveryKind `json:"kind"`  // quarantine
-	Code  string       `json:"code"`  // of the last attempt's error
-	Error string       `json:"error"` // of the last attempt
+	Code  string       `json:"code"`  // error code of the last attempt
+	Error string       `json:"error"` // error of the last attempt
 }
 
 // ParentLinkPayload is the payload of parent_link_changed.
 type ParentLinkPayload struct {
-	Child  CreatureID   `json:"child"`  // whose parent it is about
+	Child  CreatureID   `json:"child"`  // the creature that has lost its parent
 	Old    CreatureID   `json:"old"`    // the parent before
-	New    CreatureID   `json:"new"`    // the parent now: none
+	New    CreatureID   `json:"new"`    // the parent now: always empty
 	Reason UnlinkReason `json:"reason"` // split or removed
 }
 
@@ -130,22 +130,22 @@ type WireRemovedPayload struct {
 
 // SessionCutPayload is the payload of session_merged and session_forked.
 type SessionCutPayload struct {
-	Session SessionID   `json:"session"` // that came out of it
-	Parents []SessionID `json:"parents"` // it came from; volatile for a graph without a store
+	Session SessionID   `json:"session"` // the new session
+	Parents []SessionID `json:"parents"` // the sessions before; volatile stands for a graph without a store
 }
 
 // SessionAttachedPayload is the payload of creature_session_attached.
 type SessionAttachedPayload struct {
-	Session SessionID `json:"session"` // the creature's from now on
+	Session SessionID `json:"session"` // the session that has the creature from now on
 }
 
 // PolicyPayload is the payload of policy_denied.
 type PolicyPayload struct {
 	Effect PolicyEffect `json:"effect"`           // denied, dropped, changed, audit, warning or ruled
-	Event  PolicyKind   `json:"event"`            // that was judged: send, spawn, …
+	Event  PolicyKind   `json:"event"`            // kind of the event that was judged: send, spawn, …
 	Call   string       `json:"call,omitempty"`   // the operation or tool that requested it
-	Policy string       `json:"policy"`           // its name
-	Reason string       `json:"reason,omitempty"` // it gave
+	Policy string       `json:"policy"`           // name of the policy
+	Reason string       `json:"reason,omitempty"` // reason that the policy returned
 	Where  string       `json:"where,omitempty"`  // its position in the recipe
 	// The message as it was sent from outside, before policies changed it. If several
 	// policies changed it, the first has it.
@@ -155,13 +155,13 @@ type PolicyPayload struct {
 // LaggedPayload is the payload of lagged.
 type LaggedPayload struct {
 	Missed uint64      `json:"missed"`           // how many events were left out
-	Cursor EventCursor `json:"cursor,omitempty"` // to catch up on them from; none without a session directory
+	Cursor EventCursor `json:"cursor,omitempty"` // cursor from which to catch up; absent without a session directory
 }
 
 // StoreSetAsidePayload is the payload of store_set_aside.
 type StoreSetAsidePayload struct {
-	Path   string `json:"path,omitempty"`   // of the store
-	Code   string `json:"code"`             // of the error
+	Path   string `json:"path,omitempty"`   // path of the store
+	Code   string `json:"code"`             // code of the error
 	Error  string `json:"error"`            // why it was set aside
 	Remedy string `json:"remedy,omitempty"` // what can be done
 }

@@ -21,8 +21,8 @@ const (
 
 // OutputWire delivers the output of one creature to another, or to its root. At the end
 // of a turn with output, as part of its commit, the target gets a delivery of the kind
-// output. A wire joins no graphs: both ends are in the same graph when it is added, and a
-// split between them removes it.
+// output. Wires do not connect graphs: both ends are in the same graph when a wire is
+// added, and a split that separates them removes it.
 type OutputWire struct {
 	ID   WireID     `json:"wire"`           // its id
 	Name string     `json:"name,omitempty"` // unique among the wires of the source; may be empty

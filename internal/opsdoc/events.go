@@ -74,7 +74,7 @@ func payloadTables(page []byte, c comments) ([]byte, error) {
 }
 
 func payloadTable(b *bytes.Buffer, c comments, t reflect.Type) {
-	b.WriteString("| payload | |\n|---|---|\n")
+	b.WriteString("| payload | meaning |\n|---|---|\n")
 	payloadRows(b, c, t)
 }
 

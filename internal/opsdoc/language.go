@@ -40,7 +40,7 @@ func blockOf(name string) recipes.Block {
 
 // blocksTable lists the top-level blocks of a recipe.
 func blocksTable(b *bytes.Buffer) {
-	b.WriteString("| block | how often | |\n|---|---|---|\n")
+	b.WriteString("| block | how often | meaning |\n|---|---|---|\n")
 	for _, block := range recipes.Language() {
 		if block.Within == nil {
 			fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", written(block), block.Name, howOften(block), block.Doc)
@@ -76,12 +76,12 @@ func blockTable(b *bytes.Buffer, block recipes.Block) {
 		}
 	}
 	if len(rows) > 0 {
-		fmt.Fprintf(b, "\n| block | how often | |\n|---|---|---|\n%s", strings.Join(rows, ""))
+		fmt.Fprintf(b, "\n| block | how often | meaning |\n|---|---|---|\n%s", strings.Join(rows, ""))
 	}
 }
 
 func attributeTable(b *bytes.Buffer, block recipes.Block) {
-	b.WriteString("| attribute | type | default | |\n|---|---|---|---|\n")
+	b.WriteString("| attribute | type | default | meaning |\n|---|---|---|---|\n")
 	for _, a := range block.Attributes {
 		row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", a.Name, typeText(a), defaultText(a), cell(a.Doc))
 		b.WriteString(strings.Replace(row, "|  |", "| |", 1))
@@ -114,7 +114,7 @@ func defaultText(a recipes.Attribute) string {
 
 // functionTable lists the functions, grouped by the values they work on.
 func functionTable(b *bytes.Buffer) {
-	b.WriteString("| function | works on | |\n|---|---|---|\n")
+	b.WriteString("| function | works on | returns |\n|---|---|---|\n")
 	for _, f := range recipes.Functions() {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Signature, f.Group, cell(f.Doc))
 	}

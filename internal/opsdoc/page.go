@@ -50,7 +50,7 @@ func operationsPage(c comments, examples map[string]example) []byte {
 	var b bytes.Buffer
 	b.WriteString(pageHead)
 	ops := operations.Table()
-	b.WriteString("| operation | |\n|---|---|\n")
+	b.WriteString("| operation | what it does |\n|---|---|\n")
 	for _, op := range ops {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", op.Name, op.Name, cell(op.Doc))
 	}
@@ -123,7 +123,7 @@ func (t *types) fields(b *bytes.Buffer, head string, st reflect.Type) {
 		fmt.Fprintf(b, "It has no %ss.\n\n", head)
 		return
 	}
-	fmt.Fprintf(b, "| %s | type | |\n|---|---|---|\n%s\n", head, strings.Join(rows, ""))
+	fmt.Fprintf(b, "| %s | type | meaning |\n|---|---|---|\n%s\n", head, strings.Join(rows, ""))
 }
 
 // name returns the JSON type for a Go type. Structs are described further down.

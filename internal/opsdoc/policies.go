@@ -12,7 +12,7 @@ import (
 
 // policyFieldTable lists the fields of all events that policies judge except messages.
 func policyFieldTable(b *bytes.Buffer) {
-	fmt.Fprintln(b, "| field | of | |\n|---|---|---|")
+	fmt.Fprintln(b, "| field | of | meaning |\n|---|---|---|")
 	for i := range policy.Fields {
 		f := &policy.Fields[i]
 		of := "all"
@@ -43,7 +43,7 @@ func occasionTable(b *bytes.Buffer) {
 
 // answerTable lists the answers that scripts may return.
 func answerTable(b *bytes.Buffer) {
-	fmt.Fprintln(b, "| answer | on | |\n|---|---|---|")
+	fmt.Fprintln(b, "| answer | on | effect |\n|---|---|---|")
 	for _, a := range policy.Answers {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", a.Call, a.On, a.Doc)
 	}
@@ -51,7 +51,7 @@ func answerTable(b *bytes.Buffer) {
 
 // messageFieldTable lists the fields of the event send.
 func messageFieldTable(b *bytes.Buffer) {
-	fmt.Fprintln(b, "| field | |\n|---|---|")
+	fmt.Fprintln(b, "| field | meaning |\n|---|---|")
 	for _, f := range policy.SendFields {
 		fmt.Fprintf(b, "| `%s` | %s |\n", f.Name, f.Doc)
 	}
@@ -59,7 +59,7 @@ func messageFieldTable(b *bytes.Buffer) {
 
 // contextTable lists the values that scripts get besides the event.
 func contextTable(b *bytes.Buffer) {
-	fmt.Fprintln(b, "| field | |\n|---|---|")
+	fmt.Fprintln(b, "| field | meaning |\n|---|---|")
 	for _, f := range policy.ContextFields {
 		fmt.Fprintf(b, "| `%s` | %s |\n", f.Name, f.Doc)
 	}

@@ -63,7 +63,7 @@ func addTools(ctx context.Context, pages map[string][]byte, root string, c comme
 }
 
 func writeTools(b *bytes.Buffer, list []tools.Info, examples map[string]example) {
-	b.WriteString("| tool | caller | |\n|---|---|---|\n")
+	b.WriteString("| tool | caller | what it does |\n|---|---|---|\n")
 	for _, t := range list {
 		fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, callers(t), cell(t.Doc))
 	}
@@ -120,7 +120,7 @@ func writeFields(b *bytes.Buffer, head string, schema json.RawMessage) {
 		}
 		return strings.Compare(x, y)
 	})
-	fmt.Fprintf(b, "| %s | type | |\n|---|---|---|\n", head)
+	fmt.Fprintf(b, "| %s | type | meaning |\n|---|---|---|\n", head)
 	for _, name := range names {
 		f := s.Properties[name]
 		note := ""
