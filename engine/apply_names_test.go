@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// named is a deployment of creatures on one channel, by address: two of them for each
-// pair of texts, an address and a name.
+// named is a deployment of creatures on one channel. Each pair of texts is the address
+// and the name of a creature.
 func named(pairs ...string) *deploy.Deployment {
 	d := &deploy.Deployment{Name: "named", Channels: []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -31,7 +31,7 @@ func (s *saved) namesIn() map[string]string {
 	return out
 }
 
-// An edited recipe decides what its creatures are called, while they run and after a
+// An edited recipe determines the names of its creatures, while they run and after a
 // restart.
 func TestApplyRenames(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -42,23 +42,23 @@ func TestApplyRenames(t *testing.T) {
 			[]string{"a", "reader"}, []string{"a", "scribe"},
 			map[string]string{"creature.a": "scribe"},
 		},
-		"a new one takes the old name": {
+		"a new creature takes the old name": {
 			[]string{"a", "reader"}, []string{"a", "scribe", "b", "reader"},
 			map[string]string{"creature.a": "scribe", "creature.b": "reader"},
 		},
-		"two exchange theirs": {
+		"two creatures exchange names": {
 			[]string{"a", "reader", "b", "scribe"}, []string{"a", "scribe", "b", "reader"},
 			map[string]string{"creature.a": "scribe", "creature.b": "reader"},
 		},
-		"one takes that of another that goes": {
+		"a creature takes the name of a removed one": {
 			[]string{"a", "reader", "b", "scribe"}, []string{"a", "scribe"},
 			map[string]string{"creature.a": "scribe"},
 		},
-		"a new one takes that of another that goes": {
+		"a new creature takes the name of a removed one": {
 			[]string{"a", "reader", "b", "scribe"}, []string{"a", "reader", "c", "scribe"},
 			map[string]string{"creature.a": "reader", "creature.c": "scribe"},
 		},
-		"three go round": {
+		"three creatures rotate names": {
 			[]string{"a", "x", "b", "y", "c", "z"}, []string{"a", "y", "b", "z", "c", "x"},
 			map[string]string{"creature.a": "y", "creature.b": "z", "creature.c": "x"},
 		},
@@ -76,7 +76,7 @@ func TestApplyRenames(t *testing.T) {
 					t.Fatal(err)
 				}
 				if plan.Empty() {
-					t.Error("the plan tells nothing")
+					t.Error("the plan is empty")
 				}
 				s.apply(after)
 				if diff := cmp.Diff(c.want, s.namesIn()); diff != "" {
@@ -94,8 +94,8 @@ func TestApplyRenames(t *testing.T) {
 	}
 }
 
-// A name that a merge has given stays: the recipe does not ask for it, and says the
-// same as before.
+// A name that a merge has assigned stays: the recipe does not set it, and is the same
+// as before.
 func TestApplyLeavesNumberedNames(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	d := named("a", "reader")

@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// The checks of archive_test.go find what they are there for.
+// The checks of archive_test.go find the faults they are meant to find.
 func TestFindingsOfAnArchive(t *testing.T) {
 	event := func(origin byte, seq uint64) journal.Event {
 		return journal.Event{ID: journal.EventID{Origin: journal.Origin{origin}, Seq: seq}}

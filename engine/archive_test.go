@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// archive is what all sessions of a directory say, live and ended.
+// archive is the content of all sessions of a directory, live and ended.
 type archive struct {
 	sessions []journal.SessionInfo // eldest first
 	events   map[journal.SessionID][]journal.Event
@@ -34,9 +34,10 @@ func readArchive(ctx context.Context, s journal.Storage) (*archive, error) {
 	return a, nil
 }
 
-// findings lists what is wrong with histories and lineages: every session has
-// the union of what its parents have, each event once, and what it wrote
-// itself, which nobody else has written; what follows follows what it refers to.
+// findings lists what is wrong with histories and lineages. Every session must have
+// the union of the events of its parents, each event once, and the events that it
+// wrote itself, which no other session has written. An event comes after those that it
+// refers to.
 func (a *archive) findings() []string {
 	var out []string
 	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -53,7 +54,7 @@ func (a *archive) findings() []string {
 		ids[info.Session] = mine
 		inherited := map[journal.EventID]bool{}
 		for _, p := range info.Parents {
-			for id := range ids[p] { // none, of a volatile one
+			for id := range ids[p] { // a volatile parent has none
 				inherited[id] = true
 				if !mine[id] {
 					wrong("%s lacks %s of its parent %s", info.Session, id, p)
@@ -76,8 +77,8 @@ func (a *archive) findings() []string {
 	return append(out, a.lineageFindings()...)
 }
 
-// order checks that a history has what an event refers to before it, and the
-// numbers of every origin rising.
+// order checks that a history has every event after the events it refers to, and that
+// the numbers of every origin rise.
 func (a *archive) order(session journal.SessionID, has map[journal.EventID]bool) (out []string) {
 	seen := map[journal.EventID]bool{}
 	last := map[journal.Origin]uint64{}
@@ -94,7 +95,7 @@ func (a *archive) order(session journal.SessionID, has map[journal.EventID]bool)
 	return out
 }
 
-// lineageFindings checks what sessions say of where they come from.
+// lineageFindings checks the lineage of the sessions.
 func (a *archive) lineageFindings() (out []string) {
 	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	known, children := map[journal.SessionID]journal.SessionInfo{}, map[journal.SessionID]int{}
@@ -127,7 +128,8 @@ func (a *archive) lineageFindings() (out []string) {
 	return out
 }
 
-// writers says which sessions have each event without having it from a parent.
+// writers returns, for each event, the sessions that have it but did not get it from a
+// parent.
 func (a *archive) writers(pick func(*journal.Event) bool) map[journal.EventID][]journal.SessionID {
 	out := map[journal.EventID][]journal.SessionID{}
 	for _, info := range a.sessions {
@@ -146,8 +148,8 @@ func (a *archive) writers(pick func(*journal.Event) bool) map[journal.EventID][]
 	return out
 }
 
-// partition divides creatures by the channels that they share: a breadth-first
-// search over listeners and senders, from nothing else.
+// partition divides creatures by the channels that they share: a breadth-first search
+// over listeners and senders, and nothing else.
 func partition(creatures []journal.CreatureID, channels map[journal.ChannelID][]journal.CreatureID) [][]journal.CreatureID {
 	shares := map[journal.CreatureID][]journal.ChannelID{}
 	for ch, members := range channels {
@@ -184,8 +186,8 @@ func sortParts(parts [][]journal.CreatureID) {
 	slices.SortFunc(parts, func(a, b []journal.CreatureID) int { return slices.Compare(a, b) })
 }
 
-// partitionFindings compares the graphs that an engine reports with the
-// partition that its edges make.
+// partitionFindings compares the graphs that an engine reports with the partition
+// given by its edges.
 func partitionFindings(status []engine.GraphStatus) (out []string) {
 	var creatures []journal.CreatureID
 	var graphs [][]journal.CreatureID
@@ -222,8 +224,8 @@ func partitionFindings(status []engine.GraphStatus) (out []string) {
 	return out
 }
 
-// savedFindings compares what the live stores of a directory have with the
-// partition that the edges in them make, and checks that nobody is in two.
+// savedFindings compares the live stores of a directory with the partition given by
+// their edges, and checks that no creature is in two.
 func savedFindings(graphs []journal.SavedGraph) (out []string) {
 	owner := map[string]journal.SessionID{}
 	own := func(id string, s journal.SessionID) {

@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// What can be no key, and headers that are malformed, are invalid whatever else
-// is there: no key, no channel.
+// An invalid key and malformed headers are invalid arguments, whether or not the key
+// or the channel exists.
 func TestInvalidKeysAndHeaders(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	var codes []abi.Code

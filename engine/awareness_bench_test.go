@@ -11,15 +11,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// readers are creatures that read so much of their document in each turn.
+// readers are creatures that read these sources in each turn.
 var readers = map[string][]abi.Source{
 	"nothing":  nil,
 	"revision": {abi.SourceAwarenessRevision},
 	"all":      {abi.SourceAwarenessRevision, abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown},
 }
 
-// newReader adds a creature that reads sources in each turn, in a graph of so
-// many members, and returns a channel that it hears.
+// newReader adds a creature that reads sources in each turn, in a graph with the given
+// number of members. It returns a channel that the creature listens on.
 func newReader(t testing.TB, members int, sources []abi.Source) (*world, journal.CreatureID, journal.ChannelID) {
 	h := newFakeHost()
 	h.on("reader", func(turn abi.Turn, _ abi.Kind) error {
@@ -49,8 +49,8 @@ func newReader(t testing.TB, members int, sources []abi.Source) (*world, journal
 	return w, c, in
 }
 
-// TestReadingWhatHasNotChangedAllocatesNothing compares turns that read with
-// turns that do not.
+// TestReadingWhatHasNotChangedAllocatesNothing compares turns that read an unchanged
+// document with turns that do not read.
 func TestReadingWhatHasNotChangedAllocatesNothing(t *testing.T) {
 	allocations := map[string]float64{}
 	for name, sources := range readers {
@@ -74,8 +74,8 @@ func TestReadingWhatHasNotChangedAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAwareness is a delivery to a creature that reads so much, in a graph
-// that does not change.
+// BenchmarkAwareness delivers to creatures that read the document, in a graph that
+// does not change.
 func BenchmarkAwareness(b *testing.B) {
 	for _, name := range []string{"nothing", "revision", "all"} {
 		b.Run(name, func(b *testing.B) {
@@ -93,8 +93,8 @@ func BenchmarkAwareness(b *testing.B) {
 	}
 }
 
-// BenchmarkAwarenessOfAChange is the making of a privileged creature's document, in
-// both forms, after a change of its graph and with that change.
+// BenchmarkAwarenessOfAChange makes the document of a privileged creature, in both
+// forms, after a change of its graph. It includes that change.
 func BenchmarkAwarenessOfAChange(b *testing.B) {
 	for _, members := range []int{10, 1000, 10_000} {
 		for _, reads := range []bool{false, true} {

@@ -15,8 +15,8 @@ const (
 	mostPeers    = 16
 )
 
-// expected builds a creature's awareness document naively: from the whole status
-// of its graph, with no memory of earlier ones. It has no revision.
+// expected builds a creature's awareness document naively: from the whole status of
+// its graph, without memory of earlier documents. It has no revision.
 func expected(graphs []engine.GraphStatus, id journal.CreatureID) *outlook.Awareness {
 	for i := range graphs {
 		for j := range graphs[i].Creatures {

@@ -18,8 +18,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// witness keeps what creatures have read of their surroundings, in the order in
-// which they did: by id, as read in turns that have been handled.
+// witness keeps what creatures have read of their surroundings, by id, in the order of
+// the reads. It has only turns that have been handled.
 type witness struct {
 	mu    sync.Mutex
 	reads map[journal.CreatureID][]reading
@@ -33,8 +33,8 @@ type reading struct {
 	markdown string
 }
 
-// on makes the host run two creatures: a looker reads its document in every
-// turn, and a watcher besides wants to be told when it changes.
+// on makes the host run two kinds of creatures: a looker reads its document in every
+// turn, and a watcher also wants notifications of changes.
 func (w *witness) on(h *fakeHost) {
 	w.reads = map[journal.CreatureID][]reading{}
 	h.on("looker", w.look)
@@ -79,9 +79,9 @@ func (w *witness) last(c journal.CreatureID) reading {
 	return reading{}
 }
 
-// TestTheDocumentIsTheGraph carries out random operations. Whenever a creature
-// looks, its document is what the status of the graph comes to, and it has
-// another revision, a higher one, exactly if it is another document.
+// TestTheDocumentIsTheGraph applies random operations. Whenever a creature looks, its
+// document must match the status of the graph. Its revision must be higher if, and
+// only if, the document has changed.
 func TestTheDocumentIsTheGraph(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &awareProgram{program: newProgram(rt, "")}
@@ -91,10 +91,10 @@ func TestTheDocumentIsTheGraph(t *testing.T) {
 	})
 }
 
-// TestTheRevisionOutlivesTheEngine does the same with stores, and with engines
-// that take over from one another.
+// TestTheRevisionOutlivesTheEngine does the same with stores, and with engines that
+// resume the session one after the other.
 func TestTheRevisionOutlivesTheEngine(t *testing.T) {
-	usually(t, "25") // each opens files
+	usually(t, "25") // each run opens files
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &awareProgram{program: newProgram(rt, t.TempDir())}
 		p.watch()
@@ -103,14 +103,14 @@ func TestTheRevisionOutlivesTheEngine(t *testing.T) {
 	})
 }
 
-// awareProgram is a random sequence of operations with creatures that look.
+// awareProgram is a random sequence of operations on graphs whose creatures look.
 type awareProgram struct {
 	*program
 	witness witness
 	members []journal.CreatureID
-	known   map[journal.CreatureID]reading // what each has seen when it looked last
-	// several says that there was more than one step since: a watcher may have seen
-	// what the next one took back.
+	known   map[journal.CreatureID]reading // what each creature saw at its last look
+	// several means that there was more than one step since: a watcher may have seen a
+	// step that the next one undid.
 	several bool
 }
 
@@ -173,7 +173,7 @@ func (p *awareProgram) join() {
 	p.change(topology.Connect{From: p.some(), To: p.some(), Name: rapid.SampledFrom([]string{"", "one", "two"}).Draw(p.T, "channel")})
 }
 
-// attempt carries out what may be refused.
+// attempt applies an operation that may be refused.
 func (p *awareProgram) attempt(op topology.Op) { _, _ = p.e.Change(p.ctx(), op) }
 
 func (p *awareProgram) part() { p.attempt(topology.Disconnect{From: p.some(), To: p.some()}) }
@@ -222,7 +222,7 @@ func (p *awareProgram) reopenAware() {
 	}
 }
 
-// verify lets every creature look, and compares.
+// verify lets every creature look, and compares the results.
 func (p *awareProgram) verify() {
 	p.idle()
 	graphs, err := p.e.Status("")
@@ -236,7 +236,7 @@ func (p *awareProgram) verify() {
 			continue
 		}
 		if last := p.witness.last(id); last.kind == abi.KindGraphChanged && last.revision != view.Revision() {
-			p.Fatalf("%s was told of revision %d; it is %d", want.Self.Name, last.revision, view.Revision())
+			p.Fatalf("%s was notified of revision %d; it is %d", want.Self.Name, last.revision, view.Revision())
 		}
 		_, err = p.e.SendTo(p.ctx(), id, engine.Outgoing{})
 		p.must(err)
@@ -246,7 +246,7 @@ func (p *awareProgram) verify() {
 	p.checkTold()
 }
 
-// compare compares what was seen with what is, and with what was seen before.
+// compare compares a reading with the expected document and with the previous reading.
 func (p *awareProgram) compare(who string, id journal.CreatureID, got reading, want *outlook.Awareness) {
 	p.Helper()
 	if got.document == nil {
@@ -257,7 +257,7 @@ func (p *awareProgram) compare(who string, id journal.CreatureID, got reading, w
 	if !reflect.DeepEqual(&bare, want) {
 		g, _ := json.MarshalIndent(&bare, "", " ")
 		w, _ := json.MarshalIndent(want, "", " ")
-		p.Fatalf("%s sees\n%s\nand there is\n%s", who, g, w)
+		p.Fatalf("%s sees\n%s\nwant\n%s", who, g, w)
 	}
 	if got.document.Revision != got.revision || got.revision == 0 {
 		p.Fatalf("%s reads revision %d in revision %d", who, got.document.Revision, got.revision)
@@ -284,9 +284,9 @@ func withoutRevision(r reading) string {
 	return strings.Replace(r.markdown, fmt.Sprintf("- revision: %d\n", r.revision), "", 1)
 }
 
-// checkTold goes through all that watchers have read: between two turns of which
-// the later is not graph_changed nothing has changed, and graph_changed always
-// brings a new revision.
+// checkTold goes through everything that watchers have read. Nothing has changed
+// between two turns unless the later one handles graph_changed, and graph_changed
+// always brings a new revision.
 func (p *awareProgram) checkTold() {
 	p.witness.mu.Lock()
 	defer p.witness.mu.Unlock()
@@ -296,9 +296,9 @@ func (p *awareProgram) checkTold() {
 			a, b := all[i], all[i+1]
 			switch {
 			case b.kind == abi.KindGraphChanged && b.revision <= a.revision:
-				p.Fatalf("%s was told of revision %d after %d", id, b.revision, a.revision)
+				p.Fatalf("%s was notified of revision %d after %d", id, b.revision, a.revision)
 			case watcher && b.kind == abi.KindMessage && b.revision != a.revision:
-				p.Fatalf("%s got a message before it was told of revision %d", id, b.revision)
+				p.Fatalf("%s got a message before it was notified of revision %d", id, b.revision)
 			}
 		}
 	}

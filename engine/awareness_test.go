@@ -26,7 +26,7 @@ func newAwareWorld(t testing.TB, o engine.Options) (*world, *witness) {
 
 func privileged(s *deploy.CreatureSpec) { s.Privileged = true }
 
-// poke lets a creature have a turn.
+// poke gives a creature a turn.
 func (w *world) poke(c journal.CreatureID) {
 	w.t.Helper()
 	if _, err := w.SendTo(w.t.Context(), c, engine.Outgoing{}); err != nil {
@@ -67,8 +67,8 @@ func TestWorkersSeeNoMembers(t *testing.T) {
 	}
 }
 
-// TestWatchersAreTold counts deliveries: one for all that changed meanwhile, and
-// none while nothing does.
+// TestWatchersAreTold counts deliveries: one for all changes since the last, and none
+// while nothing changes.
 func TestWatchersAreTold(t *testing.T) {
 	w, seen := newAwareWorld(t, engine.Options{})
 	a, b := w.add("a", "watcher"), w.add("b", "looker")
@@ -96,10 +96,10 @@ func TestWatchersAreTold(t *testing.T) {
 		return nil
 	})
 	count(abi.KindStart, abi.KindMessage, abi.KindGraphChanged)
-	w.change(topology.SetStopped{ID: b, Stopped: true}) // which a worker is not shown
+	w.change(topology.SetStopped{ID: b, Stopped: true}) // which a worker does not see
 	count(abi.KindStart, abi.KindMessage, abi.KindGraphChanged)
 
-	// What happens while it is stopped is told when it goes on, once.
+	// While it is stopped, changes collect; it gets one notification afterwards.
 	w.change(topology.SetStopped{ID: a, Stopped: true})
 	for _, name := range []string{"four", "five"} {
 		w.connect(b, a, name)
@@ -115,7 +115,7 @@ func TestWatchersAreToldAfterARestartIfSomethingChanged(t *testing.T) {
 	seen.on(h)
 	s := newSaved(t, engine.Options{Host: h})
 	a, b := s.add("a", "watcher", privileged), s.add("b", "sink")
-	s.wait() // else its start may see the link already
+	s.wait() // otherwise its start may already see the link
 	s.connect(a, b, "link")
 	s.wait()
 	before := seen.last(a)
@@ -132,7 +132,7 @@ func TestWatchersAreToldAfterARestartIfSomethingChanged(t *testing.T) {
 	if now := seen.last(a); now.revision != before.revision || string(mustJSON(t, now.document)) != string(mustJSON(t, before.document)) {
 		t.Errorf("after a restart revision %d is revision %d", before.revision, now.revision)
 	}
-	// Stopped, it misses a change; it is told in the next run of the engine.
+	// Stopped, it misses a change. It is notified in the next run of the engine.
 	s.change(topology.SetStopped{ID: a, Stopped: true})
 	s.connect(a, b, "another")
 	s.reopen()
@@ -152,8 +152,8 @@ func mustJSON(t testing.TB, v any) []byte {
 	return b
 }
 
-// TestATurnSeesTheGraphAsItWasWhenItBegan changes the graph between the
-// beginning of a turn and the first look that the creature ever takes.
+// TestATurnSeesTheGraphAsItWasWhenItBegan changes the graph between the beginning of a
+// turn and the creature's first look ever.
 func TestATurnSeesTheGraphAsItWasWhenItBegan(t *testing.T) {
 	h := newFakeHost()
 	w := newWorld(t, engine.Options{Host: h})
@@ -185,7 +185,7 @@ func TestATurnSeesTheGraphAsItWasWhenItBegan(t *testing.T) {
 	if len(attempts) != 2 {
 		t.Fatalf("the turn was run %d times", len(attempts))
 	}
-	// The second run began after the change, so it sees it, and could use it.
+	// The second run began after the change, so it sees the change and could use it.
 	if doc := w.state(a, "doc"); !strings.Contains(doc, string(out)) {
 		t.Errorf("it saw %s", doc)
 	}
@@ -255,8 +255,8 @@ func TestQuarantineIsAChange(t *testing.T) {
 	}
 }
 
-// TestAFailingWatcherIsNotTriedForEver: the notice is given up like any delivery,
-// is no dead letter, and comes again with the next change.
+// TestAFailingWatcherIsNotTriedForEver: a notification that keeps failing is dropped
+// like any delivery. It becomes no dead letter, and the next change brings another.
 func TestAFailingWatcherIsNotTriedForEver(t *testing.T) {
 	h := newFakeHost()
 	w := newWorld(t, engine.Options{Host: h})
@@ -276,7 +276,7 @@ func TestAFailingWatcherIsNotTriedForEver(t *testing.T) {
 		s.Restart = deploy.RestartPolicy{Attempts: 3, Max: 100, Backoff: time.Microsecond}
 	})
 	b := w.add("b", "sink")
-	w.wait() // its start, which would tell it of the first link
+	w.wait() // its start, which would notify it of the first link
 	for i := range 2 {
 		w.connect(a, b, fmt.Sprint("link", i))
 		w.wait()
@@ -358,8 +358,8 @@ func TestALargeGraphMakesABoundedDocument(t *testing.T) {
 	}
 }
 
-// TestLookingWhileTheGraphChanges is for the race detector, and sees to it that
-// what is read is whole.
+// TestLookingWhileTheGraphChanges is for the race detector. It also checks that the
+// documents read are complete.
 func TestLookingWhileTheGraphChanges(t *testing.T) {
 	w, seen := newAwareWorld(t, engine.Options{Workers: 4})
 	var all []journal.CreatureID
@@ -394,7 +394,7 @@ func TestLookingWhileTheGraphChanges(t *testing.T) {
 		bare := *last.document
 		bare.Revision = 0
 		if got, want := string(mustJSON(t, &bare)), string(mustJSON(t, expected(graphs, c))); got != want {
-			t.Errorf("in the end it sees\n%s\nand there is\n%s", got, want)
+			t.Errorf("in the end it sees\n%s\nwant\n%s", got, want)
 		}
 	}
 	for c, reads := range seen.reads {

@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// backlogSize is how many messages a listener is behind: few usually;
-// TERRARIUM_BACKLOG asks for more.
+// backlogSize is how many messages a listener is behind. It is usually small;
+// TERRARIUM_BACKLOG sets another number.
 func backlogSize(t *testing.T) uint64 {
 	text := os.Getenv("TERRARIUM_BACKLOG")
 	if text == "" {
@@ -33,22 +33,22 @@ func backlogSize(t *testing.T) uint64 {
 const (
 	backlogWindow  = 256 // deliveries of one mailbox
 	backlogPayload = 200 // bytes
-	// Of each delivery in a window there are the payload, the message around it
-	// and its place in the ring. A listener may cost that twice, so that the
-	// runtime's size classes do not matter.
+	// Each delivery in a window costs its payload, the message around it and its place
+	// in the ring. A listener may cost twice that, so that the runtime's size classes
+	// do not matter.
 	backlogPerWindow = 2 * backlogWindow * (backlogPayload + 300)
-	// The store has its queue, and batches of statements; of the engine, maps
+	// The rest is the store's queue and batches of statements, and maps of the engine
 	// that have grown.
 	backlogBeside = 4 << 20
 )
 
-// follower is a creature that checks that the numbers it hears rise by one. It
-// stops at some of them until it is let go.
+// follower is a creature that checks that the numbers it receives rise by one. It
+// stops at some of them until it is released.
 type follower struct {
 	heard atomic.Uint64
-	wrong atomic.Uint64 // how many were out of order
+	wrong atomic.Uint64 // number of messages out of order
 	stops map[uint64]chan struct{}
-	there map[uint64]chan struct{} // closed when it has come to a stop
+	there map[uint64]chan struct{} // closed when it has stopped there
 }
 
 func newFollower(stops ...uint64) *follower {
@@ -83,9 +83,9 @@ func (f *follower) check(t *testing.T, name string, n uint64) {
 	}
 }
 
-// TestAListenerFarBehind has a fast listener, one that hangs in its first turn,
-// one that is stopped and an outside reader that does not read, on one channel.
-// The fast one gets everything while the others have not begun; these cost the
+// TestAListenerFarBehind has on one channel a fast listener, a listener that hangs in
+// its first turn, a stopped listener and an outside reader that does not read. The
+// fast listener gets everything while the others have not started. The others cost the
 // memory of their windows, and read the rest from the store in order.
 func TestAListenerFarBehind(t *testing.T) {
 	n := backlogSize(t)
@@ -126,7 +126,7 @@ func TestAListenerFarBehind(t *testing.T) {
 		last = s.send(in, string(payload))
 	}
 	<-slow.there[1]
-	<-fast.there[n] // nothing of what the slow one does comes before it
+	<-fast.there[n] // nothing that the slow listener does comes before it
 	if slow.heard.Load() != 0 || stopped.heard.Load() != 0 {
 		t.Errorf("the slow ones have heard %d and %d", slow.heard.Load(), stopped.heard.Load())
 	}
@@ -164,11 +164,11 @@ func TestAListenerFarBehind(t *testing.T) {
 	within("at the end")
 }
 
-// heapInUse is what is alive, in whole spans.
+// heapInUse is the live heap, in whole spans.
 func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what pools kept is gone with the second
+	runtime.GC() // the second collection frees what pools kept
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse
 }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tell sends a direct message.
+// sayTo sends a direct message.
 func (w *world) sayTo(c journal.CreatureID, text string) {
 	w.t.Helper()
 	if _, err := w.SendTo(w.t.Context(), c, engine.Outgoing{Payload: []byte(text)}); err != nil {
@@ -21,8 +21,8 @@ func (w *world) sayTo(c journal.CreatureID, text string) {
 	}
 }
 
-// until reads a subscription up to the event with a payload, and answers what came
-// before and with it, and where it goes on.
+// until reads a subscription up to the event with a payload. It returns the events up
+// to and including that one, and the cursor to continue from.
 func (w *world) until(sub *engine.Subscription, payload string) (out []journal.Event, cursor journal.EventCursor) {
 	w.t.Helper()
 	for {
@@ -61,8 +61,8 @@ func wantEvents(t *testing.T, what string, got, want []journal.Event) {
 	}
 }
 
-// A creature is followed by its id through a merge, a split and a restart, and a
-// graph by an id that it had before all of them.
+// A subscription follows a creature by its id through a merge, a split and a restart,
+// and a graph by an id that it had before all of them.
 func TestSubscribeAfterFollows(t *testing.T) {
 	s := newSaved(t, engine.Options{Durability: journal.Normal})
 	left, right := s.add("left", "count"), s.add("right", "count")
@@ -94,10 +94,10 @@ func TestSubscribeAfterFollows(t *testing.T) {
 	if want := []string{"apart", "joined", "again", "parted"}; !slices.Equal(said, want) {
 		t.Errorf("the creature said %q, want %q", said, want)
 	}
-	wantEvents(t, "what was watched and what came behind it", append(first, rest...), whole)
+	wantEvents(t, "the events watched and those after them", append(first, rest...), whole)
 	tell("end")
 	if more, _ := s.until(s.after(about, end, 0), "end"); len(more) != 1 {
-		t.Errorf("behind the last cursor there are %d events, want one", len(more))
+		t.Errorf("there are %d events after the last cursor, want one", len(more))
 	}
 	for c, graph := range old {
 		f := engine.Filter{Graphs: []journal.GraphID{graph}, Kinds: about.Kinds}
@@ -112,7 +112,7 @@ func TestSubscribeAfterFollows(t *testing.T) {
 	}
 }
 
-// Who was too slow catches up on exactly what was left out.
+// A subscriber that fell behind catches up on exactly the events that were left out.
 func TestLaggedCatchesUp(t *testing.T) {
 	s := newSaved(t, engine.Options{Durability: journal.Normal})
 	c := s.add("busy", "count")
@@ -130,10 +130,10 @@ func TestLaggedCatchesUp(t *testing.T) {
 		t.Fatalf("the last event is %s %s, %v; want lagged by 17", lagged.Kind, lagged.Payload, err)
 	}
 	rest, _ := s.until(s.after(kinds, payload.Cursor, 3), "19")
-	wantEvents(t, "what came and what was caught up on", append(got[:len(got)-1], rest...), all)
+	wantEvents(t, "the events received and caught up on", append(got[:len(got)-1], rest...), all)
 }
 
-// What is no cursor of the directory is refused, with what to do about it.
+// A cursor that is not of the directory is refused with a remedy.
 func TestSubscribeAfterRefuses(t *testing.T) {
 	s, other := newSaved(t, engine.Options{}), newSaved(t, engine.Options{})
 	s.add("here", "count")
@@ -162,8 +162,8 @@ func TestSubscribeAfterRefuses(t *testing.T) {
 	}
 }
 
-// Whatever position a cursor stands for, it reads back as the same; and whatever
-// is changed in one is noticed.
+// A cursor of any position reads back as the same position, and any modification of it
+// is detected.
 func TestCursorRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		through := journal.SessionID(rapid.String().Draw(t, "through"))

@@ -37,8 +37,8 @@ func TestNamesAndLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-// Names and aliases that deceive whoever reads them are refused wherever they enter,
-// and not shown as they are.
+// Names and aliases that could deceive a reader are refused wherever they enter, and
+// are not shown unescaped.
 func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.add("a", "sink")
@@ -95,7 +95,7 @@ func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 	}
 }
 
-// namesOfDeployments are the places of a name in a deployment.
+// namesOfDeployments are the places of a deployment where a name may be.
 func namesOfDeployments(w *world, name string, plain []deploy.ChannelSpec, creatures []deploy.CreatureSpec, aliased []deploy.WireSpec) map[string]func() error {
 	apply := func(d deploy.Deployment) func() error {
 		return func() error {

@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// below puts a creature into the graph of another, as its child.
+// below puts a creature into the graph of another, as its worker.
 func (w *world) below(parent journal.CreatureID) func(*deploy.CreatureSpec) {
 	return func(s *deploy.CreatureSpec) { s.Parent, s.Join = parent, w.graph(parent) }
 }
@@ -50,11 +50,11 @@ func TestWorkersGoWithTheirParentInOneCut(t *testing.T) {
 	for range 2 {
 		for _, id := range []journal.CreatureID{boss, left, right, helper} {
 			if c, ok := s.creature(id); ok {
-				t.Errorf("%s is there", c.Name)
+				t.Errorf("%s was not removed", c.Name)
 			}
 		}
 		if s.graph(one) == s.graph(two) {
-			t.Error("who is left is in one graph")
+			t.Error("the remaining creatures are in one graph")
 		}
 		s.reopen()
 	}
@@ -66,7 +66,7 @@ func TestWorkersGoWithTheirParentInOneCut(t *testing.T) {
 		t.Errorf("creature_stopped of %v, want %v", removed, want)
 	}
 	if n := len(s.parentLinks(one)); n > 0 {
-		t.Errorf("%d parent links changed; all who had one went", n)
+		t.Errorf("%d parent links changed; all creatures that had one were removed", n)
 	}
 }
 
@@ -74,8 +74,8 @@ func sameMembers(a, b []journal.CreatureID) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// TestParentLinksChangeWithAnEvent covers those who stay: the event says who, and
-// why.
+// TestParentLinksChangeWithAnEvent covers the workers that stay: the event names the
+// creature and the reason.
 func TestParentLinksChangeWithAnEvent(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	keeper, other := s.add("keeper", "sink"), s.add("other", "sink", takesWorkers)
@@ -154,8 +154,8 @@ func TestABatchTakesWorkersAlongThatItAdds(t *testing.T) {
 	}
 }
 
-// TestAnEditedRecipeTakesWorkersAlong covers what a recipe does not name any more:
-// its creatures remember what they said of their workers.
+// TestAnEditedRecipeTakesWorkersAlong covers creatures that are no longer in the
+// recipe: they remember their setting for workers.
 func TestAnEditedRecipeTakesWorkersAlong(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	full := func(d *deploy.Deployment) { d.Creatures[0].Workers = deploy.WorkersRemove }
@@ -177,20 +177,20 @@ func TestAnEditedRecipeTakesWorkersAlong(t *testing.T) {
 		t.Errorf("removed: %v, want %v", gone, want)
 	}
 	if _, ok := s.creature(one); ok {
-		t.Error("the worker of who is gone is there")
+		t.Error("the worker of the removed creature was not removed")
 	}
 	if c, ok := s.creature(kept); !ok || c.Parent != keeper {
-		t.Errorf("the worker of who stays: %v, parent %q", ok, c.Parent)
+		t.Errorf("the worker of the remaining creature: %v, parent %q", ok, c.Parent)
 	}
 }
 
-// kin is the naive model of who belongs to whom.
+// The naive model of parents and their workers.
 type kin struct {
 	parent              map[journal.CreatureID]journal.CreatureID
 	takes, stays, alive map[journal.CreatureID]bool
 }
 
-// remove says who goes with a creature, itself included.
+// remove returns the creatures that are removed with a creature, including itself.
 func (k *kin) remove(c journal.CreatureID) {
 	gone := map[journal.CreatureID]bool{c: true}
 	for grown := k.takes[c]; grown; {

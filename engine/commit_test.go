@@ -17,7 +17,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// graphEdits are what a turn may do to its graph besides, from nothing to what cuts it.
+// graphEdits are changes that a turn may make to its graph, from none to one that cuts
+// it.
 var graphEdits = map[string]toolCall{
 	"no change":  {},
 	"a change":   {Tool: "group_channel", Args: args{"action": "create", "name": "annex"}},
@@ -53,7 +54,7 @@ func TestATurnLeavesTheSameHoweverItCommits(t *testing.T) {
 				before := w.left(lead)
 				s.reopen()
 				if after := s.left(lead); after != before {
-					t.Errorf("after a restart there is\n%s\nwant\n%s", after, before)
+					t.Errorf("after a restart:\n%s\nwant\n%s", after, before)
 				}
 			})
 		}
@@ -107,7 +108,7 @@ func busyHost(edit toolCall) *fakeHost {
 	return h
 }
 
-// busyTurn has the lead of a graph do what it does, and says what that left.
+// busyTurn has the lead of a graph take its turn, and describes what that left.
 func busyTurn(t *testing.T, w *world) (left string, lead journal.CreatureID) {
 	t.Helper()
 	lead = w.add("lead", "lead", privileged)
@@ -118,7 +119,7 @@ func busyTurn(t *testing.T, w *world) (left string, lead journal.CreatureID) {
 	}
 	w.connect(bridge, far, "away")
 	w.wire(journal.OutputWire{From: lead, To: catch, WithContent: true})
-	w.wire(journal.OutputWire{From: lead, To: journal.ToRoot}) // there is none
+	w.wire(journal.OutputWire{From: lead, To: journal.ToRoot}) // there is no root
 	w.tell(lead, "prepare")
 	sub := w.Subscribe(engine.Filter{}, 0)
 	w.tell(asker, "go")
@@ -139,7 +140,7 @@ func busyTurn(t *testing.T, w *world) (left string, lead journal.CreatureID) {
 	return anyID.ReplaceAllString(b.String()+w.left(lead), "…"), lead
 }
 
-// anyID are the ids of wires and events.
+// anyID matches the ids of wires and events.
 var anyID = regexp.MustCompile(`\bw[0-9a-z]{16}\b|\b[0-9a-f]{32}-[0-9]+\b`)
 
 // names are the names of all creatures, by id and by inbox.
@@ -168,7 +169,7 @@ func payloadOf(ev *journal.Event) string {
 	return string(b)
 }
 
-// left is what a turn of a creature has left besides the log.
+// left is what a turn of a creature has left outside the log.
 func (w *world) left(c journal.CreatureID) string {
 	w.t.Helper()
 	var b strings.Builder
@@ -194,8 +195,8 @@ func (w *world) left(c journal.CreatureID) string {
 	return b.String()
 }
 
-// What a turn stores counts against the limit store_rate whether it changes its graph or
-// not.
+// What a turn stores counts against the limit store_rate whether or not it changes its
+// graph.
 func TestATurnThatChangesTheGraphIsChargedForWhatItStores(t *testing.T) {
 	charged := map[string]int64{}
 	for edit, call := range graphEdits {
@@ -227,8 +228,8 @@ func TestATurnThatChangesTheGraphIsChargedForWhatItStores(t *testing.T) {
 	}
 }
 
-// The notes of a turn say where it sent what the change that it made has led elsewhere:
-// the log shows only where it came out.
+// A turn that makes a change records where its sends went if the change moved them:
+// the log only shows where they arrived.
 func TestATurnThatMovesItsSendsNotesThem(t *testing.T) {
 	for edit, call := range graphEdits {
 		if call.Tool == "" {
@@ -259,15 +260,15 @@ func TestATurnThatMovesItsSendsNotesThem(t *testing.T) {
 					t.Fatal(err)
 				}
 				if ev.Creature == lead && p.Sends > 0 && (p.Notes == nil || len(p.Notes.Sends) != 1 || string(p.Notes.Sends[0].Payload) != "dig") {
-					t.Errorf("the turn notes %s", ev.Payload)
+					t.Errorf("the turn records %s", ev.Payload)
 				}
 			}
 		})
 	}
 }
 
-// What a turn sends bears the name that its creature has once the turn has happened, also
-// when a merge has given it that name.
+// The messages of a turn have the name that their creature has after the turn, also if
+// a merge has assigned that name.
 func TestATurnThatMergesSendsUnderTheNameThatItGets(t *testing.T) {
 	h := onWires(operators())
 	s := newSaved(t, engine.Options{Host: h})
@@ -285,12 +286,12 @@ func TestATurnThatMergesSendsUnderTheNameThatItGets(t *testing.T) {
 	s.wait()
 	now, _ := s.creatureIn(lead)
 	if heard := s.state(younger.Creatures["creature.ann"], "heard"); now.Name == "lead" || heard != now.Name+":dig\n" {
-		t.Errorf("ann heard %q from what is called %s now", heard, now.Name)
+		t.Errorf("ann received %q from the creature now named %s", heard, now.Name)
 	}
 }
 
-// A crash behind a cut that a creature has made while it was told how things are finds
-// it told.
+// If a creature makes a cut in the turn that handles a notification, a crash after the
+// cut does not lose that it was notified.
 func TestACutByACreatureThatIsToldKeepsThatItWas(t *testing.T) {
 	d := newOnDisk(t)
 	d.host.exports["watcher"] = []string{abi.ExportGraphChanged}
@@ -310,15 +311,15 @@ func TestACutByACreatureThatIsToldKeepsThatItWas(t *testing.T) {
 	d.connect(bridge, far)
 	d.serve()
 	if told == 0 || !d.disk.Crashed() {
-		t.Fatalf("it was told %d times; crashed: %v", told, d.disk.Crashed())
+		t.Fatalf("it was notified %d times; crashed: %v", told, d.disk.Crashed())
 	}
 	d.boot()
 	if revision, last := d.Sight(watcher); last != revision {
-		t.Errorf("it has seen revision %d, and was told of %d", revision, last)
+		t.Errorf("it has seen revision %d, and was notified of %d", revision, last)
 	}
 }
 
-// A turn that sends to a worker and removes it counts the dead letter, as one does
+// A turn that sends to a worker and removes it counts the dead letter, as does a turn
 // that does not change the graph.
 func TestATurnThatChangesTheGraphCountsItsDeadLetters(t *testing.T) {
 	h := newFakeHost()

@@ -257,7 +257,7 @@ func (s storedRow) encode() []byte {
 	return b
 }
 
-// bootMessage stands in for the delivery where there is none.
+// bootMessage is used as the delivery where there is none.
 var bootMessage = func() *message.Message {
 	m := message.New(nil, nil)
 	m.Retain()

@@ -135,7 +135,7 @@ func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason)
 	return nil
 }
 
-// heir is the graph that keeps what the old graph had for a creature. That is the
+// The graph that keeps what the old graph had for a creature: the
 // graph of the creature now or, if the creature has been removed or is in another
 // group, the successor of the old graph.
 func (x *change) heir(old *graph, c journal.CreatureID, group *storeGroup) journal.GraphID {

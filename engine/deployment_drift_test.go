@@ -14,16 +14,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// set is what is there, told by texts.
+// set is a set of facts, written as texts.
 type set map[string]bool
 
-// facts are the creatures, channels and edges of a deployment, by address where
-// there is one, and otherwise by id.
+// facts are the creatures, channels and edges of a deployment, by address if they have
+// one, otherwise by id.
 type facts struct{ creatures, channels, edges set }
 
 func newFacts() facts { return facts{set{}, set{}, set{}} }
 
-// factsOf are those that a deployment asks for. It has no root.
+// factsOf are the facts that a deployment declares. It has no root.
 func factsOf(d *deploy.Deployment) facts {
 	f := newFacts()
 	for _, ch := range d.Channels {
@@ -41,7 +41,7 @@ func factsOf(d *deploy.Deployment) facts {
 	return f
 }
 
-// factsIn are those that are saved.
+// factsIn are the facts that are saved.
 func factsIn(graphs []journal.SavedGraph) facts {
 	f := newFacts()
 	names := map[string]string{}
@@ -72,8 +72,8 @@ func factsIn(graphs []journal.SavedGraph) facts {
 	return f
 }
 
-// merge is a three-way merge: ours with what became different between base and
-// theirs.
+// merge is a three-way merge: ours, with the differences between base and theirs
+// applied.
 func merge(ours, base, theirs set) set {
 	out := set{}
 	for x := range ours {
@@ -89,10 +89,9 @@ func merge(ours, base, theirs set) set {
 	return out
 }
 
-// merged is what the model expects: a merge of creatures, channels and edges,
-// without edges that have lost an end. A channel that was removed comes back if
-// the recipe has something new to do with it, and one that only those would
-// have who were removed does not come.
+// merged is what the model expects: a merge of creatures, channels and edges, without
+// edges that have lost an end. A removed channel is restored if the recipe has a new
+// use for it. A channel that only removed creatures would use is not added.
 func merged(ours, base, theirs facts) facts {
 	out := facts{merge(ours.creatures, base.creatures, theirs.creatures), merge(ours.channels, base.channels, theirs.channels), set{}}
 	used := set{}
@@ -118,8 +117,9 @@ func TestWhatRunningHasChangedStays(t *testing.T) {
 	}
 }
 
-// TestARecipeMayAskForAWireBetweenGraphs repeats programs whose recipe gets an output
-// wire between creatures that running has disconnected: it is refused.
+// TestARecipeMayAskForAWireBetweenGraphs repeats programs in which the recipe declares
+// an output wire between creatures that were disconnected while it ran. The wire is
+// refused.
 func TestARecipeMayAskForAWireBetweenGraphs(t *testing.T) {
 	for _, seed := range []uint64{2032893626616776800, 2032893626616776851} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { driftProgram(t, seed) })
@@ -140,7 +140,7 @@ func driftProgram(t *testing.T, seed uint64) {
 		ours = *r.edit(base, false)
 	}
 	if !slices.ContainsFunc(base.Creatures, func(c deploy.CreatureSpec) bool { return theirs.creatures[c.Address] }) {
-		return // nobody is left to tell what has become different
+		return // no creature is left whose differences could be compared
 	}
 	ours.Last = base
 	want := merged(factsOf(&ours), factsOf(base), theirs)
@@ -152,14 +152,14 @@ func driftProgram(t *testing.T, seed uint64) {
 	}
 	s.wait()
 	got := factsIn(s.rest())
-	// What is new has ids of its own; only recipes make it, so it has addresses.
+	// New facts have ids of their own. Only recipes add them, so they have addresses.
 	if diff := cmp.Diff(inLists(want), inLists(got)); diff != "" {
-		t.Errorf("merged (-), and what there is (+):\n%s", diff)
+		t.Errorf("merged (-), saved (+):\n%s", diff)
 	}
 }
 
-// spans reports whether a recipe asks for an output wire whose ends are in two graphs, of
-// those that edges make: what connected them was taken away while the recipe ran.
+// spans reports whether a recipe declares an output wire between two of the graphs
+// that the edges make. The connection was removed while the recipe ran.
 func spans(d *deploy.Deployment, f facts) bool {
 	var creatures []journal.CreatureID
 	for c := range f.creatures {
@@ -184,8 +184,8 @@ func spans(d *deploy.Deployment, f facts) bool {
 	})
 }
 
-// inLists leaves out the channels without edges: they go with the graph that they
-// were declared in, or stay.
+// inLists leaves out channels without edges: they may be removed with the graph that
+// they were declared in, or stay.
 func inLists(f facts) [][]string {
 	var out [][]string
 	maps.DeleteFunc(f.channels, func(ch string, _ bool) bool {

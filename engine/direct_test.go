@@ -12,7 +12,7 @@ import (
 )
 
 // TestADirectChannelGoesWithItsCreature removes a creature whose direct channel was
-// all that joined its two senders, with a delivery waiting.
+// the only connection of its two senders, with a delivery waiting.
 func TestADirectChannelGoesWithItsCreature(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	boss := s.add("boss", "operator", privileged)
@@ -51,8 +51,8 @@ func TestADirectChannelGoesWithItsCreature(t *testing.T) {
 	}
 }
 
-// TestADirectChannelThatOthersHearStays is about third parties: what they listen on is
-// not taken from them.
+// TestADirectChannelThatOthersHearStays is about third parties: the channel that they
+// listen on is not removed.
 func TestADirectChannelThatOthersHearStays(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	boss := w.add("boss", "relay")
@@ -66,15 +66,15 @@ func TestADirectChannelThatOthersHearStays(t *testing.T) {
 	w.send(direct, "still here")
 	w.wait()
 	if got := w.state(eaves, "heard"); got != "worker:still here\n" {
-		t.Errorf("who listened besides heard %q", got)
+		t.Errorf("the other listener received %q", got)
 	}
 	w.change(topology.RemoveCreature{ID: eaves})
 	if _, err := w.FindChannel(w.graph(boss), "eaves"); err == nil {
-		t.Error("the other direct channel is there")
+		t.Error("the other direct channel was not removed")
 	}
 }
 
-// TestDirectChannelsGoWithWorkers removes a creature that takes its workers along.
+// TestDirectChannelsGoWithWorkers removes a creature together with its workers.
 func TestDirectChannelsGoWithWorkers(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	top := w.add("top", "sink")
@@ -87,8 +87,8 @@ func TestDirectChannelsGoWithWorkers(t *testing.T) {
 	}
 }
 
-// TestARecipeThatDropsACreatureDropsTheDirectChannels is about a worker that goes with
-// a creature that the recipe does not have any more, in a session that runs already.
+// TestARecipeThatDropsACreatureDropsTheDirectChannels is about a worker that is
+// removed with a creature that is no longer in the recipe, in a running session.
 func TestARecipeThatDropsACreatureDropsTheDirectChannels(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	takes := func(d *deploy.Deployment) { d.Creatures[0].Workers = deploy.WorkersRemove }
@@ -110,7 +110,7 @@ func TestARecipeThatDropsACreatureDropsTheDirectChannels(t *testing.T) {
 	for _, g := range s.status() {
 		for _, ch := range g.Channels {
 			if ch.ID == eve.Channel {
-				t.Errorf("the direct channel is there: %+v", ch)
+				t.Errorf("the direct channel was not removed: %+v", ch)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ type saved struct {
 	t   testing.TB
 	dir string
 	o   engine.Options
-	// wrap, if set, comes between the engine and its storage.
+	// wrap, if set, wraps the storage for the engine.
 	wrap func(journal.Storage) journal.Storage
 
 	storage journal.Storage
@@ -77,7 +77,7 @@ func (s *saved) shut() {
 	}
 }
 
-// reopen ends the engine and brings everything back with another one.
+// reopen ends the engine and restores everything with another one.
 func (s *saved) reopen() {
 	s.t.Helper()
 	s.shut()
@@ -176,7 +176,7 @@ func TestAnEdgeThatComesAndGoesInABatchLeavesNothing(t *testing.T) {
 	}
 }
 
-// team is a deployment of n creatures, each of which hears the one before it.
+// team is a deployment of n creatures, each of which listens to the one before it.
 func team(n int, more ...func(*deploy.Deployment)) *deploy.Deployment {
 	d := &deploy.Deployment{Name: "team"}
 	for i := range n {
@@ -292,7 +292,8 @@ func TestParentLinksDoNotCrossASplit(t *testing.T) {
 
 func TestInitSeesTheSavedState(t *testing.T) {
 	h := newFakeHost()
-	// cached keeps its count in linear memory, for which any init stands.
+	// cached keeps its count in linear memory. This variable plays that part: init sets
+	// it from the saved state.
 	var count atomic.Int64
 	h.inits["cached"] = func(t abi.Turn, _ abi.Kind) error {
 		var n int64
@@ -369,7 +370,7 @@ func TestABacklogDoesNotHideTheNewCursor(t *testing.T) {
 	a, b := s.add("a", "sink"), s.add("b", "record")
 	ch := s.connect(a, b, "out")
 	s.change(topology.SetEdge{Creature: a, Channel: ch, Direction: journal.Listen, On: true})
-	s.connect(a, b, "other") // keeps them together
+	s.connect(a, b, "other") // connects them, so that the graph stays whole
 	s.change(topology.SetStopped{ID: b, Stopped: true})
 	s.send(ch, "1")
 	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
@@ -384,8 +385,8 @@ func TestABacklogDoesNotHideTheNewCursor(t *testing.T) {
 	}
 }
 
-// faulty is a storage whose cuts can be made to fail, and whose stores report
-// what they are asked for.
+// faulty is a storage whose cuts can be made to fail, and whose stores report the
+// requests they get.
 type faulty struct {
 	journal.Storage
 	cut     error
@@ -448,8 +449,8 @@ func (s *watched) State(ctx context.Context, c journal.CreatureID) (map[string][
 	return s.Store.State(ctx, c)
 }
 
-// TestARecipeMakesItsStoresAtOnce applies a recipe of several graphs: no end of the
-// process can leave only some of them.
+// TestARecipeMakesItsStoresAtOnce applies a recipe of several graphs. If the process
+// ends at any moment, it never leaves only some of them.
 func TestARecipeMakesItsStoresAtOnce(t *testing.T) {
 	f := &faulty{}
 	s := &saved{t: t, dir: t.TempDir(), wrap: func(st journal.Storage) journal.Storage { f.Storage = st; return f }}
@@ -457,7 +458,7 @@ func TestARecipeMakesItsStoresAtOnce(t *testing.T) {
 	t.Cleanup(s.shut)
 	s.apply(team(2, func(d *deploy.Deployment) {
 		for i := range d.Creatures {
-			d.Creatures[i].Send = nil // each goes alone
+			d.Creatures[i].Send = nil // each is in a graph of its own
 		}
 	}))
 	if !slices.Equal(f.created, []int{2}) {
@@ -572,7 +573,7 @@ func TestABacklogOutlivesItsChannelAndARestart(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b := s.add("a", "sink"), s.add("b", "record")
 	ch := s.connect(a, b, "out")
-	s.connect(a, b, "other") // keeps them together
+	s.connect(a, b, "other") // connects them, so that the graph stays whole
 	s.change(topology.SetStopped{ID: b, Stopped: true})
 	s.send(ch, "1")
 	s.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})

@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// payloadSchemas are the published schemas of payloads that are JSON.
+// payloadSchemas are the published schemas of JSON payloads.
 var payloadSchemas = sync.OnceValues(func() (map[journal.EventKind]*jsonschema.Resolved, error) {
 	b, err := os.ReadFile("../docs/reference/events.schema.json")
 	if err != nil {

@@ -1,5 +1,5 @@
 package engine
 
-// SampleClock has workers ask the clock once in a while, as they do with the real one.
-// Nothing runs yet.
+// SampleClock makes workers read the clock only from time to time, as they do with the
+// real one. Call it before anything runs.
 func (e *Engine) SampleClock() { e.core.sampled = true }

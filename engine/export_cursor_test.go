@@ -2,7 +2,7 @@ package engine
 
 import "github.com/seed47132306/terrarium/engine/journal"
 
-// MakeCursor is the cursor of a position.
+// MakeCursor returns the cursor of a position.
 func MakeCursor(through journal.SessionID, marks map[journal.SessionID]journal.Mark) journal.EventCursor {
 	p := journal.Position{Through: through, Marks: marks}
 	return p.Cursor()

@@ -8,16 +8,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Shape is a graph as its environment is, apart from the topology.
+// Shape is a graph as its environment has it, apart from the topology.
 type Shape struct {
 	ID        journal.GraphID
 	Session   journal.SessionID // "" without a store
 	Creatures []journal.CreatureID
-	Channels  []journal.ChannelID // those that are no inboxes
+	Channels  []journal.ChannelID // without inboxes
 	Edges     []Edge              // in either direction
 }
 
-// Successors says into which others graphs went that are no more.
+// Successors returns the successors of ended graphs.
 func (s *Stepper) Successors() journal.Succession {
 	out := journal.Succession{}
 	s.core.observers.Successors.Range(func(old, into any) bool {
@@ -27,7 +27,7 @@ func (s *Stepper) Successors() journal.Succession {
 	return out
 }
 
-// Shapes lists the graphs as their environments are.
+// Shapes lists the graphs as their environments have them.
 func (s *Stepper) Shapes() []Shape {
 	l := s.core.rlock()
 	defer l.runlock()
@@ -59,13 +59,13 @@ func (s *Stepper) Shapes() []Shape {
 	return out
 }
 
-// Life is what a creature has that no cut may touch.
+// Life is what no cut may change of a creature.
 type Life struct {
-	Instances uint64 // that it has had in this run
+	Instances uint64 // started in this run
 	Timers    string
 	Asks      []journal.RequestRow // open requests
-	Hand      delivered            // the delivery that a worker has in hand
-	Again     Edge                 // where the delivery is from that is to be tried again
+	Hand      delivered            // the delivery that a worker is handling
+	Again     Edge                 // the source of the delivery that will be tried again
 	Aliases   map[Bond]string
 }
 
@@ -81,8 +81,8 @@ type Bond struct {
 	Direction journal.Direction
 }
 
-// Lives lists what creatures have that no cut may touch. Requests that were
-// made without a log are left out: they get other ids when they enter one.
+// Lives lists what no cut may change of each creature. Requests made without a log are
+// left out: they get other ids when they enter one.
 func (s *Stepper) Lives() map[journal.CreatureID]Life {
 	l := s.core.rlock()
 	defer l.runlock()

@@ -9,5 +9,5 @@ type HeapGauge struct {
 func (g HeapGauge) Live() (int64, uint64) { return g.LiveNow() }
 func (g HeapGauge) Collect()              { g.CollectNow() }
 
-// GaugeHeap replaces the measure of the heap. Nothing runs yet.
+// GaugeHeap replaces the measure of the heap. Call it before anything runs.
 func (e *Engine) GaugeHeap(g HeapGauge) { e.core.heap.SetGauge(g) }

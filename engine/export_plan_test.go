@@ -2,16 +2,16 @@ package engine
 
 import "github.com/seed47132306/terrarium/engine/journal"
 
-// Rows are the graphs that are running, as a storage would save them.
+// Rows are the running graphs as a storage would save them.
 func Rows(e *Engine) []journal.SavedGraph { return e.rows() }
 
 // Judges reports whether the policy of a deployment judges events of a kind, as a turn
-// finds out.
+// determines it.
 func Judges(e *Engine, deployment string, kind journal.PolicyKind) bool {
 	return e.core.policyOf(deployment, kind) != nil
 }
 
-// Held reports whether a creature is kept from beginning another turn.
+// Held reports whether a creature is kept from starting another turn.
 func Held(e *Engine, id journal.CreatureID) bool {
 	l := e.core.rlock()
 	defer l.runlock()

@@ -10,24 +10,23 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Stepper is an engine without goroutines: nothing runs but what its methods
-// run. It belongs to one goroutine.
+// Stepper is an engine without goroutines: only its methods run anything. It belongs
+// to one goroutine.
 type Stepper struct {
 	*Engine
 	ready []*creature
 	free  []*turnWorker
 }
 
-// NewStepper starts an engine that is driven step by step. The clock of the
-// options is read but never waited for; random takes the place of the random
-// part of pauses.
+// NewStepper starts an engine that is driven step by step. The clock of the options is
+// read but never waited for. random replaces the random part of pauses.
 func NewStepper(ctx context.Context, o Options, random *rand.Rand) (*Stepper, error) {
 	e, err := assemble(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	e.cancel = func() {}
-	e.core.heap = nil // which is not the same in every run
+	e.core.heap = nil // it is not the same in every run
 	e.core.jitter = func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	return &Stepper{Engine: e}, nil
 }
@@ -40,10 +39,9 @@ func (s *Stepper) Ready() int {
 	return len(s.ready)
 }
 
-// Serve serves the creature that pick chooses for one turn. The order of the
-// queue may depend on that of maps, so it picks by id. Guests may call Serve
-// in the middle of a turn: another creature is served then, as by another
-// worker.
+// Serve runs one turn of the creature that pick chooses. The order of the queue may
+// depend on the order of maps, so Serve sorts by id. Guests may call Serve in the
+// middle of a turn: another creature is then served, as by another worker.
 func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 	if s.Ready() == 0 {
 		return false
@@ -64,7 +62,7 @@ func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 	return true
 }
 
-// Ring calls the timers that are due.
+// Ring fires the timers that are due.
 func (s *Stepper) Ring() (next time.Duration) {
 	for {
 		due, wait := s.core.timers.Due()
@@ -80,7 +78,7 @@ func (s *Stepper) Ring() (next time.Duration) {
 // Busy reports whether a creature is runnable or waits to try again.
 func (s *Stepper) Busy() bool { return s.core.idle.Busy() }
 
-// Close ends the engine, as Engine.Close.
+// Close ends the engine, like Engine.Close.
 func (s *Stepper) Close(ctx context.Context) error {
 	s.Ready()
 	s.core.queue.Push(nil, s.ready...)
@@ -88,20 +86,20 @@ func (s *Stepper) Close(ctx context.Context) error {
 	return s.Engine.Close(ctx)
 }
 
-// Edge is who listens on what.
+// Edge is a listener and its channel.
 type Edge struct {
 	Creature journal.CreatureID
 	Channel  journal.ChannelID
 }
 
-// Listens says where a listener's channel is: its last number, and the session
-// that it is logged to.
+// Listens describes a listener's channel: its last number, and the session that it is
+// logged to.
 type Listens struct {
 	Head    uint64
 	Session journal.SessionID
 }
 
-// Listening lists who listens on what; inboxes included.
+// Listening lists all listeners and their channels, including inboxes.
 func (s *Stepper) Listening() map[Edge]Listens {
 	l := s.core.rlock()
 	defer l.runlock()
@@ -122,7 +120,7 @@ func (s *Stepper) Listening() map[Edge]Listens {
 	return out
 }
 
-// Dormant is Listening for the saved graphs that have not been brought back.
+// Dormant is Listening for the saved graphs that have not been restored.
 func (s *Stepper) Dormant() map[Edge]Listens {
 	l := s.core.rlock()
 	defer l.runlock()
@@ -145,7 +143,7 @@ func (s *Stepper) Dormant() map[Edge]Listens {
 type Unlogged struct {
 	Heads   map[journal.ChannelID]uint64
 	Offsets map[journal.ChannelID]uint64 // of the producer p
-	// Waiting are the numbers of what is still to be delivered.
+	// Waiting are the numbers of the messages still to be delivered.
 	Waiting map[Edge][]uint64
 }
 
@@ -195,7 +193,7 @@ func (s *Stepper) VolatileReader(r *Reader) bool {
 	return g.store == nil
 }
 
-// SessionOf is the session that a channel is logged to, if it has one.
+// SessionOf is the session that a channel is logged to, if any.
 func (s *Stepper) SessionOf(id journal.ChannelID) journal.SessionID {
 	l := s.core.rlock()
 	defer l.runlock()
@@ -205,10 +203,10 @@ func (s *Stepper) SessionOf(id journal.ChannelID) journal.SessionID {
 	return ""
 }
 
-// Poll reads what a reader has at the moment, without waiting for more.
+// Poll reads what is ready for a reader, without waiting for more.
 func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, err error) {
 	ended, cancel := context.WithCancel(ctx)
-	cancel() // Next comes back after it has read the store
+	cancel() // Next returns after it has read the store
 	for {
 		g := r.home.lock()
 		waiting := r.mb.waiting() || r.held != nil || r.ended || r.gap() > r.told
@@ -222,7 +220,7 @@ func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, 
 	}
 }
 
-// CursorOf is up to where a reader has acknowledged.
+// CursorOf is the number up to which a reader has acknowledged.
 func (s *Stepper) CursorOf(r *Reader) uint64 {
 	g := r.home.lock()
 	defer g.mu.Unlock()
@@ -247,8 +245,8 @@ func (s *Stepper) Callers() (n int) {
 	return n
 }
 
-// Members lists the creatures, the channels that are no inboxes, and the
-// graphs, in the order in which they came to be.
+// Members lists the creatures, the channels except inboxes, and the graphs, in the
+// order in which they were made.
 func (s *Stepper) Members() (creatures []journal.CreatureID, channels []journal.ChannelID, graphs []journal.GraphID) {
 	l := s.core.rlock()
 	defer l.runlock()
@@ -272,7 +270,7 @@ func (s *Stepper) Stopped(id journal.CreatureID) bool {
 	return c != nil && (c.stopped || c.quarantined)
 }
 
-// Open lists the requests of a creature that have no answer.
+// Open lists the unanswered requests of a creature.
 func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
 	l := s.core.rlock()
 	defer l.runlock()
@@ -281,8 +279,8 @@ func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
 	return rec.Requests
 }
 
-// Charged is how many bytes a creature has been charged for storing beyond what its rate
-// has let it store meanwhile; see pace.
+// Charged is how many bytes a creature has been charged for storing beyond what its
+// rate has allowed since; see pace.
 func (s *Stepper) Charged(id journal.CreatureID) int64 {
 	l := s.core.rlock()
 	defer l.runlock()
@@ -292,7 +290,8 @@ func (s *Stepper) Charged(id journal.CreatureID) int64 {
 	return int64(float64(c.pace.stored.Wait(g.wall, 0)) / float64(time.Second) * float64(c.limits.StoreRate))
 }
 
-// Sight is the revision that a creature has seen, and the one that it was told of.
+// Sight is the revision that a creature has seen, and the last one of which it was
+// notified.
 func (s *Stepper) Sight(id journal.CreatureID) (seen, told uint64) {
 	l := s.core.rlock()
 	defer l.runlock()

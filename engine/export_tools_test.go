@@ -3,7 +3,7 @@ package engine
 import "github.com/seed47132306/terrarium/engine/journal"
 
 // Unlocked calls f with the mutation lock free, also in the middle of a turn that
-// holds it: the goroutine that f runs in is the one that has it.
+// holds it: the calling goroutine is the one that holds it.
 func (s *Stepper) Unlocked(f func()) {
 	if !s.Alone() {
 		f()
@@ -14,7 +14,7 @@ func (s *Stepper) Unlocked(f func()) {
 	f()
 }
 
-// Alone reports whether somebody has the mutation lock.
+// Alone reports whether the mutation lock is held.
 func (s *Stepper) Alone() bool {
 	if s.core.mutation.mu.TryRLock() {
 		s.core.mutation.mu.RUnlock()
@@ -39,8 +39,8 @@ func (s *Stepper) Heads() map[journal.ChannelID]uint64 {
 	return out
 }
 
-// ConflictsInARow is how often a creature's turn has met another change, since it
-// committed last.
+// ConflictsInARow is how often a creature's turn has conflicted with another change
+// since its last commit.
 func (s *Stepper) ConflictsInARow(id journal.CreatureID) int {
 	l := s.core.rlock()
 	defer l.runlock()

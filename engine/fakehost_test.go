@@ -14,11 +14,11 @@ import (
 // behaviour is a creature written in Go: what creature_handle does.
 type behaviour func(t abi.Turn, kind abi.Kind) error
 
-// contextual is a behaviour that notices when the engine gives up waiting.
+// contextual is a behaviour that notices when the engine stops waiting.
 type contextual func(ctx context.Context, t abi.Turn, kind abi.Kind) error
 
-// fakeHost runs behaviours in place of Wasm. A module's bytes are the name of
-// its behaviour.
+// fakeHost runs behaviours in place of Wasm. A module's bytes are the name of its
+// behaviour.
 type fakeHost struct {
 	mu         sync.Mutex
 	behaviours map[string]behaviour
@@ -27,8 +27,8 @@ type fakeHost struct {
 	exports    map[string][]string // functions, sorted
 	instances  int
 	live       int
-	modules    int   // references that are open
-	fuel       int64 // what a turn uses, plus one; zero: it is not counted
+	modules    int   // open references
+	fuel       int64 // fuel that a turn uses, plus one; zero: not counted
 	compiled   int
 	leaks      map[string]int // bytes that an instance holds more with each turn
 	held       atomic.Int64   // by all instances together
@@ -64,7 +64,7 @@ func newFakeHost() *fakeHost {
 		t.Output(payload)
 		return nil
 	})
-	// record keeps what it heard in its state, in order.
+	// record keeps the messages it receives in its state, in order.
 	h.on("record", func(t abi.Turn, kind abi.Kind) error {
 		if kind != abi.KindMessage {
 			return nil
@@ -151,7 +151,7 @@ func (h *fakeHost) open() int {
 	return h.live
 }
 
-// started is how many instances there have been.
+// started is how many instances have been started.
 func (h *fakeHost) started() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

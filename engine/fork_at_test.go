@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// forker is a program that remembers how its sessions were at some times.
+// forker is a program that remembers how its sessions were at some moments.
 type forker struct {
 	*program
 	past []remembered
@@ -32,7 +32,7 @@ type remembered struct {
 	events  []journal.EventID
 }
 
-// eventful is listen with effects of every kind: what it hears says which.
+// eventful listens and has effects of every kind: the message says which.
 func (f *forker) eventful(t abi.Turn, kind abi.Kind) error {
 	if err := f.listen(t, kind); err != nil || kind != abi.KindMessage {
 		return err
@@ -55,14 +55,14 @@ func (f *forker) eventful(t abi.Turn, kind abi.Kind) error {
 	case 3:
 		return codeErr(t, t.StateSet([]byte("note"), payload))
 	case 4:
-		t.Request(fmt.Appendf(nil, "c%d", sum%4), payload, time.Hour, int64(sum)) // of one who may not be there
+		t.Request(fmt.Appendf(nil, "c%d", sum%4), payload, time.Hour, int64(sum)) // of a creature that may not exist
 	case 5:
 		return codeErr(t, t.Output(payload))
 	}
 	return nil
 }
 
-// outside sends as a producer that numbers its messages.
+// produce sends as a producer that numbers its messages.
 func (f *forker) produce() {
 	if ch := f.channel(); ch != nil {
 		f.sends++
@@ -71,7 +71,7 @@ func (f *forker) produce() {
 	}
 }
 
-// wire leads the output of one creature to another, or takes such a wire away.
+// wire adds an output wire between two creatures, or removes one.
 func (f *forker) wire() {
 	from, to := f.creature(), f.creature()
 	if from == nil || to == nil || from == to {
@@ -84,10 +84,10 @@ func (f *forker) wire() {
 		f.must(err)
 		return
 	}
-	_, _ = f.e.AddWire(f.ctx(), journal.OutputWire{From: from.id, To: to.id, WithContent: true}) // unless they are in different graphs
+	_, _ = f.e.AddWire(f.ctx(), journal.OutputWire{From: from.id, To: to.id, WithContent: true}) // fails if they are in different graphs
 }
 
-// remember notes how every session is.
+// remember records the present state of every session.
 func (f *forker) remember() {
 	f.idle()
 	for _, g := range f.live() {
@@ -97,7 +97,7 @@ func (f *forker) remember() {
 	}
 }
 
-// live lists the graphs as their stores have them, with all that was appended.
+// live lists the graphs as their stores have them, with everything appended.
 func (f *forker) live() []journal.SavedGraph {
 	status, err := f.e.Status("")
 	f.must(err)
@@ -113,7 +113,7 @@ func (f *forker) live() []journal.SavedGraph {
 	return graphs
 }
 
-// here is the cursor behind all events.
+// here is the cursor after all events.
 func (f *forker) here() journal.EventCursor {
 	replay, err := journal.NewReplay(f.ctx(), f.storage.(journal.Chronicle), journal.FromStart, nil)
 	f.must(err)
@@ -123,7 +123,7 @@ func (f *forker) here() journal.EventCursor {
 	return replay.Cursor()
 }
 
-// sessions is what reads a directory.
+// sessions reads a session directory.
 type sessions interface {
 	History(ctx context.Context, session journal.SessionID, q journal.HistoryQuery) ([]journal.Event, error)
 }
@@ -137,8 +137,8 @@ func (f *forker) history(from sessions, session journal.SessionID) (ids []journa
 	return ids
 }
 
-// rows are the live rows of a graph as text, but for which session it is and where
-// outside readers are.
+// rows are the live rows of a graph as text, except for the name of the session and
+// the cursors of outside readers.
 func (f *forker) rows(from sessions, g *journal.SavedGraph) string {
 	view, isView := from.(*sqlitestore.View)
 	if !isView {
@@ -149,7 +149,8 @@ func (f *forker) rows(from sessions, g *journal.SavedGraph) string {
 	}
 	letters, err := view.DeadLetters(f.ctx(), g.Session, "", journal.EventID{}, 1_000_000)
 	f.must(err)
-	// Files list them origin by origin, in the order in which they came to know these.
+	// Files list letters origin by origin, in the order in which the file first saw
+	// each origin.
 	slices.SortFunc(letters, func(a, b journal.DeadLetterRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 	var b strings.Builder
 	for _, c := range g.Creatures {
@@ -170,7 +171,8 @@ func (f *forker) rows(from sessions, g *journal.SavedGraph) string {
 	return b.String()
 }
 
-// check forks every session as it was, and finds there what was then.
+// check forks every session at its remembered moments, and compares the fork with what
+// was remembered.
 func (f *forker) check() {
 	for i, was := range f.past {
 		dir := filepath.Join(f.dir, "..", fmt.Sprintf("fork-%d", i))
@@ -203,11 +205,11 @@ func (f *forker) compare(dir string, fork journal.SessionID, was *remembered) {
 	}
 }
 
-// TestForkAtAnyTime forks the sessions of random programs as they were at random
-// moments, across merges, splits and restarts. Each fork has the rows, the state
-// and the dead letters that there were, and the history up to then.
+// TestForkAtAnyTime forks the sessions of random programs at random moments, across
+// merges, splits and restarts. Each fork must have the rows, the state and the dead
+// letters of that moment, and the history up to it.
 func TestForkAtAnyTime(t *testing.T) {
-	usually(t, "12") // each opens files
+	usually(t, "12") // each run opens files
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "session")
 		if err != nil {
@@ -230,10 +232,11 @@ func TestForkAtAnyTime(t *testing.T) {
 	})
 }
 
-// settle has every history brought together, so that files of ended sessions go.
+// settle copies every history into one file, so that files of ended sessions are
+// removed.
 func (f *forker) settle() { f.must(f.storage.(*sqlitestore.Directory).Settle(f.ctx())) }
 
-// firstDifference is where two texts begin to differ, with some lines around.
+// firstDifference is where two texts first differ, with some lines around.
 func firstDifference(a, b string) string {
 	was, is := strings.Split(a, "\n"), strings.Split(b, "\n")
 	i := 0
