@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestASessionTellsOfTheDeploymentsOfItsMembers merges the graphs of two recipes,
-// splits them again, and applies an edited one.
+// TestASessionTellsOfTheDeploymentsOfItsMembers merges the graphs of two recipes, splits
+// them again, and applies an edited one.
 func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	named := func(name, path string) *deploy.Deployment {
@@ -26,7 +26,7 @@ func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
 	s.wantDeployments(b, "two:2.hcl")
 	s.change(topology.Connect{From: a, To: b, Channel: two.Channels["channel.c0"]})
 	s.wantDeployments(a, "one:1.hcl", "two:2.hcl")
-	s.reopen() // what is not in the stores is forgotten
+	s.reopen() // only the stores remember
 	s.wantDeployments(b, "one:1.hcl", "two:2.hcl")
 	s.apply(named("two", "other.hcl"))
 	s.wantDeployments(a, "one:1.hcl", "two:other.hcl")
@@ -38,15 +38,15 @@ func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
 	s.wantDeployments(b, "two:other.hcl")
 }
 
-// wantDeployments checks which deployments, with the paths of their recipes, the
-// session of a creature tells of.
+// wantDeployments checks the deployments, with the paths of their recipes, in the
+// metadata of a creature's session.
 func (s *saved) wantDeployments(c journal.CreatureID, want ...string) {
 	s.t.Helper()
-	home, err := s.FindGraph(string(c)) // a name may be another's too
+	home, err := s.FindGraph(string(c)) // another creature may have the same name
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.History(s.t.Context(), string(home), journal.HistoryQuery{Limit: 1}); err != nil { // which waits until all is written
+	if _, err := s.History(s.t.Context(), string(home), journal.HistoryQuery{Limit: 1}); err != nil { // waits until all is written
 		s.t.Fatal(err)
 	}
 	infos, err := s.Sessions(s.t.Context())

@@ -49,7 +49,7 @@ func TestAStoreThatCannotBeReadIsNamedAndTheRestGoesOn(t *testing.T) {
 	if err != nil || len(problems) != 1 || len(graphs) != 1 {
 		t.Errorf("Restore: %v, problems %v, %v", graphs, problems, err)
 	}
-	s.graph(other) // is there
+	s.graph(other) // it exists
 	events.Close()
 	var paths []string
 	for ob := range events.All(t.Context()) {
@@ -64,7 +64,8 @@ func TestAStoreThatCannotBeReadIsNamedAndTheRestGoesOn(t *testing.T) {
 	}
 	s.shut()
 
-	// The store comes back from a backup, and what has begun anew is there too.
+	// The store is restored from a backup, and the deployment that started over exists
+	// too.
 	if err := os.WriteFile(damaged, content, 0o600); err != nil {
 		t.Fatal(err)
 	}

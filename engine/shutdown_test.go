@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// leftOpen checks that err tells of a bound that was reached, with the texts given.
+// leftOpen checks that err says that a bound was reached, with the texts given.
 func leftOpen(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if !errors.Is(err, engine.ErrLeftOpen) || abi.CodeOf(err) != abi.Deadline {
@@ -26,8 +26,8 @@ func leftOpen(t *testing.T, err error, texts ...string) {
 	}
 }
 
-// TestClosingHasABoundForATurn closes while a guest does not end, whatever its context
-// says. What was acknowledged is there afterwards.
+// TestClosingHasABoundForATurn closes while a guest does not end, in spite of its
+// context. Acknowledged messages are there afterwards.
 func TestClosingHasABoundForATurn(t *testing.T) {
 	h := newFakeHost()
 	begun, end := make(chan struct{}, 1), make(chan struct{})
@@ -62,7 +62,7 @@ func TestClosingHasABoundForATurn(t *testing.T) {
 	}
 }
 
-// awaitClosed waits until an engine is closed that was left open.
+// awaitClosed waits until an engine that was left open is closed.
 func (s *saved) awaitClosed() {
 	s.t.Helper()
 	for {
@@ -76,8 +76,8 @@ func (s *saved) awaitClosed() {
 	}
 }
 
-// clogged is a storage whose stores say that nothing is written, and close when they
-// are told.
+// clogged is a storage whose stores report that nothing is written, and close only on
+// request.
 type clogged struct {
 	journal.Storage
 	end chan struct{}
@@ -117,7 +117,7 @@ func TestClosingHasABoundForAStore(t *testing.T) {
 	s.awaitClosed()
 }
 
-// TestClosingEndsWithTheDeadlineOfItsContext asks how long closing may take.
+// TestClosingEndsWithTheDeadlineOfItsContext checks the bound of closing.
 func TestClosingEndsWithTheDeadlineOfItsContext(t *testing.T) {
 	const timeout = 2 * time.Hour
 	soon, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -135,7 +135,8 @@ func TestClosingEndsWithTheDeadlineOfItsContext(t *testing.T) {
 }
 
 // TestCloseComesBackWithTheDeadlineOfItsContext closes while a guest does not end: the
-// call comes back at the deadline, long before the timeout, and a call without one later.
+// call returns at the deadline, long before the timeout, and a call without a deadline
+// returns later.
 func TestCloseComesBackWithTheDeadlineOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHost()

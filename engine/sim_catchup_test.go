@@ -11,22 +11,22 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// continued is somebody who reads the events of a directory through all that
-// happens to it: with one subscription after the other, each of which goes on
-// behind the cursor of the last, across cuts and crashes. It asks for every event
-// or for those of some kinds, and its buffers are small.
+// continued is a program outside of the engine that reads the events of a directory
+// across cuts and crashes: with one subscription after the other, each of which continues
+// after the cursor of the last. It requests every event or those of some kinds, and its
+// buffers are small.
 type continued struct {
-	reader *engine.Subscription // nil: nobody reads at present, or in this program
+	reader *engine.Subscription // nil: it does not read at present, or in this program
 	cursor journal.EventCursor  // "": not in this program
 	kinds  []journal.EventKind
 	got    map[journal.EventID]bool
 	last   map[journal.Origin]uint64
-	latest int64 // time of an event
-	lost   int64 // latest, when the last process died
+	latest int64 // the latest time of an event
+	lost   int64 // latest at the time of the last crash
 	chance *rand.Rand
 }
 
-// followEvents begins to read in every eighth program.
+// followEvents starts reading in every eighth program.
 func (s *simulation) followEvents() {
 	if s.seed%8 != 5 {
 		return
@@ -40,21 +40,21 @@ func (s *simulation) followEvents() {
 	}
 }
 
-// startOnward is what a process that has died leaves: the cursor.
+// startOnward is what remains of a process that has died: the cursor.
 func (s *simulation) startOnward() {
 	s.onward.reader, s.onward.lost = nil, s.onward.latest
 	s.keepAhead()
 }
 
-// keepAhead keeps the clock ahead of what crashes may have lost after it was read. One
-// that is set back behind that deceives the cursor; see engine.Mark.
+// keepAhead keeps the clock ahead of what crashes may have lost after it was read. A
+// clock that is set back before that deceives the cursor; see engine.Mark.
 func (s *simulation) keepAhead() {
 	if behind := s.onward.lost - s.clock.Now().UnixNano(); behind >= 0 && s.onward.cursor != "" {
 		s.clock.Advance(time.Duration(behind + 1))
 	}
 }
 
-// follow reads a few events, or stops reading, or begins again.
+// follow reads a few events, stops reading, or starts again.
 func (s *simulation) follow() {
 	if s.onward.cursor == "" {
 		return
@@ -92,7 +92,7 @@ func (s *simulation) readOn(n int) {
 	}
 }
 
-// takeOn notes one event, or goes on behind what was missed.
+// takeOn notes one event, or continues after missed ones.
 func (s *simulation) takeOn(ob *engine.Observed) {
 	id := ob.Event.ID
 	switch {
@@ -116,8 +116,8 @@ func (s *simulation) takeOn(ob *engine.Observed) {
 	s.onward.cursor = s.onward.reader.Cursor()
 }
 
-// checkFollowed checks that somebody who goes on has got all that is logged. What
-// was logged when a graph entered a log was shown before, under other ids.
+// checkFollowed checks that a subscriber that continued got everything that is logged.
+// Events that were logged when a graph entered a log were seen before, under other ids.
 func (s *simulation) checkFollowed() {
 	if s.onward.cursor == "" {
 		return

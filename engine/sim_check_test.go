@@ -18,7 +18,7 @@ type place struct {
 	seq     uint64
 }
 
-// ledger is what the logs of all sessions say, put in order.
+// ledger is the contents of the logs of all sessions, put in order.
 type ledger struct {
 	log      []journal.Event
 	ids      map[journal.EventID]*journal.Event
@@ -30,11 +30,11 @@ type ledger struct {
 	state    map[journal.CreatureID]map[string]string
 	letters  map[journal.EventID]journal.CreatureID
 	unsent   map[journal.EventID]int // dead letters of what a turn sent
-	// began is the state with which creatures came into a log.
+	// began is the state that creatures had when they entered a log.
 	began map[journal.CreatureID]map[string]string
 }
 
-// readLog reads the logs, and checks what holds for them at any time.
+// readLog reads the logs, and checks their invariants.
 func (s *simulation) readLog() *ledger {
 	l := &ledger{
 		log: s.disk.Log(), ids: map[journal.EventID]*journal.Event{}, messages: map[place]*journal.Event{},
@@ -82,16 +82,16 @@ func (s *simulation) readLog() *ledger {
 	return l
 }
 
-// astray reports whether a dead letter's creature may have been in another graph
-// than the log when it became one: a direct message or a reply whose way a cut
-// has crossed. Where the graph that holds such a letter is cut, it is lost, so
-// the model does not follow them.
+// astray reports whether a dead letter's creature may have been in another graph than the
+// log at that time: for a direct message or a reply whose way a cut has crossed. Where
+// the graph with such a letter is cut, the letter is lost, so the model does not follow
+// them.
 func astray(ev *journal.Event) bool {
 	var d struct{ Reason, Alias string }
 	return json.Unmarshal(ev.Payload, &d) == nil && d.Reason == abi.NotConnected.String() && d.Alias == ""
 }
 
-// end notes how a delivery ended: once.
+// end notes how a delivery ended, and that it ended once.
 func (s *simulation) end(l *ledger, ev *journal.Event, how string) {
 	if ev.Channel == "" || ev.Creature == "" {
 		return // of a start, of a message that never was in a channel, or of an outside reader
@@ -116,8 +116,8 @@ func (s *simulation) end(l *ledger, ev *journal.Event, how string) {
 	}
 }
 
-// checkLog checks what holds whenever no turn is running: after a restart, and
-// when everything has settled.
+// checkLog checks what holds whenever no turn is running: after a restart, and when
+// everything has settled.
 func (s *simulation) checkLog() *ledger {
 	defer s.calm()()
 	if len(s.disk.Violations) > 0 {
@@ -137,8 +137,8 @@ func (s *simulation) checkLog() *ledger {
 	return l
 }
 
-// checkChannels checks that channels have no gaps, that nobody handles anything
-// out of order, and that producers are heard once.
+// checkChannels checks that channels have no gaps, that no creature handles anything out
+// of order, and that messages of producers are accepted once.
 func (s *simulation) checkChannels(l *ledger, live map[engine.Edge]engine.Listens) {
 	for edge, at := range live {
 		if head := max(l.heads[edge.Channel], s.bases[edge.Channel].head); at.Head != head {
@@ -181,7 +181,7 @@ func (s *simulation) checkChannels(l *ledger, live map[engine.Edge]engine.Listen
 	}
 }
 
-// checkTurns checks the effects of turns: each once, as told, in order.
+// checkTurns checks the effects of turns: each once, as the payload says, in order.
 func (s *simulation) checkTurns(l *ledger) {
 	for id, sent := range l.sent {
 		turn := l.ids[id]
@@ -260,7 +260,7 @@ func (s *simulation) checkSends(l *ledger, turn *journal.Event, payload string) 
 	}
 }
 
-// checkState checks that state is what its events add up to.
+// checkState checks that state is the sum of its events.
 func (s *simulation) checkState(l *ledger) {
 	creatures, _, _ := s.e.Members()
 	for _, c := range creatures {
@@ -315,7 +315,7 @@ func (s *simulation) checkLetters(l *ledger, live map[engine.Edge]engine.Listens
 	}
 }
 
-// checkAcks checks that what was acknowledged as durable is there.
+// checkAcks checks that what was acknowledged as durable exists.
 func (s *simulation) checkAcks(l *ledger) {
 	for id, payload := range s.acks {
 		if l.ids[id] != nil {
@@ -341,7 +341,7 @@ func (s *simulation) check() {
 	s.checkOutside(l)
 }
 
-// checkParents checks that whoever has a parent has one that exists.
+// checkParents checks that every creature's parent exists.
 func (s *simulation) checkParents() {
 	status, err := s.e.Status("")
 	if err != nil {
@@ -357,12 +357,12 @@ func (s *simulation) checkParents() {
 	}
 }
 
-// checkComplete checks that everybody has dealt with all that was sent while it
+// checkComplete checks that every listener has dealt with all that was sent while it
 // listened, and with nothing else.
 func (s *simulation) checkComplete(l *ledger) {
 	intervals := s.intervals()
 	for edge, done := range l.done {
-		// What was dead before its graph had a log, nobody has noted.
+		// Letters that were dead before their graph had a log are not in a log.
 		maps.DeleteFunc(done, func(seq uint64, how string) bool {
 			return how == "dead" && seq <= s.bases[edge.Channel].head && !slices.ContainsFunc(intervals[edge], func(iv interval) bool {
 				return slices.Contains(iv.handed, seq)
@@ -401,13 +401,13 @@ func (s *simulation) checkComplete(l *ledger) {
 	}
 }
 
-// checkAsks checks that every request has one answer, and every timer rang.
+// checkAsks checks that every request has one answer, and that every timer rang.
 func (s *simulation) checkAsks(l *ledger) {
 	answered := map[string]bool{}
 	for i := range l.log {
 		if ev := &l.log[i]; ev.Kind == journal.EventResult {
 			id := journal.DecodeHeaders(ev.Headers)["terrarium-request"]
-			if answered[id] && id != "" { // late replies, delivered again, say nothing of their request
+			if answered[id] && id != "" { // redelivered late replies say nothing about their request
 				s.failf("request %s has two answers", id)
 			}
 			answered[id] = true
@@ -442,7 +442,7 @@ func (s *simulation) checkAsks(l *ledger) {
 	}
 }
 
-// checkTimer checks that the last timer that was set has rung.
+// checkTimer checks that the last timer set has rung.
 func (s *simulation) checkTimer(l *ledger, c journal.CreatureID) {
 	var set, rang int64
 	for _, t := range l.turns[c] {

@@ -11,12 +11,12 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// cuts is what a simulation knows of graphs and their sessions.
+// cuts is what a simulation knows about graphs and their sessions.
 type cuts struct {
 	storage journal.Storage // of this process
-	changed bool            // the partition is to be checked
-	// lines are what sessions have said of where they come from, and ends the
-	// histories of those that have ended: neither ever changes.
+	changed bool            // the partition must be checked
+	// lines are the parents that sessions have reported, and ends the histories of ended
+	// sessions: neither ever changes.
 	lines map[journal.SessionID]string
 	ends  map[journal.SessionID][]journal.EventID
 }
@@ -25,8 +25,8 @@ func newCuts() cuts {
 	return cuts{lines: map[journal.SessionID]string{}, ends: map[journal.SessionID][]journal.EventID{}}
 }
 
-// checkPartition checks that graphs are what their environments' edges make, if
-// there was a change since that was done.
+// checkPartition checks that graphs match the edges of their environments, if there was a
+// change since the last check.
 func (s *simulation) checkPartition() {
 	if !s.changed {
 		return
@@ -58,8 +58,8 @@ func (s *simulation) checkPartition() {
 	}
 }
 
-// checkSaved checks, before anything is brought back, that the live stores have
-// everybody once, in the partition that the edges in them make.
+// checkSaved checks, before anything is restored, that the live stores have every member
+// once, in the partition that their edges make.
 func (s *simulation) checkSaved() {
 	saved, problems, err := s.storage.Saved(s.ctx)
 	if err != nil || len(problems) > 0 {
@@ -70,7 +70,7 @@ func (s *simulation) checkSaved() {
 	}
 }
 
-// situation is what is there before a change.
+// situation is the state before a change.
 type situation struct {
 	lives    map[journal.CreatureID]engine.Life
 	homes    map[string]engine.Shape // by member
@@ -82,7 +82,7 @@ func (s *simulation) situation() situation {
 	return situation{s.e.Lives(), homes(s.e.Shapes()), s.disk.Sessions(), s.wiresNow()}
 }
 
-// homes says where creatures and channels are.
+// homes returns the graphs of creatures and channels.
 func homes(shapes []engine.Shape) map[string]engine.Shape {
 	out := map[string]engine.Shape{}
 	for _, g := range shapes {
@@ -96,8 +96,8 @@ func homes(shapes []engine.Shape) map[string]engine.Shape {
 	return out
 }
 
-// checkLives checks that a change took nothing from those that it leaves: no
-// instance, no timer, no request, no delivery in hand, no alias of an edge that
+// checkLives checks that the creatures that a change keeps have lost nothing: no
+// instance, no timer, no request, no delivery being handled, no alias of an edge that
 // they have kept.
 func (s *simulation) checkLives(what string, before situation) {
 	_, channels, _ := s.e.Members()
@@ -109,7 +109,7 @@ func (s *simulation) checkLives(what string, before situation) {
 		if before.homes[string(id)].Session == "" {
 			now.Timers, now.Asks = was.Timers, was.Asks // requests get other ids when they enter a log
 		}
-		// What was to be tried again is a dead letter if its channel is gone.
+		// A delivery to be tried again is a dead letter if its channel was removed.
 		ch := was.Again.Channel
 		again := now.Again != was.Again && (slices.Contains(channels, ch) || ch == journal.InboxOf(id))
 		if now.Instances != was.Instances || now.Hand != was.Hand || now.Timers != was.Timers || !s.asksOn(was.Asks, now.Asks, before) || again {
@@ -123,8 +123,8 @@ func (s *simulation) checkLives(what string, before situation) {
 	}
 }
 
-// recipeNames reports whether an edge has got the alias that the recipe being applied
-// gives it: the edge was added by hand, and now the recipe asks for it too.
+// recipeNames reports whether an edge has got its alias from the recipe being applied:
+// the edge was added by hand, and now the recipe declares it too.
 func (s *simulation) recipeNames(id journal.CreatureID, edge engine.Bond, alias string) bool {
 	if s.applying == nil {
 		return false
@@ -144,8 +144,8 @@ func (s *simulation) recipeNames(id journal.CreatureID, edge engine.Bond, alias 
 }
 
 // recipeTakes reports whether the recipe being applied has given the alias of a
-// creature's edge to another edge of it: the recipe's own names win over those of edges
-// that were added by hand.
+// creature's edge to another edge of it: the recipe's own names take precedence over
+// those of edges that were added by hand.
 func (s *simulation) recipeTakes(aliases map[engine.Bond]string, edge engine.Bond, alias string) bool {
 	if s.applying == nil {
 		return false
@@ -189,8 +189,8 @@ func (s *simulation) checkParentage(what string, before situation) {
 	}
 }
 
-// asksOn reports whether who had requests still has them: those to a creature that
-// is removed are answered, and no others.
+// asksOn reports whether a creature still has its requests: those to a creature that is
+// removed are answered, and no others.
 func (s *simulation) asksOn(was, now []journal.RequestRow, before situation) bool {
 	answered := len(was) - len(now)
 	if answered == 0 {
@@ -204,11 +204,11 @@ func (s *simulation) asksOn(was, now []journal.RequestRow, before situation) boo
 	return removed && !slices.ContainsFunc(now, func(r journal.RequestRow) bool { return !slices.Contains(was, r) })
 }
 
-// compareParents compares the parents of a session with those that it should
-// have. It may have others, of whose members none is left anywhere.
+// compareParents compares the parents of a session with the expected ones. It may have
+// others whose members no longer exist.
 func (s *simulation) compareParents(what string, info journal.SessionInfo, want map[journal.SessionID]bool, volatile int, before situation, after map[string]engine.Shape) {
 	for _, p := range info.Parents {
-		if _, old := before.sessions[p]; !old { // none, or laid down on the way
+		if _, old := before.sessions[p]; !old { // none, or made during the change
 			volatile--
 			continue
 		}
@@ -224,9 +224,9 @@ func (s *simulation) compareParents(what string, info journal.SessionInfo, want 
 	}
 }
 
-// checkArchive checks the histories and lineages of all sessions, and that
-// nothing has changed about what cannot change any more. It takes as long as
-// everything else, so not every program does it.
+// checkArchive checks the histories and lineages of all sessions, and that immutable
+// parts have not changed. It takes as long as everything else, so not every program does
+// it.
 func (s *simulation) checkArchive() {
 	if s.seed%4 != 0 {
 		return
@@ -257,8 +257,8 @@ func (s *simulation) checkArchive() {
 	}
 }
 
-// checkSuccessors checks that the engine takes graphs to have gone where the lineage of
-// their stores says. Of those without a store, only the engine knows.
+// checkSuccessors checks that the engine's successors of graphs match the lineage of
+// their stores. Successors of graphs without a store are known only to the engine.
 func (s *simulation) checkSuccessors(sessions []journal.SessionInfo) {
 	want, got := journal.NewSuccession(sessions), s.e.Successors()
 	maps.DeleteFunc(got, func(old, _ journal.GraphID) bool {
@@ -293,8 +293,7 @@ func (s *simulation) completeSome() {
 	}
 }
 
-// completeAll copies all history, and compares what was read before with what is
-// read then.
+// completeAll copies all history, and compares what can be read before and after.
 func (s *simulation) completeAll() {
 	defer s.calm()()
 	before, err := readArchive(s.ctx, s.storage)

@@ -13,18 +13,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// plan is what a deployment looks like: a few creatures on a few channels, told
-// by numbers.
+// plan describes a deployment by numbers: a few creatures on a few channels.
 type plan struct {
 	name               string
 	creatures, wiring  int
 	volatile, withRoot bool
 }
 
-// deployments are how many there are.
+// deployments is the number of deployments.
 const deployments = 2
 
-// planOf makes a plan of the numbers of a step.
+// planOf makes a plan from the numbers of a step.
 func planOf(st step) plan {
 	return plan{
 		name: fmt.Sprintf("d%d", st.a%deployments), creatures: 1 + st.b%3, wiring: st.b / 3,
@@ -35,8 +34,8 @@ func planOf(st step) plan {
 func memberAddress(i int) string  { return fmt.Sprintf("creature.m%d", i) }
 func channelAddress(i int) string { return fmt.Sprintf("channel.k%d", i) }
 
-// deployment is the plan as the engine takes it. Each creature listens on one
-// channel and sends on another; which, depends on the wiring.
+// deployment is the plan as the engine takes it. Each creature listens on one channel and
+// sends on another, depending on the wiring.
 func (p plan) deployment() *deploy.Deployment {
 	d := &deploy.Deployment{Name: p.name, Source: deploy.Source{Path: p.name + ".hcl", Files: map[string]string{p.name + ".hcl": fmt.Sprint(p)}}}
 	if p.volatile {
@@ -50,7 +49,7 @@ func (p plan) deployment() *deploy.Deployment {
 	d.Session.AllowMerge = p.wiring%4 > 0
 	used := map[string]bool{}
 	for i := range p.creatures {
-		c := spec(fmt.Sprintf("c%d", 1+(p.wiring+i)%4), "sim") // with other wiring they exchange names
+		c := spec(fmt.Sprintf("c%d", 1+(p.wiring+i)%4), "sim") // with another wiring they exchange names
 		c.Address = memberAddress(i)
 		c.Privileged = i == 0
 		c.Limits.Mailbox = 1 + (p.wiring+i)%5
@@ -73,16 +72,16 @@ func (p plan) deployment() *deploy.Deployment {
 	return d
 }
 
-// deploy applies a deployment. One that runs already becomes another, but not in the
-// middle of a turn, which would have to end first.
+// deploy applies a deployment. A running deployment is changed, but not in the middle of
+// a turn, which would have to end first.
 func (s *simulation) deploy(st step) {
 	if p := planOf(st); s.depth == 0 || !s.runs(p.name) {
 		s.apply(p)
 	}
 }
 
-// runs reports whether creatures of a deployment are there: since this process has
-// applied it, or since a Restore.
+// runs reports whether creatures of a deployment run: because this process has applied
+// it, or because of a Restore.
 func (s *simulation) runs(deployment string) bool {
 	for _, g := range s.statusNow() {
 		for _, c := range g.Creatures {
@@ -111,8 +110,8 @@ func (s *simulation) apply(p plan) {
 	s.checkApplied(d, applied, updated)
 }
 
-// checkApplied checks that a deployment is as its plan says. If it ran already, what
-// has come meanwhile stays, and so does who has been stopped.
+// checkApplied checks that a deployment is as its plan says. If it was running already,
+// later additions and stopped creatures stay as they are.
 func (s *simulation) checkApplied(d *deploy.Deployment, applied *engine.Applied, updated bool) {
 	status, err := s.e.Status("")
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *simulation) checkApplied(d *deploy.Deployment, applied *engine.Applied,
 	members, homes := map[journal.CreatureID]engine.CreatureStatus{}, map[journal.CreatureID]journal.GraphID{}
 	for _, g := range status {
 		for _, c := range g.Creatures {
-			if c.Deployment == d.Name && c.Address != "" { // and was not added to it from outside
+			if c.Deployment == d.Name && c.Address != "" { // and was not added to the deployment from outside
 				members[c.ID], homes[c.ID] = c, g.ID
 			}
 		}
@@ -152,11 +151,11 @@ func (s *simulation) checkApplied(d *deploy.Deployment, applied *engine.Applied,
 	}
 }
 
-// numbered reports whether a creature is called by a name, perhaps with numbers behind it.
+// numbered reports whether a creature has a name, perhaps with numbers appended.
 func numbered(is, name string) bool { return is == name || strings.HasPrefix(is, name+"~") }
 
-// reapply applies what was applied before the restart, some of it changed,
-// while its graphs are still asleep.
+// reapply applies what was applied before the restart, some of it changed, while its
+// graphs are still dormant.
 func (s *simulation) reapply() {
 	s.applied = map[string]bool{}
 	for i := range deployments {
@@ -180,8 +179,8 @@ func (s *simulation) reapply() {
 	}
 }
 
-// ruled leaves out, of somebody's channels, those that are not the recipe's, once
-// there has been a Restore: what it has brought back of them stays.
+// ruled leaves out the channels that are not the recipe's, once there has been a Restore:
+// those that it has restored stay.
 func (s *simulation) ruled(channels []journal.ChannelID, applied *engine.Applied) []journal.ChannelID {
 	if s.boots == 1 {
 		return channels

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// onDisk is an engine without goroutines on a disk that only keeps what it is
-// told to keep.
+// onDisk is an engine without goroutines on a disk that keeps only what it gets the order
+// to keep.
 type onDisk struct {
 	*testing.T
 	*engine.Stepper
@@ -35,7 +35,7 @@ func newOnDisk(t *testing.T) *onDisk {
 	return d
 }
 
-// start starts an engine, which does not bring anything back yet.
+// start starts an engine, which does not restore anything yet.
 func (d *onDisk) start() {
 	d.Helper()
 	d.boots++
@@ -63,14 +63,14 @@ func (d *onDisk) boot() {
 	d.restore()
 }
 
-// reboot kills the process, which loses what is not written, and starts anew.
+// reboot kills the process, which loses what is not written, and starts it again.
 func (d *onDisk) reboot() {
 	d.Helper()
 	d.disk.Kill()
 	d.boot()
 }
 
-// serve lets everybody run who can.
+// serve runs every creature that can run.
 func (d *onDisk) serve() {
 	for d.Serve(d.T.Context(), func(int) int { return 0 }) {
 	}

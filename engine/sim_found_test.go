@@ -17,14 +17,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// What the simulator has found, told shortly.
+// What the simulator has found, in short.
 
 func TestARestoredGraphKeepsItsIDAndItsStoreWhoeverConnectsIt(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b, c := s.add("a", "sink"), s.add("b", "sink"), s.add("c", "sink")
 	own := s.connect(a, a, "own")
 	s.connect(b, c, "news")
-	d := s.add("d", "sink") // the youngest is all that connects a with the others
+	d := s.add("d", "sink") // the youngest; only it connects a with the others
 	s.change(topology.SetEdge{Creature: d, Channel: own, Direction: journal.Send, On: true})
 	s.connect(b, d, "to-d")
 	before := s.status()
@@ -145,8 +145,8 @@ func TestAReaderIsGivenAgainWhatItCouldNotWaitFor(t *testing.T) {
 	}
 }
 
-// A channel may go in a graph that is there only within the change: its log is still that
-// of the graph it was in.
+// A channel may be removed in a graph that exists only within the change: its log is
+// still the log of its earlier graph.
 func TestAReaderReadsOnWhenItsChannelGoesOnTheWay(t *testing.T) {
 	d := newOnDisk(t)
 	a, b := d.add("a", "sink"), d.add("b", "sink")
@@ -219,8 +219,8 @@ func TestAStoreWithoutMembersIsRetired(t *testing.T) {
 	}
 }
 
-// TestANewGraphIsThereAtOnce loses all that is not written right after graphs came
-// to be.
+// TestANewGraphIsThereAtOnce loses everything that is not written right after graphs were
+// made.
 func TestANewGraphIsThereAtOnce(t *testing.T) {
 	d := newOnDisk(t)
 	a := d.add("a", "sink")
@@ -248,7 +248,7 @@ func TestWhatIsAddedIsYoungerThanASavedGraphThatSleeps(t *testing.T) {
 func TestApplyingToGraphsThatRunKeepsTheOrderOfTheirLog(t *testing.T) {
 	s := newSaved(t, engine.Options{Workers: 2})
 	a := s.apply(team(3))
-	s.reopen() // everybody runs before the recipe is applied
+	s.reopen() // every creature runs before the recipe is applied
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		for i := range 300 {
@@ -300,8 +300,8 @@ func TestWhatOnlyPassesThroughAGraphLeavesNothingThere(t *testing.T) {
 	}
 }
 
-// A graph that one change leads through another is told by filters as one that goes on by
-// itself, now as after a restart, which reads that from the lineage of the stores.
+// For filters, a graph that one change leads through another continues by itself, both
+// now and after a restart, which reads that from the lineage of the stores.
 func TestAGraphThatPassesThroughAnotherIsNotTakenForIt(t *testing.T) {
 	d := newOnDisk(t)
 	a, b := d.add("a", "sink"), d.add("b", "sink")
@@ -324,8 +324,8 @@ func TestAGraphThatPassesThroughAnotherIsNotTakenForIt(t *testing.T) {
 func TestAGraphThatTakesOverTheIDOfAnotherHasAStore(t *testing.T) {
 	d := newOnDisk(t)
 	a, b, c := d.add("a", "sink"), d.add("b", "sink"), d.add("c", "sink")
-	// b gets a graph that is younger than c's, which survives when they merge;
-	// but b is the elder, and keeps the id of c's when they part.
+	// b gets a graph that is younger than c's graph, which survives when they merge; but
+	// b is older, and keeps the id of c's graph when they split.
 	d.change(topology.SetEdge{Creature: a, Channel: d.connect(a, b), Direction: journal.Send})
 	d.change(topology.Connect{From: c, To: b}, topology.Disconnect{From: c, To: b})
 	status, err := d.Status("")
@@ -458,7 +458,7 @@ func TestNobodyIsTheChildOfACreatureThatIsGone(t *testing.T) {
 }
 
 // A change that a turn makes may be logged in another graph, too, whose time may lag
-// behind: what it has caused there is later than what has caused the turn.
+// behind: its effects there must be later than the turn's cause.
 func TestWhatATurnCausesInAnotherGraphIsLaterThanItsCause(t *testing.T) {
 	d := newOnDisk(t)
 	d.host.on("lead", onMessage(func(t abi.Turn) error {
@@ -469,7 +469,7 @@ func TestWhatATurnCausesInAnotherGraphIsLaterThanItsCause(t *testing.T) {
 	news := d.connect(lead, parent)
 	child := d.add("child", "sink", func(c *deploy.CreatureSpec) { c.Parent = parent })
 	d.change(topology.SetPrivileged{ID: parent})
-	for range 40 { // while the clock stands
+	for range 40 { // while the clock stands still
 		d.send(news, "unread")
 	}
 	d.sendTo(lead, "go")
@@ -544,9 +544,9 @@ func TestDeadLettersOfACutAreShownInTheOrderOfTheirIDs(t *testing.T) {
 	}
 }
 
-// What these programs have found was wrong with the model, but for three: the engine had
-// what a turn causes earlier than its message, readers stop before the end, and a message
-// twice.
+// These programs found faults of the model, except for three faults of the engine: a
+// turn's effects were earlier than its message, readers stopped before the end, and a
+// message arrived twice.
 func TestSimulationOfProgramsThatHaveFailed(t *testing.T) {
 	for seed, found := range map[uint64]string{
 		147571269591461653:  "a turn that lets a creature send has changed the graph for the turn that it was in the middle of",

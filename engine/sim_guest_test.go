@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// order is one word of a payload, which tells a creature of the simulator what
-// to do: a letter and a number.
+// order is one word of a payload, which says what a creature of the simulator does: a
+// letter and a number.
 type order struct {
 	what byte
 	n    int
@@ -20,17 +20,17 @@ type order struct {
 
 // The orders. A payload is a name and orders, separated by spaces.
 const (
-	orderRelay  = 'h' // send on all channels, with the number one less, unless it is 0
-	orderFail   = 'x' // fail the first so many attempts
-	orderDie    = 'D' // fail always
+	orderRelay  = 'h' // send on all channels, with the number reduced by one, unless it is 0
+	orderFail   = 'x' // fail the first attempts, as many as the number says
+	orderDie    = 'D' // always fail
 	orderTimer  = 't' // set a timer, in milliseconds
 	orderRepeat = 'T' // set a repeating timer, in milliseconds
 	orderCancel = 'C' // cancel the repeating timer
-	orderAsk    = 'a' // ask the creature of that number
-	orderTell   = 'd' // send to the creature of that number
+	orderAsk    = 'a' // ask the creature with that number
+	orderTell   = 'd' // send to the creature with that number
 	orderMute   = 'q' // do not reply
 	orderForget = 'f' // delete a state value
-	orderOutput = 'O' // put out, with the number one less, unless it is 0
+	orderOutput = 'O' // output, with the number reduced by one, unless it is 0
 	orderEdit   = 'g' // edit the graph by tools
 )
 
@@ -48,7 +48,7 @@ func ordersOf(payload string) (name string, out []order) {
 	return name, out
 }
 
-// relayed is what a creature sends on for a payload, if it does.
+// relayed is what a creature sends on for a payload, if it sends anything.
 func relayed(payload string) (string, bool) {
 	name, orders := ordersOf(payload)
 	for _, o := range orders {
@@ -73,14 +73,14 @@ func putOut(payload string) (string, bool) {
 	return "", false
 }
 
-// absorb is how a creature's digest of all that it has handled goes on.
+// absorb adds a delivery to a creature's digest of everything that it has handled.
 func absorb(digest string, kind abi.Kind, payload string) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d %s", digest, kind, payload)
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// guest is the one behaviour of the simulator's creatures.
+// guest is the only behaviour of the simulator's creatures.
 func (s *simulation) guest(t abi.Turn, kind abi.Kind) error {
 	s.interrupt()
 	if kind == abi.KindStart {

@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// model is what a simulation knows of its own doing, apart from what the log
-// says. Its facts carry stamps: a crash takes back those whose place in the log
-// it has lost, as it must take back what they led to.
+// model is what a simulation knows of its own actions, apart from what the log says. Its
+// facts carry stamps: a crash removes the facts whose place in the log it has lost, as it
+// must undo what they led to.
 type model struct {
 	edges       []edgeFact
 	acks        map[journal.EventID]string // durable sends
@@ -20,36 +20,36 @@ type model struct {
 	duplicates  []duplicate
 	cursors     []cursorFact
 	answered    []journal.EventID // requests from outside whose answer was received
-	// bases are channels that have been in a graph without a store, as they were
-	// before the last change that found them there: what is up to the head need
-	// not be in the log.
+	// bases are channels that have been in a graph without a store, as they were before
+	// the last change that found them there: messages up to the head need not be in the
+	// log.
 	bases map[journal.ChannelID]base
-	// limbo is what graphs without a store had before the last change.
+	// limbo is what graphs without a store contained before the last change.
 	limbo engine.Unlogged
-	// unknown says that the process died in the middle of a change: it has
+	// unknown says that the process died in the middle of a change, which may have
 	// happened or not.
 	unknown bool
 	lost    bool // the last crash was a power loss
-	forget  bool // and what it may have taken is not known yet
+	forget  bool // and what it may have lost is not known yet
 }
 
 // base is where the log of a channel begins.
 type base struct{ head, offset uint64 }
 
-// stamp is a place in the log: so many records of a session.
+// stamp is a place in the log: that many records of a session.
 type stamp struct {
 	session journal.SessionID
 	records int
 }
 
-// edgeFact says that somebody began or ceased to listen, behind the message of
-// a number.
+// edgeFact says that a listener subscribed or unsubscribed, after the message with a
+// number.
 type edgeFact struct {
 	edge engine.Edge
 	on   bool
 	at   uint64
-	// handed are earlier messages that come along from a graph without a store,
-	// of an edge or, if backlog says so, of what was left of one.
+	// handed are earlier messages that come along from a graph without a store, of an
+	// edge or, if backlog says so, of the rest of one.
 	handed  []uint64
 	backlog bool
 	stamp
@@ -72,8 +72,8 @@ func sameEdges(a, b map[engine.Edge]engine.Listens) bool {
 	return maps.EqualFunc(a, b, func(engine.Listens, engine.Listens) bool { return true })
 }
 
-// noteUnlogged remembers what graphs without a store have, which a change may
-// bring into a log.
+// noteUnlogged notes what graphs without a store contain, which a change may bring into a
+// log.
 func (m *model) noteUnlogged(u engine.Unlogged) {
 	m.limbo = u
 	for ch, head := range u.Heads {
@@ -81,8 +81,8 @@ func (m *model) noteUnlogged(u engine.Unlogged) {
 	}
 }
 
-// noteChange compares who listened before and after a change, in graphs that
-// have a store.
+// noteChange compares the listeners before and after a change, in graphs that have a
+// store.
 func (m *model) noteChange(d *sim.Disk, before, after map[engine.Edge]engine.Listens, sessions map[journal.SessionID]bool) {
 	at := func(id journal.SessionID) stamp {
 		_, known := sessions[id]
@@ -107,8 +107,7 @@ func (m *model) noteChange(d *sim.Disk, before, after map[engine.Edge]engine.Lis
 	m.noteReaders(after, at)
 }
 
-// noteReaders notes that cursors of readers have come into a log, with their
-// channels.
+// noteReaders notes that cursors of readers have entered a log, with their channels.
 func (m *model) noteReaders(after map[engine.Edge]engine.Listens, at func(journal.SessionID) stamp) {
 	logged := map[journal.ChannelID]journal.SessionID{}
 	for edge, l := range after {
@@ -136,7 +135,7 @@ func (s *simulation) noteRedelivered(l journal.DeadLetterRow, sent engine.Sent) 
 	s.redelivered[l.ID] = append(s.redelivered[l.ID], sent.Message)
 }
 
-// survive takes back the facts that a crash has undone.
+// survive removes the facts that a crash has undone.
 func (m *model) survive(d *sim.Disk, powerLoss bool) {
 	m.edges = slices.DeleteFunc(m.edges, func(f edgeFact) bool {
 		n := d.Len(f.session)
@@ -152,14 +151,14 @@ func (m *model) survive(d *sim.Disk, powerLoss bool) {
 	}
 }
 
-// interval is a time during which somebody listened, by numbers.
+// interval is a range of messages during which a creature listened.
 type interval struct {
 	after, until uint64
 	open         bool
 	handed       []uint64 // earlier ones
 }
 
-// intervals are when everybody listened on what.
+// intervals returns the intervals of all edges.
 func (m *model) intervals() map[engine.Edge][]interval {
 	out := map[engine.Edge][]interval{}
 	for _, f := range m.edges {
@@ -175,7 +174,7 @@ func (m *model) intervals() map[engine.Edge][]interval {
 	return out
 }
 
-// reconcile compares who listens after a restart with what survived.
+// reconcile compares the listeners after a restart with the facts that survived.
 func (m *model) reconcile(s *simulation) {
 	live := s.edgesNow()
 	want := map[engine.Edge]engine.Listens{}
@@ -189,7 +188,7 @@ func (m *model) reconcile(s *simulation) {
 			s.failf("after a restart listen\n%v, want\n%v", keys(live), keys(want))
 		}
 		for edge := range want {
-			// What the cut has ended, it has ended behind the last message.
+			// The cut ended these subscriptions after the last message.
 			if _, on := live[edge]; !on {
 				want[edge] = engine.Listens{Head: s.beforeDoubt(edge.Channel, s.lastNumber(edge.Channel)), Session: "ended"}
 			}
@@ -202,13 +201,13 @@ func (m *model) reconcile(s *simulation) {
 		}
 		m.noteChange(s.disk, want, live, nil)
 	}
-	// What is still in no log is gone.
+	// What is still in no log is lost.
 	m.cursors = slices.DeleteFunc(m.cursors, func(f cursorFact) bool { return f.session == "" })
 	m.limbo, s.doubtHeads = engine.Unlogged{}, nil
 	m.unknown = false
 }
 
-// edgesNow is who listens on what, or will when it is brought back.
+// edgesNow returns the listeners on all channels, as they are or will be when restored.
 func (s *simulation) edgesNow() map[engine.Edge]engine.Listens {
 	all := s.e.Dormant()
 	maps.Copy(all, s.e.Listening())

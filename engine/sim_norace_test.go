@@ -2,5 +2,5 @@
 
 package engine_test
 
-// simSeeds is how many programs TestSimulation runs; TERRARIUM_SEEDS asks for more.
+// simSeeds is how many programs TestSimulation runs; TERRARIUM_SEEDS sets another number.
 const simSeeds = 500

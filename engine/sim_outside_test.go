@@ -11,25 +11,24 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// readerKey is what the cursor of an outside reader is kept under.
+// readerKey is the key under which the cursor of an outside reader is stored.
 type readerKey struct {
 	name    string
 	channel journal.ChannelID
 }
 
-// cursorFact says that a reader has acknowledged up to a number, or begins
-// behind it.
+// cursorFact says that a reader has acknowledged up to a number, or begins after it.
 type cursorFact struct {
 	key readerKey
 	seq uint64
 	stamp
 }
 
-// simReader is a reader that is open.
+// simReader is an open reader.
 type simReader struct {
 	*engine.Reader
 	key  readerKey
-	last uint64 // that it has read
+	last uint64 // it has read up to here
 }
 
 // simCall is a request from outside that has not been answered yet.
@@ -39,7 +38,7 @@ type simCall struct {
 	payload string
 }
 
-// outside is what there is of users outside of a running engine.
+// outside is the users outside of a running engine.
 type outside struct {
 	readers []*simReader
 	calls   []simCall
@@ -108,8 +107,8 @@ func (s *simulation) readOne(r *simReader) bool {
 		s.failf("%v reads message %d after %d", r.key, in.Seq, r.last)
 	}
 	r.last = in.Seq
-	// What is left of a channel that was removed before its graph had a log never
-	// will be in one.
+	// What is left of a channel that was removed before its graph had a log will never be
+	// in a log.
 	left := in.Seq <= s.bases[r.key.channel].head && s.e.SessionOf(r.key.channel) == ""
 	if !unlogged && !left {
 		s.acks[in.ID] = string(in.Payload)
@@ -122,7 +121,7 @@ func (s *simulation) acknowledge(r *simReader) {
 	s.noteCursor(r.key, s.e.CursorOf(r.Reader))
 }
 
-// cursor is what is known of a reader's cursor, if anything is.
+// cursor is the known cursor of a reader, if there is one.
 func (m *model) cursor(key readerKey) *cursorFact {
 	for i := len(m.cursors) - 1; i >= 0; i-- {
 		if m.cursors[i].key == key {
@@ -151,7 +150,7 @@ func (s *simulation) ask(st step) {
 	}
 }
 
-// collect takes the answers that are there. Whoever has one has it once.
+// collect collects the answers that have arrived. Every caller gets one answer.
 func (s *simulation) collect(step) {
 	s.calls = slices.DeleteFunc(s.calls, func(c simCall) bool {
 		if !c.Answered() {
@@ -164,7 +163,7 @@ func (s *simulation) collect(step) {
 	})
 }
 
-// checkReply checks that an answer is the one that the payload asks for.
+// checkReply checks that an answer is the one that the payload requests.
 func (s *simulation) checkReply(c simCall, reply []byte, err error) {
 	name, orders := ordersOf(c.payload)
 	mute, dies := slices.Contains(orders, order{orderMute, 1}), slices.ContainsFunc(orders, func(o order) bool { return o.what == orderDie || o.what == orderFail })
@@ -182,14 +181,14 @@ func (s *simulation) checkReply(c simCall, reply []byte, err error) {
 	}
 }
 
-// lives reports whether there is a creature of that id.
+// lives reports whether a creature with that id exists.
 func (s *simulation) lives(c journal.CreatureID) bool {
 	_, err := s.e.FindGraph(string(c))
 	return err == nil
 }
 
-// checkOutside checks, when everything has settled, that readers have all that
-// there is to read, and that callers got their answers.
+// checkOutside checks, when everything has settled, that readers have read everything,
+// and that callers got their answers.
 func (s *simulation) checkOutside(l *ledger) {
 	defer s.calm()()
 	ended, cancel := context.WithCancel(s.ctx)
@@ -224,7 +223,7 @@ func (s *simulation) checkOutside(l *ledger) {
 	}
 }
 
-// checkAnswered checks that what a caller was answered has happened.
+// checkAnswered checks that what a caller got as an answer has happened.
 func (s *simulation) checkAnswered(l *ledger) {
 	s.answered = slices.DeleteFunc(s.answered, func(id journal.EventID) bool {
 		m := l.ids[id]

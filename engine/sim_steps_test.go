@@ -14,20 +14,20 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// step is one step of a program. Its numbers choose among what there is when it
-// is carried out, so that a program makes sense without any of its steps.
+// step is one step of a program. Its numbers choose among what exists when it runs, so
+// that a program makes sense without any of its steps.
 type step struct {
 	kind    int // index in stepKinds
 	a, b, c int
-	seed    uint64 // of everything else that is random in it
+	seed    uint64 // of all other random choices in it
 }
 
 func (st step) String() string {
 	return fmt.Sprintf("%s(%d, %d, %d)", stepKinds[st.kind].name, st.a, st.b, st.c)
 }
 
-// stepKinds are the kinds of step, with how often they are drawn. nested ones
-// may also happen in the middle of a turn.
+// stepKinds are the kinds of step, with their frequencies. Nested ones may also happen in
+// the middle of a turn.
 var stepKinds []stepInfo
 
 type stepInfo struct {
@@ -91,7 +91,7 @@ func drawStep(r *rand.Rand) step {
 	return step{kind, r.IntN(1000), r.IntN(1000), r.IntN(1000), r.Uint64()}
 }
 
-// runSome lets creatures have turns.
+// runSome runs turns of some creatures.
 func (s *simulation) runSome(st step) {
 	for range 1 + st.a%10 {
 		if !s.serve() {
@@ -179,8 +179,8 @@ func (s *simulation) sendTo(st step) {
 	}
 }
 
-// sendContext is the context to send with: where there is no store, one that
-// does not wait for mailboxes that are full.
+// sendContext is the context to send with: where there is no store, one that does not
+// wait for full mailboxes.
 func (s *simulation) sendContext(ch journal.ChannelID) context.Context {
 	if !s.e.Volatile(ch) {
 		return s.ctx
@@ -206,7 +206,7 @@ func (s *simulation) channel(n int) (journal.ChannelID, bool) {
 	return channels[n%len(channels)], true
 }
 
-// most is how many creatures and how many channels there are at a time.
+// most is the maximum number of creatures, and of channels, at a time.
 const most = 7
 
 func (s *simulation) addCreature(st step) {
@@ -287,7 +287,7 @@ func (s *simulation) disconnect(st step) {
 	}
 }
 
-// toggle turns an edge off and on again, or a creature, in one change.
+// toggle turns an edge or a creature off and on again, in one change.
 func (s *simulation) toggle(st step) {
 	c, ok := s.creature(st.a)
 	ch, has := s.channel(st.b)
@@ -306,7 +306,7 @@ func (s *simulation) toggle(st step) {
 	}
 }
 
-// rearrange splits and merges in one change, if it so happens, and removes.
+// rearrange may split and merge in one change, and removes.
 func (s *simulation) rearrange(st step) {
 	a, ok := s.creature(st.a)
 	b, has := s.creature(st.b)
@@ -358,7 +358,7 @@ func (s *simulation) redeliver(st step) {
 func (s *simulation) advance(st step) {
 	d := []time.Duration{time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, 2 * time.Second, 6 * time.Second}[st.a%5]
 	if st.b%20 == 0 {
-		d = -d // somebody has set the clock back
+		d = -d // the clock is set back
 	}
 	s.say("advance %s", d)
 	s.clock.Advance(d)
@@ -405,10 +405,10 @@ func (s *simulation) crashCut(st step) {
 	s.say("the next cut crashes at point %d", s.disk.CutCrash)
 }
 
-// restart ends the engine in order and starts another.
+// restart closes the engine in order and starts another.
 func (s *simulation) restart(step) {
 	s.say("restart")
-	s.disk.Broken, s.disk.FailRetires = false, 0 // about which Close would have something to say
+	s.disk.Broken, s.disk.FailRetires = false, 0 // which would make Close return an error
 	if err := s.e.Close(context.Background()); err != nil {
 		s.failf("Close: %v", err)
 	}

@@ -9,53 +9,52 @@ package engine_test
 //   - internal/sim: the disk and the clock. The disk passes storetest.
 //   - export_sim_test.go: an engine without goroutines, driven by Serve (one
 //     turn) and Ring (timers that are due).
-//   - sim_guest_test.go: the one behaviour of all creatures, which does what
-//     payloads tell it.
+//   - sim_guest_test.go: the one behaviour of all creatures, which follows the
+//     orders in payloads.
 //   - sim_steps_test.go: what a program may do. A step is a few numbers that
-//     choose among what there is, so any of them can be left out.
+//     choose among what exists, so any step can be left out.
 //   - sim_deploy_test.go: deployments, which are applied, some of them to graphs
 //     without a store, and applied again after a restart, as they were or
-//     changed, while what they had is still asleep.
-//   - sim_outside_test.go: who uses the engine from outside: readers, whose
-//     cursors outlive it, and callers, who wait for an answer.
+//     changed, while their graphs are still dormant.
+//   - sim_outside_test.go: the users outside of the engine: readers, whose
+//     cursors outlive it, and callers, which wait for an answer.
 //   - sim_cuts_test.go: graphs and their sessions. After every change, the
 //     graphs are what a breadth-first search over the edges of the environments
-//     finds (before a restart: over those in the stores), nobody who stays has
-//     lost an instance, a timer, a request, a delivery in hand or an alias, and
-//     new sessions have the parents that their members come from. Every fourth
-//     program checks all histories and lineages (archive_test.go): each is the
-//     union of its parents' and what it wrote itself, and never changes; how
-//     much of it has been copied behind a cut makes no difference.
+//     finds (before a restart: over those in the stores), no remaining creature
+//     has lost an instance, a timer, a request, a delivery being handled or an
+//     alias, and new sessions have the parents that their members come from.
+//     Every fourth program checks all histories and lineages (archive_test.go):
+//     each is the union of its parents' and what it wrote itself, and never
+//     changes; how much of it has been copied after a cut makes no difference.
 //   - sim_tools_test.go: turns that edit their graph by tools. What a turn has seen
-//     staged is what its commit makes, all of it or nothing, also when the process
-//     dies in its middle; nothing stays of a turn that is not in the log.
-//   - sim_watch_test.go: a subscriber, who sees what is logged once, in order.
-//   - sim_catchup_test.go: somebody who reads all events across cuts and crashes,
-//     one subscription after the other, each once and in order.
-//   - sim_world_test.go: how a program runs, crashes, starts again and settles.
+//     staged is what its commit makes, all of it or nothing, even if the process
+//     dies in the middle; nothing stays of a turn that is not in the log.
+//   - sim_watch_test.go: a subscriber that gets what is logged once, in order.
+//   - sim_catchup_test.go: a subscriber that reads all events across cuts and
+//     crashes, one subscription after the other, each once and in order.
+//   - sim_world_test.go: how a program runs, crashes, restarts and settles.
 //   - sim_model_test.go: what must be known apart from the log, as facts with a
-//     stamp, their place in the log: a crash takes those back whose place it
-//     has taken, and what is left is what must have survived.
+//     stamp, their place in the log: a crash removes those whose place it
+//     has removed, and the rest is what must have survived.
 //   - sim_check_test.go: what must hold. checkLog checks it whenever no turn is
 //     running: each delivery ends once, in order; turns have the effects that
-//     their payloads ask for; state, heads, offsets and dead letters are what
-//     the log adds up to; what was acknowledged is there. check, once all has
-//     settled: everybody has dealt with all that was sent while it listened,
-//     and nothing else; requests are answered once; timers have rung. At the
-//     end of a program a restart must not change anything (view).
+//     their payloads order; state, heads, offsets and dead letters are the
+//     sum of the log; what was acknowledged exists. check, once all has
+//     settled: every listener has dealt with all that was sent while it
+//     listened, and nothing else; requests are answered once; timers have rung.
+//     At the end of a program a restart must not change anything (view).
 //
-// Graphs without a store have no log that could be checked. When one becomes
-// part of a graph with a store, the model notes what it brings along: who
-// listens, what is still to be delivered (edgeFact.handed), and where the
-// numbers of its channels begin (bases). From then on everything has to hold.
+// Graphs without a store have no log to check. When one becomes part of a graph with a
+// store, the model notes what it brings along: its listeners, its undelivered messages
+// (edgeFact.handed), and where the numbers of its channels begin (bases). From then on
+// everything must hold.
 //
-// To extend it: add an order to guest for what creatures can do anew, or a step
-// to stepKinds for what the engine's users can. If the effect can be read from
-// the log, read it in readLog and check it against payloads. If not, note a
-// fact with a stamp in model, drop it in survive, and compare it in reconcile
-// (after a crash) and check. What a restart has to keep goes into view. Work
-// in the background is a step that carries out a piece of it, so that crashes
-// come in between.
+// To extend it: add an order to guest for a new ability of creatures, or a step to
+// stepKinds for one of the engine's users. If the effect can be read from the log, read
+// it in readLog and check it against payloads. If not, note a fact with a stamp in model,
+// drop it in survive, and compare it in reconcile (after a crash) and check. What a
+// restart must keep goes into view. Work in the background is a step that does a part of
+// it, so that crashes come in between.
 
 import (
 	"flag"
@@ -76,8 +75,8 @@ import (
 
 var simSeed = flag.Uint64("seed", 0, "run just this program of TestSimulation")
 
-// TestSimulation runs random programs on an engine without goroutines, over a
-// disk that forgets and a clock that is moved by hand, next to a model.
+// TestSimulation runs random programs on an engine without goroutines, over a disk that
+// forgets and a clock that the test moves, next to a model.
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		if failure, _ := simulate(*simSeed, simProgram(*simSeed), false); failure != "" {
@@ -92,8 +91,8 @@ func TestSimulation(t *testing.T) {
 	if n, err := strconv.ParseUint(os.Getenv("TERRARIUM_SEEDS"), 10, 64); err == nil {
 		seeds = n
 	}
-	// Programs are short and make much garbage, so collecting it less often
-	// saves a fifth of the time.
+	// Programs are short and make much garbage, so collecting it less often saves a fifth
+	// of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	first := seeded.First()
 	var next, failed atomic.Uint64
@@ -130,7 +129,7 @@ func simProgram(seed uint64) []step {
 	return program
 }
 
-// reportSimulation shrinks a program that fails and prints what is left of it.
+// reportSimulation shrinks a program that fails and prints the result.
 func reportSimulation(t *testing.T, seed uint64, failure string) {
 	t.Helper()
 	program := shrink(seed, simProgram(seed))
@@ -143,7 +142,7 @@ func reportSimulation(t *testing.T, seed uint64, failure string) {
 		seed, failure, seed, &b, small, strings.Join(trace, "\n"))
 }
 
-// shrink leaves steps out of a program as long as it fails.
+// shrink leaves out steps of a program as long as it fails.
 func shrink(seed uint64, program []step) []step {
 	for size := len(program) / 2; size > 0; {
 		smaller := false

@@ -13,10 +13,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/tools"
 )
 
-// edits is what a simulation knows of turns that edit their graph.
+// edits is what a simulation knows about turns that edit their graph.
 type edits struct {
 	changes int      // of the topology, so far
-	frames  []*frame // of the turns under way, the innermost last
+	frames  []*frame // of the current turns, the innermost last
 	staged  []madeBy // what turns have added
 	doubt   *madeBy  // the turn in whose commit the process may have died
 	// doubtHeads are the last numbers before that commit, or before another change in
@@ -24,17 +24,17 @@ type edits struct {
 	doubtHeads map[journal.ChannelID]uint64
 }
 
-// frame is a turn under way. When it has called tools, it has what there was before
-// its commit: nothing else happens between that and the commit.
+// frame is a turn in progress. After tool calls, it has the state before its commit:
+// nothing else happens between that and the commit.
 type frame struct {
 	caller   journal.CreatureID
 	made     madeBy
 	want     *tools.GroupStatus // the graph as the turn has left it; nil if it has called no tool
-	changes  int                // that there had been by then
+	changes  int                // number of changes by then
 	edges    map[engine.Edge]engine.Listens
 	heads    map[journal.ChannelID]uint64
 	was      situation
-	graphs   string // as described tells them
+	graphs   string // as described returns them
 	unlogged engine.Unlogged
 	dead     bool // the process had died before the commit
 }
@@ -42,13 +42,13 @@ type frame struct {
 // madeBy is what a turn has added.
 type madeBy struct {
 	creature  journal.CreatureID
-	message   string // that it has handled
+	message   string // that the turn has handled
 	creatures []journal.CreatureID
 	channels  []journal.ChannelID
-	volatile  bool // its message may have got another id since, when it came into a log
+	volatile  bool // its message may have got another id when it entered a log
 }
 
-// serve lets one creature have a turn, and tells the model what it did to the graph.
+// serve lets one creature run a turn, and reports its changes to the model.
 func (s *simulation) serve() bool {
 	f := &frame{}
 	s.frames = append(s.frames, f)
@@ -60,7 +60,7 @@ func (s *simulation) serve() bool {
 	return ok
 }
 
-// freeze notes how things are right before a turn's commit.
+// freeze notes the state right before a turn's commit.
 func (s *simulation) freeze() {
 	if len(s.frames) == 0 {
 		return
@@ -77,7 +77,7 @@ func (s *simulation) freeze() {
 	})
 }
 
-// landed follows a turn that has called tools: what it has staged has happened, or
+// landed follows a turn that has called tools: either everything staged has happened, or
 // nothing.
 func (s *simulation) landed(f *frame) {
 	if s.disk.Crashed() {
@@ -90,7 +90,7 @@ func (s *simulation) landed(f *frame) {
 	noisy := s.calm()
 	defer noisy()
 	after := s.edgesNow()
-	// Not only who listens counts: a turn may have done no more than let a creature send.
+	// Listeners are not enough: a turn may only have allowed a creature to send.
 	if s.describedAll() == f.graphs && !s.someExist(&f.made) {
 		return
 	}
@@ -101,7 +101,7 @@ func (s *simulation) landed(f *frame) {
 		l.Head = f.heads[edge.Channel] // the turn's own messages come after its changes
 		after[edge] = l
 	}
-	if s.changes == f.changes { // what was staged holds for other graphs too, if it can be done there
+	if s.changes == f.changes { // staged operations apply to other graphs too, if possible
 		s.checkStaged(what, f)
 	}
 	s.changes++
@@ -111,7 +111,7 @@ func (s *simulation) landed(f *frame) {
 	s.staged = append(s.staged, f.made)
 }
 
-// described tells what a turn can see of a graph and its tools can change.
+// described returns the part of a graph that a turn can see and its tools can change.
 func described(g *engine.GraphStatus) string {
 	var b strings.Builder
 	for _, c := range g.Creatures {
@@ -123,7 +123,7 @@ func described(g *engine.GraphStatus) string {
 	return b.String()
 }
 
-// describedAll tells it of all graphs, and where they are.
+// describedAll returns it for all graphs, and where they are.
 func (s *simulation) describedAll() string {
 	var b strings.Builder
 	for _, g := range s.statusNow() {
@@ -140,7 +140,7 @@ func (s *simulation) statusNow() []engine.GraphStatus {
 	return status
 }
 
-// checkStaged checks that the graph is as the turn has seen it in the end.
+// checkStaged checks that the graph is as the turn has last seen it.
 func (s *simulation) checkStaged(what string, f *frame) {
 	got := ""
 	for _, g := range s.statusNow() {
@@ -162,8 +162,8 @@ func (s *simulation) checkStaged(what string, f *frame) {
 	}
 }
 
-// beforeDoubt is the last number that a channel had when a change was made that is in
-// doubt: what a change sends itself comes after it, as the own messages of a turn do.
+// beforeDoubt is the last number of a channel before a change that is in doubt: what a
+// change itself sends comes after it, as a turn's own messages do.
 func (e *edits) beforeDoubt(ch journal.ChannelID, last uint64) uint64 {
 	if e.doubtHeads == nil {
 		return last
@@ -183,7 +183,7 @@ func endsOf(edges []tools.GroupEdge) (channels []journal.ChannelID, aliases []st
 	return sorted(channels), aliases
 }
 
-// exist counts which of what a turn has added there are, awake or asleep.
+// exist counts which additions of a turn exist, running or dormant.
 func (s *simulation) exist(m *madeBy) (n int) {
 	creatures, channels, _ := s.e.Members()
 	for edge := range s.e.Dormant() {
@@ -204,9 +204,9 @@ func (s *simulation) exist(m *madeBy) (n int) {
 
 func (s *simulation) someExist(m *madeBy) bool { return s.exist(m) > 0 }
 
-// checkEdits checks, after a restart, that nothing is there that a turn has added
-// which is not in the log, and that of a turn during whose commit the process has
-// died all is there or nothing.
+// checkEdits checks, after a restart, that no addition of a turn exists that is not in
+// the log, and that either everything or nothing exists of a turn during whose commit the
+// process died.
 func (s *simulation) checkEdits() {
 	done, known := map[string]bool{}, map[string]bool{}
 	for _, ev := range s.disk.Log() {
@@ -231,7 +231,7 @@ func (s *simulation) checkEdits() {
 	s.staged = append(s.staged, *m)
 }
 
-// tool calls a tool and decodes its result. It answers ok if the tool has worked.
+// tool calls a tool and decodes its result. ok says whether the tool succeeded.
 func tool[R any](s *simulation, t abi.Turn, name string, a args) (out R, ok bool) {
 	b, err := json.Marshal(a)
 	if err != nil {
@@ -251,7 +251,7 @@ func tool[R any](s *simulation, t abi.Turn, name string, a args) (out R, ok bool
 	return out, true
 }
 
-// edit has a turn edit its graph, as its number says. Something else may happen in
+// edit makes a turn edit its graph, as its number says. Other steps may happen in
 // between.
 func (s *simulation) edit(t abi.Turn, name string, n int) {
 	before, ok := tool[tools.GroupStatus](s, t, "group_status", args{})
@@ -325,7 +325,7 @@ func (s *simulation) editOnce(t abi.Turn, f *frame, name string, n int) {
 // toolPayload ends the payloads that tools send on channels.
 const toolPayload = "-tool"
 
-// wireAcross wires a creature of whatever graph, which is to become one with the own.
+// wireAcross wires a creature of any graph, which becomes part of the turn's own graph.
 func (s *simulation) wireAcross(t abi.Turn, wire args, n int) {
 	var all []journal.CreatureID
 	s.e.Unlocked(func() { all, _, _ = s.e.Members() })

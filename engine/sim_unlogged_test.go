@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// What the simulator has found about graphs without a store that become part of
-// one with a store.
+// What the simulator has found about graphs without a store that become part of a graph
+// with one.
 
 // unlogged applies a deployment without a store whose creatures all listen and
 // send on one channel.
@@ -131,7 +131,7 @@ func TestWhatAMailboxHadNoRoomForStaysADeadLetter(t *testing.T) {
 				wide.Stopped = true
 				ids, ch := d.unlogged(narrow, wide)
 				d.send(ch, "0")
-				d.serve() // it is to be tried again
+				d.serve() // another attempt is due
 				for _, payload := range []string{"1", "2", "3"} {
 					d.send(ch, payload)
 				}
@@ -159,7 +159,7 @@ func TestWhatAMailboxHadNoRoomForStaysADeadLetter(t *testing.T) {
 	}
 }
 
-// The window drops what came later than what is to be tried again, so that the
+// The window drops messages later than the one that will be tried again, so that the
 // cursor is beyond it.
 func TestADeliveryToBeTriedAgainIsNotForgottenWithItsEdge(t *testing.T) {
 	d := newOnDisk(t)
@@ -239,7 +239,7 @@ func TestAMessageEntersTheLogsOfTwoGraphsOnce(t *testing.T) {
 }
 
 // A message that waits in two graphs without a store, because they were one, would be in
-// two logs under two ids if both entered one, and heard twice when they are one again.
+// two logs under two ids if both entered one, and would be delivered twice after a merge.
 func TestAMessageThatAnotherGraphHasLoggedEntersNoOtherLog(t *testing.T) {
 	d := newOnDisk(t)
 	a, b := spec("a", "record"), spec("b", "record")

@@ -7,17 +7,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// watcher is a subscriber of one engine. What it has seen may be lost with a
-// crash, so another begins anew.
+// watcher is a subscriber of one engine. A crash may lose events that it has seen, so
+// another one starts over.
 type watcher struct {
-	events *engine.Subscription // nil: nobody watches in this program
+	events *engine.Subscription // nil: there is no subscriber in this program
 	seen   map[journal.EventID]bool
 	last   map[journal.Origin]uint64
 	old    map[journal.Origin]bool // of earlier runs
 }
 
-// startWatching subscribes to everything in every eighth program; without a
-// subscriber, other ways are gone.
+// startWatching subscribes to everything in every eighth program; without a subscriber,
+// the engine takes other paths.
 func (s *simulation) startWatching() {
 	if s.seed%8 != 1 {
 		return
@@ -31,8 +31,7 @@ func (s *simulation) startWatching() {
 	}
 }
 
-// watch reads what has been observed: each event once, those of an origin in
-// their order.
+// watch reads what has been observed: each event once, those of an origin in their order.
 func (s *simulation) watch() {
 	if s.events == nil {
 		return
@@ -62,8 +61,8 @@ func (s *simulation) watch() {
 	}
 }
 
-// checkWatched checks that the subscriber has seen all that this run has logged.
-// What was logged when a graph entered a log, was seen before, under other ids.
+// checkWatched checks that the subscriber has seen all that this run has logged. Events
+// that were logged when a graph entered a log were seen before, under other ids.
 func (s *simulation) checkWatched(l *ledger) {
 	if s.watch(); s.events == nil || len(s.bases) > 0 {
 		return

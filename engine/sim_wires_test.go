@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// wire leads the output of a creature somewhere.
+// wire adds an output wire to a creature.
 func (s *simulation) wire(st step) {
 	from, ok := s.creature(st.a)
 	to, has := s.creature(st.b)
@@ -53,8 +53,8 @@ func (s *simulation) wiresNow() map[journal.WireID]journal.OutputWire {
 	return out
 }
 
-// checkWires checks that a change took exactly those wires away whose source
-// went or whose ends came into different graphs, and those that it was about.
+// checkWires checks that a change removed exactly the wires whose sender was removed or
+// whose ends came into different graphs, and those that it named.
 func (s *simulation) checkWires(what string, before situation) {
 	now, home := s.wiresNow(), homes(s.e.Shapes())
 	for id, w := range before.wires {
@@ -75,13 +75,13 @@ func (s *simulation) checkWires(what string, before situation) {
 	}
 }
 
-// wireHeader names the wire that a delivery came over.
+// wireHeader names the wire of a delivery.
 const wireHeader = "terrarium-wire"
 
-// checkWired checks what turns have put out: each output on every wire that the
-// creature had, once, and on no other.
+// checkWired checks the outputs of turns: each on every wire that the creature had, once,
+// and on no other.
 func (s *simulation) checkWired(l *ledger) {
-	live := map[journal.CreatureID][]journal.WireID{}   // as the log has it
+	live := map[journal.CreatureID][]journal.WireID{}   // as in the log
 	before := map[journal.CreatureID][]journal.WireID{} // when the creature's last turn ended
 	unlogged := len(s.bases) > 0                        // wires may have come into the log with a graph
 	for i := range l.log {
@@ -110,7 +110,7 @@ func (s *simulation) checkWired(l *ledger) {
 	creatures, _, _ := s.e.Members()
 	for c, list := range live {
 		if !slices.Contains(creatures, c) {
-			continue // a crash behind its removal may have taken what was logged of it
+			continue // a crash after its removal may have lost what was logged of it
 		}
 		for _, id := range list {
 			if now[id] != c {
@@ -151,7 +151,7 @@ func intersection(a, b []journal.WireID) []journal.WireID {
 	return slices.DeleteFunc(slices.Clone(a), func(id journal.WireID) bool { return !slices.Contains(b, id) })
 }
 
-// wireOf is the wire that an event is about.
+// wireOf is the wire of an event.
 func wireOf(ev *journal.Event) journal.WireID {
 	var d struct{ Wire journal.WireID }
 	if err := json.Unmarshal(ev.Payload, &d); err != nil {

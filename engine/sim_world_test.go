@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// simulation is one program under way: an engine without goroutines, the disk
-// and clock under it, and the model beside it.
+// simulation is one running program: an engine without goroutines, the disk and clock
+// under it, and the model beside it.
 type simulation struct {
 	ctx    context.Context
 	seed   uint64
@@ -32,9 +32,9 @@ type simulation struct {
 
 	names, offset, creatures, channels int // counters for names
 
-	plans    map[string]plan    // of deployments, as they were applied last
+	plans    map[string]plan    // of deployments, as last applied
 	applied  map[string]bool    // by this process
-	applying *deploy.Deployment // nil but while one is being applied
+	applying *deploy.Deployment // nil unless one is being applied
 	outside
 	cuts
 	edits
@@ -127,7 +127,7 @@ func (s *simulation) boot() {
 	s.startOnward()
 }
 
-// restore brings back what is saved.
+// restore restores the saved graphs.
 func (s *simulation) restore() {
 	for try := 0; ; try++ {
 		_, problems, err := s.e.Restore(s.ctx)
@@ -142,7 +142,7 @@ func (s *simulation) restore() {
 	s.disk.Calm = false
 }
 
-// reboot starts anew if the process has died.
+// reboot starts again if the process has died.
 func (s *simulation) reboot() {
 	for s.disk.Crashed() {
 		s.survive(s.disk, s.lost)
@@ -158,16 +158,15 @@ func (s *simulation) reboot() {
 	}
 }
 
-// calm keeps everything else from happening until the function that it returns
-// is called.
+// calm keeps everything else from happening until the returned function is called.
 func (s *simulation) calm() (noisy func()) {
 	before := s.disk.Calm
 	s.disk.Calm = true
 	return func() { s.disk.Calm = before }
 }
 
-// interrupt lets something else happen in the middle of a turn, or while a
-// store is waited for.
+// interrupt lets another step happen in the middle of a turn, or while a store is waited
+// for.
 func (s *simulation) interrupt() {
 	if s.depth >= 2 || s.disk.Crashed() || s.e.Alone() || s.random.IntN(8) > 0 {
 		return
@@ -190,8 +189,8 @@ func (s *simulation) op(ops ...topology.Op) {
 	})
 }
 
-// change carries out a change of the topology and tells the model. It reports
-// whether the change was made.
+// change applies a change of the topology and reports it to the model. It reports whether
+// the change was made.
 func (s *simulation) change(what string, f func() error) bool {
 	noisy := s.calm()
 	s.changed = true
@@ -207,7 +206,7 @@ func (s *simulation) change(what string, f func() error) bool {
 	}
 	after := s.edgesNow()
 	for edge, l := range after {
-		l.Head = heads[edge.Channel] // what the change itself sends is for its listeners: answers for requests to creatures that it removes
+		l.Head = heads[edge.Channel] // the change's own messages are for its listeners: answers to requests to removed creatures
 		after[edge] = l
 	}
 	if err != nil {
@@ -223,8 +222,8 @@ func (s *simulation) change(what string, f func() error) bool {
 	return true
 }
 
-// settle repairs the disk, starts everybody, and goes on until nothing is left
-// to do.
+// settle repairs the disk, starts every creature, and continues until nothing is left to
+// do.
 func (s *simulation) settle() {
 	s.disk.Broken, s.disk.CutCrash = false, sim.NoCrash
 	s.disk.FailCuts, s.disk.FailCreates, s.disk.FailOpens, s.disk.FailRetires, s.disk.FailReads = 0, 0, 0, 0, 0
@@ -257,7 +256,7 @@ func (s *simulation) quiesce() {
 	s.failf("the engine does not become idle")
 }
 
-// finish ends a program: everything settles, and is the same after a restart.
+// finish ends a program: everything settles, and a restart changes nothing.
 func (s *simulation) finish() {
 	s.settle()
 	s.check()
@@ -301,7 +300,7 @@ func (s *simulation) view() string {
 		fmt.Fprintf(&b, "graph %s %s %s, wires %v\n", g.ID, g.Session, g.Durability, g.Wires)
 		for _, c := range g.Creatures {
 			if c.Parent != "" && s.e.Volatile(journal.InboxOf(c.Parent)) {
-				c.Parent = "" // which is not there after a restart
+				c.Parent = "" // which does not exist after a restart
 			}
 			fmt.Fprintf(&b, " %s %s %s of %q listens %v sends %v\n", c.ID, c.Name, c.State, c.Parent, c.Aliases.Listen, c.Aliases.Send)
 			state, err := s.e.State(s.ctx, c.ID, "")

@@ -11,9 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// TestASpeciesThatNeverStartsIsADiagnostic applies recipes with a species whose module
-// ends before it has looked at its configuration, whose limits are too small for it,
-// and one that does not like the configuration that it has.
+// TestASpeciesThatNeverStartsIsADiagnostic applies recipes with three species: the module
+// of one ends before it has read its configuration, the limits of one are too small for
+// it, and one refuses its configuration.
 func TestASpeciesThatNeverStartsIsADiagnostic(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -62,14 +62,14 @@ func TestASpeciesThatNeverStartsIsADiagnostic(t *testing.T) {
 	}
 }
 
-// TestATriedInstanceIsGivenUp sees that the instance that was tried is not
-// counted among those of a species.
+// TestATriedInstanceIsGivenUp checks that the instance of the trial is not counted among
+// those of a species.
 func TestATriedInstanceIsGivenUp(t *testing.T) {
 	h := configHost()
 	w := newWorld(t, engine.Options{Host: h})
 	w.apply(breeding("pond", 1))
 	w.wait()
-	if n := h.open(); n > 1 { // at most that of the only creature, which may not be awake
+	if n := h.open(); n > 1 { // at most the instance of the only creature, which may not be running
 		t.Errorf("%d instances are open", n)
 	}
 	one := w.mustSpawn("pond", "one", "")

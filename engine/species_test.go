@@ -15,8 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// breeding is a deployment with one creature, and a species of which so many may
-// be spawned.
+// breeding is a deployment with one creature, and a species of which that many may be
+// spawned.
 func breeding(name string, spawnable int, more ...func(*deploy.Deployment)) *deploy.Deployment {
 	return team(1, append([]func(*deploy.Deployment){func(d *deploy.Deployment) {
 		d.Name = name
@@ -181,7 +181,7 @@ func TestARestartCountsWhoWasSpawned(t *testing.T) {
 	s.mustSpawn("team", "c", boss)
 	s.full("team", 2)
 
-	// Applying a recipe to a saved session leaves what the recipe says.
+	// Applying a recipe to a saved session removes what the recipe does not declare.
 	s.shut()
 	s.open()
 	again := s.apply(breeding("team", 2))
@@ -224,7 +224,7 @@ func TestEachDeploymentCountsItsOwn(t *testing.T) {
 	s.change(merge)
 	s.full("one", 1)
 	s.mustSpawn("two", "y", b)
-	s.mustSpawn("two", "z", a) // whoever its parent is
+	s.mustSpawn("two", "z", a) // whatever its parent
 	s.full("two", 2)
 	s.change(topology.Disconnect{From: a, To: b})
 	s.change(topology.RemoveCreature{ID: child})

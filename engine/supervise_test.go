@@ -27,7 +27,7 @@ func TestRestartModes(t *testing.T) {
 	} {
 		t.Run(test.mode.String(), func(t *testing.T) {
 			if fresh.Instances() {
-				test.started = 1 + 3 + test.failures // start, what succeeds and what fails
+				test.started = 1 + 3 + test.failures // the start, the deliveries that succeed and those that fail
 			}
 			w := newWorld(t, engine.Options{Workers: 1})
 			events := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnFailed}}, 0)
@@ -98,7 +98,7 @@ func TestIdleWaitsForRetries(t *testing.T) {
 		if err := <-idle; err != nil {
 			t.Fatal(err)
 		}
-		if pause := time.Since(begin); pause < 5*time.Second { // the greatest is 10 s, of which a half is certain
+		if pause := time.Since(begin); pause < 5*time.Second { // the maximum is 10 s, at least half of which is certain
 			t.Errorf("idle after %v", pause)
 		}
 		if got := w.state(a, "heard"); got != "in:x\n" {
@@ -188,7 +188,7 @@ func TestPoliciesJudgeWhatIsSent(t *testing.T) {
 	a := s.apply(team(2, func(d *deploy.Deployment) { d.Policy = censor{"channel.c1"} }))
 	in, out, last := a.Channels["channel.c0"], a.Channels["channel.c1"], a.Creatures["creature.m1"]
 	for _, p := range []string{"deny", "drop", "audit", "pass"} {
-		s.send(in, p) // which m0 sends on, and the policy judges then
+		s.send(in, p) // m0 sends it on, and the policy judges that
 	}
 	s.wait()
 	for _, p := range []string{"deny", "drop"} {
@@ -205,7 +205,7 @@ func TestPoliciesJudgeWhatIsSent(t *testing.T) {
 	if n := len(s.events(last, journal.EventPolicyDenied)); n != 5 {
 		t.Errorf("%d verdicts are logged, want those on four messages and that one from outside was changed", n)
 	}
-	s.reopen() // ids rise without a gap, or the store would not have it
+	s.reopen() // ids have no gap, or the store would not have it
 	if got := s.state(last, "heard"); !strings.HasSuffix(got, "c1:/outside\n") {
 		t.Errorf("after a restart it has heard %q", got)
 	}
@@ -249,7 +249,7 @@ func TestAFilterFollowsAGraphThroughMerges(t *testing.T) {
 	events := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventChannelMessage}, Graphs: []journal.GraphID{old}}, 0)
 	defer events.Close()
 	var all journal.ChannelID
-	for i := range 3 { // every time the larger graph goes on
+	for i := range 3 { // the larger graph continues every time
 		a, b := w.add(fmt.Sprint("a", i), "sink"), w.add(fmt.Sprint("b", i), "sink")
 		w.connect(a, b, fmt.Sprint("pair", i))
 		for j := range 1 << (i + 1) {
@@ -276,7 +276,7 @@ func TestSubscribingToAClosedEngineEndsAtOnce(t *testing.T) {
 	}
 }
 
-// The root hears of a creature that is taken out of service.
+// The root gets a message when a creature is quarantined.
 func TestQuarantineIsReportedToTheRoot(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		w := newWorld(t, o)

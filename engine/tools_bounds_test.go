@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// However often a turn calls tools with much, refused or not, the event that notes the
-// calls is bounded by the limit send_bytes, and the calls beyond it are refused.
+// However many large tool calls a turn makes, refused or not, the event that notes the
+// calls is bounded by the limit send_bytes, and calls beyond it are refused.
 func TestNotesOfToolCallsAreBounded(t *testing.T) {
 	const calls, size = 64, 900 << 10
 	h := operators()

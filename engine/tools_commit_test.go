@@ -35,7 +35,7 @@ func TestAStagedOperationIsCheckedAgainAtTheCommit(t *testing.T) {
 		}
 		_, code := t.Tool([]byte("group_remove_node"), []byte(`{"creature": "bob"}`))
 		if removals = append(removals, code); len(removals) == 1 {
-			d.change(topology.RemoveCreature{ID: bob}) // somebody else is faster
+			d.change(topology.RemoveCreature{ID: bob}) // another change is faster
 		}
 		return nil
 	}))
@@ -51,7 +51,8 @@ func TestAStagedOperationIsCheckedAgainAtTheCommit(t *testing.T) {
 	}
 }
 
-// Whom a turn adds it can write to and ask at once, by id and by name.
+// A turn can write to a creature that it adds and send it requests at once, by id and by
+// name.
 func TestATurnReachesWhomItAdds(t *testing.T) {
 	host := operators()
 	heard := make(chan string, 8)
@@ -195,9 +196,9 @@ func TestPoliciesJudgeSendsOnChannelsThatTheTurnWires(t *testing.T) {
 	}
 }
 
-// TestATurnOfAVolatileGraphThatMergesHasItsCause lets a creature whose graph has no
-// store join one that has. Its turn is the first that the log knows of, so the
-// message that it handled has to be in there.
+// TestATurnOfAVolatileGraphThatMergesHasItsCause lets a creature whose graph has no store
+// join a graph with one. Its turn is the first in the log, so the message that it handled
+// must be there.
 func TestATurnOfAVolatileGraphThatMergesHasItsCause(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	none := journal.Volatile

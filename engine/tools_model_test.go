@@ -8,21 +8,21 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// toolModel is a naive model of what the group tools do: maps of creatures and
-// channels, and a search over their edges. What a turn adds has made-up ids until
-// its results tell the real ones.
+// toolModel is a naive model of the group tools: maps of creatures and channels, and a
+// search over their edges. A turn's additions have made-up ids until its results contain
+// the real ones.
 type toolModel struct {
 	creatures map[journal.CreatureID]*toolCreature
 	channels  map[journal.ChannelID]*toolChannel
-	allow     map[string]bool // by deployment; sessions remember it
+	allow     map[string]bool // by deployment; stored in sessions
 	applied   bool            // false after a restart, when no recipe says what may be spawned
-	// vague says that the model does not know where a channel without edges has
-	// gone, or how a merge has settled names: the engine's word is taken for it.
+	// vague says that the model does not know where a channel without edges is now, or
+	// how a merge has resolved names: then it accepts the engine's result.
 	vague bool
 	made  int // ids
 }
 
-// newThing is what a call adds, by the ids that the model has given it.
+// newThing is what a call adds, with the ids that the model has given it.
 type newThing struct {
 	creature journal.CreatureID
 	channel  journal.ChannelID
@@ -55,11 +55,11 @@ type toolMessage struct {
 	payload string
 }
 
-// toolChannel is with one of the creatures of its graph if it has no edges.
+// toolChannel belongs to one of the creatures of its graph if it has no edges.
 type toolChannel struct {
 	name   string
 	with   journal.CreatureID
-	direct journal.CreatureID // whose direct channel it is
+	direct journal.CreatureID // its creature, if it is a direct channel
 }
 
 func (m *toolModel) clone() *toolModel {
@@ -76,7 +76,7 @@ func (m *toolModel) clone() *toolModel {
 	return out
 }
 
-// around is the graph of a creature: who can be reached by edges.
+// around is the graph of a creature: all creatures that can be reached by edges.
 func (m *toolModel) around(from journal.CreatureID) map[journal.CreatureID]bool {
 	seen := map[journal.CreatureID]bool{from: true}
 	for queue := []journal.CreatureID{from}; len(queue) > 0; queue = queue[1:] {
@@ -151,7 +151,7 @@ func (m *toolModel) parts() (n int) {
 	return n
 }
 
-// loosened notes that edges have gone, of which there were so many graphs before.
+// loosened notes that edges were removed; before is the number of graphs before that.
 func (m *toolModel) loosened(before int, with journal.CreatureID) {
 	for id, ch := range m.channels {
 		if k := m.keeper(id); m.creatures[k] == nil {
@@ -163,7 +163,7 @@ func (m *toolModel) loosened(before int, with journal.CreatureID) {
 	}
 }
 
-// toolSend is a message that a turn wants to send.
+// toolSend is a message that a turn requests to send.
 type toolSend struct {
 	to      journal.CreatureID
 	channel journal.ChannelID
@@ -203,7 +203,7 @@ func (m *toolModel) hear(id journal.CreatureID, w toolMessage) {
 	c.waiting = append(c.waiting, w)
 }
 
-// The tools. Each answers a code, "" for success.
+// The tools. Each returns a code, "" for success.
 
 func (m *toolModel) addNode(caller journal.CreatureID, species, name string, limit int, listen, send []string) (code string, made newThing) {
 	self := m.creatures[caller]
@@ -243,7 +243,7 @@ func (m *toolModel) addNode(caller journal.CreatureID, species, name string, lim
 	made.creature = m.newCreature()
 	if !slices.ContainsFunc(append(listen, send...), func(ref string) bool { return m.wired(m.channel(caller, ref)) }) {
 		made.channel = m.newChannel()
-		m.channels[made.channel] = &toolChannel{name: "?" + name, direct: made.creature} // which may be taken
+		m.channels[made.channel] = &toolChannel{name: "?" + name, direct: made.creature} // the name may be taken
 		edges[toolEdge{made.channel, "listen"}] = true
 		self.edges[toolEdge{made.channel, "send"}] = true
 	}
@@ -251,7 +251,7 @@ func (m *toolModel) addNode(caller journal.CreatureID, species, name string, lim
 	return "", made
 }
 
-// onWorker is what group_remove_node, group_start_node and group_stop_node have in common.
+// onWorker is the common part of group_remove_node, group_start_node and group_stop_node.
 func (m *toolModel) onWorker(caller journal.CreatureID, ref string, f func(id journal.CreatureID)) string {
 	id := m.creature(caller, ref)
 	switch {
@@ -358,7 +358,7 @@ func (m *toolModel) wire(caller journal.CreatureID, channel, creature, direction
 	}
 	m.collide(m.around(c), m.around(keeper))
 	m.creatures[c].edges[edge] = true
-	m.channels[ch].with = c // one without edges leaves its graph for that of its first edge
+	m.channels[ch].with = c // a channel without edges leaves its graph for the graph of its first edge
 	return ""
 }
 
@@ -373,7 +373,7 @@ func (m *toolModel) mayMerge(a, b journal.CreatureID) bool {
 	return true
 }
 
-// collide notes whether two graphs that are to be one have a name in common.
+// collide notes whether two graphs that will be merged have a name in common.
 func (m *toolModel) collide(a, b map[journal.CreatureID]bool) {
 	if maps.Equal(a, b) {
 		return

@@ -19,31 +19,30 @@ import (
 	"pgregory.net/rapid"
 )
 
-// toolProgram is a random program of turns that call group tools, next to a
-// toolModel. Turns fail on purpose, meet changes of their graph, and outlive
-// restarts; each has the results and the effects of one that is left alone.
+// toolProgram is a random program of turns that call group tools, next to a toolModel.
+// Turns fail on purpose, conflict with changes of their graph, and outlive restarts; each
+// has the same results and effects as one that is undisturbed.
 type toolProgram struct {
 	*program
 	*toolModel
 	n int
-	// What the turn that is being put together sends, and what its calls add, in
-	// order.
+	// The sends and the additions of the turn that is being composed, in order.
 	sends  []toolSend
 	things []newThing
 
 	mu       sync.Mutex
-	attempts map[string][][]toolReply // what the attempts of each turn were answered, as far as they got
+	attempts map[string][][]toolReply // results that the attempts of each turn got, as far as they came
 }
 
-// toolTurn is what a payload tells a creature to do.
+// toolTurn is the content of a payload: what a creature must do.
 type toolTurn struct {
 	Name    string
-	Fail    int // so many attempts fail at their end
-	Disturb int // so many attempts meet a change of the graph in their middle
+	Fail    int // number of attempts that fail at their end
+	Disturb int // number of attempts that meet a change of the graph in the middle
 	Calls   []toolCall
 }
 
-// mostAttempts is how often a delivery is tried.
+// mostAttempts is the maximum number of attempts at a delivery.
 const mostAttempts = 3
 
 func (p *toolProgram) hand(t abi.Turn, kind abi.Kind) error {
@@ -64,7 +63,7 @@ func (p *toolProgram) hand(t abi.Turn, kind abi.Kind) error {
 	for i, c := range turn.Calls {
 		r := callTool(t, c)
 		if r.Code == "conflict" {
-			break // whatever the guest does, the turn is run again
+			break // in any case, the turn is run again
 		}
 		replies = append(replies, r)
 		p.mu.Lock()
@@ -115,8 +114,7 @@ func (p *toolProgram) disturb(string) {
 	}
 }
 
-// toolCrew is a deployment with a privileged lead and two workers, with names of
-// its own.
+// toolCrew is a deployment with a privileged lead and two workers, with names of its own.
 func toolCrew(name string, allow bool) *deploy.Deployment {
 	d := &deploy.Deployment{Name: name}
 	d.Session.AllowMerge = allow
@@ -144,7 +142,7 @@ func newToolProgram(rt *rapid.T, dir string) *toolProgram {
 		toolModel: &toolModel{creatures: map[journal.CreatureID]*toolCreature{}, channels: map[journal.ChannelID]*toolChannel{}, allow: map[string]bool{}, applied: true},
 	}
 	p.host.on("hand", p.hand)
-	seed := uint64(1) // ids are drawn from, so programs have to have the same ones again
+	seed := uint64(1) // ids depend on it, so that programs get the same ones again
 	p.o = engine.Options{
 		Seed: &seed, Host: p.host, Workers: rapid.IntRange(1, 3).Draw(rt, "workers"), FreshInstances: rapid.Bool().Draw(rt, "fresh"),
 		Load: func(_ context.Context, m string) ([]byte, error) { return []byte(m), nil },
@@ -159,7 +157,7 @@ func newToolProgram(rt *rapid.T, dir string) *toolProgram {
 	return p
 }
 
-// learn takes over what the engine has to begin with.
+// learn copies the engine's initial state to the model.
 func (p *toolProgram) learn() {
 	status, err := p.e.Status("")
 	p.must(err)
@@ -184,7 +182,7 @@ func edgesOf(c *engine.CreatureStatus) map[toolEdge]bool {
 	return out
 }
 
-// creatureRef draws a creature, by id or name, or nobody.
+// creatureRef draws a creature, by id or name, or a reference to none.
 func (p *toolProgram) creatureRef() string {
 	refs := []string{"nobody"}
 	for id, c := range p.toolModel.creatures {
@@ -216,8 +214,8 @@ func (p *toolProgram) oneOf(refs []string) string {
 
 func (p *toolProgram) flag(name string) bool { return rapid.Bool().Draw(p.T, name) }
 
-// call draws a call of the caller's, tells the model, and answers the code that it
-// has to get.
+// call draws a call by the caller, applies it to the model, and returns the expected
+// code.
 func (p *toolProgram) call(caller journal.CreatureID) (toolCall, string) {
 	m, dep := p.toolModel, p.toolModel.creatures[caller].deployment
 	p.n++
@@ -297,7 +295,7 @@ func (p *toolProgram) wireCall(caller journal.CreatureID) (toolCall, string) {
 	return toolCall{"group_channel", a}, p.wire(caller, ch, c, direction, on, merge && on)
 }
 
-// caller draws a creature that runs.
+// caller draws a running creature.
 func (p *toolProgram) caller() (journal.CreatureID, bool) {
 	var refs, leads []string
 	for id, c := range p.toolModel.creatures {
@@ -317,7 +315,7 @@ func (p *toolProgram) caller() (journal.CreatureID, bool) {
 	return journal.CreatureID(p.oneOf(refs)), true
 }
 
-// turn has a creature take a turn of a few calls.
+// turn makes a creature run a turn of a few calls.
 func (p *toolProgram) turn() {
 	caller, ok := p.caller()
 	if !ok {
@@ -341,7 +339,7 @@ func (p *toolProgram) turn() {
 			break
 		}
 	}
-	if turn.Disturb > 0 { // the one run without anybody else cannot be disturbed
+	if turn.Disturb > 0 { // the one that runs alone cannot be disturbed
 		turn.Disturb = min(turn.Disturb, 3)
 	}
 	payload, err := json.Marshal(turn)
@@ -358,7 +356,7 @@ func (p *toolProgram) turn() {
 	p.compare()
 }
 
-// job has a creature call one tool by the operation.
+// job makes a creature call one tool by the operation.
 func (p *toolProgram) job() {
 	caller, ok := p.caller()
 	if !ok {
@@ -379,8 +377,8 @@ func (p *toolProgram) job() {
 	p.compare()
 }
 
-// sameIDs checks that what the attempts of a turn were answered, they were answered
-// alike: every one of these turns sees the same graph.
+// sameIDs checks that all attempts of a turn got the same results: every one of these
+// turns sees the same graph.
 func (p *toolProgram) sameIDs(turn string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -394,7 +392,7 @@ func (p *toolProgram) sameIDs(turn string) {
 	}
 }
 
-// ids are the ids of what a call has added.
+// ids returns the ids of what a call has added.
 func ids(r toolReply) string {
 	var out struct{ Creature, Channel string }
 	if json.Unmarshal(r.Result, &out) != nil {
@@ -403,7 +401,7 @@ func ids(r toolReply) string {
 	return out.Creature + " " + out.Channel
 }
 
-// answered checks what a turn was answered.
+// answered checks the results that a turn got.
 func (p *toolProgram) answered(caller journal.CreatureID, turn toolTurn, want []string) {
 	entries, err := p.e.State(p.ctx(), caller, "replies")
 	p.must(err)
@@ -414,7 +412,7 @@ func (p *toolProgram) answered(caller journal.CreatureID, turn toolTurn, want []
 	p.checkReplies(turn.Calls, replies, want)
 }
 
-// checkReplies compares codes, and learns the ids of what was added.
+// checkReplies compares codes, and learns the ids of additions.
 func (p *toolProgram) checkReplies(calls []toolCall, replies []toolReply, want []string) {
 	if len(replies) != len(want) {
 		p.Fatalf("%d replies to %d calls", len(replies), len(want))
@@ -438,7 +436,7 @@ func (p *toolProgram) checkReplies(calls []toolCall, replies []toolReply, want [
 	}
 }
 
-// rename gives what was added its id.
+// rename gives additions their real ids.
 func (p *toolProgram) rename(from, to newThing) {
 	m, c, as, ch, id := p.toolModel, from.creature, to.creature, from.channel, to.channel
 	if x := m.creatures[c]; x != nil {
@@ -475,8 +473,8 @@ func (p *toolProgram) rename(from, to newThing) {
 	}
 }
 
-// compare compares the engine with the model: who there is, how they are wired, which
-// graphs that makes, and what everybody has heard.
+// compare compares the engine with the model: the creatures, their wiring, the resulting
+// graphs, and the messages that every creature has received.
 func (p *toolProgram) compare() {
 	status, err := p.e.Status("")
 	p.must(err)
@@ -551,14 +549,13 @@ func equalEdges(a, b map[toolEdge]bool) bool {
 	return len(a) == len(b)
 }
 
-// restart ends the engine, brings everything back, and has nothing applied from
-// then on.
+// restart closes the engine and restores everything; no recipe is applied from then on.
 func (p *toolProgram) restart() {
 	if p.dir == "" {
 		return
 	}
 	p.shut()
-	*p.o.Seed++ // or ids are given out again
+	*p.o.Seed++ // otherwise ids would be used again
 	p.open()
 	_, problems, err := p.e.Restore(p.ctx())
 	p.must(errors.Join(append(problems, err)...))

@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// TestARefusalTellsTheIDs looks where a refused call shows: in the guest's error text,
-// in the answer of the operation, and in the log when the guest gives up over it.
+// TestARefusalTellsTheIDs checks where a refused call shows: in the guest's error text,
+// in the result of the operation, and in the log when the guest fails because of it.
 func TestARefusalTellsTheIDs(t *testing.T) {
 	h := operators()
 	h.on("fragile", func(t abi.Turn, kind abi.Kind) error {
@@ -51,7 +51,7 @@ func TestARefusalTellsTheIDs(t *testing.T) {
 	}
 }
 
-// TestARefusalOfAStartSaysWhichAndWhy is about an error with something around it.
+// TestARefusalOfAStartSaysWhichAndWhy covers a wrapped error.
 func TestARefusalOfAStartSaysWhichAndWhy(t *testing.T) {
 	h := operators()
 	fails := false
@@ -74,8 +74,8 @@ func TestARefusalOfAStartSaysWhichAndWhy(t *testing.T) {
 	}
 }
 
-// TestErrorTextsAreCutBetweenCharacters names things by long texts of characters of
-// several bytes, cut at every place within one.
+// TestErrorTextsAreCutBetweenCharacters uses long names with characters of several bytes,
+// cut at every place within one.
 func TestErrorTextsAreCutBetweenCharacters(t *testing.T) {
 	w := newWorld(t, engine.Options{Host: operators()})
 	lead := w.apply(crew("crew")).Creatures["creature.lead"]

@@ -27,7 +27,7 @@ func resolve(t testing.TB, text json.RawMessage) *jsonschema.Resolved {
 	return r
 }
 
-// usable are calls that succeed in this order when lead of a crew makes them: each
+// usable are calls that succeed in this order when the lead of a crew makes them: each
 // tool at least once.
 var usable = []toolCall{
 	{"group_channel", args{"action": "create", "name": "notes", "description": "what was found"}},
@@ -80,8 +80,8 @@ func TestResultsAreWhatTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// spoilt are arguments that a schema does not allow, made from arguments that it
-// does: without one that is required, with one too many, with one of another type.
+// spoilt returns arguments that a schema does not allow, made from arguments that it
+// does: one without a required one, one with an unknown one, one with a wrong type.
 func spoilt(schema *jsonschema.Schema, good args) map[string]string {
 	out := map[string]string{"null": "null", "a list": "[]", "a string": `"x"`, "nothing whole": "{", "two": "{} {}", "not UTF-8": "{\"\xff\": 1}"}
 	put := func(what, name string, value any, keep bool) {
@@ -149,7 +149,7 @@ func TestWhatASchemaForbidsIsRefused(t *testing.T) {
 	}
 }
 
-// shape is what tools can change of the graphs, as text.
+// shape is what tools can change in the graphs, as text.
 func shape(w *world) string {
 	var b strings.Builder
 	for _, g := range w.status() {
@@ -164,8 +164,8 @@ func shape(w *world) string {
 	return b.String()
 }
 
-// FuzzToolCall calls tools with anything as name and arguments. Nothing panics, and
-// what is refused changes nothing.
+// FuzzToolCall calls tools with any names and arguments. Nothing panics, and a refused
+// call changes nothing.
 func FuzzToolCall(f *testing.F) {
 	for _, c := range usable {
 		text, err := json.Marshal(c.Args)

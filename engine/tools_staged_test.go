@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/tools"
 )
 
-// memberOf finds who a status is about.
+// memberOf finds the member that a status describes.
 func memberOf(t *testing.T, s tools.GroupStatus, id journal.CreatureID) tools.GroupMember {
 	t.Helper()
 	for _, m := range s.Creatures {
@@ -23,17 +23,17 @@ func memberOf(t *testing.T, s tools.GroupStatus, id journal.CreatureID) tools.Gr
 	return tools.GroupMember{}
 }
 
-// TestATurnSeesWhatItsSplitCuts has a turn part its creature from its parent, by a
-// split or by the parent's removal, and look: it finds what everybody finds when the
-// turn has committed.
+// TestATurnSeesWhatItsSplitCuts makes a turn separate its creature from its parent, by a
+// split or by the parent's removal, and look: it sees what all readers see after the turn
+// has committed.
 func TestATurnSeesWhatItsSplitCuts(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		part  toolCall
-		wires int // that are left
+		wires int // remaining wires
 	}{
 		{"by a split", toolCall{"group_channel", args{"action": "unwire", "channel": "lead", "creature": "boss", "direction": "send"}}, 0},
-		// A wire to somebody who has gone stays, and leads to dead letters.
+		// A wire to a removed creature stays, and leads to dead letters.
 		{"by a removal", toolCall{"group_remove_node", args{"creature": "boss"}}, 1},
 		{"not at all", toolCall{"group_stop_node", args{"creature": "boss"}}, 2},
 	} {
@@ -62,8 +62,8 @@ func TestATurnSeesWhatItsSplitCuts(t *testing.T) {
 	}
 }
 
-// TestASpawnedNodeThatIsSplitOffHasNoParent adds a node and takes its only channel
-// away, in one turn.
+// TestASpawnedNodeThatIsSplitOffHasNoParent adds a node and removes its only channel, in
+// one turn.
 func TestASpawnedNodeThatIsSplitOffHasNoParent(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("crew"))
@@ -87,8 +87,8 @@ func TestASpawnedNodeThatIsSplitOffHasNoParent(t *testing.T) {
 	}
 }
 
-// TestIDsDependOnTheCallAlone has a call refused in the first run of a turn that
-// succeeds in the second: the ids that later calls answer stay the same.
+// TestIDsDependOnTheCallAlone makes a call fail in the first run of a turn that succeeds
+// in the second: the ids returned by later calls stay the same.
 func TestIDsDependOnTheCallAlone(t *testing.T) {
 	d := newOnDisk(t)
 	var lead journal.CreatureID
@@ -102,7 +102,7 @@ func TestIDsDependOnTheCallAlone(t *testing.T) {
 		if err := json.Unmarshal(b, &r); code != abi.OK || err != nil {
 			return codeErr(t, code)
 		}
-		if made = append(made, r.Channel); len(made) == 1 { // somebody else changes the graph meanwhile
+		if made = append(made, r.Channel); len(made) == 1 { // another change of the graph
 			if _, err := d.AddChannel(d.T.Context(), d.graphOf(lead), "extra", ""); err != nil {
 				d.Error(err)
 			}
@@ -125,7 +125,7 @@ func TestIDsDependOnTheCallAlone(t *testing.T) {
 	}
 }
 
-// TestCallsOfOneTurnHaveIDsOfTheirOwn spawns twice in a turn, behind a refused call.
+// TestCallsOfOneTurnHaveIDsOfTheirOwn spawns twice in a turn, after a refused call.
 func TestCallsOfOneTurnHaveIDsOfTheirOwn(t *testing.T) {
 	w := newWorld(t, engine.Options{Host: operators()})
 	lead := w.apply(crew("crew")).Creatures["creature.lead"]

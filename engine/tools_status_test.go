@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// throng is a graph of a privileged creature and many others, that it sends to.
+// throng is a graph of a privileged creature and many others, to which it sends.
 func throng(t testing.TB, n int) (w *world, lead journal.CreatureID) {
 	w = newWorld(t, engine.Options{Host: operators()})
 	lead = w.add("lead", "operator", privileged)
@@ -39,7 +39,7 @@ func throng(t testing.TB, n int) (w *world, lead journal.CreatureID) {
 	return w, lead
 }
 
-// statusOf asks for a part of a graph, in a turn of its own.
+// statusOf requests a part of a graph, in a turn of its own.
 func statusOf(t testing.TB, w *world, lead journal.CreatureID, after string, limit int) (out tools.GroupStatus) {
 	t.Helper()
 	b, err := json.Marshal(tools.GroupStatusArgs{After: after, Limit: limit})
@@ -56,7 +56,7 @@ func statusOf(t testing.TB, w *world, lead journal.CreatureID, after string, lim
 }
 
 // TestThePartsOfAStatusAreTheWhole reads a graph in parts of every size: together they
-// are what one answer says.
+// equal the whole result.
 func TestThePartsOfAStatusAreTheWhole(t *testing.T) {
 	const n = 40
 	w, lead := throng(t, n)
@@ -85,7 +85,7 @@ func TestThePartsOfAStatusAreTheWhole(t *testing.T) {
 	})
 }
 
-// TestAStatusIsBounded has a graph with more of everything than one answer shows.
+// TestAStatusIsBounded uses a graph with more of everything than one result shows.
 func TestAStatusIsBounded(t *testing.T) {
 	w, lead := throng(t, 300)
 	hub := w.connect(lead, journal.CreatureID(statusOf(t, w, lead, "", 2).Creatures[1].ID), "hub")
@@ -153,7 +153,7 @@ func TestWiresAreListedInParts(t *testing.T) {
 	}
 	listed, err := w.Wires(w.graph(lead))
 	for i := range listed {
-		listed[i].Order = 0 // which no answer has
+		listed[i].Order = 0 // results do not have it
 	}
 	if err != nil || !reflect.DeepEqual(all, listed) {
 		t.Errorf("the parts have %d wires; want %d (%v)", len(all), len(listed), err)
@@ -171,8 +171,8 @@ func TestWiresAreListedInParts(t *testing.T) {
 	}
 }
 
-// TestACallDoesNotReadTheCallersEdges measures what a call costs a creature with many
-// edges, in bytes that are allocated.
+// TestACallDoesNotReadTheCallersEdges measures the cost of a call for a creature with
+// many edges, in allocated bytes.
 func TestACallDoesNotReadTheCallersEdges(t *testing.T) {
 	const calls = 50
 	allocated := func(n int) uint64 {

@@ -19,21 +19,20 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// toolCall is what an operator is asked to do.
+// toolCall is a call that a message requests of an operator.
 type toolCall struct {
 	Tool string `json:"tool"`
 	Args any    `json:"args,omitempty"`
 }
 
-// toolReply is what came of it.
+// toolReply is its result.
 type toolReply struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Code   string          `json:"code,omitempty"`
 	Error  string          `json:"error,omitempty"`
 }
 
-// operate calls the tools that a message asks for, and keeps the answers in its
-// state.
+// operate calls the tools that a message requests, and stores the results in its state.
 func operate(t abi.Turn, kind abi.Kind) error {
 	if kind != abi.KindMessage {
 		return nil
@@ -110,7 +109,7 @@ func operators() *fakeHost {
 	return h
 }
 
-// ask sends calls to a creature and answers what came of them.
+// ask sends calls to a creature and returns their results.
 func (w *world) ask(c journal.CreatureID, calls ...toolCall) []toolReply {
 	w.t.Helper()
 	payload, err := json.Marshal(calls)
@@ -131,7 +130,7 @@ func (w *world) ask(c journal.CreatureID, calls ...toolCall) []toolReply {
 	return replies
 }
 
-// answer decodes the result of a call that has to succeed.
+// answer decodes the result of a call that must succeed.
 func answer[R any](t testing.TB, r toolReply) (out R) {
 	t.Helper()
 	if r.Code != "" {
@@ -182,7 +181,7 @@ func TestATurnSeesWhatItHasStaged(t *testing.T) {
 	s.reopen2(crew("crew"))
 }
 
-// reopen2 ends the engine and starts another one, without bringing anything back.
+// reopen2 closes the engine and starts another one, without restoring anything.
 func (s *saved) reopen2(*deploy.Deployment) { s.shut(); s.open() }
 
 func TestToolsByCallerAndTarget(t *testing.T) {
@@ -234,7 +233,7 @@ func TestToolsByCallerAndTarget(t *testing.T) {
 		for caller, id := range callers {
 			for target, ref := range targets {
 				if tool == "group_remove_node" && caller == "privileged" && strings.HasPrefix(target, "worker") {
-					continue // it would be gone for the rest
+					continue // it would be missing for the other cases
 				}
 				r := w.ask(id, toolCall{tool, arguments(ref)})[0]
 				if want := want(tool, caller, target); r.Code != want {
@@ -253,7 +252,8 @@ func TestAWorkerWithThePrivilegedOnesNameIsNotIt(t *testing.T) {
 	a := w.apply(crew("crew", allowMerge))
 	b := w.apply(crew("other", allowMerge))
 	lead, foreign := a.Creatures["creature.lead"], b.Creatures["creature.bob"]
-	// Merged, the other's lead has another name here, and its bob is no more than he was.
+	// After the merge, the other's lead has another name here, and its bob is an ordinary
+	// member as before.
 	r := w.ask(lead, toolCall{"group_channel", args{"action": "wire", "channel": "work", "creature": string(foreign), "direction": "listen", "merge": true}})
 	if d := answer[tools.ChannelResult](t, r[0]).Delta; d.Kind != "merge" {
 		t.Fatalf("the delta is %+v", d)
@@ -356,8 +356,8 @@ func TestAFailedTurnLeavesNothingOfItsTools(t *testing.T) {
 	}
 }
 
-// TestConflictsRunAgain has a lead look at the graph, and change it when another lead
-// has done so meanwhile.
+// TestConflictsRunAgain makes a lead look at the graph, and change it after another lead
+// has changed it meanwhile.
 func TestConflictsRunAgain(t *testing.T) {
 	h := operators()
 	looked, changed := make(chan struct{}), make(chan struct{})
@@ -406,7 +406,7 @@ func TestConflictsRunAgain(t *testing.T) {
 	}
 }
 
-// TestAlwaysInConflict is about a turn whose graph changes whenever it has looked.
+// TestAlwaysInConflict covers a turn whose graph changes whenever it has looked.
 func TestAlwaysInConflict(t *testing.T) {
 	h := operators()
 	look, changed := make(chan bool), make(chan bool)
@@ -418,7 +418,7 @@ func TestAlwaysInConflict(t *testing.T) {
 		if _, code := t.Tool([]byte("group_status"), nil); code != abi.OK {
 			return codeErr(t, code)
 		}
-		if runs.Add(1) <= 3 { // the fourth time nobody else can
+		if runs.Add(1) <= 3 { // the fourth time no other change is possible
 			look <- true
 			<-changed
 		}
@@ -484,8 +484,8 @@ func TestToolAsOperation(t *testing.T) {
 	}
 }
 
-// TestATurnThatCutsIsWhole sends, writes and asks for a removal that splits the
-// graph, in one turn; a restart finds all of it.
+// TestATurnThatCutsIsWhole sends, writes and requests a removal that splits the graph, in
+// one turn; a restart finds all of it.
 func TestATurnThatCutsIsWhole(t *testing.T) {
 	h := operators()
 	h.on("cutter", func(t abi.Turn, kind abi.Kind) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestWhatToolsChangeHasItsCause has a creature edit its graph, and looks for the
-// message that it handled in the events of what it changed.
+// TestWhatToolsChangeHasItsCause makes a creature edit its graph, and looks for the
+// message that it handled in the events of its changes.
 func TestWhatToolsChangeHasItsCause(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("own")).Creatures["creature.lead"]
@@ -45,8 +45,8 @@ func TestWhatToolsChangeHasItsCause(t *testing.T) {
 	}
 }
 
-// TestACutTellsWhereCreaturesGoOn merges two sessions: the creature whose graph is
-// another one then is attached to the session that comes out.
+// TestACutTellsWhereCreaturesGoOn merges two sessions: the creature whose graph has
+// changed is then attached to the resulting session.
 func TestACutTellsWhereCreaturesGoOn(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b := s.add("a", "record"), s.add("b", "record")
@@ -68,7 +68,7 @@ func TestACutTellsWhereCreaturesGoOn(t *testing.T) {
 	}
 }
 
-// TestASessionRemembersThatItMayBeMerged brings sessions back without their recipes.
+// TestASessionRemembersThatItMayBeMerged restores sessions without their recipes.
 func TestASessionRemembersThatItMayBeMerged(t *testing.T) {
 	for name, c := range map[string]struct {
 		other func(*deploy.Deployment)
@@ -89,8 +89,8 @@ func TestASessionRemembersThatItMayBeMerged(t *testing.T) {
 	}
 }
 
-// TestARequestToWhoIsRemovedIsAnswered removes a creature that was asked something,
-// with and without a cut, and has its askers told.
+// TestARequestToWhoIsRemovedIsAnswered removes a creature with open requests, with and
+// without a cut, and checks the results that the senders get.
 func TestARequestToWhoIsRemovedIsAnswered(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()

@@ -24,7 +24,7 @@ func newTestTurn(limits abi.Limits) *turn {
 	return t
 }
 
-// What a turn writes to its state is what a map would say, listed in order.
+// What a turn writes to its state equals the contents of a map, listed in order.
 func TestStateOfATurnIsAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		turn := newTestTurn(abi.Limits{})
@@ -73,13 +73,13 @@ func TestStateOfATurnIsAMap(t *testing.T) {
 	})
 }
 
-// keysOf is what StateList hands over.
+// keysOf is what StateList returns.
 func keysOf(t *turn, prefix string) (keys []byte, code abi.Code) {
 	code = t.StateList([]byte(prefix), func(page []byte) { keys = append(keys, page...) })
 	return keys, code
 }
 
-// A long list comes in pages, none of which is much.
+// A long list comes in pages, each of which is small.
 func TestStateListComesInPages(t *testing.T) {
 	turn := newTestTurn(abi.Limits{})
 	want := 0
@@ -108,8 +108,7 @@ func sizeOf(m map[string]string) (n int64) {
 	return n
 }
 
-// However often a guest does the same thing again, a turn holds what its limits
-// allow.
+// However often a guest repeats an action, a turn holds no more than its limits allow.
 func TestRepetitionCostsNothing(t *testing.T) {
 	const rounds = 10_000
 	big := make([]byte, 64<<10)
@@ -148,7 +147,7 @@ func TestRepetitionCostsNothing(t *testing.T) {
 	}
 }
 
-// Whatever a guest names, the text of the error is short, and limits are named.
+// Whatever name a guest uses, the text of the error is short, and names limits.
 func TestErrorsOfATurnAreShortAndNameLimits(t *testing.T) {
 	huge := bytes.Repeat([]byte("x"), 32<<20)
 	small := abi.Limits{State: 80, Requests: 1, StateWrites: 1, StateValue: 5, StateKey: 5, Timers: 1, TimerBytes: 10, Output: 5, LogLines: 1, LogBytes: 5, Handles: 1, Message: 5}

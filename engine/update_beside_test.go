@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestAPolicyIsReplacedWithoutAGap asks all the time who judges calls of tools, while
-// one policy takes the place of another: somebody always does.
+// TestAPolicyIsReplacedWithoutAGap constantly looks up the policy for tool calls while
+// one policy replaces another: there always is one.
 func TestAPolicyIsReplacedWithoutAGap(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	strict := func() *judge { return &judge{kinds: []journal.PolicyKind{journal.JudgeTool}} }
@@ -40,7 +40,7 @@ func TestAPolicyIsReplacedWithoutAGap(t *testing.T) {
 	turns.Wait()
 }
 
-// attentive is a context that tells when somebody first asks for its end.
+// attentive is a context that reports when its end is first waited for.
 type attentive struct {
 	context.Context
 	asked func()
@@ -51,8 +51,8 @@ func (c attentive) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestRestoreWaitsForWhoApplies brings graphs back while somebody waits for a turn in
-// order to apply deployments to them too: they get what is applied.
+// TestRestoreWaitsForWhoApplies restores graphs while another caller waits for its turn
+// to apply deployments to them too: they get what is applied.
 func TestRestoreWaitsForWhoApplies(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	other := func(more ...func(*deploy.Deployment)) *deploy.Deployment {
@@ -88,7 +88,7 @@ func TestRestoreWaitsForWhoApplies(t *testing.T) {
 	nothingLeft(t, s, edited)
 }
 
-// reversed is a storage whose rows come in no order that anybody wants.
+// reversed is a storage that returns its rows in reverse order.
 type reversed struct{ journal.Storage }
 
 func (r reversed) Saved(ctx context.Context) ([]journal.SavedGraph, []error, error) {
@@ -100,8 +100,8 @@ func (r reversed) Saved(ctx context.Context) ([]journal.SavedGraph, []error, err
 	return graphs, problems, err
 }
 
-// TestAPlanBesideARestore has a plan read saved graphs that are being brought back; the
-// race detector sees whether it has rows of its own.
+// TestAPlanBesideARestore makes a plan read saved graphs that are being restored; the
+// race detector checks that the plan has rows of its own.
 func TestAPlanBesideARestore(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	s.wrap = func(storage journal.Storage) journal.Storage { return reversed{storage} }

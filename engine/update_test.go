@@ -24,8 +24,8 @@ func configured(i int, config string) func(*deploy.Deployment) {
 	return func(d *deploy.Deployment) { d.Creatures[i].Config = json.RawMessage(config) }
 }
 
-// TestApplyingAgain changes one creature of three while all of them run: it alone
-// has another instance, and nobody loses anything.
+// TestApplyingAgain changes one of three running creatures: only that one gets another
+// instance, and none loses anything.
 func TestApplyingAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3))
@@ -60,8 +60,8 @@ func TestApplyingAgain(t *testing.T) {
 	}
 }
 
-// TestApplyingAgainChangesTheShape adds and removes what the recipe does, and leaves
-// what others have added and stopped.
+// TestApplyingAgainChangesTheShape adds and removes what the recipe does, and keeps what
+// others have added and stopped.
 func TestApplyingAgainChangesTheShape(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3))
@@ -105,7 +105,7 @@ func TestApplyingAgainChangesTheShape(t *testing.T) {
 	}
 }
 
-// TestApplyingAgainIsAllOrNothing refuses changes, and nothing is different.
+// TestApplyingAgainIsAllOrNothing refuses changes, and nothing changes.
 func TestApplyingAgainIsAllOrNothing(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	elsewhere := func(d *deploy.Deployment) { d.Source.Path = "/other/team.hcl" }
@@ -147,8 +147,8 @@ func TestApplyingAgainIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestApplyingAgainWaitsForTurns has a creature changed that is in the middle of a
-// turn: that one ends as what it began as. Who waits too long is told.
+// TestApplyingAgainWaitsForTurns changes a creature in the middle of a turn: the turn
+// ends with the settings that it began with. A caller that waits too long gets an error.
 func TestApplyingAgainWaitsForTurns(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	began, let := make(chan struct{}, 1), make(chan struct{})
@@ -197,9 +197,8 @@ func TestApplyingAgainWaitsForTurns(t *testing.T) {
 	}
 }
 
-// TestAModuleThatMovesWhileItsCreatureIsInATurn has the same module at another path:
-// the creature keeps its instance, and is remembered with the path at which the
-// module is now.
+// TestAModuleThatMovesWhileItsCreatureIsInATurn applies the same module at another path:
+// the creature keeps its instance, and the session has the new path.
 func TestAModuleThatMovesWhileItsCreatureIsInATurn(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	began, let := make(chan struct{}, 1), make(chan struct{})
@@ -245,8 +244,8 @@ func TestAModuleThatMovesWhileItsCreatureIsInATurn(t *testing.T) {
 	}
 }
 
-// TestApplyingAgainUnderLoad applies two recipes in turn while messages run through
-// the creatures: each arrives once, in order.
+// TestApplyingAgainUnderLoad applies two recipes in turn while messages pass through the
+// creatures: each arrives once, in order.
 func TestApplyingAgainUnderLoad(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3))
@@ -278,8 +277,8 @@ func TestApplyingAgainUnderLoad(t *testing.T) {
 	}
 }
 
-// TestApplyingAgainEndsAQuarantine gives a creature that always fails a module that
-// does not: it goes on with the delivery that it failed.
+// TestApplyingAgainEndsAQuarantine gives a creature that always fails a module that does
+// not: it continues with the delivery that it failed.
 func TestApplyingAgainEndsAQuarantine(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	s.host.on("broken", func(_ abi.Turn, kind abi.Kind) error {
@@ -308,8 +307,8 @@ func TestApplyingAgainEndsAQuarantine(t *testing.T) {
 	}
 }
 
-// TestPoliciesJudgeChannelsThatNoRecipeDeclares is about a channel made while a
-// policy on everything that is sent is in force, and when it is no more.
+// TestPoliciesJudgeChannelsThatNoRecipeDeclares covers a channel made while a policy on
+// all sends is in force, and after that policy was removed.
 func TestPoliciesJudgeChannelsThatNoRecipeDeclares(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	strict := &judge{kinds: []journal.PolicyKind{journal.JudgeSend}, send: func(*deploy.SendEvent) deploy.SendDecision {
@@ -389,7 +388,7 @@ func livePlanProgram(t *testing.T, seed uint64) {
 	nothingLeft(t, s, edited)
 }
 
-// changes reports whether a plan has one of these become different for a creature.
+// changes reports whether a plan changes one of these for a creature.
 func changes(p *diff.Plan, deployment, address string, what ...string) bool {
 	for _, c := range p.Creatures {
 		if c.Deployment == deployment && c.Address == address {

@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A creature that drains a channel of another graph has a cursor in a channel
-// that its store does not know any more. That is sound.
+// A creature that drains a channel of another graph has a cursor in a channel that its
+// store does not know any more. That is valid.
 func TestABacklogAcrossASplitIsSound(t *testing.T) {
 	h := newFakeHost()
 	release := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// unsure is a storage whose stores answer what they are told when somebody waits.
+// unsure is a storage whose stores return a given error to callers that wait.
 type unsure struct {
 	journal.Storage
 	err    error
@@ -38,8 +38,8 @@ func (s *unsureStore) Wait(ctx context.Context, seq uint64) error {
 	return cmp.Or(s.u.err, s.Store.Wait(ctx, seq))
 }
 
-// TestABatchIsWaitedFor waits for what is logged of changes that neither merge nor
-// split. What cannot be written is told, unless a cut has carried it over since.
+// TestABatchIsWaitedFor waits for what is logged of changes that neither merge nor split.
+// An event that cannot be written is reported, unless a cut has carried it over since.
 func TestABatchIsWaitedFor(t *testing.T) {
 	u := &unsure{}
 	s := &saved{t: t, dir: t.TempDir(), wrap: func(storage journal.Storage) journal.Storage { u.Storage = storage; return u }}

@@ -7,7 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 )
 
-// What a guest logged last is added to its error, but not said twice.
+// A guest's last log lines are added to its error, but only once.
 func TestLastWordsAreSaidOnce(t *testing.T) {
 	said := []effects.Line{{Text: "early"}, {Text: "match is no pattern"}}
 	for text, want := range map[string]string{
