@@ -77,7 +77,8 @@ func (c *creature) curious() bool {
 	return g != nil && (c.sight.shape != g.shape || c.sight.revision != c.sight.told)
 }
 
-// hasNews reports whether the creature has yet to be notified of a revision. The caller holds the mu of g, the creature's graph.
+// hasNews reports whether the creature has yet to be notified of a revision. The
+// caller holds the mu of g, the creature's graph.
 func (c *creature) hasNews(g *graph) bool {
 	if !c.curious() {
 		return false
