@@ -63,7 +63,7 @@ func (a *application) may() error {
 }
 
 // run changes what exists into what the deployment declares. Its saved graphs have
-// already been restored.
+// already been resumed.
 func (a *application) run(ctx context.Context, h *holding) error {
 	e := a.e
 	x := newChange(e, "apply", draft.Options{Applying: a.d})
@@ -130,7 +130,7 @@ func (r *recipeCreatures) Create(spec *deploy.CreatureSpec, id journal.CreatureI
 
 func (r *recipeCreatures) Update(ctx context.Context, spec *deploy.CreatureSpec, id journal.CreatureID) (restarted bool) {
 	c, live := r.a.prepared[spec.Address], r.a.e.creatures[id]
-	running, held := live != c, r.h.has(live) // otherwise it was restored just now
+	running, held := live != c, r.h.has(live) // otherwise it was resumed just now
 	if running && held {
 		restarted = r.a.become(ctx, r.x, live, c)
 	}
@@ -160,7 +160,7 @@ func (r *recipeCreatures) Unread(id journal.ChannelID, leaving map[journal.Creat
 	return n
 }
 
-// refuseTwins refuses to restore a deployment that is saved twice. That happens when a
+// refuseTwins refuses to resume a deployment that is saved twice. That happens when a
 // store that could not be read becomes readable, and the deployment has started over
 // in the meantime.
 func (a *application) refuseTwins() error {

@@ -11,7 +11,7 @@ import (
 )
 
 // Apply makes a deployment exist: all of it or, on an error, nothing. If a saved
-// session has the deployment, its graphs are restored first, and creatures and
+// session has the deployment, its graphs are resumed first, and creatures and
 // channels with the same address keep their state, cursors and waiting deliveries. The
 // deployment alone determines the shape, unless [Deployment.Last] says otherwise:
 // creatures that were spawned and channels that were made while it ran are removed,
@@ -128,7 +128,7 @@ func (a *application) prepareAll(ctx context.Context, e *core) error {
 	return nil
 }
 
-// run restores what the deployments have saved, and applies them.
+// run resumes what the deployments have saved, and applies them.
 func (j *joint) run(ctx context.Context, e locked) error {
 	if e.closed || e.isClosing() {
 		return errtext.Closed

@@ -41,7 +41,7 @@ func (g *graph) reshape(w *waker) {
 func (x *change) reshape() {
 	w := &x.wake
 	if x.bringsBack() {
-		w = nil // nothing runs before the session has been restored
+		w = nil // nothing runs before the session has been brought back
 	}
 	for g := range x.paused {
 		g.reshape(w)

@@ -23,7 +23,7 @@ type change struct {
 	channels  map[journal.ChannelID]*channel
 	recipe    recipeChange
 	saved     broughtBack
-	// summary: log only the operations that merged or split.
+	// summary makes the change log only the operations that merged or split.
 	summary bool
 
 	steps
@@ -48,7 +48,7 @@ type recipeChange struct {
 	described map[*channel]string
 }
 
-// broughtBack is a saved graph that a change restores, with the store that it
+// broughtBack is a saved graph that a change brings back, with the store that it
 // continues with.
 type broughtBack struct {
 	*dormant // nil: none
@@ -166,8 +166,8 @@ func (x *change) carryOut(ctx context.Context) error {
 	return nil
 }
 
-// addChannels makes the channels that the draft has added, except those that are
-// restored: they exist already.
+// addChannels makes the channels that the draft has added, except those of a saved
+// graph that is brought back: they exist already.
 func (x *change) addChannels() {
 	for id, ch := range x.sealed.Channels {
 		if x.channels[id] == nil {
@@ -276,7 +276,7 @@ func (x *change) resume() {
 	x.wake.flush(x.e.core)
 }
 
-// savedIDs lets a restored graph keep its id.
+// savedIDs lets a saved graph keep its id when it is brought back.
 type savedIDs struct {
 	locked
 	next journal.GraphID
@@ -291,7 +291,7 @@ func (s *savedIDs) NewGraph() journal.GraphID {
 }
 
 // cursor is where a creature starts to read a channel: its saved cursor if it is
-// restored, otherwise the head.
+// brought back, otherwise the head.
 func (x *change) cursor(c journal.CreatureID, ch *channel) uint64 {
 	if row, ok := x.saved.cursors[cursorKey{journal.ReaderID(c), ch.id}]; ok {
 		return row.Seq
@@ -306,7 +306,7 @@ func (x *change) restoreBacklogs(c *creature) {
 	}
 }
 
-// bringsBack reports whether the change restores a saved graph.
+// bringsBack reports whether the change brings a saved graph back.
 func (x *change) bringsBack() bool { return x.saved.dormant != nil }
 
 // cursorKey is the key of a cursor row.
@@ -329,7 +329,7 @@ func (x *change) indexCursors() {
 }
 
 // record returns the record that collects what the change logs in a graph. It is nil
-// if the graph is volatile or is only restored.
+// if the graph is volatile or is only brought back.
 func (x *change) record(g *graph) *journal.Record {
 	g = x.logOf(g)
 	if g.store == nil || x.bringsBack() {

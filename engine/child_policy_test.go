@@ -104,7 +104,7 @@ func TestParentLinksChangeWithAnEvent(t *testing.T) {
 	for range 2 {
 		for _, id := range []journal.CreatureID{kept, promoted, away, declared} {
 			if c, ok := s.creature(id); !ok || c.Parent != "" {
-				t.Errorf("%s: it is there: %v; its parent is %q", id, ok, c.Parent)
+				t.Errorf("%s exists: %v; its parent is %q", id, ok, c.Parent)
 			}
 		}
 		s.reopen()
@@ -246,7 +246,7 @@ func TestRandomFamiliesAgainstAModel(t *testing.T) {
 				}
 			}
 			if !maps.Equal(alive, k.alive) {
-				t.Fatalf("seed %d: there are %v, want %v", seed, alive, k.alive)
+				t.Fatalf("seed %d: alive are %v, want %v", seed, alive, k.alive)
 			}
 		}
 		w.close()

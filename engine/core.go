@@ -23,7 +23,7 @@ import (
 )
 
 // core is the part of the engine that turns, changes and graphs need. It refers only
-// to graphs and their members. Code that refers to a turn or a change belongs there,
+// to graphs and their members. Code that refers to turns or changes belongs to them,
 // or to the [Engine].
 type core struct {
 	host           abi.Host

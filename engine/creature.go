@@ -59,7 +59,7 @@ type creature struct {
 	glance
 }
 
-// revival says how a saved creature was restored.
+// revival says how a saved creature was brought back.
 type revival struct {
 	// husk marks a creature that has no module and does not run.
 	husk       bool
@@ -257,7 +257,7 @@ func (s storedRow) encode() []byte {
 	return b
 }
 
-// bootMessage is used as the delivery where there is none.
+// bootMessage is the message of a call that handles no delivery.
 var bootMessage = func() *message.Message {
 	m := message.New(nil, nil)
 	m.Retain()

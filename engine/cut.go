@@ -391,7 +391,7 @@ func storageError(op string, err error) error {
 		return err
 	}
 	return &abi.Error{
-		Code: abi.Storage, Op: op, Message: "the session stores could not be changed; nothing was changed",
+		Code: abi.Storage, Op: op, Message: "the session stores could not be changed; the operation had no effect",
 		Remedy: "fix the cause, then try the operation again", Err: err,
 	}
 }

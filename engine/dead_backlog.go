@@ -135,9 +135,9 @@ func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason)
 	return nil
 }
 
-// The graph that keeps what the old graph had for a creature: the
-// graph of the creature now or, if the creature has been removed or is in another
-// group, the successor of the old graph.
+// The graph that keeps what the old graph had for a creature: the present graph of the
+// creature or, if the creature has been removed or is in another group, the successor
+// of the old graph.
 func (x *change) heir(old *graph, c journal.CreatureID, group *storeGroup) journal.GraphID {
 	if id := x.e.topo.GraphOf(c); slices.Contains(group.after, id) {
 		return id

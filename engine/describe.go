@@ -28,8 +28,8 @@ func (g *graph) describe(c *creature) *outlook.Awareness {
 	return a
 }
 
-// awareWires lists the output wires to and from a creature, ordered by the age of the
-// creature at the other end, eldest first.
+// awareWires lists the output wires to and from a creature, those of elder sources
+// first.
 func (g *graph) awareWires(c *creature) (in, out []outlook.AwareWire) {
 	from, to := g.wiresOf(c)
 	return g.describeWires(to), g.describeWires(from)

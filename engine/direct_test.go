@@ -35,7 +35,7 @@ func TestADirectChannelGoesWithItsCreature(t *testing.T) {
 	}
 	for _, when := range []string{"at once", "after a restart"} {
 		if _, g := s.creatureIn(boss); len(g.Channels) != 0 || s.graph(other) == g.ID {
-			t.Errorf("%s there is %+v", when, g.Channels)
+			t.Errorf("%s: the channels are %+v", when, g.Channels)
 		}
 		if c, g := s.creatureIn(other); len(c.Send) != 0 || len(g.Channels) != 0 {
 			t.Errorf("%s the other sends on %+v, of %+v", when, c.Send, g.Channels)
@@ -83,7 +83,7 @@ func TestDirectChannelsGoWithWorkers(t *testing.T) {
 	w.add("second", "sink", w.below(helper))
 	w.change(topology.RemoveCreature{ID: boss})
 	if c, g := w.creatureIn(top); len(g.Channels) != 0 || len(c.Send) != 0 {
-		t.Errorf("there is %+v, and top sends on %+v", g.Channels, c.Send)
+		t.Errorf("the channels are %+v, and top sends on %+v", g.Channels, c.Send)
 	}
 }
 

@@ -195,7 +195,7 @@
 //
 // Resuming sessions:
 //
-//   - restore.go: restoring graphs
+//   - restore.go: bringing saved graphs back
 //   - restore_saved.go: the graphs saved in a session directory
 //   - internal/regrow: the operations that rebuild a saved graph
 //   - remembered.go: the deployments saved in a session directory

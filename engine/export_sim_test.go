@@ -120,7 +120,7 @@ func (s *Stepper) Listening() map[Edge]Listens {
 	return out
 }
 
-// Dormant is Listening for the saved graphs that have not been restored.
+// Dormant is Listening for the saved graphs that have not been brought back.
 func (s *Stepper) Dormant() map[Edge]Listens {
 	l := s.core.rlock()
 	defer l.runlock()

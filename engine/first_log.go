@@ -27,7 +27,8 @@ func newLogEntry() logEntry {
 	return logEntry{logged: map[*message.Message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]run{}}
 }
 
-// errElsewhere refuses a change that would log a message a second time.
+// errElsewhere is the reason for refusing a change that would log a message a second
+// time.
 var errElsewhere = errors.New("it is in the store of another graph")
 
 // mayEnter refuses a change if a graph without a log would enter one while it has
