@@ -84,7 +84,7 @@ type Engine struct {
 }
 
 // New starts an engine. Saved graphs in Storage stay as they are until [Engine.Apply]
-// or [Engine.Restore] restores them.
+// resumes or [Engine.Restore] restores them.
 //
 // ctx bounds only the start.
 func New(ctx context.Context, o Options) (*Engine, error) {
