@@ -157,7 +157,7 @@ func (e *core) tellHeld(c *creature, freed int64) {
 		return
 	}
 	defer g.mu.Unlock()
-	e.log.Warn("an instance was replaced that held memory which is not accounted", "creature", c.id, "name", c.name, "freed_bytes", freed)
+	e.log.Warn("an instance that held unaccounted memory was replaced", "creature", c.id, "name", c.name, "freed_bytes", freed)
 	text := fmt.Sprintf("the instance was replaced: it held %d bytes of the process beyond what is accounted; report the module", freed)
 	rec := g.newRecord()
 	g.logLines(rec, journal.Event{Creature: c.id}, []effects.Line{{Level: abi.LevelWarn, Text: text, Engine: true}})

@@ -99,7 +99,7 @@ func TestAnInstanceThatHoldsTooMuchIsReplaced(t *testing.T) {
 	if w.UnaccountedBytes() <= 0 {
 		t.Error("the engine does not tell what is unaccounted")
 	}
-	if log.count("an instance was replaced that held memory") == 0 {
+	if log.count("an instance that held unaccounted memory was replaced") == 0 {
 		t.Fatal("the log does not tell of it")
 	}
 	ob, err := sub.Next(t.Context())

@@ -223,7 +223,7 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLett
 		root := g.rootOf(c)
 		if root == nil {
 			return Sent{}, &abi.Error{
-				Code: abi.NotConnected, Op: "redeliver", Message: "there still is no root for the output of " + c.name,
+				Code: abi.NotConnected, Op: "redeliver", Message: "there is still no root for the output of " + c.name,
 				Remedy: "assign_root first", IDs: map[string]string{"creature": string(c.id)},
 			}
 		}

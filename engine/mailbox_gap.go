@@ -37,7 +37,7 @@ func (mb *mailbox) markLost(logs []backlog) (found []*feed) {
 func (e *core) tellLost(feeds []*feed, missing error) {
 	for _, s := range feeds {
 		c := s.mb.creature
-		e.log.Warn("messages that wait for a creature are in a file that is missing", "creature", c.id, "name", c.name,
+		e.log.Warn("messages that wait for a creature are in a missing file", "creature", c.id, "name", c.name,
 			"channel", s.id, "after", s.offered, "error", missing)
 	}
 }

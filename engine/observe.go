@@ -42,8 +42,8 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.EventCursor, buffer int) (*Subscription, error) {
 	if e.core.storage == nil {
 		return nil, &abi.Error{
-			Code: abi.Unsupported, Op: "subscribe", Message: "nothing is kept that could be caught up on",
-			Remedy: "use a session directory, or leave after out",
+			Code: abi.Unsupported, Op: "subscribe", Message: "the engine stores no events to catch up on",
+			Remedy: "use a session directory, or omit after",
 		}
 	}
 	replay, err := journal.NewReplay(ctx, journal.ChronicleOf(e.core.storage.Storage), after, nil)

@@ -20,7 +20,7 @@ func notTakenIn(ctx context.Context, err error) error {
 		return err
 	}
 	return &abi.Error{
-		Code: abi.Unavailable, Op: "send", Message: "the caller stopped waiting before the message was taken in",
+		Code: abi.Unavailable, Op: "send", Message: "the caller stopped waiting before the message was accepted",
 		Remedy: "send it again", Err: context.Cause(ctx),
 	}
 }

@@ -232,7 +232,7 @@ func (r *Reader) missed(last uint64) error {
 	r.told = last
 	return &abi.Error{
 		Code: abi.Unavailable, Op: "read", Message: "a part of the channel is missing", Err: m, IDs: map[string]string{"channel": string(m.Channel)},
-		Remedy: "read on: the first message after them is next",
+		Remedy: "call Next again: it returns the first message after them",
 	}
 }
 

@@ -44,8 +44,8 @@ func (j *joint) checkRenamed(e locked, d *deploy.Deployment) error {
 		}
 		return &abi.Error{
 			Code: abi.Conflict, Op: "apply",
-			Message: fmt.Sprintf("the session has this recipe already, as the deployment %s from %s; %s would begin with nothing, and take all input again", r.Name, r.Source.Path, d.Name),
-			Remedy:  fmt.Sprintf("say in the recipe which is meant: terrarium { name = %q } goes on with what there is, terrarium { name = %q } begins a second one", r.Name, d.Name),
+			Message: fmt.Sprintf("the session has this recipe already, as the deployment %s from %s; %s would start without its state, and handle all input again", r.Name, r.Source.Path, d.Name),
+			Remedy:  fmt.Sprintf("choose one by its name in the recipe: terrarium { name = %q } continues the existing deployment, terrarium { name = %q } starts a second one", r.Name, d.Name),
 			IDs:     map[string]string{"deployment": r.Name, "path": r.Source.Path},
 		}
 	}

@@ -55,7 +55,7 @@ type Call struct {
 // the creature's inbox. The caller must call Reply once.
 func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, deadline time.Duration) (*Call, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, &abi.Error{Code: abi.Stopped, Op: "request", Message: "the caller has given up already", Err: err}
+		return nil, &abi.Error{Code: abi.Stopped, Op: "request", Message: "the caller has already stopped waiting", Err: err}
 	}
 	if deadline <= 0 {
 		deadline = DefaultRequestDeadline
@@ -95,17 +95,17 @@ func (c *Call) Reply(ctx context.Context) ([]byte, error) {
 	case <-expired:
 		return nil, &abi.Error{
 			Code: abi.Deadline, Op: "request", Message: "no reply came in time",
-			Remedy: "give it a longer deadline; status shows whether the creature runs; the request may be handled yet", IDs: map[string]string{"creature": string(c.to)},
+			Remedy: "set a longer deadline; status shows whether the creature runs; the request may still be handled", IDs: map[string]string{"creature": string(c.to)},
 		}
 	case <-ctx.Done():
-		return nil, c.unknown("the caller stopped waiting for the reply, and the request may be handled yet", context.Cause(ctx))
+		return nil, c.unknown("the caller stopped waiting for the reply, and the request may still be handled", context.Cause(ctx))
 	case <-c.e.closing:
 	}
 	select { // the answer may have come just before
 	case a := <-c.reply:
 		return c.received(ctx, a)
 	default:
-		return nil, c.unknown("the engine was closed before a reply came, and the request may be handled yet", nil)
+		return nil, c.unknown("the engine was closed before a reply came, and the request may still be handled", nil)
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *Call) unknown(message string, cause error) error {
 // received returns what the caller gets for an answer, once that is durable.
 func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
 	if err := (Sent{ch: c.ch, store: a.store, upTo: a.seq}).wait(ctx); err != nil {
-		return nil, c.unknown("the request was answered, but it is not known whether that lasts", err)
+		return nil, c.unknown("the request was answered, but the answer may be lost", err)
 	}
 	if a.code != abi.OK {
 		return nil, &abi.Error{Code: a.code, Op: "request", Message: a.text, IDs: map[string]string{"creature": string(c.to)}}

@@ -55,11 +55,11 @@ func (s Sent) Wait(ctx context.Context) error {
 	if cause == nil {
 		return nil
 	}
-	remedy := "wait again, or look for the message in the history before sending it again; with a producer and an offset it can be repeated without doubling it"
+	remedy := "wait again, or look for the message in the history before sending it again; with a producer and an offset it can be repeated without sending it twice"
 	if s.repeatable {
-		remedy = "send it again with the same producer and offset, which does not double it"
+		remedy = "repeat it with the same producer and offset, which does not send it twice"
 	}
-	err := unknownOutcome("send", "the message was taken in, but it is not known whether it lasts", remedy, cause)
+	err := unknownOutcome("send", "the message was accepted, but may be lost", remedy, cause)
 	if s.ch.id != "" {
 		err = err.With("channel", string(s.ch.id))
 	}

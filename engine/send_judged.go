@@ -93,7 +93,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	if ctx.Err() != nil {
 		// Interrupted policies have failed, which may deny or allow anything.
 		return nil, &abi.Error{
-			Code: abi.Unavailable, Op: "send", Message: "the caller has given up while policies judged the message",
+			Code: abi.Unavailable, Op: "send", Message: "the caller stopped waiting while policies judged the message",
 			Remedy: "send it again", Err: context.Cause(ctx),
 		}
 	}

@@ -17,7 +17,7 @@ import (
 const DefaultShutdownTimeout = 30 * time.Second
 
 // ErrLeftOpen is a cause of the error of a Close that has reached its bound.
-var ErrLeftOpen = errors.New("the bound of closing is reached")
+var ErrLeftOpen = errors.New("closing has reached its time limit")
 
 // closing is the shutdown of an engine.
 type closing struct {
@@ -104,7 +104,7 @@ func (e *Engine) leftOpen(bound time.Duration) error {
 		if durable := s.store.Durable(); s.last > durable {
 			left = append(left, fmt.Sprintf("%d events of the session %s that are not written", s.last-durable, s.store.Info().Session))
 		} else if len(left) == 0 {
-			left = append(left, fmt.Sprintf("the store of the session %s, all of which is written", s.store.Info().Session))
+			left = append(left, fmt.Sprintf("the open store of the session %s, with all events written", s.store.Info().Session))
 		}
 	}
 	if len(left) == 0 {
@@ -112,7 +112,7 @@ func (e *Engine) leftOpen(bound time.Duration) error {
 	}
 	return &abi.Error{
 		Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the engine did not close within %v; it leaves %s", bound, strings.Join(errtext.Few(left), ", ")),
-		Remedy: "what was acknowledged is kept, and the session can be gone on with when the process has ended; for a slow disk raise the shutdown timeout",
+		Remedy: "all acknowledged events are kept, and the session can be resumed after the process has ended; for a slow disk raise the shutdown timeout",
 		Err:    ErrLeftOpen,
 	}
 }

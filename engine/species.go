@@ -58,7 +58,7 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 		if len(templates) == deploy.MaxSpecies {
 			return templates, s.Wrap(&abi.Error{
 				Code: abi.LimitExceeded, Op: "apply", Message: fmt.Sprintf("more than %d species may be spawned", deploy.MaxSpecies),
-				Remedy: "leave out what nobody spawns", IDs: map[string]string{"limit": "species", "deployment": d.Name},
+				Remedy: "remove the species that are not spawned", IDs: map[string]string{"limit": "species", "deployment": d.Name},
 			})
 		}
 		m, err := e.core.compile(ctx, &s.Spec)
@@ -88,7 +88,7 @@ func (e *Engine) tryStart(ctx context.Context, t *template) error {
 	}
 	var fault *abi.Error
 	if errors.As(err, &fault) && fault.Op == abi.ExportInit {
-		e.core.log.Warn("a species does not start with the configuration that it has", "species", t.Name, "deployment", t.kind.Deployment, "error", err)
+		e.core.log.Warn("a species does not start with its configuration", "species", t.Name, "deployment", t.kind.Deployment, "error", err)
 		return nil
 	}
 	return err

@@ -95,7 +95,7 @@ func (t *ToolCall) answered(ctx context.Context, a jobAnswer) ([]byte, error) {
 		return nil, a.err
 	}
 	if err := (Sent{ch: t.e.inbox(t.c), store: a.store, upTo: a.seq}).wait(ctx); err != nil {
-		return nil, t.unknown("the call has happened, but it is not known whether that lasts", err)
+		return nil, t.unknown("the call was executed, but may be lost", err)
 	}
 	return a.result, nil
 }

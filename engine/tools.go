@@ -162,7 +162,7 @@ func (t *turn) conflicts() error {
 	t.tools.conflict = true
 	return &abi.Error{
 		Code: abi.Conflict, Op: "tool", Message: "the graph has changed since the turn looked at it",
-		Remedy: "end the turn: it is run again",
+		Remedy: "end the turn; it will run again",
 	}
 }
 

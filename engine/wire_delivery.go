@@ -165,11 +165,11 @@ func (g *graph) undeliverable(c, to *creature, o *wiredOutput) (abi.Code, string
 	wire := &o.outlet.OutputWire
 	switch {
 	case to == nil && wire.To == journal.ToRoot:
-		return abi.NotConnected, "the wire " + wire.Label() + " leads to the root, and there is none"
+		return abi.NotConnected, "the wire " + wire.Label() + " leads to the root, but there is none"
 	case to == nil:
 		return abi.NotConnected, "the wire " + wire.Label() + " leads to " + string(wire.To) + ", which does not exist any more"
 	case to == c && !wire.AllowSelf:
-		return abi.Denied, "the wire " + wire.Label() + " leads back to its source, and does not allow that"
+		return abi.Denied, "the wire " + wire.Label() + " leads back to its source, which it does not allow"
 	case o.hops > journal.MaxHops:
 		return abi.LimitExceeded, fmt.Sprintf("the limit hops (%d) is reached: %s", journal.MaxHops, g.loopText(c, to))
 	case o.fault != "":
@@ -181,7 +181,7 @@ func (g *graph) undeliverable(c, to *creature, o *wiredOutput) (abi.Code, string
 // loopText names the loop that a wire closes.
 func (g *graph) loopText(from, to *creature) string {
 	if loop := g.loop(from, to); loop != nil {
-		return "the output goes round in the wires " + strings.Join(loop, " → ")
+		return "the output circulates over the wires " + strings.Join(loop, " → ")
 	}
 	return "the chain of wires that leads from " + from.name + " to " + to.name + " is too long"
 }
