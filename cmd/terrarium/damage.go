@@ -10,7 +10,7 @@ import (
 )
 
 func addDespite(fs *pflag.FlagSet, despite *bool) {
-	fs.BoolVar(despite, "despite-damage", false, "continue although stores are damaged: what they lost starts over, and takes its input again")
+	fs.BoolVar(despite, "despite-damage", false, "continue although stores are damaged: creatures whose data is lost start over, and get their input again")
 }
 
 // refuseDamage prints the live stores of a directory that are unreadable or cut short,

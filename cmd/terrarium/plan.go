@@ -22,8 +22,8 @@ func planCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan RECIPE",
 		Short: "Show what a recipe would create, or change in a session directory",
-		Long: `plan shows the changes with which run would begin, address by address: what would be
-created (+), removed (-), changed (~) or resumed unchanged (=). Without --session,
+		Long: `plan shows the changes that run would make at its start, address by address: what would
+be created (+), removed (-), changed (~) or resumed unchanged (=). Without --session,
 everything would be created. For other recipes in the directory, plan shows only
 what would change for them. Sessions do not keep sensitive values, so plan cannot
 show whether these change (?).

@@ -37,7 +37,7 @@ resumes with its state and with the deliveries that wait for it.
 
 If a recipe's file is missing, resume uses the copy that the session keeps. Variables
 keep their values, except for sensitive ones: they are never stored, and must be
-given again. Creatures and channels that did not come from a recipe are restored as
+passed again. Creatures and channels that did not come from a recipe are restored as
 they were. If a recipe is not valid, nothing is resumed and nothing changes.
 
 With --plan, resume shows what would change and changes nothing. The directory may be

@@ -21,7 +21,7 @@ type retainFlags struct {
 }
 
 func (f *retainFlags) add(fs *pflag.FlagSet) {
-	fs.DurationVar(&f.age, "retain-age", 0, "prune history that is older, such as 720h (default keep all)")
+	fs.DurationVar(&f.age, "retain-age", 0, "prune history older than this, such as 720h (default keep all)")
 	fs.Int64Var(&f.events, "retain-events", 0, "keep this many of the newest events of each session (default all)")
 	fs.StringVar(&f.bytes, "retain-bytes", "", "keep each session's file at about `SIZE`, such as 500MB (default no bound)")
 	fs.StringVar(&f.maxDisk, "max-disk", "", "prune old history while the session directory needs more than `SIZE` (default no bound)")

@@ -145,7 +145,7 @@ func newRoot(s streams) *cobra.Command {
 		Long: `terrarium runs creatures: sandboxed WebAssembly modules that talk over named
 channels. A recipe says which creatures exist and which channels connect them.
 
-Exit codes: 0 ok; 1 the run failed; 2 the command line is wrong; 3 the recipe
+Exit codes: 0 ok; 1 the run failed; 2 the command line is not valid; 3 the recipe
 is not valid; 4 the session directory cannot be used, or a store in it cannot be
 read; 5 the run finished, but deliveries became dead letters; 6 the shutdown
 timeout expired before everything had ended; 129, 130, 143 ended cleanly by

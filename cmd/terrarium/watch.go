@@ -43,7 +43,7 @@ func eventsCommand(s streams) *cobra.Command {
 shows its events. For a session directory, it shows the logged events as session
 events does.
 
-With -o json, every event has a cursor. Give it to --after to continue after that
+With -o json, every event has a cursor. Pass it to --after to continue after that
 event, even after merges, splits and restarts.`,
 		Example: `  terrarium events examples/quickstart --input lines=examples/quickstart/lines.txt --exit-when-idle
   terrarium events S --kind dead_letter --follow`,
@@ -65,7 +65,7 @@ With SESSION it shows the history of that session, which includes the histories 
 its ancestors. With --follow it continues with new events, including those of its
 successors. Another process may be using the directory.
 
-With -o json, every event has a cursor. Give it to --after to continue after that
+With -o json, every event has a cursor. Pass it to --after to continue after that
 event, even after merges, splits and restarts.`,
 		Example: `  terrarium session events S --kind dead_letter --follow
   terrarium session events S --newest --limit 20

@@ -1,5 +1,5 @@
 channel "lines" { description = "what the sensors say" }
-channel "alarms" { description = "what somebody should look at" }
+channel "alarms" { description = "readings that need attention" }
 
 creature "guard" {
   module = "builtin:gate"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two sessions become one and part again: run.sh [DIR]. It needs terrarium on
+# Two sessions merge and split again: run.sh [DIR]. It needs terrarium on
 # the PATH; with DIR the session is kept there.
 set -eu
 steps=examples/rescue

@@ -1,5 +1,5 @@
-# The station in the north, which asks for help by itself: its alarm picks out the
-# calls that it cannot answer alone, and its envoy fetches who can.
+# The station in the north. Its alarm picks out the calls that it cannot answer alone,
+# and its envoy connects it to a helper.
 terrarium { name = "north" }
 
 session { merge = "allow" }

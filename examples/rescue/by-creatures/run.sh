@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two sessions of which one asks the other for help by itself: run.sh [DIR]. It
-# needs terrarium on the PATH; with DIR the session is kept there.
+# The creatures of one session request help from another: run.sh [DIR]. It needs
+# terrarium on the PATH; with DIR the session is kept there.
 set -eu
 steps=examples/rescue/by-creatures
 session=${1:-}
@@ -16,7 +16,7 @@ cd "$(dirname "$0")/../../.." # the steps name recipes as seen from the top of t
 
 operate() { terrarium exec --session "$session"; }
 
-# introduce tells the north whom it can ask: a message with an id.
+# introduce sends the id of the helicopter to the north.
 introduce() {
 	helicopter=$(echo '{"op": "status", "graph": "helicopter"}' | operate |
 		grep -oE '"id":"c[^"]*","name":"helicopter"' | cut -d'"' -f4)
@@ -25,7 +25,7 @@ introduce() {
 
 for step in 1-apart 2-avalanche 3-together 4-all-well; do
 	echo "--- $step"
-	# Nothing but messages goes in: what they lead to is up to the creatures.
+	# The steps send messages; the creatures decide what to do about them.
 	operate <"$steps/$step.jsonl" | grep '"error":' || :
 	operate <examples/rescue/look.jsonl
 	if [ $step = 1-apart ]; then introduce; fi

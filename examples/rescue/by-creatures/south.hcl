@@ -1,4 +1,4 @@
-# The station in the south, as it always was, but that others may ask it for help.
+# The station in the south, as in ../south.hcl, but other graphs may merge with it.
 terrarium { name = "south" }
 
 session { merge = "allow" }
