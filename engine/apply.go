@@ -113,8 +113,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 	return nil
 }
 
-// recipeCreatures are the creatures of a deployment that is being applied, for package
-// reconcile.
+// recipeCreatures are the creatures that an application passes to package reconcile.
 type recipeCreatures struct {
 	a *application
 	x *change

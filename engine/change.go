@@ -74,8 +74,7 @@ type steps struct {
 	// transient are graphs that exist only within the change, each with the graph that
 	// its members came from, if any.
 	transient map[*graph]*graph
-	// unlinked are creatures whose parent is removed, or put into another graph by a
-	// split.
+	// unlinked are creatures whose parent is removed, or split from them.
 	unlinked []unlinked
 	// metas is the metadata of graphs that get a new store.
 	metas map[journal.GraphID]map[string]string
@@ -91,8 +90,7 @@ type logging struct {
 	logged   []logged
 	// burials are the deliveries that the change turns into dead letters, by feed.
 	burials map[*feed]*burial
-	// entry is what changes when graphs without a log become part of one that has a
-	// log.
+	// entry is what changes when graphs without a log become part of a logged one.
 	entry logEntry
 }
 
@@ -216,8 +214,7 @@ func (x *change) scan() {
 	}
 }
 
-// pause enters the critical sections of all graphs concerned, in the order of their
-// ids.
+// pause enters the critical sections of all graphs concerned, in order of id.
 func (x *change) pause() {
 	ids := map[journal.GraphID]bool{}
 	for i := range x.sealed.Deltas {

@@ -47,7 +47,7 @@ func (t *handledTurn) cause(x *change) journal.EventID {
 }
 
 // advance counts the delivery as handled before stores are cut, so that their first
-// records have it so.
+// records show it as handled.
 func (t *handledTurn) advance() {
 	if t == nil {
 		return

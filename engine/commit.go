@@ -61,8 +61,7 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) *graph {
 	return g
 }
 
-// write gives the effects of the turn their places in the log, in the order of the
-// log.
+// write gives the effects of the turn their places, in the order of the log.
 func (l *turnLog) write() {
 	t := l.t
 	l.id = l.next()
@@ -94,8 +93,7 @@ func (l *turnLog) writeMore() {
 	}
 }
 
-// end logs that the turn has ended, with its log lines, its output and the verdicts of
-// policies.
+// end logs the end of the turn, with its log lines, its output and verdicts.
 func (l *turnLog) end() {
 	t := l.t
 	about := journal.Event{Creature: t.c.id, Turn: l.id, Attempt: t.c.attempt + 1, Cause: l.cause}

@@ -39,8 +39,7 @@ type creature struct {
 	pace     pace // of its storing and of its timers
 	retries
 	jobs []*toolJob // outside calls of tools that wait for their turn
-	// current is the delivery that a worker is handling; its msg is nil if there is
-	// none.
+	// current is the delivery that a worker is handling; without one, msg is nil.
 	current delivery
 
 	wires     []journal.OutputWire          // by rising Order; replaced, never modified

@@ -60,8 +60,7 @@ func (g *storeGroup) findMoved(x *change) {
 	}
 }
 
-// delta summarizes what the change did to the graphs of the group, if it merged or
-// split any.
+// delta summarizes the merge or split of the graphs of the group, if any.
 func (g *storeGroup) delta(x *change) (journal.Delta, bool) {
 	kind := g.kind()
 	switch {
