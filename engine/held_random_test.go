@@ -25,7 +25,7 @@ type crowd struct {
 
 type crowdMember struct {
 	id      journal.CreatureID
-	out     journal.ChannelID // "" once it is gone
+	out     journal.ChannelID // "" once it is removed
 	hears   map[*crowdMember]bool
 	removed bool
 }

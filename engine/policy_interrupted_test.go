@@ -15,7 +15,7 @@ import (
 type interrupted struct {
 	judge
 	first, remembered chan struct{} // if set, the first question is answered once the policy remembers something else
-	last              chan struct{} // closed when it is asked for the last time
+	last              chan struct{} // closed at the last question
 }
 
 func (p *interrupted) Send(ctx context.Context, ev *deploy.SendEvent) deploy.SendDecision {

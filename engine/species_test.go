@@ -15,8 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// breeding is a deployment with one creature, and a species of which that many may be
-// spawned.
+// breeding is a deployment with one creature, and a species that may be spawned that
+// often at a time.
 func breeding(name string, spawnable int, more ...func(*deploy.Deployment)) *deploy.Deployment {
 	return team(1, append([]func(*deploy.Deployment){func(d *deploy.Deployment) {
 		d.Name = name
