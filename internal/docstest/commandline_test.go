@@ -95,7 +95,7 @@ func flagTable(help string) string {
 	if rows.Len() == 0 {
 		return b.String() + "It has no flags."
 	}
-	return b.String() + "| flag | |\n|---|---|\n" + strings.TrimSpace(rows.String())
+	return b.String() + "| flag | meaning |\n|---|---|\n" + strings.TrimSpace(rows.String())
 }
 
 func fillRegion(t *testing.T, text, name, content string) string {
