@@ -70,7 +70,7 @@ func (x *running) tellHowToGoOn() {
 	fmt.Fprintf(x.s.err, "Interrupted. Everything was kept; resume with: %s\n", strings.Join(quoteAll(os.Args), " "))
 	for _, in := range x.inputs {
 		if in.info == nil {
-			fmt.Fprintln(x.s.err, "Give it the same standard input again, from the beginning; lines already taken in are skipped.")
+			fmt.Fprintln(x.s.err, "Pass the same standard input again, from the beginning; lines that were already read are skipped.")
 		}
 	}
 }
