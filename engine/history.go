@@ -122,7 +122,7 @@ func (e *Engine) exporter(op, graphOrSession string) (journal.SessionID, journal
 }
 
 // PolicyFailures returns the policies that have failed to decide since the engine
-// started, by name: scripts that threw or took too long. Neither a denial nor an error
-// that the policy handles itself is a failure. Each is an [abi.Error] with the ids
-// policy, where (the place of the first failure) and failures (their number).
+// started, by name: scripts that threw or took too long. A denial is not a failure, and
+// failures that a policy is set to ignore are not counted. Each is an [abi.Error] with
+// the ids policy, where (the place of the first failure) and failures (their number).
 func (e *Engine) PolicyFailures() []error { return e.core.failed.List() }

@@ -45,7 +45,7 @@ func putAsks(r *journal.Record, c *creature) {
 	slices.SortFunc(r.Requests[from:], func(a, b journal.RequestRow) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 }
 
-// restoreAsks restores the timers and requests of restored creatures. They are not
+// restoreAsks brings back the timers and requests of saved creatures. They are not
 // running yet, but a cut that comes first takes them along.
 func (x *change) restoreAsks() {
 	for _, row := range x.saved.Timers {
@@ -66,7 +66,7 @@ func (x *change) restoreAsks() {
 	}
 }
 
-// resumeAsks starts what restoreAsks has restored. What became due meanwhile is due now.
+// resumeAsks starts what restoreAsks has brought back. What became due meanwhile is due now.
 func (x *change) resumeAsks() {
 	for _, c := range x.creatures {
 		g := c.home.lock()

@@ -38,7 +38,7 @@ func (e *Engine) plan(ctx context.Context, restores bool, deployments []*deploy.
 	}
 	p.running = l.settings()
 	for _, d := range l.sortedSaved() {
-		p.saved = append(p.saved, planstore.OwnRows(d.SavedGraph)) // it may be restored meanwhile
+		p.saved = append(p.saved, planstore.OwnRows(d.SavedGraph)) // it may be brought back meanwhile
 	}
 	for name, d := range l.deployments {
 		p.applied = append(p.applied, appliedDeployment{name, d})
@@ -82,7 +82,7 @@ type planning struct {
 	applied  []appliedDeployment
 	problems []error
 	archive  journal.Archive
-	restores bool // members of no deployment are restored, too
+	restores bool // members of no deployment are brought back, too
 }
 
 type appliedDeployment struct {
@@ -164,7 +164,7 @@ func specsOf(all map[journal.CreatureID]settings) map[journal.CreatureID]*deploy
 	return out
 }
 
-// staying returns, for each restored creature that stays stopped, the reason.
+// staying returns, for each creature brought back that stays stopped, the reason.
 func (e *Engine) staying() (out []error) {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -186,7 +186,7 @@ func withBorrowedPolicy(d *deploy.Deployment) *deploy.Deployment {
 	return &out
 }
 
-// pretend restores graphs that run in another engine. Their creatures have their modules
+// pretend brings back graphs that run in another engine. Their creatures have their modules
 // there, and sensitive attributes, which no row has.
 func (e *Engine) pretend(ctx context.Context, p *planning) error {
 	l := e.core.lock()

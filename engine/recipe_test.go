@@ -14,7 +14,7 @@ import (
 )
 
 // TestTimersGoAlongWhenARecipeDividesItsGraph covers the one cut that happens before the
-// timers of restored creatures are running again.
+// timers of resumed creatures are running again.
 func TestTimersGoAlongWhenARecipeDividesItsGraph(t *testing.T) {
 	h := newFakeHost()
 	h.on("waker", func(t abi.Turn, kind abi.Kind) error {

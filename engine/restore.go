@@ -11,14 +11,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// waking restores saved graphs. Nothing of them runs before commit, and rollBack makes
+// waking brings saved graphs back. Nothing of them runs before commit, and rollBack makes
 // them dormant again.
 type waking struct {
 	e       locked
 	changes []*change
 }
 
-// bringBack restores one graph. specOf makes the creature of a row.
+// bringBack brings back one graph. specOf makes the creature of a row.
 func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.Context, journal.CreatureRow) (*creature, error)) (err error) {
 	x := newChange(w.e, "resume", draft.Options{Unjudged: true, IDs: &savedIDs{w.e, d.Graph}})
 	defer func() {
@@ -117,7 +117,7 @@ func (w *waking) forgetInstance(ctx context.Context, c *creature) {
 	c.instances.Store(0)
 }
 
-// commit lets the restored graphs run.
+// commit lets the graphs run that were brought back.
 func (w *waking) commit() {
 	var wake waker
 	for _, x := range w.changes {

@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// dormant is a saved graph that has not been restored yet.
+// dormant is a saved graph that has not been brought back yet.
 type dormant struct{ journal.SavedGraph }
 
 // loadSaved reads the list of graphs in the storage.
@@ -95,7 +95,7 @@ func (e locked) tellProblems() {
 	}
 }
 
-// Saved lists the saved graphs that have not been restored, oldest first.
+// Saved lists the saved graphs that have not been brought back, oldest first.
 func (e *Engine) Saved() []journal.SavedGraph {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -237,7 +237,7 @@ func isOutsideReader(id journal.ReaderID) bool {
 	return len(id) > len(readerPrefix) && id[:len(readerPrefix)] == readerPrefix
 }
 
-// known returns a creature's id if the creature exists, in a graph that is being restored
+// known returns a creature's id if the creature exists, in a graph that is being brought back
 // or in any other; otherwise it returns none, because a parent may have been in a graph
 // without a store.
 func (x *change) known(id journal.CreatureID) journal.CreatureID {

@@ -86,7 +86,7 @@ func (e *core) retireLater() {
 }
 
 // closeEndings closes and retires the remaining stores when the engine is closed. A store
-// that still cannot be written leaves a graph that will be restored.
+// that still cannot be written leaves a graph that will exist again.
 func (e locked) closeEndings(ctx context.Context) error {
 	var errs []error
 	for _, end := range e.endings {

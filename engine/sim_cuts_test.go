@@ -58,7 +58,7 @@ func (s *simulation) checkPartition() {
 	}
 }
 
-// checkSaved checks, before anything is restored, that the live stores have every member
+// checkSaved checks, before anything is brought back, that the live stores have every member
 // once, in the partition that their edges make.
 func (s *simulation) checkSaved() {
 	saved, problems, err := s.storage.Saved(s.ctx)

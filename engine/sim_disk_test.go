@@ -35,7 +35,7 @@ func newOnDisk(t *testing.T) *onDisk {
 	return d
 }
 
-// start starts an engine, which does not restore anything yet.
+// start starts an engine, which does not bring anything back yet.
 func (d *onDisk) start() {
 	d.Helper()
 	d.boots++

@@ -207,7 +207,7 @@ func (m *model) reconcile(s *simulation) {
 	m.unknown = false
 }
 
-// edgesNow returns the listeners on all channels, as they are or will be when restored.
+// edgesNow returns the listeners on all channels, as they are or will be when brought back.
 func (s *simulation) edgesNow() map[engine.Edge]engine.Listens {
 	all := s.e.Dormant()
 	maps.Copy(all, s.e.Listening())

@@ -112,7 +112,7 @@ func (x *change) orphanWires(log *graph, rec *journal.Record, cr *creature) {
 	x.e.setWires(cr, nil)
 }
 
-// restoreWires restores the wires of a saved graph.
+// restoreWires brings back the wires of a saved graph.
 func (x *change) restoreWires() {
 	rows := slices.SortedFunc(slices.Values(x.saved.Wires), func(a, b journal.OutputWire) int {
 		return cmp.Or(strings.Compare(string(a.From), string(b.From)), cmp.Compare(a.Order, b.Order))
