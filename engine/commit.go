@@ -246,7 +246,7 @@ func (l *turnLog) reply() {
 		if t.replied {
 			l.bury(letter{turn: l.id, DeadLetterRow: journal.DeadLetterRow{
 				Reason: journal.DeadNotConnected, Creature: m.Sender, Sender: l.t.c.id, Kind: journal.EventDirectMessage,
-				Error: NotWaiting, Payload: slices.Clone(t.Bytes(t.reply)),
+				Error: notWaiting, Payload: slices.Clone(t.Bytes(t.reply)),
 			}})
 		}
 		return

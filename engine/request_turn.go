@@ -68,9 +68,16 @@ func (t *turn) Reply(payload []byte) abi.Code {
 	return abi.OK
 }
 
-// NotWaiting is the error of the dead letter of a reply whose request has no waiting
-// sender any more.
-const NotWaiting = "the sender of the request no longer waits in this graph"
+// notWaiting is the error of the dead letter of a reply whose request has no waiting
+// sender any more, and notWaitingBefore is its text in sessions of earlier versions.
+const (
+	notWaiting       = "the sender of the request no longer waits in this graph"
+	notWaitingBefore = "who asked is not waiting in this graph any more"
+)
+
+// NotWaiting reports whether the error of a dead letter says that it is a reply whose
+// request has no waiting sender any more.
+func NotWaiting(text string) bool { return text == notWaiting || text == notWaitingBefore }
 
 // question is an open request of a creature. The graph's mu guards it.
 type question struct {

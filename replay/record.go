@@ -121,7 +121,7 @@ func (t *recorded) gave() []Effect {
 				out = append(out, Effect{Kind: EffectReply, Payload: Text(ev.Payload)})
 			}
 		case journal.EventDeadLetter:
-			if t.kind == abi.KindRequest && letter(ev).Error == engine.NotWaiting {
+			if t.kind == abi.KindRequest && engine.NotWaiting(letter(ev).Error) {
 				out = append(out, Effect{Kind: EffectReply, Unknown: true})
 			}
 		}
