@@ -12,8 +12,8 @@ func TestNotWaiting(t *testing.T) {
 	for text, want := range map[string]bool{
 		"the sender of the request no longer waits in this graph": true,
 		"who asked is not waiting in this graph any more":         true,
-		"the mailbox is full":                                     false,
-		"":                                                        false,
+		"the mailbox is full": false,
+		"":                    false,
 	} {
 		if got := engine.NotWaiting(text); got != want {
 			t.Errorf("NotWaiting(%q) is %t", text, got)

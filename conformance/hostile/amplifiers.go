@@ -54,7 +54,7 @@ func amplifiers() []Module {
 			Build: outputShuffled, Ends: refusedBy("sends"),
 		},
 		{
-			Name: "send-to-nobody", Attacks: "the memory of a turn: a mebibyte on every channel, without end, although there are no channels", Unwired: true,
+			Name: "send-to-no-channel", Attacks: "the memory of a turn: a mebibyte on every channel, without end, although there are no channels", Unwired: true,
 			Build: large("send", i32(abi.AllChannels), i32(bulkAt), i32(payload), none),
 			Ends:  once(abi.ExportHandle, abi.LimitExceeded, "limit "),
 		},
