@@ -89,6 +89,9 @@ type Options struct {
 	// Durability applies to graphs whose recipes do not set it. Zero means Normal if
 	// there is a session directory.
 	Durability Durability
+	// Clock tells the time; nil means the clock of the machine. With a clock that the
+	// caller moves, [Terrarium.WaitIdle] fires the timers that have come due.
+	Clock engine.Clock
 	// CacheDir keeps compiled modules between processes. It holds executable code, so
 	// no other user may have write access. Empty means no cache.
 	CacheDir string
@@ -168,7 +171,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 		dir = filepath.Join(t.scratch.Path, "session")
 	}
 	eo := engine.Options{
-		Host: t.host, Durability: o.Durability, Load: LoadModule, Seed: o.Seed,
+		Host: t.host, Durability: o.Durability, Load: LoadModule, Clock: o.Clock, Seed: o.Seed,
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout,
 		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log,
 	}

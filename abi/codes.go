@@ -29,6 +29,7 @@ const (
 	Unavailable     Code = 17
 	Internal        Code = 18
 	UnknownOutcome  Code = 19
+	Failed          Code = 20
 )
 
 // CodeInfo describes one error code.
@@ -59,6 +60,7 @@ var Codes = []CodeInfo{
 	{Unavailable, "unavailable", "not possible at the moment; trying again may help"},
 	{Internal, "internal", "a defect in the host or the engine"},
 	{UnknownOutcome, "unknown_outcome", "it was accepted, but whether it will last is not known: it is neither done for certain nor refused"},
+	{Failed, "failed", "the creature failed the turn; its text says why"},
 }
 
 // Info returns the table entry of c; ok is false for a number that is not in

@@ -129,7 +129,7 @@ func TestTablesAreInOrder(t *testing.T) {
 		}
 		names = append(names, f.Name)
 	}
-	for _, status := range []int32{-20, -1 << 31} {
+	for _, status := range []int32{-21, -1 << 31} {
 		if abi.CodeOfStatus(status) != abi.Trapped {
 			t.Errorf("status %d is %v, want trapped", status, abi.CodeOfStatus(status))
 		}

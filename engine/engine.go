@@ -200,11 +200,12 @@ func (e locked) sortedGraphs() []*graph {
 	return out
 }
 
-// WaitIdle waits until no delivery is runnable, no turn is running and no failed
-// delivery waits for another attempt. Deliveries of stopped and quarantined creatures
-// do not count. It returns the error deadline if ctx ends first.
+// WaitIdle waits until no timer is due, no delivery is runnable, no turn is running and
+// no failed delivery waits for another attempt. Deliveries of stopped and quarantined
+// creatures do not count. It returns the error deadline if ctx ends first.
 func (e *Engine) WaitIdle(ctx context.Context) error {
 	for {
+		e.core.timers.CallDue()
 		busy := e.core.idle.Wait()
 		if busy == nil {
 			return nil

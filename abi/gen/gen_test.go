@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,5 +115,39 @@ func TestAmount(t *testing.T) {
 func TestFillTablesWantsMarkers(t *testing.T) {
 	if _, err := fillTables([]byte("# no markers\n")); err == nil || !strings.Contains(err.Error(), "functions") {
 		t.Errorf("missing markers: %v", err)
+	}
+}
+
+// TestToolSpecs proves that the reader of the schemas finds every tool with its
+// arguments, those that are required first.
+func TestToolSpecs(t *testing.T) {
+	specs, err := toolSpecs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, s := range specs {
+		line := s.Name
+		for _, a := range s.Args {
+			line += " " + a.Name + ":" + a.Type
+			if !a.Required {
+				line += "?"
+			}
+		}
+		lines = append(lines, line)
+	}
+	want := []string{
+		"send_channel channel:string payload:payload headers:object?",
+		"group_send creature:string payload:payload",
+		"group_status after:string? limit:integer?",
+		"group_add_node species:string name:string? config:object? listen:wires? send:wires?",
+		"group_remove_node creature:string",
+		"group_start_node creature:string",
+		"group_stop_node creature:string",
+		"group_channel action:string name:string? description:string? channel:string? creature:string? direction:string? alias:string? merge:boolean? on_collision:string?",
+		"group_wire action:string from:string? to:string? with_content:boolean? prompt:string? when:string? allow_self:boolean? name:string? wire:string? after:string? limit:integer?",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -41,6 +41,7 @@ enum terrarium_status {
 	TERRARIUM_ERR_UNAVAILABLE = -17, // not possible at the moment; trying again may help
 	TERRARIUM_ERR_INTERNAL = -18, // a defect in the host or the engine
 	TERRARIUM_ERR_UNKNOWN_OUTCOME = -19, // it was accepted, but whether it will last is not known: it is neither done for certain nor refused
+	TERRARIUM_ERR_FAILED = -20, // the creature failed the turn; its text says why
 };
 
 // Readable sources.

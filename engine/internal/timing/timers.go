@@ -31,14 +31,15 @@ func (Real) Timer(d time.Duration) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// Timers calls functions at certain times, one after the other, from one
-// goroutine.
+// Timers calls functions at certain times, one after the other.
 type Timers struct {
 	clock clock
 	mu    sync.Mutex
 	heap  timerHeap
 	news  chan struct{} // holds a token when there is an earlier timer
 	done  chan struct{} // closed by Close
+
+	calling sync.Mutex // held while due functions are called
 }
 
 // Timer is one function to be called.
@@ -92,14 +93,28 @@ func (t *Timers) Stop(x *Timer) {
 // Run calls due functions until Close is called.
 func (t *Timers) Run() {
 	for {
-		due, wait := t.Due()
-		for _, x := range due {
-			x.Call()
-		}
-		if !t.sleep(wait) {
+		if !t.sleep(t.CallDue()) {
 			return
 		}
 	}
+}
+
+// CallDue calls the functions that are due, unless Close has been called, and returns
+// the time until the next one; zero if there is none. When it returns, no function that
+// was due when it was called is still waiting or running.
+func (t *Timers) CallDue() time.Duration {
+	t.calling.Lock()
+	defer t.calling.Unlock()
+	select {
+	case <-t.done:
+		return 0
+	default:
+	}
+	due, wait := t.Due()
+	for _, x := range due {
+		x.Call()
+	}
+	return wait
 }
 
 // sleep waits for the next timer or for news. It reports false once the timers

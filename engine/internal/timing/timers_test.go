@@ -48,6 +48,25 @@ func TestTimersAreDueInOrder(t *testing.T) {
 	}
 }
 
+// TestCallDueAfterClose proves that CallDue calls what is due, once, and nothing after
+// Close.
+func TestCallDueAfterClose(t *testing.T) {
+	clock := &still{now: time.Unix(100, 0)}
+	timers := New(clock)
+	called := 0
+	timers.After(time.Second, func() { called++ })
+	timers.After(3*time.Second, func() { called++ })
+	clock.now = time.Unix(101, 0)
+	if wait := timers.CallDue(); called != 1 || wait != 2*time.Second {
+		t.Errorf("called %d, %v until the next", called, wait)
+	}
+	clock.now = time.Unix(103, 0)
+	timers.Close()
+	if wait := timers.CallDue(); called != 1 || wait != 0 {
+		t.Errorf("after Close: called %d, %v until the next", called, wait)
+	}
+}
+
 // TestMeterWaits proves that a meter allows its grace at once, and then its
 // rate, and that unused allowance does not accumulate.
 func TestMeterWaits(t *testing.T) {

@@ -26,9 +26,10 @@ const (
 	Unavailable     Code = 17 // not possible at the moment; trying again may help
 	Internal        Code = 18 // a defect in the host or the engine
 	UnknownOutcome  Code = 19 // it was accepted, but whether it will last is not known: it is neither done for certain nor refused
+	Failed          Code = 20 // the creature failed the turn; its text says why
 )
 
-var codeNames = [...]string{"ok", "invalid_argument", "not_found", "already_exists", "ambiguous", "not_connected", "not_privileged", "denied", "limit", "conflict", "stopped", "trapped", "out_of_fuel", "deadline", "too_large", "unsupported", "storage", "unavailable", "internal", "unknown_outcome"}
+var codeNames = [...]string{"ok", "invalid_argument", "not_found", "already_exists", "ambiguous", "not_connected", "not_privileged", "denied", "limit", "conflict", "stopped", "trapped", "out_of_fuel", "deadline", "too_large", "unsupported", "storage", "unavailable", "internal", "unknown_outcome", "failed"}
 
 // The sources.
 const (
