@@ -30,6 +30,11 @@ type bench struct {
 	lines    []string
 }
 
+// startError says why the creature of a case was not started.
+type startError struct{ error }
+
+func (e *startError) Unwrap() error { return e.error }
+
 func (b *bench) setUp(ctx context.Context) error {
 	return b.t.Batch(ctx, func(batch *engine.Batch) error {
 		added, _, err := batch.AddCreature(ctx, deploy.CreatureSpec{
@@ -37,7 +42,7 @@ func (b *bench) setUp(ctx context.Context) error {
 			Restart: deploy.RestartPolicy{Mode: deploy.RestartNever}, Privileged: b.c.Privileged,
 		})
 		if err != nil {
-			return err
+			return &startError{err}
 		}
 		b.subject = added.Creature
 		for _, p := range b.c.Peers {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,8 +27,11 @@ type Case struct {
 	// Peers are other creatures of the graph, which the creature can name.
 	Peers      []Peer     `json:"peers,omitempty"`
 	Deliveries []Delivery `json:"deliveries"`
+	// CacheDir keeps compiled modules between runs; see [terrarium.Options].
+	CacheDir string `json:"-"`
 	// Transcript lists the expected actions: for each delivery, beginning with
-	// start, one line that names it and one for each effect.
+	// start, one line that names it and one for each effect. If the host or the
+	// creature's creature_init refuses to start, it has only the line of the error.
 	Transcript []string `json:"transcript"`
 }
 
@@ -100,7 +104,7 @@ func firstDifference(want, got []string) string {
 // case or the engine; mistakes of the creature show in the transcript.
 func RunCreature(ctx context.Context, c *Case, fresh bool) (transcript []string, err error) {
 	clock := &clock{now: time.Unix(Begin, 0)}
-	t, err := terrarium.New(ctx, terrarium.Options{FreshInstances: fresh, Workers: 1, Clock: clock})
+	t, err := terrarium.New(ctx, terrarium.Options{FreshInstances: fresh, Workers: 1, Clock: clock, CacheDir: c.CacheDir})
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +118,10 @@ func RunCreature(ctx context.Context, c *Case, fresh bool) (transcript []string,
 	defer sub.Close()
 	b.sub = sub
 	if err := b.setUp(ctx); err != nil {
+		var refused *startError
+		if errors.As(err, &refused) {
+			return []string{"> start", "refused " + refused.Error()}, nil
+		}
 		return nil, err
 	}
 	if err := b.step(ctx, "start"); err != nil {

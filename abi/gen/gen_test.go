@@ -32,6 +32,10 @@ func TestCheckNamesWhatIsStale(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "abi", "README.md"), readme, 0o644); err != nil {
 		t.Fatal(err)
 	}
+
+	if err := os.CopyFS(filepath.Join(dir, "docs", "reference"), os.DirFS(filepath.Join(root, "docs", "reference"))); err != nil {
+		t.Fatal(err)
+	}
 	if err := run(dir, true); err == nil || !strings.Contains(err.Error(), "sdk/c/terrarium.h is stale") {
 		t.Errorf("a missing header: %v", err)
 	}

@@ -1,6 +1,6 @@
 // Command gen writes the files derived from the tables of package abi: the C
-// header sdk/c/terrarium.h, the constants and imports of sdk/go/terrarium, and
-// the tables in abi/README.md.
+// header sdk/c/terrarium.h, the constants, imports and tools of sdk/go/terrarium, and
+// the tables in abi/README.md. The group tools come from their published schemas.
 //
 //	go run ./abi/gen -root .          write the files
 //	go run ./abi/gen -root . -check   write nothing; fail if one is stale
@@ -47,6 +47,14 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	specs, err := toolSpecs(root)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := goTools(specs)
+	if err != nil {
+		return nil, err
+	}
 	const readmePath = "abi/README.md"
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(readmePath)))
 	if err != nil {
@@ -60,6 +68,7 @@ func generate(root string) ([]file, error) {
 		{"sdk/c/terrarium.h", cHeader()},
 		{"sdk/go/terrarium/zabi.go", constants},
 		{"sdk/go/terrarium/zimports_wasip1.go", imports},
+		{"sdk/go/terrarium/ztools.go", tools},
 		{readmePath, text},
 	}, nil
 }

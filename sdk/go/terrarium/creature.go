@@ -50,8 +50,7 @@ func (c Creature) RunStop(h Host) {
 }
 
 // finish logs why a turn failed and returns its status. An error without a
-// code of the contract counts as trapped, as unknown numbers do in the
-// contract.
+// code of the contract has the code [Failed].
 func (t *Turn) finish(err error) int32 {
 	if err == nil {
 		return 0
@@ -59,7 +58,7 @@ func (t *Turn) finish(err error) int32 {
 	t.Log(LevelError, err.Error())
 	var code Code
 	if !errors.As(err, &code) || code <= 0 {
-		code = Trapped
+		code = Failed
 	}
 	return -int32(code)
 }

@@ -12,15 +12,19 @@ func (c Code) Error() string {
 	return "unknown"
 }
 
-// An Error describes a call that the host refused.
+// An Error has a code of the contract: a call that the host refused, or, without
+// Op, a failure of the creature's own. The turn that returns it fails with the code.
 type Error struct {
 	Code Code
-	Op   string // the call, for example "send"
-	Text string // what happened and what to do, from the host
+	Op   string // the call, for example "send"; empty for an author's error
+	Text string // what happened and what to do
 }
 
-// Error returns "op: text (code)".
+// Error returns "op: text (code)", or only the text of an author's error.
 func (e *Error) Error() string {
+	if e.Op == "" && e.Text != "" {
+		return e.Text
+	}
 	if e.Text == "" {
 		return e.Op + ": " + e.Code.Error()
 	}

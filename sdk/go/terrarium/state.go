@@ -1,6 +1,10 @@
 package terrarium
 
-import "strings"
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
 
 // StateGet returns a value of the state. The error of a missing key is
 // [NotFound].
@@ -32,4 +36,26 @@ func (t *Turn) StateList(prefix string) ([]string, error) {
 	}
 	list := string(t.result(n))
 	return strings.Split(strings.TrimSuffix(list, "\x00"), "\x00"), nil
+}
+
+// StateWhole returns a whole number that [Turn.SetStateWhole] wrote, and 0 if there is
+// none.
+func (t *Turn) StateWhole(key string) (int64, error) {
+	value, err := t.StateGet(key)
+	if errors.Is(err, NotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return 0, invalid("state " + key + ": it is not a whole number")
+	}
+	return n, nil
+}
+
+// SetStateWhole writes a whole number to the state, in decimal digits.
+func (t *Turn) SetStateWhole(key string, n int64) error {
+	return t.StateSet(key, strconv.AppendInt(nil, n, 10))
 }

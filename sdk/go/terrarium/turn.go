@@ -3,6 +3,7 @@ package terrarium
 import (
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // A Turn is one call into a creature: its input and its effects. It is invalid
@@ -37,6 +38,14 @@ func (t *Turn) Payload() []byte {
 	return t.payload
 }
 
+// Text returns the payload as a text. It is an error if the payload is not UTF-8.
+func (t *Turn) Text() (string, error) {
+	if !utf8.Valid(t.Payload()) {
+		return "", invalid("the payload is not UTF-8")
+	}
+	return string(t.Payload()), nil
+}
+
 // Channel returns the listen alias of the message's channel, or the creature's
 // own name for a direct message.
 func (t *Turn) Channel() string { return string(t.Source(SourceChannel)) }
@@ -53,9 +62,37 @@ func (t *Turn) Self() string { return string(t.Source(SourceSelf)) }
 // Detail returns the details of this kind of delivery, as JSON.
 func (t *Turn) Detail() []byte { return t.Source(SourceDetail) }
 
-// Awareness returns the awareness document as JSON: what the creature can know
-// about itself and its surroundings.
-func (t *Turn) Awareness() []byte { return t.Source(SourceAwarenessJSON) }
+// detail returns a member of the details.
+func (t *Turn) detail(name string) JSON { return JSON(t.Detail()).Get(name) }
+
+// Direct reports whether a message was sent directly to the creature.
+func (t *Turn) Direct() bool { return string(t.detail("direct")) == "true" }
+
+// Attempt returns how often the delivery has been attempted, this time included.
+func (t *Turn) Attempt() int64 {
+	n, _ := t.detail("attempt").Whole()
+	return n
+}
+
+// TimerName returns the name of the timer, for a delivery of the kind timer.
+func (t *Turn) TimerName() string { return t.detail("name").Text() }
+
+// Tag returns the tag of the request, for a delivery of the kind result.
+func (t *Turn) Tag() int64 {
+	n, err := strconv.ParseInt(t.detail("tag").Text(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// ResultCode returns "ok" or the name of an error, for a delivery of the kind result.
+// The payload of an error is its text.
+func (t *Turn) ResultCode() string { return t.detail("code").Text() }
+
+// Awareness returns the awareness document: what the creature can know about itself and
+// its surroundings.
+func (t *Turn) Awareness() JSON { return t.Source(SourceAwarenessJSON) }
 
 // AwarenessMarkdown returns the same document as Markdown.
 func (t *Turn) AwarenessMarkdown() string { return string(t.Source(SourceAwarenessMarkdown)) }
@@ -73,6 +110,17 @@ func (t *Turn) AwarenessRevision() uint64 {
 
 // Headers returns the headers of the message, in their order.
 func (t *Turn) Headers() []Header { return decodeHeaders(t.Source(SourceHeaders)) }
+
+// Header returns the value of a header of the message; ok is false if there is none. If
+// a name appears twice, its last value counts.
+func (t *Turn) Header(name string) (value string, ok bool) {
+	for _, h := range t.Headers() {
+		if h.Name == name {
+			value, ok = h.Value, true
+		}
+	}
+	return value, ok
+}
 
 // Source returns the complete content of a source, or nil if the host does not
 // have it.
@@ -165,7 +213,7 @@ func (t *Turn) CancelTimer(name string) (bool, error) {
 }
 
 // Tool calls a group tool with JSON arguments and returns its JSON result.
-func (t *Turn) Tool(name string, args []byte) ([]byte, error) {
+func (t *Turn) Tool(name string, args []byte) (JSON, error) {
 	n := t.host.Tool(name, args)
 	if err := t.check("tool", n); err != nil {
 		return nil, err

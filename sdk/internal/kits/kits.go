@@ -1,0 +1,161 @@
+// Package kits builds the reference creatures of every kit in sdk/ whose toolchain is
+// installed.
+//
+// A build is kept in bin/kits under a sum of its inputs, so that only a change of the
+// sources, or of the compiler, builds it again.
+package kits
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Creatures are the reference creatures that every kit has, in the order of
+// sdk/reference/README.md.
+var Creatures = []string{"shout", "tally", "ticker", "oracle", "scout", "picky"}
+
+// A Kit builds the reference creatures of one language.
+type Kit struct {
+	// Language is how the language is called in pages and tests.
+	Language string
+	// Dirs are the folders of its sources, below the top folder of the repository.
+	Dirs []string
+	// Tool returns the command that prints the version of the toolchain, and "" or what
+	// is missing.
+	Tool func(root string) (version []string, missing string)
+	// Build builds all creatures from the sources below root into out, as NAME.wasm. It
+	// writes nothing below root but what git ignores.
+	Build func(ctx context.Context, root, out string) error
+	// ShoutBytes is the most that shout may have, in bytes.
+	ShoutBytes int64
+	// Place is a pattern of the place in the source that a panic tells, or "" if the
+	// language has none.
+	Place string
+}
+
+// All holds the kits, in the order of the table in sdk/README.md.
+var All = []Kit{goKit}
+
+// Missing returns what is missing to build the kit's creatures on this machine, or "".
+func (k *Kit) Missing(root string) string {
+	_, missing := k.Tool(root)
+	return missing
+}
+
+// Modules builds the creatures unless they are in bin/kits already, and returns the
+// folder with NAME.wasm for each. root is the top folder of the repository. The error has
+// the code [abi.Unavailable] if the toolchain is missing.
+func (k *Kit) Modules(ctx context.Context, root string) (string, error) {
+	version, missing := k.Tool(root)
+	if missing != "" {
+		return "", &abi.Error{Code: abi.Unavailable, Op: "build the kit for " + k.Language, Message: missing + " is missing", Remedy: "run make toolchains"}
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	sum, err := k.sum(ctx, root, version)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, "bin", "kits", strings.ToLower(k.Language)+"-"+sum)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	// The folder gets its name when it is complete, so that an interrupted build is not
+	// taken for a finished one.
+	out, err := os.MkdirTemp(filepath.Dir(dir), "building-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(out)
+	if err := k.Build(ctx, root, out); err != nil {
+		return "", fmt.Errorf("build the kit for %s: %w", k.Language, err)
+	}
+	if err := os.Rename(out, dir); err != nil && !isDir(dir) {
+		return "", err
+	}
+	return dir, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// sum identifies the sources and the compiler.
+func (k *Kit) sum(ctx context.Context, root string, version []string) (string, error) {
+	h := sha256.New()
+	if len(version) > 0 {
+		out, err := exec.CommandContext(ctx, version[0], version[1:]...).Output()
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", strings.Join(version, " "), err)
+		}
+		h.Write(out)
+	}
+	for _, dir := range append([]string{"sdk/internal/kits"}, k.Dirs...) {
+		names, err := sources(filepath.Join(root, filepath.FromSlash(dir)))
+		if err != nil {
+			return "", err
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(h, "%s %d\n", strings.TrimPrefix(name, root), len(text))
+			h.Write(text)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// notSources are folders that toolchains fill.
+var notSources = []string{"target", "node_modules", "zig-out", ".zig-cache", "build"}
+
+func sources(dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains(notSources, d.Name()):
+			return filepath.SkipDir
+		case d.Type().IsRegular():
+			names = append(names, path)
+		}
+		return nil
+	})
+	return names, err
+}
+
+// run runs a command in a folder. Its error has what the command printed.
+func run(ctx context.Context, dir string, env []string, args ...string) error {
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &output, &output
+	cmd.Env = append(os.Environ(), env...)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, output.String())
+	}
+	return nil
+}
+
+// found reports whether a program is installed.
+func found(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
