@@ -10,11 +10,11 @@ package terrariumtest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed47132306/terrarium/sdk/go/terrarium"
 )
@@ -27,9 +27,24 @@ type Sent struct {
 	Headers string // as in the contract
 }
 
+// A Request is a request that a successful turn has made.
+type Request struct {
+	To, Payload string
+	DeadlineMS  int64
+	Tag         int64
+}
+
+// A Timer is a timer that is set.
+type Timer struct {
+	Due      int64 // in nanoseconds since 1970
+	PeriodMS int64 // 0: once
+	Payload  string
+}
+
 // A Fake is the environment of one creature. Tests set and read its fields
 // between deliveries. Only one goroutine may use it. It has group tools if
-// Tools is set; timers, requests and HTTP return unsupported.
+// Tools is set; HTTP returns unsupported. Values, keys and messages have the default
+// limits of the contract.
 type Fake struct {
 	Creature terrarium.Creature
 	Config   map[string]any
@@ -40,6 +55,10 @@ type Fake struct {
 	Logs     []string          // of all turns, as "level text"
 	Name     string            // of the creature
 	Time     int64             // of the next delivery, in nanoseconds since 1970
+	Requests []Request         // by successful turns, in order
+	Timers   map[string]Timer  // that are set, by name
+	// Awareness is the document as JSON. Its member revision is the revision.
+	Awareness string
 	// Tools handles calls of group tools; nil means that the host has none.
 	// The creature gets the code of the error, or unavailable if the error has
 	// no code.
@@ -49,13 +68,17 @@ type Fake struct {
 	handles  []string
 	staged   effects
 	readOnly bool
+	asked    bool // the delivery is a request
 }
 
 // effects holds what a turn has collected.
 type effects struct {
-	state   map[string]string
-	sent    []Sent
-	outputs []string
+	state    map[string]string
+	timers   map[string]Timer
+	sent     []Sent
+	outputs  []string
+	requests []Request
+	reply    *string
 }
 
 // New returns a Fake for c without configuration, channels or state.
@@ -68,12 +91,108 @@ func (f *Fake) Init() error {
 	return status(f.Creature.RunInit(host{f}))
 }
 
+// Start makes the delivery that is made once in a creature's life.
+func (f *Fake) Start() error { return f.Deliver(terrarium.KindStart, nil) }
+
 // Message delivers a message on a listen alias.
-func (f *Fake) Message(alias, payload string) error {
+func (f *Fake) Message(alias, payload string, headers ...terrarium.Header) error {
 	return f.Deliver(terrarium.KindMessage, map[terrarium.Source]string{
 		terrarium.SourceChannel: alias,
 		terrarium.SourcePayload: payload,
+		terrarium.SourceHeaders: encode(headers),
+		terrarium.SourceDetail:  `{"kind":"message","attempt":1,"direct":false}`,
 	})
+}
+
+func encode(headers []terrarium.Header) string {
+	var b strings.Builder
+	for _, h := range headers {
+		b.WriteString(h.Name + "\x00" + h.Value + "\x00")
+	}
+	return b.String()
+}
+
+// Request delivers a request and returns the reply; replied is false if the creature
+// did not reply.
+func (f *Fake) Request(payload string) (reply string, replied bool, err error) {
+	f.asked = true
+	defer func() { f.asked = false }()
+	if err := f.Deliver(terrarium.KindRequest, map[terrarium.Source]string{
+		terrarium.SourcePayload: payload,
+		terrarium.SourceDetail:  `{"kind":"request","attempt":1,"deadline_ms":1000}`,
+	}); err != nil || f.staged.reply == nil {
+		return "", false, err
+	}
+	return *f.staged.reply, true, nil
+}
+
+// Answer delivers the reply to a request of the creature.
+func (f *Fake) Answer(tag int64, payload string) error { return f.result(tag, "ok", payload) }
+
+// Fail delivers the failure of a request of the creature.
+func (f *Fake) Fail(tag int64, code terrarium.Code, text string) error {
+	return f.result(tag, code.Error(), text)
+}
+
+func (f *Fake) result(tag int64, code, payload string) error {
+	return f.Deliver(terrarium.KindResult, map[terrarium.Source]string{
+		terrarium.SourcePayload: payload,
+		terrarium.SourceDetail:  fmt.Sprintf(`{"kind":"result","attempt":1,"tag":"%d","code":%q}`, tag, code),
+	})
+}
+
+// Changed sets the awareness document and delivers that it has changed.
+func (f *Fake) Changed(awareness string) error {
+	f.Awareness = awareness
+	return f.Deliver(terrarium.KindGraphChanged, map[terrarium.Source]string{
+		terrarium.SourceDetail: `{"kind":"graph_changed","attempt":1,"revision":` + f.revision() + `}`,
+	})
+}
+
+func (f *Fake) revision() string {
+	if revision := terrarium.JSON(f.Awareness).Get("revision"); revision != nil {
+		return string(revision)
+	}
+	if f.Awareness == "" {
+		return "" // the host has no document
+	}
+	return "1"
+}
+
+// Advance moves the time forward and delivers every timer that comes due, each at its
+// time. It stops at the first error.
+func (f *Fake) Advance(d time.Duration) error {
+	end := f.Time + int64(d)
+	for {
+		name, timer, ok := f.next(end)
+		if !ok {
+			f.Time = end
+			return nil
+		}
+		f.Time = timer.Due
+		if timer.PeriodMS == 0 {
+			delete(f.Timers, name)
+		} else {
+			timer.Due += timer.PeriodMS * int64(time.Millisecond)
+			f.Timers[name] = timer
+		}
+		if err := f.Deliver(terrarium.KindTimer, map[terrarium.Source]string{
+			terrarium.SourcePayload: timer.Payload,
+			terrarium.SourceDetail:  `{"kind":"timer","attempt":1,"name":` + string(terrarium.AppendJSON(nil, name)) + `}`,
+		}); err != nil {
+			return err
+		}
+	}
+}
+
+// next returns the timer that comes due first, until end; of several the first by name.
+func (f *Fake) next(end int64) (name string, timer Timer, ok bool) {
+	for _, n := range slices.Sorted(maps.Keys(f.Timers)) {
+		if t := f.Timers[n]; t.Due <= end && (!ok || t.Due < timer.Due) {
+			name, timer, ok = n, t, true
+		}
+	}
+	return name, timer, ok
 }
 
 // Deliver makes a delivery of any kind. If the creature fails, Deliver returns
@@ -82,11 +201,13 @@ func (f *Fake) Deliver(kind terrarium.Kind, sources map[terrarium.Source]string)
 	f.begin(sources)
 	payload := sources[terrarium.SourcePayload]
 	if err := status(f.Creature.RunHandle(host{f}, kind, int32(len(payload)))); err != nil {
+		f.staged.reply = nil
 		return err
 	}
-	f.State = f.staged.state
+	f.State, f.Timers = f.staged.state, f.staged.timers
 	f.Sent = append(f.Sent, f.staged.sent...)
 	f.Outputs = append(f.Outputs, f.staged.outputs...)
+	f.Requests = append(f.Requests, f.staged.requests...)
 	return nil
 }
 
@@ -99,18 +220,27 @@ func status(n int32) error {
 
 func (f *Fake) begin(sources map[terrarium.Source]string) {
 	f.readOnly = false
-	f.staged = effects{state: maps.Clone(f.State)}
-	if f.staged.state == nil {
-		f.staged.state = map[string]string{}
-	}
+	f.staged = effects{state: copied(f.State), timers: copied(f.Timers)}
 	config := []byte("{}")
 	if f.Config != nil {
 		config = asJSON(f.Config)
 	}
-	f.sources = map[terrarium.Source][]byte{terrarium.SourceSelf: []byte(f.Name), terrarium.SourceConfig: config}
+	f.sources = map[terrarium.Source][]byte{
+		terrarium.SourceSelf: []byte(f.Name), terrarium.SourceConfig: config,
+		terrarium.SourceAwarenessJSON: []byte(f.Awareness), terrarium.SourceAwarenessRevision: []byte(f.revision()),
+		terrarium.SourceDetail: []byte("{}"),
+	}
 	for s, content := range sources {
 		f.sources[s] = []byte(content)
 	}
+}
+
+// copied returns a copy of m that can be written to.
+func copied[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return maps.Clone(m)
 }
 
 // asJSON encodes configuration. A value that cannot be encoded is a mistake in
@@ -122,173 +252,3 @@ func asJSON(v any) []byte {
 	}
 	return b
 }
-
-// host is the creature's view of the Fake. It is a separate type so that its
-// methods are not listed among those for tests.
-type host struct{ f *Fake }
-
-var _ terrarium.Host = host{}
-
-func (h host) fail(code terrarium.Code, text string) int32 {
-	h.f.sources[terrarium.SourceError] = []byte(text)
-	return -int32(code)
-}
-
-// lookup stores a value as the result and returns its length.
-func (h host) lookup(value, p []byte) int32 {
-	h.f.sources[terrarium.SourceResult] = value
-	copy(p, value)
-	return int32(len(value))
-}
-
-// effect stages an effect unless the call may only read.
-func (h host) effect(stage func(*effects)) int32 {
-	if h.f.readOnly {
-		return h.fail(terrarium.Denied, "effects are only collected while a delivery is handled")
-	}
-	stage(&h.f.staged)
-	return 0
-}
-
-func (h host) absent() int32 {
-	return h.fail(terrarium.Unsupported, "the fake host has no optional features")
-}
-
-func (h host) Read(s terrarium.Source, offset int32, p []byte) int32 {
-	content := h.f.sources[s]
-	return int32(copy(p, content[min(int(offset), len(content)):]))
-}
-
-func (h host) Size(s terrarium.Source) int32 { return int32(len(h.f.sources[s])) }
-
-func (h host) Feature(f terrarium.Feature) int32 {
-	if f == terrarium.FeatureTools && h.f.Tools != nil {
-		return 1
-	}
-	return 0
-}
-
-func (h host) Config(key string, p []byte) int32 {
-	v, ok := h.f.Config[key]
-	if !ok {
-		return h.fail(terrarium.NotFound, fmt.Sprintf("the configuration has no attribute %q", key))
-	}
-	if s, ok := v.(string); ok {
-		return h.lookup([]byte(s), p)
-	}
-	return h.lookup(asJSON(v), p)
-}
-
-func (h host) Channel(alias string) int32 {
-	if i := slices.Index(h.f.handles, alias); i >= 0 {
-		return int32(i)
-	}
-	h.f.handles = append(h.f.handles, alias)
-	return int32(len(h.f.handles) - 1)
-}
-
-func (h host) Send(channel int32, payload, headers []byte) int32 {
-	to := h.f.Channels
-	if channel >= 0 {
-		if int(channel) >= len(h.f.handles) {
-			return h.fail(terrarium.InvalidArgument, "there is no such handle")
-		}
-		to = []string{h.f.handles[channel]}
-		if !slices.Contains(h.f.Channels, to[0]) {
-			return h.fail(terrarium.NotConnected, fmt.Sprintf("the creature has no send alias %q", to[0]))
-		}
-	}
-	status := h.effect(func(e *effects) {
-		for _, alias := range to {
-			e.sent = append(e.sent, Sent{Channel: alias, Payload: string(payload), Headers: string(headers)})
-		}
-	})
-	if status < 0 {
-		return status
-	}
-	return int32(len(to))
-}
-
-func (h host) SendTo(to string, payload []byte) int32 {
-	return h.effect(func(e *effects) { e.sent = append(e.sent, Sent{To: to, Payload: string(payload)}) })
-}
-
-func (h host) Output(payload []byte) int32 {
-	return h.effect(func(e *effects) { e.outputs = append(e.outputs, string(payload)) })
-}
-
-func (h host) StateGet(key string, p []byte) int32 {
-	v, ok := h.f.staged.state[key]
-	if !ok {
-		return h.fail(terrarium.NotFound, fmt.Sprintf("the state has no key %q", key))
-	}
-	return h.lookup([]byte(v), p)
-}
-
-func (h host) StateSet(key string, value []byte) int32 {
-	if key == "" || strings.Contains(key, "\x00") || strings.ToValidUTF8(key, "") != key {
-		return h.fail(terrarium.InvalidArgument, "a key is UTF-8 without NUL and not empty")
-	}
-	return h.effect(func(e *effects) { e.state[key] = string(value) })
-}
-
-func (h host) StateDelete(key string) int32 {
-	_, existed := h.f.staged.state[key]
-	status := h.effect(func(e *effects) { delete(e.state, key) })
-	if status == 0 && existed {
-		return 1
-	}
-	return status
-}
-
-func (h host) StateList(prefix string, p []byte) int32 {
-	var list strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(h.f.staged.state)) {
-		if strings.HasPrefix(key, prefix) {
-			list.WriteString(key + "\x00")
-		}
-	}
-	return h.lookup([]byte(list.String()), p)
-}
-
-func (h host) Tool(name string, args []byte) int32 {
-	if h.f.Tools == nil {
-		return h.absent()
-	}
-	if status := h.effect(func(*effects) {}); status < 0 {
-		return status
-	}
-	result, err := h.f.Tools(name, args)
-	if err == nil {
-		return h.lookup(result, nil)
-	}
-	code := terrarium.Unavailable
-	errors.As(err, &code)
-	return h.fail(code, err.Error())
-}
-
-func (h host) Log(level terrarium.Level, text string) int32 {
-	names := [...]string{"debug", "info", "warn", "error"}
-	if level < 0 || int(level) >= len(names) {
-		return h.fail(terrarium.InvalidArgument, "there is no such level")
-	}
-	h.f.Logs = append(h.f.Logs, names[level]+" "+text)
-	return 0
-}
-
-func (h host) Now() int64 { return h.f.Time }
-
-// Random fills p with bytes that are the same in every turn.
-func (h host) Random(p []byte) int32 {
-	for i := range p {
-		p[i] = byte(i)
-	}
-	return 0
-}
-
-func (h host) FuelLeft() int64                             { return -1 }
-func (h host) Request(string, []byte, int64, int64) int32  { return h.absent() }
-func (h host) Reply([]byte) int32                          { return h.absent() }
-func (h host) TimerSet(string, int64, int64, []byte) int32 { return h.absent() }
-func (h host) TimerCancel(string) int32                    { return h.absent() }
-func (h host) HTTP(_, _ []byte, _ int64) int32             { return h.absent() }
