@@ -1,6 +1,11 @@
 package terrarium
 
-import "errors"
+import (
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+)
 
 // A Creature holds the functions of a module. Only Handle is required.
 type Creature struct {
@@ -28,8 +33,7 @@ func (c Creature) RunInit(h Host) int32 {
 	if c.Init == nil {
 		return 0
 	}
-	t := NewTurn(h, 0, 0)
-	return t.finish(c.Init(t))
+	return NewTurn(h, 0, 0).run(c.Init)
 }
 
 // RunHandle runs Handle for one delivery of size bytes, as the host's
@@ -38,14 +42,57 @@ func (c Creature) RunHandle(h Host, kind Kind, size int32) int32 {
 	if c.Handle == nil {
 		return -int32(Unsupported)
 	}
-	t := NewTurn(h, kind, size)
-	return t.finish(c.Handle(t))
+	return NewTurn(h, kind, size).run(c.Handle)
 }
 
 // RunStop runs Stop, if there is one.
 func (c Creature) RunStop(h Host) {
 	if c.Stop != nil {
 		c.Stop(NewTurn(h, 0, 0))
+	}
+}
+
+// run calls a function of the creature and returns the status of the turn. A panic fails
+// the turn: its text, and the place in the source, are logged.
+func (t *Turn) run(f func(*Turn) error) (status int32) {
+	defer func() {
+		if v := recover(); v != nil {
+			t.Log(LevelError, "panic: "+panicText(v)+panicPlace())
+			status = -int32(Trapped)
+		}
+	}()
+	return t.finish(f(t))
+}
+
+func panicText(v any) string {
+	switch v := v.(type) {
+	case error:
+		return v.Error()
+	case string:
+		return v
+	case interface{ String() string }:
+		return v.String()
+	}
+	return "a value that is not a text"
+}
+
+// panicPlace returns the place of the innermost function, outside the Go runtime, that
+// is on the stack of the panic.
+func panicPlace() string {
+	var callers [32]uintptr
+	n := runtime.Callers(0, callers[:])
+	panicked := false
+	for frames := runtime.CallersFrames(callers[:n]); ; {
+		frame, more := frames.Next()
+		switch {
+		case strings.HasPrefix(frame.Function, "runtime."):
+			panicked = panicked || frame.Function == "runtime.gopanic"
+		case panicked && frame.Line > 0:
+			return " (at " + frame.File + ":" + strconv.Itoa(frame.Line) + ")"
+		}
+		if !more {
+			return ""
+		}
 	}
 }
 

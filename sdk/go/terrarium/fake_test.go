@@ -20,12 +20,12 @@ func TestTimersFireInOrder(t *testing.T) {
 		switch t.Kind() {
 		case terrarium.KindStart:
 			return errors.Join(
-				t.SetTimer("twice", time.Second, 2*time.Second, []byte("a")),
-				t.SetTimer("once", 2*time.Second, 0, []byte("b")),
-				t.SetTimer("never", time.Hour, 0, nil))
+				t.SetTimer("twice", 1000, 2000, []byte("a")),
+				t.SetTimer("once", 2000, 0, []byte("b")),
+				t.SetTimer("never", 3_600_000, 0, nil))
 		case terrarium.KindTimer:
-			got = append(got, fired{t.TimerName(), string(t.Payload()), t.Now().Unix()})
-			if t.Now().Unix() == 3 {
+			got = append(got, fired{t.TimerName(), string(t.Payload()), t.Now() / 1_000_000_000})
+			if t.Now()/1_000_000_000 == 3 {
 				was, err := t.CancelTimer("twice")
 				if !was {
 					return errors.New("the timer was not set")
@@ -54,7 +54,7 @@ func TestRequestsAndResults(t *testing.T) {
 	f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
 		switch t.Kind() {
 		case terrarium.KindMessage:
-			return t.Request("sage", t.Payload(), time.Second, 7)
+			return t.Request("sage", t.Payload(), 1000, 7)
 		case terrarium.KindResult:
 			got = append(got, t.Tag(), t.ResultCode(), string(t.Payload()))
 		case terrarium.KindRequest:

@@ -2,7 +2,6 @@ package terrarium
 
 import (
 	"strconv"
-	"time"
 	"unicode/utf8"
 )
 
@@ -188,10 +187,9 @@ func (t *Turn) SendTo(creature string, payload []byte) error {
 }
 
 // Request sends a direct message and requests a reply, which arrives as a
-// delivery of the kind result with the same tag. The deadline is rounded down
-// to milliseconds.
-func (t *Turn) Request(creature string, payload []byte, deadline time.Duration, tag int64) error {
-	return t.check("request", t.host.Request(creature, payload, deadline.Milliseconds(), tag))
+// delivery of the kind result with the same tag. The deadline is in milliseconds.
+func (t *Turn) Request(creature string, payload []byte, deadlineMS, tag int64) error {
+	return t.check("request", t.host.Request(creature, payload, deadlineMS, tag))
 }
 
 // Reply answers the request that is being handled.
@@ -200,10 +198,11 @@ func (t *Turn) Reply(payload []byte) error { return t.check("reply", t.host.Repl
 // Output appends to the output of the turn.
 func (t *Turn) Output(payload []byte) error { return t.check("output", t.host.Output(payload)) }
 
-// SetTimer sets or replaces the timer of that name; a period of 0 means once.
-// The payload is that of the delivery of the kind timer.
-func (t *Turn) SetTimer(name string, delay, period time.Duration, payload []byte) error {
-	return t.check("timer_set", t.host.TimerSet(name, delay.Milliseconds(), period.Milliseconds(), payload))
+// SetTimer sets or replaces the timer of that name. Delay and period are in
+// milliseconds; a period of 0 means once. The payload is that of the delivery of the
+// kind timer.
+func (t *Turn) SetTimer(name string, delayMS, periodMS int64, payload []byte) error {
+	return t.check("timer_set", t.host.TimerSet(name, delayMS, periodMS, payload))
 }
 
 // CancelTimer cancels a timer and reports whether it was set.
@@ -234,9 +233,10 @@ func (t *Turn) HasFeature(f Feature) bool { return t.host.Feature(f) > 0 }
 // Log writes a log line. Lines beyond the limits of the turn are dropped.
 func (t *Turn) Log(level Level, text string) { t.host.Log(level, text) }
 
-// Now returns the delivery's time, unless the creature was granted the real
-// clock.
-func (t *Turn) Now() time.Time { return time.Unix(0, t.host.Now()).UTC() }
+// Now returns the delivery's time, unless the creature was granted the real clock, in
+// nanoseconds since 1970: time.Unix(0, t.Now()) is a [time.Time]. This package does
+// without package time, which adds a quarter of a megabyte to a module.
+func (t *Turn) Now() int64 { return t.host.Now() }
 
 // Random fills p with bytes that are the same when the turn is run again, unless
 // the creature was granted real randomness.

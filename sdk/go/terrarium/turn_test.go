@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed47132306/terrarium/sdk/go/terrarium"
 	"github.com/seed47132306/terrarium/sdk/go/terrarium/terrariumtest"
@@ -33,7 +32,7 @@ func TestWhatIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []any{terrarium.KindMessage, "\xff\x00", "in", "ann", "m1", "self", `{"seq":1}`,
-		[]terrarium.Header{{Name: "a", Value: "1"}, {Name: "b"}}, time.Unix(1, 500_000_000).UTC(), "{}", int64(-1), true}
+		[]terrarium.Header{{Name: "a", Value: "1"}, {Name: "b"}}, int64(1_500_000_000), "{}", int64(-1), true}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
@@ -164,6 +163,23 @@ func TestFailedTurnsDoNothing(t *testing.T) {
 				t.Errorf("the log is %q", f.Logs)
 			}
 		})
+	}
+}
+
+func TestPanicsFailTheTurn(t *testing.T) {
+	for name, value := range map[string]any{"a text": "out of cheese", "an error": errors.New("out of cheese"), "a code": terrarium.Denied} {
+		f := terrariumtest.New(handler(func(t *terrarium.Turn) error {
+			if err := t.Output([]byte("x")); err != nil {
+				return err
+			}
+			panic(value)
+		}))
+		if err := f.Message("in", ""); !errors.Is(err, terrarium.Trapped) || len(f.Outputs) > 0 {
+			t.Errorf("%s: %v, output %v", name, err, f.Outputs)
+		}
+		if len(f.Logs) != 1 || !strings.Contains(f.Logs[0], "turn_test.go:") || name != "a code" && !strings.HasPrefix(f.Logs[0], "error panic: out of cheese (at ") {
+			t.Errorf("%s: the log is %q", name, f.Logs)
+		}
 	}
 }
 

@@ -24,6 +24,6 @@ var goKit = Kit{
 		}
 		return nil
 	},
-	ShoutBytes: 2_400_000,
+	ShoutBytes: 1_980_000,
 	Place:      `picky/main\.go:\d+`,
 }

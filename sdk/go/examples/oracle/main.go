@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/seed47132306/terrarium/sdk/go/terrarium"
 )
@@ -59,7 +58,7 @@ func ask(t *terrarium.Turn, name, text string) error {
 	if err := t.SetStateWhole("asked", tag); err != nil {
 		return err
 	}
-	return t.Request(name, []byte(text), time.Second, tag)
+	return t.Request(name, []byte(text), 1000, tag)
 }
 
 func draw(t *terrarium.Turn) error {

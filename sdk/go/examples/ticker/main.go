@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/seed47132306/terrarium/sdk/go/terrarium"
 )
@@ -39,8 +38,7 @@ func handle(t *terrarium.Turn) error {
 		if err != nil {
 			return err
 		}
-		every := time.Duration(c.every) * time.Millisecond
-		return t.SetTimer("tick", every, every, []byte("tick"))
+		return t.SetTimer("tick", c.every, c.every, []byte("tick"))
 	case terrarium.KindTimer:
 		if name := t.TimerName(); name != "tick" {
 			_, err := t.SendAll(append([]byte(name+": "), t.Payload()...))
@@ -67,7 +65,7 @@ func tick(t *terrarium.Turn) error {
 		return err
 	}
 	ticks := strconv.FormatInt(n, 10)
-	if _, err := t.SendAll([]byte("tick " + ticks + " at " + strconv.FormatInt(t.Now().UnixMilli(), 10))); err != nil {
+	if _, err := t.SendAll([]byte("tick " + ticks + " at " + strconv.FormatInt(t.Now()/1_000_000, 10))); err != nil {
 		return err
 	}
 	if c.limit == 0 || n != c.limit {
@@ -99,7 +97,7 @@ func command(t *terrarium.Turn) error {
 	}
 	if words := strings.SplitN(text, " ", 4); len(words) == 4 && words[0] == "in" {
 		if ms, err := strconv.ParseInt(words[1], 10, 64); err == nil && ms >= 0 && ms <= day {
-			return t.SetTimer(words[2], time.Duration(ms)*time.Millisecond, 0, []byte(words[3]))
+			return t.SetTimer(words[2], ms, 0, []byte(words[3]))
 		}
 	}
 	return errors.New("unknown command: " + text)
