@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: guests guests-check digest toolchains
+.PHONY: guests guests-check digest kits toolchains
 
 # Rebuilds the modules that are kept beside their sources. Other compiler
 # versions than those of `make toolchains` give other bytes.
@@ -17,13 +17,28 @@ guests-check:
 digest:
 	$(GO) run ./plugins/internal/guests digest
 
+# Builds the reference creatures of the kits whose toolchain is installed, into bin/kits.
+kits:
+	$(GO) run ./sdk/internal/kits/build
+
 TOOLCHAIN_PACKAGES = clang lld wasi-libc libclang-rt-14-dev-wasm32 wabt binaryen
+ZIG = 0.17.1
+ASSEMBLYSCRIPT = 0.28.20
 
 # Installs the guest toolchains. Building and running terrarium needs none.
+# Zig and AssemblyScript go to bin/toolchains. Rust is that of rustup if it is there.
 toolchains:
 	@command -v apt-get >/dev/null || { \
 		echo "make toolchains installs packages of Debian 12 with apt-get, and there is none here."; \
-		echo "Install by other means: clang and lld 14 (as clang-14 and wasm-ld-14) and wabt."; exit 1; }
+		echo "Install by other means: clang and lld 14 (as clang-14 and wasm-ld-14) and wabt; for the kits also"; \
+		echo "Rust with the target wasm32-unknown-unknown, Zig $(ZIG) and AssemblyScript $(ASSEMBLYSCRIPT)."; exit 1; }
 	@test "$$(id -u)" = 0 || { echo "make toolchains installs packages: run it as root, as in: sudo make toolchains"; exit 1; }
 	apt-get update
 	apt-get install -y --no-install-recommends $(TOOLCHAIN_PACKAGES)
+	{ command -v rustup >/dev/null && rustup target add wasm32-unknown-unknown; } || \
+		apt-get install -y --no-install-recommends cargo libstd-rust-dev-wasm32 lld
+	python3 -m pip --version >/dev/null 2>&1 || apt-get install -y --no-install-recommends python3-pip
+	test -x bin/toolchains/python/ziglang/zig || python3 -m pip install --quiet --target bin/toolchains/python ziglang==$(ZIG)
+	command -v npm >/dev/null || apt-get install -y --no-install-recommends nodejs npm
+	test -e bin/toolchains/node_modules/assemblyscript || \
+		npm install --prefix bin/toolchains --no-save --no-audit --no-fund --ignore-scripts --loglevel error assemblyscript@$(ASSEMBLYSCRIPT)
