@@ -76,27 +76,11 @@ func Replace(module []byte, name string, content []byte) ([]byte, error) {
 	return append(out, body...), nil
 }
 
-// Section returns the content of the first custom section of that name, as a
-// view of module; ok is false when there is none.
-func Section(module []byte, name string) (content []byte, ok bool, err error) {
-	sections, err := split(module)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, s := range sections {
-		if s.custom && s.name == name {
-			return s.content, true, nil
-		}
-	}
-	return nil, false, nil
-}
-
 // section is one section of a module.
 type section struct {
-	whole   []byte // with its header
-	custom  bool
-	name    string // of a custom section
-	content []byte // of a custom section, after its name
+	whole  []byte // with its header
+	custom bool
+	name   string // of a custom section
 }
 
 func split(module []byte) ([]section, error) {
@@ -112,11 +96,11 @@ func split(module []byte) ([]section, error) {
 		}
 		s := section{whole: rest[:len(rest)-len(after)], custom: rest[0] == customSection}
 		if s.custom {
-			name, content, ok := prefixed(body)
+			name, _, ok := prefixed(body)
 			if !ok {
 				return nil, truncated(len(module) - len(rest))
 			}
-			s.name, s.content = string(name), content
+			s.name = string(name)
 		}
 		sections = append(sections, s)
 		rest = after

@@ -39,13 +39,12 @@ type Edge struct {
 	Alias     string // the creature's own name for the channel, for this direction
 }
 
-// Snapshot is a complete state as plain data, for [Restore]. The lists may be
-// in any order; Creature.Edges and Channel.Edges are ignored in favour of
-// Edges.
+// Snapshot is a complete state as plain data, see [State.Snapshot].
+// Creature.Edges and Channel.Edges are empty.
 type Snapshot struct {
 	Creatures []Creature
 	Channels  []Channel
-	Graphs    []Graph // Creatures and Channels are ignored
+	Graphs    []Graph // without Creatures and Channels
 	Edges     []Edge  // in the order in which they were added
 }
 

@@ -1,7 +1,5 @@
 package wasmbin
 
-import "slices"
-
 // AddType returns the index of the type t, and adds it unless the module has
 // an equal one. It scans all types.
 func (m *Module) AddType(t FuncType) uint32 {
@@ -16,8 +14,8 @@ func (m *Module) AddType(t FuncType) uint32 {
 
 // AddFuncImports appends imports of functions and returns the index of the
 // first; the others follow it. The module's own functions move up by that
-// number: everything outside bodies is renumbered, and bodies need
-// [AppendRenumbered] with the same shift, see [Shift].
+// number: everything outside bodies is renumbered. The caller renumbers the
+// calls and ref.func instructions of the bodies with the same shift, see [Shift].
 func (m *Module) AddFuncImports(imports ...Import) (first uint32) {
 	first = uint32(m.ImportedFuncs())
 	m.RenumberFuncs(Shift(first, uint32(len(imports))))
@@ -90,21 +88,4 @@ func (e *ConstExpr) renumber(index func(uint32) uint32) {
 	if e.Op == OpRefFunc {
 		e.Index = index(e.Index)
 	}
-}
-
-// AppendRenumbered appends the body with other functions in its call and
-// ref.func instructions. The error is that of [Instrs.Err].
-func AppendRenumbered(dst, body []byte, index func(uint32) uint32) ([]byte, error) {
-	dst = slices.Grow(dst, len(body))
-	copied := 0
-	it := NewInstrs(body)
-	for it.Next() {
-		if it.Op != OpCall && it.Op != OpRefFunc {
-			continue
-		}
-		dst = append(dst, body[copied:it.Start]...)
-		dst = AppendU32(it.Op.Append(dst), index(it.Index))
-		copied = it.End
-	}
-	return append(dst, body[copied:]...), it.Err()
 }

@@ -60,9 +60,6 @@ func (m *Module) ImportedFuncs() int { return m.imported(ExternFunc) }
 // ImportedGlobals returns how many globals are imported. It scans the imports.
 func (m *Module) ImportedGlobals() int { return m.imported(ExternGlobal) }
 
-// ImportedTables returns how many tables are imported. It scans the imports.
-func (m *Module) ImportedTables() int { return m.imported(ExternTable) }
-
 // FuncTypes returns the type of every function as an index into Types,
 // imported ones first.
 func (m *Module) FuncTypes() []uint32 {

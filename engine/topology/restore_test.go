@@ -8,7 +8,7 @@ import (
 
 const restoreRemedy = "restore the result of Snapshot, or fix the data"
 
-// Restore makes a state from a snapshot. It checks every rule: ids are unique,
+// Restore makes a state from a snapshot. The tests use it to check a state. It checks every rule: ids are unique,
 // names are unique in their graph, edges join existing creatures and channels
 // of one graph, and every graph is one connected component. The error is an
 // [*abi.Error] with the code invalid_argument that names the ids.
