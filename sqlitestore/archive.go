@@ -15,10 +15,126 @@ var (
 	_ journal.Archive = (*Directory)(nil)
 )
 
+// archive reads the sessions of a directory, live or ended. It is the part of [Directory]
+// and [View] that does not depend on which process owns the directory.
+type archive struct {
+	catalog *sessions
+	inUse   func(journal.SessionID) *Store // the open store of a session, or nil
+	// flush waits until everything that was appended to a session can be read, and until
+	// the cut that made the session is durable.
+	flush func(context.Context, journal.SessionID) error
+}
+
+// Catalogue lists every session of the directory, eldest first, without reading their
+// files; see [journal.Chronicle].
+func (a *archive) Catalogue(ctx context.Context) ([]journal.SessionInfo, error) {
+	entries, err := a.catalog.Entries(ctx)
+	if err != nil {
+		return nil, storageError("sessions", a.catalog.Path(), err)
+	}
+	out := make([]journal.SessionInfo, len(entries))
+	for i := range entries {
+		out[i] = entries[i].SessionInfo
+	}
+	return out, nil
+}
+
+// Sessions lists every session of the directory, eldest first.
+func (a *archive) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
+	entries, err := a.catalog.Entries(ctx)
+	if err != nil {
+		return nil, storageError("sessions", a.catalog.Path(), err)
+	}
+	return a.catalog.inspect(ctx, entries)
+}
+
+// Lineage returns the ancestors of a session, itself first, then generation by
+// generation back to the roots.
+func (a *archive) Lineage(ctx context.Context, session journal.SessionID) ([]journal.SessionInfo, error) {
+	entries, err := a.catalog.Entries(ctx)
+	if err != nil {
+		return nil, storageError("lineage", a.catalog.Path(), err)
+	}
+	known := map[journal.SessionID]catalog.Entry{}
+	for _, e := range entries {
+		known[e.Session] = e
+	}
+	if _, ok := known[session]; !ok {
+		return nil, catalog.NoSession("lineage", string(session))
+	}
+	var line []catalog.Entry
+	seen := map[journal.SessionID]bool{session: true}
+	for queue := []journal.SessionID{session}; len(queue) > 0; queue = queue[1:] {
+		e, ok := known[queue[0]]
+		if !ok {
+			continue // volatile: there was no store
+		}
+		line = append(line, e)
+		for _, p := range e.Parents {
+			if !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return a.catalog.inspect(ctx, line)
+}
+
+// History lists events of a session, live or ended; see [Store.History].
+func (a *archive) History(ctx context.Context, session journal.SessionID, q journal.HistoryQuery) (events []journal.Event, err error) {
+	if s := a.inUse(session); s != nil {
+		return s.History(ctx, q)
+	}
+	err = a.catalog.withFamily(ctx, "history", session, func(e catalog.Entry, f *family) (err error) {
+		var own map[journal.Origin]uint64
+		if q.Own {
+			if own, err = a.catalog.authored(ctx, e, f); err != nil {
+				return err
+			}
+		}
+		events, err = f.history(ctx, q, own)
+		return err
+	})
+	return events, err
+}
+
+// Messages returns messages of a channel with a number above after and up to until, as
+// far as the history of a session has them; see [Store.Messages].
+func (a *archive) Messages(ctx context.Context, session journal.SessionID, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (events []journal.Event, err error) {
+	if s := a.inUse(session); s != nil {
+		return s.Messages(ctx, channel, after, until, limit, bytes)
+	}
+	err = a.catalog.withFamily(ctx, "read", session, func(_ catalog.Entry, f *family) (err error) {
+		events, err = f.messages(ctx, channel, after, until, limit, bytes)
+		return err
+	})
+	return events, err
+}
+
+// DeadLetters returns dead letters of a session; see [Store.DeadLetters].
+func (a *archive) DeadLetters(ctx context.Context, session journal.SessionID, creature journal.CreatureID, after journal.EventID, limit int) (letters []journal.DeadLetterRow, err error) {
+	if s := a.inUse(session); s != nil {
+		return s.DeadLetters(ctx, creature, after, limit)
+	}
+	err = a.catalog.withRows(ctx, "read", session, func(_ catalog.Entry, f *family) (err error) {
+		letters, err = f.own.letters(ctx, creature, after, limit)
+		return err
+	})
+	return letters, err
+}
+
+// withSession opens the files of a session for a single use.
+func (a *archive) withSession(ctx context.Context, session journal.SessionID, look func(*family) error) error {
+	if s := a.inUse(session); s != nil {
+		return s.read(ctx, "search", look)
+	}
+	return a.catalog.withFamily(ctx, "search", session, func(_ catalog.Entry, f *family) error { return look(f) })
+}
+
 // Live lists the live sessions as their stores have them, eldest first. The second result
 // names what cannot be read.
 func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
-	list, err := v.catalog.list(ctx)
+	list, err := v.Catalogue(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +173,7 @@ func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems 
 
 // live reads a session, and says which ancestors and which part of its end are missing.
 func (v *View) live(ctx context.Context, session journal.SessionID, acks map[journal.SessionID]catalog.Ack) (g journal.SavedGraph, lost []error, err error) {
-	err = v.catalog.withRows(ctx, "read", session, v.readable, func(e catalog.Entry, f *family) (err error) {
+	err = v.catalog.withRows(ctx, "read", session, func(e catalog.Entry, f *family) (err error) {
 		lost = nil
 		for _, ancestor := range f.missing {
 			lost = append(lost, lostAncestor(e, ancestor))
@@ -75,28 +191,4 @@ func (v *View) live(ctx context.Context, session journal.SessionID, acks map[jou
 		return nil
 	})
 	return g, lost, err
-}
-
-// Messages reads a channel of a session; see [Store.Messages].
-func (d *Directory) Messages(ctx context.Context, session journal.SessionID, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (events []journal.Event, err error) {
-	if s := d.opened(session); s != nil {
-		return s.Messages(ctx, channel, after, until, limit, bytes)
-	}
-	err = d.catalog.withRows(ctx, "read", session, d.owned, func(_ catalog.Entry, f *family) (err error) {
-		events, err = f.messages(ctx, channel, after, until, limit, bytes)
-		return err
-	})
-	return events, err
-}
-
-// DeadLetters returns dead letters of a session; see [Store.DeadLetters].
-func (d *Directory) DeadLetters(ctx context.Context, session journal.SessionID, creature journal.CreatureID, after journal.EventID, limit int) (letters []journal.DeadLetterRow, err error) {
-	if s := d.opened(session); s != nil {
-		return s.DeadLetters(ctx, creature, after, limit)
-	}
-	err = d.catalog.withRows(ctx, "read", session, d.owned, func(_ catalog.Entry, f *family) (err error) {
-		letters, err = f.own.letters(ctx, creature, after, limit)
-		return err
-	})
-	return letters, err
 }

@@ -53,10 +53,10 @@ type Options struct {
 // Create, Cut, Retire, Saved and Close are called by one goroutine at a time. All other
 // methods may be called, and its stores used and closed, by any goroutine meanwhile.
 type Directory struct {
+	archive
 	dir         string
 	options     Options
 	lock        *ownership
-	catalog     *sessions
 	home        string // see [catalog.Catalog.Home]
 	acks        *catalog.Acknowledgements
 	checkpoints *checkpoints
@@ -163,7 +163,7 @@ func (d *Directory) load(ctx context.Context) error {
 	if err != nil {
 		return storageError("open", path, err)
 	}
-	d.catalog = &sessions{k, d.options.hooks}
+	d.archive = archive{catalog: &sessions{k, d.options.hooks, d.owned}, inUse: d.opened, flush: d.flushed}
 	if err := rebuild.RefuseOlder(ctx, k); err != nil {
 		return storageError("open", path, err)
 	}
@@ -239,7 +239,7 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 
 // attach makes the store of a file that has been opened for writing.
 func (d *Directory) attach(ctx context.Context, e catalog.Entry, w *writer) (*Store, error) {
-	f, err := d.catalog.openFamily(ctx, e, d.owned)
+	f, err := d.catalog.openFamily(ctx, e)
 	if err != nil {
 		return nil, err
 	}

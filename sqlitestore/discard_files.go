@@ -44,7 +44,7 @@ func (h *hydrator) release(ctx context.Context) error {
 
 // metaOf reads the metadata of a session, which its file will not keep.
 func (d *Directory) metaOf(ctx context.Context, e catalog.Entry) (text string, err error) {
-	r, err := openMember(ctx, e, d.owned)
+	r, err := d.catalog.openMember(ctx, e)
 	if err != nil {
 		return "", err
 	}

@@ -17,22 +17,16 @@ import (
 // history and, as long as its own file exists, its live rows. It is a snapshot of what
 // had been appended when it was called. The file must not exist yet: otherwise it answers
 // already_exists.
-func (d *Directory) Export(ctx context.Context, session journal.SessionID, path string) error {
-	if err := d.flush(ctx, session); err != nil {
+func (a *archive) Export(ctx context.Context, session journal.SessionID, path string) error {
+	if err := a.flush(ctx, session); err != nil {
 		return err
 	}
-	return d.catalog.export(ctx, session, path, d.owned)
+	return a.newFile(path, func(made string) error { return a.catalog.materialise(ctx, "export", session, made) })
 }
 
-// Export writes a session to a file that stands alone; see [Directory.Export].
-func (v *View) Export(ctx context.Context, session journal.SessionID, path string) error {
-	return v.catalog.export(ctx, session, path, v.readable)
-}
-
-// flush waits until everything that was appended to a session can be read, and until the
-// cut that made the session is durable: a copy must not contain a cut that a power loss
-// can undo.
-func (d *Directory) flush(ctx context.Context, session journal.SessionID) error {
+// flushed is the flush of an archive: a copy must not contain a cut that a power
+// loss can undo.
+func (d *Directory) flushed(ctx context.Context, session journal.SessionID) error {
 	if s := d.opened(session); s != nil {
 		if err := s.flush(ctx); err != nil {
 			return err
@@ -61,13 +55,9 @@ func unwritable(op, path string, err error) error {
 	}
 }
 
-func (k *sessions) export(ctx context.Context, session journal.SessionID, path string, how access) error {
-	return k.newFile(path, func(made string) error { return k.materialise(ctx, "export", session, made, how) })
-}
-
 // newFile makes a file outside of the session directory.
-func (k *sessions) newFile(path string, fill func(made string) error) error {
-	to, err := k.destinationOf("export", path)
+func (a *archive) newFile(path string, fill func(made string) error) error {
+	to, err := a.catalog.destinationOf("export", path)
 	if err == nil {
 		err = to.clear(false)
 	}
@@ -79,29 +69,20 @@ func (k *sessions) newFile(path string, fill func(made string) error) error {
 
 // WriteFile writes a file outside of the session directory with data from it. The file
 // must not exist yet. It gets its name when it is complete and durable.
-func (d *Directory) WriteFile(path string, write func(io.Writer) error) error {
-	return d.catalog.writeFile(path, write)
-}
-
-// WriteFile writes a file; see [Directory.WriteFile].
-func (v *View) WriteFile(path string, write func(io.Writer) error) error {
-	return v.catalog.writeFile(path, write)
-}
-
-func (k *sessions) writeFile(path string, write func(io.Writer) error) error {
-	return k.newFile(path, func(made string) error {
+func (a *archive) WriteFile(path string, write func(io.Writer) error) error {
+	return a.newFile(path, func(made string) error {
 		f, err := files.OpenFile(made, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 		if err != nil {
 			return err
 		}
 		err = write(f)
-		return errors.Join(err, k.hooks.Sync(f), f.Close())
+		return errors.Join(err, a.catalog.hooks.Sync(f), f.Close())
 	})
 }
 
 // materialise writes a session to a durable file that needs no other.
-func (k *sessions) materialise(ctx context.Context, op string, session journal.SessionID, path string, how access) error {
-	return k.withFamily(ctx, op, session, how, func(e catalog.Entry, f *family) error {
+func (k *sessions) materialise(ctx context.Context, op string, session journal.SessionID, path string) error {
+	return k.withFamily(ctx, op, session, func(e catalog.Entry, f *family) error {
 		if len(f.missing) > 0 {
 			return lostAncestor(e, f.missing[0])
 		}

@@ -32,7 +32,7 @@ type family struct {
 
 // openFamily opens the files of a session for reading. It answers errMoved if the session
 // has got other files meanwhile.
-func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, how access) (*family, error) {
+func (k *sessions) openFamily(ctx context.Context, e catalog.Entry) (*family, error) {
 	f := &family{holder: e}
 	if e.File == "" {
 		var err error
@@ -40,7 +40,7 @@ func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, how access) 
 			return nil, err
 		}
 	}
-	own, err := openMember(ctx, f.holder, how)
+	own, err := k.openMember(ctx, f.holder)
 	switch {
 	case err != nil && k.moved(ctx, f.holder):
 		return nil, errMoved
@@ -51,7 +51,7 @@ func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, how access) 
 	default:
 		f.own = own
 	}
-	if err := k.openAncestors(ctx, f, f.holder, how); err != nil {
+	if err := k.openAncestors(ctx, f, f.holder); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	// Once a session has its whole file, the sessions that could supply what its first
@@ -98,7 +98,7 @@ func (k *sessions) refuseUnknown(ctx context.Context, e, heir catalog.Entry) err
 }
 
 // openAncestors adds the ancestors whose files have what the session's own file lacks.
-func (k *sessions) openAncestors(ctx context.Context, f *family, e catalog.Entry, how access) error {
+func (k *sessions) openAncestors(ctx context.Context, f *family, e catalog.Entry) error {
 	if e.Complete {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (k *sessions) openAncestors(ctx context.Context, f *family, e catalog.Entry
 		return err
 	}
 	for _, p := range needed {
-		r, err := openMember(ctx, p, how)
+		r, err := k.openMember(ctx, p)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -123,11 +123,11 @@ func (k *sessions) openAncestors(ctx context.Context, f *family, e catalog.Entry
 }
 
 // openMember opens the file of one session.
-func openMember(ctx context.Context, e catalog.Entry, how access) (*reader, error) {
+func (k *sessions) openMember(ctx context.Context, e catalog.Entry) (*reader, error) {
 	if e.File == "" {
 		return nil, catalog.NoSession("read", string(e.Session))
 	}
-	c, err := how(ctx, e.Path)
+	c, err := k.read(ctx, e.Path)
 	if err != nil {
 		return nil, storageError("read", e.Path, err)
 	}
@@ -267,13 +267,13 @@ func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
 const readTries = 5
 
 // withFamily opens the files of a session for a single use.
-func (k *sessions) withFamily(ctx context.Context, op string, session journal.SessionID, how access, look func(e catalog.Entry, f *family) error) error {
+func (k *sessions) withFamily(ctx context.Context, op string, session journal.SessionID, look func(e catalog.Entry, f *family) error) error {
 	for try := 1; ; try++ {
 		e, err := k.Entry(ctx, op, session)
 		if err != nil {
 			return err
 		}
-		f, err := k.openFamily(ctx, e, how)
+		f, err := k.openFamily(ctx, e)
 		if err == nil {
 			err = f.vanished(errors.Join(look(e, f), f.close()))
 			if err != nil && k.moved(ctx, f.holder) {

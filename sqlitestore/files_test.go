@@ -426,7 +426,7 @@ func TestImmutable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &View{catalog: &sessions{Catalog: k}, visitor: sqlite.NewVisitor()}
+	v := newView(k, sqlite.NewVisitor())
 	defer v.Close()
 	r := newReader(vouched{path: paths[0]}, sqlite.Immutable, sqlite.OpenPool(paths[0], sqlite.Immutable, 1))
 	defer r.close()

@@ -20,25 +20,16 @@ import (
 // the fork names the session and its ancestors. The directory must not exist, or be
 // empty: otherwise it answers already_exists. A session whose file has been removed
 // cannot be forked.
-func (d *Directory) Fork(ctx context.Context, session journal.SessionID, dir string) (journal.SessionID, error) {
-	if err := d.flush(ctx, session); err != nil {
+func (a *archive) Fork(ctx context.Context, session journal.SessionID, dir string) (journal.SessionID, error) {
+	if err := a.flush(ctx, session); err != nil {
 		return "", err
 	}
-	return d.catalog.forkNow(ctx, session, dir, d.owned)
-}
-
-// Fork makes a new session directory; see [Directory.Fork].
-func (v *View) Fork(ctx context.Context, session journal.SessionID, dir string) (journal.SessionID, error) {
-	return v.catalog.forkNow(ctx, session, dir, v.readable)
-}
-
-// forkNow makes a fork of a session as it is.
-func (k *sessions) forkNow(ctx context.Context, session journal.SessionID, dir string, how access) (journal.SessionID, error) {
+	k := a.catalog
 	return k.fork(ctx, session, dir, func(e catalog.Entry, path string) error {
 		if e.File == "" {
 			return k.rowsGone(ctx, "fork", e)
 		}
-		return k.materialise(ctx, "fork", e.Session, path, how)
+		return k.materialise(ctx, "fork", e.Session, path)
 	})
 }
 

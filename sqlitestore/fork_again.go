@@ -36,7 +36,7 @@ func (v *View) IsForkedTo(ctx context.Context, session journal.SessionID, dir st
 	if err != nil {
 		return false, storageError("fork", to.catalog.Path(), err)
 	}
-	err = v.catalog.withRows(ctx, "fork", session, v.readable, func(_ catalog.Entry, f *family) error {
+	err = v.catalog.withRows(ctx, "fork", session, func(_ catalog.Entry, f *family) error {
 		now, err := f.own.wrote(ctx)
 		is = maps.Equal(now, then)
 		return err

@@ -25,22 +25,12 @@ import (
 // It answers invalid_argument for a mark before the session's first event. It answers
 // unsupported for a mark at which the rows cannot be determined: an older program wrote
 // the session, or history has been pruned since, even if only up to the mark.
-func (d *Directory) ForkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string) (journal.SessionID, journal.EventID, error) {
-	if err := d.flush(ctx, session); err != nil {
+func (a *archive) ForkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string) (fork journal.SessionID, last journal.EventID, err error) {
+	if err := a.flush(ctx, session); err != nil {
 		return "", journal.EventID{}, err
 	}
-	return d.catalog.forkAt(ctx, session, at, dir, d.owned)
-}
-
-// ForkAt makes a new session directory; see [Directory.ForkAt].
-func (v *View) ForkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string) (journal.SessionID, journal.EventID, error) {
-	return v.catalog.forkAt(ctx, session, at, dir, v.readable)
-}
-
-func (k *sessions) forkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string, how access) (journal.SessionID, journal.EventID, error) {
-	var last journal.EventID
-	fork, err := k.fork(ctx, session, dir, func(e catalog.Entry, path string) (err error) {
-		last, err = k.materialiseAt(ctx, e.Session, at, path, how)
+	fork, err = a.catalog.fork(ctx, session, dir, func(e catalog.Entry, path string) (err error) {
+		last, err = a.catalog.materialiseAt(ctx, e.Session, at, path)
 		return err
 	})
 	return fork, last, err
@@ -48,8 +38,8 @@ func (k *sessions) forkAt(ctx context.Context, session journal.SessionID, at jou
 
 // materialiseAt writes a session as it was at a mark to a durable file that needs no
 // other, and returns its last event.
-func (k *sessions) materialiseAt(ctx context.Context, session journal.SessionID, at journal.Mark, path string, how access) (last journal.EventID, err error) {
-	err = k.withFamily(ctx, "fork", session, how, func(e catalog.Entry, f *family) error {
+func (k *sessions) materialiseAt(ctx context.Context, session journal.SessionID, at journal.Mark, path string) (last journal.EventID, err error) {
+	err = k.withFamily(ctx, "fork", session, func(e catalog.Entry, f *family) error {
 		if len(f.missing) > 0 {
 			return lostAncestor(e, f.missing[0])
 		}

@@ -166,7 +166,7 @@ func (d *Directory) countEvents(ctx context.Context) (n int64, err error) {
 		if e.File == "" {
 			continue
 		}
-		own, err := openMember(ctx, e, d.owned)
+		own, err := d.catalog.openMember(ctx, e)
 		if err != nil {
 			continue // it may have been removed meanwhile
 		}

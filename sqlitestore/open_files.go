@@ -134,7 +134,7 @@ func (d *Directory) readAnew(ctx context.Context, e catalog.Entry) error {
 		return nil
 	}
 	defer l.users.Done()
-	f, err := d.catalog.openFamily(ctx, e, d.owned)
+	f, err := d.catalog.openFamily(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (d *Directory) refresh(ctx context.Context, s *Store, stale *loan) error {
 	if s.complete.Load() || !s.shelf.lends(stale) {
 		return nil // another reader has done so
 	}
-	f, err := d.catalog.openFamily(context.Background(), e, d.owned)
+	f, err := d.catalog.openFamily(context.Background(), e)
 	if err != nil {
 		return err
 	}

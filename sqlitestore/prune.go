@@ -26,7 +26,7 @@ type PruneReport struct {
 
 // PlanPrune says what [Directory.Prune] would prune. It changes nothing.
 func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
-	err = v.catalog.withFamily(ctx, "prune", session, v.readable, func(e catalog.Entry, f *family) (err error) {
+	err = v.catalog.withFamily(ctx, "prune", session, func(e catalog.Entry, f *family) (err error) {
 		if err := prunable(e); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func decideIn(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Directory{dir: dir, options: WithoutSyncs, catalog: &sessions{Catalog: k}}
+	d := &Directory{dir: dir, options: WithoutSyncs, archive: archive{catalog: &sessions{Catalog: k}}}
 	if err := errors.Join(d.decide(t.Context()), k.Close()); err != nil {
 		t.Fatal(err)
 	}

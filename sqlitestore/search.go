@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/search"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
@@ -84,18 +83,6 @@ func (s searched) Ranges(ctx context.Context, session journal.SessionID) (map[jo
 // Pick reads single events of a session.
 func (s searched) Pick(ctx context.Context, session journal.SessionID, ids []journal.EventID, into map[journal.EventID]journal.Event) error {
 	return s.open(ctx, session, func(f *family) error { return f.pick(ctx, ids, into) })
-}
-
-// withSession opens the files of a session for a single use.
-func (d *Directory) withSession(ctx context.Context, session journal.SessionID, look func(*family) error) error {
-	if s := d.opened(session); s != nil {
-		return s.read(ctx, "search", look)
-	}
-	return d.catalog.withFamily(ctx, "search", session, d.owned, func(_ catalog.Entry, f *family) error { return look(f) })
-}
-
-func (v *View) withSession(ctx context.Context, session journal.SessionID, look func(*family) error) error {
-	return v.catalog.withFamily(ctx, "search", session, v.readable, func(_ catalog.Entry, f *family) error { return look(f) })
 }
 
 // pick reads single events.

@@ -1,9 +1,12 @@
 package sqlitestore
 
 import (
+	"context"
+
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // sessions are the sessions of a directory: the catalogue lists them and their files, and
@@ -11,6 +14,8 @@ import (
 type sessions struct {
 	*catalog.Catalog
 	hooks failpoint.Hooks // for copies of a session that are made elsewhere
+	// read opens a store to be read, if it is one of ours and up to date.
+	read func(ctx context.Context, path string) (*sqlite.Conn, error)
 }
 
 func missing(path string) bool { return files.Missing(path) }

@@ -36,8 +36,18 @@ type verification struct {
 	pruned int64
 }
 
-func verifySession(ctx context.Context, k *sessions, session journal.SessionID, how access) (report journal.VerifyReport, err error) {
-	err = k.withFamily(ctx, "verify", session, how, func(e catalog.Entry, f *family) (err error) {
+// Verify checks a session, live or ended: the file itself, and that its log has
+// every event once and every channel in order. It reads the whole file. Damage
+// that SQLite finds is part of the report; the code storage means that the file
+// could not be read at all.
+func (a *archive) Verify(ctx context.Context, session journal.SessionID) (report journal.VerifyReport, err error) {
+	if s := a.inUse(session); s != nil {
+		if err := s.flush(ctx); err != nil {
+			return report, err
+		}
+	}
+	k := a.catalog
+	err = k.withFamily(ctx, "verify", session, func(e catalog.Entry, f *family) (err error) {
 		if f.own != nil {
 			if err := f.own.belongs(ctx, e); err != nil {
 				return err
