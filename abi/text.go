@@ -2,7 +2,7 @@ package abi
 
 import "unicode"
 
-// Deceptive reports whether a character must not stand in a name: it controls
+// Deceptive reports whether a character is not allowed in a name: it controls
 // a terminal, changes the direction or the line of the text around it, or is
 // invisible, so that two names can look the same.
 func Deceptive(r rune) bool {

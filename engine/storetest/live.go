@@ -246,7 +246,7 @@ func deadLetters(t *testing.T, open Opener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "DeadLetters behind one that is gone", got, all[""][4:6])
+	equal(t, "DeadLetters behind one that was dropped", got, all[""][4:6])
 	_, err = j.DeadLetters(t.Context(), "", journal.EventID{Origin: journal.Origin{9}, Seq: 9}, 0)
 	wantCode(t, "DeadLetters behind an unknown one", err, abi.NotFound)
 }

@@ -101,7 +101,7 @@ func (d *decoder) section() {
 	s := SectionID(id)
 	if s != SectionCustom {
 		if d.seen && s.rank() <= d.last.rank() {
-			d.refuse(malformed(at, fmt.Sprintf("the section %q stands behind the section %q", s, d.last)))
+			d.refuse(malformed(at, fmt.Sprintf("the section %q is after the section %q", s, d.last)))
 			return
 		}
 		d.last, d.seen = s, true

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestCommands carries out the commands of every page, in order.
+// TestCommands runs the commands of every page, in order.
 func TestCommands(t *testing.T) {
 	for _, p := range pages(t) {
 		if !p.runs() {

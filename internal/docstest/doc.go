@@ -1,10 +1,10 @@
 // Package docstest has no code of its own: its tests keep the documentation
-// true. They carry out the commands that pages show and compare what they
+// true. They run the commands that pages show and compare what they
 // print, load every recipe, compile and run every Go program, run the examples,
 // follow the links, and compare reference pages and pictures with what they show.
 //
-// What a fenced block of a page is for is told by its language and by a comment
-// right before it:
+// The language of a fenced block, and a comment right before it, say what the block is
+// for:
 //
 //	```console                 commands behind "$ " and what they print; "> " continues
 //	                           a command, and … stands for any text, or for any lines

@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files and the tables of the command line")
 
-// TestGolden compares what the examples print with what they printed when
-// somebody last looked at it.
+// TestGolden compares what the examples print with the golden files, which were
+// reviewed when they were written.
 func TestGolden(t *testing.T) {
 	for _, c := range []struct{ name, command string }{
 		{"quickstart", "bin/terrarium run examples/quickstart --input lines=examples/quickstart/lines.txt --output report --exit-when-idle -q"},

@@ -101,7 +101,7 @@ func workplace(t *testing.T) string {
 	return dir
 }
 
-// wrap makes a script that carries out the command with fresh instances.
+// wrap makes a script that runs the command with fresh instances.
 func wrap(t *testing.T, command, script string) {
 	t.Helper()
 	text := fmt.Sprintf(`#!/bin/sh

@@ -139,7 +139,7 @@ func (f *figures) addTypes(p *packages.Package) {
 	}
 }
 
-// nameOf is the name of the declaration of which a struct is a part.
+// nameOf is the name of the declaration that contains a struct.
 func nameOf(d ast.Decl, s *ast.StructType) string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:

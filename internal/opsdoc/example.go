@@ -54,7 +54,7 @@ var script = []struct {
 	{false, `{"id": 24, "op": "request", "creature": "census", "payload": "report, please", "deadline": "10s"}`},
 	{false, `{"id": 25, "op": "timers", "creature": "census"}`},
 	{false, `{"id": 26, "op": "verify", "graph": "alarms"}`},
-	{true, `{"id": 27, "op": "add_creature", "name": "picky", "module": "builtin:split", "config": {"to": ["nobody"]}, "restart": {"mode": "never"}}`},
+	{true, `{"id": 27, "op": "add_creature", "name": "picky", "module": "builtin:split", "config": {"to": ["nowhere"]}, "restart": {"mode": "never"}}`},
 	{true, `{"id": 28, "op": "send_to", "creature": "picky", "payload": "hello"}`},
 	{true, `{"id": 29, "op": "wait_idle"}`},
 	{false, `{"id": 30, "op": "dead_letters", "graph": "picky"}`},

@@ -49,8 +49,8 @@ var toolRefusals = []toolCall{
 	{"lead", "group_channel", `{"action": "wire", "channel": "work", "creature": "$STRANGER", "direction": "listen"}`},
 	{"lead", "group_channel", `{"action": "wire", "channel": "work", "creature": "$STRANGER", "direction": "listen", "merge": true}`},
 	{"lead", "group_channel", `{"action": "delete", "channel": "report_to_root"}`},
-	{"lead", "group_wire", `{"action": "add", "from": "ann", "to": "nobody"}`},
-	{"lead", "group_wire", `{"action": "remove", "wire": "told"}`},
+	{"lead", "group_wire", `{"action": "add", "from": "ann", "to": "stranger"}`},
+	{"lead", "group_wire", `{"action": "remove", "wire": "unknown"}`},
 }
 
 // refusal is a refused call and its error.

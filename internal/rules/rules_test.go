@@ -116,7 +116,7 @@ var layers = map[string][]string{
 	"recipes":            {"abi", "engine/deploy", "engine/journal", "recipes/policy", "internal/misfit", "internal/near"},
 	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
-	"sqlitestore":        {"abi", "engine/journal"}, // and the rooms within it
+	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
 	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/journal", "internal/near", "operations", "recipes", "replay", "sqlitestore"},
 	"sdk/go/terrarium":   {},
 

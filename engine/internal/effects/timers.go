@@ -77,7 +77,7 @@ func (t *Own) putTimer(x Timer) abi.Code {
 	return abi.OK
 }
 
-// KnowTimers says which timers were set when the turn first asked for one, with the
+// KnowTimers says which timers were set when the turn first used one, with the
 // bytes of each. Timers ring meanwhile, but a turn sees the same ones all the time.
 func (t *Own) KnowTimers(before map[string]int) {
 	t.before = before
