@@ -79,7 +79,7 @@ func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
 // describeChannels lists the channels on which a creature has an edge.
 func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareChannel] {
 	listen, send := map[*channel]string{}, map[*channel]string{}
-	all := outlook.Eldest[*channel]{Max: outlook.MaxChannels, Compare: elderChannel}
+	all := outlook.Oldest[*channel]{Max: outlook.MaxChannels, Compare: olderChannel}
 	for _, s := range c.mb.feeds {
 		if s.ch != nil && s.ch.inbox == "" {
 			listen[s.ch] = s.alias
@@ -120,7 +120,7 @@ func (ch *channel) brief() string {
 // describePeers lists the creatures on a channel that c may know of, and counts the
 // others. It leaves out c itself.
 func describePeers(c *creature, all func(yield func(*creature) bool)) outlook.AwareList[outlook.AwarePeer] {
-	known := outlook.Eldest[*creature]{Max: outlook.MaxPeers, Compare: elderCreature}
+	known := outlook.Oldest[*creature]{Max: outlook.MaxPeers, Compare: olderCreature}
 	hidden := 0
 	for other := range all {
 		switch {
@@ -142,7 +142,7 @@ func (c *creature) mayKnow(other *creature) bool {
 }
 
 func (g *graph) describeMembers() outlook.AwareList[outlook.AwareMember] {
-	all := outlook.Eldest[*creature]{Max: outlook.MaxMembers, Compare: elderCreature}
+	all := outlook.Oldest[*creature]{Max: outlook.MaxMembers, Compare: olderCreature}
 	for _, c := range g.creatures {
 		all.Add(c)
 	}
@@ -155,7 +155,7 @@ func (g *graph) describeMembers() outlook.AwareList[outlook.AwareMember] {
 }
 
 func (g *graph) describeDeclarations() outlook.AwareList[outlook.AwareDeclaration] {
-	all := outlook.Eldest[*channel]{Max: outlook.MaxDeclarations, Compare: elderChannel}
+	all := outlook.Oldest[*channel]{Max: outlook.MaxDeclarations, Compare: olderChannel}
 	for _, ch := range g.channels {
 		if ch.inbox == "" {
 			all.Add(ch)
@@ -173,12 +173,12 @@ func (g *graph) describeDeclarations() outlook.AwareList[outlook.AwareDeclaratio
 	})
 }
 
-// elderCreature and elderChannel order by age. A session keeps ages, so the same graph
+// olderCreature and olderChannel order by age. A session keeps ages, so the same graph
 // is described in the same order after a restart.
-func elderCreature(a, b *creature) int {
+func olderCreature(a, b *creature) int {
 	return cmp.Or(cmp.Compare(a.born, b.born), cmp.Compare(a.id, b.id))
 }
 
-func elderChannel(a, b *channel) int {
+func olderChannel(a, b *channel) int {
 	return cmp.Or(cmp.Compare(a.born, b.born), cmp.Compare(a.id, b.id))
 }

@@ -2,8 +2,8 @@ package outlook
 
 import "slices"
 
-// Eldest keeps the first few of many, in order, without sorting them all.
-type Eldest[T any] struct {
+// Oldest keeps the first few of many, in order, without sorting them all.
+type Oldest[T any] struct {
 	Max     int
 	Compare func(a, b T) int
 	list    []T
@@ -11,7 +11,7 @@ type Eldest[T any] struct {
 }
 
 // Add adds one of the many.
-func (e *Eldest[T]) Add(x T) {
+func (e *Oldest[T]) Add(x T) {
 	e.total++
 	if len(e.list) == e.Max {
 		if e.Compare(x, e.list[e.Max-1]) >= 0 {
@@ -24,7 +24,7 @@ func (e *Eldest[T]) Add(x T) {
 }
 
 // ListOf describes what was kept.
-func ListOf[T, D any](e *Eldest[T], describe func(T) D) AwareList[D] {
+func ListOf[T, D any](e *Oldest[T], describe func(T) D) AwareList[D] {
 	out := AwareList[D]{Total: e.total, Items: make([]D, len(e.list)), Truncated: e.total - len(e.list)}
 	for i, x := range e.list {
 		out.Items[i] = describe(x)
