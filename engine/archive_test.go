@@ -12,7 +12,7 @@ import (
 
 // archive is the content of all sessions of a directory, live and ended.
 type archive struct {
-	sessions []journal.SessionInfo // eldest first
+	sessions []journal.SessionInfo // oldest first
 	events   map[journal.SessionID][]journal.Event
 }
 

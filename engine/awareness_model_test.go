@@ -73,7 +73,7 @@ func expectedChannel(g *engine.GraphStatus, c *engine.CreatureStatus, ch *engine
 func expectedPeers(g *engine.GraphStatus, c *engine.CreatureStatus, ids []journal.CreatureID) outlook.AwareList[outlook.AwarePeer] {
 	var out outlook.AwareList[outlook.AwarePeer]
 	hidden := 0
-	for i := range g.Creatures { // eldest first
+	for i := range g.Creatures { // oldest first
 		p := &g.Creatures[i]
 		switch {
 		case p.ID == c.ID || !slices.Contains(ids, p.ID):

@@ -44,7 +44,7 @@ func (g *storeGroup) kind() journal.CutKind {
 	return journal.CutRearrange
 }
 
-// findMoved lists the creatures whose graph id changes, eldest first.
+// findMoved lists the creatures whose graph id changes, oldest first.
 func (g *storeGroup) findMoved(x *change) {
 	var moved []*creature
 	for _, b := range g.before {
@@ -313,7 +313,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 	info, _ := x.e.topo.Graph(id)
 	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.recipe.meta}}
 	parents := slices.SortedFunc(slices.Values(g.before), func(a, b *graph) int {
-		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // eldest first
+		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // oldest first
 	})
 	for _, b := range parents {
 		if !x.e.goesOnIn(b, id) {

@@ -190,7 +190,7 @@ func closeInstances(ctx context.Context, e locked) {
 	}
 }
 
-// sortedGraphs returns the live graphs, eldest first. The caller holds mu.
+// sortedGraphs returns the live graphs, oldest first. The caller holds mu.
 func (e locked) sortedGraphs() []*graph {
 	out := make([]*graph, 0, len(e.graphs))
 	for _, g := range e.graphs {

@@ -224,14 +224,14 @@ func (e *core) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 	}
 }
 
-// sortedCreatures returns the members, eldest first.
+// sortedCreatures returns the members, oldest first.
 func (g *graph) sortedCreatures() []*creature {
 	return slices.SortedFunc(maps.Values(g.creatures), func(a, b *creature) int {
 		return compare(a.born, b.born)
 	})
 }
 
-// sortedChannels returns the channels except inboxes, eldest first.
+// sortedChannels returns the channels except inboxes, oldest first.
 func (g *graph) sortedChannels() []*channel {
 	out := make([]*channel, 0, len(g.channels))
 	for _, ch := range g.channels {
