@@ -24,7 +24,7 @@ func (t *Terrarium) FindGraphBy(ctx context.Context, find func(string) (GraphID,
 	if err == nil || !journal.IsID('g', name) {
 		return g, err
 	}
-	successor, found, lerr := t.Heir(ctx, GraphID(name))
+	successor, found, lerr := t.Successor(ctx, GraphID(name))
 	if lerr != nil || !found {
 		return "", err
 	}
@@ -42,7 +42,7 @@ func notRunning(g GraphID, successor journal.SessionInfo) error {
 	became := "it"
 	if successor.Graph != g {
 		became = "it became " + string(successor.Graph) + ", which"
-		ids["heir"] = string(successor.Graph)
+		ids["heir"] = string(successor.Graph) // programs read the id by this name
 	}
 	if successor.Live {
 		return &abi.Error{
@@ -95,27 +95,27 @@ func (t *Terrarium) lasting(ctx context.Context, graphOrSession string) (string,
 	if g, err := t.FindGraph(ctx, graphOrSession); err == nil {
 		return string(g), nil
 	}
-	successor, found, err := t.Heir(ctx, GraphID(graphOrSession))
+	successor, found, err := t.Successor(ctx, GraphID(graphOrSession))
 	if err != nil || !found {
 		return graphOrSession, err
 	}
 	return string(successor.Session), nil
 }
 
-// Heir finds the session with the history of a graph that is not live; see [Heir].
-func (t *Terrarium) Heir(ctx context.Context, g GraphID) (journal.SessionInfo, bool, error) {
+// Successor finds the session with the history of a graph that is not live; see [Successor].
+func (t *Terrarium) Successor(ctx context.Context, g GraphID) (journal.SessionInfo, bool, error) {
 	list, err := t.Sessions(ctx)
 	if err != nil {
 		return journal.SessionInfo{}, false, err
 	}
-	successor, found := Heir(list, g)
+	successor, found := Successor(list, g)
 	return successor, found, nil
 }
 
-// Heir finds the session of a directory that continues the history of a graph: the graph's
-// newest session or, if that has merged, its successor, and so on. The session is not live
-// if the graph has ended. sessions must be listed oldest first, as by [Terrarium.Sessions].
-func Heir(sessions []journal.SessionInfo, g GraphID) (journal.SessionInfo, bool) {
+// Successor finds the session of a directory that continues the history of a graph: the
+// graph's newest session or, if that has merged, its successor, and so on. The session is
+// not live if the graph has ended. sessions must be listed oldest first, as by [Terrarium.Sessions].
+func Successor(sessions []journal.SessionInfo, g GraphID) (journal.SessionInfo, bool) {
 	at := slices.IndexFunc(sessions, func(i journal.SessionInfo) bool { return i.Graph == g })
 	if at < 0 {
 		return journal.SessionInfo{}, false
@@ -124,6 +124,16 @@ func Heir(sessions []journal.SessionInfo, g GraphID) (journal.SessionInfo, bool)
 		at = next
 	}
 	return sessions[at], true
+}
+
+// Deprecated: use [Terrarium.Successor].
+func (t *Terrarium) Heir(ctx context.Context, g GraphID) (journal.SessionInfo, bool, error) {
+	return t.Successor(ctx, g)
+}
+
+// Deprecated: use [Successor].
+func Heir(sessions []journal.SessionInfo, g GraphID) (journal.SessionInfo, bool) {
+	return Successor(sessions, g)
 }
 
 // child returns the index of a session's successor, or -1. After a split it is the child

@@ -149,12 +149,12 @@ func missingExport(s *shape, name string, typ *signature) *abi.Error {
 
 // checkImports reports the first wrong imports and counts the others.
 func checkImports(s *shape, add func(*abi.Error)) (more int) {
-	told := 0
+	reported := 0
 	for i := range s.Imports {
 		switch imp := &s.Imports[i]; {
 		case fits(s, imp):
-		case told < maxProblems:
-			told++
+		case reported < maxProblems:
+			reported++
 			add(wrongImport(s, imp))
 		default:
 			more++

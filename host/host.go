@@ -184,7 +184,7 @@ func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 	if work != nil {
 		c.err = c.compile(work, wasm)
 		close(c.ready)
-		c.giveUp() // the compilation has ended
+		c.stopCompiling() // the compilation has ended
 	}
 	select {
 	case <-c.ready:
@@ -215,7 +215,7 @@ func (h *Host) acquire(ctx context.Context, sum [sha256.Size]byte) (c *compiled,
 	c, ok := h.modules[sum]
 	if !ok {
 		c = &compiled{host: h, sum: sum, ready: make(chan struct{})}
-		work, c.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+		work, c.stopCompiling = context.WithCancel(context.WithoutCancel(ctx))
 		h.modules[sum] = c
 	}
 	c.refs++

@@ -23,8 +23,8 @@ type compiled struct {
 	sum  [sha256.Size]byte
 	refs int // guarded by host.mu; the entry leaves host.modules with the last one
 
-	waiting int                // callers whose context had not ended while it was compiled; guarded by host.mu
-	giveUp  context.CancelFunc // ends compiling
+	waiting       int                // callers whose context had not ended while it was compiled; guarded by host.mu
+	stopCompiling context.CancelFunc // ends compiling
 
 	ready   chan struct{} // closed once; the fields below do not change afterwards
 	err     error
@@ -104,7 +104,7 @@ func (c *compiled) leave() {
 	}
 	if c.waiting--; c.waiting == 0 {
 		c.forget()
-		c.giveUp()
+		c.stopCompiling()
 	}
 }
 

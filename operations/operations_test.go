@@ -176,13 +176,13 @@ func TestHistoryAcrossCuts(t *testing.T) {
 
 // passedOn checks that an ended session has its events once, and that its successor has
 // all of them.
-func passedOn(t *testing.T, tr *terrarium.Terrarium, session string, heir map[any]int) {
+func passedOn(t *testing.T, tr *terrarium.Terrarium, session string, successor map[any]int) {
 	t.Helper()
 	own := map[any]bool{}
 	for _, ev := range do(t, tr, "history", fmt.Sprintf(`{"session":%q}`, session))["events"].([]any) {
 		id := ev.(map[string]any)["id"]
-		if own[id] || heir[id] != 1 {
-			t.Errorf("the event %v is there twice in %s, or %d times in what became of it", id, session, heir[id])
+		if own[id] || successor[id] != 1 {
+			t.Errorf("the event %v is there twice in %s, or %d times in what became of it", id, session, successor[id])
 		}
 		own[id] = true
 	}

@@ -200,7 +200,7 @@ func liveOrSuccessor(ctx context.Context, s *client, op, graph string) (string, 
 	if abi.CodeOf(err) != abi.NotFound {
 		return string(g), err
 	}
-	if successor, found, err := s.t.Heir(ctx, terrarium.GraphID(graph)); err != nil || found {
+	if successor, found, err := s.t.Successor(ctx, terrarium.GraphID(graph)); err != nil || found {
 		return string(successor.Session), err
 	}
 	return "", &abi.Error{

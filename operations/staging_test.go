@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pasts is what Heir is checked against: it moves every id at every merge.
+// pasts is what Successor is checked against: it moves every id at every merge.
 type pasts struct {
-	sessions []journal.SessionInfo
-	heirs    map[terrarium.GraphID]int // of every graph there ever was: its session
-	live     map[terrarium.GraphID]int
+	sessions   []journal.SessionInfo
+	successors map[terrarium.GraphID]int // of every graph there ever was: its session
+	live       map[terrarium.GraphID]int
 }
 
 func (p *pasts) add(g terrarium.GraphID, parents ...int) {
@@ -26,7 +26,7 @@ func (p *pasts) add(g terrarium.GraphID, parents ...int) {
 		info.Parents = append(info.Parents, p.sessions[at].Session)
 		p.sessions[at].Live = false
 	}
-	p.live[g], p.heirs[g] = len(p.sessions), len(p.sessions)
+	p.live[g], p.successors[g] = len(p.sessions), len(p.sessions)
 	p.sessions = append(p.sessions, info)
 }
 
@@ -34,7 +34,7 @@ func (p *pasts) merge(survivor, absorbed terrarium.GraphID) {
 	from := p.live[absorbed]
 	parents := []int{p.live[survivor], from}
 	moved := []terrarium.GraphID{}
-	for g, at := range p.heirs {
+	for g, at := range p.successors {
 		if slices.Contains(parents, at) {
 			moved = append(moved, g)
 		}
@@ -42,16 +42,16 @@ func (p *pasts) merge(survivor, absorbed terrarium.GraphID) {
 	delete(p.live, absorbed)
 	p.add(survivor, parents...)
 	for _, g := range moved {
-		p.heirs[g] = p.live[survivor]
+		p.successors[g] = p.live[survivor]
 	}
 }
 
 func (p *pasts) split(g, fresh terrarium.GraphID) {
 	parent := p.live[g]
 	p.add(g, parent)
-	for old, at := range p.heirs {
+	for old, at := range p.successors {
 		if at == parent {
-			p.heirs[old] = p.live[g]
+			p.successors[old] = p.live[g]
 		}
 	}
 	p.add(fresh, parent)
@@ -63,10 +63,10 @@ func (p *pasts) end(g terrarium.GraphID) {
 	delete(p.live, g)
 }
 
-// Whatever happens to graphs, Heir finds the session that continues the history of each.
-func TestHeirs(t *testing.T) {
+// Whatever happens to graphs, Successor finds the session that continues the history of each.
+func TestSuccessors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &pasts{heirs: map[terrarium.GraphID]int{}, live: map[terrarium.GraphID]int{}}
+		p := &pasts{successors: map[terrarium.GraphID]int{}, live: map[terrarium.GraphID]int{}}
 		graphs := 0
 		fresh := func() terrarium.GraphID { graphs++; return terrarium.GraphID(fmt.Sprintf("g%d", graphs)) }
 		pick := func() terrarium.GraphID { return rapid.SampledFrom(slices.Sorted(maps.Keys(p.live))).Draw(t, "graph") }
@@ -84,14 +84,14 @@ func TestHeirs(t *testing.T) {
 				p.end(pick())
 			}
 		}
-		for g, at := range p.heirs {
-			heir, found := terrarium.Heir(p.sessions, g)
-			if !found || heir.Session != p.sessions[at].Session {
-				t.Fatalf("the heir of %s is %+v, want %+v", g, heir, p.sessions[at])
+		for g, at := range p.successors {
+			successor, found := terrarium.Successor(p.sessions, g)
+			if !found || successor.Session != p.sessions[at].Session {
+				t.Fatalf("the heir of %s is %+v, want %+v", g, successor, p.sessions[at])
 			}
 		}
-		if heir, found := terrarium.Heir(p.sessions, "g0"); found {
-			t.Fatalf("a graph that never was has the heir %+v", heir)
+		if successor, found := terrarium.Successor(p.sessions, "g0"); found {
+			t.Fatalf("a graph that never was has the heir %+v", successor)
 		}
 	})
 }

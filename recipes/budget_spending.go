@@ -21,8 +21,8 @@ const (
 
 // spending is the remaining budget of an evaluation.
 type spending struct {
-	left       int
-	over, told bool
+	left           int
+	over, reported bool
 }
 
 // excess ends an evaluation by a panic, because a for expression continues after errors.

@@ -152,10 +152,10 @@ func (ev *evaluator) valueOf(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Val
 	if !ev.spent.over {
 		return v, diags
 	}
-	if ev.spent.told {
+	if ev.spent.reported {
 		return cty.DynamicVal, nil
 	}
-	ev.spent.told = true
+	ev.spent.reported = true
 	return cty.DynamicVal, hcl.Diagnostics{excess{at: expr.Range()}.diagnostic()}
 }
 

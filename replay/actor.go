@@ -19,17 +19,17 @@ type actor struct {
 	setting *journal.Setting // nil until the log has it
 	aliases map[journal.ChannelID]string
 
-	// Whether the state and the timers are completely known. If not, told has the keys
+	// Whether the state and the timers are completely known. If not, observed has the keys
 	// and timers that the log has mentioned.
 	allKeys, allTimers bool
-	told               map[string]bool
+	observed           map[string]bool
 
 	module   abi.Module // of instance
 	instance abi.Instance
 }
 
 func newActor(s *stage, id journal.CreatureID) *actor {
-	return &actor{stage: s, id: id, r: engine.NewRehearsal(id), aliases: map[journal.ChannelID]string{}, told: map[string]bool{}}
+	return &actor{stage: s, id: id, r: engine.NewRehearsal(id), aliases: map[journal.ChannelID]string{}, observed: map[string]bool{}}
 }
 
 // gap is the reason why a turn cannot be compared.
@@ -57,14 +57,14 @@ func (a *actor) write(ev *journal.Event) {
 	key, value, deleted := journal.DecodeStateEvent(ev.Payload)
 	a.r.Write(key, value, deleted)
 	if !a.allKeys {
-		a.told[keyTold+key] = true
+		a.observed[observedKey+key] = true
 	}
 }
 
-// The prefixes in actor.told.
+// The prefixes in actor.observed.
 const (
-	keyTold   = "key "
-	timerTold = "timer "
+	observedKey   = "key "
+	observedTimer = "timer "
 )
 
 // enter restores the creature as it was in a turn.
@@ -94,7 +94,7 @@ func (a *actor) applyTurn(t *recorded) {
 	}
 	for _, x := range t.notes.Timers {
 		a.r.SetTimer(x)
-		a.told[timerTold+x.Name] = true
+		a.observed[observedTimer+x.Name] = true
 	}
 	for i := range t.effects {
 		switch ev := &t.effects[i]; ev.Kind {

@@ -128,10 +128,10 @@ func TestRandomPrograms(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 7))
 			w := newWorld(t, map[string]behaviour{"program": program(nil)})
-			told := tumble(t, w, r)
-			chosen := told[r.IntN(len(told))]
+			sent := tumble(t, w, r)
+			chosen := sent[r.IntN(len(sent))]
 			for _, fresh := range []bool{false, true} {
-				same(t, w.replay(replay.Options{Fresh: fresh, All: true}), len(told))
+				same(t, w.replay(replay.Options{Fresh: fresh, All: true}), len(sent))
 			}
 			n := r.IntN(strikes)
 			w.host.behaviours["changed"] = program(func(payload []byte) int {
@@ -157,20 +157,20 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-type told struct {
+type sentMessage struct {
 	to      journal.CreatureID
 	message journal.EventID
 	payload string
 }
 
 // tumble runs three creatures for a while.
-func tumble(t *testing.T, w *world, r *rand.Rand) []told {
+func tumble(t *testing.T, w *world, r *rand.Rand) []sentMessage {
 	var ids []journal.CreatureID
 	for _, name := range []string{"a", "b", "c"} {
 		ids = append(ids, w.add(name, "program"))
 		w.wait() // a start finds creatures by name that were added while it ran
 	}
-	var all []told
+	var all []sentMessage
 	for n := range 100 {
 		from, to := ids[r.IntN(3)], ids[r.IntN(3)]
 		switch r.IntN(12) {
@@ -191,7 +191,7 @@ func tumble(t *testing.T, w *world, r *rand.Rand) []told {
 			}
 		default:
 			payload := fmt.Sprintf("message %d", n)
-			all = append(all, told{to, w.tell(to, payload), payload})
+			all = append(all, sentMessage{to, w.tell(to, payload), payload})
 		}
 	}
 	w.wait()

@@ -130,7 +130,7 @@ func (w *witness) StateSet(key, value []byte) abi.Code {
 }
 
 func (w *witness) reads(key []byte) {
-	if !w.a.allKeys && !w.own[string(key)] && !w.a.told[keyTold+string(key)] {
+	if !w.a.allKeys && !w.own[string(key)] && !w.a.observed[observedKey+string(key)] {
 		w.miss(UnknownKey, string(key))
 	}
 }
@@ -138,7 +138,7 @@ func (w *witness) reads(key []byte) {
 // TimerCancel implements [abi.Turn].
 func (w *witness) TimerCancel(name []byte) (bool, abi.Code) {
 	existed, code := w.Turn.TimerCancel(name)
-	if !existed && code == abi.OK && !w.a.allTimers && !w.a.told[timerTold+string(name)] {
+	if !existed && code == abi.OK && !w.a.allTimers && !w.a.observed[observedTimer+string(name)] {
 		w.miss(UnknownName, string(name))
 	}
 	return existed, code

@@ -25,7 +25,7 @@ type archive struct {
 	flush func(context.Context, journal.SessionID) error
 }
 
-// Catalogue lists every session of the directory, eldest first, without reading their
+// Catalogue lists every session of the directory, oldest first, without reading their
 // files; see [journal.Chronicle].
 func (a *archive) Catalogue(ctx context.Context) ([]journal.SessionInfo, error) {
 	entries, err := a.catalog.Entries(ctx)
@@ -39,7 +39,7 @@ func (a *archive) Catalogue(ctx context.Context) ([]journal.SessionInfo, error) 
 	return out, nil
 }
 
-// Sessions lists every session of the directory, eldest first.
+// Sessions lists every session of the directory, oldest first.
 func (a *archive) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 	entries, err := a.catalog.Entries(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *archive) withSession(ctx context.Context, session journal.SessionID, lo
 	return a.catalog.withFamily(ctx, "search", session, func(_ catalog.Entry, f *family) error { return look(f) })
 }
 
-// Live lists the live sessions as their stores have them, eldest first. The second result
+// Live lists the live sessions as their stores have them, oldest first. The second result
 // names what cannot be read.
 func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
 	list, err := v.Catalogue(ctx)

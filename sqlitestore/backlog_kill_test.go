@@ -148,7 +148,7 @@ func (b *backlogBooks) run(o order, l lagging) bool {
 }
 
 // listen takes down what a life says.
-func (b *backlogBooks) listen(line *told) {
+func (b *backlogBooks) listen(line *progress) {
 	b.t.Helper()
 	var err error
 	switch line.Word {

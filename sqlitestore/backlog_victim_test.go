@@ -229,7 +229,7 @@ func (v *backlogVictim) feed(ctx context.Context, well, n int) error {
 			return fmt.Errorf("message %d of well %d is called a duplicate", n, well)
 		}
 		if durable {
-			tell(told{Word: "ok", Seq: n, At: int64(well)})
+			tell(progress{Word: "ok", Seq: n, At: int64(well)})
 		}
 	}
 	return nil
@@ -253,7 +253,7 @@ func (v *backlogVictim) edge(ctx context.Context, name string, well int) error {
 		err = batch.Wait(ctx)
 	}
 	if err == nil {
-		tell(told{Word: "edged"})
+		tell(progress{Word: "edged"})
 	}
 	return err
 }

@@ -25,7 +25,7 @@ func TestPowerLossWhileCopying(t *testing.T) {
 	t.Parallel()
 	points := map[string][]failpoint.Point{"fork": forkPoints, "fork-at": forkPoints, "export": exportPoints, "adopt": adoptPoints}
 	from := handedOn(t, false)
-	told := toldOf(t, from)
+	answers := answersOf(t, from)
 	for seed := range uint64(seeds(t, everyStepShare)+everyStepShare-1) / everyStepShare {
 		for word, list := range points {
 			for i, point := range list {
@@ -35,7 +35,7 @@ func TestPowerLossWhileCopying(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s-%d/seed=%d", word, pointName(point), i, seed), func(t *testing.T) {
 					random := rand.New(rand.NewPCG(seed, uint64(i)))
 					c := newPowerlessCopy(t, from, word, random)
-					c.told = told
+					c.answers = answers
 					c.run(t, point, random)
 				})
 			}
@@ -48,7 +48,7 @@ type powerlessCopy struct {
 	errand
 	root, from string
 	want       string                       // what the copy is to have
-	told       map[journal.SessionID]string // what is copied from
+	answers    map[journal.SessionID]string // what is copied from
 }
 
 func newPowerlessCopy(t *testing.T, from, word string, random *rand.Rand) *powerlessCopy {
@@ -100,6 +100,6 @@ func (c *powerlessCopy) run(t *testing.T, point failpoint.Point, random *rand.Ra
 		t.Fatal(err)
 	}
 	rebooted(t, c.from)
-	wantTold(t, c.from, c.told)
+	wantAnswers(t, c.from, c.answers)
 	c.finish(t, c.from, c.want)
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// books are what the lives of a program have told, and what must follow from it.
+// books are what the lives of a program have reported, and what must follow from it.
 type books struct {
 	graphs   map[journal.GraphID]*descent
 	origins  map[journal.Origin]*origin
 	channels map[journal.ChannelID]*channel
-	pending  *told // what was about to be done when the life ended
+	pending  *progress // what was about to be done when the life ended
 }
 
 // descent is what is known of one graph, which has one session.
@@ -53,7 +53,7 @@ func newBooks() *books {
 }
 
 // take takes down what a life tells.
-func (b *books) take(line told) error {
+func (b *books) take(line progress) error {
 	switch line.Word {
 	case "creating", "cutting", "retiring":
 		b.pending = &line
@@ -85,7 +85,7 @@ func (b *books) take(line told) error {
 }
 
 // happened notes that what was about to be done has been done.
-func (b *books) happened(line *told) {
+func (b *books) happened(line *progress) {
 	b.pending = nil
 	if line.Word == "retiring" {
 		b.graphs[line.Graph].retired = true

@@ -70,7 +70,7 @@ func kills(t *testing.T) int {
 func TestMain(m *testing.M) {
 	if text := os.Getenv(victimOrder); text != "" {
 		if err := victim(text); err != nil {
-			tell(told{Word: "error", Text: err.Error()})
+			tell(progress{Word: "error", Text: err.Error()})
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -85,7 +85,7 @@ func TestMain(m *testing.M) {
 }
 
 // tell prints a line. The reader does not count what is not whole.
-func tell(line told) { _ = json.NewEncoder(os.Stdout).Encode(line) }
+func tell(line progress) { _ = json.NewEncoder(os.Stdout).Encode(line) }
 
 // smallChunks has copying take many steps, in any of which it can be interrupted.
 // What a process that is killed has written is there, synced or not, so nothing is.
@@ -109,7 +109,7 @@ func victim(text string) error {
 	}
 	if o.Rebuild {
 		_, err := rebuildWith(context.Background(), o.Dir, failpoint.Hooks{Reached: dieAt(o.Point, o.Pass)})
-		tell(told{Word: "end"})
+		tell(progress{Word: "end"})
 		return err
 	}
 	durability, _ := journal.ParseDurability(o.Durability)
@@ -122,7 +122,7 @@ func victim(text string) error {
 	if err == nil {
 		err = p.d.Close()
 	}
-	tell(told{Word: "end"})
+	tell(progress{Word: "end"})
 	return err
 }
 
@@ -229,7 +229,7 @@ type killer struct {
 
 func newKiller(t *testing.T, durability journal.Durability, random *rand.Rand) *killer {
 	k := &killer{t: t, dir: t.TempDir(), durability: durability, random: random, books: newBooks()}
-	k.books.happened(&told{Word: "creating", Children: []plan{{Graph: oldDirectory(t, k.dir, durability)}}})
+	k.books.happened(&progress{Word: "creating", Children: []plan{{Graph: oldDirectory(t, k.dir, durability)}}})
 	return k
 }
 
@@ -305,7 +305,7 @@ func runVictim(t *testing.T, o order, random *rand.Rand, listen func(line []byte
 
 func (k *killer) listen(text []byte) {
 	k.t.Helper()
-	var line told
+	var line progress
 	if json.Unmarshal(text, &line) != nil {
 		return // half a line acknowledges nothing
 	}

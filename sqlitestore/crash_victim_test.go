@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// told is what the program says of itself, as a line of JSON. What it is about to
+// progress is what the program says of itself, as a line of JSON. What it is about to
 // do it says before, what has been done after.
-type told struct {
+type progress struct {
 	Word     string // opening, creating, created, cutting, cut, retiring, retired, ok, end, error
 	Graph    journal.GraphID
 	Origin   string                       // opening: a new origin of the graph; ok: the one of Seq
@@ -42,7 +42,7 @@ type program struct {
 	ctx        context.Context
 	random     *rand.Rand
 	durability journal.Durability
-	tell       func(told)
+	tell       func(progress)
 	d          *Directory
 	stores     []*member
 	clock      int64
@@ -113,7 +113,7 @@ func (p *program) open(m *member, session journal.SessionID) (err error) {
 		return err
 	}
 	m.last = 0
-	p.tell(told{Word: "opening", Graph: m.graph, Origin: m.Origin().String()})
+	p.tell(progress{Word: "opening", Graph: m.graph, Origin: m.Origin().String()})
 	for c, heard := range m.channels {
 		state, err := m.State(p.ctx, readerOf(c))
 		if err != nil {
@@ -168,7 +168,7 @@ func (p *program) newMember() *member {
 
 // create makes one store or several at once.
 func (p *program) create() error {
-	announced := told{Word: "creating"}
+	announced := progress{Word: "creating"}
 	var made []*member
 	var specs []journal.StoreSpec
 	for range 1 + p.random.IntN(3) {
@@ -181,7 +181,7 @@ func (p *program) create() error {
 	if err != nil {
 		return err
 	}
-	p.tell(told{Word: "created"})
+	p.tell(progress{Word: "created"})
 	for i, s := range stores {
 		made[i].Store = s
 		p.tell(made[i].ok())
@@ -194,7 +194,7 @@ func (p *program) create() error {
 // channels that the member has.
 func (p *program) specOf(m *member) journal.StoreSpec {
 	return journal.StoreSpec{Graph: m.graph, Durability: p.durability, First: func(o journal.Origin) *journal.Record {
-		p.tell(told{Word: "opening", Graph: m.graph, Origin: o.String()})
+		p.tell(progress{Word: "opening", Graph: m.graph, Origin: o.String()})
 		m.Store = &unborn{origin: o}
 		r := &journal.Record{}
 		for c := range m.channels {
@@ -209,12 +209,12 @@ func (p *program) retire(ctx context.Context) error {
 	i := p.random.IntN(len(p.stores))
 	m := p.stores[i]
 	p.stores = slices.Delete(p.stores, i, i+1)
-	p.tell(told{Word: "retiring", Graph: m.graph})
+	p.tell(progress{Word: "retiring", Graph: m.graph})
 	if err := p.d.Retire(p.ctx, m.Info().Session); err != nil {
 		return err
 	}
 	p.tell(m.ok())
-	p.tell(told{Word: "retired", Graph: m.graph})
+	p.tell(progress{Word: "retired", Graph: m.graph})
 	return nil
 }
 
@@ -228,8 +228,8 @@ func (p *program) reopen() error {
 }
 
 // ok says that everything that was appended to the store is durable.
-func (m *member) ok() told {
-	out := told{Word: "ok", Graph: m.graph, Origin: m.Origin().String(), Seq: m.last, Heads: map[journal.ChannelID]uint64{}}
+func (m *member) ok() progress {
+	out := progress{Word: "ok", Graph: m.graph, Origin: m.Origin().String(), Seq: m.last, Heads: map[journal.ChannelID]uint64{}}
 	for c, heard := range m.channels {
 		out.Heads[c] = heard.n
 	}
@@ -334,7 +334,7 @@ func (p *program) cut() error {
 	if err != nil {
 		return err
 	}
-	p.tell(told{Word: "cut"})
+	p.tell(progress{Word: "cut"})
 	for _, m := range parents {
 		p.tell(m.ok())
 	}
@@ -347,8 +347,8 @@ func (p *program) cut() error {
 }
 
 // planned decides what becomes of the parents.
-func (p *program) planned(kind string, parents []*member, children int) ([]*member, told) {
-	out := told{Word: "cutting", Kind: kind, At: p.now()}
+func (p *program) planned(kind string, parents []*member, children int) ([]*member, progress) {
+	out := progress{Word: "cutting", Kind: kind, At: p.now()}
 	made := make([]*member, children)
 	var all []journal.GraphID
 	for _, m := range parents {
@@ -376,7 +376,7 @@ func (p *program) planned(kind string, parents []*member, children int) ([]*memb
 	return made, out
 }
 
-func (p *program) cutOf(announced told, parents, made []*member) journal.Cut {
+func (p *program) cutOf(announced progress, parents, made []*member) journal.Cut {
 	cut := journal.Cut{Kind: journal.CutKind(announced.Kind), At: announced.At}
 	sessions := map[journal.GraphID]journal.SessionID{}
 	for _, m := range parents {

@@ -140,13 +140,13 @@ func (o belongings) takeReaders(from *testator, to *writer) error {
 	return nil
 }
 
-// takeLetters takes over dead letters: see [journal.Cut.LetterHeirs].
+// takeLetters takes over dead letters: see [journal.Cut.LetterSuccessors].
 func (o belongings) takeLetters(from *testator, parent *journal.SessionInfo, to *writer) error {
 	letters, err := from.rows("SELECT id, message, creature, sender FROM letter ORDER BY id")
 	if err != nil || len(letters) == 0 {
 		return err
 	}
-	heir := o.cut.LetterHeirs(parent)
+	successor := o.cut.LetterSuccessors(parent)
 	var ids []int64
 	origins := map[int64]bool{}
 	for _, row := range letters {
@@ -155,7 +155,7 @@ func (o belongings) takeLetters(from *testator, parent *journal.SessionInfo, to 
 		if err := sqlite.TakeRow(row, &id, nil, &creature, &sender); err != nil {
 			return err
 		}
-		if heir(journal.CreatureID(creature), journal.CreatureID(sender)) != o.number {
+		if successor(journal.CreatureID(creature), journal.CreatureID(sender)) != o.number {
 			continue
 		}
 		ids = append(ids, id)

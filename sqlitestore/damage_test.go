@@ -118,22 +118,22 @@ func TestDamagedLogOfAStore(t *testing.T) {
 	for _, durability := range []journal.Durability{journal.Normal, journal.Full} {
 		t.Run(durability.String(), func(t *testing.T) {
 			d, s := acknowledgedEach(t, durability, 32)
-			session, told := s.info.Session, 0
+			session, losses := s.info.Session, 0
 			damageLog(t, killed(t, d), filepath.Join(files.Stores, filepath.Base(s.path())+"-wal"), func(t *testing.T, dir string) {
-				if wantLossTold(t, dir, session, 32) {
-					told++
+				if wantLossReported(t, dir, session, 32) {
+					losses++
 				}
 			})
-			if told < 15 {
-				t.Errorf("something was lost %d times only", told)
+			if losses < 15 {
+				t.Errorf("something was lost %d times only", losses)
 			}
 		})
 	}
 }
 
-// wantLossTold opens a directory whose session had so many events, and answers whether
+// wantLossReported opens a directory whose session had so many events, and answers whether
 // some were lost.
-func wantLossTold(t *testing.T, dir string, session journal.SessionID, had int64) bool {
+func wantLossReported(t *testing.T, dir string, session journal.SessionID, had int64) bool {
 	t.Helper()
 	before, err := mustView(t, dir).Verify(t.Context(), session)
 	if abi.CodeOf(err) == abi.Storage { // nothing is left of it

@@ -93,7 +93,7 @@ func (m *team) take(c callArgs, tool string, r *result) error {
 	case "group_channel":
 		return m.rewired(c, r)
 	case "group_wire":
-		return m.told(c, r)
+		return m.checkResult(c, r)
 	}
 	h := m.hands[c.Creature]
 	if want := map[bool]string{true: "", false: "not_found"}[h != nil]; r.Code != want {
@@ -170,8 +170,8 @@ func (m *team) listens(name string) map[journal.ChannelID]bool {
 	return nil
 }
 
-// told takes the answer to group_wire.
-func (m *team) told(c callArgs, r *result) error {
+// checkResult takes the answer to group_wire.
+func (m *team) checkResult(c callArgs, r *result) error {
 	if !r.OK {
 		return mayBe(r, "not_found", "already_exists", "invalid_argument")
 	}

@@ -46,13 +46,13 @@ func (a *errand) run(o order) error {
 	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
 	die := dieAt(o.Point, o.Pass)
 	options := smallChunks(func(p failpoint.Point, path string) error {
-		tell(told{Word: "at", Text: p.String()})
+		tell(progress{Word: "at", Text: p.String()})
 		return die(p, path)
 	})
-	tell(told{Word: "at", Text: "the beginning"})
+	tell(progress{Word: "at", Text: "the beginning"})
 	err := a.do(ctx, o.Dir, options)
 	if err == nil {
-		tell(told{Word: "end"})
+		tell(progress{Word: "end"})
 	}
 	return err
 }
@@ -97,12 +97,12 @@ func openAll(ctx context.Context, dir string, options Options) error {
 }
 
 // sendOff has a process do an errand until it dies, at the point or a moment after
-// some line, and answers what it told and whether it came to its end.
-func (a *errand) sendOff(t *testing.T, o order, random *rand.Rand) (lines []told, done bool) {
+// some line, and returns what it reported and whether it came to its end.
+func (a *errand) sendOff(t *testing.T, o order, random *rand.Rand) (lines []progress, done bool) {
 	t.Helper()
 	o.Errand = a
 	runVictim(t, o, random, func(text []byte) {
-		var line told
+		var line progress
 		switch {
 		case json.Unmarshal(text, &line) != nil: // half a line says nothing
 		case line.Word == "error":
@@ -119,9 +119,9 @@ func (a *errand) sendOff(t *testing.T, o order, random *rand.Rand) (lines []told
 	return lines, done
 }
 
-// toldOf is everything that the sessions of a directory answer, by session: history,
+// answersOf is everything that the sessions of a directory answer, by session: history,
 // lineage, live rows, state and dead letters. Each has to be sound.
-func toldOf(t *testing.T, dir string) map[journal.SessionID]string {
+func answersOf(t *testing.T, dir string) map[journal.SessionID]string {
 	t.Helper()
 	v, err := OpenReadOnly(t.Context(), dir)
 	if err != nil {
@@ -164,10 +164,10 @@ func wantNoFindings(t *testing.T, session journal.SessionID, report journal.Veri
 	}
 }
 
-// wantTold compares what two directories answer.
-func wantTold(t *testing.T, dir string, want map[journal.SessionID]string) {
+// wantAnswers compares what two directories answer.
+func wantAnswers(t *testing.T, dir string, want map[journal.SessionID]string) {
 	t.Helper()
-	got := toldOf(t, dir)
+	got := answersOf(t, dir)
 	for session, text := range want {
 		if got[session] != text {
 			t.Errorf("%s answers %.800s\nwant %.800s", session, got[session], text)

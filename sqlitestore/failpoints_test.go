@@ -36,7 +36,7 @@ func TestFailpointsAreReached(t *testing.T) {
 	})
 	seed := seeded.For(t.Name())
 	for life := uint64(0); life < 12 && len(reached) < int(failpoint.Count)-len(rebuilds)-len(forks)-len(exports)-len(losses); life++ {
-		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: journal.Normal, tell: func(told) {}}
+		p := &program{ctx: t.Context(), random: rand.New(rand.NewPCG(seed, life)), durability: journal.Normal, tell: func(progress) {}}
 		if err := p.start(dir, options); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 // goroutine.
 type family struct {
 	own       *reader   // nil when the session's file has been removed
-	ancestors []*reader // eldest first
+	ancestors []*reader // oldest first
 	// only restricts the history to these origins; nil: no restriction. With it, the
 	// history of a session whose file has been removed is read from the files of its
 	// descendants.
@@ -66,24 +66,24 @@ func (k *sessions) openFamily(ctx context.Context, e catalog.Entry) (*family, er
 var errMoved = errors.New("the file of the session is another one now")
 
 // stand finds the session that holds the history of one whose file has been removed.
-func (k *sessions) stand(ctx context.Context, e catalog.Entry) (heir catalog.Entry, only map[journal.Origin]uint64, err error) {
-	heir, found, err := k.Heir(ctx, e.Session)
+func (k *sessions) stand(ctx context.Context, e catalog.Entry) (successor catalog.Entry, only map[journal.Origin]uint64, err error) {
+	successor, found, err := k.Successor(ctx, e.Session)
 	if err == nil && !found {
 		err = catalog.NoSession("read", string(e.Session))
 	}
 	if err != nil {
 		return catalog.Entry{}, nil, err
 	}
-	if err := k.refuseUnknown(ctx, e, heir); err != nil {
+	if err := k.refuseUnknown(ctx, e, successor); err != nil {
 		return catalog.Entry{}, nil, err
 	}
 	only, err = k.Inherited(ctx, e.Session)
-	return heir, only, err
+	return successor, only, err
 }
 
 // refuseUnknown refuses to read a history if the catalogue no longer knows which session
 // wrote some of its events, as those would be missing.
-func (k *sessions) refuseUnknown(ctx context.Context, e, heir catalog.Entry) error {
+func (k *sessions) refuseUnknown(ctx context.Context, e, successor catalog.Entry) error {
 	unknown, err := k.LacksAuthors(ctx, e.Session)
 	if err != nil || !unknown {
 		return err
@@ -92,8 +92,8 @@ func (k *sessions) refuseUnknown(ctx context.Context, e, heir catalog.Entry) err
 		Code:    abi.NotFound,
 		Op:      "read",
 		Message: fmt.Sprintf("it is no longer known which events session %s had: the catalogue that recorded them was lost", e.Session),
-		Remedy:  fmt.Sprintf("read the history of %s, which has them all", heir.Session),
-		IDs:     map[string]string{"session": string(e.Session), "heir": string(heir.Session)},
+		Remedy:  fmt.Sprintf("read the history of %s, which has them all", successor.Session),
+		IDs:     map[string]string{"session": string(e.Session), "heir": string(successor.Session)}, // programs read the id by this name
 	}
 }
 

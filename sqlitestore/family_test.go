@@ -98,7 +98,7 @@ func TestAncestorsOfAll(t *testing.T) {
 		for _, s := range stores {
 			logged(s.(*Store), 2, 3)
 		}
-		cut := journal.Cut{Kind: "merge", At: at, Parents: stores, Children: []journal.CutChild{heirOf(at, true, true, stores...)}}
+		cut := journal.Cut{Kind: "merge", At: at, Parents: stores, Children: []journal.CutChild{childOf(at, true, true, stores...)}}
 		if len(stores) == 1 {
 			cut = splitOf(stores[0].(*Store))
 		}

@@ -147,15 +147,15 @@ func TestCommitFails(t *testing.T) {
 			if err := s.Wait(t.Context(), 10); err != nil {
 				t.Fatal(err)
 			}
-			told := make(chan struct{}, 1)
+			notified := make(chan struct{}, 1)
 			s.Notify(func() {
 				if s.Err() != nil {
-					nudge(told)
+					nudge(notified)
 				}
 			})
 			c.count(&f).Store(2)
 			logged(s, 11, 11)
-			<-told
+			<-notified
 			logged(s, 12, 40)
 			recovered(t, s, 40)
 			events, err := s.History(t.Context(), journal.HistoryQuery{})
@@ -180,11 +180,11 @@ func TestDiskFull(t *testing.T) {
 	}
 	f.full.Store(true)
 	f.before.Store(1) // the file is reopened, and is full then
-	told := make(chan struct{}, 1)
-	s.Notify(func() { nudge(told) })
+	notified := make(chan struct{}, 1)
+	s.Notify(func() { nudge(notified) })
 	logged(s, 101, 300)
 	for err := s.Err(); err == nil || !strings.Contains(err.Error(), "full"); err = s.Err() {
-		<-told
+		<-notified
 	}
 	failing(t, s, 300, "full")
 	if problems := d.Problems(); len(problems) != 1 || !strings.Contains(problems[0].Error(), "full") {
@@ -297,18 +297,18 @@ func TestCutWhileWritingFails(t *testing.T) {
 	d := openFaulty(t, &f, Options{})
 	f.before.Store(-1)
 	s := createStore(t, d)
-	told := make(chan struct{}, 1)
-	s.Notify(func() { nudge(told) })
+	notified := make(chan struct{}, 1)
+	s.Notify(func() { nudge(notified) })
 	for range 2 { // when the writer has failed already, and perhaps before
 		_, err := d.Cut(t.Context(), splitOf(s))
 		wantError(t, "a cut while writing fails", err, abi.Storage, s.path())
 		if s.Err() == nil {
-			<-told
+			<-notified
 		}
 	}
 	f.before.Store(0)
 	for s.Err() != nil {
-		<-told
+		<-notified
 	}
 	if _, err := d.Cut(t.Context(), splitOf(s)); err != nil {
 		t.Error(err)

@@ -62,7 +62,7 @@ func toCopyFrom(t *testing.T) (random *rand.Rand, from string, want map[journal.
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	from = handedOn(t, false)
-	return rand.New(rand.NewPCG(seed, 0)), from, toldOf(t, from)
+	return rand.New(rand.NewPCG(seed, 0)), from, answersOf(t, from)
 }
 
 // TestKilledForking kills a process that forks a session, as it is or as it was at one
@@ -83,7 +83,7 @@ func TestKilledForking(t *testing.T) {
 		if _, done := a.sendOff(t, o, random); done && o.Point == failpoint.Forked {
 			t.Errorf("it did not die")
 		}
-		wantTold(t, from, want)
+		wantAnswers(t, from, want)
 		wantTidy(t, from)
 		a.finish(t, from, undisturbed(t, a, from))
 		if t.Failed() {
@@ -108,7 +108,7 @@ func TestKilledExporting(t *testing.T) {
 		if _, done := a.sendOff(t, o, random); done && o.Point == failpoint.Exported {
 			t.Errorf("it did not die")
 		}
-		wantTold(t, from, want)
+		wantAnswers(t, from, want)
 		wantTidy(t, from)
 		copied := undisturbed(t, a, from)
 		a.finish(t, from, copied)

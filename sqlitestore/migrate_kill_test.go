@@ -100,7 +100,7 @@ func killMigrating(t *testing.T, version int, random *rand.Rand) {
 	if err := Upgrade(t.Context(), sound); err != nil {
 		t.Fatal(err)
 	}
-	want := migration{left: left, told: toldOf(t, sound), entries: entriesOf(t, sound), histories: historiesOf(t, sound)}
+	want := migration{left: left, answers: answersOf(t, sound), entries: entriesOf(t, sound), histories: historiesOf(t, sound)}
 	dir := duplicate(t, left)
 	points := append(slices.Clone(upgrades), failpoint.Count)
 	first := random.IntN(len(points))
@@ -128,7 +128,7 @@ func killMigrating(t *testing.T, version int, random *rand.Rand) {
 // interruption.
 type migration struct {
 	left      string // the directory
-	told      map[journal.SessionID]string
+	answers   map[journal.SessionID]string
 	entries   map[journal.SessionID]catalog.Entry
 	histories map[journal.SessionID]string
 }
@@ -146,10 +146,10 @@ func historiesOf(t *testing.T, dir string) map[journal.SessionID]string {
 // given sessions their whole file, and removed those of ended ones.
 func (m *migration) check(t *testing.T, dir string) {
 	t.Helper()
-	got, histories := toldOf(t, dir), historiesOf(t, dir)
+	got, histories := answersOf(t, dir), historiesOf(t, dir)
 	for session, e := range m.entries {
-		if e.Live && got[session] != m.told[session] {
-			t.Errorf("%s answers %.800s\nwant %.800s", session, got[session], m.told[session])
+		if e.Live && got[session] != m.answers[session] {
+			t.Errorf("%s answers %.800s\nwant %.800s", session, got[session], m.answers[session])
 		}
 		if histories[session] != m.histories[session] {
 			t.Errorf("%s has the history %.800s\nwant %.800s", session, histories[session], m.histories[session])

@@ -188,14 +188,14 @@ func TestMoveThatFailedStaysUndone(t *testing.T) {
 func TestMoveThatIsFoundIsDurable(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.divide()
-		told := make(chan *Store, 1)
+		notified := make(chan *Store, 1)
 		for _, s := range u.stores {
 			s.Notify(func() {
 				if s.Err() == nil {
 					return
 				}
 				select {
-				case told <- s:
+				case notified <- s:
 				default:
 				}
 			})
@@ -203,7 +203,7 @@ func TestMoveThatIsFoundIsDurable(t *testing.T) {
 		u.breakAt(failpoint.Completing, 1<<30)
 		settled := make(chan error)
 		go func() { settled <- u.d.Settle(t.Context()) }()
-		s := <-told
+		s := <-notified
 		u.disk.Fail(0, 0, 0)
 		u.goesOn(t, s)
 		u.write(s)
@@ -248,15 +248,15 @@ func TestCommitThatFailedStaysUndone(t *testing.T) {
 		s := u.stores[0]
 		u.write(s)
 		u.breakAt(failpoint.Appending, 1)
-		told := make(chan struct{}, 1)
+		notified := make(chan struct{}, 1)
 		s.Notify(func() {
 			u.refusing.Store(true) // so that it cannot be written again either
-			nudge(told)
+			nudge(notified)
 		})
 		a := u.ledger[s.Origin()]
 		s.Append(whole(s.Origin(), a.appended, 3, 100))
 		a.appended += 3
-		<-told
+		<-notified
 		if err := s.Close(t.Context()); abi.CodeOf(err) != abi.Storage {
 			t.Fatalf("Close: %v, want the code storage", err)
 		}

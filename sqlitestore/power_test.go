@@ -152,7 +152,7 @@ func (p *powerProgram) round(t *testing.T, operations int) {
 	p.disk.DieAfter(operations)
 	p.stores, p.loose = nil, nil
 	err := p.open()
-	defer p.giveUp()()
+	defer p.abandon()()
 	for steps := 0; err == nil && steps < powerSteps; steps++ {
 		err = p.step()
 	}
@@ -169,9 +169,9 @@ func (p *powerProgram) round(t *testing.T, operations int) {
 	rebooted(t, p.dir)
 }
 
-// giveUp ends the work in the background once the power has failed: it would keep trying
+// abandon ends the work in the background once the power has failed: it would keep trying
 // to find out the outcome of a change, and block other changes.
-func (p *powerProgram) giveUp() (wait func()) {
+func (p *powerProgram) abandon() (wait func()) {
 	d, died, over, done := p.d, p.disk.Died(), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

@@ -21,8 +21,8 @@ func (d *Directory) Problems() []error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.troubles)) {
-		told := func(other error) bool { return other.Error() == d.troubles[key].Error() }
-		if !slices.ContainsFunc(out, told) { // work that waits for such a store reports the same
+		known := func(other error) bool { return other.Error() == d.troubles[key].Error() }
+		if !slices.ContainsFunc(out, known) { // work that waits for such a store reports the same
 			out = append(out, d.troubles[key])
 		}
 	}

@@ -80,9 +80,9 @@ func (m *mover) rebuilds(dir string, events int) {
 	if err != nil || len(report.Live) != 1 || len(report.Aside)+len(report.Unreadable)+len(report.Missing) > 0 {
 		m.t.Fatalf("%+v, %v", report, err)
 	}
-	told, err := mustView(m.t, dir).History(m.t.Context(), m.session, journal.HistoryQuery{Limit: 1 << 20})
-	if err != nil || len(told) != events {
-		m.t.Errorf("%d events are left, want %d; %v", len(told), events, err)
+	history, err := mustView(m.t, dir).History(m.t.Context(), m.session, journal.HistoryQuery{Limit: 1 << 20})
+	if err != nil || len(history) != events {
+		m.t.Errorf("%d events are left, want %d; %v", len(history), events, err)
 	}
 	keepsTo(m.t, dir, smallChunks(nil), report.Live)
 	files, err := filepath.Glob(filepath.Join(dir, files.Stores, string(m.session)+"*"))

@@ -129,8 +129,8 @@ func differences(t *testing.T, before, after string) (out []string) {
 			out = append(out, fmt.Sprintf("%s: %s", session, why))
 			continue
 		}
-		if _, there := c.fresh[session]; there && retold(t, fresh, session) != retold(t, old, session) && !c.outlived(old, fresh, session) {
-			out = append(out, fmt.Sprintf("%s reads differently: %.500s\nbefore: %.500s", session, retold(t, fresh, session), retold(t, old, session)))
+		if _, there := c.fresh[session]; there && answerOf(t, fresh, session) != answerOf(t, old, session) && !c.outlived(old, fresh, session) {
+			out = append(out, fmt.Sprintf("%s reads differently: %.500s\nbefore: %.500s", session, answerOf(t, fresh, session), answerOf(t, old, session)))
 		}
 	}
 	return out
@@ -244,9 +244,9 @@ func mustView(t *testing.T, dir string) *View {
 	return v
 }
 
-// retold is what a session answers to the questions that have nothing to do with
+// answerOf is what a session answers to the questions that have nothing to do with
 // which file it is in.
-func retold(t *testing.T, v *View, session journal.SessionID) string {
+func answerOf(t *testing.T, v *View, session journal.SessionID) string {
 	t.Helper()
 	return retell(t, v, session).String()
 }

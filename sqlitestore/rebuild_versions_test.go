@@ -234,7 +234,7 @@ func TestRebuildOlderVersionsWithoutFiles(t *testing.T) {
 	}
 	was, is := mustView(t, before), mustView(t, dir)
 	for _, session := range report.Live {
-		if retold(t, was, session) != retold(t, is, session) {
+		if answerOf(t, was, session) != answerOf(t, is, session) {
 			t.Errorf("%s reads differently", session)
 		}
 	}

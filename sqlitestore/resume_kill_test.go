@@ -97,14 +97,14 @@ func (b *resumeBooks) live(point failpoint.Point) string {
 	return pointName(point)
 }
 
-func (b *resumeBooks) send(o order) ([]told, bool) {
+func (b *resumeBooks) send(o order) ([]progress, bool) {
 	b.t.Helper()
 	a := &errand{Word: "resume", Resume: &resuming{Cache: b.cache, Edition: b.is, Goal: b.goal}}
 	return a.sendOff(b.t, o, b.random)
 }
 
 // listen takes down what a life says.
-func (b *resumeBooks) listen(line *told) {
+func (b *resumeBooks) listen(line *progress) {
 	b.t.Helper()
 	switch line.Word {
 	case "ok":

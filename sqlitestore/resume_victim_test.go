@@ -190,7 +190,7 @@ func (r *resuming) feed(ctx context.Context, e *engine.Engine, channels map[stri
 				return fmt.Errorf("message %d of pond %d: duplicate %t, but it has %d", n, i, sent.Duplicate, said.Marks[i])
 			}
 			if durable {
-				tell(told{Word: "ok", Seq: n, At: int64(i)})
+				tell(progress{Word: "ok", Seq: n, At: int64(i)})
 			}
 		}
 	}
@@ -200,10 +200,10 @@ func (r *resuming) feed(ctx context.Context, e *engine.Engine, channels map[stri
 func tellOf(word string, what any) {
 	text, err := json.Marshal(what)
 	if err != nil {
-		tell(told{Word: "error", Text: err.Error()})
+		tell(progress{Word: "error", Text: err.Error()})
 		return
 	}
-	tell(told{Word: word, Text: string(text)})
+	tell(progress{Word: word, Text: string(text)})
 }
 
 // shapeOf is the shape that an engine has.

@@ -154,8 +154,8 @@ func (w *writer) replay(from int64, base change) error {
 			if err := upTo(id); err != nil {
 				return err
 			}
-			told := len(changes) > 0 && changes[0].first <= id // by the changes of its record
-			w.redoEvent(journal.EventKind(kind), v, told)
+			byChanges := len(changes) > 0 && changes[0].first <= id // by the changes of its record
+			w.redoEvent(journal.EventKind(kind), v, byChanges)
 			return nil
 		})
 	if err != nil {
@@ -176,14 +176,14 @@ func (w *writer) redo(text string) error {
 // redoEvent applies what an event implies for the rows: a row of the event's id, kind,
 // creature, channel, number and, for an event of state, payload. Except for state, the
 // row may exist already.
-func (w *writer) redoEvent(kind journal.EventKind, v []driver.Value, told bool) {
+func (w *writer) redoEvent(kind journal.EventKind, v []driver.Value, byChanges bool) {
 	creature, _ := v[2].(string)
 	if kind == journal.EventState {
 		payload, _ := v[5].([]byte)
 		w.pending.putState(stateRow(creature, payload))
 		return
 	}
-	if told {
+	if byChanges {
 		return
 	}
 	channel, _ := v[3].(string)

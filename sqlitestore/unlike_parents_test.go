@@ -11,9 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// heirOf describes a child of a cut with a creature a that holds state, a channel c, or
+// childOf describes a child of a cut with a creature a that holds state, a channel c, or
 // neither.
-func heirOf(at int64, creature, channel bool, parents ...journal.Store) journal.CutChild {
+func childOf(at int64, creature, channel bool, parents ...journal.Store) journal.CutChild {
 	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(o journal.Origin) *journal.Record {
 		r := &journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: o, Seq: 1}, Time: at, Kind: journal.EventTopologyChanged}}}
 		if creature {
@@ -54,7 +54,7 @@ func parted(t *testing.T, d *Directory) (creature, channel journal.Store) {
 	}
 	at := int64(200 * time.Second)
 	halves, err := d.Cut(t.Context(), journal.Cut{Kind: "split", At: at, Parents: []journal.Store{s},
-		Children: []journal.CutChild{heirOf(at, true, false, s), heirOf(at, false, true, s)}})
+		Children: []journal.CutChild{childOf(at, true, false, s), childOf(at, false, true, s)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func remember(s journal.Store, seq uint64, value string) {
 func united(t *testing.T, d *Directory, parents ...journal.Store) journal.Store {
 	t.Helper()
 	at := int64(400 * time.Second)
-	made, err := d.Cut(t.Context(), journal.Cut{Kind: "merge", At: at, Parents: parents, Children: []journal.CutChild{heirOf(at, true, true, parents...)}})
+	made, err := d.Cut(t.Context(), journal.Cut{Kind: "merge", At: at, Parents: parents, Children: []journal.CutChild{childOf(at, true, true, parents...)}})
 	if err != nil {
 		t.Fatal(err)
 	}

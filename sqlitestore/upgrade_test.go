@@ -28,7 +28,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOutdated(t, dir, false, false)
-	toldOf(t, dir) // each can be read, and is sound
+	answersOf(t, dir) // each can be read, and is sound
 }
 
 func wantOutdated(t *testing.T, dir string, live, ended bool) {

@@ -224,7 +224,7 @@ func (k *sessions) withRows(ctx context.Context, op string, session journal.Sess
 
 // rowsGone says that only the history of a session is left.
 func (k *sessions) rowsGone(ctx context.Context, op string, e catalog.Entry) error {
-	heir, _, err := k.Heir(ctx, e.Session)
+	successor, _, err := k.Successor(ctx, e.Session)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (k *sessions) rowsGone(ctx context.Context, op string, e catalog.Entry) err
 		Code:    abi.NotFound,
 		Op:      op,
 		Message: fmt.Sprintf("session %s was cut: other sessions have taken over its live rows, and only its history is left", e.Session),
-		Remedy:  fmt.Sprintf("read a session that came out of it, such as %s", heir.Session),
-		IDs:     map[string]string{"session": string(e.Session), "heir": string(heir.Session)},
+		Remedy:  fmt.Sprintf("read one of its successors, such as %s", successor.Session),
+		IDs:     map[string]string{"session": string(e.Session), "heir": string(successor.Session)}, // programs read the id by this name
 	}
 }

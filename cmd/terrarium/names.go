@@ -60,9 +60,9 @@ func (n *names) learn(ev *journal.Event) {
 	if ev.Kind != journal.EventCreatureStarted && ev.Kind != journal.EventCreatureStopped || n.creatures[ev.Creature] != "" {
 		return
 	}
-	var told journal.CreatureStartedPayload // both kinds contain the name
-	if err := json.Unmarshal(ev.Payload, &told); err == nil && told.Name != "" {
-		n.creatures[ev.Creature] = told.Name
+	var payload journal.CreatureStartedPayload // both kinds contain the name
+	if err := json.Unmarshal(ev.Payload, &payload); err == nil && payload.Name != "" {
+		n.creatures[ev.Creature] = payload.Name
 	}
 }
 

@@ -38,8 +38,8 @@ type outputReader struct {
 // under this name.
 const outputName = "output"
 
-// errNobodyReads says that the reader of standard output has closed it.
-var errNobodyReads = errors.New("standard output was closed by its reader")
+// errNoReader says that the reader of standard output has closed it.
+var errNoReader = errors.New("standard output was closed by its reader")
 
 func newPrinter(x *running) (*printer, error) {
 	p := &printer{x: x, out: bufio.NewWriterSize(x.s.out, 64<<10)}
@@ -127,7 +127,7 @@ func (p *printer) flush() error {
 
 func outputError(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
-		return errNobodyReads
+		return errNoReader
 	}
 	return fmt.Errorf("printing: %w", err)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// books are what the lives of a session have told.
+// books are what the lives of a session have reported.
 type books struct {
 	t          *testing.T
 	dir        string
@@ -27,12 +27,12 @@ type books struct {
 	died       struct{ starting, within, after int }
 	again      int            // outputs that were printed before
 	cuts       map[string]int // that were completed, by kind
-	present    told           // of the present life
+	present    lifeNotes      // of the present life
 }
 
-// told is what one life has told of itself: anything at all, that a cut begins
-// but not yet that it has happened, that all is done.
-type told struct{ spoke, cutting, done bool }
+// lifeNotes is what one life has reported: anything at all, that a cut begins but not
+// yet that it has happened, that all is done.
+type lifeNotes struct{ spoke, cutting, done bool }
 
 func newBooks(t *testing.T, d journal.Durability, seed uint64) *books {
 	return &books{

@@ -95,7 +95,7 @@ func (b *books) life(end moment, goal uint64) {
 	kill := func() { cmd.Process.Kill() }
 	stuck := time.AfterFunc(deadline, func() { cmd.Process.Signal(syscall.SIGQUIT) }) // it tells where
 	defer stuck.Stop()
-	b.present, b.out["a"].at, b.out["b"].at = told{}, -1, -1
+	b.present, b.out["a"].at, b.out["b"].at = lifeNotes{}, -1, -1
 	failure := b.listen(out, end, kill)
 	cmd.Wait()
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -129,7 +129,7 @@ func (b *books) listen(out io.Reader, end moment, kill func()) error {
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			break // what is cut off was not told
+			break // what is cut off was not reported
 		}
 		word, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		b.present.spoke = true

@@ -148,7 +148,7 @@ type pruneResult struct {
 type prunedSession struct {
 	Session terrarium.SessionID `json:"session"`
 	Events  int64               `json:"events"`          // before
-	Given   int64               `json:"given_up"`        // how many of them are pruned
+	Given   int64               `json:"given_up"`        // how many of them are pruned; programs read the member by this name
 	Since   string              `json:"since,omitempty"` // time of the oldest event that is kept
 	Held    bool                `json:"held"`            // more is kept than requested, because a reader has yet to read it
 	Bytes   int64               `json:"bytes"`           // size of its file before

@@ -105,7 +105,7 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 		x.tellHowToGoOn()
 		return interrupted(ctx)
 	}
-	if errors.Is(err, errNobodyReads) {
+	if errors.Is(err, errNoReader) {
 		return nil
 	}
 	return err

@@ -57,7 +57,7 @@ func (x *running) do(ctx context.Context) (err error) {
 	err = x.feedAndPrint(ctx)
 	watch()
 	switch {
-	case errors.Is(err, errNobodyReads):
+	case errors.Is(err, errNoReader):
 		x.report.summary("Stopped, as the reader of standard output has closed it,")
 		return err
 	case err != nil:

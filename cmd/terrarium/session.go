@@ -111,7 +111,7 @@ func namedSession(list []journal.SessionInfo, name string) (journal.SessionInfo,
 			return i, nil
 		}
 	}
-	if successor, found := terrarium.Heir(list, journal.GraphID(name)); found {
+	if successor, found := terrarium.Successor(list, journal.GraphID(name)); found {
 		return successor, nil
 	}
 	return journal.SessionInfo{}, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no session " + name, Remedy: "session list shows the sessions"})

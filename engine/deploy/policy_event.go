@@ -151,8 +151,8 @@ func (r Ruling) String() string {
 // GraphView is a graph as policies see it. It is shared and must not be modified.
 type GraphView struct {
 	ID        journal.GraphID `json:"id"`
-	Creatures []CreatureView  `json:"creatures"` // eldest first
-	Channels  []ChannelView   `json:"channels"`  // eldest first
+	Creatures []CreatureView  `json:"creatures"` // oldest first
+	Channels  []ChannelView   `json:"channels"`  // oldest first
 }
 
 // CreatureView is a member of a graph.

@@ -201,13 +201,13 @@ func (d *Draft) fold(delta, next *topology.Delta) {
 	delta.Renamed, delta.Unified = append(delta.Renamed, next.Renamed...), append(delta.Unified, next.Unified...)
 	delta.Changes = append(delta.Changes, next.Changes...)
 	if len(next.Affected) > 0 {
-		delta.Affected = d.eldestFirst(append(delta.Affected, next.Affected...))
+		delta.Affected = d.oldestFirst(append(delta.Affected, next.Affected...))
 	}
 }
 
-// eldestFirst sorts existing creatures by age, oldest first, without
+// oldestFirst sorts existing creatures by age, oldest first, without
 // duplicates.
-func (d *Draft) eldestFirst(ids []journal.CreatureID) []journal.CreatureID {
+func (d *Draft) oldestFirst(ids []journal.CreatureID) []journal.CreatureID {
 	born := make(map[journal.CreatureID]uint64, len(ids))
 	for _, id := range ids {
 		if c, ok := d.topo.Creature(id); ok {

@@ -226,12 +226,12 @@ func (d *Draft) namesIn(id journal.GraphID) []string {
 
 // collisionsOf lists the names that several graphs use, creatures first.
 func collisionsOf(graphs []*deploy.GraphView) []deploy.NameCollision {
-	seen, told := map[deploy.NameCollision]int{}, map[deploy.NameCollision]bool{}
+	seen, listed := map[deploy.NameCollision]int{}, map[deploy.NameCollision]bool{}
 	out := []deploy.NameCollision{}
 	note := func(kind deploy.NameKind, name string, graph int) {
 		k := deploy.NameCollision{Kind: kind, Name: name}
-		if first, there := seen[k]; there && first != graph && !told[k] {
-			told[k] = true
+		if first, there := seen[k]; there && first != graph && !listed[k] {
+			listed[k] = true
 			out = append(out, k)
 		} else if !there {
 			seen[k] = graph

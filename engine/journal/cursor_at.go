@@ -11,14 +11,14 @@ import (
 )
 
 // CursorAt is the cursor behind everything that happened up to a time, in
-// nanoseconds since 1970. sessions are those of the directory, eldest first.
+// nanoseconds since 1970. sessions are those of the directory, oldest first.
 func CursorAt(sessions []SessionInfo, at int64) EventCursor {
 	p := positionAt(sessions, at, at)
 	return p.Cursor()
 }
 
 // CursorBehind is a cursor behind an event that a session wrote, and behind everything
-// that happened before it. sessions are those of the directory, eldest first. Events that
+// that happened before it. sessions are those of the directory, oldest first. Events that
 // other sessions logged in the same nanosecond come behind it, perhaps a second time.
 func CursorBehind(sessions []SessionInfo, session SessionID, ev *Event) EventCursor {
 	p := positionAt(sessions, ev.Time, ev.Time-1)
@@ -51,7 +51,7 @@ func positionAt(sessions []SessionInfo, at, since int64) Position {
 }
 
 // In is the place of the cursor in what a session wrote. list is the catalogue of
-// the directory, eldest first. A cursor of another directory is not_found, and one
+// the directory, oldest first. A cursor of another directory is not_found, and one
 // from before the session is invalid_argument.
 func (c EventCursor) In(list []SessionInfo, session SessionID) (Mark, error) {
 	at, err := ParseCursor(c)

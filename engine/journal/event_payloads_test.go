@@ -7,10 +7,10 @@ import (
 )
 
 // The event of a payload that cannot be encoded says so.
-func TestJSONTellsWhatItCannotEncode(t *testing.T) {
-	var told struct{ Unencodable string }
-	if err := json.Unmarshal(JSON(func() {}), &told); err != nil || !strings.Contains(told.Unencodable, "func()") {
-		t.Errorf("told is %+v, %v", told, err)
+func TestJSONNamesWhatItCannotEncode(t *testing.T) {
+	var got struct{ Unencodable string }
+	if err := json.Unmarshal(JSON(func() {}), &got); err != nil || !strings.Contains(got.Unencodable, "func()") {
+		t.Errorf("the payload is %+v, %v", got, err)
 	}
 	if got := string(JSON(LaggedPayload{Missed: 2})); !strings.Contains(got, "2") {
 		t.Errorf("a payload is %s", got)

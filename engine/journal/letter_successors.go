@@ -2,13 +2,13 @@ package journal
 
 import "slices"
 
-// LetterHeirs says which child of the cut takes over a dead letter of a parent, given its
+// LetterSuccessors says which child of the cut takes over a dead letter of a parent, given its
 // creature and its sender. The letter follows its creature. If the creature is in none of
 // the parent's children, because it was removed or was already in another graph, the
 // letter follows its sender. If the sender is in none either, the letter stays with the
 // rest of the graph: the child of the same id, or else the first. -1: the parent has no
 // child.
-func (c *Cut) LetterHeirs(parent *SessionInfo) func(creature, sender CreatureID) int {
+func (c *Cut) LetterSuccessors(parent *SessionInfo) func(creature, sender CreatureID) int {
 	homes, rest := map[CreatureID]int{}, -1
 	for i := range c.Children {
 		child := &c.Children[i]
@@ -31,4 +31,9 @@ func (c *Cut) LetterHeirs(parent *SessionInfo) func(creature, sender CreatureID)
 		}
 		return rest
 	}
+}
+
+// Deprecated: use [Cut.LetterSuccessors].
+func (c *Cut) LetterHeirs(parent *SessionInfo) func(creature, sender CreatureID) int {
+	return c.LetterSuccessors(parent)
 }

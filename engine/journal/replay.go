@@ -10,7 +10,7 @@ import (
 
 // Chronicle is a session directory that a [Replay] reads.
 type Chronicle interface {
-	// Catalogue lists every session, eldest first, without reading their files: details
+	// Catalogue lists every session, oldest first, without reading their files: details
 	// that are only in the files may be missing.
 	Catalogue(ctx context.Context) ([]SessionInfo, error)
 	// History reads a session, live or ended; see [Store.History].
@@ -27,7 +27,7 @@ type Replay struct {
 	only    func(*SessionInfo) bool
 	at      Position
 	age     int           // of the session that at.through names; -1: none
-	waiting []*sessionLog // not yet begun, eldest first
+	waiting []*sessionLog // not yet begun, oldest first
 	logs    []*sessionLog // those with a mark
 	asked   bool          // the sessions known since every log was read to its end
 	last    SessionID     // whose event Next answered last

@@ -90,7 +90,7 @@ type Storage interface {
 	// readable, its live rows are no longer live.
 	Retire(ctx context.Context, session SessionID) error
 
-	// Sessions lists every session of the directory, eldest first. Sessions of one cut
+	// Sessions lists every session of the directory, oldest first. Sessions of one cut
 	// come in the order in which the cut names them.
 	Sessions(ctx context.Context) ([]SessionInfo, error)
 	// History reads a session, live or ended; see [Store.History].
@@ -175,7 +175,7 @@ type CutChild struct {
 	// Creatures and Channels own the live rows that the child takes over from its
 	// parents: state and dead letters of its creatures, and the producers and cursors of
 	// outside readers of its channels. Dead letters of creatures that are in no child go
-	// where [Cut.LetterHeirs] says. (Creature, channel, head and edge rows and the
+	// where [Cut.LetterSuccessors] says. (Creature, channel, head and edge rows and the
 	// cursors, timers, requests and wires of creatures come with First, because the cut
 	// may change them.)
 	Creatures []CreatureID

@@ -1,12 +1,10 @@
 package journal
 
-import ()
-
 // Succession says which graphs succeeded the graphs that have ended.
 type Succession map[GraphID]GraphID
 
 // NewSuccession derives the successors of graphs from those of their sessions. The list
-// has all sessions, eldest first.
+// has all sessions, oldest first.
 func NewSuccession(list []SessionInfo) Succession {
 	first := map[SessionID]GraphID{} // of the children of a session
 	last := map[GraphID]SessionID{}

@@ -17,17 +17,17 @@ import (
 type family struct {
 	*bench
 	random  *rand.Rand
-	all     []*kin // eldest first
+	all     []*modelSession // oldest first
 	heads   map[journal.ChannelID]uint64
 	state   map[journal.CreatureID]map[string][]byte
 	letters map[journal.CreatureID][]journal.DeadLetterRow
 }
 
-// kin is a session in the model.
-type kin struct {
+// modelSession is a session in the model.
+type modelSession struct {
 	session   journal.SessionID
 	journal   *writer // nil once it has ended
-	parents   []*kin
+	parents   []*modelSession
 	kind      journal.CutKind // of the cut that it came from
 	creatures []journal.CreatureID
 	events    []journal.Event // in order
@@ -45,14 +45,14 @@ func newFamily(t *testing.T, open Opener, seed uint64) *family {
 	}
 }
 
-func (f *family) liveKin() []*kin {
-	return slices.DeleteFunc(slices.Clone(f.all), func(k *kin) bool { return k.journal == nil })
+func (f *family) liveSessions() []*modelSession {
+	return slices.DeleteFunc(slices.Clone(f.all), func(k *modelSession) bool { return k.journal == nil })
 }
 
 // found makes the first store of some creatures.
-func (f *family) found(members ...journal.CreatureID) *kin {
+func (f *family) found(members ...journal.CreatureID) *modelSession {
 	f.t.Helper()
-	k := &kin{journal: f.create(journal.StoreSpec{}), creatures: members}
+	k := &modelSession{journal: f.create(journal.StoreSpec{}), creatures: members}
 	k.session = k.journal.Info().Session
 	f.all = append(f.all, k)
 	k.journal.put(f.rowsOf(members))
@@ -73,7 +73,7 @@ func (f *family) rowsOf(members []journal.CreatureID) (r journal.Record) {
 
 // live appends to a store n times: a message, a value, and now and then a dead letter or
 // the removal of one.
-func (f *family) live(k *kin, n int) {
+func (f *family) live(k *modelSession, n int) {
 	f.t.Helper()
 	for range n {
 		c := k.creatures[f.random.IntN(len(k.creatures))]
@@ -100,7 +100,7 @@ func (f *family) live(k *kin, n int) {
 }
 
 // cut divides the creatures of some stores anew.
-func (f *family) cut(parents []*kin, groups ...[]journal.CreatureID) []*kin {
+func (f *family) cut(parents []*modelSession, groups ...[]journal.CreatureID) []*modelSession {
 	f.t.Helper()
 	kind := journal.CutRearrange
 	switch {
@@ -109,10 +109,10 @@ func (f *family) cut(parents []*kin, groups ...[]journal.CreatureID) []*kin {
 	case len(parents) == 1 && len(groups) > 1:
 		kind = journal.CutSplit
 	}
-	var out []*kin
+	var out []*modelSession
 	var children []journal.CutChild
 	for _, group := range groups {
-		child := &kin{kind: kind, creatures: slices.Clone(group)}
+		child := &modelSession{kind: kind, creatures: slices.Clone(group)}
 		for _, p := range parents {
 			if slices.ContainsFunc(p.creatures, func(c journal.CreatureID) bool { return slices.Contains(group, c) }) {
 				child.inherit(p)
@@ -136,7 +136,7 @@ func (f *family) cut(parents []*kin, groups ...[]journal.CreatureID) []*kin {
 }
 
 // inherit takes over what a parent has.
-func (k *kin) inherit(p *kin) {
+func (k *modelSession) inherit(p *modelSession) {
 	k.parents = append(k.parents, p)
 	has := map[journal.EventID]bool{}
 	for _, ev := range k.events {
@@ -151,7 +151,7 @@ func (k *kin) inherit(p *kin) {
 }
 
 // cutChild describes a child to the storage, and notes its first event.
-func (f *family) cutChild(k *kin) journal.CutChild {
+func (f *family) cutChild(k *modelSession) journal.CutChild {
 	ev := journal.Event{ID: journal.EventID{Seq: 1}, Time: clock.Add(1), Kind: journal.EventTopologyChanged, Graph: journal.GraphID(k.creatures[0])}
 	k.events = append(k.events, ev)
 	child := journal.CutChild{
@@ -174,7 +174,7 @@ func (f *family) cutChild(k *kin) journal.CutChild {
 }
 
 // retire ends a store whose graph has ended.
-func (f *family) retire(k *kin) {
+func (f *family) retire(k *modelSession) {
 	f.t.Helper()
 	if err := f.storage.Retire(f.t.Context(), k.session); err != nil {
 		f.t.Fatalf("Retire: %v", err)
@@ -185,7 +185,7 @@ func (f *family) retire(k *kin) {
 // restart continues with another process.
 func (f *family) restart() {
 	f.t.Helper()
-	live := f.liveKin()
+	live := f.liveSessions()
 	for _, k := range live {
 		k.journal.shut()
 	}
@@ -208,7 +208,7 @@ func (f *family) restart() {
 func (f *family) complete() {
 	f.t.Helper()
 	ids := map[journal.SessionID]bool{}
-	for _, k := range f.liveKin() {
+	for _, k := range f.liveSessions() {
 		ids[k.session] = true
 	}
 	f.bench.complete(ids)

@@ -27,7 +27,7 @@ func (f *family) checkAll() {
 }
 
 // check compares a session with the model.
-func (f *family) check(k *kin) {
+func (f *family) check(k *modelSession) {
 	f.t.Helper()
 	if k.journal == nil { // every query may open files
 		f.checkHistory(k, func(q journal.HistoryQuery) ([]journal.Event, error) {
@@ -44,7 +44,7 @@ func (f *family) check(k *kin) {
 }
 
 // checkInfo checks the descriptions of a session: Sessions, Lineage and Verify.
-func (f *family) checkInfo(k *kin, infos []journal.SessionInfo) {
+func (f *family) checkInfo(k *modelSession, infos []journal.SessionInfo) {
 	f.t.Helper()
 	i := slices.IndexFunc(infos, func(i journal.SessionInfo) bool { return i.Session == k.session })
 	if i < 0 {
@@ -78,8 +78,8 @@ func (f *family) checkInfo(k *kin, infos []journal.SessionInfo) {
 }
 
 // lineage lists a session's ancestors, itself first, generation by generation.
-func (k *kin) lineage() (out []journal.SessionID) {
-	for next := []*kin{k}; len(next) > 0; next = next[1:] {
+func (k *modelSession) lineage() (out []journal.SessionID) {
+	for next := []*modelSession{k}; len(next) > 0; next = next[1:] {
 		if !slices.Contains(out, next[0].session) {
 			out = append(out, next[0].session)
 			next = append(next, next[0].parents...)
@@ -88,7 +88,7 @@ func (k *kin) lineage() (out []journal.SessionID) {
 	return out
 }
 
-func (f *family) checkVerify(k *kin, complete bool) {
+func (f *family) checkVerify(k *modelSession, complete bool) {
 	f.t.Helper()
 	if k.journal != nil {
 		k.journal.wait()
@@ -105,7 +105,7 @@ func (f *family) checkVerify(k *kin, complete bool) {
 
 // checkHistory reads a history as a whole, in pages, from its end, and by
 // channel.
-func (f *family) checkHistory(k *kin, read func(journal.HistoryQuery) ([]journal.Event, error)) {
+func (f *family) checkHistory(k *modelSession, read func(journal.HistoryQuery) ([]journal.Event, error)) {
 	f.t.Helper()
 	must := func(q journal.HistoryQuery) []journal.Event {
 		f.t.Helper()
@@ -147,7 +147,7 @@ func (f *family) checkHistory(k *kin, read func(journal.HistoryQuery) ([]journal
 }
 
 // checkMessages pages through a channel, which the store need not own.
-func (f *family) checkMessages(k *kin, ch journal.ChannelID) {
+func (f *family) checkMessages(k *modelSession, ch journal.ChannelID) {
 	f.t.Helper()
 	want := slices.DeleteFunc(slices.Clone(k.events), func(ev journal.Event) bool { return ev.Channel != ch })
 	var got []journal.Event
@@ -166,7 +166,7 @@ func (f *family) checkMessages(k *kin, ch journal.ChannelID) {
 
 // checkRows checks that a creature's state is where the creature is, and only
 // there.
-func (f *family) checkRows(k *kin, c journal.CreatureID) {
+func (f *family) checkRows(k *modelSession, c journal.CreatureID) {
 	f.t.Helper()
 	want := map[string][]byte{}
 	if slices.Contains(k.creatures, c) && f.state[c] != nil {
@@ -176,7 +176,7 @@ func (f *family) checkRows(k *kin, c journal.CreatureID) {
 }
 
 // checkLetters checks that dead letters are where their creatures are.
-func (f *family) checkLetters(k *kin) {
+func (f *family) checkLetters(k *modelSession) {
 	f.t.Helper()
 	got, err := k.journal.DeadLetters(f.t.Context(), "", journal.EventID{}, everything)
 	if err != nil {
@@ -216,7 +216,7 @@ func (f *family) answers() map[string]any {
 		}
 		out[string(i.Session)] = []any{i, events, line}
 	}
-	for _, k := range f.liveKin() {
+	for _, k := range f.liveSessions() {
 		f.checkLetters(k)
 		for _, c := range creatures {
 			messages, err := k.journal.Messages(f.t.Context(), ownChannel(c), 0, 0, everything, 0)

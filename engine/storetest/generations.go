@@ -42,9 +42,9 @@ func deep(t *testing.T, open Opener) {
 	f := newFamily(t, open, 1)
 	last := f.found(creatures...)
 	f.live(last, 30)
-	var sides []*kin
+	var sides []*modelSession
 	for n := len(creatures); n > 1; n-- {
-		children := f.cut([]*kin{last}, creatures[:n-1], creatures[n-1:n])
+		children := f.cut([]*modelSession{last}, creatures[:n-1], creatures[n-1:n])
 		f.live(children[0], 3)
 		f.check(children[1])
 		last, sides = children[0], append(sides, children[1])
@@ -76,7 +76,7 @@ func wide(t *testing.T, open Opener) {
 		}
 	}
 	for range 2 {
-		children := f.cut([]*kin{root}, groups...)
+		children := f.cut([]*modelSession{root}, groups...)
 		for _, c := range children {
 			f.live(c, 2)
 		}
@@ -84,7 +84,7 @@ func wide(t *testing.T, open Opener) {
 			f.check(c)
 		}
 		f.restart()
-		root = f.cut(f.liveKin(), creatures)[0]
+		root = f.cut(f.liveSessions(), creatures)[0]
 		f.live(root, 2)
 		f.check(root)
 	}
@@ -99,7 +99,7 @@ func beforeAndAfter(t *testing.T, open Opener) {
 	first, second := f.found(creatures[:3]...), f.found(creatures[3:]...)
 	f.live(first, 200)
 	f.live(second, 200)
-	merged := f.cut([]*kin{first, second}, creatures)
+	merged := f.cut([]*modelSession{first, second}, creatures)
 	sides := f.cut(merged, creatures[1:4], append(creatures[4:], creatures[0]))
 	f.live(sides[0], 2)
 	before := f.answers()
@@ -116,7 +116,7 @@ func anyFamily(t *testing.T, open Opener, seed uint64) {
 	f.live(f.found(creatures[:4]...), 10)
 	f.live(f.found(creatures[4:]...), 10)
 	for range 15 {
-		live := f.liveKin()
+		live := f.liveSessions()
 		switch n := f.random.IntN(20); {
 		case n < 8:
 			f.live(live[f.random.IntN(len(live))], 1+f.random.IntN(6))
@@ -139,7 +139,7 @@ func anyFamily(t *testing.T, open Opener, seed uint64) {
 
 // anyCut divides some live stores anew.
 func (f *family) anyCut() {
-	live := f.liveKin()
+	live := f.liveSessions()
 	f.random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
 	live = live[:1+f.random.IntN(min(3, len(live)))]
 	var members []journal.CreatureID

@@ -89,6 +89,6 @@ func (b *bench) wantSessions(want map[journal.SessionID]bool) {
 	}
 	equal(b.t, "live sessions", got, want)
 	if !slices.IsSortedFunc(infos, func(x, y journal.SessionInfo) int { return int(min(max(x.Created-y.Created, -1), 1)) }) {
-		b.t.Error("sessions are not listed eldest first")
+		b.t.Error("sessions are not listed oldest first")
 	}
 }

@@ -136,17 +136,17 @@ func badEdge(c *creature, ch *channel, format string) *abi.Error {
 // checkWhole checks that a graph has members, and that these and all channels
 // with edges are connected.
 func checkWhole(g *graph) *abi.Error {
-	eldest := g.elders[everyone].first()
-	if eldest == nil {
+	oldest := g.elders[everyone].first()
+	if oldest == nil {
 		return failure(abi.InvalidArgument, restoreRemedy, "graph %q has no creature", g.id).
 			With(aGraph, string(g.id))
 	}
-	whole := eldest.stop.tour()
+	whole := oldest.stop.tour()
 	for _, c := range slices.SortedFunc(g.elders[everyone].items.all(), byAge) {
 		if c.stop.tour() != whole {
 			return failure(abi.InvalidArgument, restoreRemedy,
-				"no path joins creatures %q and %q of graph %q", eldest.id, c.id, g.id).
-				With(aGraph, string(g.id)).With(aCreature, string(eldest.id)).With("other", string(c.id))
+				"no path joins creatures %q and %q of graph %q", oldest.id, c.id, g.id).
+				With(aGraph, string(g.id)).With(aCreature, string(oldest.id)).With("other", string(c.id))
 		}
 	}
 	return nil

@@ -64,15 +64,15 @@ func rescue(t *testing.T) (steps [][]drawnGraph, parents map[string][]string) {
 		read(fmt.Sprintf("terrarium exec --session %[1]s < examples/rescue/%[2]s.jsonl > %[1]s.out && terrarium graph %[1]s -o json", session, step), &drawn)
 		steps = append(steps, drawn.Graphs)
 	}
-	var told struct {
+	var lineage struct {
 		Lineage []struct {
 			Session string
 			Parents []string
 		}
 	}
-	read("terrarium session lineage "+session+" -o json", &told)
+	read("terrarium session lineage "+session+" -o json", &lineage)
 	parents = map[string][]string{}
-	for _, s := range told.Lineage {
+	for _, s := range lineage.Lineage {
 		parents[s.Session] = s.Parents
 	}
 	return steps, parents

@@ -143,7 +143,7 @@ func TestEveryBuiltInComesBack(t *testing.T) {
 		if len(d.Denials) != 1 || !slices.ContainsFunc([]string{"it came back", "ran for longer", "text is larger", "nest"}, func(s string) bool {
 			return strings.Contains(d.Denials[0].Reason, s)
 		}) {
-			t.Errorf("%s: %s", expression, told(d))
+			t.Errorf("%s: %s", expression, describeSend(d))
 		}
 	}
 }

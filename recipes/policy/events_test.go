@@ -58,10 +58,10 @@ func happening(kind journal.PolicyKind, m memory) *deploy.PolicyEvent {
 	return e
 }
 
-// toldOf writes a decision as one line, for comparison.
-func toldOf(d deploy.Decision) string {
+// describeDecision writes a decision as one line, for comparison.
+func describeDecision(d deploy.Decision) string {
 	parts := []string{}
-	if text := told(deploy.SendDecision{Words: d.Words}); text != "" {
+	if text := describeSend(deploy.SendDecision{Words: d.Words}); text != "" {
 		parts = append(parts, text)
 	}
 	if d.Ruling != deploy.RuleNothing {
@@ -112,7 +112,7 @@ func TestDecisionsOnOtherEvents(t *testing.T) {
 			c.policy.Source, c.policy.On = c.script, c.on
 			s := set(t, c.policy)
 			for range 2 {
-				if got := toldOf(s.Judge(t.Context(), happening(c.on, memory{}))); got != c.want {
+				if got := describeDecision(s.Judge(t.Context(), happening(c.on, memory{}))); got != c.want {
 					t.Errorf("got  %s\nwant %s", got, c.want)
 				}
 			}
@@ -122,22 +122,22 @@ func TestDecisionsOnOtherEvents(t *testing.T) {
 
 func TestTheSternestRulingHolds(t *testing.T) {
 	s := set(t, Policy{On: journal.JudgeFail, Source: `() => restart()`}, Policy{On: journal.JudgeFail, Source: `() => quarantine("enough")`}, Policy{On: journal.JudgeFail, Source: `() => drop()`})
-	if got, want := toldOf(s.Judge(t.Context(), happening(journal.JudgeFail, nil))), `rule quarantine by p1 team.hcl:10 "enough"`; got != want {
+	if got, want := describeDecision(s.Judge(t.Context(), happening(journal.JudgeFail, nil))), `rule quarantine by p1 team.hcl:10 "enough"`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
 // The tables of events and answers are complete.
 func TestOccasionsAndAnswers(t *testing.T) {
-	var told []journal.PolicyKind
+	var occasions []journal.PolicyKind
 	for _, o := range Occasions {
-		told = append(told, o.Kind)
+		occasions = append(occasions, o.Kind)
 		if o.Doc == "" {
 			t.Errorf("nothing is said of %s", o.Kind)
 		}
 	}
-	if !slices.Equal(told, journal.PolicyKinds()) {
-		t.Errorf("the occasions are %v, want %v", told, journal.PolicyKinds())
+	if !slices.Equal(occasions, journal.PolicyKinds()) {
+		t.Errorf("the occasions are %v, want %v", occasions, journal.PolicyKinds())
 	}
 	for _, a := range Answers {
 		if name, _, _ := strings.Cut(a.Call, "("); name != string(a.kind) || a.On == "" || a.Doc == "" {
@@ -212,7 +212,7 @@ func TestState(t *testing.T) {
 			s := set(t, Policy{On: journal.JudgeSpawn, Source: c.script})
 			var got string
 			for range 3 {
-				got = toldOf(s.Judge(t.Context(), happening(journal.JudgeSpawn, m)))
+				got = describeDecision(s.Judge(t.Context(), happening(journal.JudgeSpawn, m)))
 			}
 			if got != c.want || m["spawn.p0"] != c.kept {
 				t.Errorf("got  %s, kept %s\nwant %s, kept %s", got, m["spawn.p0"], c.want, c.kept)

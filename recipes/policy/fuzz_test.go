@@ -36,11 +36,11 @@ func FuzzJudge(f *testing.F) {
 		judge := func() (string, string) {
 			m := memory{string(on) + ".p": state}
 			if on != journal.JudgeSend {
-				return toldOf(s.Judge(t.Context(), happening(on, m))), m[string(on)+".p"]
+				return describeDecision(s.Judge(t.Context(), happening(on, m))), m[string(on)+".p"]
 			}
 			e := event("x")
 			e.Surroundings = happening(journal.JudgeSpawn, m).Surroundings
-			return told(s.Send(t.Context(), e)), m[string(on)+".p"]
+			return describeSend(s.Send(t.Context(), e)), m[string(on)+".p"]
 		}
 		first, kept := judge()
 		if kept != "" && !json.Valid([]byte(kept)) || len(kept) > deploy.MaxPolicyMemory {

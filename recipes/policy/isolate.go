@@ -169,7 +169,7 @@ func (i *isolate) run(p *compiled, now int64, seed uint64,
 	if err == nil {
 		result, err = call(f, i.pristine(i.about.object))
 	}
-	err = toldThrown(err)
+	err = describeThrown(err)
 	if !i.timer.Stop() {
 		<-i.fired // the timer is firing: wait, or it would stop a later call
 		i.vm.ClearInterrupt()
@@ -193,9 +193,9 @@ type thrownError struct {
 	text string
 }
 
-// toldThrown turns an exception into text. That can call a function of the script, so the
+// describeThrown turns an exception into text. That can call a function of the script, so the
 // timer must run meanwhile.
-func toldThrown(err error) error {
+func describeThrown(err error) error {
 	var thrown *goja.Exception
 	if !errors.As(err, &thrown) {
 		return err

@@ -86,7 +86,7 @@ func TestWhatIsShownCannotBeChanged(t *testing.T) {
 			for range 3 {
 				d := s.Send(t.Context(), surrounded(view))
 				if len(d.Warnings) != 2 || d.Warnings[0].Reason != d.Warnings[1].Reason {
-					t.Fatal(told(d))
+					t.Fatal(describeSend(d))
 				}
 				if first == nil {
 					first = d.Warnings
@@ -120,8 +120,8 @@ func TestStateIsData(t *testing.T) {
 		s := set(t, Policy{Name: "p", Source: c.script})
 		e := event("x")
 		e.Memory = m
-		if d := s.Send(t.Context(), e); told(d) != "" || m["send.p"] != c.kept {
-			t.Errorf("%s: %s, kept %s, want %s", c.script, told(d), m["send.p"], c.kept)
+		if d := s.Send(t.Context(), e); describeSend(d) != "" || m["send.p"] != c.kept {
+			t.Errorf("%s: %s, kept %s, want %s", c.script, describeSend(d), m["send.p"], c.kept)
 		}
 		e.Memory = memory{"send.p": m["send.p"]}
 		d := set(t, Policy{Name: "p", Source: `(e, c) => warn([c.state.n, c.state.n].join())`}).Send(t.Context(), e)

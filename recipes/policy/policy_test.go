@@ -68,8 +68,8 @@ func set(t testing.TB, policies ...Policy) *Set {
 	return s
 }
 
-// told writes a decision as one line, for comparison.
-func told(d deploy.SendDecision) string {
+// describeSend writes a decision as one line, for comparison.
+func describeSend(d deploy.SendDecision) string {
 	var parts []string
 	list := func(word string, vs []deploy.Verdict) {
 		for _, v := range vs {
@@ -143,7 +143,7 @@ func TestDecisions(t *testing.T) {
 			c.policy.Source = c.script
 			s := set(t, c.policy)
 			for range 2 { // the second run uses a used runtime
-				if got := told(s.Send(t.Context(), event("secret"))); got != c.want {
+				if got := describeSend(s.Send(t.Context(), event("secret"))); got != c.want {
 					t.Errorf("got  %s\nwant %s", got, c.want)
 				}
 			}
@@ -159,7 +159,7 @@ func TestMutatorsFirstThenEveryObjection(t *testing.T) {
 		Policy{Source: `(e) => patch({payload: e.payload + "2"})`, Mode: Mutate},
 	)
 	want := `deny p0 team.hcl:10 "first saw x12"; deny p2 team.hcl:10 "second saw x12"; now "x12" map[trace:t1]`
-	if got := told(s.Send(t.Context(), event("x"))); got != want {
+	if got := describeSend(s.Send(t.Context(), event("x"))); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -172,7 +172,7 @@ func TestJudgesSend(t *testing.T) {
 	s = set(t, Policy{Source: `() => warn("a")`, Channels: []string{"channel.a", "channel.tasks"}}, Policy{Source: `() => warn("all")`},
 		Policy{Source: `() => warn("b")`, Channels: []string{"channel.b"}}, Policy{Source: `() => warn("tasks")`, Channels: []string{"channel.tasks"}})
 	want := `warn p0 team.hcl:10 "a"; warn p1 team.hcl:10 "all"; warn p3 team.hcl:10 "tasks"`
-	if got := told(s.Send(t.Context(), event("x"))); got != want {
+	if got := describeSend(s.Send(t.Context(), event("x"))); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if !set(t, Policy{Source: `() => {}`}).JudgesSend("channel.b") {
@@ -182,7 +182,7 @@ func TestJudgesSend(t *testing.T) {
 
 func TestBinaryPayload(t *testing.T) {
 	s := set(t, Policy{Source: `(e) => deny(e.payload + " " + e.base64)`})
-	if got := told(s.Send(t.Context(), event("\xff\x00"))); got != `deny p0 team.hcl:10 "null /wA="` {
+	if got := describeSend(s.Send(t.Context(), event("\xff\x00"))); got != `deny p0 team.hcl:10 "null /wA="` {
 		t.Error(got)
 	}
 }
@@ -192,12 +192,12 @@ func TestBinaryPayload(t *testing.T) {
 func TestDecisionsRepeat(t *testing.T) {
 	const script = `(e) => deny([Math.random(), Date.now(), new Date().toISOString(), Math.random()].join())`
 	s := set(t, Policy{Source: script}, Policy{Source: script})
-	first := told(s.Send(t.Context(), event("x")))
+	first := describeSend(s.Send(t.Context(), event("x")))
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				if got := told(s.Send(context.Background(), event("x"))); got != first {
+				if got := describeSend(s.Send(context.Background(), event("x"))); got != first {
 					t.Errorf("got  %s\nwant %s", got, first)
 				}
 			}
@@ -210,7 +210,7 @@ func TestDecisionsRepeat(t *testing.T) {
 	}
 	other := event("x")
 	other.Seed++
-	if told(s.Send(t.Context(), other)) == first {
+	if describeSend(s.Send(t.Context(), other)) == first {
 		t.Error("another seed should give other numbers")
 	}
 	if !strings.Contains(first, "1700000000000,2023-11-14T22:13:20.000Z") {
@@ -252,7 +252,7 @@ func TestDatesAreInUTC(t *testing.T) {
 	} {
 		d := set(t, Policy{Source: "() => deny(String(" + script + "))"}).Send(t.Context(), event("x"))
 		if len(d.Denials) != 1 || d.Denials[0].Reason != want {
-			t.Errorf("%s: %s, want %s", script, told(d), want)
+			t.Errorf("%s: %s, want %s", script, describeSend(d), want)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func TestNothingIsKept(t *testing.T) {
 	} {
 		s := set(t, Policy{Source: script})
 		if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || !strings.HasPrefix(d.Denials[0].Reason, "TypeError") {
-			t.Errorf("%s: %s", script, told(d))
+			t.Errorf("%s: %s", script, describeSend(d))
 		}
 	}
 }
@@ -317,7 +317,7 @@ func TestBounds(t *testing.T) {
 				e.Memory = memory{}
 				d := s.Send(t.Context(), e)
 				if len(d.Denials) != 2 || d.Denials[1].Reason != "still here" {
-					t.Fatal(told(d))
+					t.Fatal(describeSend(d))
 				}
 				if d.Denials[0].Reason == "no reason given" {
 					t.Fatal("matching gave up, and that was taken for a decision")
@@ -332,8 +332,8 @@ func TestBounds(t *testing.T) {
 func TestTheDefaultOfPatternsStays(t *testing.T) {
 	usual := regexp2.DefaultMatchTimeout
 	s := set(t, Policy{Source: `(e) => deny(e.payload.replace(/(?=s)s/g, '').replace(/e/g, '') + new RegExp('(?=x)x').test('x'))`})
-	if d := s.Send(t.Context(), event("secret")); told(d) != `deny p0 team.hcl:10 "crttrue"` {
-		t.Fatal(told(d))
+	if d := s.Send(t.Context(), event("secret")); describeSend(d) != `deny p0 team.hcl:10 "crttrue"` {
+		t.Fatal(describeSend(d))
 	}
 	if now := regexp2.DefaultMatchTimeout; now != usual {
 		t.Errorf("the default is %v, and was %v", now, usual)
@@ -392,8 +392,8 @@ func TestBracketsThatAreCounted(t *testing.T) {
 func TestNoSourceMaps(t *testing.T) {
 	// A missing map would be an error if it were used.
 	s := set(t, Policy{Source: "() => {}\n//# sourceMappingURL=/nonexistent/map.json"})
-	if d := s.Send(t.Context(), event("x")); told(d) != "" {
-		t.Error(told(d))
+	if d := s.Send(t.Context(), event("x")); describeSend(d) != "" {
+		t.Error(describeSend(d))
 	}
 }
 
@@ -401,7 +401,7 @@ func TestPanicIsADenial(t *testing.T) {
 	broken := func(*deploy.SendEvent) (bool, error) { panic("broken") }
 	s := set(t, Policy{Source: `() => {}`, Match: broken}, Policy{Source: `() => deny("still here")`})
 	want := `deny p0 team.hcl:10 "it panicked: broken"; deny p1 team.hcl:10 "still here"`
-	if got := told(s.Send(t.Context(), event("x"))); got != want {
+	if got := describeSend(s.Send(t.Context(), event("x"))); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -411,7 +411,7 @@ func TestCallerGaveUp(t *testing.T) {
 	cancel()
 	s := set(t, Policy{Source: `() => {}`})
 	if d := s.Send(ctx, event("x")); len(d.Denials) != 1 {
-		t.Error("what was not judged must not pass:", told(d))
+		t.Error("what was not judged must not pass:", describeSend(d))
 	}
 }
 

@@ -72,7 +72,7 @@ func TestDecisionsAreTheSameEverywhere(t *testing.T) {
 			m := memory{"send.p0": before}
 			own := *e
 			own.Surroundings = deploy.Surroundings{Memory: m, View: view}
-			return told(s.Send(t.Context(), &own)), m["send.p0"]
+			return describeSend(s.Send(t.Context(), &own)), m["send.p0"]
 		}
 		p := policy(script)
 		p.File, p.Line = "team.hcl", 10
@@ -93,8 +93,8 @@ func TestEventsGoToAnotherProcess(t *testing.T) {
 		}
 		p := Policy{Name: "p0", On: kind, Source: `(e, c) => { c.state.k = e.kind; return warn(JSON.stringify(e) + c.graph.creatures({name: "ann"}).length); }`, Timeout: patience}
 		here, there := memory{}, memory{}
-		want := toldOf(set(t, p).Judge(t.Context(), happening(kind, here)))
-		got := toldOf(apart(t, p).Judge(t.Context(), happening(kind, there)))
+		want := describeDecision(set(t, p).Judge(t.Context(), happening(kind, here)))
+		got := describeDecision(apart(t, p).Judge(t.Context(), happening(kind, there)))
 		if got != want || here["p"] != there["p"] || len(there) != 1 {
 			t.Errorf("%s:\ngot  %s, %v\nwant %s, %v", kind, got, there, want, here)
 		}
@@ -127,7 +127,7 @@ func TestProcessesContainEverything(t *testing.T) {
 		e.ChannelAddress, e.Memory = "channel."+strconv.Itoa(n), memory{}
 		d := s.Send(t.Context(), e)
 		if len(d.Denials) != 2 || d.Denials[1].Reason != "still here" {
-			t.Errorf("%s: %s", policies[n].Source, told(d))
+			t.Errorf("%s: %s", policies[n].Source, describeSend(d))
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestASpareProcessIsReady(t *testing.T) {
 			t.Fatal("the process was not stopped by its memory")
 		}
 		if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || d.Denials[0].Reason != "no" {
-			t.Fatal(told(d))
+			t.Fatal(describeSend(d))
 		}
 		if s.children.idle[0] != waiting || waiting == dying {
 			t.Error("the spare process was not used")
@@ -174,7 +174,7 @@ func TestClosedWhileJudging(t *testing.T) {
 		judges.Go(func() {
 			for range 20 {
 				if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || d.Denials[0].Reason != "no" {
-					t.Errorf("while it is closed: %s", told(d))
+					t.Errorf("while it is closed: %s", describeSend(d))
 				}
 			}
 		})
@@ -199,7 +199,7 @@ func TestAProcessThatCannotBeStartedDenies(t *testing.T) {
 			}
 			defer s.Close()
 			if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 {
-				t.Error(told(d))
+				t.Error(describeSend(d))
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func TestGraphsAreShownAsTheyAre(t *testing.T) {
 			e.Arguments, _ = json.Marshal(ask)
 			d := s.Judge(t.Context(), e)
 			if len(d.Warnings) != 1 {
-				t.Fatal(toldOf(d))
+				t.Fatal(describeDecision(d))
 			}
 			if got, want := d.Warnings[0].Reason, searched(graphs[n], ask.Channels, ask.Filter); got != want {
 				t.Fatalf("%s: got %s, want %s", e.Arguments, got, want)

@@ -65,7 +65,7 @@ func TestLedgerClearsTheInnocent(t *testing.T) {
 	for i := range 8 {
 		all = append(all, &creature{id: fmt.Sprint(i)})
 	}
-	tried, told := map[*creature][]int{}, 0
+	tried, warned := map[*creature][]int{}, 0
 	const looks = 1000
 	for i := range looks {
 		worked := map[*creature]uint64{}
@@ -78,7 +78,7 @@ func TestLedgerClearsTheInnocent(t *testing.T) {
 			tried[suspect] = append(tried[suspect], i)
 			l.clear(suspect)
 		case tooMuch:
-			told++
+			warned++
 			l.acceptGrowth()
 		}
 	}
@@ -92,8 +92,8 @@ func TestLedgerClearsTheInnocent(t *testing.T) {
 			}
 		}
 	}
-	if told == 0 || told > looks/restLooks {
-		t.Errorf("it was told %d times in %d looks", told, looks)
+	if warned == 0 || warned > looks/restLooks {
+		t.Errorf("it was told %d times in %d looks", warned, looks)
 	}
 }
 

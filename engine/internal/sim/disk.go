@@ -79,16 +79,16 @@ type session struct {
 
 	// The history that came with the session from a cut, if any. See
 	// history.go.
-	first    []journal.Event // first record
-	copied   []journal.Event // from parents
-	safe     int             // how many of copied are synced
-	parents  []*session
-	heirs    []*session // children
-	gone     bool       // the file was removed
-	extent   map[journal.Origin]uint64
-	baseRows *rows
-	base     []journal.Event // the combined history, unless stale
-	stale    bool
+	first      []journal.Event // first record
+	copied     []journal.Event // from parents
+	safe       int             // how many of copied are synced
+	parents    []*session
+	successors []*session // children
+	gone       bool       // the file was removed
+	extent     map[journal.Origin]uint64
+	baseRows   *rows
+	base       []journal.Event // the combined history, unless stale
+	stale      bool
 
 	records []*journal.Record // the session's own records
 	written int               // how many records are written

@@ -59,10 +59,10 @@ func (s *session) gather() []journal.Event {
 // recall lists the events of a session whose file was removed: those of a
 // child's history that the catalogue assigns to it.
 func (s *session) recall() (out []journal.Event) {
-	heir := s.heirs[0]
-	heir.look()
-	for i := range heir.len() {
-		if ev := heir.at(i); ev.ID.Seq <= s.extent[ev.ID.Origin] {
+	successor := s.successors[0]
+	successor.look()
+	for i := range successor.len() {
+		if ev := successor.at(i); ev.ID.Seq <= s.extent[ev.ID.Origin] {
 			out = append(out, *ev)
 		}
 	}
@@ -99,7 +99,7 @@ func (d *Disk) Incomplete() int { return len(d.incomplete()) }
 
 func (d *Disk) incomplete() (out []*session) {
 	for _, s := range d.order {
-		if !s.info.Complete && len(s.heirs) == 0 {
+		if !s.info.Complete && len(s.successors) == 0 {
 			out = append(out, s)
 		}
 	}
@@ -134,8 +134,8 @@ func (d *Disk) Sweep() {
 		return
 	}
 	for _, s := range slices.Backward(d.order) {
-		reads := func(heir *session) bool { return !heir.info.Complete && !heir.gone }
-		if s.gone || len(s.heirs) == 0 || slices.ContainsFunc(s.heirs, reads) {
+		reads := func(successor *session) bool { return !successor.info.Complete && !successor.gone }
+		if s.gone || len(s.successors) == 0 || slices.ContainsFunc(s.successors, reads) {
 			continue
 		}
 		s.gone, s.stale = true, true

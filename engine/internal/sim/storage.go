@@ -169,7 +169,7 @@ func (t *storage) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, er
 	}
 	for _, s := range children {
 		for _, p := range s.parents {
-			p.heirs = append(p.heirs, s)
+			p.successors = append(p.successors, s)
 		}
 	}
 	out := d.keepAll(children, stores)
@@ -229,8 +229,8 @@ func (t *storage) children(cut journal.Cut, parents []*session) (children []*ses
 			s.info.SplitAt = cut.At
 		}
 		for _, p := range parents {
-			heir := cut.LetterHeirs(&p.info)
-			s.baseRows.inherit(p.rows, c.Creatures, c.Channels, func(l journal.DeadLetterRow) bool { return heir(l.Creature, l.Sender) == i })
+			successor := cut.LetterSuccessors(&p.info)
+			s.baseRows.inherit(p.rows, c.Creatures, c.Channels, func(l journal.DeadLetterRow) bool { return successor(l.Creature, l.Sender) == i })
 			if slices.Contains(c.Parents, p.info.Session) {
 				s.inherit(p)
 			}

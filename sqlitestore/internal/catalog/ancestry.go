@@ -104,9 +104,9 @@ func (k *Catalog) WroteAs(ctx context.Context, session journal.SessionID) (map[j
 	return out, err
 }
 
-// Heir is a session whose file, or family of files, holds everything of another session
+// Successor is a session whose file, or family of files, holds everything of another session
 // whose file has been removed. found is false when there is none.
-func (k *Catalog) Heir(ctx context.Context, session journal.SessionID) (heir Entry, found bool, err error) {
+func (k *Catalog) Successor(ctx context.Context, session journal.SessionID) (successor Entry, found bool, err error) {
 	entries, err := k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.session IN (
 		WITH RECURSIVE issue (session) AS (
 			SELECT ? UNION SELECT p.child FROM issue i JOIN parent p ON p.parent = i.session

@@ -115,7 +115,7 @@ func (k *Catalog) transact(s step, change func(t *Tx) error) (tried bool, err er
 		return err
 	})
 	if err != nil && k.c.Rollback() != nil {
-		k.giveUp()
+		k.disconnect()
 	}
 	if k.wrote != nil {
 		k.wrote()
@@ -127,7 +127,7 @@ func (k *Catalog) transact(s step, change func(t *Tx) error) (tried bool, err er
 func (k *Catalog) look(landed string, args []driver.Value) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.giveUp()
+	k.disconnect()
 	if err := k.ready(); err != nil {
 		return false, err
 	}
@@ -135,9 +135,9 @@ func (k *Catalog) look(landed string, args []driver.Value) (bool, error) {
 	return found, err
 }
 
-// giveUp closes the connection, if there is one, and ignores its errors. The caller holds
+// disconnect closes the connection, if there is one, and ignores its errors. The caller holds
 // mu.
-func (k *Catalog) giveUp() {
+func (k *Catalog) disconnect() {
 	if k.c != nil {
 		_ = k.c.Close()
 		k.c = nil

@@ -104,7 +104,7 @@ func (k *Catalog) scanEntry(v []driver.Value) (Entry, error) {
 	return e, nil
 }
 
-// Entries lists sessions, eldest first.
+// Entries lists sessions, oldest first.
 func (k *Catalog) Entries(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "ORDER BY s.no")
 }
@@ -207,7 +207,7 @@ func (k *Catalog) NextFile(e Entry) string {
 	return fmt.Sprintf("%s.%d%s", e.Session, n+1, files.StoreSuffix)
 }
 
-// Loose are the cuts that may not be durable, the eldest first: their ids rise with
+// Loose are the cuts that may not be durable, the oldest first: their ids rise with
 // time.
 func (k *Catalog) Loose(ctx context.Context) (ids []string, err error) {
 	err = k.query(ctx, "SELECT id FROM cut WHERE NOT firm ORDER BY id", nil, func(v []driver.Value) error {
@@ -244,7 +244,7 @@ func (k *Catalog) Home(ctx context.Context) (name string, err error) {
 
 // RebuildRemedy is the remedy for a directory without a usable catalogue.
 func RebuildRemedy(dir string) string {
-	return "make it again from the stores, which know all that it knew: terrarium session rebuild " + dir
+	return "rebuild the catalogue from the stores, which have everything that it had: terrarium session rebuild " + dir
 }
 
 // NoSession is the error for a session that the catalogue does not have.

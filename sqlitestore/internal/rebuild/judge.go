@@ -118,7 +118,7 @@ func truth(a, b bool) int {
 func (j *judgement) learn(r *remains) {
 	for session, e := range r.line {
 		known := j.sessions[session]
-		if known == nil || session == r.session() || known.Kind == kindUntold && e.Kind != kindUntold && j.files[session] == nil {
+		if known == nil || session == r.session() || known.Kind == kindUnknown && e.Kind != kindUnknown && j.files[session] == nil {
 			j.sessions[session] = e
 		}
 	}

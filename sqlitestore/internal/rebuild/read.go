@@ -207,19 +207,19 @@ func (r *remains) readLine(ctx context.Context, c *sqlite.Conn, version int64) e
 			e.Born, e.Cut, e.Kind = uint64(sqlite.NumberIn(v[6])), sqlite.TextIn(v[8]), journal.CutKind(sqlite.TextIn(v[9]))
 			e.Durability, _ = journal.ParseDurability(sqlite.TextIn(v[7]))
 			if v[9] == nil {
-				e.Kind = kindUntold
+				e.Kind = kindUnknown
 			}
 			return nil
 		})
 }
 
-// kindUntold stands for the kind of a cut that made a session with only files of older
+// kindUnknown stands for the kind of a cut that made a session with only files of older
 // versions left. They record when it came out of a merge or a split.
-const kindUntold = "untold"
+const kindUnknown = "untold"
 
 // guessCut gives an entry whose cut is not known a cut of its own.
 func guessCut(e *catalog.Entry) {
-	if e.Kind != kindUntold {
+	if e.Kind != kindUnknown {
 		return
 	}
 	if e.Kind = kindByTimes(e); e.Kind != "" {

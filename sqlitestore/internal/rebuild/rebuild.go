@@ -18,7 +18,7 @@ import (
 
 // Report says what was found, and what was done with it.
 type Report struct {
-	// Sessions are all sessions of the new catalogue, eldest first, and Live those among
+	// Sessions are all sessions of the new catalogue, oldest first, and Live those among
 	// them that continue.
 	Sessions, Live []journal.SessionID
 	// Unreadable are files that could not be read, and are in no session's history.

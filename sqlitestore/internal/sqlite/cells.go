@@ -84,13 +84,13 @@ func wantedCell(target any) string {
 	return "is of a type that is not read"
 }
 
-// mostTold bounds how much of a value from a file a message repeats.
-const mostTold = 80
+// mostQuoted bounds how much of a value from a file a message repeats.
+const mostQuoted = 80
 
 // Shorten shortens a value from a file, for a message.
 func Shorten(text string) string {
-	if len(text) > mostTold {
-		return text[:mostTold] + "…"
+	if len(text) > mostQuoted {
+		return text[:mostQuoted] + "…"
 	}
 	return text
 }
