@@ -169,7 +169,7 @@ func (x following) removeCreature(c topology.Change) {
 		x.bury(g, rec, &cr.mb, s)
 	}
 	cr.removed = true
-	cr.giveUpJobs(errtext.Gone("creature", string(cr.id)))
+	cr.failJobs(errtext.Gone("creature", string(cr.id)))
 	x.e.setParent(cr, "")
 	x.e.silence(cr)
 	cr.mb.leaveLoad(g)
@@ -424,7 +424,7 @@ func (x following) startOrStop(log *graph, rec *journal.Record, cr *creature) {
 	ev := journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})}
 	if cr.stopped {
 		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name})
-		cr.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
+		cr.failJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
 		x.giveUpInstance(cr)
 	} else {
 		cr.quarantined = false

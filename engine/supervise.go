@@ -106,7 +106,7 @@ func (c *creature) noteFailure(now int64) (intense bool) {
 // creature may report to its root, with a message. The caller holds the graph's mu.
 func (w *turnWorker) quarantine(g *graph, rec *journal.Record, c *creature, err error) {
 	c.quarantined = true
-	c.giveUpJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
+	c.failJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
 	c.attempts = nil
 	g.reshape(&w.wake)
 	if g.store == nil {

@@ -185,9 +185,9 @@ func (c *creature) endJob(g *graph, job *toolJob) {
 	}
 }
 
-// giveUpJobs answers the callers of jobs of a creature that is removed or stopped. The
+// failJobs answers the callers of jobs of a creature that is removed or stopped. The
 // caller holds mu.
-func (c *creature) giveUpJobs(err error) {
+func (c *creature) failJobs(err error) {
 	for _, job := range c.jobs {
 		job.done <- jobAnswer{err: err}
 	}
