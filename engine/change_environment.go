@@ -182,14 +182,14 @@ func (x following) removeCreature(c topology.Change) {
 	rec.DropCreature(cr.id)
 	x.orphanWires(log, rec, cr)
 	x.log(log, rec, journal.Event{Kind: journal.EventCreatureStopped, Creature: cr.id, Payload: journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: journal.StopRemoved})})
-	x.giveUpInstance(cr)
+	x.discardInstance(cr)
 	cr.home.store(nil) // from here on its worker, if any, may retire it
 	x.e.releaseModule(cr)
 }
 
-// giveUpInstance has a worker close the instance of a creature that no longer runs.
+// discardInstance has a worker close the instance of a creature that no longer runs.
 // Closing runs guest code, and no change should wait for that.
-func (x following) giveUpInstance(cr *creature) {
+func (x following) discardInstance(cr *creature) {
 	if !cr.scheduled && cr.hold == nil && cr.instance != nil {
 		cr.scheduled = true
 		x.wake.add(cr)
@@ -425,7 +425,7 @@ func (x following) startOrStop(log *graph, rec *journal.Record, cr *creature) {
 	if cr.stopped {
 		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name})
 		cr.failJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
-		x.giveUpInstance(cr)
+		x.discardInstance(cr)
 	} else {
 		cr.quarantined = false
 		cr.attempts = nil
