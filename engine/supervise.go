@@ -56,7 +56,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	ruling, intense := judged.ruling(), c.noteFailure(wall)
 	switch {
 	case ruling == deploy.RuleDrop, ruling == deploy.RuleNothing && c.attempt >= c.restart.Attempts:
-		w.giveUp(g, rec, c, d, kind, err, logs)
+		w.deadLetter(g, rec, c, d, kind, err, logs)
 	default:
 		c.retry = &d
 	}
@@ -71,8 +71,8 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	return g
 }
 
-// giveUp makes a delivery that its creature has failed for good a dead letter.
-func (w *turnWorker) giveUp(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []effects.Line) {
+// deadLetter makes a delivery that its creature has failed for good a dead letter.
+func (w *turnWorker) deadLetter(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []effects.Line) {
 	l := letterOf(&c.mb, d.msg, journal.DeadReason(abi.CodeOf(err).String()))
 	l.Attempts, l.Error = c.attempt, errtext.Clip(err.Error())
 	if n := len(logs); n > 0 {
