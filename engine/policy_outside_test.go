@@ -196,10 +196,10 @@ func TestADuplicateIsNotJudged(t *testing.T) {
 func TestACallerThatGivesUpIsNotJudged(t *testing.T) {
 	for name, decision := range map[string]deploy.SendDecision{"deny": {Words: denial("the caller gave up")}, "allow": {}} {
 		t.Run(name, func(t *testing.T) {
-			ctx, giveUp := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(t.Context())
 			w := newWorld(t, engine.Options{})
 			a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
-				giveUp()
+				cancel()
 				return decision
 			}}))
 			_, err := w.Send(ctx, a.Channels["channel.in"], engine.Outgoing{Payload: []byte("x")})
