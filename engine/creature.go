@@ -116,9 +116,9 @@ type schedule struct {
 	hold      *hold // nil: it may run
 }
 
-// giveUp ends a worker's ownership of the creature. The caller holds the graph's mu if
+// release ends a worker's ownership of the creature. The caller holds the graph's mu if
 // the creature is in a graph.
-func (s *schedule) giveUp() {
+func (s *schedule) release() {
 	s.scheduled, s.inHands = false, false
 	s.hold.handOver()
 }

@@ -236,7 +236,7 @@ func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instan
 // rest releases a creature, which is not busy any more. The caller holds the mu of its
 // graph, if it is in one.
 func (w *turnWorker) rest(c *creature) {
-	c.giveUp()
+	c.release()
 	w.wake.owed--
 }
 
