@@ -112,14 +112,14 @@ type retries struct {
 // scheduled.
 type schedule struct {
 	scheduled bool  // on the run queue or owned by a worker
-	inHands   bool  // owned by a worker
+	owned     bool  // owned by a worker
 	hold      *hold // nil: it may run
 }
 
 // release ends a worker's ownership of the creature. The caller holds the graph's mu if
 // the creature is in a graph.
 func (s *schedule) release() {
-	s.scheduled, s.inHands = false, false
+	s.scheduled, s.owned = false, false
 	s.hold.handOver()
 }
 

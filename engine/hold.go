@@ -46,11 +46,11 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*h
 		if g == nil {
 			continue
 		}
-		if claim.waits || !c.inHands {
+		if claim.waits || !c.owned {
 			c.hold = &hold{quiet: make(chan struct{})}
 			h.held[c] = c.hold
 		}
-		if !c.inHands {
+		if !c.owned {
 			c.hold.handOver()
 		}
 		g.mu.Unlock()

@@ -130,7 +130,7 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 			continue
 		}
 		for _, c := range g.creatures {
-			if c.inHands {
+			if c.owned {
 				turns = append(turns, fmt.Sprintf("a turn of %s (%s)", c.name, c.id))
 			}
 		}

@@ -142,7 +142,7 @@ func (w *turnWorker) pause(ctx context.Context, c *creature, err error) {
 		return
 	}
 	if !c.runs() {
-		c.inHands = false
+		c.owned = false
 		g.mu.Unlock()
 		w.putBack(c) // to close its instance
 		return

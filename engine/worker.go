@@ -134,11 +134,11 @@ func (w *turnWorker) serveOne(ctx context.Context, g *graph, c *creature) *graph
 		w.wake.owed--
 		return g
 	}
-	c.inHands = true
+	c.owned = true
 	w.work = 0
 	for n := 0; g != nil; n++ {
 		if c.hasWork() && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
-			c.inHands = false
+			c.owned = false
 			g.mu.Unlock()
 			w.putBack(c)
 			return nil
