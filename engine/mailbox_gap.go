@@ -33,8 +33,8 @@ func (mb *mailbox) markLost(logs []backlog) (found []*feed) {
 	return found
 }
 
-// tellLost reports which creatures wait in vain, and why.
-func (e *core) tellLost(feeds []*feed, missing error) {
+// reportLost reports which creatures wait in vain, and why.
+func (e *core) reportLost(feeds []*feed, missing error) {
 	for _, s := range feeds {
 		c := s.mb.creature
 		e.log.Warn("messages that wait for a creature are in a missing file", "creature", c.id, "name", c.name,

@@ -221,7 +221,7 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 	}
 	lost := mb.putRead(logs)
 	g.mu.Unlock()
-	g.engine.tellLost(lost, missing)
+	g.engine.reportLost(lost, missing)
 	return nil
 }
 
