@@ -142,7 +142,7 @@ func (j *joint) run(ctx context.Context, e locked) error {
 			return err
 		}
 	}
-	e.tellProblems()
+	e.reportProblems()
 	waking := &waking{e: e}
 	for _, a := range j.applications {
 		for _, g := range e.savedWith(a.d.Name) {

@@ -79,8 +79,8 @@ func (e *Engine) Problems() []error {
 	return out
 }
 
-// tellProblems reports the problems to observers, once.
-func (e locked) tellProblems() {
+// reportProblems reports the problems to observers, once.
+func (e locked) reportProblems() {
 	if e.told {
 		return
 	}
@@ -142,7 +142,7 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 	if l.closed || e.core.isClosing() {
 		return nil, nil, errtext.Closed
 	}
-	l.tellProblems()
+	l.reportProblems()
 	problems = slices.Clone(l.problems)
 	waking := &waking{e: l}
 	for _, d := range l.sortedSaved() {
