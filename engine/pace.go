@@ -46,13 +46,13 @@ func (w *turnWorker) throttle(g *graph, c *creature) {
 	if wait == 0 || c.backingOff || !c.runs() {
 		return
 	}
-	w.e.tellThrottled(g, c, "store_rate", c.limits.StoreRate)
+	w.e.logThrottled(g, c, "store_rate", c.limits.StoreRate)
 	w.e.backOff(c, wait)
 }
 
-// tellThrottled writes to the creature's log that a limit makes it wait. The caller holds
+// logThrottled writes to the creature's log that a limit makes it wait. The caller holds
 // mu.
-func (e *core) tellThrottled(g *graph, c *creature, limit string, rate int64) {
+func (e *core) logThrottled(g *graph, c *creature, limit string, rate int64) {
 	c.counters.Throttled++
 	if c.pace.told != 0 && g.wall-c.pace.told < int64(tellAgain) {
 		return
@@ -92,9 +92,9 @@ func (e *core) ringLater(g *graph, c *creature, a *alarm, room bool) bool {
 	wait := max(timers, c.pace.stored.Wait(g.wall, storeGrace))
 	switch {
 	case timers > 0:
-		e.tellThrottled(g, c, "timer_rate", int64(c.limits.TimerRate))
+		e.logThrottled(g, c, "timer_rate", int64(c.limits.TimerRate))
 	case wait > 0:
-		e.tellThrottled(g, c, "store_rate", c.limits.StoreRate)
+		e.logThrottled(g, c, "store_rate", c.limits.StoreRate)
 	case room:
 		return false
 	}
