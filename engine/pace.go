@@ -28,8 +28,8 @@ const (
 	// ringAgain is the delay before a due timer is tried again while the store has no
 	// room.
 	ringAgain = 20 * time.Millisecond
-	// tellAgain is the interval between log lines that say that a creature waits.
-	tellAgain = time.Minute
+	// throttledLogInterval is the interval between log lines that say that a creature waits.
+	throttledLogInterval = time.Minute
 )
 
 // charge counts what is logged for a creature. The caller holds mu.
@@ -54,7 +54,7 @@ func (w *turnWorker) throttle(g *graph, c *creature) {
 // mu.
 func (e *core) logThrottled(g *graph, c *creature, limit string, rate int64) {
 	c.counters.Throttled++
-	if c.pace.told != 0 && g.wall-c.pace.told < int64(tellAgain) {
+	if c.pace.told != 0 && g.wall-c.pace.told < int64(throttledLogInterval) {
 		return
 	}
 	c.pace.told = g.wall
