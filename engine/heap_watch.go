@@ -50,7 +50,7 @@ func (w *turnWorker) lookAtHeap(ctx context.Context) {
 	}
 	idle, report := h.Look(w.e.accounted)
 	if report != nil {
-		w.e.tellUnexplained(report)
+		w.e.logUnexplained(report)
 	}
 	if idle != nil {
 		w.tryIdle(ctx, idle)
@@ -72,8 +72,8 @@ func (e *core) accounted() (rest int64, worked map[*creature]uint64, ok bool) {
 	return rest, worked, true
 }
 
-// tellUnexplained warns of growth that no creature explains.
-func (e *core) tellUnexplained(r *heapwatch.Unexplained[creature]) {
+// logUnexplained warns of growth that no creature explains.
+func (e *core) logUnexplained(r *heapwatch.Unexplained[creature]) {
 	var ids []journal.CreatureID
 	for _, c := range r.Most {
 		ids = append(ids, c.id)
