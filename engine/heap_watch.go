@@ -147,11 +147,11 @@ func (w *turnWorker) tryWithout(ctx context.Context, c *creature, instance abi.I
 			instance = nil
 		}
 	}
-	w.heap.Try(c, release, func(freed int64) { w.e.tellHeld(c, freed) })
+	w.heap.Try(c, release, func(freed int64) { w.e.logHeld(c, freed) })
 }
 
-// tellHeld writes to the engine's log and to the creature's how much its instance held.
-func (e *core) tellHeld(c *creature, freed int64) {
+// logHeld writes to the engine's log and to the creature's how much its instance held.
+func (e *core) logHeld(c *creature, freed int64) {
 	g := c.home.lock()
 	if g == nil {
 		return
