@@ -138,7 +138,7 @@ func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason)
 // The graph that keeps what the old graph had for a creature: the present graph of the
 // creature or, if the creature has been removed or is in another group, the successor
 // of the old graph.
-func (x *change) heir(old *graph, c journal.CreatureID, group *storeGroup) journal.GraphID {
+func (x *change) successor(old *graph, c journal.CreatureID, group *storeGroup) journal.GraphID {
 	if id := x.e.topo.GraphOf(c); slices.Contains(group.after, id) {
 		return id
 	}
@@ -155,7 +155,7 @@ func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphI
 	x.firstMemory(rec, group, id)
 	var own []*burial
 	for _, b := range x.burials {
-		if slices.Contains(group.before, b.home) && x.heir(b.home, b.mb.creature.id, group) == id {
+		if slices.Contains(group.before, b.home) && x.successor(b.home, b.mb.creature.id, group) == id {
 			own = append(own, b)
 		}
 	}

@@ -68,7 +68,7 @@ func (s *snapshot) add(g *graph, here func(journal.GraphID) bool) {
 		}
 	}
 	for _, l := range g.letters {
-		if here(s.x.heir(g, l.Creature, s.group)) {
+		if here(s.x.successor(g, l.Creature, s.group)) {
 			s.letters = append(s.letters, letter{DeadLetterRow: l})
 		}
 	}
