@@ -185,13 +185,13 @@ func TestAnEditedRecipeTakesWorkersAlong(t *testing.T) {
 }
 
 // The naive model of parents and their workers.
-type kin struct {
+type familyModel struct {
 	parent              map[journal.CreatureID]journal.CreatureID
 	takes, stays, alive map[journal.CreatureID]bool
 }
 
 // remove returns the creatures that are removed with a creature, including itself.
-func (k *kin) remove(c journal.CreatureID) {
+func (k *familyModel) remove(c journal.CreatureID) {
 	gone := map[journal.CreatureID]bool{c: true}
 	for grown := k.takes[c]; grown; {
 		grown = false
@@ -217,7 +217,7 @@ func TestRandomFamiliesAgainstAModel(t *testing.T) {
 		w := newWorld(t, engine.Options{})
 		hub := w.add("hub", "sink")
 		common := w.connect(hub, hub, "common") // so that nothing splits
-		k := kin{map[journal.CreatureID]journal.CreatureID{}, map[journal.CreatureID]bool{}, map[journal.CreatureID]bool{}, map[journal.CreatureID]bool{hub: true}}
+		k := familyModel{map[journal.CreatureID]journal.CreatureID{}, map[journal.CreatureID]bool{}, map[journal.CreatureID]bool{}, map[journal.CreatureID]bool{hub: true}}
 		ids := []journal.CreatureID{hub}
 		for i := range 25 {
 			parent := ids[r.IntN(len(ids))]
