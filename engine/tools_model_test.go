@@ -271,7 +271,7 @@ func (m *toolModel) removeNode(caller journal.CreatureID, ref string) string {
 		before, gone := m.parts(), m.creatures[id]
 		delete(m.creatures, id)
 		for ch, x := range m.channels {
-			if x.direct == id && gone.edges[toolEdge{ch, "listen"}] && !m.heardBySomebody(ch) {
+			if x.direct == id && gone.edges[toolEdge{ch, "listen"}] && !m.hasListener(ch) {
 				m.dropChannel(ch)
 			}
 		}
@@ -279,7 +279,7 @@ func (m *toolModel) removeNode(caller journal.CreatureID, ref string) string {
 	})
 }
 
-func (m *toolModel) heardBySomebody(ch journal.ChannelID) bool {
+func (m *toolModel) hasListener(ch journal.ChannelID) bool {
 	for _, c := range m.creatures {
 		if c.edges[toolEdge{ch, "listen"}] {
 			return true
