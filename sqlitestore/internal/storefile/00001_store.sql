@@ -133,12 +133,12 @@ CREATE TABLE timer (
 -- Requests that have not been answered.
 CREATE TABLE request (
 	id       INTEGER PRIMARY KEY, -- of the message, packed as in event
-	creature TEXT NOT NULL,       -- who asked
+	creature TEXT NOT NULL,       -- that sent the request
 	tag      INTEGER NOT NULL,
 	deadline INTEGER NOT NULL
 );
 
--- Deliveries that nobody has handled. A creature that goes leaves its own here.
+-- Deliveries that were not handled. Those of a removed creature stay here.
 CREATE TABLE letter (
 	id         INTEGER PRIMARY KEY, -- of the dead_letter event, packed as in event
 	ts         INTEGER NOT NULL,

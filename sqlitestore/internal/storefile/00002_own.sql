@@ -1,8 +1,8 @@
 PRAGMA user_version = 2;
 
 -- The origins under which this session itself has written. (In a file of the
--- version before nobody knows which they are; those of its ancestors among them
--- do no harm.)
+-- version before these are not known. Origins of its ancestors among them do no
+-- harm.)
 CREATE TABLE own (
 	uuid BLOB PRIMARY KEY CHECK (length(uuid) = 16)
 ) WITHOUT ROWID;
@@ -10,4 +10,4 @@ INSERT INTO own (uuid) SELECT uuid FROM origin o WHERE EXISTS (SELECT 1 FROM eve
 
 -- The key "incomplete" in store says that the file has only what its session
 -- wrote itself, and the history before that is still in the files of its
--- ancestors. The key "pruned" is a time: what is older may have been given up.
+-- ancestors. The key "pruned" is a time: what is older may have been pruned.
