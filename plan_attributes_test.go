@@ -88,7 +88,7 @@ func plot() *written {
 }
 
 // besides are the attributes that change along with one, in what it is before and in
-// what it becomes: one may stand in place of another.
+// what it becomes: one may replace the other.
 var besides = map[string][2]map[string]string{
 	"policy.file":     {{"run": ""}, {"run": ""}},
 	"predicate.file":  {{"run": ""}, {"run": ""}},
