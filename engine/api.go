@@ -89,9 +89,9 @@ func (l logged) wait(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	l.g.mu.Lock()
-	defer l.g.mu.Unlock()
-	if l.g.ended || l.g.store != l.store {
+	g := l.g.enter()
+	defer g.leave()
+	if g.ended || g.store != l.store {
 		return nil
 	}
 	return err
@@ -143,8 +143,8 @@ func (b *Batch) stage(ctx context.Context, op topology.Op) (Outcome, error) {
 }
 
 // AddChannel declares a channel in a graph. The channel belongs to the deployment of
-// the graph's root; without a root, to that of its eldest privileged member; without
-// one, to that of its eldest member.
+// the graph's root; without a root, to that of its oldest privileged member; without
+// one, to that of its oldest member.
 func (b *Batch) AddChannel(ctx context.Context, g journal.GraphID, name, description string) (Outcome, error) {
 	if err := deploy.CheckName("add_channel", "channel", name); err != nil {
 		return Outcome{}, err

@@ -141,16 +141,15 @@ func (r *recipeCreatures) Update(ctx context.Context, spec *deploy.CreatureSpec,
 
 func (r *recipeCreatures) Pending(id journal.CreatureID) uint64 {
 	c := r.a.e.creatures[id]
-	g := c.home.lock()
-	defer g.mu.Unlock()
+	g := c.home.enter()
+	defer g.leave()
 	return c.mb.pending()
 }
 
 func (r *recipeCreatures) Unread(id journal.ChannelID, leaving map[journal.CreatureID]bool) (n uint64) {
 	ch := r.a.e.channels[id]
-	g := ch.home.load()
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g := ch.home.load().enter()
+	defer g.leave()
 	for _, s := range ch.feeds {
 		if c := s.mb.creature; c != nil && !leaving[c.id] {
 			n += s.unread()

@@ -8,11 +8,11 @@ import (
 
 // Awareness returns the current awareness document of a creature.
 func (e *Engine) Awareness(id journal.CreatureID) (*outlook.View, error) {
-	c, g, err := e.core.lockCreature(id)
+	c, g, err := e.core.enterCreature(id)
 	if err != nil {
 		return nil, err
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	return c.updateAwareness(g), nil
 }
 

@@ -26,14 +26,14 @@ type sight struct {
 }
 
 // reshape records that something changed in the graph that an awareness document may
-// show, and wakes the creatures that want to be notified. The caller holds mu.
-func (g *graph) reshape(w *waker) {
+// show, and wakes the creatures that want to be notified.
+func (g section) reshape(w *waker) {
 	g.shape = g.engine.shapes.Add(1)
 	if w == nil {
 		return
 	}
 	for c := range g.watchers {
-		c.wake(w)
+		c.wake(g, w)
 	}
 }
 
@@ -43,13 +43,13 @@ func (x *change) reshape() {
 	if x.bringsBack() {
 		w = nil // nothing runs before the session has been brought back
 	}
-	for g := range x.paused {
+	for _, g := range x.paused {
 		g.reshape(w)
 	}
 }
 
 // watch and unwatch keep the list of members that are notified of changes.
-func (g *graph) watch(c *creature) {
+func (g section) watch(c *creature) {
 	if !c.watches {
 		return
 	}
@@ -59,7 +59,7 @@ func (g *graph) watch(c *creature) {
 	g.watchers[c] = true
 }
 
-func (g *graph) unwatch(c *creature) { delete(g.watchers, c) }
+func (g section) unwatch(c *creature) { delete(g.watchers, c) }
 
 // watchesGraph reports whether a module wants notifications of changes.
 func watchesGraph(m abi.Module) bool {
@@ -68,19 +68,14 @@ func watchesGraph(m abi.Module) bool {
 }
 
 // curious reports whether the creature must be notified of a change, or at least has
-// to check whether there is one. The caller holds mu.
-func (c *creature) curious() bool {
-	if !c.watches {
-		return false
-	}
-	g := c.home.load()
-	return g != nil && (c.sight.shape != g.shape || c.sight.revision != c.sight.told)
+// to check whether there is one.
+func (c *creature) curious(g section) bool {
+	return c.watches && (c.sight.shape != g.shape || c.sight.revision != c.sight.told)
 }
 
-// hasNews reports whether the creature has yet to be notified of a revision. The
-// caller holds the mu of g, the creature's graph.
-func (c *creature) hasNews(g *graph) bool {
-	if !c.curious() {
+// hasNews reports whether the creature has yet to be notified of a revision.
+func (c *creature) hasNews(g section) bool {
+	if !c.curious(g) {
 		return false
 	}
 	c.updateAwareness(g)
@@ -89,9 +84,8 @@ func (c *creature) hasNews(g *graph) bool {
 
 // updateAwareness returns the creature's current document. The revision rises if the
 // document differs from the last one seen. The new revision is written at once, so
-// that no number ever stands for two documents. The caller holds the mu of g, the
-// creature's graph.
-func (c *creature) updateAwareness(g *graph) *outlook.View {
+// that no number ever stands for two documents.
+func (c *creature) updateAwareness(g section) *outlook.View {
 	s := &c.sight
 	if s.view != nil && s.shape == g.shape {
 		return s.view
@@ -107,7 +101,7 @@ func (c *creature) updateAwareness(g *graph) *outlook.View {
 		s.revision++
 		s.digest = digest
 		rec := g.newRecord()
-		putCreature(rec, c)
+		putCreature(g, rec, c)
 		g.append(rec)
 	}
 	doc.Revision = s.revision
@@ -116,9 +110,8 @@ func (c *creature) updateAwareness(g *graph) *outlook.View {
 }
 
 // behold fixes what the next turn of the creature sees. Most creatures never read the
-// document, so nothing is looked up before the first read. The caller holds the mu of
-// g and owns the creature.
-func (c *creature) behold(g *graph) {
+// document, so nothing is looked up before the first read. The caller owns the creature.
+func (c *creature) behold(g section) {
 	c.shape, c.facing = g.shape, c.wiring.Load()
 	if c.reads {
 		c.beheld = c.updateAwareness(g)
@@ -128,11 +121,11 @@ func (c *creature) behold(g *graph) {
 // beholdAgain fixes what a turn sees when it is run again. It reports whether the
 // creature still exists.
 func (c *creature) beholdAgain() bool {
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		return false
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	c.behold(g)
 	return true
 }
@@ -143,13 +136,13 @@ func (c *creature) beholdAgain() bool {
 func (t *turn) awarenessView() *outlook.View {
 	c := t.c
 	if !c.reads {
-		g := c.home.lock()
-		if g == nil {
+		g := c.home.enter()
+		if g.none() {
 			return nil
 		}
 		t.late = g.shape != c.shape
 		c.reads, c.beheld = true, c.updateAwareness(g)
-		g.mu.Unlock()
+		g.leave()
 	}
 	t.looked = true
 	return c.beheld
@@ -178,7 +171,7 @@ func appendRevision(b []byte, v *outlook.View) []byte { return strconv.AppendUin
 
 // changeNotice is the delivery that notifies the creature of its new revision. It is
 // in no log, but keeps its id when it is handled again.
-func (c *creature) changeNotice(g *graph) delivery {
+func (c *creature) changeNotice(g section) delivery {
 	m := message.New(nil, nil)
 	m.Kind, m.Time = abi.KindGraphChanged, g.tick()
 	m.ID = message.NoticeID(c.id, c.sight.revision)
@@ -186,9 +179,8 @@ func (c *creature) changeNotice(g *graph) delivery {
 }
 
 // noteDealt records that a creature has handled a delivery. It reports whether the
-// creature's row changes: it does for start and for notifications. The caller holds
-// mu.
-func (c *creature) noteDealt(kind abi.Kind) bool {
+// creature's row changes: it does for start and for notifications.
+func (c *creature) noteDealt(_ section, kind abi.Kind) bool {
 	start := kind == abi.KindStart
 	c.started = c.started || start
 	if !c.watches || c.beheld == nil || !start && kind != abi.KindGraphChanged {

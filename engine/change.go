@@ -60,7 +60,7 @@ type broughtBack struct {
 
 // steps are the intermediate results of applying a change.
 type steps struct {
-	paused  map[*graph]bool            // graphs whose mu is held
+	paused  map[*graph]section         // the graphs that the change has entered
 	dirty   map[*creature]bool         // their wiring must be rebuilt
 	dropped map[journal.ChannelID]bool // channels whose backlog becomes dead letters
 	leaving map[journal.CreatureID]bool
@@ -73,7 +73,7 @@ type steps struct {
 	passed map[journal.GraphID]bool
 	// transient are graphs that exist only within the change, each with the graph that
 	// its members came from, if any.
-	transient map[*graph]*graph
+	transient map[*graph]section
 	// unlinked are creatures whose parent is removed, or split from them.
 	unlinked []unlinked
 	// metas is the metadata of graphs that get a new store.
@@ -86,7 +86,7 @@ type logging struct {
 	// the time that the clock shows.
 	lastTime int64
 	wall     int64
-	records  map[*graph]*journal.Record
+	records  map[section]*journal.Record
 	logged   []logged
 	// burials are the deliveries that the change turns into dead letters, by feed.
 	burials map[*feed]*burial
@@ -101,10 +101,10 @@ func newChange(e locked, name string, o draft.Options) *change {
 		creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
 		recipe: recipeChange{durability: e.durability, described: map[*channel]string{}},
 		steps: steps{
-			paused: map[*graph]bool{}, dirty: map[*creature]bool{}, dropped: map[journal.ChannelID]bool{}, leaving: map[journal.CreatureID]bool{},
-			again: map[cursorKey]bool{}, passed: map[journal.GraphID]bool{}, transient: map[*graph]*graph{}, metas: map[journal.GraphID]map[string]string{},
+			paused: map[*graph]section{}, dirty: map[*creature]bool{}, dropped: map[journal.ChannelID]bool{}, leaving: map[journal.CreatureID]bool{},
+			again: map[cursorKey]bool{}, passed: map[journal.GraphID]bool{}, transient: map[*graph]section{}, metas: map[journal.GraphID]map[string]string{},
 		},
-		logging: logging{records: map[*graph]*journal.Record{}, burials: map[*feed]*burial{}, entry: newLogEntry()},
+		logging: logging{records: map[section]*journal.Record{}, burials: map[*feed]*burial{}, entry: newLogEntry()},
 	}
 }
 
@@ -120,7 +120,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.findUnlinked(plan)
 	x.partWires(plan)
 	x.level(plan)
-	x.turn.advance()
+	x.turn.advance(x)
 	unsettle, undescribe := x.comeIntoDeployments(), x.redescribe()
 	unremember, err := x.remember()
 	if err == nil {
@@ -150,10 +150,10 @@ func (x *change) carryOut(ctx context.Context) error {
 	memories := x.inheritance(plan)
 	following{x, plan}.follow()
 	for id, memory := range memories {
-		x.e.graphs[id].memory = memory
+		x.graph(id).memory = memory
 	}
 	for id, meta := range x.metas {
-		x.e.graphs[id].meta = meta
+		x.graph(id).meta = meta
 	}
 	if x.turn != nil {
 		x.turn.rest.land(x)
@@ -242,20 +242,34 @@ func (x *change) pause() {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		if g := x.e.graphs[id]; g != nil {
-			x.enter(g)
-		}
+		x.graph(id)
 	}
 }
 
-func (x *change) enter(g *graph) {
-	g.mu.Lock()
-	g.wall = x.e.wallClock()
+// in returns the critical section of a graph, or none for no graph. The change enters it
+// the first time and leaves it at the end. It may do so in any order, because no other
+// change is in progress, and nothing else enters two sections.
+func (x *change) in(g *graph) section {
+	s, entered := x.paused[g]
+	if !entered && g != nil {
+		s = x.enter(g)
+	}
+	return s
+}
+
+// graph and home return the section of a graph by its id, and that of a creature's graph.
+func (x *change) graph(id journal.GraphID) section { return x.in(x.e.graphs[id]) }
+
+func (x *change) home(cr *creature) section { return x.in(cr.home.load()) }
+
+func (x *change) enter(graph *graph) section {
+	g := graph.enterAt(x.e.wallClock())
 	if x.turn != nil { // its consequences in other graphs are later than its message
 		g.now = max(g.now, x.turn.d.msg.Time)
 	}
 	x.wall = max(x.wall, g.wall)
-	x.paused[g] = true
+	x.paused[graph] = g
+	return g
 }
 
 // tick returns the time of an event in the first record of a store. It is later than
@@ -267,8 +281,8 @@ func (x *change) tick() int64 {
 
 // resume leaves the critical sections and wakes what the change made runnable.
 func (x *change) resume() {
-	for g := range x.paused {
-		g.mu.Unlock()
+	for _, g := range x.paused {
+		g.leave()
 	}
 	x.wake.flush(x.e.core)
 }
@@ -327,7 +341,7 @@ func (x *change) indexCursors() {
 
 // record returns the record that collects what the change logs in a graph. It is nil
 // if the graph is volatile or is only brought back.
-func (x *change) record(g *graph) *journal.Record {
+func (x *change) record(g section) *journal.Record {
 	g = x.logOf(g)
 	if g.store == nil || x.bringsBack() {
 		return nil
@@ -343,18 +357,18 @@ func (x *change) record(g *graph) *journal.Record {
 // logOf returns the graph that logs what the change does in g. That is g itself if it
 // exists after the change; otherwise the graph that it has become part of; failing
 // that, the graph that its members came from.
-func (x *change) logOf(g *graph) *graph {
-	from, transient := x.transient[g]
+func (x *change) logOf(g section) section {
+	from, transient := x.transient[g.graph]
 	if !transient {
 		return g
 	}
 	if id, ok := x.e.topo.Current(g.id); ok {
-		if into := x.e.graphs[id]; into != nil {
+		if into := x.graph(id); !into.none() {
 			return into
 		}
 		return g // it is not made yet, and its first record will have everything
 	}
-	if from != nil {
+	if !from.none() {
 		return from
 	}
 	return g
@@ -376,7 +390,7 @@ func (x *change) writeDown(plan *storePlan) {
 	x.noteRedescribed()
 	for _, d := range x.outcomes(plan) {
 		for _, id := range d.NewGraphs {
-			if g := x.e.graphs[id]; g != nil {
+			if g := x.graph(id); !g.none() {
 				x.log(g, x.record(g), journal.Event{Kind: journal.EventTopologyChanged, Payload: journal.JSON(d)})
 			}
 		}
@@ -392,7 +406,7 @@ func (x *change) writeDown(plan *storePlan) {
 			continue
 		}
 		g.append(x.records[g])
-		x.logged = append(x.logged, logged{g, g.store, g.seq})
+		x.logged = append(x.logged, logged{g.graph, g.store, g.seq})
 	}
 }
 
@@ -427,8 +441,8 @@ func (x *change) outcomes(plan *storePlan) []journal.Delta {
 
 // noteNew logs that a creature has been added.
 func (x *change) noteNew(cr *creature) {
-	g := cr.home.load()
-	if g == nil {
+	g := x.home(cr)
+	if g.none() {
 		return // removed by the same change
 	}
 	rec := x.record(g)
@@ -442,7 +456,7 @@ func (x *change) noteNew(cr *creature) {
 }
 
 // noteAttached logs which session will have the events of a creature from now on.
-func (x *change) noteAttached(g *graph, cr *creature) {
+func (x *change) noteAttached(g section, cr *creature) {
 	if g.store != nil {
 		x.log(g, x.record(g), journal.Event{Kind: journal.EventSessionAttached, Creature: cr.id, Payload: journal.JSON(journal.SessionAttachedPayload{Session: g.source.Session})})
 	}
@@ -450,7 +464,7 @@ func (x *change) noteAttached(g *graph, cr *creature) {
 
 // log logs an event of the change. If a turn makes the change, the message that the
 // turn handles is the cause.
-func (x *change) log(g *graph, rec *journal.Record, ev journal.Event) {
+func (x *change) log(g section, rec *journal.Record, ev journal.Event) {
 	ev.Cause = x.turn.cause(x)
 	g.log(rec, ev)
 }
@@ -468,10 +482,10 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 		if store == nil || len(group.before) == 0 {
 			continue
 		}
-		g := x.e.graphs[id]
+		g := x.graph(id)
 		info := store.Info()
 		x.log(g, x.record(g), journal.Event{Kind: kind, Payload: journal.JSON(journal.SessionCutPayload{Session: info.Session, Parents: orEmpty(info.Parents)})})
-		for _, cr := range moved[g] {
+		for _, cr := range moved[g.graph] {
 			x.noteAttached(g, cr)
 		}
 	}
@@ -495,4 +509,4 @@ func (x *change) moved() map[*graph][]*creature {
 	return out
 }
 
-func byGraphID(a, b *graph) int { return cmp.Compare(a.id, b.id) }
+func byGraphID(a, b section) int { return cmp.Compare(a.id, b.id) }

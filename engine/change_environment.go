@@ -28,13 +28,13 @@ func (x following) follow() {
 	x.bringBackReaders(origins)
 	for _, id := range x.sealed.Started {
 		if cr := x.e.creatures[id]; cr != nil && cr.quarantined && !cr.stopped {
-			g := x.logOf(cr.home.load())
+			g := x.logOf(x.home(cr))
 			x.startOrStop(g, x.record(g), cr)
 		}
 	}
 	for _, cr := range x.recipe.resumed {
-		if g := cr.home.load(); g != nil {
-			putCreature(x.record(g), cr)
+		if g := x.home(cr); !g.none() {
+			putCreature(g, x.record(g), cr)
 		}
 	}
 	x.followWires()
@@ -56,9 +56,9 @@ func (x following) step(c topology.Change) {
 	case topology.GraphAdded:
 		x.addGraph(c.Graph)
 	case topology.GraphEnded:
-		g := x.e.graphs[c.Graph]
-		x.moveReaders(g, x.e.graphs[c.Into])
-		g.moveLetters(x.e.graphs[c.Into], "")
+		g, into := x.graph(c.Graph), x.graph(c.Into)
+		x.moveReaders(g, into)
+		g.moveLetters(into, "")
 		g.ended = true
 		delete(x.e.graphs, c.Graph)
 	case topology.CreatureAdded:
@@ -90,14 +90,15 @@ func (x following) step(c topology.Change) {
 
 func (x following) addGraph(id journal.GraphID) {
 	info, ok := x.e.topo.Graph(id)
-	g := newGraph(x.e.core, id, info.Born)
+	graph := newGraph(x.e.core, id, info.Born)
+	g := x.enter(graph)
 	g.origin = x.e.ids.Origin()
-	g.meta, g.now = x.plan.metaOf(x.change, id), x.lastTime
+	g.meta, g.now = x.plan.metaOf(x.change, id), max(g.now, x.lastTime)
 	if x.bringsBack() {
 		g.meta, g.memory = storemeta.MemoryOf(x.saved.Meta)
 	}
 	if !ok {
-		x.transient[g] = nil
+		x.transient[graph] = section{}
 	} else if s := x.plan.children[id]; s != nil {
 		since := int64(0)
 		if x.saved.adopt != nil {
@@ -106,15 +107,14 @@ func (x following) addGraph(id journal.GraphID) {
 		g.attach(s, since)
 		g.seq = uint64(x.plan.first[id])
 	}
-	x.enter(g)
-	x.e.graphs[id] = g
+	x.e.graphs[id] = graph
 }
 
 func (x following) addCreature(c topology.Change) {
-	cr, g := x.creatures[c.Creature], x.e.graphs[c.Graph]
+	cr, g := x.creatures[c.Creature], x.graph(c.Graph)
 	info, _ := x.e.topo.Creature(c.Creature)
 	cr.name, cr.born, cr.root = c.Name, info.Born, info.Root
-	x.e.setParent(cr, info.Parent)
+	x.e.setParent(g, cr, info.Parent)
 	cr.privileged = info.Privileged
 	x.e.creatures[cr.id] = cr
 	x.e.countSpawned(cr, 1)
@@ -125,7 +125,7 @@ func (x following) addCreature(c topology.Change) {
 		inbox = &channel{id: journal.InboxOf(cr.id), name: "inbox", inbox: cr.id}
 	}
 	x.e.channels[inbox.id] = inbox
-	inbox.home.store(g)
+	inbox.home.store(g.graph)
 	g.channels[inbox.id] = inbox
 	cr.mb.addFeed(inbox, "", x.cursor(cr.id, inbox))
 	x.restoreBacklogs(cr)
@@ -133,16 +133,16 @@ func (x following) addCreature(c topology.Change) {
 	if x.bringsBack() {
 		return
 	}
-	putCreature(x.record(g), cr)
+	putCreature(g, x.record(g), cr)
 	x.putChannel(inbox)
 	if rec := x.record(g); rec != nil {
 		putCursor(rec, cr.reader(), cr.mb.feed(inbox))
 	}
-	cr.wake(&x.wake)
+	cr.wake(g, &x.wake)
 }
 
-func (g *graph) join(cr *creature) {
-	cr.home.store(g)
+func (g section) join(cr *creature) {
+	cr.home.store(g.graph)
 	g.creatures[cr.id] = cr
 	g.names[cr.name] = cr
 	g.watch(cr)
@@ -151,8 +151,8 @@ func (g *graph) join(cr *creature) {
 	}
 }
 
-// leave is the opposite of join, except for the home.
-func (g *graph) leave(cr *creature) {
+// drop is the opposite of join, except for the home.
+func (g section) drop(cr *creature) {
 	delete(g.creatures, cr.id)
 	g.unwatch(cr)
 	if g.names[cr.name] == cr {
@@ -162,25 +162,25 @@ func (g *graph) leave(cr *creature) {
 }
 
 func (x following) removeCreature(c topology.Change) {
-	cr, g := x.e.creatures[c.Creature], x.e.graphs[c.Graph]
+	cr, g := x.e.creatures[c.Creature], x.graph(c.Graph)
 	rec, log := x.record(g), x.logOf(g)
 	inbox := x.e.channels[journal.InboxOf(cr.id)]
 	for _, s := range slices.Clone(cr.mb.feeds) {
 		x.bury(g, rec, &cr.mb, s)
 	}
 	cr.removed = true
-	cr.failJobs(errtext.Gone("creature", string(cr.id)))
-	x.e.setParent(cr, "")
-	x.e.silence(cr)
+	cr.failJobs(g, errtext.Gone("creature", string(cr.id)))
+	x.e.setParent(g, cr, "")
+	g.silence(cr)
 	cr.mb.leaveLoad(g)
 	x.forgetChannel(inbox, g)
-	g.leave(cr)
+	g.drop(cr)
 	delete(x.e.creatures, cr.id)
 	x.e.countSpawned(cr, -1)
 	x.e.noteRoot(cr)
 	x.dirty[cr] = true
 	rec.DropCreature(cr.id)
-	x.orphanWires(log, rec, cr)
+	x.orphanWires(g, log, rec, cr)
 	x.log(log, rec, journal.Event{Kind: journal.EventCreatureStopped, Creature: cr.id, Payload: journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: journal.StopRemoved})})
 	x.discardInstance(cr)
 	cr.home.store(nil) // from here on its worker, if any, may retire it
@@ -201,7 +201,7 @@ func (x following) discardInstance(cr *creature) {
 }
 
 func (x following) addChannel(c topology.Change) {
-	ch, g := x.channels[c.Channel], x.e.graphs[c.Graph]
+	ch, g := x.channels[c.Channel], x.graph(c.Graph)
 	if ch == nil {
 		ch = &channel{id: c.Channel}
 	}
@@ -212,22 +212,22 @@ func (x following) addChannel(c topology.Change) {
 	x.e.channels[ch.id] = ch
 	x.e.noteReport(ch, false)
 	x.e.setPolicy(ch)
-	ch.home.store(g)
+	ch.home.store(g.graph)
 	g.channels[ch.id] = ch
 	x.putChannel(ch)
 }
 
 func (x following) removeChannel(c topology.Change) {
-	ch, g := x.e.channels[c.Channel], x.e.graphs[c.Graph]
+	ch, g := x.e.channels[c.Channel], x.graph(c.Graph)
 	for _, s := range slices.Clone(ch.feeds) {
 		if r := s.mb.reader; r != nil {
-			r.seal(s)
+			r.seal(g, s)
 		}
 	}
 	x.forgetChannel(ch, g)
 }
 
-func (x following) forgetChannel(ch *channel, g *graph) {
+func (x following) forgetChannel(ch *channel, g section) {
 	ch.home.store(nil)
 	delete(g.channels, ch.id)
 	delete(x.e.channels, ch.id)
@@ -253,7 +253,7 @@ func (x following) forgetChannel(ch *channel, g *graph) {
 func (x following) addEdge(c topology.Change) {
 	cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]
 	x.dirty[cr] = true
-	rec := x.record(cr.home.load())
+	rec := x.record(x.home(cr))
 	if c.Direction == journal.Send {
 		ch.senders = append(ch.senders, cr)
 	}
@@ -270,7 +270,7 @@ func (x following) addEdge(c topology.Change) {
 func (x following) removeEdge(c topology.Change) {
 	cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]
 	x.dirty[cr] = true
-	g := cr.home.load()
+	g := x.home(cr)
 	rec := x.record(g)
 	rec.DropEdge(journal.EdgeRow{Creature: c.Creature, Channel: c.Channel, Direction: c.Direction})
 	if c.Direction == journal.Send {
@@ -293,25 +293,25 @@ func (x following) removeEdge(c topology.Change) {
 }
 
 func (x following) moveCreature(c topology.Change) {
-	cr, from, to := x.e.creatures[c.Creature], x.e.graphs[c.From], x.e.graphs[c.Graph]
-	if lender, ok := x.transient[to]; ok && lender == nil {
-		x.transient[to] = x.logOf(from)
+	cr, from, to := x.e.creatures[c.Creature], x.graph(c.From), x.graph(c.Graph)
+	if lender, ok := x.transient[to.graph]; ok && lender.none() {
+		x.transient[to.graph] = x.logOf(from)
 	}
 	cr.mb.leaveLoad(from)
 	from.moveLetters(to, cr.id)
-	from.leave(cr)
+	from.drop(cr)
 	to.join(cr)
 	inbox := x.e.channels[journal.InboxOf(cr.id)]
 	delete(from.channels, inbox.id)
 	to.channels[inbox.id] = inbox
-	inbox.home.store(to)
+	inbox.home.store(to.graph)
 	if to.store == nil {
 		cr.mb.noteLoad(to)
 	}
 }
 
 // leaveLoad removes a mailbox from the graph's count of full mailboxes.
-func (mb *mailbox) leaveLoad(g *graph) {
+func (mb *mailbox) leaveLoad(g section) {
 	if !mb.over {
 		return
 	}
@@ -322,10 +322,10 @@ func (mb *mailbox) leaveLoad(g *graph) {
 }
 
 func (x following) moveChannel(c topology.Change) {
-	ch, from, to := x.e.channels[c.Channel], x.e.graphs[c.From], x.e.graphs[c.Graph]
+	ch, from, to := x.e.channels[c.Channel], x.graph(c.From), x.graph(c.Graph)
 	delete(from.channels, ch.id)
 	to.channels[ch.id] = ch
-	ch.home.store(to)
+	ch.home.store(to.graph)
 	for _, s := range ch.feeds {
 		if r := s.mb.reader; r != nil {
 			r.move(from, to)
@@ -336,9 +336,9 @@ func (x following) moveChannel(c topology.Change) {
 // moveReaders moves the readers that are left in a graph that ends: those whose
 // channel has been removed, and which still have to read what it had. If the graph has
 // no successor, its store ends, and with it what these readers have not read.
-func (x following) moveReaders(g, into *graph) {
+func (x following) moveReaders(g, into section) {
 	for _, r := range slices.Clone(g.readers) {
-		if into != nil {
+		if !into.none() {
 			r.move(g, into)
 			continue
 		}
@@ -349,8 +349,8 @@ func (x following) moveReaders(g, into *graph) {
 }
 
 // readers are the readers of the graphs whose stores are cut, each with its graph.
-func (p *storePlan) readers() map[*Reader]*graph {
-	out := map[*Reader]*graph{}
+func (p *storePlan) readers() map[*Reader]section {
+	out := map[*Reader]section{}
 	for g := range p.goesOn {
 		for _, r := range g.readers {
 			out[r] = g
@@ -363,13 +363,13 @@ func (p *storePlan) readers() map[*Reader]*graph {
 // rest of the history they must read. That need not be the successor of their graph:
 // within the change, all of its members may have left the successor, and its id may
 // have passed to others.
-func (x following) bringBackReaders(origins map[*Reader]*graph) {
+func (x following) bringBackReaders(origins map[*Reader]section) {
 	for r, g := range origins {
-		from, after := r.home.load(), x.plan.goesOn[g]
-		if r.feed.ch != nil || from == nil || slices.Contains(after, from.id) {
+		from, after := x.in(r.home.load()), x.plan.goesOn[g]
+		if r.feed.ch != nil || from.none() || slices.Contains(after, from.id) {
 			continue
 		}
-		if to := x.e.graphs[after[0]]; to != nil {
+		if to := x.graph(after[0]); !to.none() {
 			r.move(from, to)
 			r.mb.lagging = r.feed.lastMessage() > r.feed.offered // an intermediate graph clears it when it ends
 		}
@@ -378,8 +378,8 @@ func (x following) bringBackReaders(origins map[*Reader]*graph) {
 
 // moveLetters moves the dead letters of one creature, or of all, from one graph
 // without a store to another. (A graph with a store has them there.)
-func (g *graph) moveLetters(to *graph, c journal.CreatureID) {
-	if g.store != nil || to == nil || to.store != nil {
+func (g section) moveLetters(to section, c journal.CreatureID) {
+	if g.store != nil || to.none() || to.store != nil {
 		return
 	}
 	g.dropLetters(func(l *journal.DeadLetterRow) bool {
@@ -393,19 +393,19 @@ func (g *graph) moveLetters(to *graph, c journal.CreatureID) {
 
 func (x following) renameCreature(c topology.Change) {
 	cr := x.e.creatures[c.Creature]
-	g := cr.home.load()
+	g := x.home(cr)
 	if g.names[cr.name] == cr {
 		delete(g.names, cr.name)
 	}
 	cr.name = c.Name
 	g.names[cr.name] = cr
 	x.dirty[cr] = true
-	putCreature(x.record(g), cr)
+	putCreature(g, x.record(g), cr)
 }
 
 func (x following) changeFlags(c topology.Change) {
 	cr := x.e.creatures[c.Creature]
-	g := cr.home.load()
+	g := x.home(cr)
 	info, _ := x.e.topo.Creature(c.Creature)
 	cr.privileged, cr.root = info.Privileged, info.Root
 	if g.roots = without(g.roots, cr); cr.root {
@@ -417,29 +417,30 @@ func (x following) changeFlags(c topology.Change) {
 		cr.stopped = info.Stopped
 		x.startOrStop(x.logOf(g), rec, cr)
 	}
-	putCreature(rec, cr)
+	putCreature(g, rec, cr)
 }
 
-func (x following) startOrStop(log *graph, rec *journal.Record, cr *creature) {
+func (x following) startOrStop(log section, rec *journal.Record, cr *creature) {
+	g := x.home(cr)
 	ev := journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})}
 	if cr.stopped {
 		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name})
-		cr.failJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
+		cr.failJobs(g, &abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
 		x.discardInstance(cr)
 	} else {
 		cr.quarantined = false
 		cr.attempts = nil
-		x.e.ringHeld(cr)
+		g.ringHeld(cr)
 	}
 	x.log(log, rec, ev)
-	if g := cr.home.load(); g.store == nil {
+	if g.store == nil {
 		cr.mb.noteLoad(g)
 	}
-	cr.wake(&x.wake)
+	cr.wake(g, &x.wake)
 }
 
 func (x *change) putChannel(ch *channel) {
-	if rec := x.record(ch.home.load()); rec != nil {
+	if rec := x.record(x.in(ch.home.load())); rec != nil {
 		rec.Channels = append(rec.Channels, ch.row())
 		putHead(rec, ch)
 	}

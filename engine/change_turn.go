@@ -48,7 +48,7 @@ func (t *handledTurn) cause(x *change) journal.EventID {
 
 // advance counts the delivery as handled before stores are cut, so that their first
 // records show it as handled.
-func (t *handledTurn) advance() {
+func (t *handledTurn) advance(x *change) {
 	if t == nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (t *handledTurn) advance() {
 		t.cursor, s.cursor = s.cursor, max(s.cursor, t.d.msg.Seq)
 	}
 	t.started, t.told = c.started, c.sight.told
-	c.noteDealt(t.kind)
+	c.noteDealt(x.home(c), t.kind)
 }
 
 // goBack undoes advance.

@@ -20,30 +20,28 @@ import (
 
 // commit applies a successful turn that does not change its graph. In one critical
 // section, the turn gets its place in the log, its effects become visible, and its
-// cursor advances. It returns with that section entered, or nil if the creature has
-// been removed.
-func (w *turnWorker) commit(ctx context.Context, c *creature) *graph {
+// cursor advances. It returns that section, or none if the creature has been removed.
+func (w *turnWorker) commit(ctx context.Context, c *creature) section {
 	t := &w.turn
 	wall := w.wallClock()
-	g := c.home.lock()
-	for g != nil && !t.recalled.Current(g.memory) {
-		g.mu.Unlock()
+	g := c.home.enterAt(wall)
+	for !g.none() && !t.recalled.Current(g.memory) {
+		g.leave()
 		w.judgeAgain(ctx)
 		if err := ctx.Err(); err != nil {
 			return w.postpone(ctx, c, t.d, err)
 		}
-		g = c.home.lock()
+		g = c.home.enterAt(wall)
 	}
-	if g == nil || c.removed {
+	if g.none() || c.removed {
 		t.d.msg.Release()
 		t.reset()
 		return g
 	}
 	if t.tools != nil && !t.tools.recalled.Current(g.memory) {
-		g.mu.Unlock()
+		g.leave()
 		return w.conflicted(ctx, c, t.d)
 	}
-	g.wall = wall
 	c.current = delivery{}
 	rec := g.newRecord()
 	l := &w.log
@@ -131,7 +129,7 @@ func (l *turnLog) summary() journal.TurnEndedPayload {
 		d.Kind = "tool"
 	}
 	if l.rec != nil {
-		d.Notes = t.notes(l.cause, l.astray())
+		d.Notes = t.notes(l.g, l.cause, l.astray())
 	}
 	return d
 }
@@ -271,15 +269,15 @@ func (l *turnLog) answer() answer {
 }
 
 // land applies in memory what has been written, and adds the creature's cursor rows to
-// a record. The caller holds the mu of g, the creature's graph.
-func (l *turnLog) land(g *graph, rec *journal.Record, w *waker) {
+// a record.
+func (l *turnLog) land(g section, rec *journal.Record, w *waker) {
 	c, t := l.t.c, l.t
 	c.waits, c.attempt, c.conflicts = 0, 0, 0
 	c.counters.Turns++
 	c.counters.Sent += l.sent
 	c.counters.burn(t.fuel)
-	if c.noteDealt(t.kind) {
-		putCreature(rec, c)
+	if c.noteDealt(g, t.kind) {
+		putCreature(g, rec, c)
 	}
 	c.advance(rec, t.d)
 	if l.ahead != nil {
@@ -297,7 +295,7 @@ func (l *turnLog) land(g *graph, rec *journal.Record, w *waker) {
 	if t.kind == abi.KindRequest && t.d.msg.Sender == "" {
 		g.engine.answerCaller(g, t.d.msg.ID, l.answer())
 	}
-	l.posts, l.g, l.rec, l.ahead, l.sent = l.posts[:0], nil, nil, nil, 0
+	l.posts, l.g, l.rec, l.ahead, l.sent = l.posts[:0], section{}, nil, nil, 0
 }
 
 // hasMore reports whether the turn has effects other than messages. Few turns do.
@@ -306,7 +304,7 @@ func (l *turnLog) hasMore() bool {
 }
 
 // landMore applies the effects that few turns have.
-func (l *turnLog) landMore(g *graph) {
+func (l *turnLog) landMore(g section) {
 	c, t, e := l.t.c, l.t, g.engine
 	for _, write := range t.Writes {
 		if write.Deleted {
@@ -324,9 +322,9 @@ func (l *turnLog) landMore(g *graph) {
 		}
 	}
 	for _, row := range l.timers {
-		e.disarm(nil, c, row.Name)
+		g.disarm(nil, c, row.Name)
 		if row.Due != 0 {
-			e.arm(c, row)
+			g.arm(c, row)
 		}
 	}
 	if q := l.settled; q != nil {
@@ -334,7 +332,7 @@ func (l *turnLog) landMore(g *graph) {
 		delete(l.asker.questions, q.key)
 	}
 	for _, row := range l.asks {
-		e.noteRequest(nil, c, row)
+		g.noteRequest(nil, c, row)
 	}
 	l.forgetMore()
 }

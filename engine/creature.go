@@ -83,8 +83,8 @@ type lifecycle struct {
 	started     bool // the start delivery has been handled
 }
 
-// runs reports whether the creature takes deliveries. The caller holds mu.
-func (l *lifecycle) runs() bool { return !l.stopped && !l.quarantined && !l.removed }
+// runs reports whether the creature takes deliveries.
+func (l *lifecycle) runs(section) bool { return !l.stopped && !l.quarantined && !l.removed }
 
 // condition is the state of a creature in awareness documents. A pause before another
 // attempt is too short to be worth a revision, so it does not show.
@@ -116,11 +116,10 @@ type schedule struct {
 	hold      *hold // nil: it may run
 }
 
-// release ends a worker's ownership of the creature. The caller holds the graph's mu if
-// the creature is in a graph.
-func (s *schedule) release() {
+// release ends a worker's ownership of the creature.
+func (s *schedule) release(g section) {
 	s.scheduled, s.owned = false, false
-	s.hold.handOver()
+	s.hold.handOver(g)
 }
 
 // running is the instance of a creature; see schedule for its owner.
@@ -206,15 +205,15 @@ func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) 
 	return c, nil
 }
 
-// hasWork reports whether there is work to do. The caller holds mu.
-func (c *creature) hasWork() bool {
-	return c.runs() && !c.backingOff && c.hold == nil && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious())
+// hasWork reports whether there is work to do.
+func (c *creature) hasWork(g section) bool {
+	return c.runs(g) && !c.backingOff && c.hold == nil && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious(g))
 }
 
-// wake schedules the creature if it has work and is not scheduled. The caller holds
-// mu, and flushes w afterwards.
-func (c *creature) wake(w *waker) {
-	if c.scheduled || !c.hasWork() {
+// wake schedules the creature if it has work and is not scheduled. The
+// caller flushes w after it has left the critical section.
+func (c *creature) wake(g section, w *waker) {
+	if c.scheduled || !c.hasWork(g) {
 		return
 	}
 	c.scheduled = true
@@ -223,12 +222,12 @@ func (c *creature) wake(w *waker) {
 
 func (c *creature) engine() *core { return c.home.load().engine }
 
-// row returns the creature's row in its store. The caller holds mu.
-func (c *creature) row() journal.CreatureRow {
+// row returns the creature's row in its store.
+func (c *creature) row(g section) journal.CreatureRow {
 	return journal.CreatureRow{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
 		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.stopped, Started: c.started,
-		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: c.encodeRow(),
+		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: c.encodeRow(g),
 	}
 }
 
@@ -243,8 +242,8 @@ func encodeSpec(s *deploy.CreatureSpec) []byte {
 	return storedRow{StoredSpec: deploy.NewStoredSpec(s)}.encode()
 }
 
-// encodeRow returns the JSON part of a creature's row. The caller holds mu.
-func (c *creature) encodeRow() []byte {
+// encodeRow returns the JSON part of a creature's row.
+func (c *creature) encodeRow(section) []byte {
 	return storedRow{deploy.NewStoredSpec(&c.spec), c.own.List(), c.sight.stored()}.encode()
 }
 
@@ -267,12 +266,12 @@ var bootMessage = func() *message.Message {
 // creature (see scheduled).
 func (c *creature) loadState(ctx context.Context) error {
 	for c.state == nil {
-		g := c.home.lock()
-		if g == nil {
+		g := c.home.enter()
+		if g.none() {
 			return errtext.Gone("creature", string(c.id))
 		}
 		store := g.store
-		g.mu.Unlock()
+		g.leave()
 		var saved map[string][]byte
 		if store != nil {
 			var err error
@@ -284,11 +283,11 @@ func (c *creature) loadState(ctx context.Context) error {
 			}
 		}
 		state, size := effects.StateOf(saved)
-		if g = c.home.lock(); g == nil {
+		if g = c.home.enter(); g.none() {
 			return errtext.Gone("creature", string(c.id))
 		}
 		c.state, c.stateSize = state, size
-		g.mu.Unlock()
+		g.leave()
 	}
 	return nil
 }

@@ -18,14 +18,14 @@ type storePlan struct {
 	children map[journal.GraphID]journal.Store // made by carryOut, by graph
 	first    map[journal.GraphID]int           // how many events the first record has
 	endings  []*ending                         // of graphs that end
-	interim  []*graph                          // that got a temporary store of their own
+	interim  []section                         // that got a temporary store of their own
 	meta     map[journal.GraphID]map[string]string
-	goesOn   map[*graph][]journal.GraphID // by former graph: the graphs whose stores have its history
+	goesOn   map[section][]journal.GraphID // by former graph: the graphs whose stores have its history
 }
 
 // storeGroup is a set of graphs that exchange members in the change.
 type storeGroup struct {
-	before []*graph          // by id
+	before []section         // by id
 	after  []journal.GraphID // by id
 	moved  []journal.CreatureID
 	passed bool // see change.passed
@@ -99,12 +99,12 @@ func (g *storeGroup) same() bool {
 
 // planStores compares the graphs of members before and after the change.
 func (x *change) planStores() *storePlan {
-	p := &storePlan{children: map[journal.GraphID]journal.Store{}, first: map[journal.GraphID]int{}, meta: map[journal.GraphID]map[string]string{}, goesOn: map[*graph][]journal.GraphID{}}
+	p := &storePlan{children: map[journal.GraphID]journal.Store{}, first: map[journal.GraphID]int{}, meta: map[journal.GraphID]map[string]string{}, goesOn: map[section][]journal.GraphID{}}
 	if !x.movesGraphs() {
 		return p
 	}
 	groups := map[string]*storeGroup{} // by a graph, "<" before or ">" after
-	join := func(before *graph, after journal.GraphID) {
+	join := func(before section, after journal.GraphID) {
 		a, b := groups["<"+string(before.id)], groups[">"+string(after)]
 		switch {
 		case a == nil && b == nil:
@@ -129,7 +129,7 @@ func (x *change) planStores() *storePlan {
 		}
 		groups["<"+string(before.id)], groups[">"+string(after)] = a, a
 	}
-	for g := range x.paused {
+	for _, g := range x.paused {
 		left := true
 		for id := range g.creatures {
 			if after := x.e.topo.GraphOf(id); after != "" {
@@ -149,7 +149,7 @@ func (x *change) planStores() *storePlan {
 		if after, merged := x.e.topo.Current(g.id); merged { // before its last member left
 			join(g, after)
 		} else {
-			p.groups = append(p.groups, &storeGroup{before: []*graph{g}})
+			p.groups = append(p.groups, &storeGroup{before: []section{g}})
 		}
 	}
 	for id := range x.creatures {
@@ -161,9 +161,9 @@ func (x *change) planStores() *storePlan {
 		}
 	}
 	for _, g := range p.groups {
-		slices.SortFunc(g.before, func(a, b *graph) int { return cmp.Compare(a.id, b.id) })
+		slices.SortFunc(g.before, byGraphID)
 		slices.Sort(g.after)
-		g.passed = slices.ContainsFunc(g.before, func(b *graph) bool { return x.passed[b.id] })
+		g.passed = slices.ContainsFunc(g.before, func(b section) bool { return x.passed[b.id] })
 		g.findMoved(x)
 	}
 	slices.SortFunc(p.groups, func(a, b *storeGroup) int { return cmp.Compare(a.key(), b.key()) })
@@ -255,7 +255,7 @@ func (p *storePlan) hand(x *change) {
 		}
 	}
 	for id, store := range p.children { // a graph may continue with an id of another group
-		if old := x.e.graphs[id]; old != nil {
+		if old := x.graph(id); !old.none() {
 			old.attach(store, 0)
 			old.seq = uint64(p.first[id])
 		}
@@ -300,10 +300,10 @@ func (x *change) level(p *storePlan) {
 	if len(p.groups) == 0 {
 		return
 	}
-	for g := range x.paused {
+	for _, g := range x.paused {
 		x.lastTime = max(x.lastTime, g.now)
 	}
-	for g := range x.paused {
+	for _, g := range x.paused {
 		g.now = x.lastTime
 	}
 }
@@ -312,7 +312,7 @@ func (x *change) level(p *storePlan) {
 func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durability journal.Durability) journal.CutChild {
 	info, _ := x.e.topo.Graph(id)
 	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.recipe.meta}}
-	parents := slices.SortedFunc(slices.Values(g.before), func(a, b *graph) int {
+	parents := slices.SortedFunc(slices.Values(g.before), func(a, b section) int {
 		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // oldest first
 	})
 	for _, b := range parents {
@@ -345,7 +345,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 
 // goesOnIn reports whether any member of g is now in the graph after. If g has no
 // members left, it reports whether g has become part of that graph earlier.
-func (e locked) goesOnIn(g *graph, after journal.GraphID) bool {
+func (e locked) goesOnIn(g section, after journal.GraphID) bool {
 	left := true
 	for id := range g.creatures {
 		switch e.topo.GraphOf(id) {

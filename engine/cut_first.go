@@ -57,14 +57,15 @@ func (x *change) channel(id journal.ChannelID) *channel {
 func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
 	cr := x.creature(id)
 	t, _ := x.e.topo.Creature(id)
-	row := cr.row()
+	g := x.home(cr)
+	row := cr.row(g)
 	row.Name, row.Born = t.Name, t.Born
 	if x.losesParent(cr) {
 		row.Parent = ""
 	}
 	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
 	rec.Creatures = append(rec.Creatures, row)
-	putAsks(rec, cr)
+	putAsks(g, rec, cr)
 	rec.Wires = append(rec.Wires, x.WiresOf(cr.id)...)
 	inbox := journal.InboxOf(id)
 	inboxRow := journal.ChannelRow{ID: inbox, Name: "inbox", Inbox: id}

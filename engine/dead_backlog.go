@@ -18,7 +18,7 @@ import (
 // a cut makes, or a crash after the cut would lose them.
 type burial struct {
 	mb   *mailbox
-	home *graph   // before the change
+	home section  // before the change
 	dead []letter // in order
 	// asked are the requests among them, as they were sent.
 	asked []buriedRequest
@@ -34,7 +34,7 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 			continue // added by the same change
 		}
 		for _, s := range cr.mb.feeds {
-			if err := x.foreseeFeed(ctx, cr.home.load(), s, journal.DeadCreatureRemoved); err != nil {
+			if err := x.foreseeFeed(ctx, x.home(cr), s, journal.DeadCreatureRemoved); err != nil {
 				return err
 			}
 		}
@@ -48,7 +48,7 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 			if cr := s.mb.creature; cr == nil || x.leaving[cr.id] {
 				continue
 			}
-			if err := x.foreseeFeed(ctx, ch.home.load(), s, journal.DeadChannelRemoved); err != nil {
+			if err := x.foreseeFeed(ctx, x.in(ch.home.load()), s, journal.DeadChannelRemoved); err != nil {
 				return err
 			}
 		}
@@ -75,7 +75,7 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 // foreseeFeed collects what waits in a creature's feed: the delivery that a worker is
 // handling (if the creature stays, its turn will commit), the failed delivery that
 // will be tried again, the window, and the rest of the log.
-func (x *change) foreseeFeed(ctx context.Context, g *graph, s *feed, reason journal.DeadReason) error {
+func (x *change) foreseeFeed(ctx context.Context, g section, s *feed, reason journal.DeadReason) error {
 	b := &burial{mb: s.mb, home: g}
 	cr := s.mb.creature
 	if cr.current.feed == s && x.leaving[cr.id] {
@@ -138,7 +138,7 @@ func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason)
 // The graph that keeps what the old graph had for a creature: the present graph of the
 // creature or, if the creature has been removed or is in another group, the successor
 // of the old graph.
-func (x *change) successor(old *graph, c journal.CreatureID, group *storeGroup) journal.GraphID {
+func (x *change) successor(old section, c journal.CreatureID, group *storeGroup) journal.GraphID {
 	if id := x.e.topo.GraphOf(c); slices.Contains(group.after, id) {
 		return id
 	}
@@ -179,7 +179,7 @@ func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphI
 }
 
 // bury makes dead letters of everything that waits in a creature's feed.
-func (x *change) bury(g *graph, rec *journal.Record, mb *mailbox, s *feed) {
+func (x *change) bury(g section, rec *journal.Record, mb *mailbox, s *feed) {
 	x.mourn(g, rec, s)
 	cr := mb.creature
 	if cr.retry != nil && cr.retry.feed == s {
@@ -214,7 +214,7 @@ func (x *change) show(plan *storePlan, ev *journal.Event) {
 }
 
 // mourn logs the dead letters of a feed, unless a cut has logged them.
-func (x *change) mourn(g *graph, rec *journal.Record, s *feed) {
+func (x *change) mourn(g section, rec *journal.Record, s *feed) {
 	b := x.burials[s]
 	if b == nil || b.events != nil {
 		return

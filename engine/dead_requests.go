@@ -39,8 +39,8 @@ func (x *change) answerBuried() {
 
 // answerAsker answers a request of a creature, if it is still open.
 func (x *change) answerAsker(cr *creature, request journal.EventID, a answer) {
-	g := cr.home.load()
-	if !x.paused[g] {
+	g, entered := x.paused[cr.home.load()]
+	if !entered {
 		return
 	}
 	for key, q := range cr.questions {
@@ -52,9 +52,9 @@ func (x *change) answerAsker(cr *creature, request journal.EventID, a answer) {
 }
 
 // logged is the graph whose log an outside caller waits for: none if it has ended.
-func (b *burial) logged() *graph {
+func (b *burial) logged() section {
 	if b.home.ended {
-		return &graph{}
+		return section{}
 	}
 	return b.home
 }

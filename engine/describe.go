@@ -11,8 +11,8 @@ import (
 )
 
 // describe builds the awareness document of a member, without its revision. It reads
-// nothing but the graph, whose mu the caller holds.
-func (g *graph) describe(c *creature) *outlook.Awareness {
+// nothing but the graph.
+func (g section) describe(c *creature) *outlook.Awareness {
 	in, out := g.awareWires(c)
 	a := &outlook.Awareness{
 		Self:     g.describeSelf(c),
@@ -30,12 +30,12 @@ func (g *graph) describe(c *creature) *outlook.Awareness {
 
 // awareWires lists the output wires to and from a creature, those of elder sources
 // first.
-func (g *graph) awareWires(c *creature) (in, out []outlook.AwareWire) {
+func (g section) awareWires(c *creature) (in, out []outlook.AwareWire) {
 	from, to := g.wiresOf(c)
 	return g.describeWires(to), g.describeWires(from)
 }
 
-func (g *graph) describeWires(list []journal.OutputWire) []outlook.AwareWire {
+func (g section) describeWires(list []journal.OutputWire) []outlook.AwareWire {
 	var out []outlook.AwareWire
 	for i := range list {
 		w := &list[i]
@@ -46,7 +46,7 @@ func (g *graph) describeWires(list []journal.OutputWire) []outlook.AwareWire {
 
 // peer is a creature as documents name it. A removed creature, or the root, has no
 // name.
-func (g *graph) peer(id journal.CreatureID) outlook.AwarePeer {
+func (g section) peer(id journal.CreatureID) outlook.AwarePeer {
 	p := outlook.AwarePeer{ID: id}
 	if c := g.creatures[id]; c != nil {
 		p.Name = c.name
@@ -62,7 +62,7 @@ func spawnableOf(c *creature) []outlook.AwareSpecies {
 	return out
 }
 
-func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
+func (g section) describeSelf(c *creature) outlook.AwareSelf {
 	self := outlook.AwareSelf{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
 		Privileged: c.privileged, Root: c.root, State: c.condition(),
@@ -77,7 +77,7 @@ func (g *graph) describeSelf(c *creature) outlook.AwareSelf {
 }
 
 // describeChannels lists the channels on which a creature has an edge.
-func (g *graph) describeChannels(c *creature) outlook.AwareList[outlook.AwareChannel] {
+func (g section) describeChannels(c *creature) outlook.AwareList[outlook.AwareChannel] {
 	listen, send := map[*channel]string{}, map[*channel]string{}
 	all := outlook.Oldest[*channel]{Max: outlook.MaxChannels, Compare: olderChannel}
 	for _, s := range c.mb.feeds {
@@ -141,7 +141,7 @@ func (c *creature) mayKnow(other *creature) bool {
 	return c.privileged || other.privileged || other.id == c.parent
 }
 
-func (g *graph) describeMembers() outlook.AwareList[outlook.AwareMember] {
+func (g section) describeMembers() outlook.AwareList[outlook.AwareMember] {
 	all := outlook.Oldest[*creature]{Max: outlook.MaxMembers, Compare: olderCreature}
 	for _, c := range g.creatures {
 		all.Add(c)
@@ -154,7 +154,7 @@ func (g *graph) describeMembers() outlook.AwareList[outlook.AwareMember] {
 	})
 }
 
-func (g *graph) describeDeclarations() outlook.AwareList[outlook.AwareDeclaration] {
+func (g section) describeDeclarations() outlook.AwareList[outlook.AwareDeclaration] {
 	all := outlook.Oldest[*channel]{Max: outlook.MaxDeclarations, Compare: olderChannel}
 	for _, ch := range g.channels {
 		if ch.inbox == "" {

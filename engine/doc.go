@@ -15,7 +15,8 @@
 // The mutation lock of an [Engine] guards the topology and the index of all creatures,
 // channels and graphs; code that needs the lock takes a locked (lock.go). Each graph
 // has a critical section of its own, which guards the environment: channels, cursors,
-// mailboxes and the order of the log. A running turn holds neither. It belongs to one
+// mailboxes and the order of the log; code that needs it takes a section (section.go).
+// A running turn holds neither. It belongs to one
 // worker, and so does its instance. Locks are taken in one order: the mutation lock,
 // then graphs by id.
 //
@@ -109,6 +110,7 @@
 // Graphs and channels:
 //
 //   - graph.go: one connected component: its environment and the order of its log
+//   - section.go: its critical section
 //   - graph_log.go: logging events and rows
 //   - graph_pointer.go: the current graph of a creature or channel
 //   - internal/message: a message on its way to its listeners

@@ -106,9 +106,9 @@ func (e locked) View(id journal.GraphID) *deploy.GraphView {
 	if g == nil {
 		return nil
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.picture()
+	s := g.enter()
+	defer s.leave()
+	return s.picture()
 }
 
 func (e locked) Home(id journal.CreatureID) journal.GraphID {
@@ -123,11 +123,11 @@ func (e locked) State(id journal.CreatureID) journal.CreatureState {
 	if c == nil {
 		return ""
 	}
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		return ""
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	return c.condition()
 }
 
@@ -137,9 +137,9 @@ func (e locked) Memory(home draft.Home) draft.Memory {
 		if g == nil {
 			return nil
 		}
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.memory
+		s := g.enter()
+		defer s.leave()
+		return s.memory
 	}}
 }
 

@@ -174,23 +174,23 @@ func closeInstances(ctx context.Context, e locked) {
 			c.instance = nil
 		}
 	}
-	for _, g := range e.sortedGraphs() {
-		for _, c := range g.sortedCreatures() {
+	for _, graph := range e.sortedGraphs() {
+		g := graph.enter()
+		creatures, readers := g.sortedCreatures(), slices.Clone(g.readers)
+		g.leave()
+		for _, c := range creatures {
 			if c.instance != nil {
 				stopInstance(ctx, t, c, c.instance)
 				c.instance = nil
 			}
 		}
-		g.mu.Lock()
-		readers := slices.Clone(g.readers)
-		g.mu.Unlock()
 		for _, r := range readers {
 			r.signal()
 		}
 	}
 }
 
-// sortedGraphs returns the live graphs, oldest first. The caller holds mu.
+// sortedGraphs returns the live graphs, oldest first.
 func (e locked) sortedGraphs() []*graph {
 	out := make([]*graph, 0, len(e.graphs))
 	for _, g := range e.graphs {

@@ -89,10 +89,12 @@ func (s *Stepper) Lives() map[journal.CreatureID]Life {
 	out := make(map[journal.CreatureID]Life, len(l.creatures))
 	for id, c := range l.creatures {
 		rec := &journal.Record{}
-		putAsks(rec, c)
-		if c.home.load().store == nil {
+		g := c.home.enter()
+		putAsks(g, rec, c)
+		if g.store == nil {
 			rec.Requests = nil
 		}
+		g.leave()
 		l := Life{Instances: c.instances.Load(), Aliases: map[Bond]string{}}
 		l.Timers, l.Asks = fmt.Sprint(rec.Timers), rec.Requests
 		if m := c.current.msg; m != nil {

@@ -16,7 +16,7 @@ func Held(e *Engine, id journal.CreatureID) bool {
 	l := e.core.rlock()
 	defer l.runlock()
 	c := l.creatures[id]
-	g := c.home.lock()
-	defer g.mu.Unlock()
+	g := c.home.enter()
+	defer g.leave()
 	return c.hold != nil
 }

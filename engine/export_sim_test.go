@@ -188,8 +188,8 @@ func (s *Stepper) Volatile(id journal.ChannelID) bool {
 
 // VolatileReader reports whether a reader is in a graph without a store.
 func (s *Stepper) VolatileReader(r *Reader) bool {
-	g := r.home.lock()
-	defer g.mu.Unlock()
+	g := r.home.enter()
+	defer g.leave()
 	return g.store == nil
 }
 
@@ -208,9 +208,9 @@ func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, 
 	ended, cancel := context.WithCancel(ctx)
 	cancel() // Next returns after it has read the store
 	for {
-		g := r.home.lock()
-		waiting := r.mb.waiting() || r.held != nil || r.ended || r.gap() > r.told
-		g.mu.Unlock()
+		g := r.home.enter()
+		waiting := r.mb.waiting() || r.held != nil || r.ended || r.gap(g) > r.told
+		g.leave()
 		if !waiting {
 			return Incoming{}, false, nil
 		}
@@ -222,8 +222,8 @@ func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, 
 
 // CursorOf is the number up to which a reader has acknowledged.
 func (s *Stepper) CursorOf(r *Reader) uint64 {
-	g := r.home.lock()
-	defer g.mu.Unlock()
+	g := r.home.enter()
+	defer g.leave()
 	return r.feed.cursor
 }
 
@@ -250,7 +250,8 @@ func (s *Stepper) Callers() (n int) {
 func (s *Stepper) Members() (creatures []journal.CreatureID, channels []journal.ChannelID, graphs []journal.GraphID) {
 	l := s.core.rlock()
 	defer l.runlock()
-	for _, g := range l.sortedGraphs() {
+	for _, graph := range l.sortedGraphs() {
+		g := graph.enter()
 		graphs = append(graphs, g.id)
 		for _, c := range g.sortedCreatures() {
 			creatures = append(creatures, c.id)
@@ -258,6 +259,7 @@ func (s *Stepper) Members() (creatures []journal.CreatureID, channels []journal.
 		for _, ch := range g.sortedChannels() {
 			channels = append(channels, ch.id)
 		}
+		g.leave()
 	}
 	return creatures, channels, graphs
 }
@@ -275,7 +277,10 @@ func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
 	l := s.core.rlock()
 	defer l.runlock()
 	rec := &journal.Record{}
-	putAsks(rec, l.creatures[id])
+	c := l.creatures[id]
+	g := c.home.enter()
+	defer g.leave()
+	putAsks(g, rec, c)
 	return rec.Requests
 }
 
@@ -285,8 +290,8 @@ func (s *Stepper) Charged(id journal.CreatureID) int64 {
 	l := s.core.rlock()
 	defer l.runlock()
 	c := l.creatures[id]
-	g := c.home.lock()
-	defer g.mu.Unlock()
+	g := c.home.enter()
+	defer g.leave()
 	return int64(float64(c.pace.stored.Wait(g.wall, 0)) / float64(time.Second) * float64(c.limits.StoreRate))
 }
 

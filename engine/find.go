@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// findChannel is FindChannel under the mutation lock.
+// findChannel implements FindChannel.
 func (e locked) findChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
 	if _, ok := e.topo.Channel(journal.ChannelID(name)); ok {
 		return journal.ChannelID(name), nil

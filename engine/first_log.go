@@ -96,7 +96,7 @@ func (x *change) enterLog() {
 	if len(n.ids) == 0 {
 		return
 	}
-	for g := range x.paused {
+	for _, g := range x.paused {
 		for _, cr := range g.creatures {
 			for _, q := range cr.questions {
 				q.row.ID = cmp.Or(n.ids[q.row.ID], q.row.ID)

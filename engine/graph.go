@@ -23,8 +23,9 @@ type graph struct {
 	born   uint64
 	engine *core
 
-	// mu is the critical section. It guards the fields below, and the fields of the
-	// members' channel, feed, mailbox and creature that say so.
+	// mu is the critical section, which is entered as a section. It guards the fields
+	// below, and the fields of the members' channel, feed, mailbox and creature that say
+	// so.
 	mu          sync.Mutex
 	store       journal.Store // nil: volatile
 	source      observe.Source
@@ -63,7 +64,7 @@ type channel struct {
 	inbox       journal.CreatureID
 
 	// home is the graph, or nil after the channel has been removed. It changes under
-	// the mutation lock and both graphs' mu; lockChannel reads it without them.
+	// the mutation lock and in the sections of both graphs, and is read without them.
 	home graphPointer
 
 	// The graph's mu guards the fields below.
@@ -95,17 +96,16 @@ func newGraph(e *core, id journal.GraphID, born uint64) *graph {
 
 // tick returns the time of a new event: the time of the critical section, but always
 // later than that of the last event.
-func (g *graph) tick() int64 {
+func (g section) tick() int64 {
 	g.now = max(g.now+1, g.wall)
 	return g.now
 }
 
-// wallClock reads the clock. Code that will log something calls it before entering the
-// critical section, and puts the result in graph.wall.
+// wallClock reads the clock; see [graph.enterAt].
 func (e *core) wallClock() int64 { return e.clock.Now().UnixNano() }
 
 // nextID returns the id of the next event.
-func (g *graph) nextID() journal.EventID {
+func (g section) nextID() journal.EventID {
 	g.seq++
 	return journal.EventID{Origin: g.origin, Seq: g.seq}
 }
@@ -114,7 +114,7 @@ func (g *graph) nextID() journal.EventID {
 // overflows, so outside senders that wait may continue.
 //
 // since is the time of the last event that the store had before it was opened.
-func (g *graph) attach(s journal.Store, since int64) {
+func (g section) attach(s journal.Store, since int64) {
 	for _, c := range g.creatures {
 		c.mb.over = false
 	}
@@ -131,7 +131,7 @@ func (g *graph) attach(s journal.Store, since int64) {
 }
 
 // sequence gives a message its place in a channel and in the log.
-func (g *graph) sequence(ch *channel, m *message.Message) {
+func (g section) sequence(ch *channel, m *message.Message) {
 	ch.head++
 	m.Channel, m.Seq = ch.id, ch.head
 	m.ID = g.nextID()
@@ -141,7 +141,7 @@ func (g *graph) sequence(ch *channel, m *message.Message) {
 // publish offers a sequenced message to every listener except its sender, and wakes
 // them. Deliveries that no mailbox took become dead letters: they are added to the
 // record, or only shown to subscribers.
-func (g *graph) publish(ch *channel, m *message.Message, w *waker, rec *journal.Record) {
+func (g section) publish(ch *channel, m *message.Message, w *waker, rec *journal.Record) {
 	for _, s := range ch.feeds {
 		mb := s.mb
 		if c := mb.creature; c != nil && c.id == m.Sender && ch.inbox == "" {
@@ -156,34 +156,34 @@ func (g *graph) publish(ch *channel, m *message.Message, w *waker, rec *journal.
 			continue
 		case droppedOld, taken, deferred:
 		}
-		mb.wake(w)
+		mb.wake(g, w)
 	}
 }
 
 // wake notifies the reader that something is waiting.
-func (mb *mailbox) wake(w *waker) {
+func (mb *mailbox) wake(g section, w *waker) {
 	if mb.creature != nil {
-		mb.creature.wake(w)
+		mb.creature.wake(g, w)
 		return
 	}
 	mb.reader.signal()
 }
 
 // admit lets waiting outside senders try again.
-func (g *graph) admit() {
+func (g section) admit() {
 	if g.admitted != nil {
 		close(g.admitted)
 		g.admitted = nil
 	}
 }
 
-// awaitRoom waits until the graph of a channel accepts outside messages, and returns
-// the graph with its mu held. It returns not_found if the channel has been removed.
-func (e *core) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
+// awaitRoom waits until the graph of a channel accepts outside messages, and enters its
+// critical section. It returns not_found if the channel has been removed.
+func (e *core) awaitRoom(ctx context.Context, ch *channel) (section, error) {
 	for {
-		g := ch.home.lock()
-		if g == nil {
-			return nil, errtext.Gone("channel", string(ch.id))
+		g := ch.home.enter()
+		if g.none() {
+			return section{}, errtext.Gone("channel", string(ch.id))
 		}
 		if g.store == nil {
 			if g.over == 0 {
@@ -193,13 +193,13 @@ func (e *core) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 				g.admitted = make(chan struct{})
 			}
 			admitted := g.admitted
-			g.mu.Unlock()
+			g.leave()
 			select {
 			case <-admitted:
 			case <-ctx.Done():
-				return nil, &abi.Error{Code: abi.Unavailable, Op: "send", Message: "a mailbox of the graph is full", Remedy: "wait for the creatures to catch up, or choose another overflow policy", Err: context.Cause(ctx)}
+				return section{}, &abi.Error{Code: abi.Unavailable, Op: "send", Message: "a mailbox of the graph is full", Remedy: "wait for the creatures to catch up, or choose another overflow policy", Err: context.Cause(ctx)}
 			case <-e.closing:
-				return nil, errtext.Closed
+				return section{}, errtext.Closed
 			}
 			continue
 		}
@@ -207,32 +207,32 @@ func (e *core) awaitRoom(ctx context.Context, ch *channel) (*graph, error) {
 		// may have filled again when the lock is taken. The bound is exceeded by one
 		// record per sender at most.
 		store := g.store
-		g.mu.Unlock()
+		g.leave()
 		if err := store.Room(ctx); err != nil {
 			if ctx.Err() == nil && !ch.home.logsTo(store) {
 				continue
 			}
-			return nil, notTakenIn(ctx, err)
+			return section{}, notTakenIn(ctx, err)
 		}
-		if g = ch.home.lock(); g == nil {
-			return nil, errtext.Gone("channel", string(ch.id))
+		if g = ch.home.enter(); g.none() {
+			return section{}, errtext.Gone("channel", string(ch.id))
 		}
 		if g.store == store {
 			return g, nil
 		}
-		g.mu.Unlock()
+		g.leave()
 	}
 }
 
 // sortedCreatures returns the members, oldest first.
-func (g *graph) sortedCreatures() []*creature {
+func (g section) sortedCreatures() []*creature {
 	return slices.SortedFunc(maps.Values(g.creatures), func(a, b *creature) int {
 		return compare(a.born, b.born)
 	})
 }
 
 // sortedChannels returns the channels except inboxes, oldest first.
-func (g *graph) sortedChannels() []*channel {
+func (g section) sortedChannels() []*channel {
 	out := make([]*channel, 0, len(g.channels))
 	for _, ch := range g.channels {
 		if ch.inbox == "" {

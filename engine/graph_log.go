@@ -11,7 +11,7 @@ import (
 )
 
 // newRecord returns an empty record, or nil if there is no log.
-func (g *graph) newRecord() *journal.Record {
+func (g section) newRecord() *journal.Record {
 	if g.store == nil {
 		return nil
 	}
@@ -20,14 +20,14 @@ func (g *graph) newRecord() *journal.Record {
 
 // append hands a record to the store. It must be called in the critical section in
 // which the record's events got their ids.
-func (g *graph) append(rec *journal.Record) {
+func (g section) append(rec *journal.Record) {
 	if rec != nil {
 		g.store.Append(rec)
 	}
 }
 
 // newMessage makes a message of bytes that the turn will reuse.
-func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *message.Message {
+func (g section) newMessage(rec *journal.Record, payload, headers []byte) *message.Message {
 	if rec == nil {
 		return message.NewPooled(payload, headers)
 	}
@@ -36,7 +36,7 @@ func (g *graph) newMessage(rec *journal.Record, payload, headers []byte) *messag
 
 // log completes an event, adds it to the record and shows it to subscribers. An event
 // that has an id keeps it.
-func (g *graph) log(rec *journal.Record, ev journal.Event) {
+func (g section) log(rec *journal.Record, ev journal.Event) {
 	if rec == nil && !g.engine.observers.Wants(ev.Kind) {
 		return
 	}
@@ -54,14 +54,14 @@ func (g *graph) log(rec *journal.Record, ev journal.Event) {
 }
 
 // keeper is the log that keeps what is added to a record.
-func (g *graph) keeper(rec *journal.Record) observe.Source {
+func (g section) keeper(rec *journal.Record) observe.Source {
 	if rec == nil {
 		return observe.Source{}
 	}
 	return g.source
 }
 
-func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message.Message, turn, cause journal.EventID) {
+func (g section) logMessage(rec *journal.Record, ch *channel, m *message.Message, turn, cause journal.EventID) {
 	if rec == nil && !g.engine.observers.Any() {
 		return
 	}
@@ -81,7 +81,7 @@ func (g *graph) logMessage(rec *journal.Record, ch *channel, m *message.Message,
 }
 
 // logVerdict logs a policy's verdict.
-func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v draft.Word) {
+func (g section) logVerdict(rec *journal.Record, about journal.Event, v draft.Word) {
 	if rec == nil && !g.engine.observers.Wants(journal.EventPolicyDenied) {
 		return
 	}
@@ -89,7 +89,7 @@ func (g *graph) logVerdict(rec *journal.Record, about journal.Event, v draft.Wor
 }
 
 // logLines logs what the guest logged during one attempt.
-func (g *graph) logLines(rec *journal.Record, about journal.Event, lines []effects.Line) {
+func (g section) logLines(rec *journal.Record, about journal.Event, lines []effects.Line) {
 	if len(lines) == 0 || (rec == nil && !g.engine.observers.Wants(journal.EventLog)) {
 		return
 	}
@@ -116,9 +116,9 @@ func putCursor(r *journal.Record, reader journal.ReaderID, s *feed) {
 	r.Cursors = append(r.Cursors, row)
 }
 
-func putCreature(r *journal.Record, c *creature) {
+func putCreature(g section, r *journal.Record, c *creature) {
 	if r != nil {
-		r.Creatures = append(r.Creatures, c.row())
+		r.Creatures = append(r.Creatures, c.row(g))
 	}
 }
 

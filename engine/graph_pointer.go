@@ -3,7 +3,6 @@ package engine
 import (
 	"sync/atomic"
 
-	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -26,39 +25,10 @@ func graphID(h *graphPointer) journal.GraphID {
 // logsTo reports whether the graph still logs to a store. If not, an error of that
 // store only means that a cut has closed it.
 func (h *graphPointer) logsTo(s journal.Store) bool {
-	g := h.lock()
-	if g == nil {
+	g := h.enter()
+	if g.none() {
 		return false
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	return g.store == s
-}
-
-// lock enters the critical section of the current graph, following cuts. It returns
-// nil if there is no graph any more.
-func (h *graphPointer) lock() *graph {
-	for {
-		g := h.p.Load()
-		if g == nil {
-			return nil
-		}
-		g.mu.Lock()
-		if h.p.Load() == g {
-			return g
-		}
-		g.mu.Unlock()
-	}
-}
-
-// lockCreature finds a creature and locks the mu of its graph.
-func (e *core) lockCreature(id journal.CreatureID) (*creature, *graph, error) {
-	l := e.rlock()
-	c := l.creatures[id]
-	l.runlock()
-	if c != nil {
-		if g := c.home.lock(); g != nil {
-			return c, g, nil
-		}
-	}
-	return nil, nil, errtext.Gone("creature", string(id))
 }

@@ -95,9 +95,9 @@ func (e *core) onHeap() int64 {
 // how much each has worked: its fuel, plus the cost of a send for each turn, because not
 // every host counts fuel. A message counts in part for each mailbox that holds it.
 func (g *graph) accounted(worked map[*creature]uint64) (bytes int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, c := range g.creatures {
+	s := g.enter()
+	defer s.leave()
+	for _, c := range s.creatures {
 		worked[c] = c.counters.Fuel + sendWork*(c.counters.Turns+c.counters.Failures)
 		bytes += creatureBytes + c.stateSize
 		for i := range c.mb.n {
@@ -110,22 +110,22 @@ func (g *graph) accounted(worked map[*creature]uint64) (bytes int64) {
 
 // tryIdle tries a creature that no worker owns. If a worker owns it, that worker does it.
 func (w *turnWorker) tryIdle(ctx context.Context, c *creature) {
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		return
 	}
 	if c.scheduled || c.hold != nil || c.instance == nil {
-		g.mu.Unlock()
+		g.leave()
 		return
 	}
 	instance := c.instance
 	c.instance = nil
-	g.mu.Unlock()
+	g.leave()
 	w.tryWithout(ctx, c, instance)
 }
 
-// trySuspect tries the creature that the worker owns. It does nothing in a turn that
-// holds the mutation lock, so that no other turn waits for it.
+// trySuspect tries the creature that the worker owns. It does nothing in a turn that runs
+// alone (see handleAlone), because other turns wait for that one.
 func (w *turnWorker) trySuspect(ctx context.Context, c *creature) {
 	if w.turn.alone != nil {
 		return
@@ -152,11 +152,11 @@ func (w *turnWorker) tryWithout(ctx context.Context, c *creature, instance abi.I
 
 // logHeld writes to the engine's log and to the creature's how much its instance held.
 func (e *core) logHeld(c *creature, freed int64) {
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		return
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	e.log.Warn("an instance that held unaccounted memory was replaced", "creature", c.id, "name", c.name, "freed_bytes", freed)
 	text := fmt.Sprintf("the instance was replaced: it held %d bytes of the process beyond what is accounted; report the module", freed)
 	rec := g.newRecord()

@@ -13,9 +13,8 @@ func (e *core) sessionOf(name string) (journal.SessionID, journal.Store, error) 
 	l := e.rlock()
 	defer l.runlock()
 	if now, ok := l.topo.Current(journal.GraphID(name)); ok {
-		g := l.graphs[now]
-		g.mu.Lock()
-		defer g.mu.Unlock()
+		g := l.graphs[now].enter()
+		defer g.leave()
 		if g.store == nil {
 			return "", nil, &abi.Error{
 				Code: abi.Unavailable, Message: "the graph " + name + " has no store, so it has no history",

@@ -14,9 +14,8 @@ type hold struct {
 	over  bool          // quiet is closed
 }
 
-// handOver makes the holder the owner of the creature. The caller has owned it until now,
-// and holds the graph's mu if the creature is in one.
-func (h *hold) handOver() {
+// handOver makes the holder the owner of the creature. The caller has owned it until now.
+func (h *hold) handOver(section) {
 	if h != nil && !h.over {
 		h.over = true
 		close(h.quiet)
@@ -36,14 +35,14 @@ type claim struct {
 }
 
 // holdAll holds creatures, waits for the end of their current turns, and closes the
-// instances of those that get new ones. The caller has its turn to apply. It does not
-// hold the mutation lock, because turns that change the graph wait for that lock.
+// instances of those that get new ones. The caller has its turn to apply. The mutation
+// lock is free meanwhile, because turns that change the graph need it to end.
 func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*holding, error) {
 	h := &holding{e: &e.core, held: map[*creature]*hold{}}
 	e.core.idle.Add(1) // their waiting deliveries will be handled
 	for c, claim := range creatures {
-		g := c.home.lock()
-		if g == nil {
+		g := c.home.enter()
+		if g.none() {
 			continue
 		}
 		if claim.waits || !c.owned {
@@ -51,9 +50,9 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*h
 			h.held[c] = c.hold
 		}
 		if !c.owned {
-			c.hold.handOver()
+			c.hold.handOver(g)
 		}
-		g.mu.Unlock()
+		g.leave()
 	}
 	for c, held := range h.held {
 		select {
@@ -95,11 +94,11 @@ func (h *holding) release(ctx context.Context) {
 	}
 	var wake waker
 	for c, held := range h.held {
-		g := c.home.lock()
-		if g != nil {
+		g := c.home.enter()
+		if !g.none() {
 			c.hold = nil
-			c.wake(&wake)
-			g.mu.Unlock()
+			c.wake(g, &wake)
+			g.leave()
 			continue
 		}
 		select {

@@ -42,7 +42,7 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 }
 
 // divides reports whether the members of the graph go to several graphs.
-func (e locked) divides(g *graph, into []journal.GraphID) bool {
+func (e locked) divides(g section, into []journal.GraphID) bool {
 	n := 0
 	for _, id := range into {
 		if e.goesOnIn(g, id) {

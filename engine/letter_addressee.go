@@ -19,9 +19,9 @@ func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journa
 		return c, nil
 	}
 	if g != nil {
-		g.mu.Lock()
-		memory, remembers := g.store.(journal.Rememberer)
-		g.mu.Unlock()
+		s := g.enter()
+		memory, remembers := s.store.(journal.Rememberer)
+		s.leave()
 		if remembers {
 			row, known, err := memory.Was(ctx, id)
 			if err != nil {

@@ -96,8 +96,8 @@ const (
 )
 
 // deadLetter logs a delivery that will not be handled, and keeps it so that it can be
-// redelivered. The caller holds mu.
-func (g *graph) deadLetter(rec *journal.Record, l letter) {
+// redelivered.
+func (g section) deadLetter(rec *journal.Record, l letter) {
 	l.count(g.engine)
 	l.ID, l.Time = g.nextID(), g.tick()
 	if rec != nil || g.engine.observers.Wants(journal.EventDeadLetter) {
@@ -113,8 +113,8 @@ func (g *graph) deadLetter(rec *journal.Record, l letter) {
 	}
 }
 
-// keepLetter keeps a dead letter of a graph without a store. The caller holds mu.
-func (g *graph) keepLetter(l journal.DeadLetterRow) {
+// keepLetter keeps a dead letter of a graph without a store.
+func (g section) keepLetter(l journal.DeadLetterRow) {
 	g.letters = append(g.letters, l)
 	g.letterBytes += l.Size()
 	drop := 0
@@ -126,8 +126,8 @@ func (g *graph) keepLetter(l journal.DeadLetterRow) {
 	g.letters = g.letters[drop:] // append moves the rest when the capacity behind it is used up
 }
 
-// dropLetters drops the dead letters that drop reports. The caller holds mu.
-func (g *graph) dropLetters(drop func(*journal.DeadLetterRow) bool) {
+// dropLetters drops the dead letters that drop reports.
+func (g section) dropLetters(drop func(*journal.DeadLetterRow) bool) {
 	g.letters = slices.DeleteFunc(g.letters, func(l journal.DeadLetterRow) bool {
 		if !drop(&l) {
 			return false
@@ -149,9 +149,9 @@ func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creatur
 	if !ok {
 		return nil, errtext.Gone("graph", string(graph))
 	}
-	g.mu.Lock()
-	store, letters := g.store, slices.Clone(g.letters)
-	g.mu.Unlock()
+	s := g.enter()
+	store, letters := s.store, slices.Clone(s.letters)
+	s.leave()
 	if limit <= 0 {
 		limit = 1000
 	}
@@ -182,17 +182,16 @@ func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter jo
 		return Sent{}, err
 	}
 	wall := e.core.wallClock()
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enterAt(wall)
+	if g.none() {
 		return Sent{}, errtext.Gone("creature", string(row.Creature))
 	}
-	g.wall = wall
 	var w waker
-	sent, err := e.redeliver(g, &w, c, row)
-	g.mu.Unlock()
+	sent, err := g.redeliver(&w, c, row)
+	g.leave()
 	w.flush(&e.core)
 	if err == nil {
-		e.forgetLetter(graph, g, row.ID)
+		e.forgetLetter(graph, g.graph, row.ID)
 	}
 	return sent, err
 }
@@ -208,16 +207,16 @@ func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter j
 	if g == nil || g == delivered {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.dropLetters(func(l *journal.DeadLetterRow) bool { return l.ID == letter })
-	if g.store != nil && !g.ended {
-		g.append(&journal.Record{Drop: journal.Drop{Letters: []journal.EventID{letter}}})
+	s := g.enter()
+	defer s.leave()
+	s.dropLetters(func(l *journal.DeadLetterRow) bool { return l.ID == letter })
+	if s.store != nil && !s.ended {
+		s.append(&journal.Record{Drop: journal.Drop{Letters: []journal.EventID{letter}}})
 	}
 }
 
-// redeliver implements Redeliver. The caller holds mu.
-func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLetterRow) (Sent, error) {
+// redeliver implements Redeliver.
+func (g section) redeliver(w *waker, c *creature, row journal.DeadLetterRow) (Sent, error) {
 	ch, kind, sender := g.channels[journal.InboxOf(c.id)], message.KindOf(row.Kind), row.Sender
 	if row.Kind == journal.EventWiredOutput && row.Alias != "" && !row.WasSent() {
 		root := g.rootOf(c)
@@ -261,8 +260,8 @@ func (e *Engine) redeliver(g *graph, w *waker, c *creature, row journal.DeadLett
 
 // headersAgain returns the headers for redelivering a dead letter: a channel's message
 // also gets the creature's alias of the channel. A letter of an earlier version does not
-// have the alias; the creature may still listen. The caller holds mu.
-func headersAgain(l *journal.DeadLetterRow, c *creature, g *graph) []byte {
+// have the alias; the creature may still listen.
+func headersAgain(l *journal.DeadLetterRow, c *creature, g section) []byte {
 	headers := slices.Clone(l.Headers)
 	if !l.WasSent() || l.Kind != journal.EventChannelMessage {
 		return headers

@@ -131,7 +131,7 @@ const (
 )
 
 // offer puts a message into the window, or notes that the store has more.
-func (mb *mailbox) offer(g *graph, s *feed, m *message.Message) overflowed {
+func (mb *mailbox) offer(g section, s *feed, m *message.Message) overflowed {
 	if g.store != nil {
 		if mb.lagging || s.lost || mb.full(1) {
 			mb.lagging = true // a lost feed is tried again
@@ -169,10 +169,10 @@ func (mb *mailbox) overflow() deploy.Overflow {
 
 // noteLoad keeps graph.over: the number of mailboxes that outside publishers wait for.
 // They are those of running creatures and of readers, from full until half empty.
-func (mb *mailbox) noteLoad(g *graph) {
+func (mb *mailbox) noteLoad(g section) {
 	over := mb.over
 	switch {
-	case mb.overflow() != deploy.OverflowBlock || (mb.creature != nil && !mb.creature.runs()):
+	case mb.overflow() != deploy.OverflowBlock || (mb.creature != nil && !mb.creature.runs(g)):
 		over = false
 	case mb.full(1):
 		over = true

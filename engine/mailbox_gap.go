@@ -20,8 +20,8 @@ func (b *backlog) breakOff() {
 }
 
 // markLost marks the feeds whose next messages are missing, and returns those newly
-// found. The caller holds the mu of the graph.
-func (mb *mailbox) markLost(logs []backlog) (found []*feed) {
+// found.
+func (mb *mailbox) markLost(_ section, logs []backlog) (found []*feed) {
 	for i := range logs {
 		b := &logs[i]
 		lost := b.broken && len(b.events) == 0

@@ -58,12 +58,12 @@ func (e *core) here() journal.Position {
 	l := e.rlock()
 	defer l.runlock()
 	p := journal.Position{Through: e.storage.Last(), Marks: map[journal.SessionID]journal.Mark{}}
-	for _, g := range l.graphs {
-		g.mu.Lock()
+	for _, graph := range l.graphs {
+		g := graph.enter()
 		if g.store != nil {
 			p.Marks[g.source.Session] = journal.Mark{Event: journal.EventID{Origin: g.origin, Seq: g.seq}, Since: g.source.Since}
 		}
-		g.mu.Unlock()
+		g.leave()
 	}
 	for _, d := range l.saved {
 		p.Marks[d.Session] = journal.Mark{Since: d.LastTime}
@@ -100,12 +100,11 @@ func (e *core) publishTurnStarted(c *creature, d delivery) {
 // noteInstance logs that a creature got a new instance.
 func (w *turnWorker) noteInstance(c *creature) {
 	wall := w.e.wallClock()
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enterAt(wall)
+	if g.none() {
 		return
 	}
-	defer g.mu.Unlock()
-	g.wall = wall
+	defer g.leave()
 	rec := g.newRecord()
 	if rec == nil && !w.e.observers.Wants(journal.EventInstanceStarted) {
 		return

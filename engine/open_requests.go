@@ -10,9 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// post puts a message into a creature's inbox. The caller holds mu, and passes its
-// reference on.
-func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message.Message, turn, cause journal.EventID) {
+// post puts a message into a creature's inbox. The caller passes its reference on.
+func (g section) post(rec *journal.Record, w *waker, to *creature, m *message.Message, turn, cause journal.EventID) {
 	ch := g.channels[journal.InboxOf(to.id)]
 	g.sequence(ch, m)
 	g.logMessage(rec, ch, m, turn, cause)
@@ -20,21 +19,19 @@ func (g *graph) post(rec *journal.Record, w *waker, to *creature, m *message.Mes
 	m.Release()
 }
 
-// silence cancels the timers and requests of a creature that is removed. The caller holds
-// mu.
-func (e *core) silence(c *creature) {
+// silence cancels the timers and requests of a creature that is removed.
+func (g section) silence(c *creature) {
 	for _, a := range c.timers {
-		e.timers.Stop(a.timer)
+		g.engine.timers.Stop(a.timer)
 	}
 	for _, q := range c.questions {
-		e.timers.Stop(q.timer)
+		g.engine.timers.Stop(q.timer)
 	}
 	c.timers, c.questions = nil, nil
 }
 
-// putAsks adds the rows of a creature's timers and open requests to a record. The caller
-// holds mu.
-func putAsks(r *journal.Record, c *creature) {
+// putAsks adds the rows of a creature's timers and open requests to a record.
+func putAsks(_ section, r *journal.Record, c *creature) {
 	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
 		r.Timers = append(r.Timers, c.timers[name].row)
 	}
@@ -69,8 +66,8 @@ func (x *change) restoreAsks() {
 // resumeAsks starts what restoreAsks has brought back. What became due meanwhile is due now.
 func (x *change) resumeAsks() {
 	for _, c := range x.creatures {
-		g := c.home.lock()
-		if g == nil {
+		g := c.home.enter()
+		if g.none() {
 			continue
 		}
 		for _, a := range c.timers {
@@ -83,6 +80,6 @@ func (x *change) resumeAsks() {
 				q.timer = x.e.timers.At(time.Unix(0, q.row.Deadline), func() { x.e.expire(c, q) })
 			}
 		}
-		g.mu.Unlock()
+		g.leave()
 	}
 }

@@ -84,10 +84,10 @@ func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 		graphs = []*graph{l.graphs[now]}
 	}
 	out := []journal.OutputWire{}
-	for _, g := range graphs {
-		g.mu.Lock()
+	for _, graph := range graphs {
+		g := graph.enter()
 		out = append(out, g.wires()...)
-		g.mu.Unlock()
+		g.leave()
 	}
 	return out, nil
 }
@@ -95,17 +95,17 @@ func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 // WiresOf lists the output wires that lead out of a creature, and the wires of its graph
 // that lead to it, including those that lead to the root if it is one.
 func (e *Engine) WiresOf(creature journal.CreatureID) (out, in []journal.OutputWire, err error) {
-	c, g, err := e.core.lockCreature(creature)
+	c, g, err := e.core.enterCreature(creature)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	out, in = g.wiresOf(c)
 	return out, in, nil
 }
 
-// wires lists the output wires of the graph. The caller holds mu.
-func (g *graph) wires() []journal.OutputWire {
+// wires lists the output wires of the graph.
+func (g section) wires() []journal.OutputWire {
 	out := []journal.OutputWire{}
 	for _, c := range g.sortedCreatures() {
 		out = append(out, c.wires...)
@@ -113,8 +113,8 @@ func (g *graph) wires() []journal.OutputWire {
 	return out
 }
 
-// wiresOf is [Engine.WiresOf]. The caller holds mu.
-func (g *graph) wiresOf(c *creature) (out, in []journal.OutputWire) {
+// wiresOf is [Engine.WiresOf].
+func (g section) wiresOf(c *creature) (out, in []journal.OutputWire) {
 	for _, w := range g.wires() {
 		if w.To == c.id || w.To == journal.ToRoot && g.target(g.creatures[w.From], &w) == c {
 			in = append(in, w)
@@ -124,8 +124,7 @@ func (g *graph) wiresOf(c *creature) (out, in []journal.OutputWire) {
 }
 
 // target is where a creature's wire leads at the moment: a member of the graph, or nil.
-// The caller holds mu.
-func (g *graph) target(from *creature, w *journal.OutputWire) *creature {
+func (g section) target(from *creature, w *journal.OutputWire) *creature {
 	if w.To == journal.ToRoot {
 		return g.rootOf(from)
 	}
@@ -133,8 +132,8 @@ func (g *graph) target(from *creature, w *journal.OutputWire) *creature {
 }
 
 // rootOf is the root of a creature's own deployment or, if that has none, the oldest root
-// of the graph. The caller holds mu.
-func (g *graph) rootOf(c *creature) (root *creature) {
+// of the graph.
+func (g section) rootOf(c *creature) (root *creature) {
 	for _, r := range g.roots {
 		if (c.deployment == "" || r.deployment == c.deployment) && (root == nil || r.born < root.born) {
 			root = r

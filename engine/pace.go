@@ -32,34 +32,33 @@ const (
 	throttledLogInterval = time.Minute
 )
 
-// charge counts what is logged for a creature. The caller holds mu.
-func (c *creature) charge(g *graph, bytes int64) {
+// charge counts what is logged for a creature.
+func (c *creature) charge(g section, bytes int64) {
 	if bytes > 0 {
 		c.pace.stored.Count(g.wall, bytes, c.limits.StoreRate)
 	}
 }
 
 // throttle makes a creature wait that has stored more than it may. The worker owns the
-// creature, and the caller holds the mu of g.
-func (w *turnWorker) throttle(g *graph, c *creature) {
+// creature.
+func (w *turnWorker) throttle(g section, c *creature) {
 	wait := c.pace.stored.Wait(g.wall, storeGrace)
-	if wait == 0 || c.backingOff || !c.runs() {
+	if wait == 0 || c.backingOff || !c.runs(g) {
 		return
 	}
-	w.e.logThrottled(g, c, "store_rate", c.limits.StoreRate)
-	w.e.backOff(c, wait)
+	g.logThrottled(c, "store_rate", c.limits.StoreRate)
+	g.backOff(c, wait)
 }
 
-// logThrottled writes to the creature's log that a limit makes it wait. The caller holds
-// mu.
-func (e *core) logThrottled(g *graph, c *creature, limit string, rate int64) {
+// logThrottled writes to the creature's log that a limit makes it wait.
+func (g section) logThrottled(c *creature, limit string, rate int64) {
 	c.counters.Throttled++
 	if c.pace.told != 0 && g.wall-c.pace.told < int64(throttledLogInterval) {
 		return
 	}
 	c.pace.told = g.wall
 	text := fmt.Sprintf("the limit %s (%d per second) is reached, and the creature waits; raise the limit or store less", limit, rate)
-	e.log.Warn("a creature waits", "creature", c.id, "name", c.name, "limit", limit, "rate", rate)
+	g.engine.log.Warn("a creature waits", "creature", c.id, "name", c.name, "limit", limit, "rate", rate)
 	rec := g.newRecord()
 	g.logLines(rec, journal.Event{Creature: c.id}, []effects.Line{{Level: abi.LevelWarn, Text: text, Engine: true}})
 	g.append(rec)
@@ -68,12 +67,12 @@ func (e *core) logThrottled(g *graph, c *creature, limit string, rate int64) {
 // hasRoom reports, without waiting, whether the store of a creature's graph has room for
 // a record. The caller is in no critical section.
 func (e *core) hasRoom(c *creature) bool {
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		return true // the caller notices
 	}
 	store := g.store
-	g.mu.Unlock()
+	g.leave()
 	return store == nil || store.Room(ended) == nil || !c.home.logsTo(store)
 }
 
@@ -86,18 +85,19 @@ var ended = func() context.Context {
 
 // ringLater reports whether a due timer has to wait, and then schedules another try. It
 // has to wait if the store has no room, or if the creature has stored, or its timers have
-// rung, more than they may. The caller holds mu.
-func (e *core) ringLater(g *graph, c *creature, a *alarm, room bool) bool {
+// rung, more than they may.
+func (g section) ringLater(c *creature, a *alarm, room bool) bool {
 	timers := c.pace.rung.Wait(g.wall, timerGrace)
 	wait := max(timers, c.pace.stored.Wait(g.wall, storeGrace))
 	switch {
 	case timers > 0:
-		e.logThrottled(g, c, "timer_rate", int64(c.limits.TimerRate))
+		g.logThrottled(c, "timer_rate", int64(c.limits.TimerRate))
 	case wait > 0:
-		e.logThrottled(g, c, "store_rate", c.limits.StoreRate)
+		g.logThrottled(c, "store_rate", c.limits.StoreRate)
 	case room:
 		return false
 	}
+	e := g.engine
 	a.timer = e.timers.After(max(wait, ringAgain), func() { e.ring(c, a) })
 	return true
 }

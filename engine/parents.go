@@ -67,17 +67,17 @@ func (x *change) losesParent(cr *creature) bool {
 // noteUnlinked removes the links that findUnlinked has listed.
 func (x *change) noteUnlinked() {
 	for _, u := range x.unlinked {
-		g := u.home.load()
+		g := x.home(u.creature)
 		rec := x.record(g)
 		detail := journal.ParentLinkPayload{Child: u.id, Old: u.parent, Reason: u.reason}
-		x.e.setParent(u.creature, "")
-		putCreature(rec, u.creature)
+		x.e.setParent(g, u.creature, "")
+		putCreature(g, rec, u.creature)
 		x.log(g, rec, journal.Event{Kind: journal.EventParentLinkChanged, Creature: u.id, Payload: journal.JSON(detail)})
 	}
 }
 
-// setParent changes a creature's parent. If the creature is in a graph, its mu is held.
-func (e locked) setParent(cr *creature, parent journal.CreatureID) {
+// setParent changes a creature's parent.
+func (e locked) setParent(_ section, cr *creature, parent journal.CreatureID) {
 	if family := e.families[cr.parent]; family != nil {
 		if delete(family, cr.id); len(family) == 0 {
 			delete(e.families, cr.parent)

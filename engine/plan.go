@@ -228,13 +228,14 @@ func (e *Engine) rows() []journal.SavedGraph {
 }
 
 // rowsOf are the live rows of a graph.
-func rowsOf(e locked, g *graph) journal.SavedGraph {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func rowsOf(e locked, graph *graph) journal.SavedGraph {
+	g := graph.enter()
+	defer g.leave()
 	info, _ := e.topo.Graph(g.id)
 	x := newChange(e, "plan", draft.Options{}) // only reads, and is never applied
 	x.sealed = x.Seal()
-	rec := x.firstRecord(&storeGroup{before: []*graph{g}, after: []journal.GraphID{g.id}}, info, g.origin)
+	x.paused[graph] = g
+	rec := x.firstRecord(&storeGroup{before: []section{g}, after: []journal.GraphID{g.id}}, info, g.origin)
 	out := journal.SavedGraph{
 		Session: journal.SessionID(g.id), Graph: g.id, Born: g.born, Durability: g.durability,
 		Creatures: rec.Creatures, Channels: rec.Channels, Heads: rec.Heads, Edges: rec.Edges,

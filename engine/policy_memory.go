@@ -11,17 +11,17 @@ import (
 
 // memories returns the policy memory of the graph, or nil if there is none.
 func (h *graphPointer) memories() recall.Cells {
-	g := h.lock()
-	if g == nil {
+	g := h.enter()
+	if g.none() {
 		return nil
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	return g.memory
 }
 
 // inheritMemory is the memory of a graph that continues others: the memory of the graph
 // whose id it keeps, completed by the memory of the oldest of the others.
-func inheritMemory(id journal.GraphID, before []*graph) recall.Cells {
+func inheritMemory(id journal.GraphID, before []section) recall.Cells {
 	var own, others []recall.Cells
 	for _, b := range slices.SortedFunc(slices.Values(before), byAge) {
 		if b.id == id {
@@ -54,8 +54,8 @@ func (x *change) inheritance(plan *storePlan) map[journal.GraphID]recall.Cells {
 }
 
 // goingOnIn lists the graphs of a group that have become part of a graph.
-func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []*graph {
-	var out []*graph
+func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []section {
+	var out []section
 	for _, b := range group.before {
 		if x.e.goesOnIn(b, id) {
 			out = append(out, b)
@@ -91,18 +91,19 @@ func (x *change) recalled(f func(home draft.Home, r *recall.Recollection)) {
 // stores that are cut begin with it. It returns conflict if what a turn's policies have
 // recalled is out of date.
 func (x *change) remember() (undo func(), err error) {
-	before := map[*graph]recall.Cells{}
+	before := map[section]recall.Cells{}
 	undo = func() {
 		for g, memory := range before {
 			g.memory = memory
 		}
 	}
 	x.recalled(func(home draft.Home, r *recall.Recollection) {
-		g := x.e.graphs[home.Graph]
-		if c := x.e.creatures[home.Creature]; g == nil && c != nil {
-			g = c.home.load()
+		graph := x.e.graphs[home.Graph]
+		if c := x.e.creatures[home.Creature]; graph == nil && c != nil {
+			graph = c.home.load()
 		}
-		if g == nil || !x.paused[g] {
+		g, entered := x.paused[graph]
+		if !entered {
 			return
 		}
 		if !r.Current(g.memory) {
@@ -125,7 +126,7 @@ var errForgotten = &abi.Error{
 // stores.
 func (x *change) writeMemories() {
 	x.recalled(func(home draft.Home, r *recall.Recollection) {
-		if g := x.homeOf(home); g != nil && r.Kept {
+		if g := x.homeOf(home); !g.none() && r.Kept {
 			r.Write(g.memory, x.record(g))
 		}
 	})
@@ -134,7 +135,7 @@ func (x *change) writeMemories() {
 // rememberNew updates the memory of graphs that the change has made.
 func (x *change) rememberNew() {
 	x.recalled(func(home draft.Home, r *recall.Recollection) {
-		if g := x.homeOf(home); g != nil && !r.Kept && r.Changes() {
+		if g := x.homeOf(home); !g.none() && !r.Kept && r.Changes() {
 			r.Keep(&g.memory, x.record(g))
 		}
 	})

@@ -49,14 +49,14 @@ func refusedMessage(ch *channel, d *deploy.SendDecision) error {
 func (x *change) logWords() {
 	for i := range x.sealed.Words {
 		w := &x.sealed.Words[i]
-		if g := x.homeOf(w.Home); g != nil {
+		if g := x.homeOf(w.Home); !g.none() {
 			g.log(x.record(g), w.Event(journal.Event{}))
 		}
 	}
 }
 
 // logRefusals logs what policies have said about what they refused, in the graph where it
-// would have happened. The caller holds no graph's mu.
+// would have happened. It enters that graph's critical section itself.
 func (x *change) logRefusals() {
 	refused := x.Refused()
 	for i := range refused {
@@ -68,15 +68,13 @@ func (x *change) logRefusals() {
 		if g == nil {
 			continue // it would have been made
 		}
-		wall := x.e.wallClock()
-		g.mu.Lock()
-		g.wall = wall
-		rec := g.newRecord()
-		g.log(rec, w.Event(journal.Event{}))
-		g.append(rec)
-		g.mu.Unlock()
+		s := g.enterAt(x.e.wallClock())
+		rec := s.newRecord()
+		s.log(rec, w.Event(journal.Event{}))
+		s.append(rec)
+		s.leave()
 	}
 }
 
 // homeOf is the graph that a memory or a word belongs to after the change.
-func (x *change) homeOf(home draft.Home) *graph { return x.e.graphs[home.After(x.e.topo)] }
+func (x *change) homeOf(home draft.Home) section { return x.graph(home.After(x.e.topo)) }

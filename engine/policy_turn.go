@@ -172,11 +172,11 @@ func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, 
 // failures is how many of the creature's turns have failed within the period of its
 // restart policy.
 func (c *creature) failures(now int64) int {
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		return 0
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	n := 0
 	for _, at := range c.attempts {
 		if at >= now-int64(c.restart.Within) {
@@ -194,9 +194,8 @@ func (f *failure) ruling() deploy.Ruling {
 	return f.Ruling
 }
 
-// log logs what the policies have said, and updates the graph's memory. The caller holds
-// the mu of g.
-func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
+// log logs what the policies have said, and updates the graph's memory.
+func (f *failure) log(g section, rec *journal.Record, about journal.Event) {
 	if f == nil {
 		return
 	}
@@ -216,15 +215,15 @@ func (f *failure) log(g *graph, rec *journal.Record, about journal.Event) {
 }
 
 // enterFailed judges a failed turn and enters the critical section of the creature's
-// graph, while the policies' recollections are still up to date. It returns nil if the
-// creature is in no graph.
-func (w *turnWorker) enterFailed(ctx context.Context, c *creature, d delivery, kind abi.Kind, cause error) (*graph, *failure) {
+// graph, while the policies' recollections are still up to date. wall is the time of the
+// failure.
+func (w *turnWorker) enterFailed(ctx context.Context, wall int64, c *creature, d delivery, kind abi.Kind, cause error) (section, *failure) {
 	for {
 		f := w.judgeFailure(ctx, c, d, kind, cause)
-		g := c.home.lock()
-		if g == nil || f == nil || f.recalled.Current(g.memory) {
+		g := c.home.enterAt(wall)
+		if g.none() || f == nil || f.recalled.Current(g.memory) {
 			return g, f
 		}
-		g.mu.Unlock()
+		g.leave()
 	}
 }

@@ -5,8 +5,7 @@ import (
 )
 
 // picture is the graph as policies see it. It is rebuilt only when the graph has changed.
-// The caller holds mu.
-func (g *graph) picture() *deploy.GraphView {
+func (g section) picture() *deploy.GraphView {
 	if g.seen != nil && g.seenShape == g.shape {
 		return g.seen
 	}
@@ -39,9 +38,9 @@ func (h *graphPointer) view() func() *deploy.GraphView {
 			return shown
 		}
 		shown = &deploy.GraphView{}
-		if g := h.lock(); g != nil {
+		if g := h.enter(); !g.none() {
 			shown = g.picture()
-			g.mu.Unlock()
+			g.leave()
 		}
 		return shown
 	}

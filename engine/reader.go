@@ -70,8 +70,8 @@ func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (
 	}
 	r := &Reader{e: &e.core, name: name, news: make(chan struct{}, 1), acks: make(chan struct{}, 1)}
 	r.mb = mailbox{reader: r, bound: o.Buffer}
-	g := ch.home.lock()
-	defer g.mu.Unlock()
+	g := ch.home.enter()
+	defer g.leave()
 	for _, other := range g.readers {
 		if other.name == name && other.feed.id == channel {
 			return nil, &abi.Error{
@@ -94,7 +94,7 @@ func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (
 		// before its first Ack would begin elsewhere the next time.
 		r.keepCursor(g)
 	}
-	r.home.store(g)
+	r.home.store(g.graph)
 	g.readers = append(g.readers, r)
 	r.signal()
 	return r, nil
@@ -157,28 +157,28 @@ func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 
 // putBack keeps a message that was taken out and could not be returned.
 func (r *Reader) putBack(in Incoming) {
-	if g := r.home.lock(); g != nil {
+	if g := r.home.enter(); !g.none() {
 		r.held = &in
-		g.mu.Unlock()
+		g.leave()
 	}
 }
 
 func (r *Reader) drained() bool {
-	g := r.home.lock()
-	if g == nil {
+	g := r.home.enter()
+	if g.none() {
 		return true
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	return r.held == nil && !r.mb.waiting()
 }
 
 // takeMessage takes out the next message, or says what to do instead.
 func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
-	g := r.home.lock()
-	if g == nil {
+	g := r.home.enter()
+	if g.none() {
 		return Incoming{}, nil, doNothing, errtext.Gone("channel", string(r.feed.id))
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	switch {
 	case r.closed:
 		return Incoming{}, nil, doNothing, &abi.Error{Code: abi.Stopped, Op: "read", Message: "the reader is closed"}
@@ -186,8 +186,8 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 		in := *r.held
 		r.held = nil
 		return in, g.store, doHandle, nil
-	case r.gap() > r.told:
-		err := r.missed(r.gap())
+	case r.gap(g) > r.told:
+		err := r.missed(g, r.gap(g))
 		token(r.acks)
 		return Incoming{}, nil, doNothing, err
 	case r.mb.n > 0:
@@ -214,8 +214,8 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 }
 
 // gap is the number of the last message that will not come, if it is above told. While
-// more can be read from the store it is not known. The caller holds the mu of the graph.
-func (r *Reader) gap() uint64 {
+// more can be read from the store it is not known.
+func (r *Reader) gap(section) uint64 {
 	switch {
 	case r.mb.n > 0:
 		return r.mb.at(0).msg.Seq - 1
@@ -225,9 +225,8 @@ func (r *Reader) gap() uint64 {
 	return r.feed.offered
 }
 
-// missed is the error that says that nothing up to a number will come. The caller holds
-// the mu of the graph.
-func (r *Reader) missed(last uint64) error {
+// missed is the error that says that nothing up to a number will come.
+func (r *Reader) missed(_ section, last uint64) error {
 	m := &Missed{Channel: r.feed.id, From: r.told + 1, To: last}
 	r.told = last
 	return &abi.Error{
@@ -257,11 +256,11 @@ func (m *Missed) Error() string {
 // after it. When Ack returns, the new position is in the log and as durable as later
 // events are.
 func (r *Reader) Ack(seq uint64) {
-	g := r.home.lock()
-	if g == nil {
+	g := r.home.enter()
+	if g.none() {
 		return
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	if seq <= r.feed.cursor {
 		return
 	}
@@ -270,9 +269,8 @@ func (r *Reader) Ack(seq uint64) {
 	r.keepCursor(g)
 }
 
-// keepCursor stores how far the reader has got. The caller holds the mu of g, the
-// reader's graph.
-func (r *Reader) keepCursor(g *graph) {
+// keepCursor stores how far the reader has got.
+func (r *Reader) keepCursor(g section) {
 	if ch := r.feed.ch; ch != nil {
 		if ch.cursors == nil {
 			ch.cursors = map[journal.ReaderID]uint64{}
@@ -301,11 +299,11 @@ func (r *Reader) WaitRead(ctx context.Context) error {
 
 // lastMessage is the number of the last message to read so far.
 func (r *Reader) lastMessage() uint64 {
-	g := r.home.lock()
-	if g == nil {
+	g := r.home.enter()
+	if g.none() {
 		return 0
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	return r.feed.lastMessage()
 }
 
@@ -313,22 +311,22 @@ func (r *Reader) lastMessage() uint64 {
 // everything that could be read: messages from before the graph had a log may be lost. A
 // closed reader counts as having read everything.
 func (r *Reader) hasRead(last uint64) bool {
-	g := r.home.lock()
-	if g == nil {
+	g := r.home.enter()
+	if g.none() {
 		return true
 	}
-	defer g.mu.Unlock()
-	none := r.held == nil && !r.mb.waiting() && r.gap() <= r.told && r.feed.cursor >= r.given
+	defer g.leave()
+	none := r.held == nil && !r.mb.waiting() && r.gap(g) <= r.told && r.feed.cursor >= r.given
 	return r.closed || none || r.feed.cursor >= last
 }
 
 // Pending is how many messages are waiting to be read.
 func (r *Reader) Pending() uint64 {
-	g := r.home.lock()
-	if g == nil {
+	g := r.home.enter()
+	if g.none() {
 		return 0
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	n := r.mb.pending()
 	if r.held != nil {
 		n++
@@ -338,11 +336,11 @@ func (r *Reader) Pending() uint64 {
 
 // Close ends reading. The cursor stays at the last acknowledged message.
 func (r *Reader) Close() {
-	g := r.home.lock()
-	if g == nil {
+	g := r.home.enter()
+	if g.none() {
 		return
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	if r.closed {
 		return
 	}
@@ -361,9 +359,8 @@ func (r *Reader) Close() {
 	token(r.acks)
 }
 
-// move moves the reader to the graph that its channel has moved to. The caller holds the
-// mu of both.
-func (r *Reader) move(from, to *graph) {
+// move moves the reader to the graph that its channel has moved to.
+func (r *Reader) move(from, to section) {
 	if r.mb.over {
 		r.mb.over = false
 		if from.over--; from.over == 0 {
@@ -372,14 +369,14 @@ func (r *Reader) move(from, to *graph) {
 	}
 	from.readers = without(from.readers, r)
 	to.readers = append(to.readers, r)
-	r.home.store(to)
+	r.home.store(to.graph)
 	if to.store == nil {
 		r.mb.noteLoad(to)
 	}
 }
 
-// seal notes that the channel was removed. The caller holds mu.
-func (r *Reader) seal(s *feed) {
+// seal notes that the channel was removed.
+func (r *Reader) seal(_ section, s *feed) {
 	r.mb.detach(s)
 	r.ended = true
 	r.signal()

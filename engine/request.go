@@ -125,13 +125,17 @@ func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
 	return a.payload, nil
 }
 
-// answerCaller passes an answer to a caller outside, if it still waits. It runs in the
-// critical section whose record holds the turn.
-func (e *core) answerCaller(g *graph, request journal.EventID, a answer) {
+// answerCaller passes an answer to a caller outside, if it still waits. The log of g has
+// the turn that answers; without g, no log has it.
+func (e *core) answerCaller(g section, request journal.EventID, a answer) {
 	c, ok := e.callers.LoadAndDelete(request)
 	if !ok {
 		return
 	}
 	a.payload = slices.Clone(a.payload)
-	c.(chan callerAnswer) <- callerAnswer{a, g.store, g.seq} // has room for one
+	out := callerAnswer{answer: a}
+	if !g.none() {
+		out.store, out.seq = g.store, g.seq
+	}
+	c.(chan callerAnswer) <- out // has room for one
 }

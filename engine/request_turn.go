@@ -44,9 +44,9 @@ func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) ab
 // openRequests counts the requests that the creature waits for, including the turn's own.
 func (t *turn) openRequests() int {
 	n := t.asked
-	if g := t.c.home.lock(); g != nil {
+	if g := t.c.home.enter(); !g.none() {
 		n += len(t.c.questions)
-		g.mu.Unlock()
+		g.leave()
 	}
 	return n
 }
@@ -89,12 +89,13 @@ type question struct {
 }
 
 // noteRequest remembers a request that was just sent.
-func (e *core) noteRequest(rec *journal.Record, c *creature, row journal.RequestRow) {
+func (g section) noteRequest(rec *journal.Record, c *creature, row journal.RequestRow) {
 	q := &question{key: row.ID, row: row}
 	if c.questions == nil {
 		c.questions = map[journal.EventID]*question{}
 	}
 	c.questions[row.ID] = q
+	e := g.engine
 	q.timer = e.timers.At(time.Unix(0, row.Deadline), func() { e.expire(c, q) })
 	if rec != nil {
 		rec.Requests = append(rec.Requests, row)
@@ -104,18 +105,17 @@ func (e *core) noteRequest(rec *journal.Record, c *creature, row journal.Request
 // expire answers a request whose deadline has passed.
 func (e *core) expire(c *creature, q *question) {
 	wall := e.wallClock()
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enterAt(wall)
+	if g.none() {
 		return
 	}
 	var w waker
 	if !e.isClosing() && c.questions[q.key] == q {
-		g.wall = wall
 		rec := g.newRecord()
 		g.answerOpenRequest(rec, &w, c, q.key, answer{code: abi.Deadline, text: "no reply came in time"}, journal.EventID{}, journal.EventID{})
 		g.append(rec)
 	}
-	g.mu.Unlock()
+	g.leave()
 	w.flush(e)
 }
 
@@ -128,8 +128,8 @@ type answer struct {
 }
 
 // answerOpenRequest delivers the answer to a request, if it is still open, and reports
-// whether it was. request is the id that it was sent with. The caller holds mu.
-func (g *graph) answerOpenRequest(rec *journal.Record, w *waker, c *creature, request journal.EventID, a answer, turn, cause journal.EventID) bool {
+// whether it was. request is the id that it was sent with.
+func (g section) answerOpenRequest(rec *journal.Record, w *waker, c *creature, request journal.EventID, a answer, turn, cause journal.EventID) bool {
 	q := c.questions[request]
 	if q == nil {
 		return false
@@ -163,7 +163,7 @@ func resultOf(row *journal.RequestRow, a answer) *message.Message {
 
 // answerFailed answers a request whose turn has failed for good, if its sender still
 // waits.
-func (w *turnWorker) answerFailed(g *graph, rec *journal.Record, m *message.Message, a answer) {
+func (w *turnWorker) answerFailed(g section, rec *journal.Record, m *message.Message, a answer) {
 	if m.Kind != abi.KindRequest {
 		return
 	}

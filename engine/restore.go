@@ -123,9 +123,9 @@ func (w *waking) commit() {
 	for _, x := range w.changes {
 		x.resumeAsks()
 		for _, c := range x.creatures {
-			if g := c.home.lock(); g != nil {
-				c.wake(&wake)
-				g.mu.Unlock()
+			if g := c.home.enter(); !g.none() {
+				c.wake(g, &wake)
+				g.leave()
 			}
 		}
 	}
@@ -139,8 +139,8 @@ func (w *waking) rollBack(ctx context.Context) {
 		for id := range x.creatures {
 			c := x.creatures[id]
 			c.home.store(nil)
-			x.e.setParent(c, "")
-			x.e.setWires(c, nil)
+			x.e.setParent(section{}, c, "")
+			x.e.setWires(section{}, c, nil)
 			c.root = false
 			x.e.noteRoot(c)
 			delete(x.e.creatures, id)

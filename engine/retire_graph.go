@@ -29,7 +29,7 @@ func (p *storePlan) drain(ctx context.Context) error {
 		if len(g.after) > 0 || g.before[0].store == nil {
 			continue
 		}
-		end := &ending{g.before[0], g.before[0].store, g.before[0].seq}
+		end := &ending{g.before[0].graph, g.before[0].store, g.before[0].seq}
 		if err := end.store.Wait(ctx, end.last); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (p *storePlan) drain(ctx context.Context) error {
 // retire ends the stores of graphs that have lost their last member.
 func (p *storePlan) retire(ctx context.Context, x *change) {
 	for _, end := range p.endings {
-		if g := end.graph; g.store == end.store { // otherwise its id continues, with another store
+		if g := x.in(end.graph); g.store == end.store { // otherwise its id continues, with another store
 			end.last, g.store = g.seq, nil
 		}
 		ctx := context.WithoutCancel(ctx) // the graph has ended, whatever the caller does

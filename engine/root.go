@@ -139,7 +139,8 @@ func (x *change) noteDeployments() {
 		if cr := x.e.creatures[id]; cr != nil {
 			x.e.noteRoot(cr)
 			x.dirty[cr] = true // policies see its deployment
-			putCreature(x.record(cr.home.load()), cr)
+			g := x.home(cr)
+			putCreature(g, x.record(g), cr)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(x.sealed.JoinedChannels)) {

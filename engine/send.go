@@ -140,6 +140,7 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	}
 	store, logged := g.store, g.seq
 	sent, wake := e.publishOutside(g, ch, judged)
+	g.leave()
 	wake.flush(&e.core)
 	sent.ch, sent.store, sent.upTo, sent.repeatable = ch, store, max(logged, sent.Message.Seq), out.Producer != ""
 	if out.Durable {
@@ -148,13 +149,10 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, e
 	return sent, nil
 }
 
-// publishOutside gives a message its place. The caller has entered the critical section
-// of g, which publishOutside leaves.
-func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, *waker) {
-	defer g.mu.Unlock()
-	g.wall = e.core.wallClock()
+// publishOutside gives a message its place.
+func (e *Engine) publishOutside(g section, ch *channel, out *outsideSend) (Sent, *waker) {
 	w := &waker{}
-	if out.duplicate || ch.hasSeen(&out.Outgoing) {
+	if out.duplicate || ch.hasSeen(g, &out.Outgoing) {
 		return Sent{Duplicate: true, Seq: ch.head}, w
 	}
 	rec := g.newRecord()
@@ -187,8 +185,7 @@ func (e *Engine) publishOutside(g *graph, ch *channel, out *outsideSend) (Sent, 
 }
 
 // hasSeen reports whether the producer of a message has sent it on the channel before.
-// The caller holds the mu of the channel's graph.
-func (ch *channel) hasSeen(out *Outgoing) bool {
+func (ch *channel) hasSeen(_ section, out *Outgoing) bool {
 	return out.Producer != "" && out.Offset <= ch.producers[out.Producer]
 }
 
@@ -201,8 +198,8 @@ func (e *Engine) Producers(channel journal.ChannelID) (map[string]uint64, error)
 	if ch == nil {
 		return nil, errtext.Gone("channel", string(channel))
 	}
-	g := ch.home.lock()
-	defer g.mu.Unlock()
+	g := ch.home.enter()
+	defer g.leave()
 	out := make(map[string]uint64, len(ch.producers))
 	for p, o := range ch.producers {
 		out[p] = o

@@ -46,28 +46,30 @@ func (e *Engine) outsideSeed(ch *channel, out *Outgoing) uint64 {
 // admitOutside waits until a message from outside can be accepted, and returns it as the
 // policies leave it, inside the critical section of the graph. What policies say about a
 // message that they refuse is logged as well, and waits for room like a message.
-func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, *graph, error) {
+func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, section, error) {
 	for {
 		judged, err := e.judgeOutside(ctx, ch, sent)
 		if err != nil {
-			return nil, nil, err
+			return nil, section{}, err
 		}
 		if judged.refusal != nil && len(judged.verdicts) == 0 {
-			return nil, nil, judged.refusal
+			return nil, section{}, judged.refusal
 		}
 		g, err := e.core.awaitRoom(ctx, ch)
 		if err != nil {
-			return nil, nil, err
+			return nil, section{}, err
 		}
+		g.wall = e.core.wallClock()
 		switch {
 		case e.core.isClosing():
-			g.mu.Unlock() // the store accepts nothing any more
-			return nil, nil, errtext.Closed
+			g.leave() // the store accepts nothing any more
+			return nil, section{}, errtext.Closed
 		case !judged.recalled.Current(g.memory):
-			g.mu.Unlock() // another message has changed what the policies remember
+			g.leave() // another message has changed what the policies remember
 		case judged.refusal != nil:
-			e.logRefused(g, judged)
-			return nil, nil, judged.refusal
+			judged.logRefused(g)
+			g.leave()
+			return nil, section{}, judged.refusal
 		default:
 			return judged, g, nil
 		}
@@ -140,26 +142,23 @@ func (ch *channel) wasTakenIn(out *Outgoing) bool {
 	if out.Producer == "" {
 		return false
 	}
-	g := ch.home.lock()
-	if g == nil {
+	g := ch.home.enter()
+	if g.none() {
 		return false
 	}
-	defer g.mu.Unlock()
-	return ch.hasSeen(out)
+	defer g.leave()
+	return ch.hasSeen(g, out)
 }
 
 // logWords logs what policies have said about the message.
-func (out *outsideSend) logWords(g *graph, rec *journal.Record, about journal.Event) {
+func (out *outsideSend) logWords(g section, rec *journal.Record, about journal.Event) {
 	for _, v := range out.verdicts {
 		g.logVerdict(rec, about, v)
 	}
 }
 
-// logRefused logs what policies have said about a message that is refused. The caller has
-// entered the critical section of g, which logRefused leaves.
-func (e *Engine) logRefused(g *graph, out *outsideSend) {
-	defer g.mu.Unlock()
-	g.wall = e.core.wallClock()
+// logRefused logs what policies have said about a message that is refused.
+func (out *outsideSend) logRefused(g section) {
 	rec := g.newRecord()
 	out.logWords(g, rec, journal.Event{})
 	g.append(rec)

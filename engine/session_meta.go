@@ -32,7 +32,7 @@ func DeploymentsIn(meta map[string]string) []string { return storemeta.Parse(met
 // metaAfter is the metadata of a graph after the change, made from those of the graphs
 // that it continues: for each deployment with members in it. The deployments of the graph
 // whose id it keeps come first.
-func (x *change) metaAfter(info topology.Graph, before []*graph) map[string]string {
+func (x *change) metaAfter(info topology.Graph, before []section) map[string]string {
 	m := storemeta.Parse(nil)
 	for _, b := range before {
 		if b.id == info.ID {
@@ -62,14 +62,14 @@ func (x *change) bequeathMeta(rec *journal.Record, group *storeGroup, id journal
 	}
 }
 
-func byAge(a, b *graph) int { return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) }
+func byAge(a, b section) int { return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) }
 
 // putMeta updates the metadata of the stores of a deployment, because a recipe may have
 // been edited.
 func (x *change) putMeta() {
-	seen := map[*graph]bool{}
+	seen := map[section]bool{}
 	for _, id := range x.recipe.deployed {
-		g := x.e.creatures[id].home.load()
+		g := x.home(x.e.creatures[id])
 		if seen[g] {
 			continue
 		}

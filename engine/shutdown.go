@@ -90,8 +90,8 @@ func CloseBound(ctx context.Context, timeout time.Duration) time.Duration {
 	return timeout
 }
 
-// leftOpen reports what an engine leaves that does not close. Whatever does not end may
-// hold any lock, so leftOpen waits for none.
+// leftOpen reports what an engine leaves that does not close. It waits for no lock,
+// because whatever does not end may keep any of them.
 func (e *Engine) leftOpen(bound time.Duration) error {
 	e.end.mu.Lock()
 	stores := e.end.stores
@@ -124,9 +124,10 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 		return nil, nil
 	}
 	defer l.runlock()
-	for _, g := range l.sortedGraphs() {
-		if !g.mu.TryLock() {
-			turns = append(turns, fmt.Sprintf("what goes on in the graph %s", g.id))
+	for _, graph := range l.sortedGraphs() {
+		g, ok := graph.tryEnter()
+		if !ok {
+			turns = append(turns, fmt.Sprintf("what goes on in the graph %s", graph.id))
 			continue
 		}
 		for _, c := range g.creatures {
@@ -137,7 +138,7 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 		if g.store != nil && g.seq > g.store.Durable() {
 			stores = append(stores, openStore{g.store, g.seq})
 		}
-		g.mu.Unlock()
+		g.leave()
 	}
 	return turns, stores
 }
@@ -145,12 +146,12 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 // closeStores closes the stores of all graphs, including those that have ended.
 func (x *closing) closeStores(ctx context.Context, e locked) error {
 	open := []openStore{}
-	for _, g := range e.sortedGraphs() {
-		g.mu.Lock()
+	for _, graph := range e.sortedGraphs() {
+		g := graph.enter()
 		if g.store != nil {
 			open = append(open, openStore{g.store, g.seq})
 		}
-		g.mu.Unlock()
+		g.leave()
 	}
 	graphs := len(open)
 	for _, end := range e.endings {

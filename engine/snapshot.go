@@ -36,7 +36,7 @@ func newSnapshot(x *change, group *storeGroup, rec *journal.Record, origin journ
 
 // add collects the members of a volatile graph that are now in one of the graphs for
 // which here is true.
-func (s *snapshot) add(g *graph, here func(journal.GraphID) bool) {
+func (s *snapshot) add(g section, here func(journal.GraphID) bool) {
 	for _, cr := range g.sortedCreatures() {
 		if !here(s.x.e.topo.GraphOf(cr.id)) {
 			continue

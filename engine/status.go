@@ -91,9 +91,9 @@ func (e *Engine) Status(graph journal.GraphID) ([]GraphStatus, error) {
 	return []GraphStatus{l.graphStatus(l.graphs[now])}, nil
 }
 
-func (e locked) graphStatus(g *graph) GraphStatus {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (e locked) graphStatus(graph *graph) GraphStatus {
+	g := graph.enter()
+	defer g.leave()
 	out := GraphStatus{
 		ID: g.id, Complete: true, Durability: g.durability.String(),
 		Creatures: []CreatureStatus{}, Channels: []ChannelStatus{}, Wires: g.wires(),
@@ -109,7 +109,7 @@ func (e locked) graphStatus(g *graph) GraphStatus {
 			out.Root = c.id
 		}
 		t, _ := e.topo.Creature(c.id)
-		out.Creatures = append(out.Creatures, c.status(t))
+		out.Creatures = append(out.Creatures, c.status(g, t))
 	}
 	for _, ch := range g.sortedChannels() {
 		t, _ := e.topo.Channel(ch.id)
@@ -118,19 +118,18 @@ func (e locked) graphStatus(g *graph) GraphStatus {
 	return out
 }
 
-// stateName says whether the creature accepts deliveries and, if not, why. The caller
-// holds the mu of its graph.
-func (c *creature) stateName() journal.CreatureState {
+// stateName says whether the creature accepts deliveries and, if not, why.
+func (c *creature) stateName(section) journal.CreatureState {
 	if c.backingOff && !c.quarantined && !c.stopped {
 		return journal.BackingOff
 	}
 	return c.condition()
 }
 
-// status describes the creature. The caller holds the mu of its graph.
-func (c *creature) status(t topology.Creature) CreatureStatus {
+// status describes the creature.
+func (c *creature) status(g section, t topology.Creature) CreatureStatus {
 	out := CreatureStatus{
-		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(),
+		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(g),
 		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []journal.ChannelID{}, Send: []journal.ChannelID{},
 		Aliases: Aliases{Listen: map[string][]journal.ChannelID{}, Send: map[string]journal.ChannelID{}},
 		Cursors: map[journal.ChannelID]Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
@@ -192,13 +191,13 @@ type StateEntry struct {
 // State returns a creature's state, in ascending order of keys: all of it, or the keys
 // with a prefix.
 func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]StateEntry, error) {
-	c, g, err := e.core.lockCreature(creature)
+	c, g, err := e.core.enterCreature(creature)
 	if err != nil {
 		return nil, err
 	}
 	state, store := c.state, g.store
 	if state == nil && store != nil {
-		g.mu.Unlock()
+		g.leave()
 		read, err := store.State(ctx, creature)
 		if err != nil && ctx.Err() == nil && !c.home.logsTo(store) {
 			return e.State(ctx, creature, prefix) // a cut closed the store
@@ -209,7 +208,7 @@ func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix 
 		state, _ = effects.StateOf(read)
 		return entries(state, prefix), nil
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	return entries(state, prefix), nil
 }
 

@@ -15,9 +15,8 @@ import (
 )
 
 // failed deals with a turn that did not succeed: only its log lines are kept. It returns
-// with the critical section of the creature's graph entered, or nil if the creature was
-// removed.
-func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) *graph {
+// as handle does.
+func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) section {
 	t := &w.turn
 	logs, fuel, told := slices.Clone(t.Logs), t.fuel, t.notice()
 	var calls []journal.NotedCall
@@ -28,12 +27,11 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	w.discard(ctx, c)
 	wall := w.e.wallClock()
 	w.wall = wall
-	g, judged := w.enterFailed(ctx, c, d, kind, err)
-	if g == nil || c.removed {
+	g, judged := w.enterFailed(ctx, wall, c, d, kind, err)
+	if g.none() || c.removed {
 		d.msg.Release()
 		return g
 	}
-	g.wall = wall
 	c.current = delivery{}
 	rec := g.newRecord()
 	c.attempt++
@@ -47,13 +45,13 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 		Kind: journal.KindOfDelivery(kind), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: errtext.Clip(err.Error()), Awareness: told,
 	}
 	if rec != nil {
-		payload.Notes = c.inputNotes(c.facing, d, about.Cause).WithCalls(calls)
+		payload.Notes = c.inputNotes(g, c.facing, d, about.Cause).WithCalls(calls)
 	}
 	failure.Payload = journal.JSON(payload)
 	g.log(rec, failure)
 	judged.log(g, rec, about)
 
-	ruling, intense := judged.ruling(), c.noteFailure(wall)
+	ruling, intense := judged.ruling(), c.noteFailure(g, wall)
 	switch {
 	case ruling == deploy.RuleDrop, ruling == deploy.RuleNothing && c.attempt >= c.restart.Attempts:
 		w.deadLetter(g, rec, c, d, kind, err, logs)
@@ -64,7 +62,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	case ruling == deploy.RuleQuarantine, ruling == deploy.RuleNothing && intense:
 		w.quarantine(g, rec, c, err)
 	case c.retry != nil:
-		w.e.backOff(c, c.restart.Pause(c.attempt, w.e.jitter))
+		g.backOff(c, c.restart.Pause(c.attempt, w.e.jitter))
 	}
 	c.charge(g, rec.Size())
 	g.append(rec)
@@ -72,7 +70,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 }
 
 // deadLetter makes a delivery that its creature has failed for good a dead letter.
-func (w *turnWorker) deadLetter(g *graph, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []effects.Line) {
+func (w *turnWorker) deadLetter(g section, rec *journal.Record, c *creature, d delivery, kind abi.Kind, err error, logs []effects.Line) {
 	l := letterOf(&c.mb, d.msg, journal.DeadReason(abi.CodeOf(err).String()))
 	l.Attempts, l.Error = c.attempt, errtext.Clip(err.Error())
 	if n := len(logs); n > 0 {
@@ -87,26 +85,26 @@ func (w *turnWorker) deadLetter(g *graph, rec *journal.Record, c *creature, d de
 	}
 	w.answerFailed(g, rec, d.msg, answer{code: abi.CodeOf(err), text: l.Error, from: c})
 	c.attempt, c.conflicts = 0, 0
-	if c.noteDealt(kind) {
-		putCreature(rec, c)
+	if c.noteDealt(g, kind) {
+		putCreature(g, rec, c)
 	}
 	c.advance(rec, d)
 	d.msg.Release()
 }
 
 // noteFailure counts a failure and reports whether there were more than the restart
-// policy allows. The caller holds the graph's mu.
-func (c *creature) noteFailure(now int64) (intense bool) {
+// policy allows.
+func (c *creature) noteFailure(_ section, now int64) (intense bool) {
 	horizon := now - int64(c.restart.Within)
 	c.attempts = append(slices.DeleteFunc(c.attempts, func(at int64) bool { return at < horizon }), now)
 	return len(c.attempts) > c.restart.Max
 }
 
 // quarantine stops a creature and reports that to the graph: with an event and, if the
-// creature may report to its root, with a message. The caller holds the graph's mu.
-func (w *turnWorker) quarantine(g *graph, rec *journal.Record, c *creature, err error) {
+// creature may report to its root, with a message.
+func (w *turnWorker) quarantine(g section, rec *journal.Record, c *creature, err error) {
 	c.quarantined = true
-	c.failJobs(&abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
+	c.failJobs(g, &abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
 	c.attempts = nil
 	g.reshape(&w.wake)
 	if g.store == nil {
@@ -136,31 +134,31 @@ func (w *turnWorker) quarantine(g *graph, rec *journal.Record, c *creature, err 
 // pause releases a creature for a while after a failure outside of its guest, such as
 // reading its store.
 func (w *turnWorker) pause(ctx context.Context, c *creature, err error) {
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		w.retire(ctx, c)
 		return
 	}
-	if !c.runs() {
+	if !c.runs(g) {
 		c.owned = false
-		g.mu.Unlock()
+		g.leave()
 		w.putBack(c) // to close its instance
 		return
 	}
-	w.awaitRepair(c, err)
-	w.rest(c)
-	g.mu.Unlock()
+	w.awaitRepair(g, c, err)
+	w.rest(g, c)
+	g.leave()
 }
 
 // awaitRepair makes a creature wait for its store, longer each time, and reports that
 // less and less often: a full disk affects many creatures, and may stay full for hours.
 // The worker owns the creature.
-func (w *turnWorker) awaitRepair(c *creature, err error) {
+func (w *turnWorker) awaitRepair(g section, c *creature, err error) {
 	c.waits++
 	if c.waits&(c.waits-1) == 0 {
 		w.e.log.Warn("a creature waits for its store", "creature", c.id, "name", c.name, "tries", c.waits, "error", err)
 	}
-	w.e.backOff(c, deploy.DefaultRestart.Pause(c.waits, w.e.jitter))
+	g.backOff(c, deploy.DefaultRestart.Pause(c.waits, w.e.jitter))
 }
 
 // refill reads the next deliveries of a creature from the store into its
@@ -183,17 +181,17 @@ type backlog struct {
 // outside of the critical section; if the graph was cut meanwhile, or the mailbox
 // changed, it discards what it has read, and the next call reads again.
 func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
-	g := home.lock()
-	if g == nil {
+	g := home.enter()
+	if g.none() {
 		return nil
 	}
 	if !mb.lagging || mb.n > 0 || g.store == nil {
-		g.mu.Unlock()
+		g.leave()
 		return nil
 	}
 	store, logs := g.store, mb.backlogs()
 	limit, bytes := max(16, mb.bound/max(1, len(logs))), max(1, windowBytes/int64(max(1, len(logs))))
-	g.mu.Unlock()
+	g.leave()
 
 	for i := range logs {
 		b := &logs[i]
@@ -213,14 +211,16 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 			logs[i].breakOff()
 		}
 	}
-	if g2 := home.lock(); g2 == nil {
-		return nil
-	} else if g2 != g || g.store != store {
-		g2.mu.Unlock()
+	again := home.enter()
+	if again.none() {
 		return nil
 	}
-	lost := mb.putRead(logs)
-	g.mu.Unlock()
+	if again != g || again.store != store {
+		again.leave()
+		return nil
+	}
+	lost := mb.putRead(again, logs)
+	again.leave()
 	g.engine.reportLost(lost, missing)
 	return nil
 }
@@ -239,11 +239,11 @@ func (mb *mailbox) backlogs() []backlog {
 // putRead puts what was read into the window, in the order of the log. A feed that was
 // not read to its end is known only in part, so nothing later than its last known message
 // can be taken yet. It returns the feeds that turn out to be lost.
-func (mb *mailbox) putRead(logs []backlog) []*feed {
+func (mb *mailbox) putRead(g section, logs []backlog) []*feed {
 	logs = slices.DeleteFunc(logs, func(b backlog) bool {
 		return b.feed.offered != b.from || !slices.Contains(mb.feeds, b.feed)
 	})
-	lost := mb.markLost(logs)
+	lost := mb.markLost(g, logs)
 	for i := range logs {
 		if b := &logs[i]; b.whole && len(b.events) == 0 {
 			b.feed.offered = b.end // no promised message is left
@@ -254,7 +254,7 @@ func (mb *mailbox) putRead(logs []backlog) []*feed {
 		if b == nil {
 			break
 		}
-		mb.takeEvent(b.feed, &b.events[0])
+		mb.takeEvent(g, b.feed, &b.events[0])
 		if b.events = b.events[1:]; len(b.events) == 0 && !b.whole {
 			break
 		}
@@ -288,7 +288,7 @@ func earliest(logs []backlog) *backlog {
 }
 
 // takeEvent puts a message that was read from the store into the window.
-func (mb *mailbox) takeEvent(s *feed, ev *journal.Event) {
+func (mb *mailbox) takeEvent(g section, s *feed, ev *journal.Event) {
 	if mb.creature != nil && ev.Creature == mb.creature.id && !journal.IsInbox(s.id) {
 		s.offered = ev.Seq // a sender never hears itself
 		if mb.n == 0 {
@@ -299,26 +299,18 @@ func (mb *mailbox) takeEvent(s *feed, ev *journal.Event) {
 	m := message.New(ev.Payload, ev.Headers)
 	m.ID, m.Time, m.Channel, m.Seq, m.Sender = ev.ID, ev.Time, ev.Channel, ev.Seq, ev.Creature
 	m.Kind = message.KindOf(ev.Kind)
-	m.SenderName = mb.senderName(ev.Creature)
+	m.SenderName = g.senderName(ev.Creature)
 	mb.push(s, m)
 	m.Release()
 }
 
 // senderName is the current name of a sender, if it is still in the graph.
-func (mb *mailbox) senderName(id journal.CreatureID) string {
+func (g section) senderName(id journal.CreatureID) string {
 	if id == "" {
 		return ""
 	}
-	var g *graph
-	if mb.creature != nil {
-		g = mb.creature.home.load()
-	} else {
-		g = mb.reader.home.load()
-	}
-	if g != nil {
-		if c := g.creatures[id]; c != nil {
-			return c.name
-		}
+	if c := g.creatures[id]; c != nil {
+		return c.name
 	}
 	return string(id)
 }
@@ -328,23 +320,23 @@ func isCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// backOff keeps a creature from running for a while. The caller holds the mu of its
-// graph, or the creature is scheduled and the caller owns it.
-func (e *core) backOff(c *creature, d time.Duration) {
+// backOff keeps a creature from running for a while.
+func (g section) backOff(c *creature, d time.Duration) {
+	e := g.engine
 	c.backingOff = true
 	e.idle.Add(1) // a pending retry is not idle
 	e.timers.After(d, func() {
-		g := c.home.lock()
-		if g == nil {
+		g := c.home.enter()
+		if g.none() {
 			return // the removal has already adjusted the count
 		}
 		var w waker
 		if c.backingOff {
 			c.backingOff = false
-			c.wake(&w)
+			c.wake(g, &w)
 			e.idle.Add(-1)
 		}
-		g.mu.Unlock()
+		g.leave()
 		w.flush(e)
 	})
 }

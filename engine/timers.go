@@ -28,8 +28,8 @@ func (t *turn) lookAtTimers() {
 	if t.ReadOnly || t.KnowsTimers() {
 		return
 	}
-	if g := t.c.home.lock(); g != nil {
-		defer g.mu.Unlock()
+	if g := t.c.home.enter(); !g.none() {
+		defer g.leave()
 		before := make(map[string]int, len(t.c.timers))
 		for name, a := range t.c.timers {
 			before[name] = len(name) + len(a.row.Payload)
@@ -45,23 +45,24 @@ type alarm struct {
 	held  bool // it became due while the creature did not run
 }
 
-// arm sets a timer. The caller holds mu.
-func (e *core) arm(c *creature, row journal.TimerRow) {
+// arm sets a timer.
+func (g section) arm(c *creature, row journal.TimerRow) {
 	a := &alarm{row: row}
 	if c.timers == nil {
 		c.timers = map[string]*alarm{}
 	}
 	c.timers[row.Name] = a
+	e := g.engine
 	a.timer = e.timers.At(time.Unix(0, row.Due), func() { e.ring(c, a) })
 }
 
-// disarm removes a timer. The caller holds mu.
-func (e *core) disarm(rec *journal.Record, c *creature, name string) {
+// disarm removes a timer.
+func (g section) disarm(rec *journal.Record, c *creature, name string) {
 	a := c.timers[name]
 	if a == nil {
 		return
 	}
-	e.timers.Stop(a.timer)
+	g.engine.timers.Stop(a.timer)
 	delete(c.timers, name)
 	if rec != nil {
 		rec.Drop.Timers = append(rec.Drop.Timers, journal.TimerRow{Creature: c.id, Name: name})
@@ -75,26 +76,25 @@ func (e *core) disarm(rec *journal.Record, c *creature, name string) {
 func (e *core) ring(c *creature, a *alarm) {
 	room := e.hasRoom(c)
 	wall := e.wallClock()
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enterAt(wall)
+	if g.none() {
 		return
 	}
 	if e.isClosing() || c.timers[a.row.Name] != a {
-		g.mu.Unlock()
+		g.leave()
 		return
 	}
-	g.wall = wall
-	if a.held = !c.runs(); a.held || e.ringLater(g, c, a, room) {
-		g.mu.Unlock()
+	if a.held = !c.runs(g); a.held || g.ringLater(c, a, room) {
+		g.leave()
 		return
 	}
 	rec := g.newRecord()
 	c.pace.rung.Count(wall, 1, int64(c.limits.TimerRate))
-	e.disarm(rec, c, a.row.Name)
+	g.disarm(rec, c, a.row.Name)
 	if p := a.row.Period; p > 0 {
 		next := a.row
 		next.Due += p * max(1, (wall-a.row.Due)/p+1)
-		e.arm(c, next)
+		g.arm(c, next)
 		if rec != nil {
 			rec.Timers = append(rec.Timers, next)
 		}
@@ -106,13 +106,13 @@ func (e *core) ring(c *creature, a *alarm) {
 	g.post(rec, &w, c, m, journal.EventID{}, journal.EventID{})
 	c.charge(g, rec.Size())
 	g.append(rec)
-	g.mu.Unlock()
+	g.leave()
 	w.flush(e)
 }
 
-// ringHeld delivers the timers that became due while a creature did not run. The caller
-// holds mu.
-func (e *core) ringHeld(c *creature) {
+// ringHeld delivers the timers that became due while a creature did not run.
+func (g section) ringHeld(c *creature) {
+	e := g.engine
 	for _, name := range slices.Sorted(maps.Keys(c.timers)) {
 		if a := c.timers[name]; a.held {
 			a.held = false
@@ -123,12 +123,12 @@ func (e *core) ringHeld(c *creature) {
 
 // Timers returns the timers that a creature has set, by name.
 func (e *Engine) Timers(creature journal.CreatureID) ([]journal.TimerRow, error) {
-	c, g, err := e.core.lockCreature(creature)
+	c, g, err := e.core.enterCreature(creature)
 	if err != nil {
 		return nil, err
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	rec := &journal.Record{}
-	putAsks(rec, c)
+	putAsks(g, rec, c)
 	return rec.Timers, nil
 }

@@ -115,22 +115,22 @@ func (e *core) inbox(c *creature) *channel {
 
 // post gives a job to a creature.
 func (e *Engine) post(c *creature, job *toolJob) error {
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		return errtext.Gone("creature", string(c.id))
 	}
-	if !c.runs() {
-		defer g.mu.Unlock()
+	if !c.runs(g) {
+		defer g.leave()
 		return &abi.Error{
-			Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is " + string(c.stateName()),
+			Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is " + string(c.stateName(g)),
 			Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)},
 		}
 	}
 	var w waker
 	job.msg.Time = e.core.wallClock()
 	c.jobs = append(c.jobs, job)
-	c.wake(&w)
-	g.mu.Unlock()
+	c.wake(g, &w)
+	g.leave()
 	w.flush(&e.core)
 	return nil
 }
@@ -151,16 +151,15 @@ func (w *turnWorker) callTool(ctx context.Context, c *creature, d delivery, job 
 
 // refuseJob ends a turn whose tool call was refused. Only what policies have said about
 // the call is logged. It returns as handle does.
-func (w *turnWorker) refuseJob(c *creature) *graph {
+func (w *turnWorker) refuseJob(c *creature) section {
 	t, wall := &w.turn, w.wallClock()
 	defer t.reset()
-	g := c.home.lock()
-	if g == nil {
-		return nil
+	g := c.home.enterAt(wall)
+	if g.none() {
+		return g
 	}
 	c.current, c.conflicts = delivery{}, 0
 	if len(t.verdicts) > 0 {
-		g.wall = wall
 		rec := g.newRecord()
 		for _, v := range t.verdicts {
 			g.logVerdict(rec, journal.Event{Creature: c.id}, v)
@@ -170,12 +169,11 @@ func (w *turnWorker) refuseJob(c *creature) *graph {
 	return g
 }
 
-// endJob answers the caller of a job, unless the job is to be run again. The caller holds
-// the mu of g, the creature's graph, if there is one.
-func (c *creature) endJob(g *graph, job *toolJob) {
+// endJob answers the caller of a job, unless the job is to be run again.
+func (c *creature) endJob(g section, job *toolJob) {
 	c.job = nil
 	switch {
-	case g == nil || c.removed:
+	case g.none() || c.removed:
 		job.done <- jobAnswer{err: errtext.Gone("creature", string(c.id))}
 	case job.again:
 		job.again = false
@@ -185,9 +183,8 @@ func (c *creature) endJob(g *graph, job *toolJob) {
 	}
 }
 
-// failJobs answers the callers of jobs of a creature that is removed or stopped. The
-// caller holds mu.
-func (c *creature) failJobs(err error) {
+// failJobs answers the callers of jobs of a creature that is removed or stopped.
+func (c *creature) failJobs(_ section, err error) {
 	for _, job := range c.jobs {
 		job.done <- jobAnswer{err: err}
 	}

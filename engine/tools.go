@@ -280,8 +280,8 @@ type callersGraph struct {
 
 // Inside implements [tools.Live], as the methods below do.
 func (l callersGraph) Inside(f func(tools.Graph)) {
-	g := l.c.home.lock()
-	defer g.mu.Unlock()
+	g := l.c.home.enter()
+	defer g.leave()
 	f(shownGraph{g})
 }
 
@@ -303,8 +303,8 @@ func (l callersGraph) LetsMerge(id journal.CreatureID, deployment string) bool {
 	return deployment != "" && storemeta.Parse(g.meta).Of[deployment][MetaMerge] == mergeAllowed
 }
 
-// shownGraph is a graph whose mu is held.
-type shownGraph struct{ *graph }
+// shownGraph is a graph as the tools see it.
+type shownGraph struct{ section }
 
 // Member implements [tools.Graph].
 func (g shownGraph) Member(id journal.CreatureID) (state journal.CreatureState, pending uint64, ok bool) {
@@ -312,7 +312,7 @@ func (g shownGraph) Member(id journal.CreatureID) (state journal.CreatureState, 
 	if c == nil {
 		return "", 0, false
 	}
-	return c.stateName(), c.mb.pending(), true
+	return c.stateName(g.section), c.mb.pending(), true
 }
 
 // Head implements [tools.Graph].

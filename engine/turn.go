@@ -293,11 +293,11 @@ func (t *turn) peer(name []byte) *creature {
 
 // neighbour finds a creature that is already in the own graph.
 func (t *turn) neighbour(name []byte) *creature {
-	g := t.c.home.lock()
-	if g == nil {
+	g := t.c.home.enter()
+	if g.none() {
 		return nil
 	}
-	defer g.mu.Unlock()
+	defer g.leave()
 	if c := g.creatures[journal.CreatureID(name)]; c != nil {
 		return c
 	}

@@ -17,10 +17,10 @@ const maxConflicts = 3
 // changesGraph reports whether the turn has operations on the graph to apply.
 func (t *turn) changesGraph() bool { return t.tools != nil && t.tools.Len() > 0 }
 
-// handleAlone is handle with the mutation lock held, so that the topology stays as the
-// turn sees it. The guest is bounded by its limits, and the wait for room in the store
+// handleAlone is handle within the mutation lock, so that the topology stays as the turn
+// sees it. The guest is bounded by its limits, and the wait for room in the store
 // comes before.
-func (w *turnWorker) handleAlone(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
+func (w *turnWorker) handleAlone(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
 	if err := w.awaitStore(ctx, c); err != nil {
 		return w.postpone(ctx, c, d, err)
 	}
@@ -39,7 +39,7 @@ func (w *turnWorker) handleAlone(ctx context.Context, c *creature, d delivery, k
 
 // commitChange commits a turn together with its changes to the graph: either all of it
 // takes effect, or the turn is run again. It returns as commit does.
-func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d delivery) *graph {
+func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d delivery) section {
 	t := &w.turn
 	if g := c.home.load(); g == nil || c.removed {
 		return w.commit(ctx, c) // commit notices that
@@ -72,16 +72,16 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 	}
 	d.msg.Release()
 	t.reset()
-	return c.home.lock() // nothing can remove it meanwhile
+	return c.home.enter() // nothing can remove it meanwhile
 }
 
 // conflicted makes a turn run again whose graph has changed meanwhile. Nothing of it
 // remains. It returns as handle does.
-func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) *graph {
+func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) section {
 	w.turn.reset()
 	w.discard(ctx, c)
-	g := c.home.lock()
-	if g == nil || c.removed {
+	g := c.home.enter()
+	if g.none() || c.removed {
 		d.msg.Release()
 		return g
 	}
@@ -124,7 +124,7 @@ func (tc *turnChange) logFirst(x *change, rec *journal.Record, id journal.GraphI
 	before := rec.Size()
 	info, _ := x.e.topo.Creature(tc.c.id)
 	l := &tc.w.log
-	l.begin(tc.c.home.load(), rec)
+	l.begin(x.home(tc.c), rec)
 	l.ahead = &ahead{x: x, graph: id, origin: origin, name: info.Name, heads: map[journal.ChannelID]uint64{}}
 	l.moved, l.cause = true, x.turn.cause(x)
 	l.write()
@@ -146,7 +146,7 @@ func (tc *turnChange) announce(x *change, plan *storePlan) {
 // land applies the rest of the turn, when the environments have followed.
 func (tc *turnChange) land(x *change) {
 	c, t, l := tc.c, &tc.w.turn, &tc.w.log
-	g := c.home.load()
+	g := x.home(c)
 	if s := t.d.feed; s != nil && !slices.Contains(c.mb.feeds, s) {
 		t.d.feed = nil // the change has removed it
 	}

@@ -15,7 +15,7 @@ import (
 // for every turn.
 type turnLog struct {
 	t     *turn
-	g     *graph          // that its creature is in
+	g     section         // of its creature
 	rec   *journal.Record // nil where there is no log
 	ahead *ahead          // nil: the graph does not change before the turn lands
 	shown bool            // something is logged or observed
@@ -53,7 +53,7 @@ type ahead struct {
 }
 
 // begin prepares the log for the turn.
-func (l *turnLog) begin(g *graph, rec *journal.Record) {
+func (l *turnLog) begin(g section, rec *journal.Record) {
 	l.g, l.rec, l.moved = g, rec, l.t.c.wiring.Load() != l.t.wiring
 	if l.shown = rec != nil || g.engine.observers.Any(); l.shown {
 		l.cause = l.t.d.msg.LogID()
@@ -62,7 +62,7 @@ func (l *turnLog) begin(g *graph, rec *journal.Record) {
 
 // reset discards what was written, and keeps the memory.
 func (l *turnLog) reset() {
-	l.posts, l.g, l.rec, l.ahead, l.sent = effects.Emptied(l.posts), nil, nil, nil, 0
+	l.posts, l.g, l.rec, l.ahead, l.sent = effects.Emptied(l.posts), section{}, nil, nil, 0
 	l.forgetMore()
 }
 
@@ -144,7 +144,7 @@ func (l *turnLog) target(s *sendEffect) *channel {
 		return l.ahead.target(l.t.c, s)
 	case s.to == nil:
 		return l.t.c.wiring.Load().byAlias[s.alias]
-	case s.to.home.load() != l.g || s.to.removed:
+	case s.to.home.load() != l.g.graph || s.to.removed:
 		return nil
 	}
 	return l.inbox(s.to)

@@ -22,13 +22,13 @@ type portrait struct {
 
 // inputNotes returns the notes on the input of a turn. The setting counts as noted from
 // then on, so it is called only for turns that are logged.
-func (c *creature) inputNotes(w *wiring, d delivery, cause journal.EventID) *journal.TurnNotes {
+func (c *creature) inputNotes(g section, w *wiring, d delivery, cause journal.EventID) *journal.TurnNotes {
 	src := d.feed
 	n := journal.TurnNotes{}
 	noted := false
 	if p := &c.portrait; p.wiring != w || p.turns >= settingEvery {
 		*p = portrait{wiring: w, number: p.number + 1}
-		n.Setting, noted = c.setting(w), true
+		n.Setting, noted = c.setting(g, w), true
 	}
 	c.portrait.turns++
 	if src != nil && src.portrait != c.portrait.number {
@@ -50,9 +50,8 @@ func (c *creature) inputNotes(w *wiring, d delivery, cause journal.EventID) *jou
 	return &n
 }
 
-// setting is the current setting of the creature. The caller holds mu, or the mutation
-// lock while the graph is paused.
-func (c *creature) setting(w *wiring) *journal.Setting {
+// setting is the current setting of the creature.
+func (c *creature) setting(_ section, w *wiring) *journal.Setting {
 	s := &journal.Setting{
 		Name: w.name, Module: c.spec.Module, SHA256: c.module.Info().SHA256, Config: string(c.config),
 		Secret: c.spec.Secret, Limits: c.spec.Limits, Grants: c.spec.Grants,
@@ -72,11 +71,11 @@ func (c *creature) setting(w *wiring) *journal.Setting {
 
 // notes are the notes in the event of a turn that succeeded. moved says that its sends
 // may lead elsewhere by now.
-func (t *turn) notes(cause journal.EventID, moved bool) *journal.TurnNotes {
+func (t *turn) notes(g section, cause journal.EventID, moved bool) *journal.TurnNotes {
 	if t.kind == kindTool {
 		return t.toolNotes()
 	}
-	n := t.c.inputNotes(t.wiring, t.d, cause)
+	n := t.c.inputNotes(g, t.wiring, t.d, cause)
 	outside := t.replied && t.d.msg.Sender == ""
 	if len(t.Timers) == 0 && t.asked == 0 && !outside && !t.judged && t.tools == nil && !moved {
 		return n

@@ -105,9 +105,10 @@ type role struct {
 
 // cast assigns a role to a creature that is held.
 func (x *change) cast(c *creature, r role) {
-	if g := c.home.load(); !x.paused[g] {
-		g.mu.Lock()
-		defer g.mu.Unlock()
+	graph := c.home.load()
+	if _, entered := x.paused[graph]; !entered {
+		g := graph.enter()
+		defer g.leave()
 	}
 	c.settings, c.husk, c.huskReason, c.stopped = r.settings, r.husk, r.huskReason, r.stopped
 	c.reads = c.reads || c.watches

@@ -32,15 +32,14 @@ func (x *change) partWires(plan *storePlan) {
 func (x *change) followWires() {
 	for id, list := range x.sealed.Wires.Lists {
 		if cr := x.e.creatures[id]; cr != nil {
-			x.e.setWires(cr, list)
+			x.e.setWires(x.home(cr), cr, list)
 			x.dirty[cr] = true
 		}
 	}
 }
 
-// setWires changes the wires of a creature. If the creature is in a
-// graph, its mu is held.
-func (e locked) setWires(cr *creature, list []journal.OutputWire) {
+// setWires changes the wires of a creature.
+func (e locked) setWires(_ section, cr *creature, list []journal.OutputWire) {
 	for _, w := range cr.wires {
 		delete(e.wires, w.ID)
 	}
@@ -58,7 +57,7 @@ func (x *change) noteWires() {
 		if cr == nil {
 			continue
 		}
-		g := cr.home.load()
+		g := x.home(cr)
 		rec := x.record(g)
 		if n.Logged != nil {
 			continue // the first record has the rows
@@ -104,12 +103,12 @@ func (x *change) showWireNotes(plan *storePlan) {
 
 // orphanWires logs that the wires of a creature are removed with it. Their rows are
 // removed with the creature's.
-func (x *change) orphanWires(log *graph, rec *journal.Record, cr *creature) {
+func (x *change) orphanWires(g, log section, rec *journal.Record, cr *creature) {
 	for _, w := range cr.wires {
 		n := draft.WireNote{Kind: journal.EventWireRemoved, Wire: w, Reason: journal.UnwireRemoved}
 		x.log(log, rec, n.Event())
 	}
-	x.e.setWires(cr, nil)
+	x.e.setWires(g, cr, nil)
 }
 
 // restoreWires brings back the wires of a saved graph.

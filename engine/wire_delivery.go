@@ -160,8 +160,7 @@ func (o *wiredOutput) letter(c, to *creature, reason abi.Code, text string) jour
 }
 
 // undeliverable says why a wire's delivery becomes a dead letter, if it does.
-// The caller holds mu.
-func (g *graph) undeliverable(c, to *creature, o *wiredOutput) (abi.Code, string) {
+func (g section) undeliverable(c, to *creature, o *wiredOutput) (abi.Code, string) {
 	wire := &o.outlet.OutputWire
 	switch {
 	case to == nil && wire.To == journal.ToRoot:
@@ -179,7 +178,7 @@ func (g *graph) undeliverable(c, to *creature, o *wiredOutput) (abi.Code, string
 }
 
 // loopText names the loop that a wire closes.
-func (g *graph) loopText(from, to *creature) string {
+func (g section) loopText(from, to *creature) string {
 	if loop := g.loop(from, to); loop != nil {
 		return "the output circulates over the wires " + strings.Join(loop, " → ")
 	}
@@ -187,8 +186,8 @@ func (g *graph) loopText(from, to *creature) string {
 }
 
 // loop finds the shortest way along wires from a creature over its neighbour back to
-// itself, by names; nil if there is none. The caller holds mu.
-func (g *graph) loop(from, next *creature) []string {
+// itself, by names; nil if there is none.
+func (g section) loop(from, next *creature) []string {
 	before := map[*creature]*creature{next: from}
 	for queue := []*creature{next}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]

@@ -81,29 +81,29 @@ const (
 // creature of the same graph: leaving and entering it costs more than most of what is
 // done in it.
 func (w *turnWorker) serve(ctx context.Context, c *creature) {
-	g := c.home.lock()
+	g := c.home.enter()
 	for c != nil {
 		g = w.serveOne(ctx, g, c)
 		c, g = w.goOn(g)
 	}
 }
 
-// goOn chooses the next creature and enters the critical section of its graph. If g is
-// not nil, the caller is in its critical section.
-func (w *turnWorker) goOn(g *graph) (*creature, *graph) {
+// goOn chooses the next creature and enters the critical section of its graph, which may
+// be the one of the previous creature.
+func (w *turnWorker) goOn(g section) (*creature, section) {
 	c := w.choose()
-	if c != nil && c.home.load() == g {
+	if c != nil && c.home.load() == g.graph {
 		return c, g
 	}
-	if g != nil {
-		g.mu.Unlock()
+	if !g.none() {
+		g.leave()
 	}
 	w.flush()
 	if c == nil {
 		w.wake.countOwed(&w.e.idle)
-		return nil, nil
+		return nil, section{}
 	}
-	return c, c.home.lock()
+	return c, c.home.enter()
 }
 
 // choose takes the creature that the worker woke last, whose message is still in the
@@ -125,9 +125,9 @@ func (w *turnWorker) choose() *creature {
 
 // serveOne handles deliveries of a creature until there are none or its quantum is used
 // up. The creature is scheduled when serveOne is called, and either on the queue or not
-// scheduled when it returns. The caller has entered the critical section of its graph,
-// unless the creature was removed; the same holds for the returned graph.
-func (w *turnWorker) serveOne(ctx context.Context, g *graph, c *creature) *graph {
+// scheduled when it returns. Before and afterwards the worker is in the section of its
+// graph, or in none if the creature was removed or the worker has put it back.
+func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) section {
 	if c.hold != nil {
 		// The holder wakes it or, if it was removed, closes its instance.
 		c.scheduled = false
@@ -136,49 +136,49 @@ func (w *turnWorker) serveOne(ctx context.Context, g *graph, c *creature) *graph
 	}
 	c.owned = true
 	w.work = 0
-	for n := 0; g != nil; n++ {
-		if c.hasWork() && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
+	for n := 0; !g.none(); n++ {
+		if c.hasWork(g) && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
 			c.owned = false
-			g.mu.Unlock()
+			g.leave()
 			w.putBack(c)
-			return nil
+			return section{}
 		}
 		d, kind, what := c.chooseNext(g)
 		switch {
 		case what == doHandle:
 			c.behold(g)
 			w.store = g.store
-			g.mu.Unlock()
+			g.leave()
 			w.flush()
 			g = w.handle(ctx, c, d, kind)
 		case what == doRefill:
-			g.mu.Unlock()
+			g.leave()
 			w.flush()
 			if err := w.refill(ctx, c); err != nil {
 				w.pause(ctx, c, err)
-				return nil
+				return section{}
 			}
-			g = c.home.lock()
-		case c.instance != nil && !c.runs():
+			g = c.home.enter()
+		case c.instance != nil && !c.runs(g):
 			// The worker owns the creature until its instance is closed: if it is started
 			// again meanwhile, it must not run beside that instance.
-			g.mu.Unlock()
+			g.leave()
 			w.flush()
 			w.closeInstance(ctx, c)
-			g = c.home.lock()
+			g = c.home.enter()
 		default:
-			w.rest(c)
+			w.rest(g, c)
 			return g
 		}
 	}
 	w.retire(ctx, c)
-	return nil
+	return section{}
 }
 
-// chooseNext decides what the creature does next. The caller holds the graph's mu.
-func (c *creature) chooseNext(g *graph) (delivery, abi.Kind, todo) {
+// chooseNext decides what the creature does next.
+func (c *creature) chooseNext(g section) (delivery, abi.Kind, todo) {
 	switch {
-	case !c.hasWork():
+	case !c.hasWork(g):
 		return delivery{}, 0, doNothing
 	case c.retry != nil:
 		d := *c.retry
@@ -210,7 +210,7 @@ func (c *creature) chooseNext(g *graph) (delivery, abi.Kind, todo) {
 // retire releases a creature that is in no graph any more.
 func (w *turnWorker) retire(ctx context.Context, c *creature) {
 	w.closeInstance(ctx, c)
-	w.rest(c)
+	w.rest(section{}, c)
 }
 
 // closeInstance closes a creature's instance, if it has one, in an orderly way. The
@@ -233,10 +233,9 @@ func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instan
 	}
 }
 
-// rest releases a creature, which is not busy any more. The caller holds the mu of its
-// graph, if it is in one.
-func (w *turnWorker) rest(c *creature) {
-	c.release()
+// rest releases a creature, which is not busy any more.
+func (w *turnWorker) rest(g section, c *creature) {
+	c.release(g)
 	w.wake.owed--
 }
 
@@ -253,9 +252,9 @@ func (w *turnWorker) putBack(c *creature) {
 	w.wake.flush(w.e)
 }
 
-// handle runs one turn and commits it or deals with its failure. It returns with the
-// critical section of the creature's graph entered, or nil if the creature was removed.
-func (w *turnWorker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
+// handle runs one turn and commits it or deals with its failure. It returns the section
+// of the creature's graph, or none if the creature was removed.
+func (w *turnWorker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
 	if w.wall >= w.lookAt {
 		w.lookAtHeap(ctx)
 	}
@@ -264,13 +263,13 @@ func (w *turnWorker) handle(ctx context.Context, c *creature, d delivery, kind a
 	if job != nil {
 		c.endJob(g, job)
 	}
-	if g != nil {
+	if !g.none() {
 		w.throttle(g, c)
 	}
 	return g
 }
 
-func (w *turnWorker) handleTurn(ctx context.Context, c *creature, d delivery, kind abi.Kind) *graph {
+func (w *turnWorker) handleTurn(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
 	if err := c.loadState(ctx); err != nil {
 		return w.postpone(ctx, c, d, err)
 	}
@@ -293,7 +292,7 @@ func (w *turnWorker) handleTurn(ctx context.Context, c *creature, d delivery, ki
 
 // attempt runs the guest and asks the policies about its effects. If that ends the turn,
 // it returns as handle does.
-func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind abi.Kind) (g *graph, over bool) {
+func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind abi.Kind) (g section, over bool) {
 	err := w.execute(ctx, c, d, kind)
 	switch {
 	case w.turn.tools != nil && w.turn.tools.conflict:
@@ -315,7 +314,7 @@ func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind 
 	if err := ctx.Err(); err != nil {
 		return w.postpone(ctx, c, d, err), true // interrupted policies fail, which says nothing about the turn
 	}
-	return nil, false
+	return section{}, false
 }
 
 // execute runs the guest. The effects are in w.turn.
@@ -401,26 +400,26 @@ func (w *turnWorker) awaitStore(ctx context.Context, c *creature) error {
 		if err := w.store.Room(ctx); err == nil || ctx.Err() != nil || c.home.logsTo(w.store) {
 			return err
 		}
-		g := c.home.lock()
-		if g == nil {
+		g := c.home.enter()
+		if g.none() {
 			return nil // commit notices that
 		}
 		w.store = g.store
-		g.mu.Unlock()
+		g.leave()
 	}
 	return nil
 }
 
 // postpone puts a delivery back as if it had never been taken: the engine is closing, or
 // something other than the guest failed. It returns as handle does.
-func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err error) *graph {
+func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err error) section {
 	c.portrait.wiring = nil // the turn's notes may not be in the log
 	w.turn.reset()
 	w.discard(ctx, c)
-	g := c.home.lock()
-	if g == nil {
+	g := c.home.enter()
+	if g.none() {
 		d.msg.Release()
-		return nil
+		return g
 	}
 	c.current = delivery{}
 	if d.feed != nil {
@@ -430,7 +429,7 @@ func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err 
 		c.job.again = true
 	}
 	if ctx.Err() == nil {
-		w.awaitRepair(c, err)
+		w.awaitRepair(g, c, err)
 	}
 	return g
 }
