@@ -1,0 +1,3 @@
+package effects
+
+import _ "github.com/seed47132306/terrarium/internal/seeded"
