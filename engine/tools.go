@@ -129,13 +129,16 @@ func (t *turn) look(ctx context.Context, f func(l locked, s *tools.Stage) error)
 	use := t.tools
 	l, release := t.takeLock()
 	defer release()
-	g := t.c.home.load()
-	switch {
-	case g == nil:
+	g := t.c.home.enter()
+	if g.none() {
 		return errtext.Gone("creature", string(t.c.id))
+	}
+	shape := g.shape // a quarantine changes it without the mutation lock
+	g.leave()
+	switch {
 	case use.graph == nil:
-		use.graph, use.shape = g, g.shape
-	case use.conflict || use.graph != g || use.shape != g.shape:
+		use.graph, use.shape = g.graph, shape
+	case use.conflict || use.graph != g.graph || use.shape != shape:
 		return t.conflicts()
 	}
 	o, ids := t.draftOptions()
