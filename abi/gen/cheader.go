@@ -29,11 +29,21 @@ extern "C" {
 // The handle that stands for every channel the creature may send on.
 #define TERRARIUM_ALL_CHANNELS (%d)
 
+// The custom section of a module that has its manifest.
+#define TERRARIUM_MANIFEST_SECTION "%s"
+
+#ifdef __wasm__
 #define TERRARIUM_EXPORT(name) __attribute__((export_name(name), visibility("default")))
 #define TERRARIUM_IMPORT(name) __attribute__((import_module("%s"), import_name(name)))
+#else // a native test, in which fake.h is the host
+#define TERRARIUM_EXPORT(name)
+#define TERRARIUM_IMPORT(name)
+#endif
 
-`, notice, abi.Version, abi.Version, abi.AllChannels, abi.ImportModule)
+`, notice, abi.Version, abi.Version, abi.AllChannels, abi.ManifestSection, abi.ImportModule)
 	cEnums(&b)
+	cNames(&b)
+	cLimits(&b)
 	cExports(&b)
 	b.WriteString("// The functions that a creature may import.\n")
 	for _, f := range abi.Functions {
@@ -50,6 +60,8 @@ func cEnums(b *bytes.Buffer) {
 	for _, c := range abi.Codes {
 		fmt.Fprintf(b, "\tTERRARIUM_ERR_%s = %d, // %s\n", upper(c.Name), c.Code.Status(), c.Doc)
 	}
+	last := abi.Codes[len(abi.Codes)-1]
+	fmt.Fprintf(b, "\tTERRARIUM_ERR_LAST = TERRARIUM_ERR_%s,\n", upper(last.Name))
 	b.WriteString("};\n\n// Readable sources.\nenum terrarium_source {\n")
 	for _, s := range abi.Sources {
 		fmt.Fprintf(b, "\tTERRARIUM_SOURCE_%s = %d, // %s\n", upper(s.Name), s.Source, s.Doc)
@@ -69,19 +81,52 @@ func cEnums(b *bytes.Buffer) {
 	b.WriteString("};\n\n")
 }
 
+// cNames writes the names of the tables, each as one literal, so that a module has only
+// those that it uses.
+func cNames(b *bytes.Buffer) {
+	list := func(what, doc string, names []string) {
+		fmt.Fprintf(b, "// %s, each followed by NUL.\n#define TERRARIUM_%s \\\n\t\"%s\"\n\n", doc, what, strings.Join(names, "\\0\" \\\n\t\""))
+	}
+	codes := []string{"ok"}
+	for _, c := range abi.Codes {
+		codes = append(codes, c.Name)
+	}
+	list("CODE_NAMES", "The names of the results, from 0 downwards", codes)
+	kinds := []string{""}
+	for _, k := range abi.Kinds {
+		kinds = append(kinds, k.Name)
+	}
+	b.WriteString("// For tests.\n#ifndef __wasm__\n")
+	list("KIND_NAMES", "The names of the kinds, by number", kinds)
+	list("LEVEL_NAMES", "The names of the levels, by number", abi.LevelNames)
+}
+
+// cLimits writes the default limits for the fake host. A creature must not rely on them.
+func cLimits(b *bytes.Buffer) {
+	b.WriteString("// The default limits: the operator may set others.\nenum terrarium_limit {\n")
+	defaults := limitDefaults()
+	for _, l := range abi.LimitTable {
+		if l.Unit == "time" {
+			continue
+		}
+		fmt.Fprintf(b, "\tTERRARIUM_LIMIT_%s = %d, // %s\n", upper(l.Name), defaults[l.Name], l.Doc)
+	}
+	b.WriteString("};\n#endif\n\n")
+}
+
 func cExports(b *bytes.Buffer) {
-	fmt.Fprintf(b, `// What a creature exports: define these without any attribute. The last two are
-// optional.
+	fmt.Fprintf(b, `// What a creature exports: the macro TERRARIUM_CREATURE of creature.h defines them.
+// The last two are optional.
 TERRARIUM_EXPORT("%s") int32_t %s(int32_t kind, int32_t size);
 TERRARIUM_EXPORT("%s") int32_t %s(void);
 TERRARIUM_EXPORT("%s") void %s(void);
 
-// Declares that the module is a creature: write it once, at the top level.
-#define TERRARIUM_CREATURE() \
+// Declares that the module is a creature.
+#define TERRARIUM_MARKER() \
 	TERRARIUM_EXPORT("%s") void %s(void) {}
 
-// Declares that creature_handle wants the kind graph_changed: write it once, at
-// the top level.
+// Declares that the creature wants the kind graph_changed: write it once, at the top
+// level.
 #define TERRARIUM_GRAPH_CHANGED() \
 	TERRARIUM_EXPORT("%s") void %s(void) {}
 

@@ -1,5 +1,5 @@
-// Command gen writes the files derived from the tables of package abi: the C
-// header sdk/c/terrarium.h, the constants, imports and tools of sdk/go/terrarium, and
+// Command gen writes the files derived from the tables of package abi: the
+// headers of sdk/c and sdk/cpp, the constants, imports and tools of sdk/go/terrarium, and
 // the tables in abi/README.md. The group tools come from their published schemas.
 //
 //	go run ./abi/gen -root .          write the files
@@ -66,6 +66,8 @@ func generate(root string) ([]file, error) {
 	}
 	return []file{
 		{"sdk/c/terrarium.h", cHeader()},
+		{"sdk/c/tools.h", cTools(specs)},
+		{"sdk/cpp/tools.hpp", cppTools(specs)},
 		{"sdk/go/terrarium/zabi.go", constants},
 		{"sdk/go/terrarium/zimports_wasip1.go", imports},
 		{"sdk/go/terrarium/ztools.go", tools},

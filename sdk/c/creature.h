@@ -1,328 +1,459 @@
-// Helpers for creatures in C without a libc: memory, reading, configuration, text and
-// JSON. The bare contract is terrarium.h.
+// Creatures in C: a turn is handed to the handler, and everything that the contract offers
+// is a function of it.
 //
-// Include it in one C file of a module. Nothing here keeps state between turns: call
-// tr_begin() first in creature_handle to free all memory of the previous turn.
+// Functions that return int32_t return 0 or more, or an error: a code below 0. A handler
+// that returns an error fails the turn, none of its effects applies, and the log has the
+// text of the error. All memory that the functions return lasts until the turn ends, or,
+// if it was read in init, as long as the instance.
 #ifndef TERRARIUM_CREATURE_H
 #define TERRARIUM_CREATURE_H
 
-#include <stddef.h>
+#include "json.h"
 
-#include "terrarium.h"
-
-#define TR_UNUSED __attribute__((unused))
-
-// ---------------------------------------------------------------------------
-// The four functions that compilers generate calls to.
-
-__attribute__((weak)) void *memcpy(void *to, const void *from, size_t n) {
-#ifdef __wasm_bulk_memory__
-	return __builtin_memcpy(to, from, n);
-#else
-	for (size_t i = 0; i < n; i++) ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
-	return to;
-#endif
-}
-
-__attribute__((weak)) void *memmove(void *to, const void *from, size_t n) {
-#ifdef __wasm_bulk_memory__
-	return __builtin_memmove(to, from, n);
-#else
-	uint8_t *t = to;
-	const uint8_t *f = from;
-	if (t < f) {
-		for (size_t i = 0; i < n; i++) t[i] = f[i];
-	} else {
-		while (n-- > 0) t[n] = f[n];
-	}
-	return to;
-#endif
-}
-
-__attribute__((weak)) void *memset(void *to, int value, size_t n) {
-#ifdef __wasm_bulk_memory__
-	return __builtin_memset(to, value, n);
-#else
-	for (size_t i = 0; i < n; i++) ((uint8_t *)to)[i] = (uint8_t)value;
-	return to;
-#endif
-}
-
-__attribute__((weak)) int memcmp(const void *a, const void *b, size_t n) {
-	const uint8_t *x = a, *y = b;
-	for (size_t i = 0; i < n; i++)
-		if (x[i] != y[i]) return x[i] - y[i];
-	return 0;
-}
-
-// ---------------------------------------------------------------------------
-// Memory: an arena behind the static data. It grows to what the largest turn needed
-// and no further.
-
-#define TR_PAGE 65536u
-
-extern unsigned char __heap_base; // set by the linker
-
-static uint32_t tr_base; // where the memory of a turn starts; 0 until tr_keep
-static uint32_t tr_top;  // where the next allocation starts; 0 until the first
-
-// tr_begin frees everything allocated since tr_keep, or since the start without it.
-TR_UNUSED static void tr_begin(void) {
-	tr_top = tr_base ? tr_base : (uint32_t)&__heap_base;
-}
-
-// tr_keep keeps what creature_init has allocated for the life of the instance.
-TR_UNUSED static void tr_keep(void) { tr_base = tr_top; }
-
-// tr_alloc returns n bytes, aligned to 8, or NULL if memory is exhausted.
-TR_UNUSED static void *tr_alloc(int32_t n) {
-	if (tr_top == 0) tr_begin();
-	uint32_t start = (tr_top + 7u) & ~7u;
-	uint64_t end = (uint64_t)start + (uint32_t)n;
-	if (n < 0 || end > UINT32_MAX - TR_PAGE) return NULL;
-	uint32_t have = (uint32_t)__builtin_wasm_memory_size(0);
-	uint32_t want = (uint32_t)((end + TR_PAGE - 1) / TR_PAGE);
-	if (want > have && __builtin_wasm_memory_grow(0, want - have) == (size_t)-1) return NULL;
-	tr_top = (uint32_t)end;
-	return (void *)start;
-}
-
-// ---------------------------------------------------------------------------
-// Bytes
-
+// tr_turn is one call into the creature.
 typedef struct {
-	const uint8_t *ptr;
-	int32_t len;
-} tr_bytes;
+	int32_t kind; // TERRARIUM_KIND_MESSAGE and so on; 0 in init
+	int32_t size; // of the payload in bytes
 
-// TR("text") is a literal as tr_bytes.
-#define TR(literal) ((tr_bytes){(const uint8_t *)(literal), (int32_t)sizeof(literal) - 1})
+	// The last error: that of the hostcall op, or with op NULL the author's.
+	const char *op;
+	int32_t code;
+	tr_bytes text;
+} tr_turn;
 
-TR_UNUSED static int tr_equal(tr_bytes a, tr_bytes b) {
-	return a.len == b.len && memcmp(a.ptr, b.ptr, (size_t)a.len) == 0;
-}
-
-TR_UNUSED static int tr_starts(tr_bytes b, tr_bytes prefix) {
-	return b.len >= prefix.len && memcmp(b.ptr, prefix.ptr, (size_t)prefix.len) == 0;
-}
-
-TR_UNUSED static tr_bytes tr_from(tr_bytes b, int32_t offset) { return (tr_bytes){b.ptr + offset, b.len - offset}; }
-
-// tr_natural reads a whole number of decimal digits; it returns 0 if b is anything
-// else or too large.
-TR_UNUSED static int tr_natural(tr_bytes b, uint64_t *value) {
-	uint64_t n = 0;
-	for (int32_t i = 0; i < b.len; i++) {
-		uint32_t digit = (uint32_t)b.ptr[i] - '0';
-		if (digit > 9 || n > (UINT64_MAX - digit) / 10) return 0;
-		n = n * 10 + digit;
-	}
-	*value = n;
-	return b.len > 0;
-}
-
-// tr_utf8 returns the length of the UTF-8 sequence that b starts with, or 0 if there
-// is none.
-TR_UNUSED static int32_t tr_utf8(tr_bytes b) {
-	if (b.len == 0) return 0;
-	uint8_t c = b.ptr[0], low = 0x80, high = 0xBF;
-	int32_t n;
-	if (c < 0x80) return 1;
-	if (c < 0xC2 || c > 0xF4) return 0;
-	if (c < 0xE0) {
-		n = 2;
-	} else if (c < 0xF0) {
-		n = 3;
-		if (c == 0xE0) low = 0xA0;
-		if (c == 0xED) high = 0x9F; // no surrogates
-	} else {
-		n = 4;
-		if (c == 0xF0) low = 0x90;
-		if (c == 0xF4) high = 0x8F;
-	}
-	if (b.len < n || b.ptr[1] < low || b.ptr[1] > high) return 0;
-	for (int32_t i = 2; i < n; i++)
-		if ((b.ptr[i] & 0xC0) != 0x80) return 0;
-	return n;
-}
-
-#define TR_REPLACEMENT TR("\xEF\xBF\xBD") // U+FFFD, for invalid UTF-8
+// TR_TRY returns from a function if a call in it fails.
+#define TR_TRY(call) \
+	do { \
+		int32_t tr_status = (call); \
+		if (tr_status < 0) return tr_status; \
+	} while (0)
 
 // ---------------------------------------------------------------------------
-// A buffer that grows. If memory is exhausted it stays as it is and failed is set, so
-// that the caller checks once at the end.
+// Errors
 
-typedef struct {
-	uint8_t *ptr;
-	int32_t len, cap;
-	int failed;
-} tr_buffer;
+// tr_fail returns code as an error with the text of all that follows it, which is logged
+// if the handler returns the error: return tr_fail(t, TERRARIUM_ERR_DENIED, TR("not ")
+// , name). TERRARIUM_ERR_FAILED is the code for an error that no other code describes.
+#define tr_fail(t, code, ...) tr_fail_with(t, code, tr_join(__VA_ARGS__))
 
-TR_UNUSED static int tr_room(tr_buffer *b, int32_t n) {
-	if (b->failed) return 0;
-	if (n <= b->cap - b->len) return 1;
-	int64_t want = (int64_t)b->len + n;
-	if (want < 2 * (int64_t)b->cap) want = 2 * (int64_t)b->cap;
-	if (want < 64) want = 64;
-	// A buffer at the end of the arena is extended in place.
-	int last = b->cap > 0 && (uint32_t)b->ptr + (uint32_t)b->cap == tr_top;
-	uint32_t top = tr_top;
-	if (last) tr_top = (uint32_t)b->ptr;
-	uint8_t *grown = want > INT32_MAX ? NULL : tr_alloc((int32_t)want);
-	if (!grown) {
-		tr_top = top;
-		b->failed = 1;
-		return 0;
+TR_UNUSED static int32_t tr_fail_with(tr_turn *t, int32_t code, tr_bytes text) {
+	t->op = NULL;
+	t->code = code;
+	t->text = text;
+	return code;
+}
+
+// tr_check notes which hostcall failed, and returns its result.
+TR_UNUSED static int32_t tr_check(tr_turn *t, const char *op, int32_t status) {
+	if (status < 0) {
+		t->op = op;
+		t->code = status;
 	}
-	if (!last && b->len > 0) memcpy(grown, b->ptr, (size_t)b->len);
-	b->ptr = grown;
-	b->cap = (int32_t)want;
+	return status;
+}
+
+// tr_source reads a complete source, or nothing if the host refuses.
+TR_UNUSED static tr_bytes tr_source(tr_turn *t, int32_t source) {
+	int32_t size = tr_check(t, "size", terrarium_size(source));
+	if (size <= 0) return TR_NONE;
+	uint8_t *ptr = (uint8_t *)tr_alloc(size);
+	if (!ptr) return TR_NONE;
+	size = tr_check(t, "read", terrarium_read(source, 0, ptr, size));
+	return size < 0 ? TR_NONE : TR_BYTES(ptr, size);
+}
+
+// tr_error_text returns the text of the last error.
+TR_NOINLINE static tr_bytes tr_error_text(tr_turn *t) {
+	if (!t->op) return t->text;
+	tr_buffer line = TR_EMPTY;
+	int32_t size = terrarium_size(TERRARIUM_SOURCE_ERROR);
+	tr_put(&line, tr_name(t->op, 0));
+	tr_put_raw(&line, (const uint8_t *)": ", 2);
+	if (size > 0 && tr_room(&line, size)) line.len += terrarium_read(TERRARIUM_SOURCE_ERROR, 0, line.ptr + line.len, size);
+	tr_put_raw(&line, (const uint8_t *)" (", 2);
+	tr_put(&line, tr_code_name(t->code));
+	tr_put_byte(&line, ')');
+	return tr_view(&line);
+}
+
+// tr_log writes a log line, the texts behind level as one. Lines are kept even if the turn
+// fails.
+#define tr_log(t, level, ...) tr_log_with(t, level, tr_join(__VA_ARGS__))
+
+TR_UNUSED static int32_t tr_log_with(tr_turn *t, int32_t level, tr_bytes text) {
+	return tr_check(t, "log", terrarium_log(level, text.ptr, text.len));
+}
+
+#ifdef __wasm__
+#define tr_trap() __builtin_trap()
+#else
+#ifdef __cplusplus
+[[noreturn]]
+#else
+_Noreturn
+#endif
+static void tr_trap(void); // by fake.h
+#endif
+
+// tr_panic ends the turn with a trap, for what must not happen. The log has the text and
+// the place in the source.
+#ifdef __FILE_NAME__
+#define TR_FILE __FILE_NAME__
+#else
+#define TR_FILE __FILE__
+#endif
+#define TR_STRING_OF(x) #x
+#define TR_STRING(x) TR_STRING_OF(x)
+#define tr_panic(t, ...) \
+	do { \
+		tr_log(t, TERRARIUM_LEVEL_ERROR, tr_join(__VA_ARGS__), TR(", at "), TR(TR_FILE ":" TR_STRING(__LINE__))); \
+		tr_trap(); \
+	} while (0)
+
+// ---------------------------------------------------------------------------
+// The delivery
+
+// tr_payload returns the payload.
+TR_UNUSED static tr_bytes tr_payload(tr_turn *t) {
+	uint8_t *ptr = (uint8_t *)tr_alloc(t->size);
+	if (!ptr) return TR_NONE;
+	int32_t n = tr_check(t, "read", terrarium_read(TERRARIUM_SOURCE_PAYLOAD, 0, ptr, t->size));
+	return n < 0 ? TR_NONE : TR_BYTES(ptr, n);
+}
+
+// tr_text reads the payload, which must be UTF-8.
+TR_UNUSED static int32_t tr_text(tr_turn *t, tr_bytes *text) {
+	*text = tr_payload(t);
+	return tr_is_utf8(*text) ? TERRARIUM_OK : tr_fail_with(t, TERRARIUM_ERR_INVALID_ARGUMENT, TR("the payload is not UTF-8"));
+}
+
+// tr_channel returns the listen alias of the message's channel, or the creature's own name
+// for a direct message.
+TR_UNUSED static tr_bytes tr_channel(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_CHANNEL); }
+
+// tr_sender returns the sender's name, or nothing for a message from outside.
+TR_UNUSED static tr_bytes tr_sender(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_SENDER); }
+
+// tr_message_id returns the id of the message, which is unique everywhere.
+TR_UNUSED static tr_bytes tr_message_id(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_MESSAGE_ID); }
+
+// tr_self returns the creature's own name.
+TR_UNUSED static tr_bytes tr_self(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_SELF); }
+
+// tr_headers returns all headers, in the form that the functions for sending take.
+TR_UNUSED static tr_bytes tr_headers(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_HEADERS); }
+
+// tr_next_header takes the first header from a list. It returns 0 if there is none.
+TR_UNUSED static int tr_next_header(tr_bytes *headers, tr_bytes *name, tr_bytes *value) {
+	if (headers->len == 0) return 0;
+	*name = tr_until(headers, 0);
+	*value = tr_until(headers, 0);
 	return 1;
 }
 
-TR_UNUSED static void tr_put(tr_buffer *b, tr_bytes bytes) {
-	if (bytes.len <= 0 || !tr_room(b, bytes.len)) return;
-	memcpy(b->ptr + b->len, bytes.ptr, (size_t)bytes.len);
-	b->len += bytes.len;
+// tr_header finds a header of the message, and returns 0 if it has none of that name.
+TR_UNUSED static int tr_header(tr_turn *t, tr_bytes name, tr_bytes *value) {
+	tr_bytes all = tr_headers(t), each, content;
+	int found = 0;
+	while (tr_next_header(&all, &each, &content)) {
+		if (!tr_equal(each, name)) continue;
+		*value = content;
+		found = 1; // the last one counts
+	}
+	return found;
 }
 
-TR_UNUSED static void tr_put_byte(tr_buffer *b, uint8_t byte) { tr_put(b, (tr_bytes){&byte, 1}); }
-
-TR_UNUSED static void tr_put_natural(tr_buffer *b, uint64_t n) {
-	uint8_t digits[20];
-	int32_t at = sizeof digits;
-	do {
-		digits[--at] = (uint8_t)('0' + n % 10);
-		n /= 10;
-	} while (n > 0);
-	tr_put(b, (tr_bytes){digits + at, (int32_t)sizeof digits - at});
+// tr_put_header puts a header for sending.
+TR_UNUSED static void tr_put_header(tr_buffer *headers, tr_bytes name, tr_bytes value) {
+	tr_put(headers, name);
+	tr_put_byte(headers, 0);
+	tr_put(headers, value);
+	tr_put_byte(headers, 0);
 }
 
-TR_UNUSED static tr_bytes tr_view(const tr_buffer *b) { return (tr_bytes){b->ptr, b->len}; }
+// tr_detail returns the details of this kind of delivery, as JSON.
+TR_UNUSED static tr_bytes tr_detail(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_DETAIL); }
+
+// tr_detail_of returns one member of the details: a string's content, anything else as
+// JSON, and nothing if it is missing.
+TR_UNUSED static tr_bytes tr_detail_of(tr_turn *t, tr_bytes member) {
+	tr_bytes value;
+	return tr_json_member(tr_detail(t), member, &value) ? tr_json_text(value) : TR_NONE;
+}
+
+// tr_direct returns whether the message was sent to this creature directly.
+TR_UNUSED static int tr_direct(tr_turn *t) { return tr_equal(tr_detail_of(t, TR("direct")), TR("true")); }
+
+// tr_attempt returns which attempt to handle the delivery this is, 1 for the first.
+TR_UNUSED static int64_t tr_attempt(tr_turn *t) {
+	int64_t n = 0;
+	return tr_whole_of(tr_detail_of(t, TR("attempt")), &n) ? n : 1;
+}
+
+// tr_timer_name returns the name of the timer that fired.
+TR_UNUSED static tr_bytes tr_timer_name(tr_turn *t) { return tr_detail_of(t, TR("name")); }
+
+// tr_tag returns the tag of the request that this result belongs to.
+TR_UNUSED static int64_t tr_tag(tr_turn *t) {
+	int64_t tag = 0;
+	return tr_whole_of(tr_detail_of(t, TR("tag")), &tag) ? tag : 0;
+}
+
+// tr_result_code returns ok, or the name of the error with which the request ended.
+TR_UNUSED static tr_bytes tr_result_code(tr_turn *t) { return tr_detail_of(t, TR("code")); }
 
 // ---------------------------------------------------------------------------
-// Reading
+// Configuration. A typed function leaves the value unchanged if the attribute is missing,
+// so that the value before the call is the default; tr_config_required refuses that.
 
-// tr_read reads a complete source. It returns TERRARIUM_OK or an error.
-TR_UNUSED static int32_t tr_read(int32_t source, tr_bytes *out) {
-	int32_t size = terrarium_size(source);
-	if (size < 0) return size;
-	uint8_t *ptr = tr_alloc(size);
-	if (!ptr) return TERRARIUM_ERR_LIMIT;
-	int32_t n = terrarium_read(source, 0, ptr, size);
-	if (n < 0) return n;
-	*out = (tr_bytes){ptr, n};
+// tr_result reads the complete result of the last hostcall that has one.
+TR_UNUSED static int32_t tr_result(tr_turn *t, const char *op, int32_t status, tr_bytes *out) {
+	if (tr_check(t, op, status) < 0) return status;
+	*out = tr_source(t, TERRARIUM_SOURCE_RESULT);
 	return TERRARIUM_OK;
 }
 
-// tr_config reads a member of the configuration; TERRARIUM_ERR_NOT_FOUND if it is
-// missing.
-TR_UNUSED static int32_t tr_config(tr_bytes name, tr_bytes *out) {
-	int32_t size = terrarium_config(name.ptr, name.len, NULL, 0);
-	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
+// tr_config reads an attribute: a text as it is, anything else as JSON.
+TR_UNUSED static int32_t tr_config(tr_turn *t, tr_bytes key, tr_bytes *value) {
+	return tr_result(t, "config", terrarium_config(key.ptr, key.len, NULL, 0), value);
 }
 
-// tr_state reads a value of the state; TERRARIUM_ERR_NOT_FOUND if it is missing.
-TR_UNUSED static int32_t tr_state(tr_bytes key, tr_bytes *out) {
-	int32_t size = terrarium_state_get(key.ptr, key.len, NULL, 0);
-	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
+// tr_config_json returns the whole configuration, a JSON object.
+TR_UNUSED static tr_bytes tr_config_json(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_CONFIG); }
+
+TR_UNUSED static int32_t tr_config_fail(tr_turn *t, int32_t code, tr_bytes key, tr_bytes why) {
+	return tr_fail(t, code, TR("config "), key, TR(": "), why);
 }
 
-// tr_state_natural reads a number that tr_state_set_natural wrote. A missing one
-// reads as 0, and the result is TERRARIUM_ERR_NOT_FOUND.
-TR_UNUSED static int32_t tr_state_natural(tr_bytes key, uint64_t *value) {
-	uint8_t digits[24];
-	*value = 0;
-	int32_t n = terrarium_state_get(key.ptr, key.len, digits, sizeof digits);
-	if (n > 0 && n <= (int32_t)sizeof digits) tr_natural((tr_bytes){digits, n}, value);
-	return n < 0 ? n : TERRARIUM_OK;
+TR_UNUSED static int32_t tr_config_required(tr_turn *t, tr_bytes key) {
+	tr_bytes value;
+	if (tr_json_member(tr_config_json(t), key, &value)) return TERRARIUM_OK;
+	return tr_config_fail(t, TERRARIUM_ERR_NOT_FOUND, key, TR("it is required"));
 }
 
-// tr_state_set_natural writes a number to the state, in decimal.
-TR_UNUSED static int32_t tr_state_set_natural(tr_bytes key, uint64_t value) {
-	tr_buffer text = {0};
-	tr_put_natural(&text, value);
-	if (text.failed) return TERRARIUM_ERR_LIMIT;
-	return terrarium_state_set(key.ptr, key.len, text.ptr, text.len);
+TR_UNUSED static int32_t tr_config_text(tr_turn *t, tr_bytes key, tr_bytes *value) {
+	tr_bytes json;
+	if (!tr_json_member(tr_config_json(t), key, &json)) return TERRARIUM_OK;
+	if (json.ptr[0] != '"') return tr_config_fail(t, TERRARIUM_ERR_INVALID_ARGUMENT, key, TR("it must be a text"));
+	*value = tr_json_text(json);
+	return TERRARIUM_OK;
 }
 
-// tr_config_natural reads an attribute that is a whole number of at most most, and
-// leaves value unchanged if the attribute is missing. It returns 0, and logs what is
-// wrong, if the attribute is anything else.
-TR_UNUSED static int tr_config_natural(tr_bytes name, uint64_t most, uint64_t *value) {
+TR_UNUSED static int32_t tr_config_whole(tr_turn *t, tr_bytes key, int64_t least, int64_t most, int64_t *value) {
+	tr_bytes json;
+	int64_t n;
+	if (!tr_json_member(tr_config_json(t), key, &json)) return TERRARIUM_OK;
+	if (!tr_whole_of(json, &n) || n < least || n > most)
+		return tr_config_fail(t, TERRARIUM_ERR_INVALID_ARGUMENT, key,
+			tr_join(TR("it must be a whole number from "), tr_whole(least), TR(" to "), tr_whole(most)));
+	*value = n;
+	return TERRARIUM_OK;
+}
+
+TR_UNUSED static int32_t tr_config_bool(tr_turn *t, tr_bytes key, int *value) {
+	tr_bytes json;
+	if (!tr_json_member(tr_config_json(t), key, &json)) return TERRARIUM_OK;
+	if (!tr_equal(json, TR("true")) && !tr_equal(json, TR("false")))
+		return tr_config_fail(t, TERRARIUM_ERR_INVALID_ARGUMENT, key, TR("it must be true or false"));
+	*value = json.ptr[0] == 't';
+	return TERRARIUM_OK;
+}
+
+// tr_config_knows refuses an attribute that is not among the names, which single spaces
+// separate: a misspelt attribute must not go unnoticed.
+TR_UNUSED static int32_t tr_config_knows(tr_turn *t, tr_bytes names) {
+	tr_bytes config = tr_config_json(t), key, value;
+	tr_json_cursor c;
+	if (!tr_json_valid(config) || !tr_json_open(config, '{', &c)) return TERRARIUM_OK;
+	while (tr_json_next(&c, &key, &value)) {
+		int found = 0;
+		tr_buffer list = TR_EMPTY;
+		for (tr_bytes rest = names; rest.len > 0;) {
+			tr_bytes name = tr_until(&rest, ' ');
+			found = found || tr_equal(tr_json_text(key), name);
+			if (list.len > 0) tr_put(&list, TR(", "));
+			tr_put(&list, name);
+		}
+		if (found) continue;
+		return tr_config_fail(t, TERRARIUM_ERR_INVALID_ARGUMENT, tr_json_text(key),
+			tr_join(TR("the creature has no such attribute; it has "), names.len > 0 ? tr_view(&list) : TR("none")));
+	}
+	return TERRARIUM_OK;
+}
+
+// ---------------------------------------------------------------------------
+// State
+
+// tr_state_get reads a value; TERRARIUM_ERR_NOT_FOUND if there is none.
+TR_UNUSED static int32_t tr_state_get(tr_turn *t, tr_bytes key, tr_bytes *value) {
+	return tr_result(t, "state_get", terrarium_state_get(key.ptr, key.len, NULL, 0), value);
+}
+
+TR_UNUSED static int32_t tr_state_set(tr_turn *t, tr_bytes key, tr_bytes value) {
+	return tr_check(t, "state_set", terrarium_state_set(key.ptr, key.len, value.ptr, value.len));
+}
+
+// tr_state_delete returns 1 if there was a value, else 0.
+TR_UNUSED static int32_t tr_state_delete(tr_turn *t, tr_bytes key) {
+	return tr_check(t, "state_delete", terrarium_state_delete(key.ptr, key.len));
+}
+
+// tr_state_list reads the keys with a prefix in byte order. NUL follows each key:
+// tr_until(&keys, 0) takes the first from the list.
+TR_UNUSED static int32_t tr_state_list(tr_turn *t, tr_bytes prefix, tr_bytes *keys) {
+	return tr_result(t, "state_list", terrarium_state_list(prefix.ptr, prefix.len, NULL, 0), keys);
+}
+
+// tr_state_whole reads a decimal number, 0 if there is none.
+TR_UNUSED static int32_t tr_state_whole(tr_turn *t, tr_bytes key, int64_t *value) {
 	tr_bytes text;
-	uint64_t number;
-	int32_t status = tr_config(name, &text);
-	if (status == TERRARIUM_ERR_NOT_FOUND) return 1;
-	if (status >= 0 && tr_natural(text, &number) && number <= most) {
-		*value = number;
-		return 1;
+	*value = 0;
+	int32_t status = tr_state_get(t, key, &text);
+	if (status == TERRARIUM_ERR_NOT_FOUND) return TERRARIUM_OK;
+	if (status < 0 || tr_whole_of(text, value)) return status;
+	return tr_fail(t, TERRARIUM_ERR_INVALID_ARGUMENT, TR("state "), key, TR(": it is not a whole number"));
+}
+
+TR_UNUSED static int32_t tr_state_set_whole(tr_turn *t, tr_bytes key, int64_t value) { return tr_state_set(t, key, tr_whole(value)); }
+
+// ---------------------------------------------------------------------------
+// Sending. Headers are a list that tr_put_header makes, or TR_NONE.
+
+// tr_send sends on the channel that the creature calls alias.
+TR_UNUSED static int32_t tr_send(tr_turn *t, tr_bytes alias, tr_bytes payload, tr_bytes headers) {
+	int32_t handle = tr_check(t, "channel", terrarium_channel(alias.ptr, alias.len));
+	if (handle < 0) return handle;
+	return tr_check(t, "send", terrarium_send(handle, payload.ptr, payload.len, headers.ptr, headers.len));
+}
+
+// tr_send_all sends on every channel that the creature may send on, and returns how many
+// there are.
+TR_UNUSED static int32_t tr_send_all(tr_turn *t, tr_bytes payload, tr_bytes headers) {
+	return tr_check(t, "send", terrarium_send(TERRARIUM_ALL_CHANNELS, payload.ptr, payload.len, headers.ptr, headers.len));
+}
+
+// tr_send_to sends to one creature of the graph, by id or name.
+TR_UNUSED static int32_t tr_send_to(tr_turn *t, tr_bytes creature, tr_bytes payload) {
+	return tr_check(t, "send_to", terrarium_send_to(creature.ptr, creature.len, payload.ptr, payload.len));
+}
+
+// tr_output appends to the output of the turn.
+TR_UNUSED static int32_t tr_output(tr_turn *t, tr_bytes payload) { return tr_check(t, "output", terrarium_output(payload.ptr, payload.len)); }
+
+// tr_request sends to one creature and requests a reply, which arrives as a delivery of the
+// kind result with the same tag.
+TR_UNUSED static int32_t tr_request(tr_turn *t, tr_bytes creature, tr_bytes payload, int64_t deadline_ms, int64_t tag) {
+	return tr_check(t, "request", terrarium_request(creature.ptr, creature.len, payload.ptr, payload.len, deadline_ms, tag));
+}
+
+// tr_reply answers the request that is being handled.
+TR_UNUSED static int32_t tr_reply(tr_turn *t, tr_bytes payload) { return tr_check(t, "reply", terrarium_reply(payload.ptr, payload.len)); }
+
+// tr_http sends an HTTP request after the turn has taken effect. request is JSON with
+// method, url and headers. The response is a delivery of the kind result.
+TR_UNUSED static int32_t tr_http(tr_turn *t, tr_bytes request, tr_bytes body, int64_t tag) {
+	return tr_check(t, "http", terrarium_http(request.ptr, request.len, body.ptr, body.len, tag));
+}
+
+// ---------------------------------------------------------------------------
+// Timers, tools, awareness and the rest
+
+// tr_set_timer sets or replaces the timer of that name; a period of 0 means once.
+TR_UNUSED static int32_t tr_set_timer(tr_turn *t, tr_bytes name, int64_t delay_ms, int64_t period_ms, tr_bytes payload) {
+	return tr_check(t, "timer_set", terrarium_timer_set(name.ptr, name.len, delay_ms, period_ms, payload.ptr, payload.len));
+}
+
+// tr_cancel_timer returns 1 if the timer was set, else 0.
+TR_UNUSED static int32_t tr_cancel_timer(tr_turn *t, tr_bytes name) { return tr_check(t, "timer_cancel", terrarium_timer_cancel(name.ptr, name.len)); }
+
+// tr_tool calls a group tool with JSON arguments and reads its JSON result. tools.h has a
+// function with typed arguments for each tool.
+TR_UNUSED static int32_t tr_tool(tr_turn *t, tr_bytes name, tr_bytes json, tr_bytes *result) {
+	return tr_result(t, "tool", terrarium_tool(name.ptr, name.len, json.ptr, json.len), result);
+}
+
+// tr_awareness returns the awareness document as JSON, and nothing without the feature.
+TR_UNUSED static tr_bytes tr_awareness(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_AWARENESS_JSON); }
+
+TR_UNUSED static tr_bytes tr_awareness_markdown(tr_turn *t) { return tr_source(t, TERRARIUM_SOURCE_AWARENESS_MARKDOWN); }
+
+// tr_awareness_revision returns the revision of the document, 0 without the feature.
+TR_UNUSED static int64_t tr_awareness_revision(tr_turn *t) {
+	int64_t n = 0;
+	return tr_whole_of(tr_source(t, TERRARIUM_SOURCE_AWARENESS_REVISION), &n) ? n : 0;
+}
+
+// tr_now returns the delivery's time in nanoseconds since 1970, unless the creature was
+// granted the real clock.
+TR_UNUSED static int64_t tr_now(tr_turn *t) {
+	(void)t;
+	return terrarium_now();
+}
+
+// tr_random fills memory with bytes that are the same if the turn is run again, unless the
+// creature was granted real randomness.
+TR_UNUSED static int32_t tr_random(tr_turn *t, void *ptr, int32_t len) { return tr_check(t, "random", terrarium_random(ptr, len)); }
+
+// tr_fuel_left returns the fuel left in the turn, or -1 if fuel is not counted.
+TR_UNUSED static int64_t tr_fuel_left(tr_turn *t) {
+	(void)t;
+	return terrarium_fuel_left();
+}
+
+// tr_has_feature returns whether the host has an optional part of the contract.
+TR_UNUSED static int tr_has_feature(tr_turn *t, int32_t feature) {
+	(void)t;
+	return terrarium_feature(feature) > 0;
+}
+
+// ---------------------------------------------------------------------------
+// What a creature declares
+
+typedef int32_t tr_handler(tr_turn *t);
+
+typedef struct {
+	tr_handler *handle; // called for every delivery
+	tr_handler *init;   // called once in the life of an instance; may be missing
+} tr_creature;
+
+// tr_end logs why a handler failed.
+TR_NOINLINE static int32_t tr_end(tr_turn *t, int32_t status) {
+	if (tr_exhausted) status = tr_fail_with(t, TERRARIUM_ERR_LIMIT, TR("the memory of the creature is exhausted"));
+	if (status < 0 && status == t->code) tr_log_with(t, TERRARIUM_LEVEL_ERROR, tr_error_text(t));
+	return status;
+}
+
+// tr_run calls a handler.
+TR_UNUSED __attribute__((always_inline)) static inline int32_t tr_run(tr_handler *handler, int32_t kind, int32_t size) {
+	tr_turn t = TR_EMPTY;
+	t.kind = kind;
+	t.size = size;
+	tr_begin();
+	int32_t status = handler(&t);
+	return status < 0 || tr_exhausted ? tr_end(&t, status) : status;
+}
+
+// TERRARIUM_CREATURE declares the creature: TERRARIUM_CREATURE(handle), or with init
+// TERRARIUM_CREATURE(.handle = handle, .init = init). Write it once, below the handlers.
+#define TERRARIUM_CREATURE(...) \
+	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"") \
+	static const tr_creature tr_this = {__VA_ARGS__}; \
+	_Pragma("GCC diagnostic pop") \
+	TERRARIUM_MARKER() \
+	int32_t creature_handle(int32_t kind, int32_t size) { return tr_run(tr_this.handle, kind, size); } \
+	int32_t creature_init(void) { \
+		if (!tr_this.init) return TERRARIUM_OK; \
+		int32_t status = tr_run(tr_this.init, 0, 0); \
+		tr_keep(); \
+		return status; \
 	}
-	tr_buffer line = {0};
-	tr_put(&line, TR("config "));
-	tr_put(&line, name);
-	tr_put(&line, TR(": it is a whole number from 0 to "));
-	tr_put_natural(&line, most);
-	terrarium_log(TERRARIUM_LEVEL_ERROR, line.ptr, line.len);
-	return 0;
-}
 
-// tr_awareness_revision reads the revision of the awareness document, which rises
-// whenever the document changes. The document itself is read with tr_read.
-TR_UNUSED static int32_t tr_awareness_revision(uint64_t *revision) {
-	tr_bytes digits;
-	int32_t status = tr_read(TERRARIUM_SOURCE_AWARENESS_REVISION, &digits);
-	if (status < 0) return status;
-	return tr_natural(digits, revision) ? TERRARIUM_OK : TERRARIUM_ERR_NOT_FOUND;
-}
-
-// tr_tool calls a group tool with JSON arguments, which may be empty, and reads its
-// JSON result. If the call is refused, the source error says why.
-TR_UNUSED static int32_t tr_tool(tr_bytes name, tr_bytes args, tr_bytes *out) {
-	int32_t size = terrarium_tool(name.ptr, name.len, args.ptr, args.len);
-	return size < 0 ? size : tr_read(TERRARIUM_SOURCE_RESULT, out);
-}
-
-// tr_code_name returns the stable name of an error code.
-TR_UNUSED static tr_bytes tr_code_name(int32_t status) {
-	switch (status) {
-	case TERRARIUM_ERR_INVALID_ARGUMENT: return TR("invalid_argument");
-	case TERRARIUM_ERR_NOT_FOUND: return TR("not_found");
-	case TERRARIUM_ERR_ALREADY_EXISTS: return TR("already_exists");
-	case TERRARIUM_ERR_AMBIGUOUS: return TR("ambiguous");
-	case TERRARIUM_ERR_NOT_CONNECTED: return TR("not_connected");
-	case TERRARIUM_ERR_NOT_PRIVILEGED: return TR("not_privileged");
-	case TERRARIUM_ERR_DENIED: return TR("denied");
-	case TERRARIUM_ERR_LIMIT: return TR("limit");
-	case TERRARIUM_ERR_CONFLICT: return TR("conflict");
-	case TERRARIUM_ERR_STOPPED: return TR("stopped");
-	case TERRARIUM_ERR_TRAPPED: return TR("trapped");
-	case TERRARIUM_ERR_OUT_OF_FUEL: return TR("out_of_fuel");
-	case TERRARIUM_ERR_DEADLINE: return TR("deadline");
-	case TERRARIUM_ERR_TOO_LARGE: return TR("too_large");
-	case TERRARIUM_ERR_UNSUPPORTED: return TR("unsupported");
-	case TERRARIUM_ERR_STORAGE: return TR("storage");
-	case TERRARIUM_ERR_UNAVAILABLE: return TR("unavailable");
-	case TERRARIUM_ERR_INTERNAL: return TR("internal");
-	}
-	return TR("unknown");
-}
-
-// tr_log logs three texts as one line.
-TR_UNUSED static void tr_log(int32_t level, tr_bytes a, tr_bytes b, tr_bytes c) {
-	tr_buffer line = {0};
-	tr_put(&line, a);
-	tr_put(&line, b);
-	tr_put(&line, c);
-	terrarium_log(level, line.ptr, line.len);
-}
-
-// tr_forward sends a payload on with the headers of the message being handled.
-TR_UNUSED static int32_t tr_forward(int32_t channel, tr_bytes payload) {
-	tr_bytes headers;
-	int32_t status = tr_read(TERRARIUM_SOURCE_HEADERS, &headers);
-	if (status < 0) return status;
-	return terrarium_send(channel, payload.ptr, payload.len, headers.ptr, headers.len);
-}
+// TERRARIUM_MANIFEST adds the manifest to the module: TERRARIUM_MANIFEST({"name": "shout"}).
+#ifdef __wasm__
+#define TERRARIUM_MANIFEST(...) \
+	__asm__(".section .custom_section." TERRARIUM_MANIFEST_SECTION ",\"\",@\n\t.ascii " TR_STRING_OF(#__VA_ARGS__) "\n");
+#else
+#define TERRARIUM_MANIFEST(...)
+#endif
 
 #endif // TERRARIUM_CREATURE_H

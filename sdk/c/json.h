@@ -3,7 +3,7 @@
 #ifndef TERRARIUM_JSON_H
 #define TERRARIUM_JSON_H
 
-#include "creature.h"
+#include "base.h"
 
 // How deeply arrays and objects may be nested.
 #define TR_JSON_DEPTH 64
@@ -74,7 +74,7 @@ TR_UNUSED static int tr_json_skip_number(tr_json_cursor *c) {
 }
 
 TR_UNUSED static int tr_json_skip_word(tr_json_cursor *c, tr_bytes word) {
-	if (!tr_starts((tr_bytes){c->at, (int32_t)(c->end - c->at)}, word)) return 0;
+	if (!tr_starts(TR_BYTES(c->at, c->end - c->at), word)) return 0;
 	c->at += word.len;
 	return 1;
 }
@@ -126,7 +126,8 @@ TR_UNUSED static int tr_json_valid(tr_bytes b) {
 // tr_json_open starts to iterate over an object ('{') or array ('[') that is known to
 // be well-formed. It returns 0 if b is something else.
 TR_UNUSED static int tr_json_open(tr_bytes b, uint8_t open, tr_json_cursor *c) {
-	*c = (tr_json_cursor){b.ptr, b.ptr + b.len};
+	c->at = b.ptr;
+	c->end = b.ptr + b.len;
 	tr_json_space(c);
 	return tr_json_take(c, open);
 }
@@ -140,14 +141,14 @@ TR_UNUSED static int tr_json_next(tr_json_cursor *c, tr_bytes *name, tr_bytes *v
 	const uint8_t *start = c->at;
 	if (name) {
 		if (!tr_json_skip_string(c)) return 0;
-		*name = (tr_bytes){start, (int32_t)(c->at - start)};
+		*name = TR_BYTES(start, c->at - start);
 		tr_json_space(c);
 		if (!tr_json_take(c, ':')) return 0;
 		tr_json_space(c);
 		start = c->at;
 	}
 	if (!tr_json_skip(c, 0)) return 0;
-	*value = (tr_bytes){start, (int32_t)(c->at - start)};
+	*value = TR_BYTES(start, c->at - start);
 	return 1;
 }
 
@@ -192,8 +193,8 @@ TR_UNUSED static tr_bytes tr_json_text(tr_bytes value) {
 	tr_json_cursor c = {value.ptr + 1, value.ptr + value.len - 1};
 	const uint8_t *p = c.at;
 	while (p < c.end && *p != '\\') p++;
-	if (p == c.end) return (tr_bytes){c.at, (int32_t)(c.end - c.at)};
-	tr_buffer text = {0};
+	if (p == c.end) return TR_BYTES(c.at, c.end - c.at);
+	tr_buffer text = TR_EMPTY;
 	while (c.at < c.end) {
 		uint8_t byte = *c.at++;
 		if (byte == '\\') {
@@ -241,39 +242,33 @@ TR_UNUSED static void tr_put_json(tr_buffer *b, tr_bytes text) {
 			tr_put_byte(b, (uint8_t)hex[byte >> 4]);
 			tr_put_byte(b, (uint8_t)hex[byte & 15]);
 		} else {
-			tr_put(b, n ? (tr_bytes){text.ptr, n} : TR_REPLACEMENT);
+			tr_put(b, n ? TR_BYTES(text.ptr, n) : TR_REPLACEMENT);
 		}
 		text = tr_from(text, n ? n : 1);
 	}
 	tr_put_byte(b, '"');
 }
 
-// tr_config_knows returns whether every member of the configuration is among the
-// names in known, which are separated by spaces, and logs the first that is not: a
-// misspelt attribute must not go unnoticed.
-TR_UNUSED static int tr_config_knows(tr_bytes known) {
-	tr_bytes config, key, value;
-	tr_json_cursor c;
-	if (tr_read(TERRARIUM_SOURCE_CONFIG, &config) < 0 || !tr_json_valid(config) || !tr_json_open(config, '{', &c)) return 1;
-	while (tr_json_next(&c, &key, &value)) {
-		tr_bytes name = tr_json_text(key);
-		int found = 0;
-		for (int32_t i = 0; i < known.len && !found;) {
-			int32_t end = i;
-			while (end < known.len && known.ptr[end] != ' ') end++;
-			found = tr_equal(name, (tr_bytes){known.ptr + i, end - i});
-			i = end + 1;
-		}
-		if (found) continue;
-		tr_buffer line = {0};
-		tr_put(&line, TR("config: there is no attribute "));
-		tr_put_json(&line, name);
-		tr_put(&line, TR("; known are: "));
-		tr_put(&line, known);
-		terrarium_log(TERRARIUM_LEVEL_ERROR, line.ptr, line.len);
-		return 0;
+// tr_put_json_bytes puts bytes as the tools take them: as a JSON string, or as
+// {"base64":"…"} if they are not UTF-8.
+TR_UNUSED static void tr_put_json_bytes(tr_buffer *b, tr_bytes bytes) {
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	if (tr_is_utf8(bytes)) {
+		tr_put_json(b, bytes);
+		return;
 	}
-	return 1;
+	tr_put(b, TR("{\"base64\":\""));
+	for (int32_t i = 0; i < bytes.len; i += 3) {
+		int32_t left = bytes.len - i;
+		uint32_t group = (uint32_t)bytes.ptr[i] << 16;
+		if (left > 1) group |= (uint32_t)bytes.ptr[i + 1] << 8;
+		if (left > 2) group |= bytes.ptr[i + 2];
+		tr_put_byte(b, (uint8_t)digits[group >> 18]);
+		tr_put_byte(b, (uint8_t)digits[group >> 12 & 63]);
+		tr_put_byte(b, left > 1 ? (uint8_t)digits[group >> 6 & 63] : '=');
+		tr_put_byte(b, left > 2 ? (uint8_t)digits[group & 63] : '=');
+	}
+	tr_put(b, TR("\"}"));
 }
 
 #endif // TERRARIUM_JSON_H

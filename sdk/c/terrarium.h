@@ -16,8 +16,16 @@ extern "C" {
 // The handle that stands for every channel the creature may send on.
 #define TERRARIUM_ALL_CHANNELS (-1)
 
+// The custom section of a module that has its manifest.
+#define TERRARIUM_MANIFEST_SECTION "terrarium.creature"
+
+#ifdef __wasm__
 #define TERRARIUM_EXPORT(name) __attribute__((export_name(name), visibility("default")))
 #define TERRARIUM_IMPORT(name) __attribute__((import_module("terrarium_v1"), import_name(name)))
+#else // a native test, in which fake.h is the host
+#define TERRARIUM_EXPORT(name)
+#define TERRARIUM_IMPORT(name)
+#endif
 
 // Results of hostcalls and creatures: success, or an error.
 enum terrarium_status {
@@ -42,6 +50,7 @@ enum terrarium_status {
 	TERRARIUM_ERR_INTERNAL = -18, // a defect in the host or the engine
 	TERRARIUM_ERR_UNKNOWN_OUTCOME = -19, // it was accepted, but whether it will last is not known: it is neither done for certain nor refused
 	TERRARIUM_ERR_FAILED = -20, // the creature failed the turn; its text says why
+	TERRARIUM_ERR_LAST = TERRARIUM_ERR_FAILED,
 };
 
 // Readable sources.
@@ -90,18 +99,90 @@ enum terrarium_feature {
 	TERRARIUM_FEATURE_FUEL = 5, // fuel_left counts fuel; without it the result is -1
 };
 
-// What a creature exports: define these without any attribute. The last two are
-// optional.
+// The names of the results, from 0 downwards, each followed by NUL.
+#define TERRARIUM_CODE_NAMES \
+	"ok\0" \
+	"invalid_argument\0" \
+	"not_found\0" \
+	"already_exists\0" \
+	"ambiguous\0" \
+	"not_connected\0" \
+	"not_privileged\0" \
+	"denied\0" \
+	"limit\0" \
+	"conflict\0" \
+	"stopped\0" \
+	"trapped\0" \
+	"out_of_fuel\0" \
+	"deadline\0" \
+	"too_large\0" \
+	"unsupported\0" \
+	"storage\0" \
+	"unavailable\0" \
+	"internal\0" \
+	"unknown_outcome\0" \
+	"failed"
+
+// For tests.
+#ifndef __wasm__
+// The names of the kinds, by number, each followed by NUL.
+#define TERRARIUM_KIND_NAMES \
+	"\0" \
+	"message\0" \
+	"start\0" \
+	"output\0" \
+	"timer\0" \
+	"result\0" \
+	"graph_changed\0" \
+	"request"
+
+// The names of the levels, by number, each followed by NUL.
+#define TERRARIUM_LEVEL_NAMES \
+	"debug\0" \
+	"info\0" \
+	"warn\0" \
+	"error"
+
+// The default limits: the operator may set others.
+enum terrarium_limit {
+	TERRARIUM_LIMIT_MEMORY = 67108864, // linear memory
+	TERRARIUM_LIMIT_FUEL = 1000000000, // fuel per turn
+	TERRARIUM_LIMIT_STACK = 4194304, // the frames of nested calls
+	TERRARIUM_LIMIT_MESSAGE = 1048576, // one message, headers included
+	TERRARIUM_LIMIT_SENDS = 1024, // messages sent per turn
+	TERRARIUM_LIMIT_SEND_BYTES = 8388608, // all messages sent per turn
+	TERRARIUM_LIMIT_OUTPUT = 1048576, // output per turn
+	TERRARIUM_LIMIT_LOG_LINES = 256, // log lines per turn
+	TERRARIUM_LIMIT_LOG_BYTES = 65536, // log text per turn
+	TERRARIUM_LIMIT_STATE_KEY = 512, // one state key
+	TERRARIUM_LIMIT_STATE_VALUE = 1048576, // one state value
+	TERRARIUM_LIMIT_STATE = 16777216, // all state of a creature, keys included, and 32 for each key
+	TERRARIUM_LIMIT_STATE_WRITES = 4096, // state writes and deletes per turn
+	TERRARIUM_LIMIT_CALLS = 1000000, // hostcalls per turn
+	TERRARIUM_LIMIT_HANDLES = 4096, // channel handles of one instance
+	TERRARIUM_LIMIT_TIMERS = 256, // timers of one creature
+	TERRARIUM_LIMIT_REQUESTS = 1024, // requests of a creature that wait for an answer
+	TERRARIUM_LIMIT_TIMER_BYTES = 1048576, // names and payloads of all timers of a creature
+	TERRARIUM_LIMIT_TOOLS = 64, // tool calls per turn
+	TERRARIUM_LIMIT_TABLE = 1048576, // elements of all tables together
+	TERRARIUM_LIMIT_MAILBOX = 1024, // deliveries held in memory for one creature
+	TERRARIUM_LIMIT_STORE_RATE = 33554432, // data that a creature adds to its store per second; ten seconds' worth may come at once
+	TERRARIUM_LIMIT_TIMER_RATE = 1000, // deliveries of a creature's timers per second
+};
+#endif
+
+// What a creature exports: the macro TERRARIUM_CREATURE of creature.h defines them.
+// The last two are optional.
 TERRARIUM_EXPORT("creature_handle") int32_t creature_handle(int32_t kind, int32_t size);
 TERRARIUM_EXPORT("creature_init") int32_t creature_init(void);
 TERRARIUM_EXPORT("creature_stop") void creature_stop(void);
 
-// Declares that the module is a creature: write it once, at the top level.
-#define TERRARIUM_CREATURE() \
+// Declares that the module is a creature.
+#define TERRARIUM_MARKER() \
 	TERRARIUM_EXPORT("terrarium_abi_v1") void terrarium_abi_v1(void) {}
 
-// Declares that creature_handle wants the kind graph_changed: write it once, at
-// the top level.
+// Declares that the creature wants the kind graph_changed: write it once, at the top
+// level.
 #define TERRARIUM_GRAPH_CHANGED() \
 	TERRARIUM_EXPORT("terrarium_graph_changed") void terrarium_graph_changed(void) {}
 
