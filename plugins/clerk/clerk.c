@@ -1,9 +1,9 @@
 // clerk does small tasks and puts out the results.
-#include "json.h"
+#include "bare.h"
 #include "selector.h"
 #include "sha256.h"
 
-TERRARIUM_CREATURE()
+TERRARIUM_MARKER()
 
 int32_t creature_init(void) { return tr_config_knows(TR("")) ? TERRARIUM_OK : TERRARIUM_ERR_INVALID_ARGUMENT; }
 

@@ -1,8 +1,8 @@
 // envoy merges its graph with a helper's graph when help is needed, and splits them
 // again.
-#include "json.h"
+#include "bare.h"
 
-TERRARIUM_CREATURE()
+TERRARIUM_MARKER()
 
 // Keys in the state.
 #define CONTACT TR("contact") // the id of the helper to call

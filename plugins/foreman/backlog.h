@@ -10,7 +10,7 @@
 #ifndef BACKLOG_H
 #define BACKLOG_H
 
-#include "json.h"
+#include "bare.h"
 
 #define NUMBERED_MAX 32 // bytes of a key that contains a number
 

@@ -3,7 +3,7 @@
 #ifndef CREW_H
 #define CREW_H
 
-#include "json.h"
+#include "bare.h"
 
 #define WORKER TR("worker/")
 

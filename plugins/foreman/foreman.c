@@ -1,9 +1,9 @@
 // foreman distributes tasks among workers that it spawns, watches and removes.
-#include "json.h"
+#include "bare.h"
 #include "backlog.h"
 #include "crew.h"
 
-TERRARIUM_CREATURE()
+TERRARIUM_MARKER()
 TERRARIUM_GRAPH_CHANGED()
 
 #define HIRES 16     // the most workers that one turn spawns

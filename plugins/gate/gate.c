@@ -1,9 +1,9 @@
 // gate passes on the messages that match a pattern.
-#include "json.h"
+#include "bare.h"
 #include "pattern.h"
 #include "selector.h"
 
-TERRARIUM_CREATURE()
+TERRARIUM_MARKER()
 
 static selector by;
 static int invert;

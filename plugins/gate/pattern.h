@@ -13,7 +13,7 @@
 #ifndef PATTERN_H
 #define PATTERN_H
 
-#include "creature.h"
+#include "bare.h"
 
 #define PATTERN_PROGRAM 512 // instructions
 #define PATTERN_CLASSES 32

@@ -1,8 +1,8 @@
 // operator calls the group tools that a JSON message requests and answers with their
 // results.
-#include "json.h"
+#include "bare.h"
 
-TERRARIUM_CREATURE()
+TERRARIUM_MARKER()
 
 static int stop_on_error, atomic;
 

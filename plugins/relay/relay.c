@@ -1,7 +1,7 @@
 // relay passes on every message, headers included, on every channel it may send on.
-#include "json.h"
+#include "bare.h"
 
-TERRARIUM_CREATURE()
+TERRARIUM_MARKER()
 
 int32_t creature_init(void) {
 	return tr_config_knows(TR("")) ? TERRARIUM_OK : TERRARIUM_ERR_INVALID_ARGUMENT;

@@ -3,7 +3,7 @@
 #ifndef SELECTOR_H
 #define SELECTOR_H
 
-#include "json.h"
+#include "bare.h"
 
 enum selector_kind { SELECT_LINE, SELECT_FIELD, SELECT_JSON };
 

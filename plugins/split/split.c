@@ -1,9 +1,9 @@
 // split sends each message on one of its channels: in turn, or by a key, so that
 // equal keys always go the same way.
-#include "json.h"
+#include "bare.h"
 #include "selector.h"
 
-TERRARIUM_CREATURE()
+TERRARIUM_MARKER()
 
 #define TO_MAX 256 // channels
 

@@ -1,8 +1,8 @@
 // tally counts messages by a key, in its state, and reports on request.
-#include "json.h"
+#include "bare.h"
 #include "selector.h"
 
-TERRARIUM_CREATURE()
+TERRARIUM_MARKER()
 
 #define KEY_MAX 128          // bytes of a key; longer ones are cut
 #define MAX_KEYS_MOST 100000 // the largest value of max_keys
