@@ -41,7 +41,7 @@ func cTool(b *bytes.Buffer, s *toolSpec) {
 		}
 		b.WriteString("};\n")
 	}
-	b.WriteString("\ntypedef struct {\n")
+	fmt.Fprintf(b, "\ntypedef struct tr_%s_args {\n", s.Name)
 	for _, a := range s.Args {
 		doc := a.Doc
 		if a.Required {

@@ -30,7 +30,7 @@
 #endif
 
 // ---------------------------------------------------------------------------
-// The four functions that compilers generate calls to.
+// The five functions that compilers generate calls to.
 
 #if !TR_HOSTED
 #ifdef __cplusplus
@@ -75,6 +75,12 @@ __attribute__((weak)) int memcmp(const void *a, const void *b, size_t n) {
 	for (size_t i = 0; i < n; i++)
 		if (x[i] != y[i]) return x[i] - y[i];
 	return 0;
+}
+
+__attribute__((weak)) size_t strlen(const char *text) {
+	const volatile char *at = text; // volatile, or the loop becomes a call to strlen
+	while (*at) at++;
+	return (size_t)(at - text);
 }
 
 #ifdef __cplusplus
@@ -229,6 +235,13 @@ TR_UNUSED static tr_bytes tr_until(tr_bytes *b, uint8_t end) {
 	tr_bytes before = TR_BYTES(b->ptr, n);
 	*b = tr_from(*b, n < b->len ? n + 1 : n);
 	return before;
+}
+
+// tr_count returns how often a byte is in b.
+TR_UNUSED static int32_t tr_count(tr_bytes b, uint8_t byte) {
+	int32_t n = 0;
+	for (int32_t i = 0; i < b.len; i++) n += b.ptr[i] == byte;
+	return n;
 }
 
 // tr_utf8 returns the length of the UTF-8 sequence that b starts with, or 0 if there

@@ -12,7 +12,7 @@
 
 #include "arguments.h"
 
-typedef struct {
+typedef struct tr_send_channel_args {
 	tr_bytes channel TR_UNSET; // required; the caller's alias for the channel or its name or id
 	tr_bytes payload TR_UNSET; // required
 	tr_bytes headers TR_UNSET;
@@ -29,7 +29,7 @@ TR_UNUSED static int32_t tr_send_channel_with(tr_turn *t, tr_send_channel_args a
 	return tr_call(t, TR("send_channel"), &json, result);
 }
 
-typedef struct {
+typedef struct tr_group_send_args {
 	tr_bytes creature TR_UNSET; // required; id or name of a member of the caller's graph
 	tr_bytes payload TR_UNSET; // required
 } tr_group_send_args;
@@ -45,7 +45,7 @@ TR_UNUSED static int32_t tr_group_send_with(tr_turn *t, tr_group_send_args args,
 	return tr_call(t, TR("group_send"), &json, result);
 }
 
-typedef struct {
+typedef struct tr_group_status_args {
 	tr_bytes after TR_UNSET; // the next of the previous result to continue after it
 	int64_t limit TR_UNSET; // the most creatures and channels and wires in total; default 256
 } tr_group_status_args;
@@ -61,7 +61,7 @@ TR_UNUSED static int32_t tr_group_status_with(tr_turn *t, tr_group_status_args a
 	return tr_call(t, TR("group_status"), &json, result);
 }
 
-typedef struct {
+typedef struct tr_group_add_node_args {
 	tr_bytes species TR_UNSET; // required; the species to spawn; group_status lists them
 	tr_bytes name TR_UNSET; // unique in the graph; default: the species and a number
 	tr_bytes config TR_UNSET; // attributes that replace those of the species
@@ -83,7 +83,7 @@ TR_UNUSED static int32_t tr_group_add_node_with(tr_turn *t, tr_group_add_node_ar
 	return tr_call(t, TR("group_add_node"), &json, result);
 }
 
-typedef struct {
+typedef struct tr_group_remove_node_args {
 	tr_bytes creature TR_UNSET; // required; id or name of a worker in the caller's graph
 } tr_group_remove_node_args;
 
@@ -96,7 +96,7 @@ TR_UNUSED static int32_t tr_group_remove_node_with(tr_turn *t, tr_group_remove_n
 	return tr_call(t, TR("group_remove_node"), &json, result);
 }
 
-typedef struct {
+typedef struct tr_group_start_node_args {
 	tr_bytes creature TR_UNSET; // required; id or name of a worker in the caller's graph
 } tr_group_start_node_args;
 
@@ -109,7 +109,7 @@ TR_UNUSED static int32_t tr_group_start_node_with(tr_turn *t, tr_group_start_nod
 	return tr_call(t, TR("group_start_node"), &json, result);
 }
 
-typedef struct {
+typedef struct tr_group_stop_node_args {
 	tr_bytes creature TR_UNSET; // required; id or name of a worker in the caller's graph
 } tr_group_stop_node_args;
 
@@ -140,7 +140,7 @@ enum tr_group_channel_on_collision {
 	TR_GROUP_CHANNEL_REJECT = 3,
 };
 
-typedef struct {
+typedef struct tr_group_channel_args {
 	enum tr_group_channel_action action TR_UNSET; // required
 	tr_bytes name TR_UNSET; // name of the channel to create; unique among the graph's channels
 	tr_bytes description TR_UNSET;
@@ -176,7 +176,7 @@ enum tr_group_wire_action {
 	TR_GROUP_WIRE_LIST = 3,
 };
 
-typedef struct {
+typedef struct tr_group_wire_args {
 	enum tr_group_wire_action action TR_UNSET; // required
 	tr_bytes from TR_UNSET; // the source of the output: id or name of a member of the caller's graph
 	tr_bytes to TR_UNSET; // the receiver: id or name of a member of the caller's graph or root

@@ -20,12 +20,13 @@ static int32_t draw(tr_turn *t) {
 static int32_t heard(tr_turn *t) {
 	tr_bytes payload = tr_payload(t), text = payload;
 	tr_bytes verb = tr_until(&text, ' ');
+	int complete = tr_count(payload, ' ') >= 2; // a verb, a name and a text
 	if (tr_equal(payload, TR("draw"))) return draw(t);
-	if (tr_equal(verb, TR("ask"))) {
+	if (complete && tr_equal(verb, TR("ask"))) {
 		tr_bytes name = tr_until(&text, ' ');
 		return ask(t, name, text);
 	}
-	if (tr_equal(verb, TR("tell"))) {
+	if (complete && tr_equal(verb, TR("tell"))) {
 		tr_bytes name = tr_until(&text, ' ');
 		return tr_send_to(t, name, text);
 	}

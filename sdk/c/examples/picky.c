@@ -70,7 +70,7 @@ static int32_t handle(tr_turn *t) {
 	if (tr_equal(text, TR("fail"))) return tr_fail(t, TERRARIUM_ERR_FAILED, TR("it went wrong"));
 	if (tr_equal(text, TR("denied"))) return tr_fail(t, TERRARIUM_ERR_DENIED, TR("not today"));
 	if (tr_equal(text, TR("panic"))) tr_panic(t, TR("out of cheese"));
-	if (tr_equal(text, TR("loop"))) for (;;) {}
+	if (tr_equal(text, TR("loop"))) for (volatile int n = 0;; n++) {}
 	if (tr_equal(text, TR("fuel"))) return tr_output(t, tr_fuel_left(t) >= 0 ? TR("counted") : TR("not counted"));
 	if (tr_equal(text, TR("log"))) return log_all(t);
 	return anything_else(t, text);

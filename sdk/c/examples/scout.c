@@ -77,18 +77,20 @@ static int32_t title(tr_turn *t) {
 static int32_t obey(tr_turn *t) {
 	tr_bytes command = tr_payload(t), rest = command;
 	tr_bytes verb = tr_until(&rest, ' '), all = rest, first = tr_until(&rest, ' ');
+	int32_t spaces = tr_count(command, ' ');
+	int one = spaces == 1, two = spaces == 2, text = spaces >= 2; // what follows the verb
 	if (!tr_has_feature(t, TERRARIUM_FEATURE_TOOLS)) return tr_output(t, TR("no tools"));
 	if (tr_equal(command, TR("members"))) return members(t);
 	if (tr_equal(command, TR("title"))) return title(t);
-	if (tr_equal(verb, TR("make"))) return make(t, all);
-	if (tr_equal(verb, TR("wire"))) return wire(t, first, rest);
-	if (tr_equal(verb, TR("say"))) return say(t, first, rest);
-	if (tr_equal(verb, TR("tell"))) return tell(t, first, rest);
-	if (tr_equal(verb, TR("spawn"))) return spawn(t, first, rest);
-	if (tr_equal(verb, TR("route"))) return route(t, all);
-	if (tr_equal(verb, TR("stop"))) return outcome(t, TR("group_stop_node"), tr_group_stop_node(t, NULL, .creature = all), TR("stop "), all);
-	if (tr_equal(verb, TR("resume"))) return outcome(t, TR("group_start_node"), tr_group_start_node(t, NULL, .creature = all), TR("resume "), all);
-	if (tr_equal(verb, TR("remove"))) return outcome(t, TR("group_remove_node"), tr_group_remove_node(t, NULL, .creature = all), TR("remove "), all);
+	if (one && tr_equal(verb, TR("make"))) return make(t, all);
+	if (two && tr_equal(verb, TR("wire"))) return wire(t, first, rest);
+	if (text && tr_equal(verb, TR("say"))) return say(t, first, rest);
+	if (text && tr_equal(verb, TR("tell"))) return tell(t, first, rest);
+	if (two && tr_equal(verb, TR("spawn"))) return spawn(t, first, rest);
+	if (one && tr_equal(verb, TR("route"))) return route(t, all);
+	if (one && tr_equal(verb, TR("stop"))) return outcome(t, TR("group_stop_node"), tr_group_stop_node(t, NULL, .creature = all), TR("stop "), all);
+	if (one && tr_equal(verb, TR("resume"))) return outcome(t, TR("group_start_node"), tr_group_start_node(t, NULL, .creature = all), TR("resume "), all);
+	if (one && tr_equal(verb, TR("remove"))) return outcome(t, TR("group_remove_node"), tr_group_remove_node(t, NULL, .creature = all), TR("remove "), all);
 	return tr_fail(t, TERRARIUM_ERR_FAILED, TR("unknown command: "), command);
 }
 

@@ -34,7 +34,7 @@ static int32_t obey(tr_turn *t) {
 		TR_TRY(was_set);
 		return tr_log(t, TERRARIUM_LEVEL_INFO, was_set ? TR("stopped") : TR("was not running"));
 	}
-	if (tr_starts(command, TR("in "))) {
+	if (tr_starts(command, TR("in ")) && tr_count(command, ' ') >= 3) {
 		int64_t delay;
 		tr_bytes text = tr_from(command, 3);
 		tr_bytes number = tr_until(&text, ' '), name = tr_until(&text, ' ');
