@@ -182,7 +182,7 @@ func free(room string) bool {
 		return false
 	}
 	return strings.HasPrefix(room, "internal/") || strings.Contains(room, "/internal/") || room == "abi/gen" ||
-		strings.HasPrefix(room, "plugins/") || strings.HasPrefix(room, "sdk/go/terrarium/") || strings.Contains(room, "testdata") ||
+		strings.HasPrefix(room, "plugins/") || room == "sdk" || strings.HasPrefix(room, "sdk/go/terrarium/") || strings.HasPrefix(room, "sdk/go/examples/") || strings.Contains(room, "testdata") ||
 		strings.HasPrefix(room, "examples/")
 }
 

@@ -70,7 +70,7 @@ func command(t *terrarium.Turn) error {
 	return unknown(text)
 }
 
-// edit carries out the commands that have one name.
+// edit runs the commands that have one name.
 func edit(t *terrarium.Turn, verb, name, text string) error {
 	switch verb {
 	case "make":
