@@ -51,6 +51,10 @@ typedef struct fake {
 	jmp_buf trap;
 } fake;
 
+#ifdef __cpp_exceptions
+struct fake_trap {}; // what a trap throws, so that destructors run
+#endif
+
 static fake *fake_now; // the host of the call that is running
 
 static void fake_expect(const char *file, int line, const char *got, const char *want) {
@@ -132,7 +136,17 @@ static void fake_show_state(fake *f) {
 }
 
 // fake_guard calls into the creature, which may trap.
+#ifdef __cpp_exceptions
+static int32_t fake_guard(fake *f, int32_t (*call)(fake *)) {
+	try {
+		return call(f);
+	} catch (const fake_trap &) {
+		return TERRARIUM_ERR_TRAPPED;
+	}
+}
+#else
 static int32_t fake_guard(fake *f, int32_t (*call)(fake *)) { return setjmp(f->trap) == 0 ? call(f) : (int32_t)TERRARIUM_ERR_TRAPPED; }
+#endif
 
 // fake_run calls into the creature, and shows and keeps what the turn did.
 static const char *fake_run(fake *f, int32_t (*call)(fake *)) {

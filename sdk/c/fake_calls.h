@@ -279,6 +279,10 @@ int32_t terrarium_random(void *ptr, int32_t len) {
 
 int64_t terrarium_fuel_left(void) { return fake_now->fuel; }
 
+#ifdef __cpp_exceptions
+TR_UNUSED static void tr_trap(void) { throw fake_trap(); }
+#else
 TR_UNUSED static void tr_trap(void) { longjmp(fake_now->trap, 1); }
+#endif
 
 #endif // TERRARIUM_FAKE_CALLS_H

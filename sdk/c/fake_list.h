@@ -29,7 +29,7 @@ static tr_bytes fake_bytes(const fake_string *s) { return s->text ? TR_BYTES(s->
 static void fake_set(fake_string *s, tr_bytes bytes) {
 	char *text = (char *)malloc((size_t)bytes.len + 1);
 	if (!text) abort();
-	memcpy(text, bytes.ptr, (size_t)bytes.len);
+	if (bytes.len > 0) memcpy(text, bytes.ptr, (size_t)bytes.len);
 	text[bytes.len] = 0;
 	free(s->text);
 	s->text = text;

@@ -18,8 +18,9 @@ static int32_t draw(tr_turn *t) {
 }
 
 static int32_t heard(tr_turn *t) {
-	tr_bytes payload = tr_payload(t), text = payload;
-	tr_bytes verb = tr_until(&text, ' ');
+	tr_bytes payload;
+	TR_TRY(tr_text(t, &payload));
+	tr_bytes text = payload, verb = tr_until(&text, ' ');
 	int complete = tr_count(payload, ' ') >= 2; // a verb, a name and a text
 	if (tr_equal(payload, TR("draw"))) return draw(t);
 	if (complete && tr_equal(verb, TR("ask"))) {
@@ -36,7 +37,8 @@ static int32_t heard(tr_turn *t) {
 }
 
 static int32_t answer(tr_turn *t) {
-	tr_bytes question = tr_payload(t);
+	tr_bytes question;
+	TR_TRY(tr_text(t, &question));
 	if (tr_equal(question, TR("silence"))) return TERRARIUM_OK;
 	if (tr_equal(question, TR("refuse"))) return tr_fail(t, TERRARIUM_ERR_DENIED, TR("I refuse"));
 	if (tr_equal(question, TR("twice"))) {

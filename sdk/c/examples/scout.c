@@ -75,8 +75,9 @@ static int32_t title(tr_turn *t) {
 }
 
 static int32_t obey(tr_turn *t) {
-	tr_bytes command = tr_payload(t), rest = command;
-	tr_bytes verb = tr_until(&rest, ' '), all = rest, first = tr_until(&rest, ' ');
+	tr_bytes command;
+	TR_TRY(tr_text(t, &command));
+	tr_bytes rest = command, verb = tr_until(&rest, ' '), all = rest, first = tr_until(&rest, ' ');
 	int32_t spaces = tr_count(command, ' ');
 	int one = spaces == 1, two = spaces == 2, text = spaces >= 2; // what follows the verb
 	if (!tr_has_feature(t, TERRARIUM_FEATURE_TOOLS)) return tr_output(t, TR("no tools"));

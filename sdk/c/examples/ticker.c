@@ -28,7 +28,8 @@ static int32_t fired(tr_turn *t) {
 }
 
 static int32_t obey(tr_turn *t) {
-	tr_bytes command = tr_payload(t);
+	tr_bytes command;
+	TR_TRY(tr_text(t, &command));
 	if (tr_equal(command, TR("stop"))) {
 		int32_t was_set = tr_cancel_timer(t, TR("tick"));
 		TR_TRY(was_set);

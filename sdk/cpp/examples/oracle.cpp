@@ -12,7 +12,7 @@ static Status draw(Turn &t) {
 }
 
 static Status heard(Turn &t) {
-	Bytes payload = t.payload(), text = payload, verb = text.until(' ');
+	Bytes payload = TRY(t.text()), text = payload, verb = text.until(' ');
 	bool complete = payload.count(' ') >= 2; // a verb, a name and a text
 	if (payload == "draw") return draw(t);
 	if (complete && verb == "ask") {
@@ -30,7 +30,7 @@ static Status heard(Turn &t) {
 }
 
 static Status answer(Turn &t) {
-	Bytes question = t.payload();
+	Bytes question = TRY(t.text());
 	if (question == "silence") return {};
 	if (question == "refuse") return t.fail(TERRARIUM_ERR_DENIED, "I refuse");
 	if (question == "twice") {

@@ -17,7 +17,7 @@ int main(void) {
 	FAKE_EXPECT(say(f, "missing"), "output \"no state\"\n");
 	FAKE_EXPECT(say(f, "fail"), "log error it went wrong\nfailed failed\n");
 	FAKE_EXPECT(say(f, "denied"), "log error not today\nfailed denied\n");
-	FAKE_EXPECT(say(f, "panic"), "log error out of cheese, at picky.c:72\nfailed trapped\n");
+	FAKE_EXPECT(say(f, "panic"), "log error out of cheese, at picky.cpp:63\nfailed trapped\n");
 	FAKE_EXPECT(say(f, "fuel"), "output \"counted\"\n");
 	FAKE_EXPECT(say(f, "log"), "log debug a debug line\nlog info an info line\nlog warn a warn line\nlog error an error line\n");
 	FAKE_EXPECT(say(f, "0123456789a"), "log error the payload has 11 bytes, and at most 10 are allowed\nfailed too_large\n");

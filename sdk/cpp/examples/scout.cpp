@@ -44,7 +44,7 @@ static Status spawn(Turn &t, Bytes species, Bytes name) {
 }
 
 static Status obey(Turn &t) {
-	Bytes command = t.payload(), rest = command, verb = rest.until(' '), all = rest, first = rest.until(' ');
+	Bytes command = TRY(t.text()), rest = command, verb = rest.until(' '), all = rest, first = rest.until(' ');
 	size_t spaces = command.count(' ');
 	bool one = spaces == 1, two = spaces == 2, text = spaces >= 2; // what follows the verb
 	if (!t.has_feature(TERRARIUM_FEATURE_TOOLS)) return t.output("no tools");

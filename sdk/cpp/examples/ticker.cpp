@@ -21,7 +21,7 @@ static Status tick(Turn &t) {
 }
 
 static Status obey(Turn &t) {
-	Bytes command = t.payload();
+	Bytes command = TRY(t.text());
 	if (command == "stop") return t.log(TERRARIUM_LEVEL_INFO, TRY(t.cancel_timer("tick")) ? "stopped" : "was not running");
 	if (command.starts("in ") && command.count(' ') >= 3) {
 		Bytes text = command.from(3), number = text.until(' '), name = text.until(' ');
