@@ -30,6 +30,9 @@ type bench struct {
 	lines    []string
 }
 
+// limits end a turn that never returns by its fuel, on a slow machine too.
+var limits = abi.Limits{Fuel: 200_000_000, Deadline: time.Minute}
+
 // startError says why the creature of a case was not started.
 type startError struct{ error }
 
@@ -40,6 +43,7 @@ func (b *bench) setUp(ctx context.Context) error {
 		added, _, err := batch.AddCreature(ctx, deploy.CreatureSpec{
 			Name: "subject", Module: b.c.Module, Config: b.c.Config,
 			Restart: deploy.RestartPolicy{Mode: deploy.RestartNever}, Privileged: b.c.Privileged,
+			Limits: limits,
 		})
 		if err != nil {
 			return &startError{err}
