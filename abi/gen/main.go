@@ -71,6 +71,8 @@ func generate(root string) ([]file, error) {
 		{"sdk/go/terrarium/zabi.go", constants},
 		{"sdk/go/terrarium/zimports_wasip1.go", imports},
 		{"sdk/go/terrarium/ztools.go", tools},
+		{"sdk/rust/src/raw.rs", rustRaw()},
+		{"sdk/rust/src/tools.rs", rustTools(specs)},
 		{readmePath, text},
 	}, nil
 }
