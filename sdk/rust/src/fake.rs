@@ -203,7 +203,7 @@ impl Fake {
     /// `attempt`. If the creature fails, its error is returned; a panic has the code `trapped`.
     pub fn deliver(&mut self, kind: Kind, sources: &[(Source, &[u8])]) -> Result<()> {
         let handle = self.handle;
-        self.run(kind, sources, false, |turn| handle(turn))
+        self.run(kind, sources, false, handle)
     }
 
     fn run(

@@ -76,4 +76,3 @@ fn report_panics() {
         core::arch::wasm32::unreachable()
     }));
 }
-

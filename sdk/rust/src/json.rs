@@ -16,7 +16,7 @@ const DEPTH: usize = 128;
 /// assert_eq!(pond.get("name").and_then(Json::text), Some("pond".into()));
 /// let ages = pond.get("frogs").into_iter().flat_map(Json::items).filter_map(|frog| frog.get("age")?.whole());
 /// assert_eq!(ages.sum::<i64>(), 7);
-/// # terrarium::Result::Ok(())
+/// # Ok::<(), terrarium::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Json<'a>(&'a str);
@@ -144,7 +144,7 @@ impl<'a> Scan<'a> {
             b'{' | b'[' if depth == DEPTH => return None,
             b'{' => self.list(b'}', |scan| {
                 scan.text()?;
-                scan.take(b':').then(|| ())?;
+                scan.take(b':').then_some(())?;
                 scan.value(depth + 1)
             })?,
             b'[' => self.list(b']', |scan| scan.value(depth + 1))?,
@@ -164,13 +164,13 @@ impl<'a> Scan<'a> {
             if self.take(end) {
                 return Some(());
             }
-            self.take(b',').then(|| ())?;
+            self.take(b',').then_some(())?;
         }
     }
 
     /// Reads a text with its quotes.
     fn text(&mut self) -> Option<&'a str> {
-        self.take(b'"').then(|| ())?;
+        self.take(b'"').then_some(())?;
         let from = self.at - 1;
         loop {
             let byte = self.peek()?;
@@ -222,7 +222,7 @@ impl<'a> Scan<'a> {
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        (self.at > from).then(|| ())
+        (self.at > from).then_some(())
     }
 
     fn word(&mut self) -> Option<()> {

@@ -54,3 +54,8 @@ pub use json::Json;
 pub use manifest::{Alias, Manifest};
 pub use raw::{Code, Feature, Kind, Level, Source};
 pub use turn::Turn;
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

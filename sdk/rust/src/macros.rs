@@ -35,6 +35,7 @@ macro_rules! creature {
     ($handle:expr $(, $($option:tt)*)?) => {
         const _: () = {
             const HANDLE: fn(&mut $crate::Turn) -> $crate::Result<()> = $handle;
+            const _: fn(&mut $crate::Turn) -> $crate::Result<()> = HANDLE; // a use where there is no Wasm
 
             #[cfg(target_arch = "wasm32")]
             #[no_mangle]
@@ -57,6 +58,7 @@ macro_rules! __creature_option {
     (init = $init:expr $(, $($option:tt)*)?) => {
         const _: () = {
             const INIT: fn(&$crate::Turn) -> $crate::Result<()> = $init;
+            const _: fn(&$crate::Turn) -> $crate::Result<()> = INIT; // a use where there is no Wasm
 
             #[cfg(target_arch = "wasm32")]
             #[no_mangle]
@@ -69,6 +71,7 @@ macro_rules! __creature_option {
     (stop = $stop:expr $(, $($option:tt)*)?) => {
         const _: () = {
             const STOP: fn(&$crate::Turn) = $stop;
+            const _: fn(&$crate::Turn) = STOP; // a use where there is no Wasm
 
             #[cfg(target_arch = "wasm32")]
             #[no_mangle]

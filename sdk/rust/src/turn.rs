@@ -265,7 +265,13 @@ impl Turn {
 
     /// Sets or replaces the timer of that name. It fires after `delay`, and then after every `period` if there is one.
     /// Both are rounded down to milliseconds. `payload` is that of the delivery of the kind `timer`.
-    pub fn set_timer(&mut self, name: &str, delay: Duration, period: Option<Duration>, payload: impl AsRef<[u8]>) -> Result<()> {
+    pub fn set_timer(
+        &mut self,
+        name: &str,
+        delay: Duration,
+        period: Option<Duration>,
+        payload: impl AsRef<[u8]>,
+    ) -> Result<()> {
         let status = self.host().timer_set(name.as_bytes(), millis(delay), period.map_or(0, millis), payload.as_ref());
         self.check("timer_set", status).map(drop)
     }

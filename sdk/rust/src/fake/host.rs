@@ -144,7 +144,8 @@ impl Fake {
 
     /// Checks the headers of a message, and leaves out the host's own.
     fn headers(&self, bytes: &[u8]) -> Result<Headers, (Code, String)> {
-        let sound = bytes.is_empty() || bytes.ends_with(&[0]) && bytes.iter().filter(|byte| **byte == 0).count() % 2 == 0;
+        let sound =
+            bytes.is_empty() || bytes.ends_with(&[0]) && bytes.iter().filter(|byte| **byte == 0).count() % 2 == 0;
         let given = Headers::from_bytes(bytes.into());
         if !sound || given.iter().any(|header| header.0.is_empty()) {
             return refuse(Code::INVALID_ARGUMENT, "the headers are malformed");
@@ -156,7 +157,10 @@ impl Fake {
             if !name.to_ascii_lowercase().starts_with("terrarium-") {
                 headers.push(name, value);
             } else if delivered.get(name) != Some(value) {
-                return refuse(Code::INVALID_ARGUMENT, "the names of headers that begin with terrarium- are the host's");
+                return refuse(
+                    Code::INVALID_ARGUMENT,
+                    "the names of headers that begin with terrarium- are the host's",
+                );
             }
         }
         Ok(headers)

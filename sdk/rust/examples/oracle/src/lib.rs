@@ -46,15 +46,15 @@ fn message(turn: &mut Turn) -> Result<()> {
 }
 
 fn request(turn: &mut Turn) -> Result<()> {
-    let payload = turn.payload();
-    match &*payload {
-        b"silence" => Ok(()),
-        b"refuse" => Err(Error::new(Code::DENIED, "I refuse")),
-        b"twice" => {
+    let text = turn.text()?;
+    match &*text {
+        "silence" => Ok(()),
+        "refuse" => Err(Error::new(Code::DENIED, "I refuse")),
+        "twice" => {
             turn.reply("once")?;
             turn.reply("again")
         }
-        _ => turn.reply([b"you asked: ", &*payload].concat()),
+        _ => turn.reply(format!("you asked: {text}")),
     }
 }
 

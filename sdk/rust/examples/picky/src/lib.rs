@@ -72,7 +72,7 @@ fn handle(turn: &mut Turn) -> Result<()> {
         "denied" => Err(Error::new(Code::DENIED, "not today")),
         "panic" => panic!("out of cheese"),
         "loop" => loop {
-            std::hint::spin_loop();
+            drop(text.to_ascii_uppercase());
         },
         "fuel" => turn.output(if turn.fuel_left().is_some() { "counted" } else { "not counted" }),
         "log" => {
@@ -122,7 +122,11 @@ mod tests {
     #[test]
     fn fails_in_every_way() {
         for (text, code, expected) in [
-            ("big", Code::TOO_LARGE, "state_set: the value has 1048577 bytes; the limit state_value is 1048576 (too_large)"),
+            (
+                "big",
+                Code::TOO_LARGE,
+                "state_set: the value has 1048577 bytes; the limit state_value is 1048576 (too_large)",
+            ),
             ("alias", Code::NOT_CONNECTED, "send: the creature has no send alias \"nowhere\" (not_connected)"),
             ("key", Code::INVALID_ARGUMENT, "state_set: a key is UTF-8 without NUL and not empty (invalid_argument)"),
             ("fail", Code::FAILED, "it went wrong"),

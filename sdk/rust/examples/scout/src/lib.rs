@@ -71,9 +71,10 @@ fn members(turn: &mut Turn) -> Result<String> {
 }
 
 fn wire(turn: &mut Turn, channel: &str, alias: &str) -> Result<String> {
+    let own = turn.self_name();
     let options = GroupChannel {
         channel: Some(channel),
-        creature: Some(&turn.self_name()),
+        creature: Some(&own),
         direction: Some(GroupChannelDirection::Listen),
         alias: Some(alias),
         ..GroupChannel::default()
@@ -125,10 +126,13 @@ mod tests {
             }
             .into())
         });
-        for text in ["members", "make pond", "wire pond in", "say out hi all", "spawn frog fred", "stop fred", "route fred"] {
+        for text in
+            ["members", "make pond", "wire pond in", "say out hi all", "spawn frog fred", "stop fred", "route fred"]
+        {
             fake.message("in", text).unwrap();
         }
-        let expected = ["members: scout, bob", "made pond", "wired pond", "spawned fred-2", "stop fred", "routed to fred"];
+        let expected =
+            ["members: scout, bob", "made pond", "wired pond", "spawned fred-2", "stop fred", "routed to fred"];
         assert_eq!(fake.outputs, expected);
     }
 
@@ -146,14 +150,21 @@ mod tests {
     fn looks_around() {
         let mut fake = scout(|_, _| Ok("{}".into()));
         fake.awareness_markdown = "# `scout`\n\n- revision: 7\n".into();
-        fake.set_awareness(r#"{"revision": 7, "channels": {"items": [{"listen": "a"}, {"send": "x"}, {"listen": "b"}]}}"#).unwrap();
+        fake.set_awareness(
+            r#"{"revision": 7, "channels": {"items": [{"listen": "a"}, {"send": "x"}, {"listen": "b"}]}}"#,
+        )
+        .unwrap();
         fake.start().unwrap();
         fake.graph_changed().unwrap();
         fake.set_awareness("{}").unwrap();
         fake.graph_changed().unwrap();
         fake.message("in", "title").unwrap();
-        let expected =
-            ["scout starts at revision 7", "revision 7: listens on a, b", "revision 8: listens on nothing", "# `scout`"];
+        let expected = [
+            "scout starts at revision 7",
+            "revision 7: listens on a, b",
+            "revision 8: listens on nothing",
+            "# `scout`",
+        ];
         assert_eq!(fake.outputs, expected);
     }
 }

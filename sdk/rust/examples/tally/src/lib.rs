@@ -85,7 +85,8 @@ mod tests {
         fake.init().unwrap();
         fake.message("in", "frog").unwrap();
         fake.message("in", "frog").unwrap();
-        let expected = [Sent::on("counts", "> frog=3").header("count", "3"), Sent::on("counts", "> frog=6").header("count", "6")];
+        let expected =
+            [Sent::on("counts", "> frog=3").header("count", "3"), Sent::on("counts", "> frog=6").header("count", "6")];
         assert_eq!(fake.sent, expected);
         assert_eq!(fake.state["n/frog"], "6");
     }

@@ -31,7 +31,10 @@ impl Config {
     fn read(turn: &Turn) -> Result<Config> {
         turn.config_knows(&["every_ms", "limit"])?;
         let every_ms = turn.config_whole_or("every_ms", 1..=DAY_MS.into(), 1000)?;
-        Ok(Config { every: Duration::from_millis(every_ms as u64), limit: turn.config_whole_or("limit", 0..=1_000_000, 0)? })
+        Ok(Config {
+            every: Duration::from_millis(every_ms as u64),
+            limit: turn.config_whole_or("limit", 0..=1_000_000, 0)?,
+        })
     }
 }
 
