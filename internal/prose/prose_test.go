@@ -76,7 +76,7 @@ func read(rules []rule) (found map[string][]finding, files int, err error) {
 		if d.IsDir() {
 			switch base := d.Name(); {
 			case name == ".":
-			case strings.HasPrefix(base, "."), base == "testdata", name == "bin", name == "public":
+			case strings.HasPrefix(base, "."), base == "testdata", base == "target", base == "node_modules", base == "zig-out", name == "bin", name == "public":
 				return fs.SkipDir
 			}
 			return nil

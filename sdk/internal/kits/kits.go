@@ -45,8 +45,12 @@ type Kit struct {
 }
 
 // All holds the kits, in the order of the table in sdk/README.md.
-var All = []Kit{goKit, cKit, cppKit}
-var All = []Kit{goKit, rustKit}
+var All = []Kit{
+	goKit,
+	rustKit,
+	cKit,
+	cppKit,
+}
 
 // Missing returns what is missing to build the kit's creatures on this machine, or "".
 func (k *Kit) Missing(root string) string {
