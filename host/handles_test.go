@@ -45,7 +45,7 @@ func TestIdleInstancesLoseTheirHandle(t *testing.T) {
 	}
 	h.handles.sweep()
 	if last := h.handles.sweep(); !last || h.handles.kept != nil {
-		t.Errorf("nobody runs: last %v, %d are kept", last, len(h.handles.kept))
+		t.Errorf("no instance runs: last %v, %d are kept", last, len(h.handles.kept))
 	}
 }
 

@@ -27,7 +27,7 @@ type DisconnectArgs struct {
 
 // ChannelsResult is the result of disconnect and assign_root.
 type ChannelsResult struct {
-	Channels []terrarium.ChannelID `json:"channels"`
+	Channels []terrarium.ChannelID `json:"channels"` // of disconnect: those that it separated; of assign_root: the report channel, and the others on which the root listens
 	Delta    journal.Delta         `json:"delta"`
 }
 

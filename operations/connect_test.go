@@ -280,7 +280,7 @@ func TestTopologyMistakes(t *testing.T) {
 		code     abi.Code
 		word     string
 	}{
-		{"connect", `{"from":"$clerk","to":"nobody"}`, abi.NotFound, "nobody"},
+		{"connect", `{"from":"$clerk","to":"absent"}`, abi.NotFound, "absent"},
 		{"connect", `{"from":"$gone","to":"$clerk"}`, abi.NotFound, "$gone"},
 		{"connect", `{"from":"clerk","to":"$count"}`, abi.Ambiguous, "clerk"},
 		{"connect", `{"from":"$clerk","to":"stranger","channel":"$lost"}`, abi.NotFound, "$lost"},
@@ -288,11 +288,11 @@ func TestTopologyMistakes(t *testing.T) {
 		{"connect", `{"from":"$clerk","to":"$COUNT","on_collision":"reject"}`, abi.AlreadyExists, "letters"},
 		{"connect", `{"from":"$clerk","to":"stranger","channel":"new","alias":"letters"}`, abi.AlreadyExists, "letters"},
 		{"connect", `{"from":"$clerk","to":"stranger","channel":"a\u0000b"}`, abi.InvalidArgument, "printable"},
-		{"disconnect", `{"from":"$clerk","to":"nobody"}`, abi.NotFound, "nobody"},
+		{"disconnect", `{"from":"$clerk","to":"absent"}`, abi.NotFound, "absent"},
 		{"disconnect", `{"from":"$count","to":"$clerk"}`, abi.NotConnected, "$count"},
 		{"disconnect", `{"from":"$clerk","to":"$COUNT"}`, abi.NotConnected, "$COUNT"},
 		{"disconnect", `{"from":"$clerk","to":"$count","channel":"nothing"}`, abi.NotFound, "nothing"},
-		{"set_listen", `{"creature":"nobody","channel":"$letters","on":true}`, abi.NotFound, "nobody"},
+		{"set_listen", `{"creature":"absent","channel":"$letters","on":true}`, abi.NotFound, "absent"},
 		{"set_listen", `{"creature":"stranger","channel":"nothing","on":true}`, abi.NotFound, "nothing"},
 		{"set_send", `{"creature":"stranger","channel":"letters","on":true}`, abi.Ambiguous, "letters"},
 		{"remove_creature", `{"creature":"$gone"}`, abi.NotFound, "$gone"},

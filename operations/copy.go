@@ -16,8 +16,8 @@ type ExportArgs struct {
 
 // ExportResult is the result of export.
 type ExportResult struct {
-	Session terrarium.SessionID `json:"session"`
-	Path    string              `json:"path"`
+	Session terrarium.SessionID `json:"session"` // session that was exported
+	Path    string              `json:"path"`    // file that was written
 }
 
 // ForkArgs are the arguments of fork.
@@ -31,9 +31,9 @@ type ForkArgs struct {
 
 // ForkResult is the result of fork.
 type ForkResult struct {
-	Session terrarium.SessionID `json:"session"` // the new session
-	Parent  terrarium.SessionID `json:"parent"`
-	Dir     string              `json:"dir"`
+	Session terrarium.SessionID `json:"session"`        // the new session
+	Parent  terrarium.SessionID `json:"parent"`         // session that was forked
+	Dir     string              `json:"dir"`            // session directory that was created
 	Last    string              `json:"last,omitempty"` // with at: the last event of the fork
 }
 

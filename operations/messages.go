@@ -21,9 +21,9 @@ type SendArgs struct {
 
 // SendResult is the result of send.
 type SendResult struct {
-	Message   string `json:"message,omitempty"` // absent for a duplicate
-	Seq       uint64 `json:"seq"`
-	Duplicate bool   `json:"duplicate,omitempty"`
+	Message   string `json:"message,omitempty"`   // absent for a duplicate
+	Seq       uint64 `json:"seq"`                 // number of the message in its channel or inbox
+	Duplicate bool   `json:"duplicate,omitempty"` // whether the producer had sent it before
 }
 
 // SendToArgs are the arguments of send_to.
@@ -43,8 +43,8 @@ type WaitIdleArgs struct {
 
 // WaitIdleResult is the result of wait_idle.
 type WaitIdleResult struct {
-	Idle        bool  `json:"idle"`
-	DeadLetters int64 `json:"dead_letters"`
+	Idle        bool  `json:"idle"`         // false if the timeout passed first
+	DeadLetters int64 `json:"dead_letters"` // number of dead letters since the engine started
 }
 
 func messageOperations() []Operation {

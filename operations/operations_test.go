@@ -201,7 +201,7 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 		{"op":"connect","from":"a","to":"b","channel":"c"},
 		{"op":"add_channel","graph":"a","name":"d"},
 		{"op":"stop_creature","creature":"a"},
-		{"op":"remove_creature","creature":"nobody"}]}`))
+		{"op":"remove_creature","creature":"absent"}]}`))
 	if abi.CodeOf(err) != abi.NotFound || !strings.Contains(err.Error(), "operation 4 of the batch") {
 		t.Errorf("batch answered %v", err)
 	}

@@ -58,20 +58,20 @@ func (p *Payload) UnmarshalJSON(b []byte) error {
 
 // EventRecord is the JSON form of an event. Fields that do not apply are absent.
 type EventRecord struct {
-	ID       string             `json:"id,omitempty"`
-	Seq      uint64             `json:"seq,omitempty"` // number in the channel; for a subscription, number of the observed event
-	TS       string             `json:"ts"`            // RFC 3339, UTC
-	Kind     journal.EventKind  `json:"kind"`
-	Graph    journal.GraphID    `json:"graph,omitempty"`
+	ID       string             `json:"id,omitempty"`       // id of the event; absent if it is not in a log
+	Seq      uint64             `json:"seq,omitempty"`      // number in the channel; for a subscription, number of the observed event
+	TS       string             `json:"ts"`                 // RFC 3339, UTC
+	Kind     journal.EventKind  `json:"kind"`               // kind of the event
+	Graph    journal.GraphID    `json:"graph,omitempty"`    // graph in which it happened
 	Creature journal.CreatureID `json:"creature,omitempty"` // for a message, the sender
-	Turn     string             `json:"turn,omitempty"`
-	Attempt  int                `json:"attempt,omitempty"`
-	Channel  journal.ChannelID  `json:"channel,omitempty"`
+	Turn     string             `json:"turn,omitempty"`     // id of the `turn_ended` event of the turn that caused it
+	Attempt  int                `json:"attempt,omitempty"`  // number of the attempt at the delivery, from 1
+	Channel  journal.ChannelID  `json:"channel,omitempty"`  // channel of a message
 	// number in the channel, if seq is the number in the subscription
 	ChannelSeq uint64            `json:"channel_seq,omitempty"`
-	Headers    map[string]string `json:"headers,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"` // headers of a message
 	Payload    any               `json:"payload,omitempty"` // a Payload, or an object for structured events
-	Cause      string            `json:"cause,omitempty"`
+	Cause      string            `json:"cause,omitempty"`   // id of the message whose delivery caused it
 	// cursor of the event: subscribe takes it as after, to continue after the event
 	Cursor journal.EventCursor `json:"cursor,omitempty"`
 }

@@ -21,7 +21,7 @@ type StatusArgs struct {
 
 // StatusResult is the result of status.
 type StatusResult struct {
-	Graphs           []engine.GraphStatus `json:"graphs"`
+	Graphs           []engine.GraphStatus `json:"graphs"`                      // oldest first
 	UnaccountedBytes int64                `json:"unaccounted_bytes,omitempty"` // Go heap of the process after its last garbage collection, without the part that is accounted to creatures
 	Problems         []*ErrorRecord       `json:"problems,omitempty"`          // problems of the session directory, such as a store that was set aside or cannot be written, and failed policies
 }
@@ -34,7 +34,7 @@ type StateArgs struct {
 
 // StateResult is the result of state.
 type StateResult struct {
-	State map[string]Payload `json:"state"`
+	State map[string]Payload `json:"state"` // values by key
 }
 
 // HistoryArgs are the arguments of history.
@@ -50,7 +50,7 @@ type HistoryArgs struct {
 
 // HistoryResult is the result of history.
 type HistoryResult struct {
-	Events []EventRecord `json:"events"`
+	Events []EventRecord `json:"events"` // in causal order
 }
 
 // LineageArgs are the arguments of lineage.
@@ -61,23 +61,23 @@ type LineageArgs struct {
 
 // LineageResult is the result of lineage.
 type LineageResult struct {
-	Lineage []SessionRecord `json:"lineage"`
+	Lineage []SessionRecord `json:"lineage"` // the session, then its ancestors
 }
 
 // SessionRecord describes a session.
 type SessionRecord struct {
 	Session    terrarium.SessionID   `json:"session"`
-	Graph      terrarium.GraphID     `json:"graph,omitempty"`
-	Live       bool                  `json:"live"`
-	Complete   bool                  `json:"complete"` // whether its own file holds its whole history
-	Durability string                `json:"durability"`
-	Created    string                `json:"created,omitempty"`
-	Parents    []terrarium.SessionID `json:"parents"`
-	MadeBy     journal.CutKind       `json:"made_by,omitempty"` // merge, split, rearrange or fork
-	MergedAt   string                `json:"merged_at,omitempty"`
-	SplitAt    string                `json:"split_at,omitempty"`
-	StorePath  string                `json:"store_path,omitempty"` // absent if only other sessions' files hold its history
-	Bytes      int64                 `json:"bytes,omitempty"`
+	Graph      terrarium.GraphID     `json:"graph,omitempty"`       // graph whose session it is or was
+	Live       bool                  `json:"live"`                  // whether it has not ended
+	Complete   bool                  `json:"complete"`              // whether its own file holds its whole history
+	Durability string                `json:"durability"`            // `full`, `normal` or `none`
+	Created    string                `json:"created,omitempty"`     // RFC 3339, UTC
+	Parents    []terrarium.SessionID `json:"parents"`               // sessions from which it resulted
+	MadeBy     journal.CutKind       `json:"made_by,omitempty"`     // merge, split, rearrange or fork
+	MergedAt   string                `json:"merged_at,omitempty"`   // when a merge made it
+	SplitAt    string                `json:"split_at,omitempty"`    // when a split made it
+	StorePath  string                `json:"store_path,omitempty"`  // absent if only other sessions' files hold its history
+	Bytes      int64                 `json:"bytes,omitempty"`       // size of its file
 	Events     int64                 `json:"events"`                // -1 if not counted
 	Deployment string                `json:"deployment,omitempty"`  // deployment of its members; after a merge, a comma-separated list
 	ConfigPath string                `json:"config_path,omitempty"` // recipe path of the first deployment
@@ -90,7 +90,7 @@ type SessionsArgs struct {
 
 // SessionsResult is the result of sessions.
 type SessionsResult struct {
-	Sessions []SessionRecord `json:"sessions"`
+	Sessions []SessionRecord `json:"sessions"` // oldest first
 }
 
 func readingOperations() []Operation {

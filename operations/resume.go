@@ -17,17 +17,17 @@ type ResumeArgs struct {
 
 // ResumeResult is the result of resume.
 type ResumeResult struct {
-	Deployments []ResumedRecord     `json:"deployments"`
-	Restored    []terrarium.GraphID `json:"restored"` // graphs without a recipe
-	Problems    []*ErrorRecord      `json:"problems,omitempty"`
-	Plan        *PlanRecord         `json:"plan,omitempty"` // with plan_only
+	Deployments []ResumedRecord     `json:"deployments"`        // deployments that were resumed
+	Restored    []terrarium.GraphID `json:"restored"`           // graphs without a recipe
+	Problems    []*ErrorRecord      `json:"problems,omitempty"` // stores that cannot be read, and creatures that stay stopped
+	Plan        *PlanRecord         `json:"plan,omitempty"`     // with plan_only
 }
 
 // ResumedRecord is a deployment that has been resumed.
 type ResumedRecord struct {
-	Deployment string `json:"deployment"`
-	Recipe     string `json:"recipe"`
-	Copied     bool   `json:"copied"` // the recipe's file is missing, so the copy in the session was used
+	Deployment string `json:"deployment"` // its name
+	Recipe     string `json:"recipe"`     // path of its recipe
+	Copied     bool   `json:"copied"`     // the recipe's file is missing, so the copy in the session was used
 	ApplyResult
 }
 
@@ -36,9 +36,9 @@ type PlanRecord struct {
 	Empty bool `json:"empty"` // nothing would change, except perhaps values listed under unknown
 	// policies, predicates, species and other declarations that are neither creatures nor channels
 	Declared  []diff.DeclarationPlan `json:"declared"`
-	Creatures []diff.CreaturePlan    `json:"creatures"`
-	Channels  []diff.ChannelPlan     `json:"channels"`
-	Graphs    []diff.GraphPlan       `json:"graphs"`
+	Creatures []diff.CreaturePlan    `json:"creatures"`          // changes of creatures
+	Channels  []diff.ChannelPlan     `json:"channels"`           // changes of channels
+	Graphs    []diff.GraphPlan       `json:"graphs"`             // graphs that merge, split, begin or end
 	Problems  []*ErrorRecord         `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
 }
 

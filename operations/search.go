@@ -28,13 +28,13 @@ type SearchResult struct {
 
 // FoundRecord is the JSON form of an event that a search has found.
 type FoundRecord struct {
-	ID       string               `json:"id"`
-	TS       string               `json:"ts"`
-	Kind     journal.EventKind    `json:"kind"`
+	ID       string               `json:"id"`      // id of the event
+	TS       string               `json:"ts"`      // RFC 3339, UTC
+	Kind     journal.EventKind    `json:"kind"`    // kind of the event
 	Session  terrarium.SessionID  `json:"session"` // session that logged the event
 	Graph    terrarium.GraphID    `json:"graph,omitempty"`
-	Creature terrarium.CreatureID `json:"creature,omitempty"`
-	Channel  terrarium.ChannelID  `json:"channel,omitempty"`
+	Creature terrarium.CreatureID `json:"creature,omitempty"` // for a message, the sender
+	Channel  terrarium.ChannelID  `json:"channel,omitempty"`  // channel of a message
 	Seq      uint64               `json:"seq,omitempty"`
 	Snippet  string               `json:"snippet"` // text around the first match
 	Cursor   journal.EventCursor  `json:"cursor"`  // cursor after the event

@@ -51,10 +51,10 @@ type response struct {
 
 // ErrorRecord is the JSON form of an error.
 type ErrorRecord struct {
-	Code    string            `json:"code"`
-	Message string            `json:"message"`
-	Remedy  string            `json:"remedy,omitempty"`
-	IDs     map[string]string `json:"ids,omitempty"`
+	Code    string            `json:"code"`             // one of the [error codes](errors.md)
+	Message string            `json:"message"`          // what happened
+	Remedy  string            `json:"remedy,omitempty"` // what to do about it
+	IDs     map[string]string `json:"ids,omitempty"`    // ids concerned, by what they name
 }
 
 func errorRecords(errs []error) []*ErrorRecord {

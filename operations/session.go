@@ -21,19 +21,19 @@ type ApplyArgs struct {
 
 // ApplyResult is the result of apply.
 type ApplyResult struct {
-	Creatures map[string]terrarium.CreatureID `json:"creatures"` // by address
-	Channels  map[string]terrarium.ChannelID  `json:"channels"`  // by address
-	Resumed   []string                        `json:"resumed"`
-	Changed   []string                        `json:"changed,omitempty"` // resumed creatures that were running and got a new instance
-	Created   []string                        `json:"created"`
-	Removed   []RemovedRecord                 `json:"removed"`
+	Creatures map[string]terrarium.CreatureID `json:"creatures"`          // by address
+	Channels  map[string]terrarium.ChannelID  `json:"channels"`           // by address
+	Resumed   []string                        `json:"resumed"`            // addresses that existed before and continue
+	Changed   []string                        `json:"changed,omitempty"`  // resumed creatures that were running and got a new instance
+	Created   []string                        `json:"created"`            // addresses that did not exist before
+	Removed   []RemovedRecord                 `json:"removed"`            // what was removed, because the recipe no longer declares it
 	Problems  []*ErrorRecord                  `json:"problems,omitempty"` // stores that were set aside
 	Plan      *PlanRecord                     `json:"plan,omitempty"`     // with plan_only
 }
 
 // RemovedRecord is a creature or channel that was removed, because the recipe does not have it any more.
 type RemovedRecord struct {
-	Address string `json:"address"`
+	Address string `json:"address"` // address that it had in the recipe
 	Pending uint64 `json:"pending"` // deliveries that waited for it, and are dead letters now
 }
 
@@ -49,7 +49,7 @@ type SubscribeArgs struct {
 
 // SubscriptionResult names a subscription.
 type SubscriptionResult struct {
-	Subscription string `json:"subscription"`
+	Subscription string `json:"subscription"` // name of the subscription, which its events repeat
 }
 
 // UnsubscribeArgs are the arguments of unsubscribe.

@@ -21,7 +21,7 @@ type RequestArgs struct {
 
 // RequestResult is the result of request.
 type RequestResult struct {
-	Reply Payload `json:"reply"`
+	Reply Payload `json:"reply"` // bytes of the reply
 }
 
 // TimersArgs are the arguments of timers.
@@ -32,14 +32,14 @@ type TimersArgs struct {
 
 // TimersResult is the result of timers.
 type TimersResult struct {
-	Timers []TimerRecord `json:"timers"`
+	Timers []TimerRecord `json:"timers"` // the timers of the creature
 }
 
 // TimerRecord is the JSON form of a timer.
 type TimerRecord struct {
-	Name    string   `json:"name"`
-	Due     string   `json:"due"` // RFC 3339, UTC
-	Period  Duration `json:"period,omitempty"`
+	Name    string   `json:"name"`             // name of the timer, which its creature chose
+	Due     string   `json:"due"`              // RFC 3339, UTC
+	Period  Duration `json:"period,omitempty"` // interval of a timer that repeats
 	Payload Payload  `json:"payload"`
 }
 
@@ -53,24 +53,24 @@ type DeadLettersArgs struct {
 
 // DeadLettersResult is the result of dead_letters.
 type DeadLettersResult struct {
-	DeadLetters []DeadLetterRecord `json:"dead_letters"`
+	DeadLetters []DeadLetterRecord `json:"dead_letters"` // at most as many as the limit
 }
 
 // DeadLetterRecord is the JSON form of a dead letter.
 type DeadLetterRecord struct {
-	ID        string               `json:"id"`
-	TS        string               `json:"ts"` // RFC 3339, UTC
-	Creature  terrarium.CreatureID `json:"creature"`
-	Message   string               `json:"message,omitempty"`
-	Kind      journal.EventKind    `json:"kind"`
-	Channel   terrarium.ChannelID  `json:"channel,omitempty"`
+	ID        string               `json:"id"`                // id of the `dead_letter` event
+	TS        string               `json:"ts"`                // RFC 3339, UTC
+	Creature  terrarium.CreatureID `json:"creature"`          // creature that should have handled it or, if no edge led anywhere, that sent it
+	Message   string               `json:"message,omitempty"` // id of the message; absent if it never entered a log
+	Kind      journal.EventKind    `json:"kind"`              // kind of the message
+	Channel   terrarium.ChannelID  `json:"channel,omitempty"` // channel on which it came
 	Seq       uint64               `json:"seq,omitempty"`
 	Sender    terrarium.CreatureID `json:"sender,omitempty"`
-	Alias     string               `json:"alias,omitempty"`
-	Reason    journal.DeadReason   `json:"reason"`
-	Attempts  int                  `json:"attempts,omitempty"`
-	Error     string               `json:"error,omitempty"`
-	LastWords string               `json:"last_words,omitempty"`
+	Alias     string               `json:"alias,omitempty"`      // alias under which it was sent, if no edge led anywhere; otherwise the creature's alias for the channel
+	Reason    journal.DeadReason   `json:"reason"`               // why it was not handled; see [the reasons](events.md#dead_letter)
+	Attempts  int                  `json:"attempts,omitempty"`   // how often it was tried
+	Error     string               `json:"error,omitempty"`      // error of the last attempt
+	LastWords string               `json:"last_words,omitempty"` // the last line that the creature logged
 	Headers   map[string]string    `json:"headers,omitempty"`
 	Payload   Payload              `json:"payload"`
 }
@@ -97,13 +97,13 @@ type VerifyArgs LineageArgs
 // except for incomplete_from: it names ancestors whose files still hold part of the
 // session's history.
 type VerifyResult struct {
-	Session        terrarium.SessionID   `json:"session"`
-	Events         int64                 `json:"events"`
-	Missing        []string              `json:"missing"`
-	Duplicate      []string              `json:"duplicate"`
-	OutOfOrder     []string              `json:"out_of_order"`
-	IncompleteFrom []terrarium.SessionID `json:"incomplete_from"`
-	Damage         []string              `json:"damage"`
+	Session        terrarium.SessionID   `json:"session"`         // session that was checked
+	Events         int64                 `json:"events"`          // number of events that were checked
+	Missing        []string              `json:"missing"`         // gaps in the numbers of events and of messages
+	Duplicate      []string              `json:"duplicate"`       // numbers of messages that occur twice in a channel
+	OutOfOrder     []string              `json:"out_of_order"`    // messages whose number does not rise with their time
+	IncompleteFrom []terrarium.SessionID `json:"incomplete_from"` // ancestors whose files still have a part of the history
+	Damage         []string              `json:"damage"`          // damage of the file, and contradictions between live rows
 }
 
 // NewVerifyResult returns the JSON form of a report.

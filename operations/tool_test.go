@@ -56,7 +56,7 @@ func TestToolOperation(t *testing.T) {
 	refused(`{"caller": "temp", "name": "group_remove_node", "args": {"creature": "eve"}}`, abi.NotPrivileged, "privileged")
 	refused(`{"caller": "boss", "name": "group_dance"}`, abi.NotFound, "the tools are send_channel")
 	refused(`{"caller": "boss", "name": "group_add_node", "args": {"species": 7}}`, abi.InvalidArgument, "species")
-	refused(`{"caller": "nobody", "name": "group_status"}`, abi.NotFound, "nobody")
+	refused(`{"caller": "absent", "name": "group_status"}`, abi.NotFound, "absent")
 	do(t, tr, "stop_creature", `{"creature": "boss"}`)
 	refused(`{"caller": "boss", "name": "group_status"}`, abi.Stopped, "start it first")
 }

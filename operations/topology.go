@@ -112,9 +112,9 @@ type MailboxArgs struct {
 
 // CreatureAdded is the result of add_creature.
 type CreatureAdded struct {
-	Creature terrarium.CreatureID `json:"creature"`
-	Name     string               `json:"name"`
-	Graph    terrarium.GraphID    `json:"graph"`
+	Creature terrarium.CreatureID `json:"creature"` // id of the new creature
+	Name     string               `json:"name"`     // its name in the graph
+	Graph    terrarium.GraphID    `json:"graph"`    // id of the graph to which it belongs
 }
 
 // CreatureArgs names a creature.
@@ -328,7 +328,7 @@ type BatchArgs struct {
 
 // BatchResult is the result of batch.
 type BatchResult struct {
-	Results []any `json:"results"`
+	Results []any `json:"results"` // results of the operations, in their order
 }
 
 func batch(ctx context.Context, s *client, a *BatchArgs) (*BatchResult, error) {

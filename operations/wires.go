@@ -21,7 +21,7 @@ type WireArgs struct {
 
 // WireResult is the result of wire and unwire.
 type WireResult struct {
-	Wire journal.WireID `json:"wire"`
+	Wire journal.WireID `json:"wire"` // id of the wire
 }
 
 // UnwireArgs are the arguments of unwire.
@@ -38,7 +38,7 @@ type WiresArgs struct {
 
 // WiresResult is the result of wires.
 type WiresResult struct {
-	Wires []journal.OutputWire `json:"wires"`
+	Wires []journal.OutputWire `json:"wires"` // the wires that match
 }
 
 func wireOperations() []Operation {

@@ -43,7 +43,7 @@ func TestWireOperations(t *testing.T) {
 	}
 	for args, code := range map[string]abi.Code{
 		fmt.Sprintf(`{"from":%q,"to":%q}`, left.count, right.clerk):                    abi.NotConnected,
-		fmt.Sprintf(`{"from":%q,"to":"nobody"}`, left.count):                           abi.NotFound,
+		fmt.Sprintf(`{"from":%q,"to":"absent"}`, left.count):                           abi.NotFound,
 		fmt.Sprintf(`{"from":%q,"to":"clerk","name":"one"}`, left.count):               abi.AlreadyExists,
 		fmt.Sprintf(`{"from":%q,"to":"clerk","when":"done"}`, left.count):              abi.NotFound,
 		fmt.Sprintf(`{"from":%q,"to":"count"}`, left.count):                            abi.InvalidArgument,
@@ -67,7 +67,7 @@ func TestWireOperations(t *testing.T) {
 		}
 	}
 	// A batch that fails leaves the wires as they were.
-	batch := fmt.Sprintf(`{"ops":[{"op":"unwire","wire":%q},{"op":"wire","from":%q,"to":"nobody"}]}`, two, right.count)
+	batch := fmt.Sprintf(`{"ops":[{"op":"unwire","wire":%q},{"op":"wire","from":%q,"to":"absent"}]}`, two, right.count)
 	if _, err := Do(context.Background(), tr, "batch", json.RawMessage(batch)); abi.CodeOf(err) != abi.NotFound {
 		t.Errorf("a batch that fails: %v", err)
 	}
@@ -154,6 +154,6 @@ func TestVoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile("../testdata/voice.wasm"); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("voice.wasm is not what voice.wat says: build it anew with wat2wasm; %v", err)
+		t.Errorf("voice.wasm is not what voice.wat says: build it again with wat2wasm; %v", err)
 	}
 }

@@ -108,7 +108,7 @@ func TestConsoleTellsWhatIsWrong(t *testing.T) {
 			t.Errorf("%s is %q, and the findings are\n%s\nwant\n%s", expr, got, text, want)
 		}
 	}
-	for _, expr := range []string{"1 +", "a b", "(", "\xff", "\u202e1", strings.Repeat("(", 1000), strings.Repeat(" ", defaultMaxFileBytes) + "1", "nobody(1)", `contains(["a"], null)`} {
+	for _, expr := range []string{"1 +", "a b", "(", "\xff", "\u202e1", strings.Repeat("(", 1000), strings.Repeat(" ", defaultMaxFileBytes) + "1", "absent(1)", `contains(["a"], null)`} {
 		if got, diags := c.Evaluate(3, expr); got != "" || !diags.HasErrors() || diags[0].Range.File != consoleName {
 			t.Errorf("%.20q is %q, and the findings are %v", expr, got, diags)
 		}

@@ -125,9 +125,9 @@ func TestMatchFails(t *testing.T) {
 
 func BenchmarkMatchFalse(b *testing.B) {
 	for name, match := range map[string]string{
-		"equal":    `event.sender == "nobody"`,
+		"equal":    `event.sender == "absent"`,
 		"size":     `event.size > 1000`,
-		"and":      `event.channel == "tasks" && event.sender == "nobody"`,
+		"and":      `event.channel == "tasks" && event.sender == "absent"`,
 		"contains": `contains(local.names, event.sender)`,
 	} {
 		b.Run(name, func(b *testing.B) {

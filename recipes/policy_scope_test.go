@@ -63,7 +63,7 @@ recipe "b" { source = "./desk" }
 		{"a member spawned", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Creature: clerk}, []string{"a.clerks", "a.spawn"}},
 		{"a member that spawns", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Caller: b}, []string{"b.spawn"}},
 		{"a member's child", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Parent: b}, []string{"b.spawn"}},
-		{"somebody else spawned", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Creature: outside}, nil},
+		{"another creature spawned", deploy.PolicyEvent{Kind: journal.JudgeSpawn, Creature: outside}, nil},
 		{"another deployment's", deploy.PolicyEvent{Kind: journal.JudgeRemove, Creature: stranger}, nil},
 		{"removed", deploy.PolicyEvent{Kind: journal.JudgeRemove, Creature: a}, []string{"a.remove"}},
 		{"failed", deploy.PolicyEvent{Kind: journal.JudgeFail, Creature: clerk}, []string{"a.fail"}},

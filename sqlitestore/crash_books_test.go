@@ -246,7 +246,7 @@ func (c *checker) decide(ctx context.Context) {
 func (c *checker) lineages() {
 	for g := range c.infos {
 		if c.graphs[g] == nil {
-			c.t.Fatalf("nobody has made the graph %s", g)
+			c.t.Fatalf("no cut has made the graph %s", g)
 		}
 	}
 	for g, a := range c.graphs {

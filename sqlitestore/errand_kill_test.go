@@ -74,7 +74,7 @@ func (a *errand) do(ctx context.Context, dir string, options Options) error {
 	case "lag":
 		return a.Lagging.run(ctx, dir, options)
 	}
-	return fmt.Errorf("nobody knows how to %s", a.Word)
+	return fmt.Errorf("there is no errand %s", a.Word)
 }
 
 // openAll opens every live session for writing, and waits for what is to be done in

@@ -31,7 +31,7 @@ func TestForkInsideIsRefused(t *testing.T) {
 		_, err := d.Fork(t.Context(), s.info.Session, path)
 		wantError(t, "forking to "+to, err, abi.InvalidArgument, "is in the session directory that is copied from")
 		if remedyOf(err) == "" {
-			t.Errorf("forking to %s: nobody says what to do", to)
+			t.Errorf("forking to %s: the error has no remedy", to)
 		}
 		_, _, err = d.ForkAt(t.Context(), s.info.Session, journal.Mark{Since: 1 << 62}, path)
 		wantError(t, "forking to "+to, err, abi.InvalidArgument)

@@ -71,7 +71,7 @@ func wantPlaces(t *testing.T, d *Directory, want int) {
 }
 
 // TestIndexStopsAnywhere ends the indexing in the middle of a transaction. What was
-// begun is not there, and what is done anew is there once.
+// begun is not there, and what is done again is there once.
 func TestIndexStopsAnywhere(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 700)
 	stopped := func() (stopped bool) {
@@ -179,7 +179,7 @@ func TestADirectoryIsNoIndex(t *testing.T) {
 			}
 			wantError(t, "searching", r.Problem, abi.Storage, d.indexer.path+" is a directory")
 			if remedyOf(r.Problem) == "" {
-				t.Error("nobody says what to do")
+				t.Error("the error has no remedy")
 			}
 		}
 		wantError(t, "indexing", d.indexer.round(t.Context()), abi.Storage, "is a directory")

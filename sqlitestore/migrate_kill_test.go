@@ -111,7 +111,7 @@ func killMigrating(t *testing.T, version int, random *rand.Rand) {
 		wantOriginals(t, dir, left)
 		next := duplicate(t, dir)
 		if err := Upgrade(t.Context(), next); err != nil {
-			t.Fatalf("after %s, pass %d, nobody can go on: %v", pointName(o.Point), o.Pass, err)
+			t.Fatalf("after %s, pass %d, no process can continue: %v", pointName(o.Point), o.Pass, err)
 		}
 		want.check(t, next)
 		if done {

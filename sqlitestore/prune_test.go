@@ -66,7 +66,7 @@ func TestPruneRefuses(t *testing.T) {
 	}
 	_, err := d.Prune(t.Context(), s.info.Session, Retention{Events: 1})
 	wantError(t, "pruning what has ended", err, abi.InvalidArgument, string(s.info.Session))
-	_, err = d.Prune(t.Context(), "nobody", Retention{Events: 1})
+	_, err = d.Prune(t.Context(), "absent", Retention{Events: 1})
 	wantError(t, "pruning nothing", err, abi.NotFound)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestPruneAfterCut(t *testing.T) {
 			settle(t, d)
 			messages, err := child.Messages(t.Context(), "c", 40, 0, 0, 0)
 			if err != nil || len(messages) != 60 || given != 40 {
-				t.Errorf("%d are left of 60 that are undelivered, and %d were given up of 40; %v", len(messages), given, err)
+				t.Errorf("%d of 60 undelivered messages are left, and %d of 40 were pruned; %v", len(messages), given, err)
 			}
 			if err := d.Close(); err != nil {
 				t.Fatal(err)

@@ -24,7 +24,7 @@ func TestRebuildPruned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			left, d, s := leftOpen(t, o, 5000, 5000)
 			if left[0] == 1 {
-				t.Fatal("nothing has been given up")
+				t.Fatal("nothing has been pruned")
 			}
 			// Of the session's first origin nothing will be left, and of its history
 			// some is inherited.

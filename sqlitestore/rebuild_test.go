@@ -100,7 +100,7 @@ func TestRebuildComparesEverything(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(differences(t, dir, damaged)) == 0 {
-				t.Error("nobody notices")
+				t.Error("the damage is not noticed")
 			}
 		})
 	}

@@ -162,6 +162,6 @@ func TestLedgerIsCurrent(t *testing.T) {
 	want, werr := os.ReadFile(built)
 	got, gerr := os.ReadFile(filepath.Join(pipelineRecipe, "ledger.wasm"))
 	if err := errors.Join(werr, gerr); err != nil || string(got) != string(want) {
-		t.Errorf("ledger.wasm is not what ledger.wat says: build it anew with wat2wasm; %v", err)
+		t.Errorf("ledger.wasm is not what ledger.wat says: build it again with wat2wasm; %v", err)
 	}
 }

@@ -55,10 +55,10 @@ type CreaturePlan struct {
 
 // Waiting counts the items that wait for a creature.
 type Waiting struct {
-	Deliveries  uint64 `json:"deliveries,omitempty"`
-	Timers      int    `json:"timers,omitempty"`
-	Requests    int    `json:"requests,omitempty"` // unanswered requests that it has made
-	DeadLetters int    `json:"dead_letters,omitempty"`
+	Deliveries  uint64 `json:"deliveries,omitempty"`   // deliveries that it has not handled
+	Timers      int    `json:"timers,omitempty"`       // timers that it has set
+	Requests    int    `json:"requests,omitempty"`     // unanswered requests that it has made
+	DeadLetters int    `json:"dead_letters,omitempty"` // its dead letters
 }
 
 // ChannelPlan is the planned change of one channel.
@@ -66,7 +66,7 @@ type ChannelPlan struct {
 	Deployment string            `json:"deployment,omitempty"`
 	Address    string            `json:"address,omitempty"`
 	Name       string            `json:"name"`
-	Channel    journal.ChannelID `json:"channel,omitempty"`
+	Channel    journal.ChannelID `json:"channel,omitempty"` // empty if it does not exist yet
 	Action     PlanAction        `json:"action"`
 	Changes    []PlanChange      `json:"changes,omitempty"`
 	Messages   uint64            `json:"messages,omitempty"` // messages sent on it so far
@@ -76,17 +76,17 @@ type ChannelPlan struct {
 // empty After that it is removed. A sensitive value is shown as "(sensitive
 // value)", on both sides if it changes.
 type PlanChange struct {
-	What   string `json:"what"`         // module, sha256, config, limits, …, listen, send, wire, root, privileged, stopped, parent, name
-	Of     string `json:"of,omitempty"` // which edge or wire, or which sensitive attribute of the configuration
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
+	What   string `json:"what"`             // module, sha256, config, limits, …, listen, send, wire, root, privileged, stopped, parent, name
+	Of     string `json:"of,omitempty"`     // which edge or wire, or which sensitive attribute of the configuration
+	Before string `json:"before,omitempty"` // value before the change
+	After  string `json:"after,omitempty"`  // value after the change
 }
 
 // GraphPlan is the planned change of graphs whose members move between them.
 type GraphPlan struct {
-	Kind   journal.CutKind   `json:"kind"` // merge, split, rearrange, begin or end
-	Before []journal.GraphID `json:"before"`
-	After  []GraphPart       `json:"after"`
+	Kind   journal.CutKind   `json:"kind"`   // merge, split, rearrange, begin or end
+	Before []journal.GraphID `json:"before"` // the graphs concerned, before the change
+	After  []GraphPart       `json:"after"`  // the graphs that result
 }
 
 // GraphPart is one graph after the change.

@@ -14,16 +14,16 @@ type Delta struct {
 
 // Unified is a channel that a merge made part of another of the same name.
 type Unified struct {
-	Survivor ChannelID `json:"survivor"`
-	Absorbed ChannelID `json:"absorbed"`
+	Survivor ChannelID `json:"survivor"` // channel that remains
+	Absorbed ChannelID `json:"absorbed"` // channel that became a part of the other
 }
 
 // Renamed is a creature or channel that a merge gave another name.
 type Renamed struct {
-	Creature CreatureID `json:"creature,omitempty"`
-	Channel  ChannelID  `json:"channel,omitempty"`
-	Old      string     `json:"old"`
-	New      string     `json:"new"`
+	Creature CreatureID `json:"creature,omitempty"` // the creature, if it is one
+	Channel  ChannelID  `json:"channel,omitempty"`  // the channel, if it is one
+	Old      string     `json:"old"`                // name before the merge
+	New      string     `json:"new"`                // name after the merge
 }
 
 // NewDelta is the callers' form of a topology's delta.

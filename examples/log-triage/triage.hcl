@@ -14,7 +14,7 @@ variable "workers" {
 }
 
 variable "alarming" {
-  description = "pattern of the lines that somebody should see"
+  description = "pattern of the lines to report"
   type        = string
   default     = "^[^ ]+ [^ ]+ (install|upgrade|remove|purge|disappear|conffile) "
 }
@@ -30,7 +30,7 @@ locals {
 }
 
 channel "lines" { description = "the log, one line a message" }
-channel "alerts" { description = "lines that somebody should see" }
+channel "alerts" { description = "lines that match the pattern alarming" }
 channel "counts" { description = "what each worker has counted" }
 channel "ask" { description = "a message here asks every worker for its counts" }
 

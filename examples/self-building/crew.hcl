@@ -46,5 +46,5 @@ species "clerk" {
   module    = "builtin:clerk"
   spawnable = var.clerks
   limits { deadline = "30s" }
-  restart { attempts = 1 } # the foreman gives the task to somebody else
+  restart { attempts = 1 } # the foreman gives the task to another clerk
 }

@@ -28,6 +28,21 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
+// Every member in a table has a meaning: that of its field, or the usual one.
+func TestEveryMemberHasAMeaning(t *testing.T) {
+	for _, name := range []string{"docs/reference/operations.md", toolsPage} {
+		page, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.Split(string(page), "\n") {
+			if strings.HasPrefix(line, "| `") && strings.HasSuffix(line, "|  |") {
+				t.Errorf("%s:%d has no meaning: comment its field, or add it to the usual ones\n%s", name, n+1, line)
+			}
+		}
+	}
+}
+
 func firstDifference(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range min(len(g), len(w)) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -68,7 +69,7 @@ func operationsPage(c comments, examples map[string]example) []byte {
 		}
 		examples[op.Name].write(&b)
 	}
-	b.WriteString("\n# Types\n")
+	b.WriteString("\n## Types\n")
 	t.rest(&b)
 	return b.Bytes()
 }
@@ -107,7 +108,7 @@ func (t *types) fields(b *bytes.Buffer, head string, st reflect.Type) {
 		}
 		doc := f.Tag.Get("doc")
 		if doc == "" {
-			doc = t.comments[st.Name()+"."+f.Name]
+			doc = cmp.Or(t.comments[ownerOf(st, f).Name()+"."+f.Name], usual[st.Name()+"."+name], usual[name])
 		}
 		switch {
 		case strings.Contains(f.Tag.Get("op"), "required"):
@@ -188,7 +189,7 @@ func (t *types) rest(b *bytes.Buffer) {
 		ty := t.queue[0]
 		t.queue = t.queue[1:]
 		var s bytes.Buffer
-		fmt.Fprintf(&s, "\n## %s\n\n", ty.Name())
+		fmt.Fprintf(&s, "\n### %s\n\n", ty.Name())
 		if doc := t.comments[ty.Name()]; doc != "" {
 			fmt.Fprintf(&s, "%s\n\n", strings.Join(strings.Fields(plain(doc)), " "))
 		}

@@ -74,16 +74,21 @@ func (i inference) completeStruct(s *jsonschema.Schema, t reflect.Type) error {
 		if err := i.complete(member, f.Type); err != nil {
 			return err
 		}
-		owner := t
-		if n := len(f.Index); n > 1 {
-			owner = t.FieldByIndex(f.Index[:n-1]).Type
-		}
-		member.Description = cmp.Or(f.Tag.Get("jsonschema"), i.field(owner, f.Name), member.Description)
+		member.Description = cmp.Or(f.Tag.Get("jsonschema"), i.field(ownerOf(t, f), f.Name), member.Description)
 		if err := bound(member, f.Tag.Get("bounds")); err != nil {
 			return fmt.Errorf("%s.%s: %w", t, f.Name, err)
 		}
 	}
 	return nil
+}
+
+// ownerOf returns the type that declares a visible field of a struct: the struct, or one
+// that is embedded in it.
+func ownerOf(t reflect.Type, f reflect.StructField) reflect.Type {
+	if n := len(f.Index); n > 1 {
+		return t.FieldByIndex(f.Index[:n-1]).Type
+	}
+	return t
 }
 
 // bound adds a bound from a tag to a schema.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -127,7 +128,7 @@ func writeFields(b *bytes.Buffer, head string, schema json.RawMessage) {
 		if !slices.Contains(s.Required, name) {
 			note = " (optional)"
 		}
-		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", name, note, f.typeName(), cell(f.about()))
+		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", name, note, f.typeName(), cell(cmp.Or(f.about(), usual[name])))
 	}
 	b.WriteByte('\n')
 }

@@ -136,6 +136,6 @@ func TestJudgementsRepeat(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if holds, err := p.Holds(ended, output("x")); holds || !errors.Is(err, context.Canceled) {
-		t.Errorf("for a caller that has given up: %v, %v", holds, err)
+		t.Errorf("for a caller that has stopped waiting: %v, %v", holds, err)
 	}
 }

@@ -5,7 +5,7 @@ terrarium { name = "north" }
 session { merge = "allow" }
 
 channel "calls"   { description = "PLACE and what happened" }
-channel "contact" { description = "the id of somebody elsewhere who helps" }
+channel "contact" { description = "the id of a creature in another graph that can help" }
 channel "alarms"  {}
 channel "clear"   {}
 channel "help"    { description = "what the helper hears" }

@@ -19,7 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-var measurePrices = flag.Bool("measure", false, "measure what each opcode costs to compile, and write prices.go anew; says the same on every machine")
+var measurePrices = flag.Bool("measure", false, "measure what each opcode costs to compile, and write prices.go again; the result is the same on every machine")
 
 func opcodes(visit func(wasmbin.Opcode)) {
 	for _, prefix := range []wasmbin.Opcode{0, 0xfc00, 0xfd00} {

@@ -103,7 +103,7 @@ func TestMemoryModel(t *testing.T) {
 		with := func(f func(t *rapid.T, n int)) func(*rapid.T) {
 			return func(t *rapid.T) {
 				if len(live) == 0 {
-					t.Skip("nobody lives")
+					t.Skip("no instance is left")
 				}
 				f(t, pick())
 			}

@@ -126,7 +126,7 @@ func (s *Schema) verify(ctx context.Context, c *Conn, version int64) error {
 }
 
 // Compare says in what the layout of a file differs. The views of an older version may
-// say something else: migrations make them anew, and nothing here reads from one.
+// differ: migrations replace them, and nothing here reads from one.
 func (wanted Layout) Compare(ctx context.Context, c *Conn, what string, newest bool) error {
 	found, err := c.ReadLayout(ctx)
 	if err != nil {
