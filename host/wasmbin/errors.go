@@ -66,7 +66,7 @@ func (f *fault) error(p place) *abi.Error {
 func malformed(p place, message string) *abi.Error {
 	return &abi.Error{Code: abi.InvalidArgument, IDs: p.ids(),
 		Message: fmt.Sprintf("the module is invalid%s: %s", p, message),
-		Remedy:  "build or copy it again"}
+		Remedy:  "build or copy it again; wasm-validate checks it with another tool"}
 }
 
 // unsupported returns the error for a module that uses a feature beyond Wasm
@@ -74,7 +74,7 @@ func malformed(p place, message string) *abi.Error {
 func unsupported(p place, feature string) *abi.Error {
 	e := &abi.Error{Code: abi.Unsupported, IDs: p.ids(),
 		Message: fmt.Sprintf("the module uses %s%s", feature, p),
-		Remedy:  "build it for Wasm 2.0, without that feature"}
+		Remedy:  "build it for Wasm 2.0, with that feature turned off"}
 	e.IDs["feature"] = feature
 	return e
 }
@@ -84,7 +84,7 @@ func unsupported(p place, feature string) *abi.Error {
 func tooLarge(p place, limit, what string, found, most uint64) *abi.Error {
 	e := &abi.Error{Code: abi.TooLarge, IDs: p.ids(),
 		Message: fmt.Sprintf("the module has %d %s%s; at most %d are allowed", found, what, p, most),
-		Remedy:  "make it smaller, or raise the limit " + limit}
+		Remedy:  "make it smaller; a program that embeds the host can raise wasmbin.Limits." + limit}
 	e.IDs["limit"] = limit
 	e.IDs["found"] = strconv.FormatUint(found, 10)
 	e.IDs["most"] = strconv.FormatUint(most, 10)

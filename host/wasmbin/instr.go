@@ -328,7 +328,7 @@ func (it *Instrs) blockType() BlockType {
 	}
 	v := it.signed(33)
 	if v < 0 || v >= firstBlockByte {
-		it.fail("a block has a type that does not exist")
+		it.fail("a block has an unknown type")
 		return 0
 	}
 	return BlockType(v)
@@ -339,7 +339,7 @@ func (it *Instrs) badType(b byte) {
 		it.unsupported(feature)
 		return
 	}
-	it.fail("there is no such type")
+	it.fail("an instruction has an unknown type")
 }
 
 func (it *Instrs) labels() {
@@ -370,7 +370,7 @@ func (it *Instrs) refType() {
 
 func (it *Instrs) selectType() {
 	if it.byte() != 1 {
-		it.fail("a select must have one type")
+		it.fail("a select must state exactly one type")
 		return
 	}
 	b := it.byte()

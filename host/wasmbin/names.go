@@ -13,7 +13,7 @@ const (
 // is refused although nothing here depends on it.
 func (d *decoder) readNames() {
 	if d.m.Names != nil {
-		d.fail("there are two name sections")
+		d.fail("it has two name sections")
 		return
 	}
 	names := &Names{}
@@ -37,7 +37,7 @@ func (d *decoder) readNames() {
 			d.pos = d.end
 		}
 		if d.err == nil && d.left() > 0 {
-			d.fail("a part of the name section has %d bytes too many", d.left())
+			d.fail("a part of the name section is longer than its content: %d extra bytes", d.left())
 		}
 		if d.err != nil {
 			return

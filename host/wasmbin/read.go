@@ -41,7 +41,7 @@ func Read(wasm []byte, limits Limits) (*Module, error) {
 		d.section()
 	}
 	if d.err == nil && len(d.m.Code) != len(d.m.Funcs) {
-		d.fail("%d functions are declared and %d have code", len(d.m.Funcs), len(d.m.Code))
+		d.fail("%d functions are declared, but %d have code", len(d.m.Funcs), len(d.m.Code))
 	}
 	if d.err != nil {
 		return nil, d.err
@@ -92,16 +92,16 @@ func (d *decoder) section() {
 		d.refuse(unsupported(at, featureStrings))
 		return
 	case id > byte(SectionDataCount):
-		d.refuse(malformed(at, fmt.Sprintf("there is no section %d", id)))
+		d.refuse(malformed(at, fmt.Sprintf("there is no section with the id %d", id)))
 		return
 	case int64(size) > int64(d.left()):
-		d.refuse(malformed(at, fmt.Sprintf("the section %q has %d bytes, %d are left", SectionID(id), size, d.left())))
+		d.refuse(malformed(at, fmt.Sprintf("the section %q says that it has %d bytes, but only %d are left", SectionID(id), size, d.left())))
 		return
 	}
 	s := SectionID(id)
 	if s != SectionCustom {
 		if d.seen && s.rank() <= d.last.rank() {
-			d.refuse(malformed(at, fmt.Sprintf("the section %q is after the section %q", s, d.last)))
+			d.refuse(malformed(at, fmt.Sprintf("the section %q must not follow the section %q", s, d.last)))
 			return
 		}
 		d.last, d.seen = s, true
@@ -110,7 +110,7 @@ func (d *decoder) section() {
 	d.end = d.pos + int(size)
 	d.content(s)
 	if d.err == nil && d.left() > 0 {
-		d.fail("the section %q has %d bytes too many", s, d.left())
+		d.fail("the section %q is longer than its content: %d extra bytes", s, d.left())
 	}
 	if d.err == nil {
 		d.end = end
@@ -166,7 +166,7 @@ func (d *decoder) custom() {
 	if d.left() == 0 {
 		// The format allows one at the end of a module, but wazero refuses it.
 		if d.err == nil && d.end == len(d.data) {
-			d.fail("an empty custom section stands at its end")
+			d.fail("it ends with an empty custom section")
 		}
 		return
 	}
@@ -192,7 +192,7 @@ func (d *decoder) readTypes() {
 		case form >= formsGC && form <= formsGCLast:
 			d.refuse(unsupported(at, featureGC))
 		case form != formFunc && d.err == nil:
-			d.refuse(malformed(at, fmt.Sprintf("there is no type of form %#x", form)))
+			d.refuse(malformed(at, fmt.Sprintf("a type has the unknown form %#x", form)))
 		}
 		params := d.valueTypes("Params", "parameters", d.limits.Params)
 		d.m.Types = append(d.m.Types, FuncType{params, d.valueTypes("Results", "results", d.limits.Results)})
@@ -224,7 +224,7 @@ func (d *decoder) readImports() {
 	for range n {
 		imp := Import{Module: d.name(), Name: d.name()}
 		if imp.Module == "" {
-			d.fail("an import names no module") // the format allows this, but wazero refuses it
+			d.fail("an import has an empty module name") // the format allows this, but wazero refuses it
 		}
 		at := d.here()
 		kind := d.byte()
@@ -258,7 +258,7 @@ func (d *decoder) badKind(at place, kind byte) {
 		d.refuse(unsupported(at, featureExceptions))
 		return
 	}
-	d.refuse(malformed(at, fmt.Sprintf("there is no import or export of kind %d", kind)))
+	d.refuse(malformed(at, fmt.Sprintf("an import or export has the unknown kind %d", kind)))
 }
 
 // add counts n more of something for which imports and definitions share a
@@ -295,7 +295,7 @@ func (d *decoder) table() (ValueType, Range) {
 		d.refuse(tooLarge(at, "TableElements", "initial table elements", d.tableElements, uint64(d.limits.TableElements)))
 	}
 	if d.err == nil && size.HasMax && size.Max < size.Min {
-		d.refuse(malformed(at, "a table is larger than its maximum"))
+		d.refuse(malformed(at, "the initial size of a table exceeds its maximum"))
 	}
 	return t, size
 }
@@ -326,7 +326,7 @@ func (d *decoder) memory() Range {
 	case size.Min > maxPages || size.Max > maxPages:
 		d.refuse(malformed(at, "a memory has more than 65536 pages"))
 	case size.HasMax && size.Max < size.Min:
-		d.refuse(malformed(at, "a memory is larger than its maximum"))
+		d.refuse(malformed(at, "the initial size of a memory exceeds its maximum"))
 	case int(size.Min) > d.limits.MemoryPages:
 		d.refuse(tooLarge(at, "MemoryPages", "initial memory pages", uint64(size.Min), uint64(d.limits.MemoryPages)))
 	}

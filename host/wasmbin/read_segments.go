@@ -26,7 +26,7 @@ func (d *decoder) element() Element {
 	at := d.here()
 	flags := d.u32()
 	if flags > elementFlags {
-		d.refuse(malformed(at, fmt.Sprintf("an element segment has the flags %#x", flags)))
+		d.refuse(malformed(at, fmt.Sprintf("an element segment has the unknown flags %#x", flags)))
 	}
 	e := Element{Type: FuncRef, UsesExprs: flags&elementExprs != 0}
 	switch {
@@ -64,7 +64,7 @@ func (d *decoder) elementType(exprs bool) ValueType {
 		return d.refType()
 	}
 	if kind := d.byte(); kind != 0 {
-		d.fail("there are no elements of kind %#x", kind)
+		d.fail("an element segment has elements of the unknown kind %#x", kind)
 	}
 	return FuncRef
 }
@@ -92,7 +92,7 @@ func (d *decoder) readData() {
 			}
 			s.Offset = d.constExpr()
 		default:
-			d.refuse(malformed(at, fmt.Sprintf("a data segment has the flags %#x", flags)))
+			d.refuse(malformed(at, fmt.Sprintf("a data segment has the unknown flags %#x", flags)))
 		}
 		s.Bytes = d.bytes(d.u32())
 		if d.err != nil {
@@ -105,7 +105,7 @@ func (d *decoder) readData() {
 func (d *decoder) readCode() {
 	n := d.count("bodies", 3)
 	if n != len(d.m.Funcs) {
-		d.fail("%d functions are declared and %d have code", len(d.m.Funcs), n)
+		d.fail("%d functions are declared, but %d have code", len(d.m.Funcs), n)
 		return
 	}
 	d.m.Code = make([]Code, 0, n)
@@ -130,7 +130,7 @@ func (d *decoder) body(function int) Code {
 		return Code{}
 	}
 	if int64(size) > int64(d.left()) {
-		d.refuse(malformed(at, fmt.Sprintf("a body has %d bytes, %d are left", size, d.left())))
+		d.refuse(malformed(at, fmt.Sprintf("the body of a function says that it has %d bytes, but only %d are left", size, d.left())))
 		return Code{}
 	}
 	d.codeBytes += int(size)
@@ -148,7 +148,7 @@ func (d *decoder) body(function int) Code {
 	c.Offset = d.pos
 	c.Body = d.bytes(uint32(d.left()))
 	if d.err == nil && len(c.Body) == 0 {
-		d.refuse(malformed(at, "a body is empty"))
+		d.refuse(malformed(at, "the body of a function is empty"))
 	}
 	if d.err == nil {
 		d.end = end

@@ -59,7 +59,7 @@ func (r *reader) u32() uint32 {
 // bytes returns the next n bytes, as a view of the module.
 func (r *reader) bytes(n uint32) []byte {
 	if int64(n) > int64(r.left()) {
-		r.fail("%d bytes are announced, %d are left", n, r.left())
+		r.fail("%d bytes should follow, but only %d are left", n, r.left())
 		return nil
 	}
 	b := r.data[r.pos : r.pos+int(n) : r.pos+int(n)]
@@ -89,7 +89,7 @@ func (r *reader) name() string { return string(r.nameBytes()) }
 func (r *reader) count(what string, size int) int {
 	n := r.u32()
 	if int64(n)*int64(size) > int64(r.left()) {
-		r.fail("%d %s are announced in %d bytes", n, what, r.left())
+		r.fail("the number of %s is %d, but only %d bytes are left", what, n, r.left())
 		return 0
 	}
 	return int(n)
@@ -114,7 +114,7 @@ func (r *reader) valueType() ValueType {
 		if feature := featureOfType(b); feature != "" {
 			r.refuse(unsupported(at, feature))
 		} else {
-			r.refuse(malformed(at, fmt.Sprintf("there is no value type %#x", b)))
+			r.refuse(malformed(at, fmt.Sprintf("a value has the unknown type %#x", b)))
 		}
 	}
 	return t
@@ -124,7 +124,7 @@ func (r *reader) refType() ValueType {
 	at := r.here()
 	t := r.valueType()
 	if r.err == nil && !t.IsRef() {
-		r.refuse(malformed(at, "the elements of a table are references, not "+t.String()))
+		r.refuse(malformed(at, "the elements of a table must be references, but have the type "+t.String()))
 	}
 	return t
 }
@@ -149,7 +149,7 @@ func (r *reader) sizes() Range {
 		case flags&rangeShared != 0 && flags < 16:
 			r.refuse(unsupported(at, featureThreads))
 		default:
-			r.refuse(malformed(at, "the flags of a size are wrong"))
+			r.refuse(malformed(at, "the size of a table or memory has unknown flags"))
 		}
 	}
 	s := Range{Min: r.u32(), HasMax: flags&rangeHasMax != 0}
@@ -166,7 +166,7 @@ func (r *reader) globalType() GlobalType {
 	case mutable > 1 && mutable < 4:
 		r.refuse(unsupported(at, featureThreads))
 	case mutable > 1:
-		r.refuse(malformed(at, "a global is neither constant nor mutable"))
+		r.refuse(malformed(at, "a global has an unknown mutability"))
 	default:
 		g.Mutable = mutable == 1
 	}
@@ -198,7 +198,7 @@ func (r *reader) constExpr() ConstExpr {
 	case OpEnd:
 		r.refuse(malformed(at, "a constant expression is empty"))
 	default:
-		r.refuse(malformed(at, it.Op.String()+" is not a constant instruction"))
+		r.refuse(malformed(at, it.Op.String()+" is not allowed in a constant expression"))
 	}
 	if r.err == nil {
 		r.pos += it.End

@@ -54,7 +54,7 @@ func TestZeroLimitsAreTheDefaults(t *testing.T) {
 		"TableElements", "Exports", "Globals", "ElementSegments", "Locals", "BlockDepth", "Blocks", "BranchTable", "StackHeight"} {
 		most := int(defaults.FieldByName(name).Int())
 		wasm := capped[name](t, most+1).Write()
-		if _, err := valid(wasm, wasmbin.Limits{}); err == nil || !strings.Contains(err.Error(), "raise the limit "+name) {
+		if _, err := valid(wasm, wasmbin.Limits{}); err == nil || !strings.Contains(err.Error(), "raise wasmbin.Limits."+name) {
 			t.Errorf("%s: one more than the default is not refused: %v", name, err)
 		}
 	}

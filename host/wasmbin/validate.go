@@ -95,7 +95,7 @@ func (c *scope) checkGlobals() error {
 func (c *scope) checkConst(e *ConstExpr, want ValueType) error {
 	got, err := c.constType(e)
 	if err == nil && got != want {
-		err = fmt.Errorf("its constant expression has type %s, not %s", got, want)
+		err = fmt.Errorf("its constant expression has the type %s, but must have %s", got, want)
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (c *scope) constType(e *ConstExpr) (ValueType, error) {
 		}
 		return c.globals[e.Index].Type, nil
 	}
-	return 0, fmt.Errorf("%s is not a constant instruction", e.Op)
+	return 0, fmt.Errorf("%s is not allowed in a constant expression", e.Op)
 }
 
 func (c *scope) checkTables() error {
@@ -202,10 +202,10 @@ func (c *scope) checkElement(e *Element) error {
 			return fmt.Errorf("there is no table %d", e.Table)
 		}
 		if t := c.tables[e.Table].Type; t != e.Type {
-			return fmt.Errorf("it has elements of type %s for a table of %s", e.Type, t)
+			return fmt.Errorf("its elements have the type %s, but its table has %s", e.Type, t)
 		}
 		if err := c.checkConst(&e.Offset, I32); err != nil {
-			return fmt.Errorf("at its offset %w", err)
+			return fmt.Errorf("its offset: %w", err)
 		}
 	}
 	for _, f := range e.Funcs {
@@ -216,7 +216,7 @@ func (c *scope) checkElement(e *Element) error {
 	}
 	for i := range e.Exprs {
 		if err := c.checkConst(&e.Exprs[i], e.Type); err != nil {
-			return fmt.Errorf("at element %d %w", i, err)
+			return fmt.Errorf("element %d: %w", i, err)
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func (c *scope) checkElement(e *Element) error {
 
 func (c *scope) checkData() error {
 	if c.m.DataCount != nil && int64(*c.m.DataCount) != int64(len(c.m.Data)) {
-		return invalid("%d data segments are announced, %d are there", *c.m.DataCount, len(c.m.Data))
+		return invalid("the data count section says %d, but the number of data segments is %d", *c.m.DataCount, len(c.m.Data))
 	}
 	for i := range c.m.Data {
 		d := &c.m.Data[i]
@@ -232,7 +232,7 @@ func (c *scope) checkData() error {
 			continue
 		}
 		if c.memories == 0 {
-			return invalid("data segment %d has no memory to go to", i)
+			return invalid("data segment %d needs a memory, but the module has none", i)
 		}
 		if err := c.checkConst(&d.Offset, I32); err != nil {
 			return invalid("data segment %d: %s", i, err)

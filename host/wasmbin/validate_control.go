@@ -53,7 +53,7 @@ func (v *validator) block(in *Instr) {
 
 func (v *validator) otherwise() {
 	if v.frames[len(v.frames)-1].op != OpIf {
-		v.fail("else is not in an if")
+		v.fail("else without an if")
 		return
 	}
 	if f := v.close(); v.err == nil {
@@ -64,7 +64,7 @@ func (v *validator) otherwise() {
 func (v *validator) end() {
 	f := v.close()
 	if f.op == OpIf && !equalTypes(f.params, f.results) {
-		v.fail("an if without else changes the operands")
+		v.fail("the results of an if without else differ from its parameters")
 	}
 	if v.err == nil && len(v.frames) > 0 {
 		v.pushAll(f.results)
@@ -74,7 +74,7 @@ func (v *validator) end() {
 // target returns the block that a branch of that depth leads to.
 func (v *validator) target(depth uint32) *frame {
 	if int64(depth) >= int64(len(v.frames)) {
-		v.fail(fmt.Sprintf("%s goes out of %d blocks, there are %d", v.it.Op, depth, len(v.frames)-1))
+		v.fail(fmt.Sprintf("%s has the label %d, but the highest one here is %d", v.it.Op, depth, len(v.frames)-1))
 		return &v.frames[0]
 	}
 	return &v.frames[len(v.frames)-1-int(depth)]

@@ -25,7 +25,7 @@ func (v *validator) immediates(info *opInfo) {
 	case ImmMemArg, ImmMemArgLane:
 		v.memory()
 		if in.Align > info.align {
-			v.fail(fmt.Sprintf("%s has an alignment of 2 to the %d", in.Op, in.Align))
+			v.fail(fmt.Sprintf("%s has an alignment of 2^%d bytes; at most 2^%d are allowed", in.Op, in.Align, info.align))
 		}
 		if info.imm == ImmMemArgLane {
 			v.lane(in.Lane, info.lanes)
@@ -61,7 +61,7 @@ func (v *validator) immediates(info *opInfo) {
 
 func (v *validator) memory() {
 	if v.memories == 0 {
-		v.fail(v.it.Op.String() + " needs a memory")
+		v.fail(v.it.Op.String() + " needs a memory, but the module has none")
 	}
 }
 
@@ -167,11 +167,11 @@ func (v *validator) choose() {
 	a, b := v.pop(unknown), v.pop(unknown)
 	switch {
 	case a.IsRef() || b.IsRef():
-		v.fail("a select of references has to say its type")
+		v.fail("a select of references must state its type")
 	case a == unknown:
 		v.push(b)
 	case b != unknown && a != b:
-		v.fail(fmt.Sprintf("select has the operands %s and %s", b, a))
+		v.fail(fmt.Sprintf("the operands of select have different types, %s and %s", b, a))
 	default:
 		v.push(a)
 	}
@@ -184,7 +184,7 @@ func (v *validator) reference(in *Instr) {
 		v.push(in.Type)
 	case OpRefIsNull:
 		if t := v.pop(unknown); t != unknown && !t.IsRef() {
-			v.fail("ref.is_null gets " + t.String())
+			v.fail("ref.is_null takes a reference, but gets " + t.String())
 		}
 		v.push(I32)
 	case OpRefFunc:
@@ -210,6 +210,6 @@ func (v *validator) reference(in *Instr) {
 		v.pop(t)
 		v.pop(I32)
 	default:
-		v.fail("there is no rule for " + in.Op.String())
+		v.fail("the validator has no rule for " + in.Op.String())
 	}
 }

@@ -76,10 +76,10 @@ func (v *validator) function(i int) error {
 		v.err = v.it.fault.error(v.place(v.it.fault.pos))
 	case len(v.frames) > 0:
 		v.it.Start = len(code.Body)
-		v.fail("it ends before its last end")
+		v.fail("the function ends before its last end")
 	case v.it.End < len(code.Body):
 		v.it.Start = v.it.End
-		v.fail("it continues after its end")
+		v.fail("the function continues after its last end")
 	}
 	if v.err != nil {
 		return v.err
@@ -195,13 +195,13 @@ func (v *validator) pop(want ValueType) ValueType {
 func (v *validator) missing(want ValueType) {
 	what := "operand"
 	if want != unknown {
-		what = want.String()
+		what = "operand of type " + want.String()
 	}
-	v.fail(fmt.Sprintf("%s lacks an %s", v.it.Op, what))
+	v.fail(fmt.Sprintf("%s needs an %s, but the block has none left", v.it.Op, what))
 }
 
 func (v *validator) mismatch(got, want ValueType) {
-	v.fail(fmt.Sprintf("%s takes %s and gets %s", v.it.Op, want, got))
+	v.fail(fmt.Sprintf("%s takes %s, but gets %s", v.it.Op, want, got))
 }
 
 // popAll takes operands of these types off the stack, the last one on top.
@@ -243,7 +243,7 @@ func (v *validator) close() frame {
 	f := v.frames[len(v.frames)-1]
 	v.popAll(f.results)
 	if v.err == nil && len(v.stack) != f.height {
-		v.fail(fmt.Sprintf("%d operands are left at the end of a block", len(v.stack)-f.height))
+		v.fail(fmt.Sprintf("a block ends with more operands than results: %d extra", len(v.stack)-f.height))
 	}
 	v.frames = v.frames[:len(v.frames)-1]
 	if n := len(v.frames); n > 0 {
