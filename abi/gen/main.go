@@ -73,6 +73,8 @@ func generate(root string) ([]file, error) {
 		{"sdk/go/terrarium/ztools.go", tools},
 		{"sdk/rust/src/raw.rs", rustRaw()},
 		{"sdk/rust/src/tools.rs", rustTools(specs)},
+		{"sdk/zig/src/raw.zig", zigRaw()},
+		{"sdk/zig/src/tools.zig", zigTools(specs)},
 		{readmePath, text},
 	}, nil
 }

@@ -12,7 +12,8 @@
 //	<!-- not run -->           a block that is left alone
 //	<!-- exit N -->            the commands end with another code than 0
 //	<!-- file: NAME -->        the content of a file that later commands use
-//	<!-- needs: TOOL -->       commands that need a guest toolchain; the page is skipped without it
+//	<!-- needs: TOOL -->       commands that need a guest toolchain; the page is skipped without it;
+//	                           a command, such as python3 -m ziglang version, has to succeed
 //	<!-- if: TOOL -->          commands that are left out where a program is missing
 //	```hcl                     a complete recipe
 //	<!-- with: lines alerts -->  ```hcl   a part of one, which refers to these channels

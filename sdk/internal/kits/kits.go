@@ -50,6 +50,7 @@ var All = []Kit{
 	rustKit,
 	cKit,
 	cppKit,
+	zigKit,
 }
 
 // Missing returns what is missing to build the kit's creatures on this machine, or "".

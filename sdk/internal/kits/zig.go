@@ -1,0 +1,54 @@
+package kits
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+var zigKit = Kit{
+	Language: "Zig",
+	Dirs:     []string{"sdk/zig"},
+	Tool: func(string) (version []string, missing string) {
+		zig := zigCommand()
+		if zig == nil {
+			return nil, "zig"
+		}
+		return append(zig, "version"), ""
+	},
+	Build: func(ctx context.Context, root, out string) error {
+		// The caches make a second build fast. bin is ignored by git.
+		cache := filepath.Join(root, "bin", "kits", "zig-cache")
+		prefix, err := os.MkdirTemp(filepath.Dir(out), "building-zig-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(prefix)
+		args := append(zigCommand(), "build", "--prefix", prefix, "--cache-dir", filepath.Join(cache, "local"))
+		env := []string{"ZIG_GLOBAL_CACHE_DIR=" + filepath.Join(cache, "global")}
+		if err := run(ctx, filepath.Join(root, "sdk", "zig", "examples"), env, args...); err != nil {
+			return err
+		}
+		for _, name := range Creatures {
+			if err := os.Rename(filepath.Join(prefix, "bin", name+".wasm"), filepath.Join(out, name+".wasm")); err != nil {
+				return fmt.Errorf("the build has no %s: %w", name, err)
+			}
+		}
+		return nil
+	},
+	ShoutBytes: 1_450,
+}
+
+// zigCommand starts the compiler: zig, or the package ziglang of Python; nil without both.
+func zigCommand() []string {
+	if found("zig") {
+		return []string{"zig"}
+	}
+	python := []string{"python3", "-m", "ziglang"}
+	if exec.Command(python[0], append(python[1:], "version")...).Run() != nil {
+		return nil
+	}
+	return python
+}
