@@ -148,7 +148,7 @@ func TestCompilerThatIsEndedFromOutside(t *testing.T) {
 }
 
 // ServeCompiler does not continue for a process that has ended.
-func TestServeCompilerForNobody(t *testing.T) {
+func TestServeCompilerWithoutACaller(t *testing.T) {
 	order, err := json.Marshal(compileOrder{Dir: t.TempDir(), Memory: 4 << 30, Seconds: 60, Size: len(large(t))})
 	if err != nil {
 		t.Fatal(err)

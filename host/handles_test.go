@@ -67,7 +67,7 @@ func TestSweepingEnds(t *testing.T) {
 }
 
 // An instance may lose its handle at any moment, even while it runs.
-func TestSweepsDisturbNobody(t *testing.T) {
+func TestSweepsDisturbNoInstance(t *testing.T) {
 	h := sweptByHand(t)
 	m := compile(t, h, readModule(t, "echo"))
 	var wg sync.WaitGroup

@@ -87,11 +87,11 @@ func TestSuccessors(t *testing.T) {
 		for g, at := range p.successors {
 			successor, found := terrarium.Successor(p.sessions, g)
 			if !found || successor.Session != p.sessions[at].Session {
-				t.Fatalf("the heir of %s is %+v, want %+v", g, successor, p.sessions[at])
+				t.Fatalf("the successor of %s is %+v, want %+v", g, successor, p.sessions[at])
 			}
 		}
 		if successor, found := terrarium.Successor(p.sessions, "g0"); found {
-			t.Fatalf("a graph that never was has the heir %+v", successor)
+			t.Fatalf("a graph that never was has the successor %+v", successor)
 		}
 	})
 }

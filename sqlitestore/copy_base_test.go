@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestCopyBeginsAnewWithAnotherBase interrupts a copy of a file that has another
+// TestCopyStartsOverWithAnotherBase interrupts a copy of a file that has another
 // layout when the copy goes on, as after an upgrade in between.
-func TestCopyBeginsAnewWithAnotherBase(t *testing.T) {
+func TestCopyStartsOverWithAnotherBase(t *testing.T) {
 	for name, test := range map[string]struct{ damage func([]byte) []byte }{
 		"the same base":    {func(b []byte) []byte { return b }},
 		"another base":     {func(b []byte) []byte { b[63]++; return b }},

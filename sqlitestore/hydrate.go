@@ -219,7 +219,7 @@ func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool) erro
 			return err
 		}
 		if young && target.Session == e.Session {
-			return h.d.readAnew(ctx, e)
+			return h.d.readAgain(ctx, e)
 		}
 		if err := h.hydrate(ctx, target); err != nil || target.Session == e.Session {
 			return err

@@ -114,8 +114,8 @@ func TestDamagedIndex(t *testing.T) {
 	wantFound(t, d, 50)
 }
 
-// TestAnOlderIndexIsMadeAnew has an index that an older version made, which found less.
-func TestAnOlderIndexIsMadeAnew(t *testing.T) {
+// TestAnOlderIndexIsReplaced has an index that an older version made, which found less.
+func TestAnOlderIndexIsReplaced(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 50)
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)

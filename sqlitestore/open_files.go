@@ -120,11 +120,11 @@ func (s *Store) read(ctx context.Context, op string, look func(f *family) error)
 	}
 }
 
-// readAnew lets an open session read from the files that it needs now, which may be fewer
+// readAgain lets an open session read from the files that it needs now, which may be fewer
 // than when it was made, when it inherited the files of its parents. It is for the
 // hydrator, so that no session gets another file meanwhile. Cuts do not have to wait for
 // it.
-func (d *Directory) readAnew(ctx context.Context, e catalog.Entry) error {
+func (d *Directory) readAgain(ctx context.Context, e catalog.Entry) error {
 	s := d.opened(e.Session)
 	if s == nil {
 		return nil

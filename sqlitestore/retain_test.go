@@ -104,7 +104,7 @@ func TestRetention(t *testing.T) {
 		{"Age", Retention{Age: 500 * time.Second}, 2000, 1490, 1502},
 		{"Bytes", Retention{Bytes: 200 << 10}, 2000, 800, 1900},
 		{"Unread", Retention{Events: 300}, 1200, 1201, 1201},
-		{"NobodyHasRead", Retention{Events: 300}, 0, 1, 1},
+		{"NoReader", Retention{Events: 300}, 0, 1, 1},
 		{"WithinBounds", Retention{Events: 1900, Age: 1900 * time.Second, Bytes: 1 << 30}, 2000, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

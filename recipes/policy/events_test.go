@@ -84,7 +84,7 @@ func TestDecisionsOnOtherEvents(t *testing.T) {
 		{"deny", journal.JudgeSpawn, "(e) =>\n deny(`no ${e.species}`)", Policy{}, `deny p0 team.hcl:11 "no scribe"`},
 		{"audit", journal.JudgeSpawn, `() => deny("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "x"`},
 		{"exception", journal.JudgeMerge, `() => { throw new ReferenceError("nope is not defined"); }`, Policy{}, `deny p0 team.hcl:10 "ReferenceError: nope is not defined"`},
-		{"kin", journal.JudgeSpawn, `(e, c) => deny(c.graph.creatures({species: e.species}).map(k => k.name).join() + c.graph.creatures().length + c.graph.channels({name: "work"})[0].senders + c.graph.id)`,
+		{"species", journal.JudgeSpawn, `(e, c) => deny(c.graph.creatures({species: e.species}).map(k => k.name).join() + c.graph.creatures().length + c.graph.channels({name: "work"})[0].senders + c.graph.id)`,
 			Policy{}, `deny p0 team.hcl:10 "ann2bobg1"`},
 		{"unknown filter", journal.JudgeSpawn, `(e, c) => deny(c.graph.creatures({specie: "x"}))`, Policy{}, `deny p0 team.hcl:10 "TypeError: there is no field \"specie\" to filter by"`},
 		{"the graph is read-only", journal.JudgeSpawn, `(e, c) => { c.graph.creatures()[0].name = "eve"; }`, Policy{}, `deny p0 team.hcl:10 "TypeError: Cannot assign to read only property 'name'"`},
