@@ -1,6 +1,6 @@
 // Command gen writes the files derived from the tables of package abi: the
-// headers of sdk/c and sdk/cpp, the constants, imports and tools of sdk/go/terrarium, and
-// the tables in abi/README.md. The group tools come from their published schemas.
+// headers of sdk/c and sdk/cpp, the constants, imports and tools of sdk/go/terrarium, those of
+// sdk/assemblyscript, and the tables in abi/README.md. The group tools come from their published schemas.
 //
 //	go run ./abi/gen -root .          write the files
 //	go run ./abi/gen -root . -check   write nothing; fail if one is stale
@@ -55,6 +55,10 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	numbers, err := asNumbers()
+	if err != nil {
+		return nil, err
+	}
 	const readmePath = "abi/README.md"
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(readmePath)))
 	if err != nil {
@@ -75,6 +79,9 @@ func generate(root string) ([]file, error) {
 		{"sdk/rust/src/tools.rs", rustTools(specs)},
 		{"sdk/zig/src/raw.zig", zigRaw()},
 		{"sdk/zig/src/tools.zig", zigTools(specs)},
+		{"sdk/assemblyscript/assembly/raw.ts", asRaw()},
+		{"sdk/assemblyscript/assembly/tools.ts", asTools(specs)},
+		{"sdk/assemblyscript/fake/abi.js", numbers},
 		{readmePath, text},
 	}, nil
 }

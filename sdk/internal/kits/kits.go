@@ -51,6 +51,7 @@ var All = []Kit{
 	cKit,
 	cppKit,
 	zigKit,
+	assemblyScriptKit,
 }
 
 // Missing returns what is missing to build the kit's creatures on this machine, or "".

@@ -1,0 +1,10 @@
+export { ToolCall, Wires } from "./call";
+export { Delivery, Failure } from "./delivery";
+export { Headers } from "./headers";
+export { Json, JsonType } from "./json";
+export { Code, Feature, Kind, Level, Source, codeName } from "./raw";
+export { Handler, register } from "./register";
+export { Settings } from "./settings";
+export { decode, decodeLossy, encode } from "./text";
+export * from "./tools";
+export { Turn } from "./turn";

@@ -1,0 +1,12 @@
+import { Kind, Turn, register } from "terrarium-assemblyscript";
+export * from "terrarium-assemblyscript/creature";
+
+register((t: Turn): void => {
+  if (t.kind != Kind.Message) return;
+  const payload = t.payload;
+  for (let i = 0; i < payload.length; i++) {
+    const c = payload[i];
+    if (c >= 0x61 && c <= 0x7A) payload[i] = c - 0x20;
+  }
+  t.sendAll(payload);
+});
