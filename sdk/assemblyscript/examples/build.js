@@ -1,5 +1,5 @@
-// Builds all examples into a folder, as NAME.wasm: node examples/build.js OUT. ASC is the path of asc.js, unless assemblyscript is
-// installed for this package.
+// Builds all creatures of a folder as OUT/NAME.wasm: node examples/build.js OUT [FOLDER]. The folder is this one by default. ASC is
+// the path of asc.js, unless assemblyscript is installed for this package.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const examples = dirname(fileURLToPath(import.meta.url));
 const out = resolve(process.argv[2]);
+const folder = resolve(process.argv[3] ?? examples);
 
 function compiler() {
   if (process.env.ASC) return resolve(process.env.ASC);
@@ -20,10 +21,10 @@ const packages = mkdtempSync(join(tmpdir(), "examples-"));
 try {
   symlinkSync(dirname(examples), join(packages, "terrarium-assemblyscript"), "junction");
   mkdirSync(out, { recursive: true });
-  for (const file of readdirSync(examples).filter((name) => name.endsWith(".ts"))) {
+  for (const file of readdirSync(folder).filter((name) => name.endsWith(".ts"))) {
     const module = join(out, file.replace(/ts$/, "wasm"));
     const args = [compiler(), file, "--path", packages, "-O", "--runtime", "minimal", "-o", module];
-    const { status } = spawnSync(process.execPath, args, { cwd: examples, stdio: "inherit" });
+    const { status } = spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit" });
     if (status !== 0) process.exitCode = 1;
   }
 } finally {
