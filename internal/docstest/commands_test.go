@@ -31,7 +31,7 @@ func TestCommands(t *testing.T) {
 // and TERRARIUM is where the repository is.
 func environment(t *testing.T) []string {
 	return []string{
-		"PATH=" + commandFolder(t) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"PATH=" + strings.Join([]string{commandFolder(t), npmTools(t), os.Getenv("PATH")}, string(os.PathListSeparator)),
 		"TERRARIUM=" + repository(t),
 	}
 }
@@ -51,6 +51,11 @@ func (p *page) runs() bool {
 	return false
 }
 
+// npmTools is the folder of the tools that make toolchains installs with npm.
+func npmTools(t *testing.T) string {
+	return filepath.Join(repository(t), "bin", "toolchains", "node_modules", ".bin")
+}
+
 // needs skips a page for which a guest toolchain is missing.
 func (p *page) needs(t *testing.T) {
 	for i := range p.blocks {
@@ -58,6 +63,8 @@ func (p *page) needs(t *testing.T) {
 			// A tool without a program of its own is named by a command that succeeds.
 			words := strings.Fields(tool)
 			if _, err := exec.LookPath(words[0]); err != nil || len(words) > 1 && exec.Command(words[0], words[1:]...).Run() != nil {
+			_, err := exec.LookPath(tool)
+			if _, installed := os.Stat(filepath.Join(npmTools(t), tool)); err != nil && installed != nil {
 				t.Skipf("%s is missing: make toolchains installs it", tool)
 			}
 		}
