@@ -62,9 +62,9 @@ func (p *page) needs(t *testing.T) {
 		if tool, ok := p.blocks[i].note("needs"); ok {
 			// A tool without a program of its own is named by a command that succeeds.
 			words := strings.Fields(tool)
-			if _, err := exec.LookPath(words[0]); err != nil || len(words) > 1 && exec.Command(words[0], words[1:]...).Run() != nil {
-			_, err := exec.LookPath(tool)
-			if _, installed := os.Stat(filepath.Join(npmTools(t), tool)); err != nil && installed != nil {
+			_, err := exec.LookPath(words[0])
+			_, inToolchains := os.Stat(filepath.Join(npmTools(t), words[0]))
+			if err != nil && inToolchains != nil || len(words) > 1 && exec.Command(words[0], words[1:]...).Run() != nil {
 				t.Skipf("%s is missing: make toolchains installs it", tool)
 			}
 		}
