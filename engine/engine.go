@@ -205,10 +205,14 @@ func (e locked) sortedGraphs() []*graph {
 // creatures do not count. It returns the error deadline if ctx ends first.
 func (e *Engine) WaitIdle(ctx context.Context) error {
 	for {
-		e.core.timers.CallDue()
+		before := e.callTimers()
 		busy := e.core.idle.Wait()
 		if busy == nil {
-			return nil
+			// A turn that ended meanwhile may have set a timer that is due already.
+			if e.callTimers() == before {
+				return nil
+			}
+			continue
 		}
 		select {
 		case <-busy:
@@ -221,6 +225,16 @@ func (e *Engine) WaitIdle(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// callTimers calls the timers that are due, and returns how many have been called since
+// the engine was started. A paused engine calls none.
+func (e *Engine) callTimers() uint64 {
+	if e.core.paused {
+		return 0
+	}
+	_, called := e.core.timers.CallDue()
+	return called
 }
 
 // DeadLetterCount returns how many deliveries have become dead letters since the

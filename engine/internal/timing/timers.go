@@ -40,6 +40,7 @@ type Timers struct {
 	done  chan struct{} // closed by Close
 
 	calling sync.Mutex // held while due functions are called
+	called  uint64     // how many functions have been called; guarded by calling
 }
 
 // Timer is one function to be called.
@@ -93,28 +94,41 @@ func (t *Timers) Stop(x *Timer) {
 // Run calls due functions until Close is called.
 func (t *Timers) Run() {
 	for {
-		if !t.sleep(t.CallDue()) {
+		wait, _ := t.CallDue()
+		if !t.sleep(wait) {
 			return
 		}
 	}
 }
 
-// CallDue calls the functions that are due, unless Close has been called, and returns
-// the time until the next one; zero if there is none. When it returns, no function that
-// was due when it was called is still waiting or running.
-func (t *Timers) CallDue() time.Duration {
+// CallDue calls the functions that are due, unless Close has been called. It returns the
+// time until the next one, zero if there is none, and how many functions have been called
+// since New. When it returns, no function that was due when it was called is still waiting
+// or running.
+func (t *Timers) CallDue() (wait time.Duration, called uint64) {
 	t.calling.Lock()
 	defer t.calling.Unlock()
-	select {
-	case <-t.done:
-		return 0
-	default:
+	if t.closed() {
+		return 0, t.called
 	}
 	due, wait := t.Due()
 	for _, x := range due {
+		if t.closed() {
+			return 0, t.called
+		}
+		t.called++
 		x.Call()
 	}
-	return wait
+	return wait, t.called
+}
+
+func (t *Timers) closed() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // sleep waits for the next timer or for news. It reports false once the timers
@@ -150,9 +164,13 @@ func (t *Timers) Due() (due []*Timer, wait time.Duration) {
 	return due, 0
 }
 
-// Close ends Run; no function is called afterwards. Close must be called only
-// once.
-func (t *Timers) Close() { close(t.done) }
+// Close ends Run, and waits for a function that is being called. No function is called
+// afterwards. Close must be called only once, and not by such a function.
+func (t *Timers) Close() {
+	close(t.done)
+	t.calling.Lock()
+	defer t.calling.Unlock()
+}
 
 type timerHeap []*Timer
 

@@ -57,13 +57,42 @@ func TestCallDueAfterClose(t *testing.T) {
 	timers.After(time.Second, func() { called++ })
 	timers.After(3*time.Second, func() { called++ })
 	clock.now = time.Unix(101, 0)
-	if wait := timers.CallDue(); called != 1 || wait != 2*time.Second {
-		t.Errorf("called %d, %v until the next", called, wait)
+	if wait, n := timers.CallDue(); called != 1 || n != 1 || wait != 2*time.Second {
+		t.Errorf("called %d, counted %d, %v until the next", called, n, wait)
 	}
 	clock.now = time.Unix(103, 0)
 	timers.Close()
-	if wait := timers.CallDue(); called != 1 || wait != 0 {
-		t.Errorf("after Close: called %d, %v until the next", called, wait)
+	if wait, n := timers.CallDue(); called != 1 || n != 1 || wait != 0 {
+		t.Errorf("after Close: called %d, counted %d, %v until the next", called, n, wait)
+	}
+}
+
+// TestCloseWaitsForCalls proves that Close waits for a function that CallDue is calling,
+// and that the next function, due at the same time, is not called any more.
+func TestCloseWaitsForCalls(t *testing.T) {
+	timers := New(&still{now: time.Unix(100, 0)})
+	running, proceed, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	ended, later := false, false
+	timers.After(-time.Second, func() {
+		close(running)
+		<-proceed
+		ended = true
+	})
+	timers.After(0, func() { later = true })
+	go timers.CallDue()
+	<-running
+	go func() {
+		timers.Close()
+		if !ended {
+			t.Error("Close returned while a function was running")
+		}
+		close(closed)
+	}()
+	<-timers.done
+	close(proceed)
+	<-closed
+	if later {
+		t.Error("a function was called after Close")
 	}
 }
 
