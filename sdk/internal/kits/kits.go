@@ -1,8 +1,8 @@
 // Package kits builds the reference creatures of every kit in sdk/ whose toolchain is
 // installed.
 //
-// A build is kept in bin/kits under a sum of its inputs, so that only a change of the
-// sources, or of the compiler, builds it again.
+// The last build of each language is kept in bin/kits under a sum of its inputs, so that
+// only a change of the sources, or of the compiler, builds it again.
 package kits
 
 import (
@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -60,6 +62,9 @@ func (k *Kit) Missing(root string) string {
 	return missing
 }
 
+// building begins the names of folders of builds that are not finished.
+const building = "building-"
+
 // Modules builds the creatures unless they are in bin/kits already, and returns the
 // folder with NAME.wasm for each. root is the top folder of the repository. The error has
 // the code [abi.Unavailable] if the toolchain is missing.
@@ -77,7 +82,7 @@ func (k *Kit) Modules(ctx context.Context, root string) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(root, "bin", "kits", strings.ToLower(k.Language)+"-"+sum)
-	if _, err := os.Stat(dir); err == nil {
+	if complete(dir) == nil {
 		return dir, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -85,7 +90,7 @@ func (k *Kit) Modules(ctx context.Context, root string) (string, error) {
 	}
 	// The folder gets its name when it is complete, so that an interrupted build is not
 	// taken for a finished one.
-	out, err := os.MkdirTemp(filepath.Dir(dir), "building-")
+	out, err := os.MkdirTemp(filepath.Dir(dir), building)
 	if err != nil {
 		return "", err
 	}
@@ -93,15 +98,59 @@ func (k *Kit) Modules(ctx context.Context, root string) (string, error) {
 	if err := k.Build(ctx, root, out); err != nil {
 		return "", fmt.Errorf("build the kit for %s: %w", k.Language, err)
 	}
-	if err := os.Rename(out, dir); err != nil && !isDir(dir) {
+	if err := complete(out); err != nil {
+		return "", fmt.Errorf("build the kit for %s: %w", k.Language, err)
+	}
+	if complete(dir) != nil { // it may have lost files
+		if err := os.RemoveAll(dir); err != nil {
+			return "", err
+		}
+	}
+	// Another process may have built the same meanwhile.
+	if err := os.Rename(out, dir); err != nil && complete(dir) != nil {
 		return "", err
 	}
-	return dir, nil
+	return dir, k.tidy(dir)
 }
 
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+// complete returns an error unless a folder has a module for every creature. A toolchain
+// that does nothing, and reports no error, would otherwise be taken for a finished build.
+func complete(dir string) error {
+	for _, name := range Creatures {
+		file := filepath.Join(dir, name+".wasm")
+		module, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if !bytes.HasPrefix(module, []byte("\x00asm")) {
+			return fmt.Errorf("%s is not a Wasm module", file)
+		}
+	}
+	return nil
+}
+
+// abandoned is the age at which a folder of a build belongs to a process that was killed.
+const abandoned = 24 * time.Hour
+
+// tidy removes the former builds of the language, and what killed processes have left.
+func (k *Kit) tidy(dir string) error {
+	parent := filepath.Dir(dir)
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		former := strings.HasPrefix(e.Name(), strings.ToLower(k.Language)+"-") && e.Name() != filepath.Base(dir)
+		if strings.HasPrefix(e.Name(), building) {
+			info, err := e.Info()
+			former = err == nil && time.Since(info.ModTime()) > abandoned
+		}
+		if former {
+			errs = append(errs, os.RemoveAll(filepath.Join(parent, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // sum identifies the sources and the compiler.

@@ -45,3 +45,8 @@ var rustKit = Kit{
 	ShoutBytes: 37_000,
 	Place:      `picky/src/lib\.rs:\d+`,
 }
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
