@@ -49,7 +49,7 @@ pub struct Fake {
     pub state: BTreeMap<String, Bytes>,
     /// The messages that successful turns sent, in their order.
     pub sent: Vec<Sent>,
-    /// The output of successful turns.
+    /// The output of successful turns, one for each turn that has any.
     pub outputs: Vec<Bytes>,
     /// The log lines of all turns.
     pub logs: Vec<(Level, String)>,

@@ -170,3 +170,29 @@ fn a_number_in_the_state_is_decimal() {
     fake.state.insert("n".into(), "+1".into());
     assert_eq!(fake.start().unwrap_err().to_string(), "state n: it is not a whole number");
 }
+
+/// The limits count what the host counts.
+#[test]
+fn limits_of_a_turn() {
+    fn handle(turn: &mut Turn) -> Result<()> {
+        turn.output("one ")?;
+        turn.output("output")?;
+        for n in 0..4096 {
+            turn.state_set(&format!("k{}", n), "")?;
+        }
+        turn.state_set("k0", "again")?;
+        assert!(!turn.state_delete("none")?);
+        assert_eq!(turn.state_set("k4096", "").unwrap_err().code(), Code::LIMIT);
+        assert_eq!(turn.state_get(&"k".repeat(513))?, None);
+        for _ in 0..1024 {
+            turn.request("self", "", Duration::from_secs(1), i64::MIN)?;
+        }
+        assert_eq!(turn.send_to("self", "").unwrap_err().code(), Code::LIMIT);
+        Ok(())
+    }
+    let mut fake = Fake::new(handle);
+    fake.message("in", "").unwrap();
+    assert_eq!(fake.outputs, ["one output"]);
+    assert_eq!(fake.state["k0"], "again");
+    assert_eq!(fake.requests.len(), 1024);
+}

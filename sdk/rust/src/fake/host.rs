@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Bytes, Fake, Request, Sent, Timer};
@@ -27,7 +27,8 @@ pub(super) struct Collected {
 struct Counts {
     sent_bytes: usize,
     output_bytes: usize,
-    state_writes: u64,
+    sends: usize,
+    written: BTreeSet<String>, // keys
     log_lines: u64,
     log_bytes: usize,
     tools: u64,
@@ -186,12 +187,13 @@ impl Fake {
     /// Counts messages of one size.
     fn room(&mut self, messages: usize, size: usize) -> Result<(), (Code, String)> {
         fits("the message", size, "message", limits::MESSAGE)?;
-        if (self.turn.sent.len() + messages) as u64 > limits::SENDS {
+        if (self.turn.counts.sends + messages) as u64 > limits::SENDS {
             return over("sends", limits::SENDS);
         }
         if (self.turn.counts.sent_bytes + messages * size) as u64 > limits::SEND_BYTES {
             return over("send_bytes", limits::SEND_BYTES);
         }
+        self.turn.counts.sends += messages;
         self.turn.counts.sent_bytes += messages * size;
         Ok(())
     }
@@ -228,7 +230,10 @@ impl Fake {
             return over("output", limits::OUTPUT);
         }
         self.turn.counts.output_bytes += payload.len();
-        self.turn.outputs.push(payload.into());
+        match self.turn.outputs.last_mut() {
+            Some(output) => output.0.extend(payload),
+            None => self.turn.outputs.push(payload.into()),
+        }
         Ok(0)
     }
 
@@ -236,15 +241,19 @@ impl Fake {
         self.effect()?;
         let key = name("a key", key)?;
         fits("the value", value.map_or(0, <[u8]>::len), "state_value", limits::STATE_VALUE)?;
-        if self.turn.counts.state_writes >= limits::STATE_WRITES {
-            return over("state_writes", limits::STATE_WRITES);
+        if value.is_none() && !self.turn.state.contains_key(&key) {
+            return Ok(0);
         }
         let others = self.turn.state.iter().filter(|pair| *pair.0 != key);
         let used: usize = others.map(|(key, value)| key.len() + value.len() + 32).sum();
         if value.map_or(0, |value| used + key.len() + value.len() + 32) as u64 > limits::STATE {
             return over("state", limits::STATE);
         }
-        self.turn.counts.state_writes += 1;
+        let written = &mut self.turn.counts.written;
+        if !written.contains(&key) && written.len() as u64 >= limits::STATE_WRITES {
+            return over("state_writes", limits::STATE_WRITES);
+        }
+        written.insert(key.clone());
         let before = match value {
             Some(value) => self.turn.state.insert(key, value.into()).filter(|_| false),
             None => self.turn.state.remove(&key),
@@ -322,7 +331,8 @@ impl Fake {
     }
 
     fn find_state(&mut self, key: &[u8], bytes: &mut [u8]) -> Status {
-        let key = name("a key", key)?;
+        // The state has no key above the limit.
+        let key = if key.len() as u64 > limits::STATE_KEY { text(key) } else { name("a key", key)? };
         match self.turn.state.get(&key).cloned() {
             Some(value) => self.found(value, bytes),
             None => refuse(Code::NOT_FOUND, format!("the state has no key {:?}", key)),
