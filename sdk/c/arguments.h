@@ -60,7 +60,7 @@ TR_UNUSED static void tr_arg_boolean(tr_buffer *json, tr_bytes name, tr_choice v
 }
 
 TR_UNUSED static void tr_arg_choice(tr_buffer *json, tr_bytes name, const char *names, int32_t value) {
-	if (value) tr_arg_text(json, name, tr_name(names, value));
+	if (value) tr_arg_text(json, name, tr_chars(tr_name(names, value)));
 }
 
 TR_UNUSED static void tr_arg_wires(tr_buffer *json, tr_bytes name, tr_wires wires) {

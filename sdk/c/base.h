@@ -128,8 +128,6 @@ TR_UNUSED static void *tr_alloc(int32_t n) {
 #else
 // The memory behind the static data grows to what the largest turn needed and no
 // further.
-#define TR_PAGE 65536u
-
 #ifdef __cplusplus
 extern "C"
 #else
@@ -152,16 +150,13 @@ TR_UNUSED static void tr_keep(void) { tr_base = tr_top; }
 // tr_alloc returns n bytes, aligned to 8, or NULL if memory is exhausted.
 TR_NOINLINE static void *tr_alloc(int32_t n) {
 	if (tr_top == 0) tr_begin();
-	uint32_t start = (tr_top + 7u) & ~7u;
-	uint64_t end = (uint64_t)start + (uint32_t)n;
-	uint32_t have = (uint32_t)__builtin_wasm_memory_size(0);
-	uint32_t want = (uint32_t)((end + TR_PAGE - 1) / TR_PAGE);
-	if (n < 0 || end > UINT32_MAX - TR_PAGE ||
-	    (want > have && __builtin_wasm_memory_grow(0, want - have) == (size_t)-1)) {
+	uint32_t start = (tr_top + 7u) & ~7u, end = start + (uint32_t)n;
+	uint32_t have = (uint32_t)__builtin_wasm_memory_size(0), want = ((end - 1u) >> 16) + 1u; // pages of 64 KB
+	if (n < 0 || end < start || (want > have && __builtin_wasm_memory_grow(0, want - have) == (size_t)-1)) {
 		tr_exhausted = 1;
 		return NULL;
 	}
-	tr_top = (uint32_t)end;
+	tr_top = end;
 	return (void *)start;
 }
 #endif
@@ -213,19 +208,21 @@ TR_UNUSED static int tr_whole_of(tr_bytes b, int64_t *value) {
 	return 1;
 }
 
+// tr_chars is a text that NUL ends as tr_bytes.
+TR_UNUSED static tr_bytes tr_chars(const char *text) { return TR_BYTES(text, strlen(text)); }
+
 // tr_name returns the text at a place in a list of texts that NUL follows.
-TR_NOINLINE static tr_bytes tr_name(const char *names, int32_t place) {
-	int32_t n = 0;
-	for (; place > 0; place--)
-		while (*names++) {}
-	while (names[n]) n++;
-	return TR_BYTES(names, n);
+TR_UNUSED static const char *tr_name(const char *names, int32_t place) {
+	while (place > 0) place -= *names++ == 0;
+	return names;
+}
+
+TR_NOINLINE static const char *tr_code_text(int32_t status) {
+	return tr_name(TERRARIUM_CODE_NAMES "\0unknown", status < TERRARIUM_ERR_LAST ? 1 - TERRARIUM_ERR_LAST : -status);
 }
 
 // tr_code_name returns the stable name of an error, and ok for success.
-TR_UNUSED static tr_bytes tr_code_name(int32_t status) {
-	return status < TERRARIUM_ERR_LAST ? TR("unknown") : tr_name(TERRARIUM_CODE_NAMES, status < 0 ? -status : 0);
-}
+TR_UNUSED static tr_bytes tr_code_name(int32_t status) { return tr_chars(tr_code_text(status)); }
 
 // tr_until divides b at the first byte that equals end: it returns what is before it, and
 // leaves in b what is behind it.
@@ -293,8 +290,8 @@ typedef struct {
 TR_NOINLINE static int tr_room(tr_buffer *b, int32_t n) {
 	if (b->failed) return 0;
 	if (n <= b->cap - b->len) return 1;
-	int64_t want = (int64_t)b->len + n;
-	if (want < 2 * (int64_t)b->cap) want = 2 * (int64_t)b->cap;
+	uint32_t want = (uint32_t)b->len + (uint32_t)n, twice = (uint32_t)b->cap * 2;
+	if (want < twice) want = twice;
 	if (want < 64) want = 64;
 #if !TR_HOSTED
 	// A buffer at the end of the arena is extended in place.
@@ -302,7 +299,7 @@ TR_NOINLINE static int tr_room(tr_buffer *b, int32_t n) {
 	int last = b->cap > 0 && (uint32_t)b->ptr + (uint32_t)b->cap == top;
 	if (last) tr_top = (uint32_t)b->ptr;
 #endif
-	uint8_t *grown = (uint8_t *)tr_alloc(want > INT32_MAX ? -1 : (int32_t)want);
+	uint8_t *grown = (uint8_t *)tr_alloc((int32_t)want);
 #if !TR_HOSTED
 	if (!grown) tr_top = top;
 #endif
@@ -324,6 +321,9 @@ TR_NOINLINE static void tr_put_raw(tr_buffer *b, const uint8_t *ptr, int32_t len
 }
 
 TR_UNUSED static inline void tr_put(tr_buffer *b, tr_bytes bytes) { tr_put_raw(b, bytes.ptr, bytes.len); }
+
+// tr_put_text puts a text that NUL ends.
+TR_NOINLINE static void tr_put_text(tr_buffer *b, const char *text) { tr_put_raw(b, (const uint8_t *)text, (int32_t)strlen(text)); }
 
 TR_UNUSED static void tr_put_byte(tr_buffer *b, uint8_t byte) { tr_put_raw(b, &byte, 1); }
 

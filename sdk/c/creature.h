@@ -67,12 +67,12 @@ TR_NOINLINE static tr_bytes tr_error_text(tr_turn *t) {
 	if (!t->op) return t->text;
 	tr_buffer line = TR_EMPTY;
 	int32_t size = terrarium_size(TERRARIUM_SOURCE_ERROR);
-	tr_put(&line, tr_name(t->op, 0));
-	tr_put_raw(&line, (const uint8_t *)": ", 2);
+	tr_put_text(&line, t->op);
+	tr_put_text(&line, ": ");
 	if (size > 0 && tr_room(&line, size)) line.len += terrarium_read(TERRARIUM_SOURCE_ERROR, 0, line.ptr + line.len, size);
-	tr_put_raw(&line, (const uint8_t *)" (", 2);
-	tr_put(&line, tr_code_name(t->code));
-	tr_put_byte(&line, ')');
+	tr_put_text(&line, " (");
+	tr_put_text(&line, tr_code_text(t->code));
+	tr_put_text(&line, ")");
 	return tr_view(&line);
 }
 
@@ -419,7 +419,10 @@ typedef struct {
 // tr_end logs why a handler failed.
 TR_NOINLINE static int32_t tr_end(tr_turn *t, int32_t status) {
 	if (tr_exhausted) status = tr_fail_with(t, TERRARIUM_ERR_LIMIT, TR("the memory of the creature is exhausted"));
-	if (status < 0 && status == t->code) tr_log_with(t, TERRARIUM_LEVEL_ERROR, tr_error_text(t));
+	if (status < 0 && status == t->code) {
+		tr_bytes text = tr_error_text(t);
+		terrarium_log(TERRARIUM_LEVEL_ERROR, text.ptr, text.len);
+	}
 	return status;
 }
 

@@ -213,7 +213,7 @@ static void fake_source(fake *f, int32_t source, tr_bytes content) {
 // ,"direct":true.
 TR_UNUSED static const char *fake_deliver(fake *f, int32_t kind, const char *detail) {
 	char text[512];
-	snprintf(text, sizeof text, "{\"kind\":\"%s\",\"attempt\":1,\"time\":%lld%s}", (const char *)tr_name(TERRARIUM_KIND_NAMES, kind).ptr,
+	snprintf(text, sizeof text, "{\"kind\":\"%s\",\"attempt\":1,\"time\":%lld%s}", tr_name(TERRARIUM_KIND_NAMES, kind),
 		(long long)(f->now * 1000000), detail);
 	fake_source(f, TERRARIUM_SOURCE_DETAIL, fake_text(text));
 	fake_source(f, TERRARIUM_SOURCE_ERROR, TR_NONE);

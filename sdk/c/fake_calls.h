@@ -261,7 +261,7 @@ int32_t terrarium_log(int32_t level, const void *ptr, int32_t len) {
 	TR_TRY(fake_limit("log_bytes", (int64_t)fake_now->log_bytes + len, TERRARIUM_LIMIT_LOG_BYTES));
 	fake_now->log_lines++;
 	fake_now->log_bytes += len;
-	fake_add(&fake_now->logs, tr_name(TERRARIUM_LEVEL_NAMES, level), TR_BYTES(ptr, len));
+	fake_add(&fake_now->logs, tr_chars(tr_name(TERRARIUM_LEVEL_NAMES, level)), TR_BYTES(ptr, len));
 	return TERRARIUM_OK;
 }
 

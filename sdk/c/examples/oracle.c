@@ -63,3 +63,4 @@ static int32_t handle(tr_turn *t) {
 }
 
 TERRARIUM_CREATURE(.handle = handle, .init = init)
+TERRARIUM_MANIFEST({"name": "oracle", "description": "Asks and answers.", "abi": [1]})

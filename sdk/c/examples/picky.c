@@ -77,3 +77,4 @@ static int32_t handle(tr_turn *t) {
 }
 
 TERRARIUM_CREATURE(.handle = handle, .init = init)
+TERRARIUM_MANIFEST({"name": "picky", "description": "Fails in every way that a creature can fail.", "abi": [1]})

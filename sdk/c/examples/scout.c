@@ -107,3 +107,4 @@ static int32_t handle(tr_turn *t) {
 
 TERRARIUM_CREATURE(handle)
 TERRARIUM_GRAPH_CHANGED()
+TERRARIUM_MANIFEST({"name": "scout", "description": "Looks around and edits its graph.", "abi": [1]})

@@ -52,3 +52,4 @@ static int32_t handle(tr_turn *t) {
 }
 
 TERRARIUM_CREATURE(.handle = handle, .init = init)
+TERRARIUM_MANIFEST({"name": "tally", "description": "Counts words.", "abi": [1]})

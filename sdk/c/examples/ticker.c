@@ -54,3 +54,4 @@ static int32_t handle(tr_turn *t) {
 }
 
 TERRARIUM_CREATURE(.handle = handle, .init = init)
+TERRARIUM_MANIFEST({"name": "ticker", "description": "Sets timers.", "abi": [1]})

@@ -50,3 +50,4 @@ static Status handle(Turn &t) {
 }
 
 TERRARIUM_CREATURE(of<handle>, of<init>)
+TERRARIUM_MANIFEST({"name": "oracle", "description": "Asks and answers.", "abi": [1]})

@@ -68,3 +68,4 @@ static Status handle(Turn &t) {
 }
 
 TERRARIUM_CREATURE(of<handle>, of<init>)
+TERRARIUM_MANIFEST({"name": "picky", "description": "Fails in every way that a creature can fail.", "abi": [1]})

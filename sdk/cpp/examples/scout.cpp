@@ -87,3 +87,4 @@ static Status handle(Turn &t) {
 
 TERRARIUM_CREATURE(of<handle>)
 TERRARIUM_GRAPH_CHANGED()
+TERRARIUM_MANIFEST({"name": "scout", "description": "Looks around and edits its graph.", "abi": [1]})

@@ -10,3 +10,4 @@ static Status handle(Turn &t) {
 }
 
 TERRARIUM_CREATURE(of<handle>)
+TERRARIUM_MANIFEST({"name": "shout", "description": "Repeats messages in capital letters.", "abi": [1]})

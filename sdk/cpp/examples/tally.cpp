@@ -39,3 +39,4 @@ static Status handle(Turn &t) {
 }
 
 TERRARIUM_CREATURE(of<handle>, of<init>)
+TERRARIUM_MANIFEST({"name": "tally", "description": "Counts words.", "abi": [1]})

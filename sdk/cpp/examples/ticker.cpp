@@ -41,3 +41,4 @@ static Status handle(Turn &t) {
 }
 
 TERRARIUM_CREATURE(of<handle>, of<init>)
+TERRARIUM_MANIFEST({"name": "ticker", "description": "Sets timers.", "abi": [1]})

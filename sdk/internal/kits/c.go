@@ -17,7 +17,7 @@ var cKit = Kit{
 		}
 		return nil
 	},
-	ShoutBytes: 2_200,
+	ShoutBytes: 2_000,
 	Place:      `picky\.c:\d+`,
 }
 
@@ -38,6 +38,6 @@ func clangBuild(ctx context.Context, root, out, name string, compile ...string) 
 	if err := run(ctx, root, nil, compile...); err != nil {
 		return err
 	}
-	return run(ctx, root, nil, "wasm-ld-14", "--no-entry", "--gc-sections", "--strip-all", "--stack-first", "-z", "stack-size=16384",
+	return run(ctx, root, nil, "wasm-ld-14", "--no-entry", "--gc-sections", "--strip-all", "--compress-relocations", "--stack-first", "-z", "stack-size=16384",
 		object, "-o", filepath.Join(out, name+".wasm"))
 }

@@ -16,6 +16,6 @@ var cppKit = Kit{
 		}
 		return nil
 	},
-	ShoutBytes: 2_300,
+	ShoutBytes: 2_100,
 	Place:      `picky\.cpp:\d+`,
 }
