@@ -21,7 +21,7 @@ digest:
 kits:
 	$(GO) run ./sdk/internal/kits/build
 
-TOOLCHAIN_PACKAGES = clang lld wasi-libc libclang-rt-14-dev-wasm32 wabt binaryen
+TOOLCHAIN_PACKAGES = clang lld cmake wasi-libc libclang-rt-14-dev-wasm32 wabt binaryen
 ZIG = 0.17.1
 ASSEMBLYSCRIPT = 0.28.20
 
