@@ -5,7 +5,9 @@ using namespace terrarium;
 static Status handle(Turn &t) {
 	if (t.kind() != TERRARIUM_KIND_MESSAGE) return {};
 	tr_buffer loud{};
-	for (uint8_t byte : t.payload()) tr_put_byte(&loud, byte >= 'a' && byte <= 'z' ? byte - 'a' + 'A' : byte);
+	tr_put(&loud, t.payload());
+	for (int32_t i = 0; i < loud.len; i++)
+		if (loud.ptr[i] >= 'a' && loud.ptr[i] <= 'z') loud.ptr[i] -= 'a' - 'A';
 	return t.send_all(loud);
 }
 
