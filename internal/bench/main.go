@@ -142,6 +142,9 @@ func compare(w io.Writer, pattern string, count int, benchtime string, growth bo
 	if len(chosen) > 0 {
 		print(w, chosen, got)
 	}
+	if err := kitsTable(w, wanted, count, benchtime); err != nil {
+		return err
+	}
 	return topologyTables(w, wanted, count, growth)
 }
 
