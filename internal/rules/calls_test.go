@@ -51,6 +51,7 @@ var readsClock = map[string]string{
 	"call.look":             "a guest's deadline is of the real time",
 	"Cache.refuseStrangers": "times of files are of the real time",
 	"Cache.Entries":         "the same",
+	"Kit.tidy":              "the same",
 	"Directory.Create":      "a session's birth, which no event tells",
 	"newFork":               "the same",
 	"Directory.newborn":     "background work lets new stores be for a while",

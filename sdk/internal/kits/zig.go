@@ -20,7 +20,7 @@ var zigKit = Kit{
 	},
 	Build: func(ctx context.Context, root, out string) error {
 		// The caches make a second build fast. bin is ignored by git.
-		cache := filepath.Join(root, "bin", "kits", "zig-cache")
+		cache := filepath.Join(root, "bin", "kits", "cache-zig")
 		prefix, err := os.MkdirTemp(filepath.Dir(out), "building-zig-")
 		if err != nil {
 			return err
