@@ -161,7 +161,7 @@ func (l *turnLog) send(s *sendEffect) {
 
 // ask writes one request. A request without a recipient is answered at once.
 func (l *turnLog) ask(s *sendEffect, to *channel) {
-	row := journal.RequestRow{Creature: l.t.c.id, Tag: s.ask.tag, Deadline: l.g.wall + int64(s.ask.deadline)}
+	row := journal.RequestRow{Creature: l.t.c.id, Tag: s.ask.tag, Deadline: after(l.g.wall, int64(s.ask.deadline))}
 	if to == nil {
 		row.ID = l.id // it never gets an id of its own
 		l.post(l.inbox(l.t.c), resultOf(&row, answer{code: abi.NotConnected, text: "the creature that was asked is no longer in this graph"}))
@@ -228,7 +228,7 @@ func (l *turnLog) set(x *effects.Timer) {
 		rec.Drop.Timers = append(rec.Drop.Timers, row)
 	}
 	if !x.Cancel {
-		row.Due, row.Period, row.Payload = l.g.wall+int64(x.Delay), int64(x.Period), x.Payload
+		row.Due, row.Period, row.Payload = after(l.g.wall, int64(x.Delay)), int64(x.Period), x.Payload
 		if rec != nil {
 			rec.Timers = append(rec.Timers, row)
 		}
