@@ -9,9 +9,11 @@
 package terrariumtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -43,15 +45,15 @@ type Timer struct {
 
 // A Fake is the environment of one creature. Tests set and read its fields
 // between deliveries. Only one goroutine may use it. It has group tools if
-// Tools is set; HTTP returns unsupported. Values, keys and messages have the default
-// limits of the contract.
+// Tools is set; HTTP returns unsupported. The default limits of the contract
+// apply to all that a turn collects.
 type Fake struct {
 	Creature terrarium.Creature
 	Config   map[string]any
 	Channels []string          // the send aliases that are bound
 	State    map[string]string // as successful turns left it
 	Sent     []Sent            // by successful turns, in order
-	Outputs  []string          // of successful turns
+	Outputs  []string          // of successful turns, one for each that has any
 	Logs     []string          // of all turns, as "level text"
 	Name     string            // of the creature
 	Time     int64             // of the next delivery, in nanoseconds since 1970
@@ -69,6 +71,7 @@ type Fake struct {
 	staged   effects
 	readOnly bool
 	asked    bool // the delivery is a request
+	waiting  int  // requests without a result
 }
 
 // effects holds what a turn has collected.
@@ -76,9 +79,18 @@ type effects struct {
 	state    map[string]string
 	timers   map[string]Timer
 	sent     []Sent
-	outputs  []string
 	requests []Request
 	reply    *string
+
+	output    []byte
+	hasOutput bool
+	stateSize int
+	writes    map[string]bool // the keys that were written or deleted
+	sends     int
+	sendBytes int
+	logLines  int
+	logBytes  int
+	tools     int
 }
 
 // New returns a Fake for c without configuration, channels or state.
@@ -135,6 +147,7 @@ func (f *Fake) Fail(tag int64, code terrarium.Code, text string) error {
 }
 
 func (f *Fake) result(tag int64, code, payload string) error {
+	f.waiting = max(f.waiting-1, 0)
 	return f.Deliver(terrarium.KindResult, map[terrarium.Source]string{
 		terrarium.SourcePayload: payload,
 		terrarium.SourceDetail:  fmt.Sprintf(`{"kind":"result","attempt":1,"tag":"%d","code":%q}`, tag, code),
@@ -163,6 +176,9 @@ func (f *Fake) revision() string {
 // time. It stops at the first error.
 func (f *Fake) Advance(d time.Duration) error {
 	end := f.Time + int64(d)
+	if d > 0 && end < f.Time {
+		end = math.MaxInt64
+	}
 	for {
 		name, timer, ok := f.next(end)
 		if !ok {
@@ -173,7 +189,7 @@ func (f *Fake) Advance(d time.Duration) error {
 		if timer.PeriodMS == 0 {
 			delete(f.Timers, name)
 		} else {
-			timer.Due += timer.PeriodMS * int64(time.Millisecond)
+			timer.Due = after(timer.Due, timer.PeriodMS)
 			f.Timers[name] = timer
 		}
 		if err := f.Deliver(terrarium.KindTimer, map[terrarium.Source]string{
@@ -206,7 +222,10 @@ func (f *Fake) Deliver(kind terrarium.Kind, sources map[terrarium.Source]string)
 	}
 	f.State, f.Timers = f.staged.state, f.staged.timers
 	f.Sent = append(f.Sent, f.staged.sent...)
-	f.Outputs = append(f.Outputs, f.staged.outputs...)
+	if f.staged.hasOutput {
+		f.Outputs = append(f.Outputs, string(f.staged.output))
+	}
+	f.waiting += len(f.staged.requests)
 	f.Requests = append(f.Requests, f.staged.requests...)
 	return nil
 }
@@ -220,7 +239,10 @@ func status(n int32) error {
 
 func (f *Fake) begin(sources map[terrarium.Source]string) {
 	f.readOnly = false
-	f.staged = effects{state: copied(f.State), timers: copied(f.Timers)}
+	f.staged = effects{state: copied(f.State), timers: copied(f.Timers), writes: map[string]bool{}}
+	for key, value := range f.State {
+		f.staged.stateSize += cost(key, value)
+	}
 	config := []byte("{}")
 	if f.Config != nil {
 		config = asJSON(f.Config)
@@ -246,9 +268,11 @@ func copied[V any](m map[string]V) map[string]V {
 // asJSON encodes configuration. A value that cannot be encoded is a mistake in
 // the test and becomes null.
 func asJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
 		return []byte("null")
 	}
-	return b
+	return bytes.TrimSpace(b.Bytes())
 }
