@@ -56,6 +56,11 @@ func generate(root string) ([]file, error) {
 		return nil, err
 	}
 	numbers, err := asNumbers()
+	jsNumbers, err := jsABI(specs)
+	if err != nil {
+		return nil, err
+	}
+	jsDeclarations, err := jsTypes(specs)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +87,8 @@ func generate(root string) ([]file, error) {
 		{"sdk/assemblyscript/assembly/raw.ts", asRaw()},
 		{"sdk/assemblyscript/assembly/tools.ts", asTools(specs)},
 		{"sdk/assemblyscript/fake/abi.js", numbers},
+		{"sdk/js/abi.js", jsNumbers},
+		{"sdk/js/abi.d.ts", jsDeclarations},
 		{readmePath, text},
 	}, nil
 }

@@ -51,6 +51,7 @@ var Guests = []Guest{
 	fromC("envoy"),
 	fromC("foreman"),
 	fromC("gate"),
+	quickJS(),
 	fromC("operator"),
 	fromC("relay"),
 	fromC("split"),
