@@ -1,44 +1,99 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/abi/pack"
+	"github.com/seed47132306/terrarium/plugins"
 )
 
 func packCommand(s streams) *cobra.Command {
-	var out string
+	var out, script string
 	cmd := &cobra.Command{
 		Use:   "pack MODULE MANIFEST",
-		Short: "Put a manifest into a module",
-		Long:  "pack writes MODULE with the JSON of MANIFEST as its custom section\nterrarium.creature, replacing an existing section.",
-		Args:  arguments(2, 2),
+		Short: "Put a manifest into a module, or make a module of a script",
+		Long: "pack writes MODULE with the JSON of MANIFEST as its custom section\nterrarium.creature, replacing an existing section.\n\n" +
+			"pack --js SCRIPT [MANIFEST] writes a module that runs SCRIPT, which is in\nJavaScript. Nothing else is needed to run it.",
+		Example: "  terrarium pack urgent.wasm urgent.json\n  terrarium pack --js count.js -o count.wasm",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if script != "" {
+				return arguments(0, 1)(cmd, args)
+			}
+			return arguments(2, 2)(cmd, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			module, err := os.ReadFile(args[0])
+			var packed []byte
+			var err error
+			if script == "" {
+				packed, err = withManifest(args[0], args[1])
+				if out == "" {
+					out = args[0]
+				}
+			} else {
+				packed, err = ofScript(script, args)
+				if out == "" {
+					out = strings.TrimSuffix(script, filepath.Ext(script)) + ".wasm"
+				}
+			}
+			if err == nil {
+				err = os.WriteFile(out, packed, 0o644)
+			}
 			if err != nil {
-				return failWith(exitFailed, err)
-			}
-			manifest, err := os.ReadFile(args[1])
-			if err != nil {
-				return failWith(exitFailed, err)
-			}
-			packed, err := pack.Manifest(module, manifest)
-			if err != nil {
-				return failWith(exitFailed, err)
-			}
-			if out == "" {
-				out = args[0]
-			}
-			if err := os.WriteFile(out, packed, 0o644); err != nil {
 				return failWith(exitFailed, err)
 			}
 			fmt.Fprintf(s.err, "wrote %s, %d bytes\n", out, len(packed))
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "O", "", "write to `FILE`, and leave MODULE unchanged")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "write to `FILE`; by default to MODULE, or to the name of SCRIPT with .wasm")
+	cmd.Flags().StringVar(&script, "js", "", "make a module that runs `SCRIPT`")
 	return cmd
+}
+
+// withManifest returns the module in a file with the manifest in another.
+func withManifest(path, manifestPath string) ([]byte, error) {
+	module, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := os.ReadFile(manifestPath)
+	if err != nil {
+		return nil, err
+	}
+	return pack.Manifest(module, manifest)
+}
+
+// ofScript returns a module that runs the script in a file, with the manifest in the file
+// that args names, or one with the name of the script.
+func ofScript(path string, args []string) ([]byte, error) {
+	script, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(script) == 0 {
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "pack", Message: path + " is empty", Remedy: "write export default { message(turn) { … } }"}
+	}
+	file := filepath.Base(path)
+	manifest, err := json.Marshal(map[string]any{"name": strings.TrimSuffix(file, filepath.Ext(file)), "abi": []int{abi.Version}})
+	if len(args) > 0 {
+		manifest, err = os.ReadFile(args[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	module, err := plugins.Get("js")
+	if err != nil {
+		return nil, err
+	}
+	if module, err = pack.Script(module, file, script); err != nil {
+		return nil, err
+	}
+	return pack.Manifest(module, manifest)
 }

@@ -247,7 +247,7 @@ static int32_t handle(int32_t kind) {
 }
 
 int32_t creature_init(void) {
-	int32_t status, len;
+	int32_t status, len = 0, script_len = 0;
 	JS_UpdateStackTop(engine);
 	if (packed) {
 		size_t name = strlen(packed) + 1;
@@ -257,12 +257,12 @@ int32_t creature_init(void) {
 			fail_text("config script: it is required; write script = file(\"NAME.js\")");
 			return TERRARIUM_ERR_NOT_FOUND;
 		}
-		char *script = read_source(TERRARIUM_SOURCE_RESULT, &len);
+		char *script = read_source(TERRARIUM_SOURCE_RESULT, &script_len);
 		char *self = read_source(TERRARIUM_SOURCE_SELF, &len);
 		if (script && self) self = realloc(self, (size_t)len + sizeof(".js"));
 		if (!script || !self) return fail_text("the script does not fit into the memory");
 		memcpy(self + len, ".js", sizeof(".js"));
-		status = load(script, strlen(script), self);
+		status = load(script, (size_t)script_len, self);
 		free(script);
 		free(self);
 	}

@@ -55,6 +55,7 @@ var All = []Kit{
 	zigKit,
 	assemblyScriptKit,
 }
+var All = []Kit{goKit, cKit, cppKit, jsKit}
 
 // Missing returns what is missing to build the kit's creatures on this machine, or "".
 func (k *Kit) Missing(root string) string {
