@@ -20,6 +20,7 @@
 //	floods.go      too many hostcalls, and too much in them
 //	amplifiers.go  few hostcalls that cost much, and turns that cause the next turn
 //	arguments.go   hostcalls with arguments that do not make sense
+//	scripts.go     scripts in JavaScript, which builtin:js runs
 //
 // # Running one
 //

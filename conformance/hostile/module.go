@@ -14,6 +14,8 @@ type Module struct {
 	Attacks string
 	// Build assembles the module. It returns the same bytes every time.
 	Build func() []byte
+	// Config is the configuration of the creature, in JSON.
+	Config string
 	// Ends lists the ways in which the module must end, each under its own
 	// limits. There is at least one.
 	Ends []End
@@ -63,7 +65,7 @@ const (
 // Modules returns the gallery, in the order of its chapters. The caller owns
 // the slice.
 func Modules() []Module {
-	return slices.Concat(refused(), oversized(), memories(), runaways(), floods(), toolAttacks(), amplifiers(), storms(), arguments())
+	return slices.Concat(refused(), oversized(), memories(), runaways(), floods(), toolAttacks(), amplifiers(), storms(), arguments(), scripts())
 }
 
 // once returns the ends of a module with a single end.

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,6 +18,11 @@ import (
 // a message if it starts, removes it, and reports. The error is about the
 // stage or ctx, not about the module.
 func (s *Stage) Run(ctx context.Context, m *Module, end *End) (*Report, error) {
+	if m.Config != "" {
+		if err := s.keepScripts(ctx); err != nil {
+			return nil, err
+		}
+	}
 	traffic, err := startTraffic(ctx, s)
 	if err != nil {
 		return nil, err
@@ -98,9 +104,9 @@ func (s *Stage) attack(ctx context.Context, name string, m *Module, end *End, t 
 func (s *Stage) specOf(name string, m *Module, end *End) deploy.CreatureSpec {
 	spec := deploy.CreatureSpec{
 		Name: name, Wasm: m.Build(), Limits: end.Limits, Join: s.graph,
-		Privileged: m.Privileged,
-		Restart:    deploy.RestartPolicy{Mode: deploy.RestartNever},
-		Overflow:   deploy.OverflowDeadLetter, // a storm must not block outside senders
+		Privileged: m.Privileged, Config: json.RawMessage(m.Config),
+		Restart:  deploy.RestartPolicy{Mode: deploy.RestartNever},
+		Overflow: deploy.OverflowDeadLetter, // a storm must not block outside senders
 	}
 	if !m.Unwired {
 		spec.Send = wires(loot)

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -29,6 +30,8 @@ type Stage struct {
 	out    journal.ChannelID
 	victim journal.CreatureID
 	graph  journal.GraphID // of the victim
+	// scripts is whether a creature keeps the compiled module of scripts.
+	scripts bool
 	// resting is the memory use of the process without an attack.
 	resting Memory
 }
@@ -89,6 +92,22 @@ func (s *Stage) furnish(ctx context.Context) error {
 	}
 	s.resting = measure()
 	return nil
+}
+
+// keepScripts adds a creature that runs a script, so that the module of all scripts is
+// compiled only once.
+func (s *Stage) keepScripts(ctx context.Context) error {
+	if s.scripts {
+		return nil
+	}
+	spec := deploy.CreatureSpec{Name: "scripted", Module: "builtin:js", Config: json.RawMessage(`{"script": "export default {};"}`)}
+	if _, err := s.t.AddCreature(ctx, spec); err != nil {
+		return err
+	}
+	s.scripts = true
+	err := s.t.WaitIdle(ctx)
+	s.resting = measure()
+	return err
 }
 
 // loot is the channel that the hostile creature may send on.

@@ -46,19 +46,22 @@
 	}
 	assignable(runtime.TerrariumError.prototype);
 
-	const seen = new Set([globalThis]);
-	const waiting = [globalThis, runtime.Turn, ...hidden];
+	const seen = new Set();
+	const waiting = [];
+	const add = (value) => {
+		if (Object(value) !== value || seen.has(value)) return;
+		seen.add(value);
+		waiting.push(value);
+	};
+	[globalThis, ...runtime.reachable, ...hidden].forEach(add);
 	for (let object; (object = waiting.pop()) !== undefined; ) {
 		for (const key of Reflect.ownKeys(object)) {
 			const property = Object.getOwnPropertyDescriptor(object, key);
-			waiting.push(...[property.value, property.get, property.set].filter(isNew));
+			add(property.value);
+			add(property.get);
+			add(property.set);
 		}
-		const prototype = Object.getPrototypeOf(object);
-		if (isNew(prototype)) waiting.push(prototype);
+		add(Object.getPrototypeOf(object));
 		if (object !== globalThis) Object.freeze(object);
-		seen.add(object);
-	}
-	function isNew(value) {
-		return ((typeof value === "object" && value !== null) || typeof value === "function") && !seen.has(value);
 	}
 })

@@ -281,7 +281,7 @@
 		if (!(error instanceof Error)) return show(error);
 		const message = text(error.message);
 		const name = text(error.name);
-		const lines = String(error.stack ?? "").split("\n").filter((line) => /^ +at /.test(line) && !/\bterrarium(:|\/)/.test(line) && !/\(native\)$/.test(line));
+		const lines = String(error.stack ?? "").split("\n").filter((line) => /^ +at /.test(line) && !/\bterrarium\/|runtime\.js|node:|fake\.js/.test(line) && !/\(native\)$/.test(line));
 		return [name === "Error" ? message : `${name}: ${message}`, ...lines].join("\n");
 	}
 
@@ -328,5 +328,8 @@
 		fetch: "a creature has no network", require: "a creature is one file",
 	};
 
-	return { TerrariumError, Turn, console, random, bind, failure, absent };
+	// The objects that a script can reach through a turn.
+	const reachable = [Turn, state, tools];
+
+	return { TerrariumError, reachable, console, random, bind, failure, absent };
 })
