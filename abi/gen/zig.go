@@ -130,7 +130,7 @@ func zigCalls(b *bytes.Buffer) {
 		params, args := zigSlices(f)
 		b.WriteString(wrap("    ///", f.Doc, 100))
 		fmt.Fprintf(b, "    pub inline fn %s(%s) %s {\n        return imports.%s(%s);\n    }\n",
-			lowerCamel(f.Name), strings.Join(append([]string{"_: Host"}, params...), ", "), typeName(f.Result), f.Name, strings.Join(args, ", "))
+			zigCamel(f.Name), strings.Join(append([]string{"_: Host"}, params...), ", "), typeName(f.Result), f.Name, strings.Join(args, ", "))
 	}
 	b.WriteString("};\n")
 }
@@ -179,13 +179,13 @@ pub const Wire = struct {
 		b.WriteByte('\n')
 		zigArgs(&b, t)
 		fmt.Fprintf(&b, "pub fn %s(t: *Turn, args: %s) Turn.Error!json.Value {\n    return t.tool(%q, (try t.json(args)).raw);\n}\n",
-			lowerCamel(t.Name), pascal(t.Name), t.Name)
+			zigCamel(t.Name), pascal(t.Name), t.Name)
 	}
 	return b.Bytes()
 }
 
 func zigArgs(b *bytes.Buffer, t toolSpec) {
-	fmt.Fprintf(b, "/// The arguments of %s.\npub const %s = struct {\n", lowerCamel(t.Name), pascal(t.Name))
+	fmt.Fprintf(b, "/// The arguments of %s.\npub const %s = struct {\n", zigCamel(t.Name), pascal(t.Name))
 	for _, a := range t.Args {
 		if a.Doc != "" {
 			fmt.Fprintf(b, "    /// %s\n", a.Doc)
@@ -230,7 +230,7 @@ func pascal(name string) string {
 }
 
 // lowerCamel is a table name as Zig spells functions.
-func lowerCamel(name string) string {
+func zigCamel(name string) string {
 	name = pascal(name)
 	return strings.ToLower(name[:1]) + name[1:]
 }

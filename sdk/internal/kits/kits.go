@@ -54,8 +54,8 @@ var All = []Kit{
 	cppKit,
 	zigKit,
 	assemblyScriptKit,
+	jsKit,
 }
-var All = []Kit{goKit, cKit, cppKit, jsKit}
 
 // Missing returns what is missing to build the kit's creatures on this machine, or "".
 func (k *Kit) Missing(root string) string {
