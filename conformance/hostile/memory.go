@@ -62,7 +62,7 @@ func memories() []Module {
 				m.table(exaggerated)
 				return m.harmless()
 			},
-			Ends: once(InCompile, abi.TooLarge, "limit TableElements"),
+			Ends: once(InCompile, abi.TooLarge, "Limits.TableElements"),
 		},
 		{
 			Name: "tables-from-start", Attacks: "the limit table, which counts all tables: 64 of 10,000 elements each",

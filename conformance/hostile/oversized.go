@@ -44,23 +44,23 @@ func manyLocals() []Module {
 		return m.harmless()
 	}
 	return []Module{
-		tooMany("limit Locals", "locals", "an allocation by the compiler for 2³²−1 locals, declared in ten bytes", one, exaggerated, 100),
-		tooMany("limit Locals", "locals-overflow", "code that adds groups of locals in 32 bits: the sum wraps to one", two, exaggerated, 100),
-		tooMany("limit TotalLocals", "locals-everywhere", "the compiler: 15 groups of 1,000 locals in each of 2,000 functions", groups, 2000, 1),
+		tooMany("Limits.Locals", "locals", "an allocation by the compiler for 2³²−1 locals, declared in ten bytes", one, exaggerated, 100),
+		tooMany("Limits.Locals", "locals-overflow", "code that adds groups of locals in 32 bits: the sum wraps to one", two, exaggerated, 100),
+		tooMany("Limits.TotalLocals", "locals-everywhere", "the compiler: 15 groups of 1,000 locals in each of 2,000 functions", groups, 2000, 1),
 	}
 }
 
 func manyOf() []Module {
 	const million = 1_000_000
 	return []Module{
-		tooMany("limit Functions", "functions", "the compiler: a million functions", manyFunctions, million, 1000),
-		tooMany("limit Types", "types", "the type section: a million signatures", entries(sectionType, signature("i:i").bytes()), million, 100),
-		tooMany("limit Globals", "globals", "every instance: a million globals, with a copy in each instance",
+		tooMany("Limits.Functions", "functions", "the compiler: a million functions", manyFunctions, million, 1000),
+		tooMany("Limits.Types", "types", "the type section: a million signatures", entries(sectionType, signature("i:i").bytes()), million, 100),
+		tooMany("Limits.Globals", "globals", "every instance: a million globals, with a copy in each instance",
 			entries(sectionGlobal, slices.Concat([]byte{typeI64, 1}, i64(0), code{opEnd})), million, 100),
-		tooMany("limit Exports", "exports", "the index of exports: 100,000 of them", manyExports, 100_000, 100),
-		tooMany("limit DataSegments", "data-segments", "every instance: a million data segments",
+		tooMany("Limits.Exports", "exports", "the index of exports: 100,000 of them", manyExports, 100_000, 100),
+		tooMany("Limits.DataSegments", "data-segments", "every instance: a million data segments",
 			entries(sectionData, slices.Concat(u32(0), i32(0), code{opEnd}, vector([]byte{1}))), million, 100),
-		tooMany("limit ElementSegments", "element-segments", "every instance: a million element segments",
+		tooMany("Limits.ElementSegments", "element-segments", "every instance: a million element segments",
 			entries(sectionElement, slices.Concat(u32(0), i32(0), code{opEnd}, u32(1), u32(0))), million, 100),
 	}
 }
@@ -110,23 +110,23 @@ func exportName(i int) string {
 
 func deepAndWide() []Module {
 	return []Module{
-		tooMany("limit Block", "nested-blocks", "recursion in reader and compiler: 200,000 blocks inside each other",
+		tooMany("Limits.Block", "nested-blocks", "recursion in reader and compiler: 200,000 blocks inside each other",
 			func(n int) []byte { return newCreature(1).finish(nested(n)) }, 200_000, 50),
-		tooMany("limit BodyBytes", "huge-body", "the compiler: one function of 16 MiB without a branch",
+		tooMany("Limits.BodyBytes", "huge-body", "the compiler: one function of 16 MiB without a branch",
 			func(n int) []byte { return newCreature(1).finish(repeat(n, i32(1), drop)) }, 16*mebi/3, 100),
-		tooMany("limit BranchTable", "wide-br-table", "the compiler: one br_table with a million targets",
+		tooMany("Limits.BranchTable", "wide-br-table", "the compiler: one br_table with a million targets",
 			func(n int) []byte { return newCreature(1).finish(block(i32(0), brTable(make([]uint32, n), 0))) }, 1_000_000, 100),
-		tooMany("limit Branches", "quadratic-br-table", "the compiler: 1,000 tables, each with an edge to each of 1,000 blocks",
+		tooMany("Limits.Branches", "quadratic-br-table", "the compiler: 1,000 tables, each with an edge to each of 1,000 blocks",
 			quadraticBrTable, 1000, 10),
-		tooMany("limit LocalJoins", "phi-bomb", "SSA construction: 5,000 locals that change in each of 5,000 nested loops",
+		tooMany("Limits.LocalJoins", "phi-bomb", "SSA construction: 5,000 locals that change in each of 5,000 nested loops",
 			phiBomb, 5000, 10),
 		tooMany("split it", "phi-bomb-small", "caps that count locals and blocks, but not the nesting of loops: 220 of each in three kilobytes",
 			phiBomb, 220, 10),
-		tooMany("limit Blocks", "blocks", "register allocation: 100,000 short blocks in one function",
+		tooMany("Limits.Blocks", "blocks", "register allocation: 100,000 short blocks in one function",
 			shortBlocks, 100_000, 100),
 		tooMany("split it", "blocks-within-caps", "the same with 49,000, which no cap on their number refuses: compiling takes quadratic time",
 			shortBlocks, 49_000, 100),
-		tooMany("limit StackHeight", "live-values", "register allocation: 100,000 different values on the operand stack at once",
+		tooMany("Limits.StackHeight", "live-values", "register allocation: 100,000 different values on the operand stack at once",
 			liveValues, 100_000, 100),
 	}
 }

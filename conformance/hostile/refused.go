@@ -221,8 +221,8 @@ func hugeNames() []Module {
 		return m.finish(call(f))
 	}
 	return []Module{
-		tooMany("limit NameBytes", "huge-export-name", "code that lists exports: a name of 16 MiB", exported, 16*mebi, 1000),
-		tooMany("limit NameBytes", "huge-function-name", "code that prints names: a function with a name of 16 MiB", named, 16*mebi, 1000),
+		tooMany("Limits.NameBytes", "huge-export-name", "code that lists exports: a name of 16 MiB", exported, 16*mebi, 1000),
+		tooMany("Limits.NameBytes", "huge-function-name", "code that prints names: a function with a name of 16 MiB", named, 16*mebi, 1000),
 		{
 			Name: "huge-import-name", Attacks: "error messages, and the search for a similar name: a name of a mebibyte",
 			Build: func() []byte {
@@ -230,7 +230,7 @@ func hugeNames() []Module {
 				m.importFunction(abi.ImportModule, strings.Repeat("n", mebi), ":")
 				return m.harmless()
 			},
-			Ends: once(InCompile, abi.TooLarge, "limit NameBytes"),
+			Ends: once(InCompile, abi.TooLarge, "Limits.NameBytes"),
 		},
 		{
 			Name: "long-import-names", Attacks: "the same with names of an allowed size: 900 of five kilobytes each",

@@ -18,7 +18,7 @@ func scripts() []Module {
 		onMessage("js-promises", "the end of the turn: promises without end", "return (async () => { for (;;) await null })()", stoppedScript(abi.ExportHandle)),
 		onMessage("js-error-text", "the text of an error: one that does not end", "throw { toJSON() { for (;;); } }", stoppedScript(abi.ExportHandle)),
 		scripted("js-loop-in-script", "adding a creature: a script that does not end while it is loaded", "for (;;);", stoppedScript(abi.ExportInit)),
-		scripted("js-syntax", "the compiler: a script that is not JavaScript", "export default { message( }", once(abi.ExportInit, abi.Failed, "SyntaxError", "hostile.js:1")),
+		scripted("js-syntax", "the compiler: a script that is not JavaScript", "export default { message( }", once(abi.ExportInit, abi.Failed, "SyntaxError", ".js:1")),
 		scripted("js-nested-source", "the compiler: 100,000 brackets inside each other", `eval("[".repeat(100000))`, once(abi.ExportInit, abi.Failed, tooDeep)),
 		onMessage("js-recursion", "the stack: a function that calls itself", "const f = (n) => f(n + 1) + 1; f(0)", failed(tooDeep)),
 		onMessage("js-nested-json", "the stack: a value nested 10,000 times, as JSON", "let v = []; for (let i = 0; i < 10000; i++) v = [v]; turn.output(v)", failed(tooDeep)),
