@@ -81,7 +81,7 @@ func parsePage(name, text string) page {
 // pages are all pages that this package looks after.
 func pages(t *testing.T) []page {
 	t.Helper()
-	names := append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "llms.txt", "sdk/README.md", "sdk/c/README.md", "sdk/cpp/README.md"}, rationales(t)...)
+	names := append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "llms.txt", "sdk/README.md", "sdk/c/README.md", "sdk/cpp/README.md", "sdk/js/README.md"}, rationales(t)...)
 	for _, dir := range []string{"docs", "examples"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d os.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".md") {

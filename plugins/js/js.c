@@ -103,17 +103,16 @@ static void track(JSContext *ctx, JSValueConst promise, JSValueConst reason, boo
 // first_rejected returns the reason of a rejected promise that no handler has, as [reason],
 // or undefined.
 static JSValue first_rejected(void) {
+	int32_t size = 0;
+	JSValue count = JS_GetPropertyStr(js, rejected, "size");
+	JS_ToInt32(js, &size, count);
+	if (size == 0) return JS_UNDEFINED;
 	JSValue values = JS_GetPropertyStr(js, rejected, "values");
 	JSValue iterator = JS_Call(js, values, rejected, 0, NULL);
 	JSValue next = JS_GetPropertyStr(js, iterator, "next");
 	JSValue step = JS_Call(js, next, iterator, 0, NULL);
-	JSValue done = JS_GetPropertyStr(js, step, "done");
-	JSValue found = JS_UNDEFINED;
-	if (!JS_ToBool(js, done)) {
-		found = JS_NewArray(js);
-		JS_SetPropertyUint32(js, found, 0, JS_GetPropertyStr(js, step, "value"));
-	}
-	JS_FreeValue(js, done);
+	JSValue found = JS_NewArray(js);
+	JS_SetPropertyUint32(js, found, 0, JS_GetPropertyStr(js, step, "value"));
 	JS_FreeValue(js, step);
 	JS_FreeValue(js, next);
 	JS_FreeValue(js, iterator);

@@ -143,8 +143,11 @@
 	const state = Object.freeze(new State());
 
 	class Turn {
-		#kind; #detail; #headers; #config;
-		constructor(kind) { this.#kind = kind; }
+		#kind; #detail; #headers; #instance;
+		constructor(kind, instance) {
+			this.#kind = kind;
+			this.#instance = instance;
+		}
 
 		// The delivery.
 		get kind() { return this.#kind; }
@@ -173,7 +176,7 @@
 		get resultCode() { return this.detail.code; }
 
 		// The configuration.
-		get config() { return (this.#config ??= readConfig()); }
+		get config() { return (this.#instance.config ??= readConfig()); }
 		configText(key, otherwise) {
 			return attribute(this.config, key, otherwise, (v) => typeof v === "string", "a text");
 		}
@@ -239,10 +242,17 @@
 		return headers;
 	}
 
+	// The configuration does not change while an instance lives. It is frozen, because a turn
+	// must not change what the next one reads.
 	function readConfig() {
 		const config = parsed(sources.config);
 		if (host.scriptIsConfig) delete config.script;
-		return config;
+		return deepFreeze(config);
+	}
+
+	function deepFreeze(value) {
+		if (typeof value === "object" && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze);
+		return value;
 	}
 
 	function attribute(config, key, otherwise, valid, what) {
@@ -303,12 +313,13 @@
 		if (typeof script !== "object" || script === null)
 			throw new TypeError("the script exports no handlers: write export default { message(turn) { … } }");
 		const bound = [];
+		const instance = {};
 		for (const [kind, name] of [[0, "init"], ...handlers]) {
 			const handler = script[name];
 			if (handler === undefined) continue;
 			if (typeof handler !== "function") throw new TypeError(`the handler ${name} is not a function`);
 			const kindName = kindNames.get(kind) ?? name;
-			bound[kind] = () => handler.call(script, new Turn(kindName));
+			bound[kind] = () => handler.call(script, new Turn(kindName, instance));
 		}
 		return bound;
 	}
