@@ -31,7 +31,7 @@ type bench struct {
 }
 
 // limits end a turn that never returns by its fuel, on a slow machine too.
-var limits = abi.Limits{Fuel: 200_000_000, Deadline: time.Minute}
+var limits = abi.Limits{Fuel: 500_000_000, Deadline: time.Minute}
 
 // startError says why the creature of a case was not started.
 type startError struct{ error }
