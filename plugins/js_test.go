@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -193,9 +195,9 @@ func TestJSNesting(t *testing.T) {
 
 // The memory of an instance does not grow with its turns.
 func TestJSMemoryIsBounded(t *testing.T) {
-	turns := 100_000
-	if testing.Short() {
-		turns = 10_000
+	turns := 10_000
+	if more, err := strconv.Atoi(os.Getenv("TERRARIUM_TURNS")); err == nil {
+		turns = more
 	}
 	w := onMessage(`
 		const cycle = { payload: turn.text(), list: Array.from({ length: 20 }, (_, i) => ({ i })) };
