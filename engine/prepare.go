@@ -99,9 +99,10 @@ func startFirst(ctx context.Context, e *core, spec deploy.CreatureSpec, m abi.Mo
 	return c, nil
 }
 
-// withLogs adds the guest's last log lines to an error, unless it has them.
+// withLogs adds the guest's last log line to an error, unless it has it. An error is one
+// line, so a text of several lines is compared without their breaks.
 func withLogs(err error, logs []effects.Line) error {
-	if len(logs) == 0 || strings.Contains(err.Error(), logs[len(logs)-1].Text) {
+	if len(logs) == 0 || strings.Contains(oneLine(err.Error()), oneLine(logs[len(logs)-1].Text)) {
 		return err
 	}
 	said := fmt.Sprintf(" (it logged: %s)", errtext.Clip(logs[len(logs)-1].Text))
@@ -112,6 +113,8 @@ func withLogs(err error, logs []effects.Line) error {
 	}
 	return fmt.Errorf("%w%s", err, said)
 }
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // discardPrepared undoes prepare.
 func (e *core) discardPrepared(ctx context.Context, c *creature) {
