@@ -59,6 +59,12 @@ func (b *bench) setUp(ctx context.Context) error {
 			}
 			b.peers[peer.Creature] = p.Name
 		}
+		// A channel that is made later would be a change of the creature's surroundings.
+		mark, err := batch.AddChannel(ctx, batch.GraphOf(b.subject), markName, "")
+		if err != nil {
+			return err
+		}
+		b.channels[markName] = mark.Channel
 		if err := b.wire(ctx, batch, journal.Listen, b.c.Listen); err != nil {
 			return err
 		}
@@ -173,20 +179,7 @@ const markName = "mark"
 
 // mark publishes a message on a channel without listeners.
 func (b *bench) mark(ctx context.Context) (journal.EventID, error) {
-	ch, ok := b.channels[markName]
-	if !ok {
-		g, err := b.t.FindGraph(ctx, "subject")
-		if err != nil {
-			return journal.EventID{}, err
-		}
-		out, err := b.t.AddChannel(ctx, g, markName, "")
-		if err != nil {
-			return journal.EventID{}, err
-		}
-		ch = out.Channel
-		b.channels[markName] = ch
-	}
-	sent, err := b.t.Send(ctx, ch, engine.Outgoing{})
+	sent, err := b.t.Send(ctx, b.channels[markName], engine.Outgoing{})
 	return sent.Message, err
 }
 
