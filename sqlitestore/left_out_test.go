@@ -53,9 +53,9 @@ func TestLeftOut(t *testing.T) {
 				if err := errors.Join(err, savedErr, d.Close()); err != nil {
 					t.Fatal(err)
 				}
-				for who, reported := range map[string][]error{"a reader": seen, "the owner": problems} {
+				for reader, reported := range map[string][]error{"a reader": seen, "the owner": problems} {
 					if left := journal.Damaged(reported); len(left) != 1 || !strings.Contains(left[0].Error(), paths[0]+" is not in the catalogue, and ") {
-						t.Errorf("%s is told %v", who, reported)
+						t.Errorf("%s is told %v", reader, reported)
 					}
 				}
 				unchanged(t, paths[0], content)
