@@ -22,33 +22,53 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// fixedSize is the size of the part of an event's content that has the same size in all
+// events.
+const fixedSize = 16 + 2*24 + 9*8
+
 // scratch are buffers for the content of a sum, which would otherwise be allocated on the
 // heap each time.
-var scratch = sync.Pool{New: func() any { b := make([]byte, 0, 512); return &b }}
+var scratch = sync.Pool{New: func() any { return &Summer{} }}
+
+// Summer computes checksums of events. It is used by one goroutine at a time.
+type Summer struct {
+	room []byte
+	link [8]byte
+}
 
 // EventDigest is the checksum of an event's content. Ids have the form that is the same
 // in every file, and so the digest is as well.
 func EventDigest(e *journal.Event) uint32 {
-	room := scratch.Get().(*[]byte)
-	defer scratch.Put(room)
-	b := append((*room)[:0], e.ID.Origin[:]...)
-	for _, id := range [...]*journal.EventID{&e.Turn, &e.Cause} {
-		b = append(b, id.Origin[:]...)
-		b = binary.LittleEndian.AppendUint64(b, id.Seq)
+	s := scratch.Get().(*Summer)
+	defer scratch.Put(s)
+	return s.Digest(e)
+}
+
+// Digest is [EventDigest].
+func (s *Summer) Digest(e *journal.Event) uint32 {
+	if cap(s.room) < fixedSize {
+		s.room = make([]byte, 512)
 	}
-	for _, n := range [...]uint64{e.ID.Seq, uint64(e.Time), uint64(e.Kind), uint64(e.Attempt), e.Seq,
+	b := s.room[:fixedSize]
+	copy(b, e.ID.Origin[:])
+	putID(b[16:40], &e.Turn)
+	putID(b[40:64], &e.Cause)
+	for i, n := range [...]uint64{e.ID.Seq, uint64(e.Time), uint64(e.Kind), uint64(e.Attempt), e.Seq,
 		uint64(len(e.Graph)), uint64(len(e.Creature)), uint64(len(e.Channel)), uint64(len(e.Headers))} {
-		b = binary.LittleEndian.AppendUint64(b, n)
+		binary.LittleEndian.PutUint64(b[64+8*i:], n)
 	}
-	b = append(b, e.Graph...)
-	b = append(b, e.Creature...)
-	b = append(b, e.Channel...)
-	*room = b
+	b = append(append(append(b, e.Graph...), e.Creature...), e.Channel...)
+	s.room = b
 	sum := crc32.Update(0, castagnoli, b)
 	if len(e.Headers) > 0 {
 		sum = crc32.Update(sum, castagnoli, e.Headers)
 	}
 	return crc32.Update(sum, castagnoli, e.Payload)
+}
+
+func putID(to []byte, id *journal.EventID) {
+	copy(to, id.Origin[:])
+	binary.LittleEndian.PutUint64(to[16:], id.Seq)
 }
 
 // ChainSeed stands for the event before the first one of an origin.
@@ -57,10 +77,15 @@ func ChainSeed(o journal.Origin) uint32 { return crc32.Checksum(o[:], castagnoli
 // ChainOn is the high half of the sum of an event, from that of the previous one. It is
 // never zero, which marks events that are in no chain.
 func ChainOn(before, digest uint32) uint32 {
-	room := scratch.Get().(*[]byte)
-	defer scratch.Put(room)
-	b := binary.LittleEndian.AppendUint32((*room)[:0], before)
-	return max(crc32.Checksum(binary.LittleEndian.AppendUint32(b, digest), castagnoli), 1)
+	s := scratch.Get().(*Summer)
+	defer scratch.Put(s)
+	return s.Chain(before, digest)
+}
+
+// Chain is [ChainOn].
+func (s *Summer) Chain(before, digest uint32) uint32 {
+	binary.LittleEndian.PutUint64(s.link[:], uint64(digest)<<32|uint64(before))
+	return max(crc32.Update(0, castagnoli, s.link[:]), 1)
 }
 
 // JoinSum is an event's sum as it is stored.
