@@ -95,7 +95,7 @@ func (w *writer) writeLetter(l *journal.DeadLetterRow) error {
 	if err != nil {
 		return err
 	}
-	return w.st.letter.Values(id, l.Time, string(l.Creature), message, int64(l.Kind), string(l.Channel), int64(l.Seq), string(l.Sender), l.Alias,
+	return w.st.letter.Values(id, l.Time, string(l.Creature), sqlite.OptionalInteger(message), int64(l.Kind), string(l.Channel), int64(l.Seq), string(l.Sender), l.Alias,
 		string(l.Reason), int64(l.Attempts), l.Error, l.LastWords, sqlite.OptionalBlob(l.Headers), sqlite.OptionalBlob(l.Payload))
 }
 
@@ -138,7 +138,13 @@ func (w *writer) writeTopology(r *journal.Record) error {
 func (w *writer) flush() error {
 	p := &w.pending
 	for _, row := range p.cursors.rows {
-		if err := w.st.cursors.Add(string(row.Reader), string(row.Channel), int64(row.Seq), int64(row.Until), row.Alias); err != nil {
+		b := w.st.cursors
+		b.Text(string(row.Reader))
+		b.Text(string(row.Channel))
+		b.Integer(int64(row.Seq))
+		b.Integer(int64(row.Until))
+		b.Text(row.Alias)
+		if err := b.EndRow(); err != nil {
 			return err
 		}
 	}
@@ -146,7 +152,10 @@ func (w *writer) flush() error {
 		return err
 	}
 	for _, row := range p.heads.rows {
-		if err := w.st.heads.Add(string(row.Channel), int64(row.Seq)); err != nil {
+		b := w.st.heads
+		b.Text(string(row.Channel))
+		b.Integer(int64(row.Seq))
+		if err := b.EndRow(); err != nil {
 			return err
 		}
 	}

@@ -49,6 +49,8 @@ type writer struct {
 	// chain is the chain of our last event in the file. begun is the same for the
 	// predecessor of the next event while a group is written.
 	chain, begun uint32
+	summer       storefile.Summer
+	unsummed     bool // events get no sums, so that a benchmark can tell what those cost
 
 	// What records the changes of live rows: see [writer.noteChanges].
 	based  bool   // the file has begun to
@@ -168,6 +170,11 @@ func (w *writer) number(origin journal.Origin) (int64, error) {
 	if no, ok := w.origins[origin]; ok {
 		return no, nil
 	}
+	return w.assign(origin)
+}
+
+// assign gives an origin a number.
+func (w *writer) assign(origin journal.Origin) (int64, error) {
 	no := w.last + 1
 	if err := w.st.origin.Values(no, origin[:]); err != nil {
 		return 0, err
@@ -207,10 +214,10 @@ func (w *writer) find(id journal.EventID) (int64, bool) {
 	return no<<storefile.SeqBits | int64(id.Seq&storefile.SeqMask), ok
 }
 
-// packRef is pack for a reference, which may be absent.
-func (w *writer) packRef(id journal.EventID) (driver.Value, error) {
+// packRef is pack for a reference, which may be absent: then it is 0.
+func (w *writer) packRef(id journal.EventID) (int64, error) {
 	if id.IsZero() {
-		return nil, nil
+		return 0, nil
 	}
 	return w.pack(id)
 }
@@ -302,10 +309,31 @@ func (w *writer) insertEvent(e *journal.Event) error {
 	if err != nil {
 		return err
 	}
-	digest := storefile.EventDigest(e)
-	w.begun = storefile.ChainOn(w.begun, digest)
-	return w.st.events.Add(id, e.Time, int64(e.Kind), sqlite.OptionalText(string(e.Graph)), sqlite.OptionalText(string(e.Creature)), turn, sqlite.OptionalInteger(int64(e.Attempt)),
-		sqlite.OptionalText(string(e.Channel)), sqlite.OptionalInteger(int64(e.Seq)), sqlite.OptionalBlob(e.Headers), sqlite.OptionalBlob(e.Payload), cause, storefile.JoinSum(w.begun, digest))
+	b := w.st.events
+	b.Integer(id)
+	b.Integer(e.Time)
+	b.Integer(int64(e.Kind))
+	b.OptionalText(string(e.Graph))
+	b.OptionalText(string(e.Creature))
+	b.OptionalInteger(turn)
+	b.OptionalInteger(int64(e.Attempt))
+	b.OptionalText(string(e.Channel))
+	b.OptionalInteger(int64(e.Seq))
+	b.OptionalBlob(e.Headers)
+	b.OptionalBlob(e.Payload)
+	b.OptionalInteger(cause)
+	b.Integer(w.sum(e))
+	return b.EndRow()
+}
+
+// sum is the checksum of the next event.
+func (w *writer) sum(e *journal.Event) int64 {
+	if w.unsummed {
+		return 0
+	}
+	digest := w.summer.Digest(e)
+	w.begun = w.summer.Chain(w.begun, digest)
+	return storefile.JoinSum(w.begun, digest)
 }
 
 // holds reports whether the group was written after all, once the file has

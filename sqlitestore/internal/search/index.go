@@ -119,7 +119,7 @@ func temporaryIndex(ctx context.Context, after journal.EventCursor) (*index, err
 		return nil, err
 	}
 	ix := newIndex(c)
-	if err := errors.Join(c.Exec("PRAGMA journal_mode = OFF"), c.Exec("PRAGMA synchronous = OFF"), ix.prepare(ctx, false), c.Exec("UPDATE progress SET cursor = ?", string(after))); err != nil {
+	if err := errors.Join(c.Exec("PRAGMA journal_mode = MEMORY"), c.Exec("PRAGMA synchronous = OFF"), ix.prepare(ctx, false), c.Exec("UPDATE progress SET cursor = ?", string(after))); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return ix, nil
@@ -156,9 +156,9 @@ func (ix *index) prepare(ctx context.Context, only bool) error {
 		return errNoIndex
 	}
 	if application == 0 {
-		// There is nothing that a journal could restore, and a journal left by a killed
-		// process would make the index be refused.
-		if err := ix.c.Exec("PRAGMA journal_mode = OFF"); err != nil {
+		// A journal left by a killed process would make the index be refused. (SQLite's
+		// defensive mode does not allow to have none.)
+		if err := ix.c.Exec("PRAGMA journal_mode = MEMORY"); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/mattn/go-sqlite3"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite/internal/bind"
 )
 
 // The bounds of every connection. A file may come from an untrusted source, and SQLite
@@ -20,9 +22,8 @@ const (
 )
 
 // openGuarded opens a connection that does not trust the content of its file: values are
-// bounded, and the schema can only call harmless functions. (The driver has no call for
-// SQLITE_DBCONFIG_DEFENSIVE, which would restrict our own statements: no statement comes
-// from a file, since its schema is compared with ours.)
+// bounded, the schema can only call harmless functions, and no statement can write to it
+// by ways other than those meant for that.
 func openGuarded(dsn string) (*sqlite3.SQLiteConn, error) {
 	opened, err := (&sqlite3.SQLiteDriver{}).Open(dsn)
 	if err != nil {
@@ -36,6 +37,9 @@ func openGuarded(dsn string) (*sqlite3.SQLiteConn, error) {
 	raw.SetLimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, maxStatement)
 	raw.SetLimit(sqlite3.SQLITE_LIMIT_ATTACHED, maxAttached)
 	raw.SetLimit(sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1)
+	if _, err := bind.Defend(raw); err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
 	for _, pragma := range []string{"PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON"} {
 		if _, err := raw.ExecContext(context.Background(), pragma, nil); err != nil {
 			return nil, errors.Join(err, raw.Close())

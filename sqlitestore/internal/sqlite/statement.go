@@ -3,9 +3,12 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"strings"
 
 	"github.com/mattn/go-sqlite3"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite/internal/bind"
 )
 
 // Statement is prepared when it is first used: most stores never need most of them.
@@ -13,7 +16,8 @@ type Statement struct {
 	c     *Conn
 	query string
 	raw   *sqlite3.SQLiteStmt
-	args  []driver.NamedValue
+	bound bind.Statement // the same
+	cells bind.Cells     // for the next execution
 }
 
 // NewStatement is a statement of a connection.
@@ -30,62 +34,86 @@ func (s *Statement) Close() error {
 // Values executes the statement with the given arguments.
 func (s *Statement) Values(values ...driver.Value) error { return s.Run(values) }
 
-// Run executes the statement. Arguments that are NULL need not be bound, and
-// binding is most of what a statement costs.
+// Run executes the statement.
 func (s *Statement) Run(values []driver.Value) error {
+	defer s.cells.Forget(keptCells)
+	for _, v := range values {
+		if err := s.cells.Value(v); err != nil {
+			return err
+		}
+	}
+	return s.execute(s.cells)
+}
+
+// execute executes the statement with cells for one or more executions.
+func (s *Statement) execute(cells bind.Cells) error {
 	if s.raw == nil {
-		raw, err := s.c.raw.PrepareContext(context.Background(), s.query)
+		prepared, err := s.c.raw.PrepareContext(context.Background(), s.query)
 		if err != nil {
 			return err
 		}
-		s.raw = raw.(*sqlite3.SQLiteStmt)
-	}
-	s.args = s.args[:0]
-	for i, v := range values {
-		if v != nil {
-			s.args = append(s.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+		raw, ok := prepared.(*sqlite3.SQLiteStmt)
+		if !ok {
+			return errors.Join(errors.New("the SQLite driver has prepared something else"), prepared.Close())
 		}
+		s.raw, s.bound = raw, bind.Of(raw)
 	}
-	_, err := s.raw.ExecContext(context.Background(), s.args)
-	return err
+	return s.bound.Execute(cells)
 }
 
-// rowsPerInsert is where one statement for several rows stops gaining.
-const rowsPerInsert = 16
+const (
+	// rowsPerInsert is where one statement for several rows stops gaining.
+	rowsPerInsert = 16
+	// fullCells is the size at which waiting rows are written: by then the call to SQLite
+	// costs nothing in comparison.
+	fullCells = 64 << 10
+	// keptCells is the most memory that a statement keeps. There may be many stores.
+	keptCells = 128 << 10
+)
 
-// Bulk writes rows of one table, several with one statement.
+// Bulk writes rows of one table, several with one statement. The values of a row are
+// added in order, then [Bulk.EndRow] is called.
 type Bulk struct {
-	Many, One *Statement // for several rows, and for one
-	columns   int
-	pending   []driver.Value
+	bind.Cells            // of the waiting rows
+	Many, One  *Statement // for several rows, and for one
+	rows       int        // that wait
+	even       int        // size of those that Many takes
 }
 
 // NewBulk writes rows by a statement that ends before its values.
 func NewBulk(c *Conn, columns int, query string) *Bulk {
 	row := "(?" + strings.Repeat(", ?", columns-1) + ")"
 	query += " VALUES "
-	return &Bulk{columns: columns, One: NewStatement(c, query+row), Many: NewStatement(c, query+strings.Repeat(row+", ", rowsPerInsert-1)+row)}
+	return &Bulk{One: NewStatement(c, query+row), Many: NewStatement(c, query+strings.Repeat(row+", ", rowsPerInsert-1)+row)}
 }
 
-// Add takes a row, and writes the waiting rows when there are enough.
-func (b *Bulk) Add(row ...driver.Value) error {
-	b.pending = append(b.pending, row...)
-	if len(b.pending) < rowsPerInsert*b.columns {
-		return nil
+// EndRow ends a row, and writes the waiting rows when there are enough.
+func (b *Bulk) EndRow() error {
+	if b.rows++; b.rows%rowsPerInsert == 0 {
+		if b.even = b.Size(); b.even >= fullCells {
+			return b.End()
+		}
 	}
-	err := b.Many.Run(b.pending)
-	b.pending = b.pending[:0]
-	return err
+	return nil
 }
 
 // End writes the remaining rows.
 func (b *Bulk) End() error {
-	for i := 0; i < len(b.pending); i += b.columns {
-		if err := b.One.Run(b.pending[i : i+b.columns]); err != nil {
+	several, single := b.Split(b.even)
+	defer b.drop()
+	if several.Size() > 0 {
+		if err := b.Many.execute(several); err != nil {
 			return err
 		}
 	}
-	clear(b.pending[:cap(b.pending)]) // written rows must not be kept
-	b.pending = b.pending[:0]
+	if single.Size() > 0 {
+		return b.One.execute(single)
+	}
 	return nil
+}
+
+// drop forgets the waiting rows.
+func (b *Bulk) drop() {
+	b.rows, b.even = 0, 0
+	b.Forget(keptCells)
 }

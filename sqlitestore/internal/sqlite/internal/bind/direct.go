@@ -1,0 +1,98 @@
+//go:build !windows
+
+package bind
+
+/*
+#cgo darwin LDFLAGS: -Wl,-undefined,dynamic_lookup
+#include "direct.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"github.com/mattn/go-sqlite3"
+
+	_ "github.com/seed47132306/terrarium/sqlitestore/internal/ccompiler" // says what to install, if it is missing
+)
+
+// The fields of the driver's types that hold SQLite's own, which it does not offer.
+var (
+	statementField  = fieldOf(reflect.TypeFor[sqlite3.SQLiteStmt](), "s", "sqlite3_stmt")
+	connectionField = fieldOf(reflect.TypeFor[sqlite3.SQLiteConn](), "db", "sqlite3")
+)
+
+// fieldOf finds a field that points to a type of C; nil if there is none.
+func fieldOf(in reflect.Type, name, of string) []int {
+	field, found := in.FieldByName(name)
+	if !found || C.terrarium_linked() == 0 || field.Type.Kind() != reflect.Pointer || strings.TrimPrefix(field.Type.Elem().Name(), "_Ctype_struct_") != of {
+		return nil
+	}
+	return field.Index
+}
+
+// pointer is what such a field holds; nil if there is no such field.
+func pointer(to any, field []int) unsafe.Pointer {
+	if field == nil {
+		return nil
+	}
+	return reflect.ValueOf(to).Elem().FieldByIndex(field).UnsafePointer()
+}
+
+// Defend turns on SQLite's defensive mode: statements cannot write to the schema table or
+// to the shadow tables of virtual tables, nor turn off the journal. It reports whether
+// the connection can be reached for that.
+func Defend(conn *sqlite3.SQLiteConn) (reached bool, err error) {
+	db := (*C.sqlite3)(pointer(conn, connectionField))
+	if db == nil {
+		return false, nil
+	}
+	if rc := C.terrarium_defend(db); rc != 0 {
+		return true, fmt.Errorf("SQLite refuses its defensive mode (%d)", int(rc))
+	}
+	return true, nil
+}
+
+type directly struct {
+	owner *sqlite3.SQLiteStmt // must not be finalized
+	st    *C.sqlite3_stmt
+}
+
+// direct is a statement without the driver, if that can be reached.
+func direct(st *sqlite3.SQLiteStmt) (Statement, bool) {
+	raw := (*C.sqlite3_stmt)(pointer(st, statementField))
+	return &directly{st, raw}, raw != nil
+}
+
+func (s *directly) Execute(cells Cells) error {
+	if C.terrarium_execute(s.st, (*C.uchar)(unsafe.SliceData(cells.packed)), C.longlong(len(cells.packed))) == 0 {
+		return nil
+	}
+	var failure C.terrarium_failure
+	C.terrarium_fail(s.st, &failure)
+	err := sqlite3.Error{Code: sqlite3.ErrNo(failure.code), ExtendedCode: sqlite3.ErrNoExtended(failure.extended)}
+	if err.Code == sqlite3.ErrCantOpen || err.Code == sqlite3.ErrIoErr {
+		err.SystemErrno = syscall.Errno(failure.system)
+	}
+	return &failed{err, C.GoString(&failure.message[0])}
+}
+
+// failed is an error of SQLite with its message, which only the driver can set in its own.
+type failed struct {
+	code    sqlite3.Error
+	message string
+}
+
+func (f *failed) Error() string {
+	if f.code.SystemErrno != 0 {
+		return f.message + ": " + f.code.SystemErrno.Error()
+	}
+	return f.message
+}
+
+// Unwrap is the driver's error.
+func (f *failed) Unwrap() error { return f.code }
