@@ -98,7 +98,8 @@ func (l *turnLog) end() {
 	if l.wants(journal.EventTurnEnded) {
 		ev := about
 		ev.ID, ev.Kind, ev.Channel, ev.Seq = l.id, journal.EventTurnEnded, t.d.msg.Channel, t.d.msg.Seq
-		ev.Payload = journal.JSON(l.summary())
+		summary := l.summary()
+		ev.Payload = summary.Encode()
 		l.log(ev)
 	}
 	if l.wants(journal.EventLog) {

@@ -15,7 +15,7 @@ func (g section) newRecord() *journal.Record {
 	if g.store == nil {
 		return nil
 	}
-	return &journal.Record{}
+	return journal.NewRecord()
 }
 
 // append hands a record to the store. It must be called in the critical section in

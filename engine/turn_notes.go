@@ -47,7 +47,8 @@ func (c *creature) inputNotes(g section, w *wiring, d delivery, cause journal.Ev
 	if !noted {
 		return nil
 	}
-	return &n
+	kept := n // most turns have none, so that only this is allocated
+	return &kept
 }
 
 // setting is the current setting of the creature.

@@ -131,11 +131,12 @@ func (s *Store) Err() error {
 
 // Append queues a record. After Close it does nothing.
 func (s *Store) Append(r *journal.Record) {
-	if !s.queue.add(r) || len(r.Meta) == 0 {
+	meta := r.Meta // the record may be recycled once it is queued
+	if !s.queue.add(r) || len(meta) == 0 {
 		return
 	}
 	s.metaMu.Lock()
-	maps.Copy(s.meta, r.Meta)
+	maps.Copy(s.meta, meta)
 	s.metaMu.Unlock()
 }
 

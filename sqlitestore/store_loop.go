@@ -58,6 +58,9 @@ func (s *Store) run() {
 				return
 			}
 			last = len(group)
+			for _, r := range group {
+				r.Recycle()
+			}
 			clear(group) // the queue must not keep what is written
 			taken = taken[last:]
 		}

@@ -2,6 +2,8 @@ package journal
 
 import (
 	"encoding/json"
+	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -14,5 +16,31 @@ func TestJSONNamesWhatItCannotEncode(t *testing.T) {
 	}
 	if got := string(JSON(LaggedPayload{Missed: 2})); !strings.Contains(got, "2") {
 		t.Errorf("a payload is %s", got)
+	}
+}
+
+// TestTurnEndedIsEncodedAsItsStruct compares the encoding by hand with that of the struct,
+// for every field by itself and all together.
+func TestTurnEndedIsEncodedAsItsStruct(t *testing.T) {
+	all := TurnEndedPayload{Kind: "graph_changed", Sends: 1, Writes: 20, Tools: 3, Fuel: math.MaxInt64, Awareness: math.MaxUint64}
+	cases := []TurnEndedPayload{{}, all, {Kind: "message", Fuel: -1}, {Kind: "kind 9\n\"<"}, {Kind: "start", Notes: &TurnNotes{Alias: "in", Time: 5}}}
+	for i := range reflect.TypeFor[TurnEndedPayload]().NumField() {
+		var one TurnEndedPayload
+		field := reflect.ValueOf(&one).Elem().Field(i)
+		switch from := reflect.ValueOf(all).Field(i); {
+		case !from.IsZero():
+			field.Set(from)
+		case field.Kind() == reflect.Pointer:
+			field.Set(reflect.New(field.Type().Elem()))
+		default:
+			t.Fatalf("the field %s has no value in this test", reflect.TypeFor[TurnEndedPayload]().Field(i).Name)
+		}
+		cases = append(cases, one)
+	}
+	for _, c := range cases {
+		want, err := json.Marshal(c)
+		if got := c.Encode(); err != nil || string(got) != string(want) {
+			t.Errorf("encoded as %s, not %s, %v", got, want, err)
+		}
 	}
 }

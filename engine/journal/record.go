@@ -1,12 +1,12 @@
 package journal
 
-import ()
+import "sync"
 
 // Record is one entry in the queue of a graph's log: a whole turn, an outside message or
 // a change of the topology. A store writes all of it or none.
 //
 // From [Store.Append] on, the store owns the record and everything it points to: neither
-// may be modified.
+// may be modified, nor the record be read, since the store may recycle it.
 type Record struct {
 	// Events are new events. Their ids are of the store's origin, and rise by
 	// one from event to event and from record to record.
@@ -28,6 +28,39 @@ type Record struct {
 	Meta      map[string]string // free metadata of the store, by key
 	// Drop lists rows to remove. They are removed before the rows above are written.
 	Drop Drop
+
+	pooled bool // by NewRecord
+}
+
+var recordPool = sync.Pool{New: func() any { return &Record{pooled: true} }}
+
+// maxPooledRows keeps the memory of a rare large record from staying for ever.
+const maxPooledRows = 64
+
+// NewRecord returns an empty record. Its lists may have the memory of records that were
+// recycled.
+func NewRecord() *Record { return recordPool.Get().(*Record) }
+
+// Recycle lets the memory of a record be used again. A store calls it at most once, when
+// it will not use the record any more. It has no effect on a record that NewRecord has
+// not made.
+func (r *Record) Recycle() {
+	if !r.pooled {
+		return
+	}
+	fresh := Record{pooled: true}
+	fresh.Events, fresh.Cursors, fresh.Heads = emptied(r.Events), emptied(r.Cursors), emptied(r.Heads)
+	*r = fresh
+	recordPool.Put(r)
+}
+
+// emptied is the memory of a list, without what its elements refer to.
+func emptied[T any](list []T) []T {
+	if cap(list) > maxPooledRows {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }
 
 // Size is about how many bytes a record takes in memory, or on disk; 0 for nil.
