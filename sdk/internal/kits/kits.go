@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/seed47132306/terrarium/abi"
 )
 
@@ -89,29 +91,50 @@ func (k *Kit) Modules(ctx context.Context, root string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err
 	}
+	return dir, k.locked(ctx, filepath.Dir(dir), func() error {
+		if complete(dir) == nil {
+			return nil // another process has built it meanwhile
+		}
+		if err := k.build(ctx, root, dir); err != nil {
+			return fmt.Errorf("build the kit for %s: %w", k.Language, err)
+		}
+		return k.tidy(dir)
+	})
+}
+
+// lockRetry is the interval for retrying the lock of another process that builds.
+const lockRetry = 100 * time.Millisecond
+
+// locked calls f while no other process builds the same language, or fails when ctx is
+// done. Toolchains share folders between builds, such as the target folder of cargo, so
+// that two builds at once could take modules that the other one is writing.
+func (k *Kit) locked(ctx context.Context, parent string, f func() error) error {
+	lock := flock.New(filepath.Join(parent, "lock-"+strings.ToLower(k.Language)))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return fmt.Errorf("wait for another build of the kit for %s: %w", k.Language, err)
+	}
+	return errors.Join(f(), lock.Unlock())
+}
+
+// build builds the creatures into a new folder that replaces dir.
+func (k *Kit) build(ctx context.Context, root, dir string) error {
 	// The folder gets its name when it is complete, so that an interrupted build is not
 	// taken for a finished one.
 	out, err := os.MkdirTemp(filepath.Dir(dir), building)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer os.RemoveAll(out)
 	if err := k.Build(ctx, root, out); err != nil {
-		return "", fmt.Errorf("build the kit for %s: %w", k.Language, err)
+		return err
 	}
 	if err := complete(out); err != nil {
-		return "", fmt.Errorf("build the kit for %s: %w", k.Language, err)
+		return err
 	}
-	if complete(dir) != nil { // it may have lost files
-		if err := os.RemoveAll(dir); err != nil {
-			return "", err
-		}
+	if err := os.RemoveAll(dir); err != nil { // it may have lost files
+		return err
 	}
-	// Another process may have built the same meanwhile.
-	if err := os.Rename(out, dir); err != nil && complete(dir) != nil {
-		return "", err
-	}
-	return dir, k.tidy(dir)
+	return os.Rename(out, dir)
 }
 
 // complete returns an error unless a folder has a module for every creature. A toolchain

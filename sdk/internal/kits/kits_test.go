@@ -70,13 +70,16 @@ func (w *workshop) wantBuilds(n int32) {
 	}
 }
 
+// kept returns the names of the folders of builds.
 func (w *workshop) kept() (names []string) {
 	entries, err := os.ReadDir(filepath.Join(w.root, "bin", "kits"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, e := range entries {
-		names = append(names, e.Name())
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
 	}
 	return names
 }
@@ -143,17 +146,28 @@ func TestKilledBuilds(t *testing.T) {
 	}
 }
 
-// TestTwoBuildsAtOnce proves that the second of two processes uses what the first has built.
+// TestTwoBuildsAtOnce proves that the second of two processes waits for the first, which
+// is building, and uses what it has built.
 func TestTwoBuildsAtOnce(t *testing.T) {
 	w := newWorkshop(t)
+	second := make(chan error, 1)
 	w.build = func(out string) error {
-		if w.builds.Load() == 1 {
-			w.modules() // the other process, while this one is building
+		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := w.kit.Modules(impatient, w.root); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("another process, while this one is building: %v", err)
 		}
+		go func() {
+			_, err := w.kit.Modules(t.Context(), w.root)
+			second <- err
+		}()
 		return writeAll(out)
 	}
 	w.modules()
-	w.wantBuilds(2)
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	w.wantBuilds(1)
 	if kept := w.kept(); len(kept) != 1 || !strings.HasPrefix(kept[0], "test-") {
 		t.Errorf("bin/kits has %v, want one build", kept)
 	}
