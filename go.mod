@@ -2,6 +2,9 @@ module github.com/seed47132306/terrarium
 
 go 1.26.0
 
+// Toolchains and builds, which have tens of thousands of files but no package.
+ignore ./bin
+
 require (
 	github.com/agext/levenshtein v1.2.3
 	github.com/cenkalti/backoff/v5 v5.0.3
