@@ -37,19 +37,24 @@ test: compiler
 MODULE = github.com/seed47132306/terrarium
 NOT_RACED = host/wasmbin host/wasmbin/meter host/wasmbin/internal/wasmgen host/internal/compilecost \
 	internal/prose internal/rules internal/house internal/opsdoc internal/docstest sdk sdk/internal/kits
-# Of the hostile modules, those that run beside others are kept; one after the other,
-# they are as in make test.
-NOT_RACED_TESTS = ^(TestGallery|TestSizeAloneIsRefused|TestTruncatedAnywhere)$$
+# Tests that do one thing after the other, beside others that do the same at once:
+# hostile modules one by one (TestAllAtOnce has them together); commands on damaged
+# session directories (TestStrangersSessions has every command); and what rebuilds and
+# upgrades stores, in one goroutine, the stores being those of TestStorage.
+NOT_RACED_TESTS = TestGallery TestSizeAloneIsRefused TestTruncatedAnywhere \
+	TestStrangersColumns TestStrangersTexts TestStrangersSessionsFromOutside \
+	TestStorageRebuilt TestRebuildPruned TestPowerLossWhileRebuilding TestKilledMigrating
 test-race:
-	$(GO) test -race -vet=off -timeout 30m -skip '$(NOT_RACED_TESTS)' \
+	$(GO) test -race -vet=off -timeout 30m -skip "^($$(echo $(NOT_RACED_TESTS) | tr ' ' '|'))\$$" \
 		$(filter-out $(NOT_RACED:%=$(MODULE)/%),$(shell $(GO) list ./...))
 
 # Linear memory is a cache: a fresh instance for every turn changes nothing. The packages
 # are those whose tests use internal/fresh, which internal/rules checks; in the others, the
 # variable changes nothing, and the conformance of creatures is always tested both ways.
-# In sqlitestore, only the processes that are killed use it.
+# In sqlitestore, only the processes that are killed use it. The commands that meet
+# damaged session directories do not.
 test-fresh:
-	TERRARIUM_FRESH=1 $(GO) test -vet=off -timeout 30m ./engine ./operations ./cmd/terrarium ./internal/docstest
+	TERRARIUM_FRESH=1 $(GO) test -vet=off -timeout 30m -skip '^TestStrangers' ./engine ./operations ./cmd/terrarium ./internal/docstest
 	TERRARIUM_FRESH=1 $(GO) test -vet=off -timeout 30m -run 'Kill' ./sqlitestore
 
 # More of what make test has a short version of, and from new seeds: the tests above

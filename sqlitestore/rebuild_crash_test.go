@@ -103,12 +103,16 @@ func wantSame(t *testing.T, sound, dir string) {
 	}
 }
 
+// stepSeeds is how often the power fails at each step in a run of the tests, the
+// unsynced writes surviving or not; TERRARIUM_SEEDS asks for more.
+const stepSeeds = 2
+
 // TestPowerLossWhileRebuilding lets the power fail at every step. There is the whole
 // catalogue then, or none, and it can be made again.
 func TestPowerLossWhileRebuilding(t *testing.T) {
 	sound := lineaged(t)
 	for _, point := range []failpoint.Point{failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.Installing, failpoint.Installed, failpoint.Count} {
-		for seed := range uint64(4) {
+		for seed := range uint64(seeds(t, stepSeeds)) {
 			t.Run(fmt.Sprintf("%s/seed=%d", pointName(point), seed), func(t *testing.T) {
 				dir := duplicate(t, sound)
 				loseCatalog(t, dir)
