@@ -111,12 +111,17 @@ func large(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.AddFunc(m.AddType(wasmbin.FuncType{}), padding())
+	return m.Write()
+}
+
+// padding is the code of a function that takes long to compile.
+func padding() wasmbin.Code {
 	body := append(wasmbin.OpI32Const.Append(nil), 0)
 	for range 30_000 {
 		body = append(wasmbin.OpI32Load.Append(body), 2, 0)
 	}
-	m.AddFunc(m.AddType(wasmbin.FuncType{}), wasmbin.Code{Body: wasmbin.OpEnd.Append(wasmbin.OpDrop.Append(body))})
-	return m.Write()
+	return wasmbin.Code{Body: wasmbin.OpEnd.Append(wasmbin.OpDrop.Append(body))}
 }
 
 // compiles compiles and instantiates the large module, and returns the log.

@@ -67,14 +67,15 @@ type Options struct {
 
 // Host compiles modules. All methods may be called from any goroutine.
 type Host struct {
-	opts     Options
-	runtime  wazero.Runtime
-	cache    *codecache.Cache // nil without CacheDir
-	memories *memory.Pool
-	handles  *handles
-	apart    *apart              // nil without Compiler
-	instance wazero.ModuleConfig // shared by all instances
-	calls    []api.Closer        // the host modules guests import from
+	opts      Options
+	runtime   wazero.Runtime
+	cache     *codecache.Cache // nil without CacheDir
+	memories  *memory.Pool
+	handles   *handles
+	originals originals
+	apart     *apart              // nil without Compiler
+	instance  wazero.ModuleConfig // shared by all instances
+	calls     []api.Closer        // the host modules guests import from
 
 	imageFrom int64 // the constant of this name; tests use a lower value
 
@@ -132,7 +133,7 @@ func runtimeConfig(opts Options) wazero.RuntimeConfig {
 	}
 	return cfg.
 		WithCoreFeatures(api.CoreFeaturesV2).
-		WithDebugInfoEnabled(false) // stack traces name functions; source lines would keep all DWARF in memory
+		WithDebugInfoEnabled(true) // offsets in stack traces, see lines.Marks; no module has DWARF of its own here
 }
 
 func (h *Host) provideImports(ctx context.Context, r wazero.Runtime) error {
@@ -245,6 +246,7 @@ func (h *Host) Close(ctx context.Context) error {
 	if h.apart != nil {
 		err = errors.Join(err, h.apart.close(ctx))
 	}
+	err = errors.Join(err, h.originals.close())
 	h.memories.Close()
 	if h.cache != nil {
 		err = errors.Join(err, h.cache.Close(ctx))

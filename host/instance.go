@@ -152,7 +152,7 @@ func (i *Instance) finish(err error) error {
 		err = c.end
 	}
 	if err != nil {
-		e := c.outcome(err)
+		e := i.outcome(err)
 		if e.Code == abi.Trapped && e.Remedy == "" && i.compiled.isProgram() {
 			e.Remedy = "the module exports _start and not _initialize: build a reactor (clang: -mexec-model=reactor, Go: -buildmode=c-shared), whose runtime is set up before the first call"
 		}

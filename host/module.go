@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
+	"github.com/seed47132306/terrarium/host/internal/lines"
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/sys"
@@ -36,6 +37,7 @@ type compiled struct {
 
 	static static
 	images imageSlot
+	places places
 }
 
 // weighedTwice is the size in bytes above which a module's cost is also
@@ -49,6 +51,7 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	}
 	c.info, c.table = s.info(c.sum, int64(len(wasm))), s.tableElements()
 	c.static = takeStatic(m)
+	c.keepOriginal(m, wasm)
 	limits := compilecost.Limits{Time: c.host.opts.CompileTime, Bytes: c.host.opts.CompileBytes}
 	if len(wasm) > weighedTwice { // metering such a module takes seconds and makes it larger
 		if _, err := compilecost.Estimate(m, infos, limits); err != nil {
@@ -64,6 +67,9 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	}
 	c.static.exportGlobals(m)
 	c.images.never = c.runsFirst() && !c.static.captured
+	if m.Customs = nil; c.places.file != "" { // nothing reads the others
+		m.Customs = lines.Marks()
+	}
 	cost, err := compilecost.Estimate(m, infos, limits)
 	if err != nil {
 		return withOp("compile", err)
@@ -124,6 +130,7 @@ func (c *compiled) release(ctx context.Context) error {
 	}
 	c.forget()
 	c.images.close()
+	c.dropOriginal()
 	if c.code == nil {
 		return nil
 	}

@@ -15,20 +15,26 @@ type guestFailure int32
 func (f guestFailure) Error() string { return fmt.Sprintf("status %d", int32(f)) }
 
 // outcome returns the error for the end of a call.
-func (c *call) outcome(err error) *abi.Error {
+func (i *Instance) outcome(err error) *abi.Error {
+	c := &i.call
 	op := c.phase.String()
 	var failure guestFailure
 	switch {
 	case c.end != nil:
 		e := *c.end.err
 		e.Op = op
+		if e.Code != abi.Stopped { // it was the guest's doing
+			if stack, told := i.compiled.stackOf(err.Error()); told {
+				e.Message += " (in " + stack + ")"
+			}
+		}
 		return &e
 	case c.fault != nil:
 		return &abi.Error{Code: abi.Internal, Op: op, Message: fmt.Sprintf("a hostcall failed: %v", c.fault)}
 	case errors.As(err, &failure):
 		return c.failed(op, int32(failure))
 	default:
-		return c.trapped(op, err)
+		return i.trapped(op, err)
 	}
 }
 
@@ -48,7 +54,8 @@ func (c *call) failed(op string, status int32) *abi.Error {
 
 // trapped returns the error for a trap, an exit, or an error of wazero while
 // instantiating.
-func (c *call) trapped(op string, err error) *abi.Error {
+func (i *Instance) trapped(op string, err error) *abi.Error {
+	c := &i.call
 	var known *abi.Error
 	if errors.As(err, &known) {
 		return known
@@ -60,9 +67,11 @@ func (c *call) trapped(op string, err error) *abi.Error {
 		e.Code, e.Message, e.Err = abi.Stopped, "the instance was closed while it ran", err
 		return e
 	}
-	reason, stack := trapParts(err.Error())
-	e.Message = "the guest trapped: " + reason
-	if stack != "" {
+	text := err.Error()
+	reason, _, _ := strings.Cut(text, stackTitle)
+	reason = strings.TrimPrefix(reason, "wasm error: ")
+	e.Message = "the guest trapped: " + printable(reason[:min(len(reason), maxWords)])
+	if stack, _ := i.compiled.stackOf(text); stack != "" {
 		e.Message += " (in " + stack + ")"
 	}
 	if c.words != "" {
@@ -75,53 +84,6 @@ func (c *call) trapped(op string, err error) *abi.Error {
 		e.IDs = map[string]string{"limit": "memory"}
 	}
 	return e
-}
-
-// Bounds on the part of a guest's stack shown in messages.
-const (
-	maxFrames    = 8
-	maxFrameName = 64
-)
-
-// trapParts splits wazero's text into the reason and the function names of the
-// stack, innermost first.
-func trapParts(text string) (reason, stack string) {
-	reason, trace, _ := strings.Cut(text, "\nwasm stack trace:\n")
-	reason = strings.TrimPrefix(reason, "wasm error: ")
-	if len(reason) > maxWords {
-		reason = reason[:maxWords]
-	}
-	var names []string
-	for line := range strings.Lines(trace) {
-		name := frameName(line)
-		if name == "" {
-			continue
-		}
-		if len(names) == maxFrames {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, name)
-	}
-	return printable(reason), strings.Join(names, " < ")
-}
-
-// frameName returns the function's name in a line such as
-// "\t.main.run(i32,i32) i32".
-func frameName(line string) string {
-	name := strings.TrimSpace(line)
-	signature := strings.LastIndexByte(name, '(')
-	if signature > 0 && name[signature-1] == ' ' { // several results, in their own parentheses
-		signature = strings.LastIndexByte(name[:signature], '(')
-	}
-	if signature <= 0 {
-		return ""
-	}
-	name = strings.TrimPrefix(name[:signature], ".")
-	if len(name) > maxFrameName {
-		name = name[:maxFrameName] + "…"
-	}
-	return printable(name)
 }
 
 // printable makes guest text fit for one line of a message.

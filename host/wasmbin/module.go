@@ -22,7 +22,10 @@ type Module struct {
 	// nil, Write derives it from Data.
 	DataCount *uint32
 	Code      []Code
-	Data      []Data
+	// CodeOffset is the start of the content of the code section in the input of
+	// Read. Debug information counts from there.
+	CodeOffset int
+	Data       []Data
 	// Names is the part of the name section that is kept, or nil.
 	Names   *Names
 	Customs []Custom // without the name section

@@ -103,6 +103,7 @@ func (d *decoder) readData() {
 }
 
 func (d *decoder) readCode() {
+	d.m.CodeOffset = d.pos
 	n := d.count("bodies", 3)
 	if n != len(d.m.Funcs) {
 		d.fail("%d functions are declared, but %d have code", len(d.m.Funcs), n)

@@ -288,15 +288,33 @@ func (e *Element) append(dst []byte) []byte {
 	return dst
 }
 
+// CodeOffsets returns the start of each body in the content of the code section
+// that Write makes.
+func (m *Module) CodeOffsets() []int {
+	offsets, at := make([]int, len(m.Code)), sizeU32(uint32(len(m.Code)))
+	for i := range m.Code {
+		c := &m.Code[i]
+		size := c.size()
+		at += sizeU32(uint32(size)) + size
+		offsets[i] = at - len(c.Body)
+	}
+	return offsets
+}
+
+// size returns how many bytes the code takes behind its own size.
+func (c *Code) size() int {
+	size := sizeU32(uint32(len(c.Locals))) + len(c.Body)
+	for _, g := range c.Locals {
+		size += sizeU32(g.Count) + 1
+	}
+	return size
+}
+
 func (m *Module) appendCode(dst []byte) []byte {
 	dst = AppendU32(dst, uint32(len(m.Code)))
 	for i := range m.Code {
 		c := &m.Code[i]
-		size := sizeU32(uint32(len(c.Locals))) + len(c.Body)
-		for _, g := range c.Locals {
-			size += sizeU32(g.Count) + 1
-		}
-		dst = AppendU32(dst, uint32(size))
+		dst = AppendU32(dst, uint32(c.size()))
 		dst = AppendU32(dst, uint32(len(c.Locals)))
 		for _, g := range c.Locals {
 			dst = append(AppendU32(dst, g.Count), byte(g.Type))

@@ -15,6 +15,8 @@ type emitter struct {
 	// instruction needs it.
 	fuel, depth, size uint32
 	weight            int64
+
+	origins *Origins // records where code comes from; nil in Instrument
 }
 
 // function rewrites the code of a metered function.
@@ -35,6 +37,7 @@ func (e *emitter) function(code *wasmbin.Code, p plan, info *wasmbin.FuncInfo) w
 	e.depth = add(e.calls, wasmbin.I64)
 	e.size = add(p.sizes, wasmbin.I32)
 	e.code = make([]byte, 0, len(code.Body)+len(code.Body)/2+64)
+	e.from(0, inserted)
 	e.enter()
 	e.body(code.Body)
 	return wasmbin.Code{Locals: locals, Body: e.code}
@@ -51,21 +54,38 @@ func (e *emitter) leaf(code *wasmbin.Code) wasmbin.Code {
 func (e *emitter) body(body []byte) {
 	it := wasmbin.NewInstrs(body)
 	var before wasmbin.Instr
-	copied := 0
+	done := 0
 	for it.Next() {
 		if len(e.segments) > 0 && e.segments[0].at == it.Start {
-			e.raw(body[copied:it.Start])
-			copied = it.Start
+			e.copy(body, done, it.Start)
+			done = it.Start
+			e.from(it.Start, inserted)
 			e.segment()
 		}
-		if replaced(&it.Instr, &before) {
-			e.raw(body[copied:it.Start])
+		if replaces(&it.Instr, &before) {
+			e.copy(body, done, it.Start)
+			e.from(it.Start, replaced)
 			e.replace(&it.Instr)
-			copied = it.End
+			done = it.End
 		}
 		before = it.Instr
 	}
-	e.raw(body[copied:])
+	e.copy(body, done, len(body))
+}
+
+// copy appends the instructions of a range of the body unchanged.
+func (e *emitter) copy(body []byte, start, end int) {
+	if start < end {
+		e.from(start, copied)
+		e.raw(body[start:end])
+	}
+}
+
+// from records that the code appended next comes from that offset of the body.
+func (e *emitter) from(offset int, kind originKind) {
+	if e.origins != nil {
+		e.origins.add(len(e.code), offset, kind)
+	}
 }
 
 // enter charges, and checks fuel and depth, at the entry of the function. The

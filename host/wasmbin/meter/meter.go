@@ -44,12 +44,12 @@ type Meta struct {
 // The error is an *abi.Error: denied for a guest that uses reserved names,
 // too_large for a memory of 4 GiB.
 func Instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo) (*Meta, error) {
-	return instrument(m, infos, false)
+	return instrument(m, infos, false, nil)
 }
 
 // instrument implements Instrument. If exact is set, each segment charges its
 // own cost and nothing is paid in advance, as a reference for tests.
-func instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo, exact bool) (*Meta, error) {
+func instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo, exact bool, origins *Origins) (*Meta, error) {
 	if err := refuse(m); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func instrument(m *wasmbin.Module, infos []wasmbin.FuncInfo, exact bool) (*Meta,
 	p.exact = exact
 	h := newHelpers(m)
 	meta := &Meta{Start: m.Start != nil}
-	rewrite(m, infos, p, h)
+	rewrite(m, infos, p, h, origins)
 	h.finish()
 	meta.Tables = h.grows
 	if m.Start != nil {
@@ -103,10 +103,13 @@ func reserved(uses, name string) error {
 }
 
 // rewrite replaces the code of all functions.
-func rewrite(m *wasmbin.Module, infos []wasmbin.FuncInfo, p *planner, h *helpers) {
-	e := &emitter{view: p.view, helpers: h}
+func rewrite(m *wasmbin.Module, infos []wasmbin.FuncInfo, p *planner, h *helpers, origins *Origins) {
+	e := &emitter{view: p.view, helpers: h, origins: origins}
 	for i := range m.Code {
 		code := &m.Code[i]
+		if origins != nil {
+			origins.begin()
+		}
 		if p.view.leaves[i] > 0 {
 			*code = e.leaf(code)
 			continue

@@ -2,9 +2,9 @@ package meter
 
 import "github.com/seed47132306/terrarium/host/wasmbin"
 
-// replaced reports whether metering replaces an instruction. before is the
+// replaces reports whether metering replaces an instruction. before is the
 // preceding instruction.
-func replaced(in, before *wasmbin.Instr) bool {
+func replaces(in, before *wasmbin.Instr) bool {
 	switch in.Op {
 	case wasmbin.OpCall, wasmbin.OpCallIndirect, wasmbin.OpRefFunc, wasmbin.OpMemoryGrow,
 		wasmbin.OpTableGrow, wasmbin.OpTableCopy, wasmbin.OpTableInit, wasmbin.OpTableFill:
