@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +15,7 @@ import (
 
 // Time for finding lines of source, which a guest is not charged for.
 const (
-	placesOnce  = 2 * time.Second  // after one trap
+	placesOnce  = time.Second      // after one trap
 	placesEver  = 10 * time.Second // for one module; after that, traps at other places have no lines
 	placesKnown = 1024             // places of a module that are remembered
 )
@@ -176,43 +175,16 @@ func (c *compiled) read(offsets []uint64) ([][]lines.Frame, error) {
 		return nil, err
 	}
 	sections := lines.Of(m)
-	before := startsOf(m)
 	takeStatic(m) // as before compiling
 	_, origins, err := meter.Trace(m, infos)
 	if err != nil {
 		return nil, err
 	}
-	after := m.CodeOffsets()
 	places := make([]lines.Place, len(offsets))
 	for i, o := range offsets {
-		places[i] = originOf(origins, before, after, int(o))
+		if from, before, ok := origins.Of(int(o)); ok {
+			places[i] = lines.Place{Offset: uint64(from), Before: before}
+		}
 	}
 	return sections.Find(places, placesOnce)
-}
-
-// startsOf returns the start of each body in the code section of a module that
-// has just been read.
-func startsOf(m *wasmbin.Module) []int {
-	starts := make([]int, len(m.Code))
-	for i := range m.Code {
-		starts[i] = m.Code[i].Offset - m.CodeOffset
-	}
-	return starts
-}
-
-// originOf returns the place in the original code section for an offset in the
-// metered one. Code that metering added has none.
-func originOf(origins *meter.Origins, before, after []int, offset int) lines.Place {
-	function, exact := slices.BinarySearch(after, offset)
-	if !exact {
-		function--
-	}
-	if function < 0 || function >= len(before) {
-		return lines.Place{}
-	}
-	at, inserted, ok := origins.Of(function, offset-after[function])
-	if !ok {
-		return lines.Place{}
-	}
-	return lines.Place{Offset: uint64(before[function] + at), Before: inserted}
 }

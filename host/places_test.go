@@ -44,7 +44,12 @@ func padded(t testing.TB, wasm []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := startsOf(m)
+	before := m.CodeOffsets()
+	for i, c := range m.Code {
+		if c.Offset-m.CodeOffset != before[i] {
+			t.Fatalf("writing the module moves function %d", i)
+		}
+	}
 	m.AddFunc(m.AddType(wasmbin.FuncType{}), padding())
 	if after := m.CodeOffsets()[:len(before)]; !slices.Equal(before, after) {
 		t.Fatalf("the functions have moved from %v to %v", before, after)

@@ -65,7 +65,7 @@ const (
 // Modules returns the gallery, in the order of its chapters. The caller owns
 // the slice.
 func Modules() []Module {
-	return slices.Concat(refused(), oversized(), memories(), runaways(), floods(), toolAttacks(), amplifiers(), storms(), arguments(), scripts())
+	return slices.Concat(refused(), oversized(), memories(), debugInfo(), runaways(), floods(), toolAttacks(), amplifiers(), storms(), arguments(), scripts())
 }
 
 // once returns the ends of a module with a single end.

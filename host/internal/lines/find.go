@@ -80,7 +80,7 @@ func (f *finder) read() error {
 	}
 	r := f.data.Reader()
 	for _, u := range units {
-		if !f.limit.goOn() {
+		if !f.limit.look() {
 			return errLate
 		}
 		if err := f.unit(r, u); err != nil {
@@ -155,6 +155,9 @@ func covers(ranges [][2]uint64, offset uint64) (low uint64, ok bool) {
 
 // scope adds a function or an inlined call to the places that it covers.
 func (f *finder) scope(entry *dwarf.Entry, wanted []*place) error {
+	if !f.limit.look() {
+		return errLate
+	}
 	ranges, err := f.data.Ranges(entry)
 	if err != nil {
 		return err

@@ -14,8 +14,14 @@ const stepsPerLook = 64
 
 // goOn reports whether there is time for another step.
 func (l *limit) goOn() bool {
-	if l.steps++; l.steps%stepsPerLook == 0 && !l.over {
-		l.over = time.Now().After(l.end)
+	if l.steps++; l.steps%stepsPerLook == 0 {
+		return l.look()
 	}
+	return !l.over
+}
+
+// look is goOn for a step that may take long.
+func (l *limit) look() bool {
+	l.over = l.over || time.Now().After(l.end)
 	return !l.over
 }

@@ -66,7 +66,7 @@ func (s Sections) abbreviations(table uint64, most int, l *limit) int {
 	c.data = c.data[:min(len(c.data), most)]
 	whole := len(c.data)
 	for !c.failed {
-		if c.uleb() == 0 {
+		if c.uleb() == 0 && !c.failed {
 			return whole - len(c.data)
 		}
 		c.uleb() // tag

@@ -147,7 +147,10 @@ func meteredRun(t *testing.T, module []byte, r wasmrun.Runner, slice int64, paus
 		set(mod, ExportDepth, genDepth)
 		return nil
 	}
-	r.Stop = func(err error) bool { return errors.Is(err, errFuel) || errors.Is(err, errDepth) }
+	see := r.Stop
+	r.Stop = func(err error) bool {
+		return see != nil && see(err) || errors.Is(err, errFuel) || errors.Is(err, errDepth)
+	}
 	result, err := r.Run(context.Background(), module)
 	if err != nil {
 		t.Fatalf("wazero refuses the metered module: %v", err)
