@@ -121,7 +121,7 @@ func TestForemanReplacesThoseItIsNotToldOf(t *testing.T) {
 
 func TestForemanWithoutWorkersSaysSo(t *testing.T) {
 	s, w := newSite(0, nil)
-	equal(t, s.foreman(t, w, task("a"), task("b")), sent("problems", "nobody can be put to work: no more", ""))
+	equal(t, s.foreman(t, w, task("a"), task("b")), sent("problems", "no worker can be spawned: no more", ""))
 	s.most = 1
 	equal(t, s.foreman(t, w, delivery{kind: abi.KindGraphChanged}), `request "c1" "a" 1`)
 }

@@ -10,16 +10,16 @@ variable "clerks" {
 }
 
 variable "linger" {
-  description = "for how many milliseconds workers stay when everything is done"
+  description = "how many milliseconds workers are kept when no task is left"
   type        = number
   default     = 0
 }
 
-channel "tasks"    { description = "what is to be done, a task a line" }
-channel "dismiss"  { description = "a message here lets the workers go when they are free" }
-channel "crew"     { description = "what joins the workers to the foreman" }
-channel "results"  { description = "what came of each task" }
-channel "problems" { description = "tasks that could not be done, and why" }
+channel "tasks"    { description = "the tasks, one per line" }
+channel "dismiss"  { description = "a message here removes the workers as soon as they are free" }
+channel "crew"     { description = "connects the workers to the foreman" }
+channel "results"  { description = "the result of each task" }
+channel "problems" { description = "tasks that could not be done, and the reasons" }
 
 creature "foreman" {
   module = "builtin:foreman"

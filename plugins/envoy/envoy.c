@@ -44,7 +44,7 @@ static int32_t wire(tr_bytes action, tr_bytes creature, tr_bytes channel, tr_byt
 static int32_t join(void) {
 	tr_bytes contact, out, channel;
 	int32_t status = tr_state(CONTACT, &contact);
-	if (status == TERRARIUM_ERR_NOT_FOUND) tr_log(TERRARIUM_LEVEL_ERROR, TR("nobody is known who could help; send an id on contact"), TR(""), TR(""));
+	if (status == TERRARIUM_ERR_NOT_FOUND) tr_log(TERRARIUM_LEVEL_ERROR, TR("no helper is known; send the id of one on contact"), TR(""), TR(""));
 	if (status >= 0) status = wire(TR("wire"), contact, TR("help"), TR(",\"alias\":\"help\",\"merge\":true"), &out);
 	if (status < 0) return status;
 	if (!tr_json_member(out, TR("channel"), &channel)) return TERRARIUM_ERR_INTERNAL;
@@ -64,7 +64,7 @@ static int32_t call(void) {
 	return status < 0 ? status : tr_forward(status, payload);
 }
 
-// release lets the helper go. The helper still gets messages sent before.
+// release disconnects the helper, which still gets the messages sent before.
 static int32_t release(void) {
 	tr_bytes helper, over, out;
 	int32_t status = tr_state(HELPER, &helper);

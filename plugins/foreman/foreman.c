@@ -58,7 +58,7 @@ static int32_t refused(uint64_t crew) {
 	tr_bytes why = TR("");
 	tr_read(TERRARIUM_SOURCE_ERROR, &why);
 	int32_t status = terrarium_state_set("refused", 7, NULL, 0);
-	return status < 0 || crew > 0 ? status : tell(TR("nobody can be put to work"), why);
+	return status < 0 || crew > 0 ? status : tell(TR("no worker can be spawned"), why);
 }
 
 // hire spawns as many workers as the open tasks need.
