@@ -56,7 +56,7 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 
 // writeNew writes the files of new sessions, durably.
 func (d *Directory) writeNew(ctx context.Context, made []*child) error {
-	bequeath(made, nil)
+	relate(made, nil)
 	askFirst(made)
 	if err := d.fillChildren(ctx, made, nil, nil); err != nil {
 		return err

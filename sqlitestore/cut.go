@@ -124,26 +124,26 @@ func resumeAll(parents map[journal.SessionID]*Store) {
 type child struct {
 	catalog.Entry
 	plan  *journal.CutChild
-	own   belongings
+	own   ownRows
 	p     *spareFile
 	store *Store
 	first *journal.Record
-	// heirloom is what the child's file records so that the catalogue can be rebuilt.
-	heirloom heirloom
+	// relations are what the child's file records so that the catalogue can be rebuilt.
+	relations relations
 }
 
-// heirloom are all children of a cut, or all sessions that were created at once, and the
+// relations are all children of a cut, or all sessions that were created at once, and the
 // parents of one of them with what they wrote.
-type heirloom struct {
+type relations struct {
 	siblings []string
 	parents  []*Store
 }
 
-func (h heirloom) write(c *sqlite.Conn) error {
-	if err := c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?), (?, ?)", storefile.Siblings, strings.Join(h.siblings, " "), storefile.Sealed, "1"); err != nil {
+func (r relations) write(c *sqlite.Conn) error {
+	if err := c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?), (?, ?)", storefile.Siblings, strings.Join(r.siblings, " "), storefile.Sealed, "1"); err != nil {
 		return err
 	}
-	for _, p := range h.parents {
+	for _, p := range r.parents {
 		if err := storefile.NoteWrote(c, p.info.Session, p.authored()); err != nil {
 			return err
 		}
@@ -185,22 +185,22 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut
 	var out []*child
 	for i, p := range files {
 		c := d.newChild(id, cut, &cut.Children[i], p)
-		c.own = belongingsOf(&cut, i)
+		c.own = ownRowsOf(&cut, i)
 		out = append(out, c)
 	}
-	bequeath(out, parents)
+	relate(out, parents)
 	askFirst(out)
 	// One after the other: none of this waits for the disk, so starting goroutines would
 	// take longer than the work.
-	testators := map[journal.SessionID]*testator{}
+	parked := map[journal.SessionID]*parkedParent{}
 	for session, p := range parents {
 		// The seal shows later whether everything that the parent wrote is present.
-		testators[session] = newTestator(p)
-		if err := testators[session].seal(id); err != nil {
+		parked[session] = newParkedParent(p)
+		if err := parked[session].seal(id); err != nil {
 			return out, err
 		}
 	}
-	return out, d.fillChildren(ctx, out, parents, testators)
+	return out, d.fillChildren(ctx, out, parents, parked)
 }
 
 // askFirst asks the caller for the first records.
@@ -212,9 +212,9 @@ func askFirst(children []*child) {
 	}
 }
 
-// bequeath gives each child its heirloom. A parent that no child names has ended as well,
+// relate sets the relations of each child. A parent that no child names has ended as well,
 // and every child records that.
-func bequeath(children []*child, parents map[journal.SessionID]*Store) {
+func relate(children []*child, parents map[journal.SessionID]*Store) {
 	var siblings []string
 	unnamed := maps.Clone(parents)
 	for _, c := range children {
@@ -224,9 +224,9 @@ func bequeath(children []*child, parents map[journal.SessionID]*Store) {
 		}
 	}
 	for _, c := range children {
-		c.heirloom = heirloom{siblings, slices.Collect(maps.Values(unnamed))}
+		c.relations = relations{siblings, slices.Collect(maps.Values(unnamed))}
 		for _, p := range c.plan.Parents {
-			c.heirloom.parents = append(c.heirloom.parents, parents[p])
+			c.relations.parents = append(c.relations.parents, parents[p])
 		}
 	}
 }
@@ -273,9 +273,9 @@ func (d *Directory) newChild(id string, cut journal.Cut, plan *journal.CutChild,
 }
 
 // fillChildren writes the children's files, which are not durable yet.
-func (d *Directory) fillChildren(ctx context.Context, children []*child, parents map[journal.SessionID]*Store, testators map[journal.SessionID]*testator) error {
+func (d *Directory) fillChildren(ctx context.Context, children []*child, parents map[journal.SessionID]*Store, parked map[journal.SessionID]*parkedParent) error {
 	for _, c := range children {
-		if err := d.fillChild(ctx, c, parents, testators); err != nil {
+		if err := d.fillChild(ctx, c, parents, parked); err != nil {
 			return fmt.Errorf("writing %s: %w", c.Path, err)
 		}
 	}
@@ -283,15 +283,15 @@ func (d *Directory) fillChildren(ctx context.Context, children []*child, parents
 }
 
 // fillChild writes one child: live rows, its identity and the first record of its log.
-func (d *Directory) fillChild(ctx context.Context, c *child, parents map[journal.SessionID]*Store, testators map[journal.SessionID]*testator) (err error) {
+func (d *Directory) fillChild(ctx context.Context, c *child, parents map[journal.SessionID]*Store, parked map[journal.SessionID]*parkedParent) (err error) {
 	var last uint64
 	err = d.fill(c.p, c.Entry, func() error {
 		for _, session := range c.plan.Parents {
-			if err := errors.Join(ctx.Err(), c.own.take(testators[session], &parents[session].info, c.p.writer), testators[session].tellLoss(c.p.writer)); err != nil {
+			if err := errors.Join(ctx.Err(), c.own.take(parked[session], &parents[session].info, c.p.writer), parked[session].noteLoss(c.p.writer)); err != nil {
 				return err
 			}
 		}
-		if err := errors.Join(c.p.writeOwn(&journal.Record{Meta: c.plan.Meta}), c.heirloom.write(c.p.c)); err != nil || c.first == nil {
+		if err := errors.Join(c.p.writeOwn(&journal.Record{Meta: c.plan.Meta}), c.relations.write(c.p.c)); err != nil || c.first == nil {
 			return err
 		}
 		if n := len(c.first.Events); n > 0 {

@@ -30,7 +30,7 @@ func TestEndedParentIsDurable(t *testing.T) {
 				s.Append(whole(s.Origin(), a.appended, 20, 1000))
 				events := a.appended + 20
 				p.ended[s.info.Session] = int64(events)
-				*a = account{appended: events, acknowledged: events, bequeathed: events}
+				*a = account{appended: events, acknowledged: events, handedOn: events}
 				if i > 0 { // it ends, so no live session has its events
 					delete(p.ledger, s.Origin())
 				}

@@ -13,18 +13,18 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// belongings are the creatures and channels whose live rows a child takes over, as far as
+// ownRows are the creatures and channels whose live rows a child takes over, as far as
 // its first record does not bring them: states and dead letters belong to the creature,
 // producers' offsets and the cursors of outside readers to the channel.
-type belongings struct {
+type ownRows struct {
 	cut       *journal.Cut
 	number    int // of the child
 	creatures map[string]bool
 	channels  map[string]bool
 }
 
-func belongingsOf(cut *journal.Cut, number int) belongings {
-	own, plan := belongings{cut, number, map[string]bool{}, map[string]bool{}}, &cut.Children[number]
+func ownRowsOf(cut *journal.Cut, number int) ownRows {
+	own, plan := ownRows{cut, number, map[string]bool{}, map[string]bool{}}, &cut.Children[number]
 	for _, id := range plan.Creatures {
 		own.creatures[string(id)] = true
 	}
@@ -34,16 +34,16 @@ func belongingsOf(cut *journal.Cut, number int) belongings {
 	return own
 }
 
-// testator is a parent whose writer is parked, so that its connection can be used for
+// parkedParent is a parent whose writer is parked, so that its connection can be used for
 // reading. Attaching its file to those of the children would mean reading its schema for
 // each of them, which usually takes longer than copying its few rows.
-type testator struct {
+type parkedParent struct {
 	w     *writer
 	uuids map[int64]journal.Origin
 }
 
-func newTestator(s *Store) *testator {
-	t := &testator{w: s.w, uuids: make(map[int64]journal.Origin, len(s.w.origins))}
+func newParkedParent(s *Store) *parkedParent {
+	t := &parkedParent{w: s.w, uuids: make(map[int64]journal.Origin, len(s.w.origins))}
 	for origin, no := range s.w.origins {
 		t.uuids[no] = origin
 	}
@@ -51,11 +51,11 @@ func newTestator(s *Store) *testator {
 }
 
 // rows reads the rows of a query.
-func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Value, err error) {
-	if t.w.c == nil {
+func (p *parkedParent) rows(query string, args ...driver.Value) (out [][]driver.Value, err error) {
+	if p.w.c == nil {
 		return nil, errNoConnection
 	}
-	err = t.w.c.Query(query, args, func(v []driver.Value) error {
+	err = p.w.c.Query(query, args, func(v []driver.Value) error {
 		out = append(out, slices.Clone(v))
 		return nil
 	})
@@ -64,31 +64,31 @@ func (t *testator) rows(query string, args ...driver.Value) (out [][]driver.Valu
 
 // seal records in the parent's file the cut that parked it. A file with this record also
 // has everything that the parent wrote before.
-func (t *testator) seal(cut string) error {
-	if t.w.c == nil {
+func (p *parkedParent) seal(cut string) error {
+	if p.w.c == nil {
 		return errNoConnection
 	}
-	err := t.w.c.SetDurable(false)
+	err := p.w.c.SetDurable(false)
 	if err == nil {
-		err = storefile.WriteSeal(t.w.c, cut)
+		err = storefile.WriteSeal(p.w.c, cut)
 	}
-	if err = errors.Join(err, t.w.pace()); err != nil {
+	if err = errors.Join(err, p.w.pace()); err != nil {
 		return err
 	}
-	return t.w.hooks.At(failpoint.Sealed, t.w.path)
+	return p.w.hooks.At(failpoint.Sealed, p.w.path)
 }
 
-// tellLoss tells the writer of a child whether the log of the parent, or of its
+// noteLoss notes for the writer of a child whether the log of the parent, or of its
 // ancestors, may lack some of the values that creatures wrote to their states.
-func (t *testator) tellLoss(to *writer) error {
-	gaps, err := lossy(t.w.c, math.MaxInt64)
-	to.lossy = to.lossy || gaps || t.w.lossy
+func (p *parkedParent) noteLoss(to *writer) error {
+	gaps, err := lossy(p.w.c, math.MaxInt64)
+	to.lossy = to.lossy || gaps || p.w.lossy
 	return err
 }
 
 // take copies the rows of a parent that the child owns into the child's file, within a
 // transaction.
-func (o belongings) take(from *testator, parent *journal.SessionInfo, to *writer) error {
+func (o ownRows) take(from *parkedParent, parent *journal.SessionInfo, to *writer) error {
 	for _, id := range slices.Sorted(maps.Keys(o.creatures)) {
 		if err := from.copyRows(to.st.setState, "SELECT creature, key, value FROM state_value WHERE creature = ?", id); err != nil {
 			return err
@@ -106,8 +106,8 @@ func (o belongings) take(from *testator, parent *journal.SessionInfo, to *writer
 }
 
 // copyRows writes the rows of a query.
-func (t *testator) copyRows(into *sqlite.Statement, query string, args ...driver.Value) error {
-	rows, err := t.rows(query, args...)
+func (p *parkedParent) copyRows(into *sqlite.Statement, query string, args ...driver.Value) error {
+	rows, err := p.rows(query, args...)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (t *testator) copyRows(into *sqlite.Statement, query string, args ...driver
 }
 
 // takeReaders takes over the cursors of outside readers.
-func (o belongings) takeReaders(from *testator, to *writer) error {
+func (o ownRows) takeReaders(from *parkedParent, to *writer) error {
 	rows, err := from.rows("SELECT reader, channel, seq, until, alias FROM cursor WHERE reader >= 'reader:' AND reader < 'reader;'")
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (o belongings) takeReaders(from *testator, to *writer) error {
 }
 
 // takeLetters takes over dead letters: see [journal.Cut.LetterSuccessors].
-func (o belongings) takeLetters(from *testator, parent *journal.SessionInfo, to *writer) error {
+func (o ownRows) takeLetters(from *parkedParent, parent *journal.SessionInfo, to *writer) error {
 	letters, err := from.rows("SELECT id, message, creature, sender FROM letter ORDER BY id")
 	if err != nil || len(letters) == 0 {
 		return err
@@ -181,7 +181,7 @@ func (o belongings) takeLetters(from *testator, parent *journal.SessionInfo, to 
 
 // takeLetter takes over one dead letter. number maps the parent's numbers of origins to
 // those in the child's file.
-func takeLetter(from *testator, to *writer, id int64, number map[int64]int64) error {
+func takeLetter(from *parkedParent, to *writer, id int64, number map[int64]int64) error {
 	rows, err := from.rows(`SELECT id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload
 		FROM letter WHERE id = ?`, id)
 	if err != nil || len(rows) == 0 {

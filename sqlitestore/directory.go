@@ -273,7 +273,7 @@ func (d *Directory) attach(ctx context.Context, e catalog.Entry, w *writer) (*St
 func (d *Directory) newborn(e catalog.Entry, w *writer, parents []*Store, first uint64) (*Store, error) {
 	f := &family{own: ownReader(vouched{path: w.path, session: e.Session})}
 	for _, p := range parents {
-		if err := p.shelf.bequeath(f); err != nil {
+		if err := p.shelf.shareWith(f); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
 	}

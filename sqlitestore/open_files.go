@@ -77,10 +77,10 @@ func (s *shelf) exchange(f *family) *loan {
 // close closes the files, once they are no longer in use.
 func (s *shelf) close() error { return s.exchange(nil).finish() }
 
-// bequeath adds the files of the store's history to those of a child. The store's own
+// shareWith adds the files of the store's history to those of a child. The store's own
 // file is opened again: after the store is closed, only readers may have it open, because
 // the last connection to be closed empties the write-ahead log.
-func (s *shelf) bequeath(f *family) error {
+func (s *shelf) shareWith(f *family) error {
 	l, open := s.borrow()
 	if !open {
 		return stopped("cut", s.path())

@@ -120,7 +120,7 @@ type ledger map[journal.Origin]*account
 type account struct {
 	appended     uint64 // events
 	acknowledged uint64 // by Wait
-	bequeathed   uint64 // to the children of a cut that has happened
+	handedOn     uint64 // to the children of a cut that has happened
 }
 
 type powerProgram struct {
@@ -228,7 +228,7 @@ func (p *powerProgram) openStore(session journal.SessionID) error {
 func (p *powerProgram) add(s journal.Store) {
 	p.stores = append(p.stores, s.(*Store))
 	written := s.(*Store).highest.Load()
-	p.ledger[s.Origin()] = &account{appended: written, acknowledged: written, bequeathed: written}
+	p.ledger[s.Origin()] = &account{appended: written, acknowledged: written, handedOn: written}
 }
 
 // firm holds the cuts to their promises that are durable.
@@ -324,7 +324,7 @@ func (p *powerProgram) cut() error {
 		}
 		p.loose = append(p.loose, func() {
 			p.ended[s.info.Session] = events
-			a.acknowledged, a.bequeathed = a.appended, a.appended
+			a.acknowledged, a.handedOn = a.appended, a.appended
 		})
 	}
 	p.stores = slices.Clone(others)
@@ -332,9 +332,9 @@ func (p *powerProgram) cut() error {
 		p.add(s)
 		a := p.ledger[s.Origin()]
 		promised := *a
-		a.acknowledged, a.bequeathed = 0, 0
+		a.acknowledged, a.handedOn = 0, 0
 		p.loose = append(p.loose, func() {
-			a.acknowledged, a.bequeathed = max(a.acknowledged, promised.acknowledged), promised.bequeathed
+			a.acknowledged, a.handedOn = max(a.acknowledged, promised.acknowledged), promised.handedOn
 		})
 	}
 	p.firm()
@@ -398,7 +398,7 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 		if err := s.Wait(t.Context(), 3); err != nil {
 			t.Fatal(err)
 		}
-		p.ledger[s.Origin()] = &account{appended: 3, acknowledged: 3, bequeathed: 3}
+		p.ledger[s.Origin()] = &account{appended: 3, acknowledged: 3, handedOn: 3}
 		kept[s.Origin()] = 3
 	}
 	if p.restarts++; p.restarts%2 == 0 { // in between, families grow
@@ -409,16 +409,16 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 	}
 	lost := 0
 	for o, a := range p.ledger {
-		promised := a.bequeathed
+		promised := a.handedOn
 		if acknowledged {
 			promised = a.acknowledged
 		}
 		if kept[o] < promised || kept[o] > a.appended {
-			t.Errorf("%s: %d events are left of %d; %d were acknowledged, %d went through a cut", o, kept[o], a.appended, a.acknowledged, a.bequeathed)
+			t.Errorf("%s: %d events are left of %d; %d were acknowledged, %d went through a cut", o, kept[o], a.appended, a.acknowledged, a.handedOn)
 		}
 		lost += int(a.appended - kept[o])
 		// Lost events stay lost, and present ones stay.
-		p.ledger[o] = &account{appended: kept[o], acknowledged: kept[o], bequeathed: kept[o]}
+		p.ledger[o] = &account{appended: kept[o], acknowledged: kept[o], handedOn: kept[o]}
 	}
 	return lost
 }

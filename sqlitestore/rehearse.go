@@ -25,7 +25,7 @@ func (w *writer) rehearse(session journal.SessionID) error {
 func (w *writer) play(session journal.SessionID) error {
 	const creature, channel = "creature", "channel"
 	e := catalog.Entry{SessionInfo: journal.SessionInfo{Session: session, Parents: []journal.SessionID{session}}}
-	own := belongings{creatures: map[string]bool{creature: true}, channels: map[string]bool{channel: true}}
+	own := ownRows{creatures: map[string]bool{creature: true}, channels: map[string]bool{channel: true}}
 	first := &journal.Record{
 		Events:    []journal.Event{{ID: journal.EventID{Origin: w.own, Seq: 1}, Kind: journal.EventTopologyChanged}},
 		Creatures: []journal.CreatureRow{{ID: creature}},
@@ -37,8 +37,8 @@ func (w *writer) play(session journal.SessionID) error {
 	}
 	return errors.Join(
 		w.identify(e, ""),
-		own.take(&testator{w: w}, &e.SessionInfo, w),
-		heirloom{siblings: []string{string(session)}}.write(w.c),
+		own.take(&parkedParent{w: w}, &e.SessionInfo, w),
+		relations{siblings: []string{string(session)}}.write(w.c),
 		storefile.NoteWrote(w.c, session, map[journal.Origin]uint64{w.own: 1}),
 		w.apply([]*journal.Record{first}),
 		storefile.WriteSeal(w.c, ""),
