@@ -44,7 +44,7 @@ func TestKilledWithBacklogs(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	died, forked, refused, killed := map[string]int{}, 0, 0, 0
 	for todo := backlogKills(t); todo > 0 && !t.Failed(); todo -= killsPerBacklog {
-		b := &backlogBooks{t: t, dir: t.TempDir(), forks: t.TempDir(), random: random}
+		b := &backlogReports{t: t, dir: t.TempDir(), forks: t.TempDir(), random: random}
 		b.begin()
 		for range min(todo, killsPerBacklog) {
 			point := failpoint.Count
@@ -70,8 +70,8 @@ func backlogKills(t *testing.T) int { return (kills(t) + 3) / 4 }
 // stretchOf are messages by their numbers: behind the first, up to the last.
 type stretchOf struct{ behind, upTo uint64 }
 
-// backlogBooks are what the lives of one directory have said, and what follows from it.
-type backlogBooks struct {
+// backlogReports are what the lives of one directory have said, and what follows from it.
+type backlogReports struct {
 	t          *testing.T
 	dir, forks string
 	random     *rand.Rand
@@ -84,7 +84,7 @@ type backlogBooks struct {
 }
 
 // begin makes the session.
-func (b *backlogBooks) begin() {
+func (b *backlogReports) begin() {
 	b.t.Helper()
 	b.wants = map[string][wells][]stretchOf{}
 	for i := range wells {
@@ -100,7 +100,7 @@ func (b *backlogBooks) begin() {
 
 // live lets a process go on until it dies at the point, checks what it leaves, and
 // answers where it ended.
-func (b *backlogBooks) live(point failpoint.Point) string {
+func (b *backlogReports) live(point failpoint.Point) string {
 	b.t.Helper()
 	o := order{Point: point, Pass: 1 + b.random.Int32N(3), Lines: 60}
 	switch point {
@@ -124,7 +124,7 @@ func (b *backlogBooks) live(point failpoint.Point) string {
 
 // finish lets a process start all creatures, and wait until they have received
 // everything.
-func (b *backlogBooks) finish() {
+func (b *backlogReports) finish() {
 	b.t.Helper()
 	if b.t.Failed() {
 		return
@@ -136,7 +136,7 @@ func (b *backlogBooks) finish() {
 	wantTidy(b.t, b.dir)
 }
 
-func (b *backlogBooks) run(o order, l lagging) bool {
+func (b *backlogReports) run(o order, l lagging) bool {
 	b.t.Helper()
 	o.Dir, l.Seed = b.dir, b.random.Uint64()
 	a := &errand{Word: "lag", Lagging: &l}
@@ -148,7 +148,7 @@ func (b *backlogBooks) run(o order, l lagging) bool {
 }
 
 // listen takes down what a life says.
-func (b *backlogBooks) listen(line *progress) {
+func (b *backlogReports) listen(line *progress) {
 	b.t.Helper()
 	var err error
 	switch line.Word {
@@ -174,7 +174,7 @@ func (b *backlogBooks) listen(line *progress) {
 }
 
 // happened notes that the edge has been turned on or off.
-func (b *backlogBooks) happened() {
+func (b *backlogReports) happened() {
 	p, of := b.pending, b.wants[b.pending.Hearer]
 	b.pending = nil
 	list := slices.Clone(of[p.Well])
@@ -195,7 +195,7 @@ func (b *backlogBooks) happened() {
 
 // wanted are the runs of messages that a hearer has to hear, as the hearer tells them;
 // open ones up to the last there is.
-func (b *backlogBooks) wanted(name string, well int) (out []stretchOf) {
+func (b *backlogReports) wanted(name string, well int) (out []stretchOf) {
 	for _, s := range b.wants[name][well] {
 		if s.upTo == 0 {
 			s.upTo = b.heads[well]
@@ -208,7 +208,7 @@ func (b *backlogBooks) wanted(name string, well int) (out []stretchOf) {
 }
 
 // check looks at what a life has left, without changing it.
-func (b *backlogBooks) check(all bool) {
+func (b *backlogReports) check(all bool) {
 	b.t.Helper()
 	v := mustView(b.t, b.dir)
 	list, err := v.Catalogue(b.t.Context())
@@ -265,7 +265,7 @@ func headOf(g journal.SavedGraph, c journal.ChannelID) uint64 {
 
 // decide finds out whether what was about to be done has been done, and checks all that
 // was done before.
-func (b *backlogBooks) decide(listens map[string]string) {
+func (b *backlogReports) decide(listens map[string]string) {
 	b.t.Helper()
 	if p := b.pending; p != nil {
 		if strings.Contains(listens[p.Hearer], wellName(p.Well)) == p.On {
@@ -292,7 +292,7 @@ func (b *backlogBooks) decide(listens map[string]string) {
 }
 
 // backlogs checks that what has yet to be read has no gap.
-func (b *backlogBooks) backlogs(v *View, g journal.SavedGraph) {
+func (b *backlogReports) backlogs(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	for _, c := range g.Cursors {
 		events, err := v.Messages(b.t.Context(), g.Session, c.Channel, c.Seq, c.Until, 1<<30, 0)
@@ -312,7 +312,7 @@ func (b *backlogBooks) backlogs(v *View, g journal.SavedGraph) {
 }
 
 // heard checks what the hearers of a graph have heard.
-func (b *backlogBooks) heard(v *View, g journal.SavedGraph, all bool) {
+func (b *backlogReports) heard(v *View, g journal.SavedGraph, all bool) {
 	b.t.Helper()
 	for _, c := range g.Creatures {
 		state, err := v.State(b.t.Context(), g.Session, c.ID)
@@ -351,7 +351,7 @@ func isPrefix(runs string, want []stretchOf, all bool) bool {
 
 // fork compares a fork at the newest event with what is live. It may be refused when
 // history has been pruned since.
-func (b *backlogBooks) fork(v *View, g journal.SavedGraph) {
+func (b *backlogReports) fork(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	ctx := b.t.Context()
 	log := history(b.t, v, g.Session)

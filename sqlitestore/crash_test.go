@@ -223,13 +223,13 @@ type killer struct {
 	dir        string
 	durability journal.Durability
 	random     *rand.Rand
-	books      *books
+	reports    *reports
 	died       failpoint.Point // where the last life ended; failpoints: anywhere
 }
 
 func newKiller(t *testing.T, durability journal.Durability, random *rand.Rand) *killer {
-	k := &killer{t: t, dir: t.TempDir(), durability: durability, random: random, books: newBooks()}
-	k.books.happened(&progress{Word: "creating", Children: []plan{{Graph: oldDirectory(t, k.dir, durability)}}})
+	k := &killer{t: t, dir: t.TempDir(), durability: durability, random: random, reports: newReports()}
+	k.reports.happened(&progress{Word: "creating", Children: []plan{{Graph: oldDirectory(t, k.dir, durability)}}})
 	return k
 }
 
@@ -244,7 +244,7 @@ func (k *killer) kill(point failpoint.Point) {
 		o.Pass = 1 + k.random.Int32N(30)
 	}
 	k.live(o)
-	k.books.check(k.t, k.dir, k.random, k.random.IntN(3) == 0)
+	k.reports.check(k.t, k.dir, k.random, k.random.IntN(3) == 0)
 	if k.t.Failed() {
 		k.t.Fatalf("after a life that was to end at %s, pass %d, seed %d", pointName(o.Point), o.Pass, o.Seed)
 	}
@@ -312,7 +312,7 @@ func (k *killer) listen(text []byte) {
 	if line.Word == "end" { // without having passed the point so often
 		k.died = failpoint.Count
 	}
-	if err := k.books.take(line); err != nil {
+	if err := k.reports.take(line); err != nil {
 		k.t.Error(err)
 	}
 }

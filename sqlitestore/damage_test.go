@@ -201,7 +201,7 @@ func TestLossIsExcused(t *testing.T) {
 			}
 			defer view.Close()
 			if _, seen, err := view.Live(t.Context()); err != nil || len(seen) != 1 || seen[0].Error() != problems[0].Error() {
-				t.Errorf("a reader is told %v, %v; the owner %v", seen, err, problems)
+				t.Errorf("a reader gets %v, %v; the owner %v", seen, err, problems)
 			}
 			if _, err := again.Open(t.Context(), s.info.Session); err != nil {
 				t.Fatal(err)
@@ -249,7 +249,7 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 		}
 		again, err := Open(t.Context(), dir, Options{})
 		if (err == nil) != (seen == nil) {
-			t.Errorf("a reader is told %v, the owner %v", seen, err)
+			t.Errorf("a reader gets %v, the owner %v", seen, err)
 		}
 		if err == nil {
 			if err := again.Close(); err != nil {

@@ -45,7 +45,7 @@ func TestKilledEditors(t *testing.T) {
 			cache := t.TempDir()
 			for todo := editTargets(random, i, n); len(todo) > 0; {
 				now := min(len(todo), killsPerEditors)
-				b := newEditorBooks(t, durability, random, cache)
+				b := newEditorReports(t, durability, random, cache)
 				for _, point := range todo[:now] {
 					b.live(point)
 				}
@@ -69,8 +69,8 @@ func editTargets(random *rand.Rand, first, n int) (out []failpoint.Point) {
 	return out[:n]
 }
 
-// editorBooks are what the lives of one session have said, and what follows from it.
-type editorBooks struct {
+// editorReports are what the lives of one session have said, and what follows from it.
+type editorReports struct {
 	t          *testing.T
 	dir, cache string
 	durability journal.Durability
@@ -89,8 +89,8 @@ type editorBooks struct {
 	done   bool
 }
 
-func newEditorBooks(t *testing.T, d journal.Durability, random *rand.Rand, cache string) *editorBooks {
-	b := &editorBooks{
+func newEditorReports(t *testing.T, d journal.Durability, random *rand.Rand, cache string) *editorReports {
+	b := &editorReports{
 		t: t, dir: t.TempDir(), cache: cache, durability: d, random: random, seed: random.Uint64(),
 		teams: map[string]*team{}, printed: map[string]map[string]string{}, logged: map[string][]journal.EventID{}, died: map[string]int{},
 	}
@@ -101,7 +101,7 @@ func newEditorBooks(t *testing.T, d journal.Durability, random *rand.Rand, cache
 }
 
 // live lets a process edit until it dies at the point, and checks what it leaves.
-func (b *editorBooks) live(point failpoint.Point) {
+func (b *editorReports) live(point failpoint.Point) {
 	b.t.Helper()
 	if len(b.printed["left"]) == 0 {
 		point = failpoint.Count // there has to be a directory, before anything else is tried
@@ -123,7 +123,7 @@ func (b *editorBooks) live(point failpoint.Point) {
 }
 
 // finish lets a process edit to its end, and checks that nothing is left to be done.
-func (b *editorBooks) finish() {
+func (b *editorReports) finish() {
 	b.t.Helper()
 	b.run(order{Dir: b.dir, Durability: b.durability.String(), Point: failpoint.Count + 1})
 	if !b.done {
@@ -140,7 +140,7 @@ func (b *editorBooks) finish() {
 	b.t.Logf("%d and %d orders, refused %v; sessions by %v; lives ended at %v", b.teams["left"].answered, b.teams["right"].answered, refused, b.cuts, b.died)
 }
 
-func (b *editorBooks) run(o order) {
+func (b *editorReports) run(o order) {
 	b.t.Helper()
 	goal := max(uint64(len(b.logged["left"])), uint64(len(b.logged["right"]))) + ordersPerLife + mostOrders + 1
 	o.Editing = &editing{Cache: b.cache, Seed: b.seed, Goal: goal}
@@ -149,7 +149,7 @@ func (b *editorBooks) run(o order) {
 }
 
 // listen takes down what a life says.
-func (b *editorBooks) listen(text []byte) {
+func (b *editorReports) listen(text []byte) {
 	b.t.Helper()
 	var line said
 	if json.Unmarshal(text, &line) != nil {
@@ -179,7 +179,7 @@ func (b *editorBooks) listen(text []byte) {
 }
 
 // want are the lines of what there has to be.
-func (b *editorBooks) want() []string {
+func (b *editorReports) want() []string {
 	graphs := 0
 	var out []string
 	for _, m := range b.teams {
@@ -196,7 +196,7 @@ func (b *editorBooks) want() []string {
 	return out
 }
 
-func (b *editorBooks) compare(who string, got []string) {
+func (b *editorReports) compare(who string, got []string) {
 	b.t.Helper()
 	for _, line := range unlike(got, b.want()) {
 		b.t.Errorf("%s has, %s", who, line)

@@ -55,7 +55,7 @@ func TestLeftOut(t *testing.T) {
 				}
 				for reader, reported := range map[string][]error{"a reader": seen, "the owner": problems} {
 					if left := journal.Damaged(reported); len(left) != 1 || !strings.Contains(left[0].Error(), paths[0]+" is not in the catalogue, and ") {
-						t.Errorf("%s is told %v", reader, reported)
+						t.Errorf("%s gets %v", reader, reported)
 					}
 				}
 				unchanged(t, paths[0], content)

@@ -48,7 +48,7 @@ func TestKilledWhileRebuilding(t *testing.T) {
 			var killed int
 			for _, point := range c.points {
 				for pass := range int32(2) {
-					k := &killer{t: t, dir: dir, random: rand.New(rand.NewPCG(0, 0)), books: newBooks()}
+					k := &killer{t: t, dir: dir, random: rand.New(rand.NewPCG(0, 0)), reports: newReports()}
 					k.live(order{Dir: dir, Rebuild: true, Point: point, Pass: pass + 1})
 					if k.died == point {
 						killed++
@@ -85,7 +85,7 @@ func wantRebuildable(t *testing.T, dir, sound string) {
 		}
 		wantSame(t, sound, opened)
 	} else if abi.CodeOf(err) != abi.Storage || !strings.Contains(remedyOf(err), "session rebuild") {
-		t.Errorf("opening it: %v; want to be told to rebuild it", err)
+		t.Errorf("opening it: %v; want the advice to rebuild it", err)
 	}
 	again := duplicate(t, dir)
 	switch _, err := Rebuild(t.Context(), again); {

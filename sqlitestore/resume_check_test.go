@@ -10,7 +10,7 @@ import (
 )
 
 // check looks at what a life has left, without changing it.
-func (b *resumeBooks) check(done bool) {
+func (b *resumeReports) check(done bool) {
 	b.t.Helper()
 	v := mustView(b.t, b.dir)
 	list, err := v.Catalogue(b.t.Context())
@@ -68,7 +68,7 @@ func listensOf(g journal.SavedGraph) map[string]string {
 
 // checkShape checks that each creature is as it was before the edit, or as it is after
 // it.
-func (b *resumeBooks) checkShape(there map[string]string, done bool) {
+func (b *resumeReports) checkShape(there map[string]string, done bool) {
 	b.t.Helper()
 	was, is := b.was, b.is.listens()
 	if b.was = there; done {
@@ -88,7 +88,7 @@ func (b *resumeBooks) checkShape(there map[string]string, done bool) {
 
 // checkPonds checks the messages of a graph's ponds, and what its creatures have
 // counted of them.
-func (b *resumeBooks) checkPonds(v *View, g journal.SavedGraph) {
+func (b *resumeReports) checkPonds(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	for _, ch := range g.Channels {
 		var pond int
@@ -118,7 +118,7 @@ func (b *resumeBooks) checkPonds(v *View, g journal.SavedGraph) {
 }
 
 // heard is how often a creature has counted each message: its pond and its number.
-func (b *resumeBooks) heard(v *View, g journal.SavedGraph, c journal.CreatureID) map[string]string {
+func (b *resumeReports) heard(v *View, g journal.SavedGraph, c journal.CreatureID) map[string]string {
 	b.t.Helper()
 	state, err := v.State(b.t.Context(), g.Session, c)
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *resumeBooks) heard(v *View, g journal.SavedGraph, c journal.CreatureID)
 
 // checkHeard checks that the keepers have heard everything, and the others everything
 // since the recipe was applied in the last life.
-func (b *resumeBooks) checkHeard(since [ponds]uint64) {
+func (b *resumeReports) checkHeard(since [ponds]uint64) {
 	b.t.Helper()
 	v := mustView(b.t, b.dir)
 	graphs, _, err := v.Live(b.t.Context())

@@ -40,7 +40,7 @@ func TestKilledResuming(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	cache, died := t.TempDir(), map[string]int{}
 	for todo := errandKills(t); todo > 0; todo -= killsPerResumed {
-		b := &resumeBooks{t: t, dir: t.TempDir(), cache: cache, random: random, letters: map[journal.EventID]bool{}}
+		b := &resumeReports{t: t, dir: t.TempDir(), cache: cache, random: random, letters: map[journal.EventID]bool{}}
 		b.live(failpoint.Count + 1) // something has to be there
 		for range min(todo, killsPerResumed) {
 			point := failpoint.Count
@@ -54,8 +54,8 @@ func TestKilledResuming(t *testing.T) {
 	t.Logf("lives ended at %v", died)
 }
 
-// resumeBooks are what the lives of one directory have said, and what follows from it.
-type resumeBooks struct {
+// resumeReports are what the lives of one directory have said, and what follows from it.
+type resumeReports struct {
 	t          *testing.T
 	dir, cache string
 	random     *rand.Rand
@@ -67,7 +67,7 @@ type resumeBooks struct {
 }
 
 // edit edits the recipe.
-func (b *resumeBooks) edit() {
+func (b *resumeReports) edit() {
 	b.is = edition{}
 	for _, name := range []string{"otter", "heron", "toad"} {
 		if b.random.IntN(3) > 0 {
@@ -78,7 +78,7 @@ func (b *resumeBooks) edit() {
 
 // live lets a process resume the directory with an edited recipe until it dies at the
 // point, checks what it leaves, and returns where it ended.
-func (b *resumeBooks) live(point failpoint.Point) string {
+func (b *resumeReports) live(point failpoint.Point) string {
 	b.t.Helper()
 	b.edit()
 	b.goal += 20 + b.random.Uint64N(40)
@@ -97,14 +97,14 @@ func (b *resumeBooks) live(point failpoint.Point) string {
 	return pointName(point)
 }
 
-func (b *resumeBooks) send(o order) ([]progress, bool) {
+func (b *resumeReports) send(o order) ([]progress, bool) {
 	b.t.Helper()
 	a := &errand{Word: "resume", Resume: &resuming{Cache: b.cache, Edition: b.is, Goal: b.goal}}
 	return a.sendOff(b.t, o, b.random)
 }
 
 // listen takes down what a life says.
-func (b *resumeBooks) listen(line *progress) {
+func (b *resumeReports) listen(line *progress) {
 	b.t.Helper()
 	switch line.Word {
 	case "ok":
@@ -130,7 +130,7 @@ func (b *resumeBooks) listen(line *progress) {
 
 // finish lets a process resume to its end, and checks that every creature has received
 // everything, and that nothing is left to be done.
-func (b *resumeBooks) finish() {
+func (b *resumeReports) finish() {
 	b.t.Helper()
 	b.edit()
 	b.goal += 20

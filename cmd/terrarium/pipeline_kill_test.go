@@ -44,7 +44,7 @@ func TestKillPipelines(t *testing.T) {
 func killPipelines(t *testing.T, durability journal.Durability, kills int) {
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
-	b := newBooks(t, durability, seed)
+	b := newReports(t, durability, seed)
 	for range kills {
 		b.life(b.anyMoment(), 0)
 	}
@@ -66,7 +66,7 @@ type moment struct {
 
 var never = moment{lines: 1 << 60}
 
-func (b *books) anyMoment() moment {
+func (b *reports) anyMoment() moment {
 	within := func(d time.Duration) time.Duration { return time.Duration(b.random.Int64N(int64(d))) }
 	switch b.random.IntN(8) {
 	case 0:
@@ -80,7 +80,7 @@ func (b *books) anyMoment() moment {
 }
 
 // life runs the pipelines until the moment has come, or their end.
-func (b *books) life(end moment, goal uint64) {
+func (b *reports) life(end moment, goal uint64) {
 	b.t.Helper()
 	cmd := exec.Command("pipelines", b.dir, b.durability.String(), fmt.Sprint(b.random.Uint64()), fmt.Sprint(goal))
 	var stderr strings.Builder
@@ -119,7 +119,7 @@ func (b *books) life(end moment, goal uint64) {
 }
 
 // listen takes down what a life tells, and kills it when the moment has come.
-func (b *books) listen(out io.Reader, end moment, kill func()) error {
+func (b *reports) listen(out io.Reader, end moment, kill func()) error {
 	alarm := func() *time.Timer { return time.AfterFunc(end.delay, kill) }
 	var timer *time.Timer
 	if end.lines == 0 {

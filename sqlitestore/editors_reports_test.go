@@ -15,21 +15,21 @@ import (
 
 // editorCheck looks at what a life of editors has left, without changing it.
 type editorCheck struct {
-	*editorBooks
+	*editorReports
 	v       *View
 	live    []journal.SavedGraph
 	session map[journal.ChannelID]journal.SessionID // that has a channel
 	home    map[journal.CreatureID]journal.SessionID
 }
 
-func (b *editorBooks) check() {
+func (b *editorReports) check() {
 	b.t.Helper()
 	v, err := OpenReadOnly(b.t.Context(), b.dir)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer v.Close()
-	c := &editorCheck{editorBooks: b, v: v, session: map[journal.ChannelID]journal.SessionID{}, home: map[journal.CreatureID]journal.SessionID{}}
+	c := &editorCheck{editorReports: b, v: v, session: map[journal.ChannelID]journal.SessionID{}, home: map[journal.CreatureID]journal.SessionID{}}
 	c.load()
 	for _, side := range sides {
 		if m := b.teams[side]; len(m.members) > 0 {
@@ -193,7 +193,7 @@ func (c *editorCheck) heard(m *team, name string, h *hand) {
 
 // checkEnd checks that all is done: stores/ has only the files of sessions, and every
 // message that was not handled was for a removed creature.
-func (b *editorBooks) checkEnd() {
+func (b *editorReports) checkEnd() {
 	b.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(b.dir, files.Stores))
 	if err != nil {
@@ -231,7 +231,7 @@ func (b *editorBooks) checkEnd() {
 // isBlank reports whether a session has ended that was never written to: its process was
 // killed when it had just been made. No creature was promised anything of it, so it is
 // kept like others whose graph has ended.
-func (b *editorBooks) isBlank(v *View, info journal.SessionInfo) bool {
+func (b *editorReports) isBlank(v *View, info journal.SessionInfo) bool {
 	b.t.Helper()
 	if info.Live || info.MadeBy != "" {
 		return false
@@ -243,7 +243,7 @@ func (b *editorBooks) isBlank(v *View, info journal.SessionInfo) bool {
 	return len(events) == 0
 }
 
-func (b *editorBooks) checkLetters(v *View, session journal.SessionID) {
+func (b *editorReports) checkLetters(v *View, session journal.SessionID) {
 	b.t.Helper()
 	letters, err := v.DeadLetters(b.t.Context(), session, "", journal.EventID{}, 1<<30)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// books are what the lives of a program have reported, and what must follow from it.
-type books struct {
+// reports are what the lives of a program have reported, and what must follow from it.
+type reports struct {
 	graphs   map[journal.GraphID]*descent
 	origins  map[journal.Origin]*origin
 	channels map[journal.ChannelID]*channel
@@ -48,12 +48,12 @@ type channel struct {
 	acknowledged uint64
 }
 
-func newBooks() *books {
-	return &books{graphs: map[journal.GraphID]*descent{}, origins: map[journal.Origin]*origin{}, channels: map[journal.ChannelID]*channel{}}
+func newReports() *reports {
+	return &reports{graphs: map[journal.GraphID]*descent{}, origins: map[journal.Origin]*origin{}, channels: map[journal.ChannelID]*channel{}}
 }
 
 // take takes down what a life tells.
-func (b *books) take(line progress) error {
+func (b *reports) take(line progress) error {
 	switch line.Word {
 	case "creating", "cutting", "retiring":
 		b.pending = &line
@@ -85,7 +85,7 @@ func (b *books) take(line progress) error {
 }
 
 // happened notes that what was about to be done has been done.
-func (b *books) happened(line *progress) {
+func (b *reports) happened(line *progress) {
 	b.pending = nil
 	if line.Word == "retiring" {
 		b.graphs[line.Graph].retired = true
@@ -125,7 +125,7 @@ func (b *books) happened(line *progress) {
 }
 
 // line are the ancestors of a graph, and itself.
-func (b *books) line(g journal.GraphID) map[journal.GraphID]bool {
+func (b *reports) line(g journal.GraphID) map[journal.GraphID]bool {
 	out := map[journal.GraphID]bool{g: true}
 	for queue := []journal.GraphID{g}; len(queue) > 0; queue = queue[1:] {
 		for _, p := range b.graphs[queue[0]].parents {
@@ -140,7 +140,7 @@ func (b *books) line(g journal.GraphID) map[journal.GraphID]bool {
 
 // checker looks at what a life has left, in a directory that has been opened again.
 type checker struct {
-	*books
+	*reports
 	t     *testing.T
 	d     *Directory
 	infos map[journal.GraphID]journal.SessionInfo
@@ -150,7 +150,7 @@ type checker struct {
 
 // check opens the directory, as the next life does, and checks everything. With
 // settle it also waits for the work in the background.
-func (b *books) check(t *testing.T, dir string, random *rand.Rand, settle bool) {
+func (b *reports) check(t *testing.T, dir string, random *rand.Rand, settle bool) {
 	t.Helper()
 	defer losevfs.Mount(dir, 0).Unmount()
 	d, err := Open(t.Context(), dir, WithoutSyncs)
@@ -162,7 +162,7 @@ func (b *books) check(t *testing.T, dir string, random *rand.Rand, settle bool) 
 			t.Error(err)
 		}
 	}()
-	c := &checker{books: b, t: t, d: d, heard: map[journal.GraphID]map[journal.ChannelID]*tally{}}
+	c := &checker{reports: b, t: t, d: d, heard: map[journal.GraphID]map[journal.ChannelID]*tally{}}
 	graphs, problems, err := d.Saved(t.Context())
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("Saved: problems %v, %v", problems, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// books are what the lives of a session have reported.
-type books struct {
+// reports are what the lives of a session have reported.
+type reports struct {
 	t          *testing.T
 	dir        string
 	durability journal.Durability
@@ -34,8 +34,8 @@ type books struct {
 // yet that it has happened, that all is done.
 type lifeNotes struct{ spoke, cutting, done bool }
 
-func newBooks(t *testing.T, d journal.Durability, seed uint64) *books {
-	return &books{
+func newReports(t *testing.T, d journal.Durability, seed uint64) *reports {
+	return &reports{
 		t: t, dir: filepath.Join(t.TempDir(), "S"), durability: d, random: rand.New(rand.NewPCG(seed, 0)),
 		acked: map[string]uint64{}, cuts: map[string]int{}, out: map[string]*printed{"a": newPrinted(), "b": newPrinted()},
 	}
@@ -75,7 +75,7 @@ func (p *printed) add(id, sender string, n uint64) error {
 }
 
 // take takes down one line.
-func (b *books) take(word string, rest []string) error {
+func (b *reports) take(word string, rest []string) error {
 	number := func(i int) uint64 {
 		n, err := strconv.ParseUint(rest[i], 10, 64)
 		if err != nil {
@@ -112,7 +112,7 @@ func (b *books) take(word string, rest []string) error {
 }
 
 // marks is the most that any producer has fed as far as is known.
-func (b *books) marks() (n uint64) {
+func (b *reports) marks() (n uint64) {
 	for _, acked := range b.acked {
 		n = max(n, acked)
 	}
@@ -126,7 +126,7 @@ func (b *books) marks() (n uint64) {
 
 // checkOutputs checks that everything was printed. That it was in order, and
 // the same entry always under the same id, has been checked line by line.
-func (b *books) checkOutputs(goal uint64) {
+func (b *reports) checkOutputs(goal uint64) {
 	b.t.Helper()
 	for _, producers := range feeders {
 		for _, p := range producers {
@@ -141,7 +141,7 @@ func (b *books) checkOutputs(goal uint64) {
 }
 
 // checkSession looks into what the lives have left.
-func (b *books) checkSession(goal uint64) {
+func (b *reports) checkSession(goal uint64) {
 	b.t.Helper()
 	ctx := b.t.Context()
 	b.checkSound()
@@ -179,7 +179,7 @@ func (b *books) checkSession(goal uint64) {
 }
 
 // checkLedger checks the last number and the sum that a ledger has of a sender.
-func (b *books) checkLedger(e *terrarium.Terrarium, ledger, sender string, goal uint64) {
+func (b *reports) checkLedger(e *terrarium.Terrarium, ledger, sender string, goal uint64) {
 	b.t.Helper()
 	var sum uint64
 	for n := range goal {
@@ -195,7 +195,7 @@ func (b *books) checkLedger(e *terrarium.Terrarium, ledger, sender string, goal 
 	}
 }
 
-func (b *books) state(e *terrarium.Terrarium, creature, key string) []byte {
+func (b *reports) state(e *terrarium.Terrarium, creature, key string) []byte {
 	b.t.Helper()
 	id, err := e.FindCreature("", creature)
 	if err != nil {
@@ -214,7 +214,7 @@ func (b *books) state(e *terrarium.Terrarium, creature, key string) []byte {
 }
 
 // checkSound verifies every live session of the directory.
-func (b *books) checkSound() {
+func (b *reports) checkSound() {
 	b.t.Helper()
 	v, err := sqlitestore.OpenReadOnly(b.t.Context(), b.dir)
 	if err != nil {
