@@ -9,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// TestScriptErrorIsToldOnce proves that the refusal of a script has its error once, though
+// TestScriptErrorIsReportedOnce proves that the refusal of a script has its error once, though
 // the script's text has several lines and is in the log as well.
-func TestScriptErrorIsToldOnce(t *testing.T) {
+func TestScriptErrorIsReportedOnce(t *testing.T) {
 	tr, err := terrarium.New(t.Context(), terrarium.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -243,7 +243,7 @@ func (p *awareProgram) verify() {
 		p.idle()
 		p.compare(want.Self.Name+" in a turn", id, p.witness.last(id), want)
 	}
-	p.checkTold()
+	p.checkNotified()
 }
 
 // compare compares a reading with the expected document and with the previous reading.
@@ -284,10 +284,10 @@ func withoutRevision(r reading) string {
 	return strings.Replace(r.markdown, fmt.Sprintf("- revision: %d\n", r.revision), "", 1)
 }
 
-// checkTold goes through everything that watchers have read. Nothing has changed
+// checkNotified goes through everything that watchers have read. Nothing has changed
 // between two turns unless the later one handles graph_changed, and graph_changed
 // always brings a new revision.
-func (p *awareProgram) checkTold() {
+func (p *awareProgram) checkNotified() {
 	p.witness.mu.Lock()
 	defer p.witness.mu.Unlock()
 	for id, all := range p.witness.reads {

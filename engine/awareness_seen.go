@@ -22,7 +22,7 @@ type sight struct {
 	view     *outlook.View // what it saw; nil before the first look
 	revision uint64        // of that view, in this run of the engine or an earlier one
 	digest   []byte        // of that view without its revision
-	told     uint64        // the last revision that a graph_changed delivered, or the first one
+	notified uint64        // the last revision that a graph_changed delivered, or the first one
 }
 
 // reshape records that something changed in the graph that an awareness document may
@@ -70,7 +70,7 @@ func watchesGraph(m abi.Module) bool {
 // curious reports whether the creature must be notified of a change, or at least has
 // to check whether there is one.
 func (c *creature) curious(g section) bool {
-	return c.watches && (c.sight.shape != g.shape || c.sight.revision != c.sight.told)
+	return c.watches && (c.sight.shape != g.shape || c.sight.revision != c.sight.notified)
 }
 
 // hasNews reports whether the creature has yet to be notified of a revision.
@@ -79,7 +79,7 @@ func (c *creature) hasNews(g section) bool {
 		return false
 	}
 	c.updateAwareness(g)
-	return c.sight.revision != c.sight.told
+	return c.sight.revision != c.sight.notified
 }
 
 // updateAwareness returns the creature's current document. The revision rises if the
@@ -186,7 +186,7 @@ func (c *creature) noteDealt(_ section, kind abi.Kind) bool {
 	if !c.watches || c.beheld == nil || !start && kind != abi.KindGraphChanged {
 		return start
 	}
-	c.sight.told = c.beheld.Revision()
+	c.sight.notified = c.beheld.Revision()
 	return true
 }
 
@@ -194,14 +194,14 @@ func (c *creature) noteDealt(_ section, kind abi.Kind) bool {
 type storedSight struct {
 	Revision uint64 `json:"revision"`
 	Digest   []byte `json:"digest"`
-	Told     uint64 `json:"told,omitempty"`
+	Notified uint64 `json:"told,omitempty"`
 }
 
 func (s *sight) stored() *storedSight {
 	if s.revision == 0 {
 		return nil
 	}
-	return &storedSight{s.revision, s.digest, s.told}
+	return &storedSight{s.revision, s.digest, s.notified}
 }
 
 // sightOf returns what a saved creature had seen.
@@ -213,5 +213,5 @@ func sightOf(row *journal.CreatureRow) sight {
 		return sight{}
 	}
 	a := spec.Awareness
-	return sight{revision: a.Revision, digest: a.Digest, told: a.Told}
+	return sight{revision: a.Revision, digest: a.Digest, notified: a.Notified}
 }

@@ -67,9 +67,9 @@ func TestWorkersSeeNoMembers(t *testing.T) {
 	}
 }
 
-// TestWatchersAreTold counts deliveries: one for all changes since the last, and none
+// TestWatchersAreNotified counts deliveries: one for all changes since the last, and none
 // while nothing changes.
-func TestWatchersAreTold(t *testing.T) {
+func TestWatchersAreNotified(t *testing.T) {
 	w, seen := newAwareWorld(t, engine.Options{})
 	a, b := w.add("a", "watcher"), w.add("b", "looker")
 	w.wait()
@@ -110,7 +110,7 @@ func TestWatchersAreTold(t *testing.T) {
 	count(abi.KindStart, abi.KindMessage, abi.KindGraphChanged, abi.KindGraphChanged, abi.KindMessage)
 }
 
-func TestWatchersAreToldAfterARestartIfSomethingChanged(t *testing.T) {
+func TestWatchersAreNotifiedAfterARestartIfSomethingChanged(t *testing.T) {
 	seen, h := &witness{}, newFakeHost()
 	seen.on(h)
 	s := newSaved(t, engine.Options{Host: h})

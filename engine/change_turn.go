@@ -18,9 +18,9 @@ type handledTurn struct {
 	kind abi.Kind
 	rest restOfTurn
 	// goBack restores these fields: how far the creature had read before the turn.
-	cursor  uint64 // of d's feed
-	started bool
-	told    uint64
+	cursor   uint64 // of d's feed
+	started  bool
+	notified uint64
 }
 
 // restOfTurn is the rest of a turn that makes a change; see turnChange.
@@ -57,7 +57,7 @@ func (t *handledTurn) advance(x *change) {
 	if s != nil {
 		t.cursor, s.cursor = s.cursor, max(s.cursor, t.d.msg.Seq)
 	}
-	t.started, t.told = c.started, c.sight.told
+	t.started, t.notified = c.started, c.sight.notified
 	c.noteDealt(x.home(c), t.kind)
 }
 
@@ -69,6 +69,6 @@ func (t *handledTurn) goBack() {
 	if s := t.d.feed; s != nil {
 		t.c.current, s.cursor = t.d, t.cursor
 	}
-	t.c.started, t.c.sight.told = t.started, t.told
+	t.c.started, t.c.sight.notified = t.started, t.notified
 	t.rest.goBack()
 }

@@ -292,7 +292,7 @@ func TestATurnThatMergesSendsUnderTheNameThatItGets(t *testing.T) {
 
 // If a creature makes a cut in the turn that handles a notification, a crash after the
 // cut does not lose that it was notified.
-func TestACutByACreatureThatIsToldKeepsThatItWas(t *testing.T) {
+func TestACutByANotifiedCreatureKeepsTheNotification(t *testing.T) {
 	d := newOnDisk(t)
 	d.host.exports["watcher"] = []string{abi.ExportGraphChanged}
 	told := 0

@@ -209,7 +209,7 @@ func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, 
 	cancel() // Next returns after it has read the store
 	for {
 		g := r.home.enter()
-		waiting := r.mb.waiting() || r.held != nil || r.ended || r.gap(g) > r.told
+		waiting := r.mb.waiting() || r.held != nil || r.ended || r.gap(g) > r.covered
 		g.leave()
 		if !waiting {
 			return Incoming{}, false, nil
@@ -297,9 +297,9 @@ func (s *Stepper) Charged(id journal.CreatureID) int64 {
 
 // Sight is the revision that a creature has seen, and the last one of which it was
 // notified.
-func (s *Stepper) Sight(id journal.CreatureID) (seen, told uint64) {
+func (s *Stepper) Sight(id journal.CreatureID) (seen, notified uint64) {
 	l := s.core.rlock()
 	defer l.runlock()
 	c := l.creatures[id]
-	return c.sight.revision, c.sight.told
+	return c.sight.revision, c.sight.notified
 }

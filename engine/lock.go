@@ -28,7 +28,7 @@ type registry struct {
 	endings     []*ending
 	former      []deploy.Policy // replaced policies of deployments
 	problems    []error         // found in the storage when the engine started
-	told        bool            // and problems have been reported to observers
+	reported    bool            // and problems have been reported to observers
 	closed      bool
 }
 

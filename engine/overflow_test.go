@@ -119,7 +119,7 @@ func TestAFullMailboxHoldsPublishersUntil(t *testing.T) {
 	}
 }
 
-func TestAWaitingPublisherIsToldThatTheEngineCloses(t *testing.T) {
+func TestAWaitingPublisherLearnsThatTheEngineCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHost()
 		begun, let := h.slow("slow")

@@ -15,9 +15,9 @@ import (
 // its limits allow. What it stores is counted when it is logged, and the creature waits
 // when that was too much. Nothing is refused or lost. The graph's mu guards it.
 type pace struct {
-	stored timing.Meter
-	rung   timing.Meter // timer deliveries
-	told   int64        // time of the last log line, in nanoseconds since 1970
+	stored  timing.Meter
+	rung    timing.Meter // timer deliveries
+	lastLog int64        // time of the last log line, in nanoseconds since 1970
 }
 
 const (
@@ -53,10 +53,10 @@ func (w *turnWorker) throttle(g section, c *creature) {
 // logThrottled writes to the creature's log that a limit makes it wait.
 func (g section) logThrottled(c *creature, limit string, rate int64) {
 	c.counters.Throttled++
-	if c.pace.told != 0 && g.wall-c.pace.told < int64(throttledLogInterval) {
+	if c.pace.lastLog != 0 && g.wall-c.pace.lastLog < int64(throttledLogInterval) {
 		return
 	}
-	c.pace.told = g.wall
+	c.pace.lastLog = g.wall
 	text := fmt.Sprintf("the limit %s (%d per second) is reached, and the creature waits; raise the limit or store less", limit, rate)
 	g.engine.log.Warn("a creature waits", "creature", c.id, "name", c.name, "limit", limit, "rate", rate)
 	rec := g.newRecord()

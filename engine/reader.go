@@ -24,13 +24,13 @@ type Reader struct {
 	acks chan struct{} // holds a token when WaitRead should look again
 
 	// The graph's mu guards the fields below.
-	mb     mailbox
-	feed   *feed
-	held   *Incoming // what Next could not wait for; returned again
-	given  uint64    // number of the last message that Next has returned
-	told   uint64    // up to which every message was returned or reported as missed
-	closed bool
-	ended  bool // the channel was removed
+	mb      mailbox
+	feed    *feed
+	held    *Incoming // what Next could not wait for; returned again
+	given   uint64    // number of the last message that Next has returned
+	covered uint64    // up to which every message was returned or reported as missed
+	closed  bool
+	ended   bool // the channel was removed
 }
 
 // Incoming is a message that a [Reader] reads.
@@ -84,7 +84,7 @@ func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (
 	if !known && !o.FromStart {
 		cursor = ch.head
 	}
-	r.feed, r.told = r.mb.addFeed(ch, ch.name, cursor), cursor
+	r.feed, r.covered = r.mb.addFeed(ch, ch.name, cursor), cursor
 	if g.store == nil {
 		// Earlier messages are not stored, and Next reports that.
 		r.feed.offered, r.mb.lagging = ch.head, false
@@ -186,7 +186,7 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 		in := *r.held
 		r.held = nil
 		return in, g.store, doHandle, nil
-	case r.gap(g) > r.told:
+	case r.gap(g) > r.covered:
 		err := r.missed(g, r.gap(g))
 		token(r.acks)
 		return Incoming{}, nil, doNothing, err
@@ -196,7 +196,7 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 			r.mb.noteLoad(g)
 		}
 		m := d.msg
-		r.given, r.told = m.Seq, m.Seq
+		r.given, r.covered = m.Seq, m.Seq
 		in := Incoming{ID: m.LogID(), Seq: m.Seq, Time: m.Time, Sender: m.SenderName, Headers: journal.DecodeHeaders(m.Headers)}
 		in.Payload = m.Payload
 		if m.Pooled {
@@ -213,7 +213,7 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 	return Incoming{}, nil, doNothing, nil
 }
 
-// gap is the number of the last message that will not come, if it is above told. While
+// gap is the number of the last message that will not come, if it is above covered. While
 // more can be read from the store it is not known.
 func (r *Reader) gap(section) uint64 {
 	switch {
@@ -227,8 +227,8 @@ func (r *Reader) gap(section) uint64 {
 
 // missed is the error that says that nothing up to a number will come.
 func (r *Reader) missed(_ section, last uint64) error {
-	m := &Missed{Channel: r.feed.id, From: r.told + 1, To: last}
-	r.told = last
+	m := &Missed{Channel: r.feed.id, From: r.covered + 1, To: last}
+	r.covered = last
 	return &abi.Error{
 		Code: abi.Unavailable, Op: "read", Message: "a part of the channel is missing", Err: m, IDs: map[string]string{"channel": string(m.Channel)},
 		Remedy: "call Next again: it returns the first message after them",
@@ -316,7 +316,7 @@ func (r *Reader) hasRead(last uint64) bool {
 		return true
 	}
 	defer g.leave()
-	none := r.held == nil && !r.mb.waiting() && r.gap(g) <= r.told && r.feed.cursor >= r.given
+	none := r.held == nil && !r.mb.waiting() && r.gap(g) <= r.covered && r.feed.cursor >= r.given
 	return r.closed || none || r.feed.cursor >= last
 }
 

@@ -128,7 +128,7 @@ func (w *world) wantMissed(r *engine.Reader, from, to uint64) {
 
 // A reader of a graph without a store gets an error for the messages from before it
 // existed, once, and continues after them.
-func TestAReaderIsToldWhatItMissed(t *testing.T) {
+func TestAReaderLearnsWhatItMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, engine.Options{})
 		a := w.add("a", "sink")
@@ -188,7 +188,7 @@ func TestAReaderOfARemovedChannelReadsWhatItHad(t *testing.T) {
 	}
 }
 
-func TestAReaderIsToldWhenItsGraphEnds(t *testing.T) {
+func TestAReaderLearnsThatItsGraphEnded(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.add("a", "sink")
 	in := s.connect(a, a, "in")

@@ -32,10 +32,10 @@ func (s *saved) described(a journal.CreatureID) string {
 	return ""
 }
 
-// TestARecipeDescribesAChannelAnew applies a recipe with another description to a running
+// TestARecipeDescribesAChannelAgain applies a recipe with another description to a running
 // session. The description stays when the recipe is not applied any more, and stays the
 // old one when the recipe is refused.
-func TestARecipeDescribesAChannelAnew(t *testing.T) {
+func TestARecipeDescribesAChannelAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("crew", describes("to be done"))).Creatures["creature.lead"]
 	s.reopen()

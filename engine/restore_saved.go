@@ -81,10 +81,10 @@ func (e *Engine) Problems() []error {
 
 // reportProblems reports the problems to observers, once.
 func (e locked) reportProblems() {
-	if e.told {
+	if e.reported {
 		return
 	}
-	e.told = true
+	e.reported = true
 	for _, p := range e.problems {
 		detail := journal.StoreSetAsidePayload{Code: abi.CodeOf(p).String(), Error: p.Error()}
 		var typed *abi.Error

@@ -55,7 +55,7 @@ func TestASpawnedCreatureReportsToItsRoot(t *testing.T) {
 	}
 	check("at once")
 	if n := len(s.events(lead, journal.EventTopologyChanged)); n != 2 {
-		t.Errorf("%d changes are told of, want one for each call", n)
+		t.Errorf("%d changes are reported, want one for each call", n)
 	}
 	if r := s.sayOn(eve.Creature, deploy.ReportChannel, "done"); r.Code != "" {
 		t.Errorf("eve reports: %+v", r)

@@ -62,9 +62,9 @@ func TestASpeciesThatNeverStartsIsADiagnostic(t *testing.T) {
 	}
 }
 
-// TestATriedInstanceIsGivenUp checks that the instance of the trial is not counted among
+// TestATriedInstanceIsDiscarded checks that the instance of the trial is not counted among
 // those of a species.
-func TestATriedInstanceIsGivenUp(t *testing.T) {
+func TestATriedInstanceIsDiscarded(t *testing.T) {
 	h := configHost()
 	w := newWorld(t, engine.Options{Host: h})
 	w.apply(breeding("pond", 1))

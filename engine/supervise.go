@@ -18,7 +18,7 @@ import (
 // as handle does.
 func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind abi.Kind, err error) section {
 	t := &w.turn
-	logs, fuel, told := slices.Clone(t.Logs), t.fuel, t.notice()
+	logs, fuel, notice := slices.Clone(t.Logs), t.fuel, t.notice()
 	var calls []journal.NotedCall
 	if t.tools != nil {
 		calls = t.tools.log
@@ -42,7 +42,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	failure := about
 	failure.Kind = journal.EventTurnFailed
 	payload := journal.TurnFailedPayload{
-		Kind: journal.KindOfDelivery(kind), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: errtext.Clip(err.Error()), Awareness: told,
+		Kind: journal.KindOfDelivery(kind), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: errtext.Clip(err.Error()), Awareness: notice,
 	}
 	if rec != nil {
 		payload.Notes = c.inputNotes(g, c.facing, d, about.Cause).WithCalls(calls)

@@ -211,7 +211,7 @@ func TestPoliciesJudgeWhatIsSent(t *testing.T) {
 	}
 }
 
-func TestASlowSubscriberIsToldWhatItMissed(t *testing.T) {
+func TestASlowSubscriberLearnsWhatItMissed(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.add("a", "sink")
 	in := w.connect(a, a, "in")

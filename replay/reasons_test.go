@@ -149,16 +149,16 @@ func TestFailures(t *testing.T) {
 			return nil
 		}
 	}
-	w := newWorld(t, map[string]behaviour{"fails": fails(true), "mended": fails(false)})
+	w := newWorld(t, map[string]behaviour{"fails": fails(true), "fixed": fails(false)})
 	id := w.add("a", "fails")
 	w.tell(id, "good")
 	bad := w.tell(id, "bad")
 	w.tell(id, "good")
 	w.wait()
 	same(t, w.replay(replay.Options{}), 5)
-	r := w.replay(replay.Options{Creatures: []string{"a"}, Module: []byte("mended"), All: true})
+	r := w.replay(replay.Options{Creatures: []string{"a"}, Module: []byte("fixed"), All: true})
 	if r.Differ != 2 || r.Differences[0].Turn != w.turnOf(id, bad) || r.Differences[1].Attempt != 2 {
-		t.Fatalf("of the mended module the report is %+v", r)
+		t.Fatalf("of the fixed module the report is %+v", r)
 	}
 	if diff := fmt.Sprint(r.Differences[0].Diff()); diff != `[{32 log info "here"} {45 failed trapped "unreachable"}]` {
 		t.Errorf("the diff is %s", diff)

@@ -41,9 +41,9 @@ func TestNew(t *testing.T) {
 	w.check("lead", "hand", "#tasks", "#notes", "lead sends tasks", "hand listens tasks", "hand sends notes", "lead listens notes")
 }
 
-// TestWhatIsTold applies an edited deployment and compares the reported
+// TestReportedChanges applies an edited deployment and compares the reported
 // result.
-func TestWhatIsTold(t *testing.T) {
+func TestReportedChanges(t *testing.T) {
 	s := newScene(t, crew())
 	s.pending[s.hand], s.unread[s.notes] = 3, 5
 	got := s.apply(crew(func(d *deploy.Deployment) {

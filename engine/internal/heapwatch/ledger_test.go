@@ -93,7 +93,7 @@ func TestLedgerClearsTheInnocent(t *testing.T) {
 		}
 	}
 	if warned == 0 || warned > looks/restLooks {
-		t.Errorf("it was told %d times in %d looks", warned, looks)
+		t.Errorf("it was warned %d times in %d looks", warned, looks)
 	}
 }
 

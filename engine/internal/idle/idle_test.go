@@ -2,9 +2,9 @@ package idle
 
 import "testing"
 
-// TestWaitersAreToldOfEachIdleMoment proves that a zero count wakes waiters
+// TestWaitersLearnOfEachIdleMoment proves that a zero count wakes waiters
 // even if it rises again at once, and that an idle counter keeps no waiters.
-func TestWaitersAreToldOfEachIdleMoment(t *testing.T) {
+func TestWaitersLearnOfEachIdleMoment(t *testing.T) {
 	var c Counter
 	if c.Wait() != nil || c.Busy() || len(c.waiters) != 0 {
 		t.Fatal("a new counter is not idle")
@@ -14,7 +14,7 @@ func TestWaitersAreToldOfEachIdleMoment(t *testing.T) {
 	c.Add(-1)
 	select {
 	case <-first:
-		t.Fatal("a waiter was told of idleness with one thing to be done")
+		t.Fatal("a waiter was notified of idleness with one thing to be done")
 	default:
 	}
 	c.Add(-1)
@@ -22,6 +22,6 @@ func TestWaitersAreToldOfEachIdleMoment(t *testing.T) {
 	<-first
 	<-second
 	if third := c.Wait(); third == nil || !c.Busy() || len(c.waiters) != 1 {
-		t.Error("the next waiter was told at once, or with the others")
+		t.Error("the next waiter was notified at once, or with the others")
 	}
 }
