@@ -39,7 +39,7 @@ var language = []Block{
 	}},
 	{Name: "session", Doc: "how the session is kept", Attributes: []Attribute{
 		{Name: "durability", Type: ChoiceValue, Choices: []string{"full", "normal", "none"}, Without: "`normal` with a session directory",
-			Doc: "`full` survives power loss, `normal` a killed process, `none` keeps nothing: [storage](storage.md#durability)"},
+			Doc: "`full` survives power loss, `normal` a killed process, `none` keeps nothing: [durability](durability.md)"},
 		{Name: "merge", Type: ChoiceValue, Choices: []string{"deny", "allow"}, Default: "deny", Doc: "whether a [group tool](tools.md) may merge its graph with another"},
 	}},
 	{Name: "variable", Labels: named, Repeated: true, Doc: "a value that the caller sets", Attributes: []Attribute{

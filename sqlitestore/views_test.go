@@ -14,14 +14,14 @@ import (
 )
 
 // TestViewsAreDocumented compares the views of a store and of the catalogue with
-// the table in the reference of storage: names and columns, in their order. Others
-// rely on them.
+// the tables of the reference: names and columns, in their order. Other
+// programs rely on them.
 func TestViewsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/reference/storage.md")
+	page, err := os.ReadFile("../docs/reference/views.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, page2, _ := strings.Cut(string(page), "## Looking into a store")
+	_, page2, _ := strings.Cut(string(page), "## Views")
 	documented := map[string]string{}
 	aside := regexp.MustCompile(`\([^)]*\)`)
 	for line := range strings.Lines(page2) {

@@ -32,10 +32,12 @@ func TestEventKinds(t *testing.T) {
 	}
 }
 
-// TestViews makes sure that the page of storage describes the views of a store
+const viewsPage = "docs/reference/views.md"
+
+// TestViews makes sure that the reference describes the views of a store
 // with the columns that they have.
 func TestViews(t *testing.T) {
-	text := readRepository(t, "docs/reference/storage.md")
+	text := readRepository(t, viewsPage)
 	var schema strings.Builder
 	err := filepath.WalkDir(filepath.Join(root, "sqlitestore"), func(path string, d os.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".sql" {
@@ -54,7 +56,7 @@ func TestViews(t *testing.T) {
 	}
 	for _, v := range views {
 		if !strings.Contains(text, "| `"+v[1]+"` |") {
-			t.Errorf("docs/reference/storage.md does not describe the view %s", v[1])
+			t.Errorf("%s does not describe the view %s", viewsPage, v[1])
 		}
 	}
 }
@@ -69,7 +71,7 @@ func TestColumns(t *testing.T) {
 		t.Logf("the columns were not compared, there is no sqlite3")
 		return
 	}
-	text := readRepository(t, "docs/reference/storage.md")
+	text := readRepository(t, viewsPage)
 	dir := workplace(t)
 	out, code := shell(t, dir, `bin/terrarium run examples/quickstart --exit-when-idle -q --session S && sqlite3 S/stores/*.db "`+columnsQuery+`"`)
 	if code != 0 {
@@ -80,7 +82,7 @@ func TestColumns(t *testing.T) {
 		view, columns, _ := strings.Cut(line, "|")
 		m := regexp.MustCompile("(?m)^\\| `" + view + "` \\|[^|]*\\|(.*)\\|$").FindStringSubmatch(text)
 		if m == nil {
-			t.Errorf("docs/reference/storage.md does not describe the view %s", view)
+			t.Errorf("%s does not describe the view %s", viewsPage, view)
 			continue
 		}
 		var described []string
@@ -88,7 +90,7 @@ func TestColumns(t *testing.T) {
 			described = append(described, c[1])
 		}
 		if strings.Join(described, " ") != columns {
-			t.Errorf("docs/reference/storage.md gives the view %s the columns\n%s\nand it has\n%s", view, strings.Join(described, " "), columns)
+			t.Errorf("%s gives the view %s the columns\n%s\nand it has\n%s", viewsPage, view, strings.Join(described, " "), columns)
 		}
 		seen++
 	}
