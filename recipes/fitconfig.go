@@ -140,7 +140,7 @@ func (f *fitting) misfits(where, text string) {
 	src, at := f.attribute(name)
 	d := Diagnostic{Summary: "Configuration does not fit", Detail: fmt.Sprintf("The module %s rejects it: %s.", f.name(), text)}
 	if where != "" {
-		d.Detail = fmt.Sprintf("The module %s rejects %s: %s.", f.name(), strings.ReplaceAll(where, "/", "."), text)
+		d.Detail = fmt.Sprintf("The module %s rejects the attribute %s: %s.", f.name(), strings.ReplaceAll(where, "/", "."), text)
 	}
 	if len(f.spec.Secret) > 0 && (name == "" || slices.Contains(f.spec.Secret, name)) {
 		d.Detail = fmt.Sprintf("The module %s rejects it. The reason is not shown because it involves a sensitive value.", f.name())
