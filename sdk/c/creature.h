@@ -113,12 +113,22 @@ static void tr_trap(void); // by fake.h
 // ---------------------------------------------------------------------------
 // The delivery
 
+// tr_payload_buffer returns the payload in a buffer, which the creature may change and
+// append to.
+TR_UNUSED static tr_buffer tr_payload_buffer(tr_turn *t) {
+	tr_buffer b = TR_EMPTY;
+	b.ptr = (uint8_t *)tr_alloc(t->size);
+	if (!b.ptr) return b;
+	b.cap = t->size;
+	int32_t n = tr_check(t, "read", terrarium_read(TERRARIUM_SOURCE_PAYLOAD, 0, b.ptr, b.cap));
+	if (n > 0) b.len = n;
+	return b;
+}
+
 // tr_payload returns the payload.
 TR_UNUSED static tr_bytes tr_payload(tr_turn *t) {
-	uint8_t *ptr = (uint8_t *)tr_alloc(t->size);
-	if (!ptr) return TR_NONE;
-	int32_t n = tr_check(t, "read", terrarium_read(TERRARIUM_SOURCE_PAYLOAD, 0, ptr, t->size));
-	return n < 0 ? TR_NONE : TR_BYTES(ptr, n);
+	tr_buffer b = tr_payload_buffer(t);
+	return b.len > 0 ? tr_view(&b) : TR_NONE;
 }
 
 // tr_text reads the payload, which must be UTF-8.

@@ -106,6 +106,8 @@ public:
 	// The delivery
 	int32_t kind() const { return t->kind; }
 	Bytes payload() { return tr_payload(t); }
+	// Inlined, or the compiler reads the buffer's fields again at every byte.
+	__attribute__((always_inline)) tr_buffer payload_buffer() { return tr_payload_buffer(t); }
 	Result<Bytes> text() { return read(tr_text); }
 	Bytes channel() { return tr_channel(t); }
 	Bytes sender() { return tr_sender(t); }

@@ -2,9 +2,8 @@
 #include "creature.h"
 
 static int32_t handle(tr_turn *t) {
-	tr_buffer loud = {0};
 	if (t->kind != TERRARIUM_KIND_MESSAGE) return TERRARIUM_OK;
-	tr_put(&loud, tr_payload(t));
+	tr_buffer loud = tr_payload_buffer(t);
 	for (int32_t i = 0; i < loud.len; i++)
 		if (loud.ptr[i] >= 'a' && loud.ptr[i] <= 'z') loud.ptr[i] -= 'a' - 'A';
 	return tr_send_all(t, tr_view(&loud), TR_NONE);
