@@ -30,19 +30,13 @@ func Register(c Creature) { registered = c }
 // RunInit runs Init, if there is one, as the host's creature_init does. It
 // returns the status: 0, or a negative code.
 func (c Creature) RunInit(h Host) int32 {
-	if c.Init == nil {
-		return 0
-	}
-	return NewTurn(h, 0, 0).run(c.Init)
+	return NewTurn(h, 0, 0).init(&c)
 }
 
 // RunHandle runs Handle for one delivery of size bytes, as the host's
 // creature_handle does. It returns the status: 0, or a negative code.
 func (c Creature) RunHandle(h Host, kind Kind, size int32) int32 {
-	if c.Handle == nil {
-		return -int32(Unsupported)
-	}
-	return NewTurn(h, kind, size).run(c.Handle)
+	return NewTurn(h, kind, size).handle(&c)
 }
 
 // RunStop runs Stop, if there is one.
@@ -50,6 +44,20 @@ func (c Creature) RunStop(h Host) {
 	if c.Stop != nil {
 		c.Stop(NewTurn(h, 0, 0))
 	}
+}
+
+func (t *Turn) init(c *Creature) int32 {
+	if c.Init == nil {
+		return 0
+	}
+	return t.run(c.Init)
+}
+
+func (t *Turn) handle(c *Creature) int32 {
+	if c.Handle == nil {
+		return -int32(Unsupported)
+	}
+	return t.run(c.Handle)
 }
 
 // run calls a function of the creature and returns the status of the turn. A panic fails
@@ -61,7 +69,10 @@ func (t *Turn) run(f func(*Turn) error) (status int32) {
 			status = -int32(Trapped)
 		}
 	}()
-	return t.finish(f(t))
+	if err := f(t); err != nil {
+		return t.finish(err)
+	}
+	return 0
 }
 
 func panicText(v any) string {
@@ -99,9 +110,6 @@ func panicPlace() string {
 // finish logs why a turn failed and returns its status. An error without a
 // code of the contract has the code [Failed].
 func (t *Turn) finish(err error) int32 {
-	if err == nil {
-		return 0
-	}
 	t.Log(LevelError, err.Error())
 	var code Code
 	if !errors.As(err, &code) || code <= 0 {

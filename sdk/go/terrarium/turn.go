@@ -18,11 +18,18 @@ type Turn struct {
 	payload []byte
 	read    bool   // payload has been read
 	headers []byte // scratch for outgoing headers
+	spare   []byte // for what is read next
 }
 
 // NewTurn makes a turn on h, for tests; in a module the package makes the
 // turns.
 func NewTurn(h Host, kind Kind, size int32) *Turn { return &Turn{host: h, kind: kind, size: size} }
+
+// begin makes t the turn of another call.
+func (t *Turn) begin(kind Kind, size int32) {
+	t.kind, t.size = kind, size
+	t.payload, t.read = nil, false
+}
 
 // Kind says why the creature is called.
 func (t *Turn) Kind() Kind { return t.kind }
@@ -31,10 +38,14 @@ func (t *Turn) Kind() Kind { return t.kind }
 // read at the first call; the handler owns the slice and may change it.
 func (t *Turn) Payload() []byte {
 	if !t.read {
-		t.read = true
-		t.payload = t.readAll(SourcePayload, t.size)
+		t.readPayload()
 	}
 	return t.payload
+}
+
+func (t *Turn) readPayload() {
+	t.read = true
+	t.payload = t.readAll(SourcePayload, t.size)
 }
 
 // Text returns the payload as a text. It is an error if the payload is not UTF-8.
@@ -129,19 +140,44 @@ func (t *Turn) readAll(s Source, size int32) []byte {
 	if size <= 0 {
 		return nil
 	}
-	p := make([]byte, size)
+	p := t.bytes(int(size))
 	n := t.host.Read(s, 0, p)
 	return p[:max(n, 0)]
+}
+
+const (
+	// spareBytes are allocated together for what is read in several turns.
+	spareBytes = 4 << 10
+	// small is the most that is cut from them, so that a slice that the creature keeps
+	// holds little else.
+	small = 512
+)
+
+// bytes returns n bytes that the caller owns.
+func (t *Turn) bytes(n int) []byte {
+	if n > small {
+		return make([]byte, n)
+	}
+	if n > len(t.spare) {
+		t.spare = make([]byte, spareBytes)
+	}
+	p := t.spare[:n:n]
+	t.spare = t.spare[n:]
+	return p
 }
 
 // result returns the result of the last call, size bytes.
 func (t *Turn) result(size int32) []byte { return t.readAll(SourceResult, size) }
 
-// check converts a negative status into an error.
+// check converts a negative status into an error. It is small enough to be inlined.
 func (t *Turn) check(op string, status int32) error {
 	if status >= 0 {
 		return nil
 	}
+	return t.refused(op, status)
+}
+
+func (t *Turn) refused(op string, status int32) error {
 	return &Error{Code: Code(-status), Op: op, Text: string(t.Source(SourceError))}
 }
 
@@ -175,8 +211,12 @@ func (t *Turn) SendAll(payload []byte, headers ...Header) (int, error) {
 }
 
 func (t *Turn) send(handle int32, payload []byte, headers []Header) (int, error) {
-	t.headers = appendHeaders(t.headers[:0], headers)
-	n := t.host.Send(handle, payload, t.headers)
+	var encoded []byte
+	if len(headers) > 0 {
+		t.headers = appendHeaders(t.headers[:0], headers)
+		encoded = t.headers
+	}
+	n := t.host.Send(handle, payload, encoded)
 	return int(max(n, 0)), t.check("send", n)
 }
 
