@@ -74,7 +74,7 @@ var Functions = []Function{
 	{Name: "http", Params: []Param{i32("request_ptr"), i32("request_len"), i32("body_ptr"), i32("body_len"), i64("tag")}, Result: I32, Effect: true, Feature: FeatureHTTP,
 		Doc: "Sends an HTTP request after the turn's commit; the response arrives as a delivery of the kind result with the same tag."},
 	{Name: "log", Params: []Param{i32("level"), i32("ptr"), i32("len")}, Result: I32, Feature: noFeature,
-		Doc: "Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails."},
+		Doc: "Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails. A line that is longer than what is left of the limit log_bytes is cut, and ends with an ellipsis."},
 	{Name: "now", Result: I64, Feature: noFeature,
 		Doc: "Returns nanoseconds since 1970-01-01 UTC: the delivery's time, unless the creature was granted the real clock."},
 	{Name: "random", Params: []Param{i32("ptr"), i32("len")}, Result: I32, Feature: noFeature,

@@ -180,7 +180,7 @@ func TestErrorsOfATurnAreShortAndNameLimits(t *testing.T) {
 		}, abi.LimitExceeded, "limit timers (1)"},
 		{func(t *turn) abi.Code { t.c.limits.Message = 50; return t.TimerSet([]byte("a"), 1, 0, huge[:20]) }, abi.LimitExceeded, "limit timer_bytes (10)"},
 		{func(t *turn) abi.Code { return t.Output(huge) }, abi.LimitExceeded, "limit output (5)"},
-		{func(t *turn) abi.Code { return t.Log(abi.LevelInfo, huge) }, abi.LimitExceeded, "limit log_bytes (5)"},
+		{func(t *turn) abi.Code { t.c.limits.LogBytes = 2; return t.Log(abi.LevelInfo, huge) }, abi.LimitExceeded, "limit log_bytes (2)"},
 		{func(t *turn) abi.Code { t.Log(abi.LevelInfo, nil); return t.Log(abi.LevelInfo, nil) }, abi.LimitExceeded, "limit log_lines (1)"},
 	} {
 		turn := newTestTurn(small)

@@ -270,7 +270,8 @@ extern int32_t terrarium_tool(const void *name_ptr, int32_t name_len, const void
 TERRARIUM_IMPORT("http")
 extern int32_t terrarium_http(const void *request_ptr, int32_t request_len, const void *body_ptr, int32_t body_len, int64_t tag);
 
-// Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails.
+// Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails. A
+// line that is longer than what is left of the limit log_bytes is cut, and ends with an ellipsis.
 TERRARIUM_IMPORT("log")
 extern int32_t terrarium_log(int32_t level, const void *ptr, int32_t len);
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
@@ -230,10 +231,34 @@ func (t *Own) Log(level abi.Level, text []byte) abi.Code {
 		return t.Fail(abi.InvalidArgument, "use 0 (debug) to 3 (error)", "%d is not a log level", level)
 	case len(t.Logs) >= limits.LogLines:
 		return t.OverLimit("log_lines", int64(limits.LogLines))
-	case t.logBytes+int64(len(text)) > limits.LogBytes:
+	}
+	room := limits.LogBytes - t.logBytes
+	cut := int64(len(text)) > room
+	if cut && room < int64(len(ellipsis)) {
 		return t.OverLimit("log_bytes", limits.LogBytes)
 	}
-	t.logBytes += int64(len(text))
-	t.Logs = append(t.Logs, Line{Level: level, Text: t.veil.Text(strings.ToValidUTF8(string(text), "\uFFFD"))})
+	// Secrets are hidden before the line is cut. A part of a secret at the end of what is
+	// examined would not be found, so that as much as the longest one is cut off.
+	longest := t.veil.Longest()
+	examined := text[:min(int64(len(text)), room+int64(longest))]
+	line := t.veil.Text(strings.ToValidUTF8(string(examined), "\uFFFD"))
+	if cut {
+		line = shortened(line, min(int(room), len(line)-longest))
+	}
+	t.logBytes += min(int64(len(text)), room)
+	t.Logs = append(t.Logs, Line{Level: level, Text: line})
 	return abi.OK
+}
+
+// ellipsis ends a log line that was cut.
+const ellipsis = "…"
+
+// shortened cuts a text to at most size bytes, with the ellipsis and without a part of a
+// character. Most of a creature's last words are worth more than none.
+func shortened(text string, size int) string {
+	end := max(size-len(ellipsis), 0)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
 }

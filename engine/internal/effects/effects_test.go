@@ -13,7 +13,7 @@ import (
 
 // TestRefusals makes one call each that must be refused, and checks the text.
 func TestRefusals(t *testing.T) {
-	limits := abi.Limits{Message: 20, Output: 4, LogLines: 1, LogBytes: 4, StateKey: 4, StateValue: 4, State: 100, StateWrites: 1, Timers: 1, TimerBytes: 20}
+	limits := abi.Limits{Message: 20, Output: 4, LogLines: 1, LogBytes: 2, StateKey: 4, StateValue: 4, State: 100, StateWrites: 1, Timers: 1, TimerBytes: 20}
 	long, reserved := []byte("12345"), journal.ReservedPrefix+"x\x00y\x00"
 	for _, c := range []struct {
 		name string
@@ -40,7 +40,7 @@ func TestRefusals(t *testing.T) {
 		{"much output", func(o *Own) abi.Code { o.Output(long[:3]); return o.Output(long[:2]) }, abi.LimitExceeded, "the limit output (4)"},
 		{"unknown level", func(o *Own) abi.Code { return o.Log(4, nil) }, abi.InvalidArgument, "4 is not a log level"},
 		{"second line", func(o *Own) abi.Code { o.Log(abi.LevelInfo, nil); return o.Log(abi.LevelInfo, nil) }, abi.LimitExceeded, "the limit log_lines (1)"},
-		{"long line", func(o *Own) abi.Code { return o.Log(abi.LevelInfo, long) }, abi.LimitExceeded, "the limit log_bytes (4)"},
+		{"long line", func(o *Own) abi.Code { return o.Log(abi.LevelInfo, long) }, abi.LimitExceeded, "the limit log_bytes (2)"},
 		{"HTTP", func(o *Own) abi.Code { return o.HTTP(nil, nil, 0) }, abi.Unsupported, "does not have the feature http"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,6 +122,43 @@ func TestLogHides(t *testing.T) {
 	e := own.Logs[0].Event(journal.Event{Creature: "c"})
 	if e.Kind != journal.EventLog || e.Creature != "c" || !strings.Contains(string(e.Payload), `"level":"warn"`) {
 		t.Errorf("the event is %+v", e)
+	}
+}
+
+// TestLogCuts checks what is left of a line that is longer than the limit: whole
+// characters, no part of a secret, and an ellipsis. After it, nothing more is logged.
+func TestLogCuts(t *testing.T) {
+	secret := veil.Of(&deploy.CreatureSpec{Config: []byte(`{"key":"swordfish"}`), Secret: []string{"key"}})
+	many := strings.Repeat("swordfish", 1000)
+	for _, c := range []struct {
+		name, text, want string
+		veil             *veil.Veil
+	}{
+		{"as long as the limit", "0123456789", "0123456789", nil},
+		{"longer", "0123456789a", "0123456…", nil},
+		{"a character at the limit", "012345ää789", "012345…", nil},
+		{"one of four bytes", "01234😀😀", "01234…", nil},
+		{"not UTF-8", strings.Repeat("\xff", 11), "…", nil},
+		{"a part of a secret at the end", "0123456789swordf", "0123…", secret},
+		{"a secret at the limit", "0123swordfish", "0123(se…", secret},
+		{"many secrets", many, "", secret},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			limits := abi.DefaultLimits
+			limits.LogBytes = 10
+			var own Own
+			own.Begin(&limits, c.veil, nil, 0, false)
+			if code := own.Log(abi.LevelError, []byte(c.text)); code != abi.OK {
+				t.Fatal(code, own.LastError())
+			}
+			got := own.Logs[0].Text
+			if c.want != "" && got != c.want || len(got) > 10 || strings.Contains(got, "sw") {
+				t.Errorf("the line is %q, want %q", got, c.want)
+			}
+			if code := own.Log(abi.LevelError, []byte("more")); code != abi.LimitExceeded {
+				t.Errorf("the next line: %v", code)
+			}
+		})
 	}
 }
 

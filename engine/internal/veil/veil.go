@@ -25,7 +25,10 @@ const shortestSecret = 4
 
 // Veil hides the sensitive values of one configuration. Its methods may be called from any
 // goroutine.
-type Veil struct{ values *strings.Replacer }
+type Veil struct {
+	values  *strings.Replacer
+	longest int // of the values, in bytes
+}
 
 // Of returns a veil for the sensitive values of a configuration: each string
 // and number in a sensitive attribute, the lines of strings, and strings in
@@ -53,7 +56,7 @@ func Of(s *deploy.CreatureSpec) *Veil {
 	for _, text := range slices.Compact(found) {
 		pairs = append(pairs, text, deploy.HiddenValue)
 	}
-	return &Veil{strings.NewReplacer(pairs...)} // if several match, the first is replaced: the longest
+	return &Veil{strings.NewReplacer(pairs...), len(found[0])} // if several match, the first is replaced: the longest
 }
 
 func appendTexts(out []string, v any) []string {
@@ -73,6 +76,14 @@ func appendTexts(out []string, v any) []string {
 		}
 	}
 	return out
+}
+
+// Longest returns the length in bytes of the longest value that the veil hides, or 0.
+func (v *Veil) Longest() int {
+	if v == nil {
+		return 0
+	}
+	return v.longest
 }
 
 // Text returns a text without the sensitive values.

@@ -281,7 +281,8 @@ export declare function tool(name_ptr: usize, name_len: i32, args_ptr: usize, ar
 export declare function http(request_ptr: usize, request_len: i32, body_ptr: usize, body_len: i32, tag: i64): i32;
 
 /**
- * Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails.
+ * Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails. A line that is
+ * longer than what is left of the limit log_bytes is cut, and ends with an ellipsis.
  */
 // @ts-ignore: decorator
 @external("terrarium_v1", "log")

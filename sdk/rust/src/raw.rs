@@ -293,7 +293,7 @@ pub trait Host {
     fn tool(&mut self, name: &[u8], args: &[u8]) -> i32;
     /// Sends an HTTP request after the turn's commit; the response arrives as a delivery of the kind result with the same tag.
     fn http(&mut self, request: &[u8], body: &[u8], tag: i64) -> i32;
-    /// Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails.
+    /// Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails. A line that is longer than what is left of the limit log_bytes is cut, and ends with an ellipsis.
     fn log(&mut self, level: i32, bytes: &[u8]) -> i32;
     /// Returns nanoseconds since 1970-01-01 UTC: the delivery's time, unless the creature was granted the real clock.
     fn now(&mut self) -> i64;

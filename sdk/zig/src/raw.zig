@@ -425,6 +425,8 @@ pub const Host = struct {
     }
 
     /// Writes a log line: 0 debug, 1 info, 2 warn, 3 error. Lines are kept even if the turn fails.
+    /// A line that is longer than what is left of the limit log_bytes is cut, and ends with an
+    /// ellipsis.
     pub inline fn log(_: Host, level_: i32, bytes_: []const u8) i32 {
         return imports.log(level_, bytes_.ptr, @intCast(bytes_.len));
     }
