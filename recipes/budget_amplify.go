@@ -76,9 +76,7 @@ var (
 // enlarging estimates, for functions whose result can be much larger than their
 // arguments, the largest size of the result.
 var enlarging = map[string]func(args []cty.Value) int{
-	"replace": func(args []cty.Value) int {
-		return len(textOf(args, 0)) + (strings.Count(textOf(args, 0), textOf(args, 1)) * len(textOf(args, 2)))
-	},
+	"replace": replaced,
 	"join": func(args []cty.Value) int {
 		n := 0
 		for _, v := range args[min(1, len(args)):] {
@@ -102,6 +100,8 @@ var enlarging = map[string]func(args []cty.Value) int{
 	"indent":     func(args []cty.Value) int { return strings.Count(textOf(args, 1), "\n") * maxIndent / 8 },
 	"csvdecode":  func(args []cty.Value) int { return separators(textOf(args, 0)) * eachWeighs },
 	"jsondecode": func(args []cty.Value) int { return separators(textOf(args, 0)) * eachWeighs },
+	"yamldecode": yamlDecoded,
+	"yamlencode": yamlEncoded,
 	// The time of these grows with the square of the size.
 	"distinct": func(args []cty.Value) int { n := elementsOf(args[0]); return n * n },
 	"parseint": func(args []cty.Value) int { n := len(textOf(args, 0)); return n * n },
@@ -115,6 +115,26 @@ func formatted(args []cty.Value) int {
 		longest = max(longest, maxWeight-weigh(v, maxWeight))
 	}
 	return len(textOf(args, 0)) + strings.Count(textOf(args, 0), "%")*longest
+}
+
+// replaced bounds the length of a text with replacements. A pattern is searched for, which
+// takes as long as the replacing.
+func replaced(args []cty.Value) int {
+	text, with := textOf(args, 0), textOf(args, 2)
+	pattern, ok := patternIn(textOf(args, 1))
+	if !ok {
+		return len(text) + strings.Count(text, textOf(args, 1))*len(with)
+	}
+	if n := len(pattern) * len(text) / 64; n > maxWeight {
+		return n
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return 0 // the function reports it
+	}
+	matches := 0
+	re.ReplaceAllStringFunc(text, func(string) string { matches++; return "" })
+	return len(text)*(1+strings.Count(with, "$")) + matches*len(with)
 }
 
 // searched grows with the time of a search.

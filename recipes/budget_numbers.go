@@ -94,7 +94,7 @@ func bounded(f function.Function) function.Function {
 }
 
 func boundFunctions(fns map[string]function.Function) {
-	for _, name := range []string{"abs", "ceil", "floor", "int", "jsondecode", "max", "min", "parseint", "pow", "range", "tonumber"} {
+	for _, name := range []string{"abs", "ceil", "floor", "int", "jsondecode", "max", "min", "parseint", "pow", "range", "sum", "tonumber", "yamldecode"} {
 		fns[name] = bounded(fns[name])
 	}
 	for _, name := range []string{"format", "formatlist"} {

@@ -14,10 +14,10 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions returns the functions for expressions. All are pure except file and
-// templatefile, which read within the recipe's folder.
+// functions returns the functions for expressions. All are pure except those of files,
+// which read within the recipe's folder.
 func (f *folder) functions() map[string]function.Function {
-	fns := map[string]function.Function{"file": f.fileFunc()}
+	fns := map[string]function.Function{"file": f.fileFunc(), "fileexists": f.fileExistsFunc(), "fileset": f.fileSetFunc()}
 	for _, b := range builtinFunctions {
 		fns[b.name] = b.fn
 	}

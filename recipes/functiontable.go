@@ -1,9 +1,11 @@
 package recipes
 
 import (
+	"path"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	ctyyaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
@@ -20,7 +22,7 @@ type Function struct {
 // Functions returns all functions, by group.
 func Functions() []Function {
 	f := &folder{}
-	out := make([]Function, 0, len(builtinFunctions)+2)
+	out := make([]Function, 0, len(builtinFunctions)+len(fileFunctions))
 	add := func(b builtin, fn function.Function) {
 		out = append(out, Function{Name: b.name, Group: b.group, Signature: signature(b.name, fn), Doc: b.doc})
 	}
@@ -64,6 +66,8 @@ const (
 // fileFunctions read within the recipe's folder; each folder makes its own.
 var fileFunctions = []builtin{
 	{group: onFiles, name: "file", doc: "the content of a file, which must be UTF-8 text"},
+	{group: onFiles, name: "fileexists", doc: "whether there is a regular file with this path"},
+	{group: onFiles, name: "fileset", doc: "the paths of the files in a folder that match a pattern, as a set: `*` matches any characters of a name, `**` any number of folders"},
 	{group: onFiles, name: "templatefile", doc: "a template file, rendered with the values of an object"},
 }
 
@@ -79,6 +83,7 @@ var builtinFunctions = []builtin{
 	{onNumbers, "parseint", "a text as a whole number, in a base from 2 to 62", stdlib.ParseIntFunc},
 	{onNumbers, "pow", "a power", stdlib.PowFunc},
 	{onNumbers, "signum", "-1, 0 or 1: its sign", stdlib.SignumFunc},
+	{onNumbers, "sum", "the sum of a list", sumFunc},
 
 	{onTexts, "chomp", "the text without line ends at its end", stdlib.ChompFunc},
 	{onTexts, "endswith", "whether the text ends with the suffix", affixFunc("suffix", strings.HasSuffix)},
@@ -89,9 +94,10 @@ var builtinFunctions = []builtin{
 	{onTexts, "lower", "in lower case", stdlib.LowerFunc},
 	{onTexts, "regex", "the first match of a pattern; an error if there is none", stdlib.RegexFunc},
 	{onTexts, "regexall", "a list of all matches of a pattern", stdlib.RegexAllFunc},
-	{onTexts, "replace", "the text with every occurrence of a substring replaced", stdlib.ReplaceFunc},
+	{onTexts, "replace", "the text with every occurrence of a substring replaced; `\"/PATTERN/\"`, between slashes, is a pattern as for `regex`, and `$1` in the replacement its first group", replaceFunc},
 	{onTexts, "split", "a list of the parts between separators", stdlib.SplitFunc},
 	{onTexts, "startswith", "whether the text starts with the prefix", affixFunc("prefix", strings.HasPrefix)},
+	{onTexts, "strcontains", "whether the text contains another one", containsTextFunc},
 	{onTexts, "strlen", "the number of characters", stdlib.StrlenFunc},
 	{onTexts, "strrev", "the characters in reverse order", stdlib.ReverseFunc},
 	{onTexts, "substr", "a number of characters from an offset; -1 for all of the rest", stdlib.SubstrFunc},
@@ -102,6 +108,8 @@ var builtinFunctions = []builtin{
 	{onTexts, "trimsuffix", "the text without a suffix", stdlib.TrimSuffixFunc},
 	{onTexts, "upper", "in upper case", stdlib.UpperFunc},
 
+	{onLists, "alltrue", "whether all of a list are true; of an empty list, true", quantifier(false)},
+	{onLists, "anytrue", "whether any of a list is true; of an empty list, false", quantifier(true)},
 	{onLists, "chunklist", "the list, split into lists of at most a number of elements", stdlib.ChunklistFunc},
 	{onLists, "coalesce", "the first that is not null", stdlib.CoalesceFunc},
 	{onLists, "coalescelist", "the first list that is not empty", stdlib.CoalesceListFunc},
@@ -116,6 +124,7 @@ var builtinFunctions = []builtin{
 	{onLists, "length", "the number of elements, or of characters in a text", lengthFunc},
 	{onLists, "lookup", "the element at a key, or another value if there is none", stdlib.LookupFunc},
 	{onLists, "merge", "several maps as one; later ones take precedence", stdlib.MergeFunc},
+	{onLists, "one", "the only element of a list or set, or null if it is empty; an error if it has several", oneFunc},
 	{onLists, "range", "a list of numbers, by end, start and step; at most 1,024", stdlib.RangeFunc},
 	{onLists, "reverse", "the elements in reverse order", stdlib.ReverseListFunc},
 	{onLists, "setintersection", "the elements that all sets have", stdlib.SetIntersectionFunc},
@@ -128,6 +137,7 @@ var builtinFunctions = []builtin{
 	{onLists, "zipmap", "a map from a list of keys and a list of values", stdlib.ZipmapFunc},
 
 	{onTypes, "can", "whether an expression has a value", tryfunc.CanFunc},
+	{onTypes, "nonsensitive", "the same value, which is no longer [sensitive](recipes.md#variable): it may be shown and stored", nonsensitiveFunc},
 	{onTypes, "tobool", "as true or false", conversion(cty.Bool)},
 	{onTypes, "tolist", "as a list", conversion(cty.List(cty.DynamicPseudoType))},
 	{onTypes, "tomap", "as a map", conversion(cty.Map(cty.DynamicPseudoType))},
@@ -141,7 +151,14 @@ var builtinFunctions = []builtin{
 	{onData, "csvdecode", "a list of objects, one for each line after the first, which has the names of the attributes", stdlib.CSVDecodeFunc},
 	{onData, "jsondecode", "a value decoded from JSON", jsonDecodeFunc},
 	{onData, "jsonencode", "a value encoded as JSON", stdlib.JSONEncodeFunc},
+	{onData, "sha256", "the SHA-256 hash of a text, in hexadecimal", sha256Func},
+	{onData, "yamldecode", "a value decoded from YAML, with at most 16 aliases", yamlDecodeFunc},
+	{onData, "yamlencode", "a value encoded as YAML", ctyyaml.YAMLEncodeFunc},
 
 	{onTime, "formatdate", "a time, given as `2006-01-02T15:04:05Z`, in a format such as `YYYY-MM-DD`", stdlib.FormatDateFunc},
 	{onTime, "timeadd", "the time a duration after another time", stdlib.TimeAddFunc},
+	{onTime, "timecmp", "-1, 0 or 1: whether a time is before, at or after another time", timeCmpFunc},
+
+	{onFiles, "basename", "the last element of a path", textFunc("path", path.Base)},
+	{onFiles, "dirname", "a path without its last element", textFunc("path", path.Dir)},
 }

@@ -42,6 +42,11 @@ var endless = []string{
 	strings.Repeat(`1e100*`, 50) + `1`,
 	`[for a in [1e900]: [for b in [a*a]: [for c in [b*b]: c*c]]]`,
 	`1 % "1e10000000"`,
+	`sum([1, "1e10000000"])`,
+	`yamldecode("[1e10000000]")`,
+	`yamldecode("a: -1e-10000000")`,
+	`yamldecode("` + strings.Repeat("9", 10_000) + `")`,
+	`sum([for a in range(2): 1e1000 * 1e233])`,
 	`1 > 0 ? "1e10000000" * 1 : 0`,
 }
 

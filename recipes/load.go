@@ -183,6 +183,9 @@ func (l *loader) build(ctx context.Context) *assembly {
 		for name, data := range f.read {
 			d.Source.Files[f.prefix+name] = l.stored(f, name, data)
 		}
+		for question, answer := range f.answers.known {
+			d.Source.Files[f.prefix+answerMark+question] = answer
+		}
 	}
 	return a
 }

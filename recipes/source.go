@@ -26,7 +26,8 @@ type folder struct {
 	// slash.
 	prefix string
 	// read has the files read so far, by name relative to the folder.
-	read map[string][]byte
+	read    map[string][]byte
+	answers answers
 	// foreign says which part of it belongs to another user, and why; empty if none does.
 	foreign string
 	// parsed are the recipe's files, by name.
