@@ -7,14 +7,32 @@ import (
 	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // planFlags holds the flags of the plan command.
 type planFlags struct {
 	recipeFlags
+	planExit
 	session string
 	format  string
 	despite bool
+}
+
+// planExit is the exit code of a command that has shown a plan.
+type planExit struct{ detailed bool }
+
+func (p *planExit) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&p.detailed, "detailed-exitcode", false, "exit with 7 if the plan has changes, and with 0 if it has none")
+}
+
+// of returns the end of a command whose plan has been shown. The code differs from those
+// of errors, and 2, which other tools use, is that of a wrong command line.
+func (p *planExit) of(plan *diff.Plan) error {
+	if !p.detailed || plan.Empty() {
+		return nil
+	}
+	return &exit{code: exitChanges, shown: true}
 }
 
 func planCommand(s streams) *cobra.Command {
@@ -34,11 +52,13 @@ in use.
 
 To plan changes of a recipe that is running, use the operation apply with plan_only.`,
 		Example: `  terrarium plan team.hcl
-  terrarium plan team.hcl --session S -o json`,
+  terrarium plan team.hcl --session S -o json
+  terrarium plan team.hcl --session S --detailed-exitcode`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.plan(cmd.Context(), s, args[0]) },
 	}
-	f.add(cmd)
+	f.recipeFlags.add(cmd)
+	f.planExit.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.session, "session", "", "compare with the sessions in `DIR`")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "text", "format of the plan: text or json")
 	addDespite(cmd.Flags(), &f.despite)
@@ -75,7 +95,11 @@ func (f *planFlags) printPlan(ctx context.Context, s streams, name string, plan 
 	for _, p := range plan.Problems {
 		showError(s.err, p)
 	}
-	return planned(showPlan(s, f.format, plan.About(name), name), f.session, plan.Problems, f.despite)
+	plan = plan.About(name)
+	if err := planned(showPlan(s, f.format, plan, name), f.session, plan.Problems, f.despite); err != nil {
+		return err
+	}
+	return f.of(plan)
 }
 
 // planned ends a command that has shown a plan. It fails for damaged stores, as

@@ -20,6 +20,7 @@ import (
 // resumeFlags holds the flags of the resume command.
 type resumeFlags struct {
 	runFlags
+	planExit
 	topology string
 	moved    []string
 	plan     bool
@@ -52,8 +53,10 @@ directory that --session names; the same command again resumes that directory.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.resume(cmd, s, args[0]) },
 	}
-	f.add(cmd)
+	f.runFlags.add(cmd)
 	fs := cmd.Flags()
+	f.planExit.add(fs)
+	fs.Lookup("detailed-exitcode").Usage = "with --plan: " + fs.Lookup("detailed-exitcode").Usage
 	fs.StringArrayVar(&f.outputs, "output", nil, "print the messages of `CHANNEL`; may be repeated")
 	fs.StringVarP(&f.format, "format", "o", "text", "format of outputs, or with --plan of the plan: text or json")
 	fs.StringVar(&f.topology, "topology", "recipe", "what decides on the graphs: recipe; or last, which also keeps changes made while the recipes ran")
@@ -89,6 +92,9 @@ func (f *resumeFlags) resumeOptions() (o terrarium.ResumeOptions, err error) {
 func (f *resumeFlags) resume(cmd *cobra.Command, s streams, path string) (err error) {
 	if err := checkFormat(f.format); err != nil {
 		return err
+	}
+	if f.detailed && !f.plan {
+		return usage("--detailed-exitcode: it is only for --plan")
 	}
 	o, err := f.resumeOptions()
 	if err != nil {
@@ -146,7 +152,10 @@ func (f *resumeFlags) findInDirectory(ctx context.Context, s streams, dir string
 		for _, p := range plan.Problems[len(problems):] { // the earlier ones have been shown
 			showError(s.err, p)
 		}
-		return planned(showPlan(s, f.format, plan, ""), dir, problems, f.despite)
+		if err := planned(showPlan(s, f.format, plan, ""), dir, problems, f.despite); err != nil {
+			return err
+		}
+		return f.of(plan)
 	})
 	return found, err
 }

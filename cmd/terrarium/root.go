@@ -32,6 +32,7 @@ const (
 	exitSession     = 4 // the session directory cannot be used
 	exitDeadLetters = 5 // the run finished, but deliveries became dead letters
 	exitLeftOpen    = 6 // the shutdown timeout expired before everything had ended
+	exitChanges     = 7 // with --detailed-exitcode: the plan has changes
 	// After a signal, see exitInterrupted.
 )
 
@@ -148,8 +149,8 @@ channels. A recipe says which creatures exist and which channels connect them.
 Exit codes: 0 ok; 1 the run failed; 2 the command line is not valid; 3 the recipe
 is not valid; 4 the session directory cannot be used, or a store in it cannot be
 read; 5 the run finished, but deliveries became dead letters; 6 the shutdown
-timeout expired before everything had ended; 129, 130, 143 ended cleanly by
-SIGHUP, SIGINT or SIGTERM.`,
+timeout expired before everything had ended; 7 with --detailed-exitcode, the plan
+has changes; 129, 130, 143 ended cleanly by SIGHUP, SIGINT or SIGTERM.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
