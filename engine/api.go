@@ -66,9 +66,14 @@ func (e *Engine) Batch(ctx context.Context, f func(b *Batch) error) error {
 // code unknown_outcome: the changes are in effect and will be written once that is
 // possible, but a crash before that would undo them.
 func (b *Batch) Wait(ctx context.Context) error {
-	for _, l := range b.x.logged {
+	return b.x.wait(ctx)
+}
+
+// wait waits until the change is durable; see [Batch.Wait].
+func (x *change) wait(ctx context.Context) error {
+	for _, l := range x.logged {
 		if err := l.wait(ctx); err != nil {
-			return unknownOutcome("change", "the change is in effect, but a crash would undo it",
+			return unknownOutcome(x.name, "the change is in effect, but a crash would undo it",
 				"do not repeat it; if the process ends first, status shows after a restart whether the change was kept", err)
 		}
 	}

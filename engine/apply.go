@@ -35,10 +35,10 @@ type application struct {
 	d        *deploy.Deployment
 	prepared map[string]*creature // by address
 	species  []*template
-	drift    *reconcile.Drift   // what has changed while it ran and stays; nil: the recipe alone decides
-	former   *deploy.Deployment // the one applied now; nil if there is none
-	adopted  []adoption
-	retired  deploy.Policy // the former policy; nil if there was none, or it is still in use
+	drift    *reconcile.Drift      // what has changed while it ran and stays; nil: the recipe alone decides
+	former   *deploy.Deployment    // the one applied now; nil if there is none
+	adopted  map[string]abi.Module // by address of a prepared creature whose module a running one now has: its former module
+	retired  deploy.Policy         // the former policy; nil if there was none, or it is still in use
 	result   Applied
 }
 
@@ -131,7 +131,10 @@ func (r *recipeCreatures) Update(ctx context.Context, spec *deploy.CreatureSpec,
 	c, live := r.a.prepared[spec.Address], r.a.e.creatures[id]
 	running, held := live != c, r.h.has(live) // otherwise it was resumed just now
 	if running && held {
-		restarted = r.a.become(ctx, r.x, live, c)
+		former := live.module
+		if restarted = r.x.become(ctx, live, c); restarted {
+			r.a.adopted[spec.Address] = former
+		}
 	}
 	if !running || held {
 		r.x.recipe.resumed = append(r.x.recipe.resumed, live)

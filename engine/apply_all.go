@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
@@ -98,7 +99,7 @@ func (j *joint) prepare(ctx context.Context, deployments []*deploy.Deployment) (
 		if j.of[d.Name] != nil {
 			return errtext.Invalid("apply", "two recipes are called "+d.Name, "give one of them another name in its terrarium block")
 		}
-		a := &application{d: d, prepared: map[string]*creature{}, drift: reconcile.DriftFrom(d.Last)}
+		a := &application{d: d, prepared: map[string]*creature{}, adopted: map[string]abi.Module{}, drift: reconcile.DriftFrom(d.Last)}
 		j.applications = append(j.applications, a)
 		j.of[d.Name] = a
 		if err := d.CheckNames(); err != nil {
@@ -118,7 +119,7 @@ func (a *application) prepareAll(ctx context.Context, e *core) error {
 	for i := range a.d.Creatures {
 		spec := a.d.Creatures[i]
 		spec.Privileged = spec.Privileged || (a.d.Root != "" && spec.Address == a.d.Root)
-		c, err := prepare(ctx, e, spec)
+		c, err := prepare(ctx, e, adding, spec)
 		if err != nil {
 			return &deploy.StartError{Deployment: a.d.Name, Address: spec.Address, Where: spec.Where, Err: err}
 		}

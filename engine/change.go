@@ -74,6 +74,8 @@ type steps struct {
 	// transient are graphs that exist only within the change, each with the graph that
 	// its members came from, if any.
 	transient map[*graph]section
+	// recast are the running creatures that get other settings.
+	recast []recasting
 	// unlinked are creatures whose parent is removed, or split from them.
 	unlinked []unlinked
 	// metas is the metadata of graphs that get a new store.
@@ -385,6 +387,7 @@ func (x *change) writeDown(plan *storePlan) {
 	for _, g := range plan.groups {
 		x.noteCut(plan, g)
 	}
+	x.noteReplaced()
 	x.noteUnlinked()
 	x.noteWires()
 	x.noteRedescribed()

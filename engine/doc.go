@@ -207,6 +207,7 @@
 //   - apply_all.go: applying several deployments together
 //   - apply.go: applying one of them, with package reconcile
 //   - update.go: changing creatures between two turns
+//   - replace.go: replacing the module of a creature
 //   - plan.go: what applying would do
 //   - internal/planstore: the storage of a plan, which keeps nothing
 //

@@ -13,16 +13,19 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 )
 
-// prepare loads a creature's module and starts its first instance.
-func prepare(ctx context.Context, e *core, spec deploy.CreatureSpec) (*creature, error) {
+// adding is the operation that errors name when a creature is added, also by a recipe.
+const adding = "add_creature"
+
+// prepare loads a creature's module and starts its first instance. op is the operation for errors.
+func prepare(ctx context.Context, e *core, op string, spec deploy.CreatureSpec) (*creature, error) {
 	if err := specs.Check(&spec); err != nil {
 		return nil, err
 	}
-	m, err := e.compile(ctx, &spec)
+	m, err := e.compile(ctx, op, &spec)
 	if err != nil {
 		return nil, err
 	}
-	return startFirst(ctx, e, spec, m)
+	return startFirst(ctx, e, op, spec, m)
 }
 
 // prepareNew is prepare for a specification that may name a species instead of a
@@ -42,7 +45,7 @@ func prepareIn(ctx context.Context, e locked, spec deploy.CreatureSpec) (*creatu
 
 func prepareOf(ctx context.Context, e *core, spec deploy.CreatureSpec, ofSpecies func() (deploy.CreatureSpec, abi.Module, error)) (*creature, error) {
 	if spec.Species == "" || spec.Module != "" || spec.Wasm != nil {
-		return prepare(ctx, e, spec)
+		return prepare(ctx, e, adding, spec)
 	}
 	if err := specs.Check(&spec); err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func prepareOf(ctx context.Context, e *core, spec deploy.CreatureSpec, ofSpecies
 	if err != nil {
 		return nil, err
 	}
-	c, err := startFirst(ctx, e, spec, m)
+	c, err := startFirst(ctx, e, adding, spec, m)
 	if err != nil {
 		return nil, err
 	}
@@ -60,34 +63,34 @@ func prepareOf(ctx context.Context, e *core, spec deploy.CreatureSpec, ofSpecies
 }
 
 // compile loads and compiles the module of a specification.
-func (e *core) compile(ctx context.Context, spec *deploy.CreatureSpec) (abi.Module, error) {
+func (e *core) compile(ctx context.Context, op string, spec *deploy.CreatureSpec) (abi.Module, error) {
 	who := cmp.Or(spec.Name, spec.Module)
 	wasm := spec.Wasm
 	if wasm == nil {
 		if e.load == nil {
-			return nil, errtext.Invalid("add_creature", "the module of "+who+" has no bytes, and the engine has no loader", "set CreatureSpec.Wasm or Options.Load")
+			return nil, errtext.Invalid(op, "the module of "+who+" has no bytes, and the engine has no loader", "set CreatureSpec.Wasm or Options.Load")
 		}
 		var err error
 		if wasm, err = e.load(ctx, spec.Module); err != nil {
-			return nil, fmt.Errorf("add_creature: the module of %s: %w", who, err)
+			return nil, fmt.Errorf("%s: the module of %s: %w", op, who, err)
 		}
 	}
 	m, err := e.host.Compile(ctx, wasm)
 	if err != nil {
-		return nil, fmt.Errorf("add_creature: the module of %s: %w", who, err)
+		return nil, fmt.Errorf("%s: the module of %s: %w", op, who, err)
 	}
 	return m, nil
 }
 
 // startFirst makes a creature and starts its first instance. The module is the
 // creature's from here on.
-func startFirst(ctx context.Context, e *core, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
+func startFirst(ctx context.Context, e *core, op string, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c, err := newCreature("", spec, m)
 	if err == nil && !spec.Stopped {
 		c.wiring.Store(&wiring{name: spec.Name})
 		t := &turn{e: e}
 		if err = t.start(ctx, c); err != nil {
-			err = fmt.Errorf("add_creature: starting %s: %w", spec.Name, withLogs(err, t.Logs))
+			err = fmt.Errorf("%s: starting %s: %w", op, spec.Name, withLogs(err, t.Logs))
 		}
 	}
 	if err != nil {

@@ -191,7 +191,7 @@ func (e *Engine) revive(ctx context.Context, row journal.CreatureRow) (*creature
 	spec, err := specs.OfRow(row)
 	if err == nil {
 		var c *creature
-		if c, err = prepare(ctx, &e.core, spec); err == nil {
+		if c, err = prepare(ctx, &e.core, adding, spec); err == nil {
 			c.id, c.deployment, c.revived = row.ID, row.Deployment, true
 			return c, nil
 		}

@@ -26,7 +26,6 @@ type Rooted struct {
 //
 // If the creature belongs to no deployment, then it and all other such members of its
 // graph become one.
-// belong to none become one.
 func (e *Engine) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, error) {
 	var out Rooted
 	err := e.Batch(ctx, func(b *Batch) (err error) {

@@ -69,6 +69,7 @@ func init() { // because steps draw steps
 		{"crashCut", 1, true, (*simulation).crashCut},
 		{"restart", 1, false, (*simulation).restart},
 		{"settle", 1, false, (*simulation).settleStep},
+		{"replace", 4, true, (*simulation).replace},
 	}
 }
 
@@ -332,6 +333,24 @@ func (s *simulation) rearrange(st step) {
 func (s *simulation) stopOrStart(st step) {
 	if c, ok := s.creature(st.a); ok {
 		s.op(topology.SetStopped{ID: c, Stopped: !s.e.Stopped(c)})
+	}
+}
+
+// replace replaces the module of a creature by one that does the same. In the middle of a
+// turn it would wait for the end of that turn.
+func (s *simulation) replace(st step) {
+	c, ok := s.creature(st.a)
+	if !ok || s.depth > 0 {
+		return
+	}
+	module := []string{"sim", "sim2"}[st.b%2]
+	var replaced engine.Replaced
+	done := s.change(fmt.Sprintf("replace the module of %s by %s", c, module), func() (err error) {
+		replaced, err = s.e.ReplaceModule(s.ctx, c, engine.Replacement{Module: module})
+		return err
+	})
+	if done && (replaced.Creature != c || replaced.SHA256 != "sha-of-"+module) {
+		s.failf("%s has got %+v, want the module %s", c, replaced, module)
 	}
 }
 

@@ -112,6 +112,7 @@ func (s *simulation) boot() {
 	s.disk.Calm, s.disk.CutCrash, s.disk.Broken = true, sim.NoCrash, false
 	s.host = newFakeHost()
 	s.host.on("sim", s.guest)
+	s.host.on("sim2", s.guest)
 	o := s.o
 	s.storage = s.disk.Boot()
 	o.Host, o.Storage = s.host, s.storage

@@ -61,7 +61,7 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 				Remedy: "remove the species that are not spawned", IDs: map[string]string{"limit": "species", "deployment": d.Name},
 			})
 		}
-		m, err := e.core.compile(ctx, &s.Spec)
+		m, err := e.core.compile(ctx, adding, &s.Spec)
 		if err != nil {
 			return templates, s.Wrap(err)
 		}
@@ -81,7 +81,7 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 func (e *Engine) tryStart(ctx context.Context, t *template) error {
 	spec := t.Spec
 	spec.Name, spec.Stopped = t.Name, false
-	c, err := startFirst(ctx, &e.core, spec, t.module.Retain())
+	c, err := startFirst(ctx, &e.core, adding, spec, t.module.Retain())
 	if err == nil {
 		e.core.discardPrepared(ctx, c)
 		return nil

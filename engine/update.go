@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // update is what applying a deployment does to existing creatures.
@@ -77,22 +78,47 @@ func (c *creature) restarts(live *creature) bool {
 // become gives a running creature the settings of a prepared one. Its state and its
 // places in logs stay. It reports whether that takes another instance. Undoing the change
 // undoes this too. The caller holds the creature.
-func (a *application) become(ctx context.Context, x *change, live, prepared *creature) (restarted bool) {
+func (x *change) become(ctx context.Context, live, prepared *creature) (restarted bool) {
 	before := role{live.settings, live.husk, live.huskReason, live.stopped}
 	after := before
 	restarted = prepared.restarts(live)
 	if restarted {
-		(&waking{e: a.e}).forgetInstance(ctx, prepared)
-		t, _ := a.e.topo.Creature(live.id)
+		(&waking{e: x.e}).forgetInstance(ctx, prepared)
+		t, _ := x.e.topo.Creature(live.id)
 		after = role{settings: prepared.settings, stopped: t.Stopped}
-		a.adopted = append(a.adopted, adoption{prepared, before.module})
 		x.Start(live.id) // which ends a quarantine
 	}
 	after.spec = prepared.spec
 	after.spec.Name, after.spec.Parent = live.spec.Name, live.spec.Parent
 	x.cast(live, after)
 	x.OnUndo(func() { x.cast(live, before) })
+	x.recast = append(x.recast, recasting{live, before.settings})
 	return restarted
+}
+
+// recasting is a creature that has got other settings, with its former ones.
+type recasting struct {
+	c      *creature
+	former settings
+}
+
+// replacement is what happened to the module of the creature.
+func (r *recasting) replacement() journal.ModuleReplacedPayload {
+	return journal.ModuleReplacedPayload{
+		Name: r.c.name, Module: r.c.spec.Module, SHA256: r.c.module.Info().SHA256,
+		Former: r.former.spec.Module, FormerSHA256: r.former.module.Info().SHA256,
+	}
+}
+
+// noteReplaced logs which modules have been replaced.
+func (x *change) noteReplaced() {
+	for i := range x.recast {
+		r := &x.recast[i]
+		p := r.replacement()
+		if g := x.home(r.c); !g.none() && p.SHA256 != p.FormerSHA256 {
+			x.log(g, x.record(g), journal.Event{Kind: journal.EventModuleReplaced, Creature: r.c.id, Payload: journal.JSON(p)})
+		}
+	}
 }
 
 // role is what the recipe says about a creature, and whether that makes it run.
@@ -116,20 +142,12 @@ func (x *change) cast(c *creature, r role) {
 	c.portrait.wiring = nil
 }
 
-// adoption is a prepared creature whose module another creature now has, and the former
-// module of that creature.
-type adoption struct {
-	prepared *creature
-	former   abi.Module
-}
-
 // keepAdopted makes the work of become final.
 func (a *application) keepAdopted(u *update) {
-	for _, t := range a.adopted {
-		u.modules = append(u.modules, t.former)
-		delete(a.prepared, t.prepared.spec.Address)
+	for address, former := range a.adopted {
+		u.modules = append(u.modules, former)
+		delete(a.prepared, address)
 	}
-	a.adopted = nil
 	if a.retired != nil {
 		u.policies = append(u.policies, a.retired)
 	}

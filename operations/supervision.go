@@ -24,6 +24,33 @@ type RequestResult struct {
 	Reply Payload `json:"reply"` // bytes of the reply
 }
 
+// ReplaceModuleArgs are the arguments of replace_module.
+type ReplaceModuleArgs struct {
+	Creature string `json:"creature" op:"required" doc:"id, or a name that is unique"`
+	Module   string `json:"module" op:"required" doc:"path, or builtin:NAME"`
+	Check    int    `json:"check,omitempty" doc:"how many of the creature's last recorded turns the module must repeat first, with the same effects"`
+	CheckAll bool   `json:"check_all,omitempty" doc:"check all of its recorded turns"`
+	Force    bool   `json:"force,omitempty" doc:"replace the module even if the check fails"`
+}
+
+// ReplaceModuleResult is the result of replace_module.
+type ReplaceModuleResult struct {
+	Creature     terrarium.CreatureID `json:"creature"`
+	Graph        terrarium.GraphID    `json:"graph"`            // graph of the creature
+	Module       string               `json:"module"`           // the new module
+	SHA256       string               `json:"module_sha256"`    // SHA-256 of the new module
+	Former       string               `json:"former,omitempty"` // the former module, with which the same operation takes this back
+	FormerSHA256 string               `json:"former_sha256"`    // SHA-256 of the former module
+	Check        *ModuleCheck         `json:"check,omitempty"`  // result of the check, if there was one
+}
+
+// ModuleCheck is the result of a check in replace_module.
+type ModuleCheck struct {
+	Turns      int    `json:"turns"`                // turns that were compared
+	Skipped    int    `json:"skipped"`              // turns that could not be compared
+	Difference string `json:"difference,omitempty"` // the first difference; only with force
+}
+
 // TimersArgs are the arguments of timers.
 type TimersArgs struct {
 	Creature string `json:"creature" op:"required" doc:"id, or a name that is unique"`
@@ -131,6 +158,8 @@ func filled[T any](list []T) []T {
 func supervisionOperations() []Operation {
 	return []Operation{
 		wait("request", "Sends a request directly to a creature and waits for its reply.", request),
+		read("replace_module", "Makes a running creature continue with another module. It keeps its state, cursors, timers and waiting deliveries. "+
+			"If a recipe declares the creature, applying the recipe again returns it to the recipe's module.", replaceModule),
 		read("timers", "Lists the timers that a creature has set.", timers),
 		read("dead_letters", "Lists dead letters: deliveries that no creature has handled.", deadLetters),
 		read("redeliver", "Delivers a dead letter again.", redeliver),
@@ -154,6 +183,31 @@ func request(ctx context.Context, s *client, a *RequestArgs) (*RequestResult, fu
 		}
 		return &RequestResult{reply}, nil
 	}, nil
+}
+
+func replaceModule(ctx context.Context, s *client, a *ReplaceModuleArgs) (*ReplaceModuleResult, error) {
+	c, err := s.t.FindCreature("", a.Creature)
+	if err != nil {
+		return nil, err
+	}
+	o := terrarium.ReplaceOptions{Module: a.Module, Check: a.Check, Force: a.Force}
+	if a.CheckAll {
+		o.Check = terrarium.AllTurns
+	}
+	r, err := s.t.ReplaceModule(ctx, c, o)
+	if err != nil {
+		return nil, err
+	}
+	out := &ReplaceModuleResult{
+		Creature: r.Creature, Graph: r.Graph, Module: r.Module, SHA256: r.SHA256, Former: r.Former, FormerSHA256: r.FormerSHA256,
+	}
+	if check := r.Check; check != nil {
+		out.Check = &ModuleCheck{Turns: check.Turns, Skipped: check.Skipped()}
+		if check.Differ > 0 {
+			out.Check.Difference = (&terrarium.CheckFailed{Report: check}).Error()
+		}
+	}
+	return out, nil
 }
 
 func timers(_ context.Context, s *client, a *TimersArgs) (*TimersResult, error) {

@@ -29,6 +29,9 @@ type Options struct {
 	Module []byte
 	// From is the cursor after which to begin; see [journal.EventCursor]. Empty means the start.
 	From journal.EventCursor
+	// First is the event of the first turn to compare; the turns before it only determine
+	// the state. Zero means all.
+	First journal.EventID
 	// Sessions, if not nil, selects sessions.
 	Sessions func(*journal.SessionInfo) bool
 	// Fresh runs every turn on a new instance. Otherwise an instance is kept until it

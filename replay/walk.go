@@ -17,6 +17,7 @@ import (
 type walk struct {
 	o       Options
 	log     *journal.Replay
+	begun   bool                                         // Options.First has been reached
 	covered func(journal.SessionID, *journal.Event) bool // the event comes before Options.From
 	open    map[journal.SessionID]*recorded
 	seen    map[journal.SessionID]bool
@@ -155,7 +156,8 @@ func (w *walk) openTurn(ctx context.Context, session journal.SessionID, ev journ
 	if ev.Kind == journal.EventTurnFailed {
 		t.effects = lines
 	}
-	if t.judged = !w.covered(session, &ev); t.judged {
+	w.begun = w.begun || w.o.First.IsZero() || ev.ID == w.o.First
+	if t.judged = w.begun && !w.covered(session, &ev); t.judged {
 		t.cursor = w.log.Before()
 	}
 	w.open[session] = t

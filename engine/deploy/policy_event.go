@@ -30,9 +30,11 @@ type PolicyEvent struct {
 	Call       string          // the operation, tool or command that requests it
 	Caller     Party           // the calling creature; zero for a caller outside
 
-	// Creature is the creature that spawn, remove and fail are about.
+	// Creature is the creature that spawn, remove, replace and fail are about.
 	Creature Party
-	Module   string   `json:",omitempty"` // spawn
+	Module   string   `json:",omitempty"` // spawn, replace: the new one
+	SHA256   string   `json:",omitempty"` // replace: of the new module
+	Former   string   `json:",omitempty"` // replace: the former module
 	Parent   Party    // spawn
 	Listen   []string `json:",omitempty"` // spawn: names of the channels it is wired to
 	Send     []string `json:",omitempty"`

@@ -94,6 +94,17 @@ func (d *Draft) judgeRemove(ctx context.Context, op topology.RemoveCreature) {
 	d.judge(ctx, ev, op.ID, d.DeploymentOf(op.ID), d.Caller.Deployment)
 }
 
+// JudgeReplace asks the policies whether a creature's module may be replaced. ev
+// has the modules.
+func (d *Draft) JudgeReplace(ctx context.Context, id journal.CreatureID, ev deploy.PolicyEvent) error {
+	if !d.judged(journal.JudgeReplace) {
+		return nil
+	}
+	ev.Kind, ev.Call, ev.Graph, ev.Creature = journal.JudgeReplace, "replace_module", d.topo.GraphOf(id), d.party(id)
+	d.judge(ctx, ev, "", d.DeploymentOf(id))
+	return d.objected(ctx)
+}
+
 // judgeEdge asks the policies about edges between from, to and a channel; some
 // of these may be empty.
 func (d *Draft) judgeEdge(ctx context.Context, op topology.Op, kind journal.PolicyKind, from, to journal.CreatureID, channel journal.ChannelID, name string) {

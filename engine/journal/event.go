@@ -110,7 +110,8 @@ const (
 	EventResult            EventKind = 26 // the answer to a request, in the inbox of the creature that asked
 	EventStoreSetAside     EventKind = 27 // observed only, never stored
 	EventWiredOutput       EventKind = 28 // an output that came over a wire, in the inbox of its target
-	NumEventKinds                    = 29
+	EventModuleReplaced    EventKind = 29
+	NumEventKinds                    = 30
 )
 
 var eventKindNames = [NumEventKinds]string{
@@ -142,6 +143,7 @@ var eventKindNames = [NumEventKinds]string{
 	EventResult:            "result",
 	EventStoreSetAside:     "store_set_aside",
 	EventWiredOutput:       "wired_output",
+	EventModuleReplaced:    "module_replaced",
 }
 
 // String returns the stable name, for example "channel_message".

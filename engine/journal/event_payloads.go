@@ -35,6 +35,7 @@ var eventPayloads = map[EventKind]reflect.Type{
 	EventPolicyDenied:      reflect.TypeFor[PolicyPayload](),
 	EventLagged:            reflect.TypeFor[LaggedPayload](),
 	EventStoreSetAside:     reflect.TypeFor[StoreSetAsidePayload](),
+	EventModuleReplaced:    reflect.TypeFor[ModuleReplacedPayload](),
 }
 
 // PayloadType is the struct whose JSON form the payload of events of a kind is,
@@ -151,6 +152,15 @@ type ParentLinkPayload struct {
 type WireRemovedPayload struct {
 	OutputWire
 	Reason UnwireReason `json:"reason,omitempty"` // see the table
+}
+
+// ModuleReplacedPayload is the payload of module_replaced.
+type ModuleReplacedPayload struct {
+	Name         string `json:"name"`             // name of the creature
+	Module       string `json:"module,omitempty"` // the new module
+	SHA256       string `json:"module_sha256"`    // SHA-256 of the new module
+	Former       string `json:"former,omitempty"` // the former module
+	FormerSHA256 string `json:"former_sha256"`    // SHA-256 of the former module
 }
 
 // SessionCutPayload is the payload of session_merged and session_forked.

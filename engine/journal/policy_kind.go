@@ -11,6 +11,7 @@ const (
 	JudgePlan       PolicyKind = "plan"       // a deployment is applied
 	JudgeSpawn      PolicyKind = "spawn"      // a creature is added
 	JudgeRemove     PolicyKind = "remove"     // a creature is removed
+	JudgeReplace    PolicyKind = "replace"    // the module of a creature is replaced
 	JudgeConnect    PolicyKind = "connect"    // creatures are connected, or an edge is turned on
 	JudgeDisconnect PolicyKind = "disconnect" // the opposite; a channel is removed
 	JudgeMerge      PolicyKind = "merge"      // graphs become one
@@ -27,5 +28,5 @@ func PolicyKinds() []PolicyKind {
 }
 
 var policyKinds = []PolicyKind{
-	JudgePlan, JudgeSpawn, JudgeRemove, JudgeConnect, JudgeDisconnect, JudgeMerge, JudgeSplit, JudgeWire, JudgeSend, JudgeTool, JudgeFail,
+	JudgePlan, JudgeSpawn, JudgeRemove, JudgeReplace, JudgeConnect, JudgeDisconnect, JudgeMerge, JudgeSplit, JudgeWire, JudgeSend, JudgeTool, JudgeFail,
 }

@@ -60,6 +60,7 @@ var script = []struct {
 	{false, `{"id": 30, "op": "dead_letters", "graph": "picky"}`},
 	{false, `{"id": 31, "op": "redeliver", "graph": "picky", "message": "$LETTER"}`},
 	{true, `{"id": 32, "op": "wait_idle"}`},
+	{false, `{"id": 48, "op": "replace_module", "creature": "alarms", "module": "builtin:gate", "check": 10}`},
 	{true, `{"id": 33, "op": "remove_creature", "creature": "picky"}`},
 	{false, `{"id": 34, "op": "disconnect", "from": "alarms", "to": "census"}`},
 	{false, `{"id": 35, "op": "assign_root", "creature": "alarms"}`},

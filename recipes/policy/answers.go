@@ -14,6 +14,7 @@ var Occasions = []Occasion{
 	{journal.JudgePlan, "the recipe is applied: asked once, with everything that would change"},
 	{journal.JudgeSpawn, "a creature is added, by an operation or a [group tool](tools.md)"},
 	{journal.JudgeRemove, "a creature is removed"},
+	{journal.JudgeReplace, "the module of a creature is replaced by an operation; changes by a recipe are judged as its `plan`"},
 	{journal.JudgeConnect, "creatures are connected, or an edge is turned on"},
 	{journal.JudgeDisconnect, "creatures are disconnected, an edge is turned off, or a channel is removed"},
 	{journal.JudgeMerge, "an operation merges graphs"},

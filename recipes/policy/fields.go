@@ -78,12 +78,14 @@ func (f *Field) Of(kind journal.PolicyKind) bool {
 }
 
 var (
-	ofCreature = kinds(journal.JudgeSpawn, journal.JudgeRemove, journal.JudgeFail)
+	ofCreature = kinds(journal.JudgeSpawn, journal.JudgeRemove, journal.JudgeReplace, journal.JudgeFail)
 	ofEdge     = kinds(journal.JudgeConnect, journal.JudgeDisconnect)
 	ofEnds     = kinds(journal.JudgeConnect, journal.JudgeDisconnect, journal.JudgeWire)
 	ofFail     = kinds(journal.JudgeFail)
 	ofPlan     = kinds(journal.JudgePlan)
 	ofSpawn    = kinds(journal.JudgeSpawn)
+	ofReplace  = kinds(journal.JudgeReplace)
+	ofModule   = kinds(journal.JudgeSpawn, journal.JudgeReplace)
 	ofMerge    = kinds(journal.JudgeMerge)
 	ofWire     = kinds(journal.JudgeWire)
 	ofTool     = kinds(journal.JudgeTool)
@@ -105,7 +107,9 @@ var Fields = []Field{
 	{"address", ofCreature, Text, "its address; empty if no recipe declares it", func(e *deploy.PolicyEvent) any { return e.Creature.Address }},
 	{"species", ofCreature, Text, "its species; empty if it has none", func(e *deploy.PolicyEvent) any { return e.Creature.Species }},
 	{"privileged", ofCreature, Flag, "whether it is privileged", func(e *deploy.PolicyEvent) any { return e.Creature.Privileged }},
-	{"module", ofSpawn, Text, "its module", func(e *deploy.PolicyEvent) any { return e.Module }},
+	{"module", ofModule, Text, "its module; for `replace` the new one", func(e *deploy.PolicyEvent) any { return e.Module }},
+	{"sha256", ofReplace, Text, "SHA-256 of the new module, in hexadecimal digits", func(e *deploy.PolicyEvent) any { return e.SHA256 }},
+	{"former", ofReplace, Text, "its former module", func(e *deploy.PolicyEvent) any { return e.Former }},
 	{"parent", ofSpawn, Text, "name of its parent", func(e *deploy.PolicyEvent) any { return e.Parent.Name }},
 	{"alive", ofSpawn, Number, "how many creatures of its species there are", func(e *deploy.PolicyEvent) any { return float64(e.Alive) }},
 	{"listen", ofSpawn, Texts, "names of the channels that it listens on", func(e *deploy.PolicyEvent) any { return e.Listen }},
