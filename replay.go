@@ -25,8 +25,9 @@ type ReplayOptions struct {
 	All bool
 	// Sessions, if not nil, selects sessions.
 	Sessions func(*journal.SessionInfo) bool
-	// CacheDir keeps compiled modules, as in [Options].
-	CacheDir string
+	// CacheDir and CacheOptional keep compiled modules, as in [Options].
+	CacheDir      string
+	CacheOptional bool
 	// Compiler compiles large modules, as in [Options].
 	Compiler []string
 }
@@ -39,7 +40,7 @@ func Replay(ctx context.Context, dir string, o ReplayOptions) (report *replay.Re
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, Compiler: o.Compiler})
+	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler})
 	if err != nil {
 		return nil, err
 	}

@@ -95,6 +95,9 @@ type Options struct {
 	// CacheDir keeps compiled modules between processes. It holds executable code, so
 	// no other user may have write access. Empty means no cache.
 	CacheDir string
+	// CacheOptional does without the cache if it cannot be used, and reports that to Log.
+	// Otherwise [New] returns an error.
+	CacheOptional bool
 	// Seed makes the ids of the engine repeatable.
 	Seed *uint64
 	// Workers is the number of turns that run at the same time. Zero means one per processor.
@@ -160,7 +163,7 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 }
 
 func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
-	if t.host, err = host.New(ctx, host.Options{CacheDir: o.CacheDir, Compiler: o.Compiler, Log: o.Log}); err != nil {
+	if t.host, err = host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler, Log: o.Log}); err != nil {
 		return err
 	}
 	dir := o.Dir

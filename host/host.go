@@ -30,6 +30,9 @@ type Options struct {
 	// is created if it does not exist, and must be private: entries altered by
 	// another user or program are refused. Empty means no cache.
 	CacheDir string
+	// CacheOptional does without a cache that cannot be used, and reports that to
+	// Log. Otherwise [New] returns an error.
+	CacheOptional bool
 	// CacheKey is the file with the key that authenticates entries of the
 	// cache. It is created if it does not exist, and must not lie in the
 	// cache. Empty means terrarium/cache.key in the user's configuration
@@ -111,11 +114,15 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	}
 	if opts.CacheDir != "" {
 		var err error
-		if h.cache, err = codecache.Open(ctx, opts.CacheDir, opts.CacheKey); err != nil {
+		switch h.cache, err = codecache.Open(ctx, opts.CacheDir, opts.CacheKey); {
+		case err == nil:
+			h.tellRefused()
+			cfg = cfg.WithCompilationCache(h.cache.Wazero)
+		case opts.CacheOptional && ctx.Err() == nil:
+			opts.Log.Info("compiled modules are not kept for later processes", "error", err)
+		default:
 			return nil, err
 		}
-		h.tellRefused()
-		cfg = cfg.WithCompilationCache(h.cache.Wazero)
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
 	if err := h.provideImports(ctx, h.runtime); err != nil {

@@ -21,7 +21,7 @@ import (
 type engineFlags struct {
 	session    string
 	durability string
-	cache      string
+	cache      cacheFlags
 	seed       uint64
 	workers    int
 	fresh      bool
@@ -36,7 +36,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.session, "session", "", "keep sessions in `DIR`, and continue those that are there")
 	fs.StringVar(&f.durability, "durability", "", "what a session survives: none (nothing is kept), normal (a killed process) or full (power loss too)")
-	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
+	f.cache.add(fs)
 	fs.Uint64Var(&f.seed, "seed", 0, "make ids repeatable")
 	fs.IntVar(&f.workers, "workers", 0, "number of turns that run at the same time (default one per processor)")
 	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that keep state in linear memory")
@@ -50,9 +50,13 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 // engineOptions converts the flags to options of the library.
 func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Options, error) {
 	o := terrarium.Options{
-		Dir: f.session, Scratch: f.session == "", CacheDir: f.cache, Workers: f.workers,
+		Dir: f.session, Scratch: f.session == "", Workers: f.workers,
 		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(), Compiler: compiler(),
 		ShutdownTimeout: f.shutdown,
+	}
+	var err error
+	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
+		return o, err
 	}
 	if f.workers < 0 {
 		return o, usage("--workers %d: use a number of turns, or 0 for one per processor", f.workers)

@@ -23,7 +23,7 @@ type replayFlags struct {
 	from      string
 	fresh     bool
 	all       bool
-	cache     string
+	cache     cacheFlags
 	format    string
 }
 
@@ -56,7 +56,7 @@ for every command.`,
 	fs.StringVar(&f.from, "from", "", "begin after the event with this `CURSOR`")
 	fs.BoolVar(&f.fresh, "fresh", false, "run every turn on a new instance")
 	fs.BoolVar(&f.all, "all", false, "continue after the first turn that differs")
-	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
+	f.cache.add(fs)
 	formatFlag(cmd, &f.format)
 	return cmd
 }
@@ -69,9 +69,12 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 		return usage("--module needs --creature, to say which creatures run it")
 	}
 	o := terrarium.ReplayOptions{
-		Creatures: f.creatures, From: journal.EventCursor(f.from), Fresh: f.fresh, All: f.all, CacheDir: f.cache, Compiler: compiler(),
+		Creatures: f.creatures, From: journal.EventCursor(f.from), Fresh: f.fresh, All: f.all, Compiler: compiler(),
 	}
 	var err error
+	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
+		return err
+	}
 	if f.module != "" {
 		if o.Module, err = terrarium.LoadModule(ctx, f.module); err != nil {
 			return failWith(exitUsage, err)

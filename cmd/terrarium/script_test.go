@@ -31,6 +31,11 @@ func TestMain(m *testing.M) {
 		main() // a process for policies or a compiler, which is started by what this binary is, not by its name
 		return
 	}
+	if _, set := os.LookupEnv(cacheVariable); !set { // the user's own cache is not for tests
+		if err := os.Setenv(cacheVariable, cacheOff); err != nil {
+			panic(err)
+		}
+	}
 	testscript.Main(ramdisk.Tests(m), map[string]func(){"terrarium": command, "pipelines": victimMain})
 }
 
@@ -49,6 +54,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PLUGINS", plugins)
 			e.Setenv("GOGC", "400") // hundreds of short processes need not collect their garbage so often
+			e.Setenv(cacheVariable, cacheOff)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, ".tmp"))
 			return nil

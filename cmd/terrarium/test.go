@@ -21,7 +21,7 @@ type testFlags struct {
 	run     string
 	format  string
 	seed    uint64
-	cache   string
+	cache   cacheFlags
 	verbose bool
 }
 
@@ -43,7 +43,7 @@ code is 1 if a test fails.`,
 	fs.StringVar(&f.run, "run", "", "run only the tests whose names match the regular expression `NAME`")
 	fs.StringVarP(&f.format, "format", "o", "text", "format of results: text or json")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of ids and random numbers")
-	fs.StringVar(&f.cache, "cache", "", "keep compiled modules in `DIR`, which holds executable code")
+	f.cache.add(fs)
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "print more on standard error")
 	return cmd
 }
@@ -60,9 +60,13 @@ func (f *testFlags) test(cmd *cobra.Command, s streams, path string) error {
 	if err != nil {
 		return err
 	}
+	o := terrarium.Options{Seed: &f.seed, Compiler: compiler(), Log: verbosity(s.err, f.verbose)}
+	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
+		return err
+	}
 	p := testPrinter{s: s, asJSON: f.format == "json"}
 	for _, test := range tests {
-		result, err := terrarium.RunTest(ctx, test, terrarium.Options{Seed: &f.seed, CacheDir: f.cache, Compiler: compiler(), Log: verbosity(s.err, f.verbose)})
+		result, err := terrarium.RunTest(ctx, test, o)
 		if ctx.Err() != nil {
 			return interrupted(ctx)
 		}
