@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -45,6 +47,7 @@ func deadLetter(t *testing.T, module, payload string) journal.DeadLetterRow {
 	}()
 	picky, err := host.AddCreature(ctx, deploy.CreatureSpec{
 		Name: "picky", Module: module, Config: json.RawMessage(`{"want": "fly"}`), Restart: deploy.RestartPolicy{Mode: deploy.RestartNever},
+		Limits: abi.Limits{Deadline: time.Minute}, // the usual second may end a turn on a busy machine
 	})
 	if err != nil {
 		t.Fatal(err)
