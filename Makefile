@@ -30,20 +30,18 @@ test: compiler
 
 # The race detector takes several times the time, so that packages are left out which
 # have nothing for it: readers, validators and rewriters of modules, which start no
-# goroutine (host/wasmbin, compilecost); tests of texts (prose, rules, house, opsdoc);
+# goroutine (host/wasmbin, compilecost); tests of texts (prose, rules, house);
 # tests that run what toolchains have built, and what go build builds without the
 # detector (docstest, sdk, kits). The creatures of sdk are run by the same engine
 # as those of plugins and conformance.
 MODULE = github.com/seed47132306/terrarium
 NOT_RACED = host/wasmbin host/wasmbin/meter host/wasmbin/internal/wasmgen host/internal/compilecost \
-	internal/prose internal/rules internal/house internal/opsdoc internal/docstest sdk sdk/internal/kits
+	internal/prose internal/rules internal/house internal/docstest sdk sdk/internal/kits
 # Tests that do one thing after the other, beside others that do the same at once:
-# hostile modules one by one (TestAllAtOnce has them together); commands on damaged
-# session directories (TestStrangersSessions has every command); and what rebuilds and
-# upgrades stores, in one goroutine, the stores being those of TestStorage.
+# hostile modules one by one (TestAllAtOnce has them together), and commands on damaged
+# session directories (TestStrangersSessions has every command).
 NOT_RACED_TESTS = TestGallery TestSizeAloneIsRefused TestTruncatedAnywhere \
-	TestStrangersColumns TestStrangersTexts TestStrangersSessionsFromOutside \
-	TestStorageRebuilt TestRebuildPruned TestPowerLossWhileRebuilding TestKilledMigrating
+	TestStrangersColumns TestStrangersTexts TestStrangersSessionsFromOutside
 test-race:
 	$(GO) test -race -vet=off -timeout 30m -skip "^($$(echo $(NOT_RACED_TESTS) | tr ' ' '|'))\$$" \
 		$(filter-out $(NOT_RACED:%=$(MODULE)/%),$(shell $(GO) list ./...))

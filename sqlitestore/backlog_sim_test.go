@@ -527,6 +527,6 @@ func TestSimulationOfBacklogs(t *testing.T) {
 }
 
 // backlogSeeds are those that make test runs: a few, since each takes some seconds of
-// the processor, and among them those that have found something. make test-crash and
+// the processor; some of them have found something. make test-crash and
 // make test-sim draw hundreds of others.
 var backlogSeeds = []uint64{28, 46, 113, 115}
