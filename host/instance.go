@@ -25,8 +25,14 @@ type Instance struct {
 
 var _ abi.Instance = (*Instance)(nil)
 
+// startDeadlines is how many times the deadline an instance may take to start.
+// An interpreter or a garbage-collected runtime needs much of a second for it
+// on a small or busy machine. It happens once for a module, as later instances
+// begin with an image, and the fuel of a call bounds it in any case.
+const startDeadlines = 10
+
 // start instantiates the module and runs its start functions, all of them
-// with the fuel and the deadline of one call.
+// with the fuel of one call and startDeadlines times its deadline.
 func (i *Instance) start(ctx context.Context, init abi.Turn) error {
 	c := &i.call
 	c.begin(init, phaseInstantiate)

@@ -144,7 +144,7 @@ func TestStartUp(t *testing.T) {
 		code   abi.Code
 		text   string
 	}{
-		{"start_loops", abi.Deadline, "start: the guest ran longer than the limit deadline, 20ms"},
+		{"start_loops", abi.Deadline, "start: the guest took more than 10 times the limit deadline, 20ms, to start"},
 		{"init_fails", abi.NotFound, "creature_init: the guest returned -2 (not_found)"},
 		{"init_traps", abi.Trapped, "_initialize: the guest trapped: unreachable (in _initialize)"},
 		{"data_outside", abi.Trapped, "instantiate: the guest trapped: data[0]: out of bounds memory access"},

@@ -102,15 +102,26 @@ func (c *call) look() {
 	switch {
 	case c.since.IsZero():
 		c.since = now
-	case now.Sub(c.since) >= c.bounds.deadline:
-		e := limitError("", "deadline", fmt.Sprintf("the guest ran longer than the limit deadline, %v", c.bounds.deadline),
-			"raise the limit deadline, or do less in one turn")
+	case now.Sub(c.since)/c.deadlines() >= c.bounds.deadline:
+		message, remedy := "the guest ran longer than the limit deadline, %v", "raise the limit deadline, or do less in one turn"
+		if c.phase < phaseHandle {
+			message, remedy = fmt.Sprintf("the guest took more than %d times the limit deadline, %%v, to start", startDeadlines), "raise the limit deadline, or do less at the start"
+		}
+		e := limitError("", "deadline", fmt.Sprintf(message, c.bounds.deadline), remedy)
 		e.Code = abi.Deadline
 		c.stop(&ending{e})
 	default:
 		c.budget.Slice = nextSlice(c.budget.Slice, now.Sub(c.looked))
 	}
 	c.looked = now
+}
+
+// deadlines is how many times the deadline the current call may take.
+func (c *call) deadlines() time.Duration {
+	if c.phase < phaseHandle {
+		return startDeadlines
+	}
+	return 1
 }
 
 // nextSlice returns the size of the next slice, given how long the last one
