@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -35,4 +36,23 @@ func newWiring(name, deployment string, edges []topology.Edge, channels map[jour
 		w.byAlias[e.Alias] = ch
 	}
 	return w
+}
+
+// handles are the send aliases that an instance has looked up, by handle.
+type handles struct {
+	names []handle
+	index map[string]int32
+}
+
+type handle struct {
+	alias  string
+	wiring *wiring // for which ch holds
+	ch     *channel
+}
+
+// outlet is an output wire as a turn uses it.
+type outlet struct {
+	journal.OutputWire
+	prompt    deploy.Prompt
+	predicate deploy.Predicate // nil: there is none, or it is not known
 }

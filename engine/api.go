@@ -10,14 +10,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// orEmpty returns list, never nil, so that it is never null in JSON.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 // Outcome is the effect of one operation on the topology.
 type Outcome struct {
 	Delta    journal.Delta
@@ -78,28 +70,6 @@ func (x *change) wait(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// logged is the position of a change in the log of a graph.
-type logged struct {
-	g     *graph
-	store journal.Store
-	upTo  uint64
-}
-
-// wait waits until that position is durable. After a cut, everything that the parents
-// had logged is durable.
-func (l logged) wait(ctx context.Context) error {
-	err := l.store.Wait(ctx, l.upTo)
-	if err == nil {
-		return nil
-	}
-	g := l.g.enter()
-	defer g.leave()
-	if g.ended || g.store != l.store {
-		return nil
-	}
-	return err
 }
 
 // batch is Batch with creatures that were prepared for it.
@@ -262,8 +232,6 @@ func (b *Batch) FindGraph(name string) (journal.GraphID, error) { return b.x.e.f
 
 // GraphOf returns the graph of a creature.
 func (b *Batch) GraphOf(c journal.CreatureID) journal.GraphID { return b.x.e.topo.GraphOf(c) }
-
-func (e *core) isClosing() bool { return e.closes.Load() }
 
 // change1 applies one operation.
 func (e *Engine) change1(ctx context.Context, op topology.Op) (Outcome, error) {

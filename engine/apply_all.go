@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -214,4 +216,55 @@ func (j *joint) drifts() bool {
 		}
 	}
 	return false
+}
+
+// checkRenamed refuses an unknown deployment if a saved one, which is not applied, came
+// from the very same recipe: its file or folder was renamed, or is given in another way.
+// It would start with no state and handle all input again. A recipe that sets its own
+// name is not concerned, because its text contains the name.
+func (j *joint) checkRenamed(e locked, d *deploy.Deployment) error {
+	if len(d.Source.Files) == 0 || e.deployments[d.Name] != nil || len(e.savedWith(d.Name)) > 0 {
+		return nil
+	}
+	texts := d.Source.Texts()
+	var saved []journal.SavedGraph
+	for _, g := range e.sortedSaved() {
+		saved = append(saved, g.SavedGraph)
+	}
+	for _, r := range RememberedIn(saved) {
+		if j.of[r.Name] != nil || e.deployments[r.Name] != nil || !slices.Equal(texts, r.Source.Texts()) {
+			continue
+		}
+		return &abi.Error{
+			Code: abi.Conflict, Op: "apply",
+			Message: fmt.Sprintf("the session has this recipe already, as the deployment %s from %s; %s would start without its state, and handle all input again", r.Name, r.Source.Path, d.Name),
+			Remedy:  fmt.Sprintf("choose one by its name in the recipe: terrarium { name = %q } continues the existing deployment, terrarium { name = %q } starts a second one", r.Name, d.Name),
+			IDs:     map[string]string{"deployment": r.Name, "path": r.Source.Path},
+		}
+	}
+	return nil
+}
+
+// hold holds the creatures that will change. The caller has its turn to apply.
+func (j *joint) hold(ctx context.Context) error {
+	creatures := map[*creature]claim{}
+	l := j.e.core.rlock()
+	for _, a := range j.applications {
+		for _, c := range l.creatures {
+			wanted := a.prepared[c.spec.Address]
+			if c.deployment != a.d.Name || c.spec.Address == "" || wanted == nil {
+				continue
+			}
+			if !wanted.saysWhatIs(c) {
+				creatures[c] = wanted.claims(c)
+			}
+		}
+	}
+	l.runlock()
+	if len(creatures) == 0 {
+		return nil
+	}
+	var err error
+	j.update.holding, err = j.e.holdAll(ctx, creatures)
+	return err
 }

@@ -178,18 +178,6 @@ func (c *creature) changeNotice(g section) delivery {
 	return delivery{msg: m}
 }
 
-// noteDealt records that a creature has handled a delivery. It reports whether the
-// creature's row changes: it does for start and for notifications.
-func (c *creature) noteDealt(_ section, kind abi.Kind) bool {
-	start := kind == abi.KindStart
-	c.started = c.started || start
-	if !c.watches || c.beheld == nil || !start && kind != abi.KindGraphChanged {
-		return start
-	}
-	c.sight.notified = c.beheld.Revision()
-	return true
-}
-
 // storedSight is the part of a creature's sight that a [journal.CreatureRow] keeps.
 type storedSight struct {
 	Revision uint64 `json:"revision"`

@@ -3,10 +3,11 @@ package engine
 import (
 	"cmp"
 	"context"
-	"maps"
-	"slices"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -96,156 +97,12 @@ type logging struct {
 	entry logEntry
 }
 
-// newChange starts a change.
-func newChange(e locked, name string, o draft.Options) *change {
-	return &change{
-		e: e, name: name, Draft: e.newDraft(o),
-		creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
-		recipe: recipeChange{durability: e.durability, described: map[*channel]string{}},
-		steps: steps{
-			paused: map[*graph]section{}, dirty: map[*creature]bool{}, dropped: map[journal.ChannelID]bool{}, leaving: map[journal.CreatureID]bool{},
-			again: map[cursorKey]bool{}, passed: map[journal.GraphID]bool{}, transient: map[*graph]section{}, metas: map[journal.GraphID]map[string]string{},
-		},
-		logging: logging{records: map[section]*journal.Record{}, burials: map[*feed]*burial{}, entry: newLogEntry()},
-	}
-}
-
-// carryOut applies what was staged to the stores and the environments. On an error
-// nothing has changed.
-func (x *change) carryOut(ctx context.Context) error {
-	x.sealed = x.Seal()
-	x.addChannels()
-	x.scan()
-	x.pause()
-	defer x.resume()
-	plan := x.planStores()
-	x.findUnlinked(plan)
-	x.partWires(plan)
-	x.level(plan)
-	x.turn.advance(x)
-	unsettle, undescribe := x.comeIntoDeployments(), x.redescribe()
-	unremember, err := x.remember()
-	if err == nil {
-		err = x.foresee(ctx, plan)
-	}
-	if err == nil {
-		err = plan.drain(ctx)
-	}
-	if err == nil {
-		err = plan.carryOut(ctx, x)
-	}
-	if err != nil {
-		unremember()
-		unsettle()
-		undescribe()
-		x.turn.goBack()
-		x.Undo()
-		return storageError(x.name, err)
-	}
-	x.level(plan)
-	x.enterLog()
-	x.announce(plan)
-	x.showWireNotes(plan)
-	if x.turn != nil {
-		x.turn.rest.announce(x, plan)
-	}
-	memories := x.inheritance(plan)
-	following{x, plan}.follow()
-	for id, memory := range memories {
-		x.graph(id).memory = memory
-	}
-	for id, meta := range x.metas {
-		x.graph(id).meta = meta
-	}
-	if x.turn != nil {
-		x.turn.rest.land(x)
-	}
-	x.writeDown(plan)
-	x.reshape()
-	plan.retire(ctx, x)
-	return nil
-}
-
-// addChannels makes the channels that the draft has added, except those of a saved
-// graph that is brought back: they exist already.
-func (x *change) addChannels() {
-	for id, ch := range x.sealed.Channels {
-		if x.channels[id] == nil {
-			x.channels[id] = &channel{id: id, label: ch.Label, description: ch.Description, deployment: ch.Deployment, address: ch.Address}
-		}
-	}
-}
-
 // creature returns a creature that exists or is added.
 func (x *change) creature(id journal.CreatureID) *creature {
 	if c := x.e.creatures[id]; c != nil {
 		return c
 	}
 	return x.creatures[id]
-}
-
-// scan records what the deltas remove. An edge that is removed with its channel or
-// creature leaves dead letters; an edge that is removed alone leaves a backlog.
-func (x *change) scan() {
-	ceased := map[cursorKey]bool{}
-	for i := range x.sealed.Deltas {
-		d := &x.sealed.Deltas[i]
-		for _, c := range d.Changes {
-			switch c.Kind {
-			case topology.ChannelRemoved:
-				x.dropped[c.Channel] = true
-			case topology.CreatureRemoved:
-				x.leaving[c.Creature] = true
-			case topology.EdgeRemoved:
-				if c.Direction == journal.Listen {
-					ceased[cursorKey{journal.ReaderID(c.Creature), c.Channel}] = true
-				}
-			case topology.EdgeAdded:
-				if key := (cursorKey{journal.ReaderID(c.Creature), c.Channel}); c.Direction == journal.Listen && ceased[key] {
-					x.again[key] = true
-				}
-			case topology.CreatureMoved, topology.ChannelMoved:
-				if x.e.graphs[c.From] != nil {
-					x.passed[c.From], x.passed[c.Graph] = true, true
-				}
-			}
-		}
-		for _, u := range d.Unified {
-			delete(x.dropped, u.Absorbed) // it will be drained
-		}
-	}
-}
-
-// pause enters the critical sections of all graphs concerned, in order of id.
-func (x *change) pause() {
-	ids := map[journal.GraphID]bool{}
-	for i := range x.sealed.Deltas {
-		for _, id := range x.sealed.Deltas[i].OldGraphs {
-			ids[id] = true
-		}
-	}
-	for _, cr := range x.recipe.resumed {
-		ids[cr.home.load().id] = true
-	}
-	if x.turn != nil {
-		ids[x.turn.c.home.load().id] = true
-	}
-	for id := range x.sealed.Wires.Lists {
-		if cr := x.e.creatures[id]; cr != nil {
-			ids[cr.home.load().id] = true
-		}
-	}
-	for ch := range x.recipe.described {
-		ids[ch.home.load().id] = true
-	}
-	for id := range x.leaving {
-		for _, child := range x.e.children(id) {
-			ids[child.home.load().id] = true
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		x.graph(id)
-	}
 }
 
 // in returns the critical section of a graph, or none for no graph. The change enters it
@@ -287,20 +144,6 @@ func (x *change) resume() {
 		g.leave()
 	}
 	x.wake.flush(x.e.core)
-}
-
-// savedIDs lets a saved graph keep its id when it is brought back.
-type savedIDs struct {
-	locked
-	next journal.GraphID
-}
-
-func (s *savedIDs) NewGraph() journal.GraphID {
-	if id := s.next; id != "" {
-		s.next = ""
-		return id
-	}
-	return s.locked.NewGraph()
 }
 
 // cursor is where a creature starts to read a channel: its saved cursor if it is
@@ -376,88 +219,6 @@ func (x *change) logOf(g section) section {
 	return g
 }
 
-// writeDown logs the change in every graph concerned.
-func (x *change) writeDown(plan *storePlan) {
-	if x.bringsBack() {
-		return
-	}
-	for _, cr := range x.creatures {
-		x.noteNew(cr)
-	}
-	for _, g := range plan.groups {
-		x.noteCut(plan, g)
-	}
-	x.noteReplaced()
-	x.noteUnlinked()
-	x.noteWires()
-	x.noteRedescribed()
-	for _, d := range x.outcomes(plan) {
-		for _, id := range d.NewGraphs {
-			if g := x.graph(id); !g.none() {
-				x.log(g, x.record(g), journal.Event{Kind: journal.EventTopologyChanged, Payload: journal.JSON(d)})
-			}
-		}
-	}
-	x.logWords()
-	x.writeMemories()
-	x.trim(plan)
-	x.rememberNew()
-	x.answerBuried()
-	x.putMeta()
-	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
-		if g.store == nil {
-			continue
-		}
-		g.append(x.records[g])
-		x.logged = append(x.logged, logged{g.graph, g.store, g.seq})
-	}
-}
-
-// trim removes rows from the records of graphs with a new store. The first record has
-// every row as the change leaves it. Rows written by intermediate steps may be of
-// members that have moved elsewhere.
-func (x *change) trim(plan *storePlan) {
-	for g, rec := range x.records {
-		if plan.children[g.id] != nil {
-			*rec = journal.Record{Events: rec.Events}
-		}
-	}
-}
-
-// outcomes are the contents of topology_changed events: what each operation did or, in
-// a summary, which graphs became which.
-func (x *change) outcomes(plan *storePlan) []journal.Delta {
-	var out []journal.Delta
-	if x.summary {
-		for _, g := range plan.groups {
-			if d, ok := g.delta(x); ok {
-				out = append(out, d)
-			}
-		}
-		return out
-	}
-	for i := range x.sealed.Deltas {
-		out = append(out, journal.NewDelta(&x.sealed.Deltas[i]))
-	}
-	return out
-}
-
-// noteNew logs that a creature has been added.
-func (x *change) noteNew(cr *creature) {
-	g := x.home(cr)
-	if g.none() {
-		return // removed by the same change
-	}
-	rec := x.record(g)
-	if cr.instance != nil {
-		x.log(g, rec, cr.instanceStarted(journal.StartFirst))
-	}
-	if !cr.stopped {
-		x.log(g, rec, journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})})
-	}
-	x.noteAttached(g, cr)
-}
-
 // noteAttached logs which session will have the events of a creature from now on.
 func (x *change) noteAttached(g section, cr *creature) {
 	if g.store != nil {
@@ -472,44 +233,130 @@ func (x *change) log(g section, rec *journal.Record, ev journal.Event) {
 	g.log(rec, ev)
 }
 
-// noteCut logs in the children of a cut which graphs they come from and which
-// creatures have moved to them.
-func (x *change) noteCut(plan *storePlan, group *storeGroup) {
-	kind := journal.EventSessionForked
-	if group.kind() == journal.CutMerge {
-		kind = journal.EventSessionMerged
-	}
-	moved := x.moved()
-	for _, id := range group.after {
-		store := plan.children[id]
-		if store == nil || len(group.before) == 0 {
-			continue
-		}
-		g := x.graph(id)
-		info := store.Info()
-		x.log(g, x.record(g), journal.Event{Kind: kind, Payload: journal.JSON(journal.SessionCutPayload{Session: info.Session, Parents: orEmpty(info.Parents)})})
-		for _, cr := range moved[g.graph] {
-			x.noteAttached(g, cr)
-		}
-	}
+// handledTurn is what a change needs of the turn that makes it: its delivery, and how
+// the rest of the turn is logged and landed.
+//
+// The methods do nothing on nil.
+type handledTurn struct {
+	c    *creature
+	d    delivery
+	kind abi.Kind
+	rest restOfTurn
+	// goBack restores these fields: how far the creature had read before the turn.
+	cursor   uint64 // of d's feed
+	started  bool
+	notified uint64
 }
 
-// moved are the creatures that have come from another graph, by their present graph.
-// Creatures that stay are left out, so that a cut costs only what moves.
-func (x *change) moved() map[*graph][]*creature {
-	out, seen := map[*graph][]*creature{}, map[journal.CreatureID]bool{}
-	for i := range x.sealed.Deltas {
-		for _, c := range x.sealed.Deltas[i].Changes {
-			cr := x.e.creatures[c.Creature]
-			if c.Kind != topology.CreatureMoved || cr == nil || seen[c.Creature] || x.creatures[c.Creature] != nil {
-				continue // noteNew logs new creatures
-			}
-			seen[c.Creature] = true
-			g := cr.home.load()
-			out[g] = append(out[g], cr)
-		}
-	}
-	return out
+// restOfTurn is the rest of a turn that makes a change; see turnChange.
+type restOfTurn interface {
+	// recalled returns what the policies that judged the turn have recalled.
+	recalled() []*recall.Recollection
+	// logFirst logs the turn in the first record of a store.
+	logFirst(x *change, rec *journal.Record, id journal.GraphID, origin journal.Origin)
+	// announce shows subscribers what logFirst has logged.
+	announce(x *change, plan *storePlan)
+	// land applies the turn after the environments have followed.
+	land(x *change)
+	// goBack discards what was logged.
+	goBack()
 }
 
-func byGraphID(a, b section) int { return cmp.Compare(a.id, b.id) }
+// cause is the id in the log of the message that the turn handles. It is empty if
+// there is no turn, or if no log has the delivery.
+func (t *handledTurn) cause(x *change) journal.EventID {
+	if t == nil {
+		return journal.EventID{}
+	}
+	return cmp.Or(x.entry.ids[t.d.msg.ID], t.d.msg.LogID())
+}
+
+// advance counts the delivery as handled before stores are cut, so that their first
+// records show it as handled.
+func (t *handledTurn) advance(x *change) {
+	if t == nil {
+		return
+	}
+	c, s := t.c, t.d.feed
+	c.current = delivery{}
+	if s != nil {
+		t.cursor, s.cursor = s.cursor, max(s.cursor, t.d.msg.Seq)
+	}
+	t.started, t.notified = c.started, c.sight.notified
+	c.noteDealt(x.home(c), t.kind)
+}
+
+// goBack undoes advance.
+func (t *handledTurn) goBack() {
+	if t == nil {
+		return
+	}
+	if s := t.d.feed; s != nil {
+		t.c.current, s.cursor = t.d, t.cursor
+	}
+	t.c.started, t.c.sight.notified = t.started, t.notified
+	t.rest.goBack()
+}
+
+// logged is the position of a change in the log of a graph.
+type logged struct {
+	g     *graph
+	store journal.Store
+	upTo  uint64
+}
+
+// wait waits until that position is durable. After a cut, everything that the parents
+// had logged is durable.
+func (l logged) wait(ctx context.Context) error {
+	err := l.store.Wait(ctx, l.upTo)
+	if err == nil {
+		return nil
+	}
+	g := l.g.enter()
+	defer g.leave()
+	if g.ended || g.store != l.store {
+		return nil
+	}
+	return err
+}
+
+// unlinked is a creature that loses its parent.
+type unlinked struct {
+	*creature
+	reason journal.UnlinkReason
+}
+
+// burial is what waits in a feed when its channel or reader is removed. It is
+// collected before anything changes, for two reasons: the stores that hold it can
+// still be read then, and its dead letters must be in the first record of a store that
+// a cut makes, or a crash after the cut would lose them.
+type burial struct {
+	mb   *mailbox
+	home section  // before the change
+	dead []letter // in order
+	// asked are the requests among them, as they were sent.
+	asked []buriedRequest
+	// events are the dead letters as a cut has logged them; nil if no cut has.
+	events []journal.Event
+}
+
+// buriedRequest is a request that waited for a creature that is removed.
+type buriedRequest struct {
+	id    journal.EventID
+	asker journal.CreatureID // empty: an outside caller
+}
+
+// logEntry is what changes in memory when graphs without a store become part of one
+// with a store, if the cut succeeds.
+type logEntry struct {
+	// logged are the ids under which messages enter the log, by message, and ids the
+	// same by their former ids.
+	logged map[*message.Message]journal.EventID
+	ids    map[journal.EventID]journal.EventID
+	// runs are the deliveries left of feeds that skipped some because their mailboxes
+	// were full.
+	runs map[*feed][]run
+}
+
+// run is a range of messages, both ends included.
+type run struct{ first, last uint64 }

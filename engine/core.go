@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,31 +55,6 @@ type core struct {
 	mutation mutation
 }
 
-// init sets the core up from the options.
-func (e *core) init(o *Options) {
-	e.host, e.load, e.clock, e.freshInstances, e.paused, e.log = o.Host, o.Load, o.Clock, o.FreshInstances, o.Paused, o.Log
-	e.jitter, e.queue, e.closing = rand.N[time.Duration], runqueue.New[creature](), make(chan struct{})
-	e.heap = e.newHeapWatch(o.UnaccountedMemory)
-	var here func() journal.Position
-	if o.Storage != nil {
-		e.storage, here = serialstore.Of(o.Storage), e.here
-	}
-	e.observers.Init(e.wallClock, here)
-	if e.clock == nil {
-		e.clock, e.sampled = timing.Real{}, true
-	}
-	if e.log == nil {
-		e.log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	switch e.durability = o.Durability; {
-	case o.Storage == nil:
-		e.durability = journal.Volatile
-	case o.Durability == journal.Volatile:
-		e.durability = journal.Normal
-	}
-	e.ids = ids.New(o.Seed)
-}
-
 // closePolicy releases what a policy holds, if anything.
 func (e *core) closePolicy(p deploy.Policy) {
 	if closer, ok := p.(io.Closer); ok {
@@ -96,3 +70,17 @@ func (e *core) releaseModule(c *creature) {
 		e.log.Debug("closing a module", "creature", c.id, "error", err)
 	}
 }
+
+// Clock tells the time and waits. Its methods may be called from any
+// goroutine.
+type Clock interface {
+	Now() time.Time
+	// Timer returns a channel on which the time is sent once after d, and a function
+	// that stops the timer.
+	Timer(d time.Duration) (c <-chan time.Time, stop func())
+}
+
+// wallClock reads the clock; see [graph.enterAt].
+func (e *core) wallClock() int64 { return e.clock.Now().UnixNano() }
+
+func (e *core) isClosing() bool { return e.closes.Load() }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/internal/veil"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
@@ -290,4 +291,85 @@ func (c *creature) loadState(ctx context.Context) error {
 		g.leave()
 	}
 	return nil
+}
+
+// hold keeps a creature from beginning another turn. Its deliveries wait in its mailbox.
+// As soon as no worker owns the creature, the holder does.
+type hold struct {
+	quiet chan struct{} // closed when no worker owns the creature
+	over  bool          // quiet is closed
+}
+
+// handOver makes the holder the owner of the creature. The caller has owned it until now.
+func (h *hold) handOver(section) {
+	if h != nil && !h.over {
+		h.over = true
+		close(h.quiet)
+	}
+}
+
+// pace keeps a creature from filling a store, or the memory in front of it, faster than
+// its limits allow. What it stores is counted when it is logged, and the creature waits
+// when that was too much. Nothing is refused or lost. The graph's mu guards it.
+type pace struct {
+	stored  timing.Meter
+	rung    timing.Meter // timer deliveries
+	lastLog int64        // time of the last log line, in nanoseconds since 1970
+}
+
+// portrait is a creature's setting as it was last noted. The worker that owns the
+// creature owns it.
+type portrait struct {
+	wiring *wiring // nil: it must be noted again
+	number uint64  // how many were noted
+	turns  int     // since then
+}
+
+// alarm is a timer that a creature has set. The graph's mu guards it.
+type alarm struct {
+	row   journal.TimerRow
+	timer *timing.Timer
+	held  bool // it became due while the creature did not run
+}
+
+// question is an open request of a creature. The graph's mu guards it.
+type question struct {
+	// key is the id with which the request was sent. The id in row, which the log and the
+	// store have, differs if the graph had no store then.
+	key   journal.EventID
+	row   journal.RequestRow
+	timer *timing.Timer
+}
+
+// toolJob is a call of a group tool from outside, on behalf of a creature.
+type toolJob struct {
+	name string
+	args []byte
+	msg  *message.Message // in place of a delivery
+
+	// The worker that owns the creature owns these.
+	result []byte
+	err    error
+	again  bool // the turn is to be run again
+
+	done chan jobAnswer // has room for one
+}
+
+type jobAnswer struct {
+	result []byte
+	err    error
+	store  journal.Store // store that the turn is logged in; nil: none
+	seq    uint64
+}
+
+// noteDealt records that a creature has handled a delivery. It reports whether the
+// creature's row changes: it does for start and for notifications.
+func (c *creature) noteDealt(_ section, kind abi.Kind) bool {
+	start := kind == abi.KindStart
+	c.started = c.started || start
+	if !c.watches || c.beheld == nil || !start && kind != abi.KindGraphChanged {
+		return start
+	}
+	c.sight.notified = c.beheld.Revision()
+	return true
 }

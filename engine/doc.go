@@ -15,7 +15,7 @@
 // The mutation lock of an [Engine] guards the topology and the index of all creatures,
 // channels and graphs; code that needs the lock takes a locked (lock.go). Each graph
 // has a critical section of its own, which guards the environment: channels, cursors,
-// mailboxes and the order of the log; code that needs it takes a section (section.go).
+// mailboxes and the order of the log; code that needs it takes a section (graph.go).
 // A running turn holds neither. It belongs to one
 // worker, and so does its instance. Locks are taken in one order: the mutation lock,
 // then graphs by id.
@@ -33,7 +33,11 @@
 //     and readers, and what all of them need of the engine: core (core.go), and
 //     locked, which is a core whose mutation lock is held
 //
-// A change calls the turn that makes it through an interface (change_turn.go).
+// A change calls the turn that makes it through an interface (restOfTurn).
+//
+// The files follow these layers. A type is in the file of its own layer. Functions that
+// combine several parts are in files above all of these parts: carry_out.go for a change,
+// serve.go for a turn, and start.go for the engine.
 //
 // # One delivery
 //
@@ -42,7 +46,7 @@
 //	   effects applied ◄── commit ◄── creature_handle ◄── worker ┘
 //
 // A message gets its number and enters the log's queue in the critical section of its
-// graph (graph.go). The same section offers it to the mailbox of every listener
+// graph (publish.go). The same section offers it to the mailbox of every listener
 // (mailbox.go) and puts idle creatures on the run queue (package runqueue). A worker
 // takes a creature, runs a turn on its instance (turn.go) and commits: cursor, sends,
 // state and output become one record (commit.go). A turn that fails leaves only its
@@ -60,7 +64,7 @@
 //
 // Every change is a list of operations of package topology. They are staged in a draft
 // (package draft), which can be undone without a trace, and then applied as one
-// (change.go). If no graph merged or split, the change is logged and the environment
+// (carry_out.go). If no graph merged or split, the change is logged and the environment
 // follows. Otherwise the graphs concerned are paused, their stores are cut (cut.go),
 // and creatures, channels, mailboxes and cursors move to their new graphs. No creature
 // restarts, and running turns continue. The changes of applying a deployment are
@@ -95,13 +99,13 @@
 //
 // The engine as a whole:
 //
-//   - engine.go: the engine, its options, starting it
+//   - engine.go: the engine and its options
+//   - start.go: starting it
 //   - core.go: the part of it that turns, changes and graphs need
 //   - api.go: operations and batches from outside
 //   - find.go: creatures, channels and graphs by name
 //   - status.go: the state of graphs, creatures and channels
-//   - history.go: events, sessions and lineage, read from the stores
-//   - fork_at.go: a fork of a session at a moment
+//   - history.go: events, sessions and lineage, read from the stores, and forks
 //   - shutdown.go: Close, and what it leaves open
 //   - internal/timing: the machine's clock, timers and rates
 //   - internal/ids: drawing ids
@@ -109,13 +113,13 @@
 //
 // Graphs and channels:
 //
-//   - graph.go: one connected component: its environment and the order of its log
-//   - section.go: its critical section
+//   - graph.go: one connected component: its environment, the order of its log, its
+//     critical section, and the current graph of a creature or channel
+//   - publish.go: messages enter the log and the mailboxes
 //   - graph_log.go: logging events and rows
-//   - graph_pointer.go: the current graph of a creature or channel
 //   - internal/message: a message on its way to its listeners
 //   - mailbox.go: the next deliveries of a listener
-//   - mailbox_gap.go: messages that are missing from a store
+//   - mailbox_refill.go: reading them from a store, from which messages can be missing
 //   - aliases.go: the names by which a creature calls its channels
 //
 // Creatures:
@@ -133,6 +137,7 @@
 // Scheduling:
 //
 //   - worker.go: the goroutines that run turns
+//   - serve.go: what they do: one creature after another, one delivery after another
 //   - internal/runqueue: the run queue, with a lane for each of them
 //   - idleness.go: waking creatures
 //   - internal/idle: detecting that all work is done
@@ -142,6 +147,7 @@
 // A turn:
 //
 //   - turn.go: what hostcalls collect
+//   - hostcalls.go: hostcalls that read the delivery, and sends
 //   - internal/effects: effects that do not need the graph: state, output, log
 //   - timers.go: its timers, and alarms
 //   - request_turn.go: its requests and replies
@@ -165,15 +171,16 @@
 //
 // Dead letters:
 //
-//   - letters.go: dead letters, and redelivering them
+//   - dead_letter.go: deliveries that will not be handled
+//   - letters.go: reading dead letters, and redelivering them
 //   - letter_addressee.go: the creature that a redelivered letter goes to
-//   - dead_backlog.go: deliveries still waiting when a creature or channel is removed
-//   - dead_requests.go: the requests among them
+//   - dead_backlog.go: deliveries and requests that still wait when a creature or channel
+//     is removed
 //
 // Changes of the topology:
 //
-//   - change.go: applying a draft, from sealing it to the end
-//   - change_turn.go: the turn that makes it
+//   - change.go: a draft that is applied, with what it logs and the turn that makes it
+//   - carry_out.go: applying it, from sealing the draft to the end
 //   - lock.go: the mutation lock, and what it guards
 //   - draft_base.go: the engine as drafts see it, and new ids
 //   - change_environment.go: the environment follows the topology
@@ -185,11 +192,11 @@
 //
 // Stores and cuts:
 //
-//   - cut.go: which stores a change cuts, and cutting them
+//   - store_plan.go: which stores a change cuts
+//   - cut.go: cutting them, and stores between two cuts
 //   - cut_first.go: the first record of a new store
 //   - snapshot.go: the content of a graph without a store, for its first store
 //   - first_log.go: the changes in memory when a graph gets its first store
-//   - interim_store.go: a store between two cuts
 //   - retire_graph.go: the store of a graph that ends
 //   - internal/serialstore: one change of the session directory at a time
 //   - session_meta.go: the metadata of a session after a change

@@ -1,31 +1,16 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
-	"maps"
-	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
-	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
-
-// Clock tells the time and waits. Its methods may be called from any
-// goroutine.
-type Clock interface {
-	Now() time.Time
-	// Timer returns a channel on which the time is sent once after d, and a function
-	// that stops the timer.
-	Timer(d time.Duration) (c <-chan time.Time, stop func())
-}
 
 // Options configure an [Engine]. Only Host is required.
 type Options struct {
@@ -83,123 +68,6 @@ type Engine struct {
 	applying chan struct{}
 }
 
-// New starts an engine. Saved graphs in Storage stay as they are until [Engine.Apply]
-// resumes or [Engine.Restore] restores them.
-//
-// ctx bounds only the start.
-func New(ctx context.Context, o Options) (*Engine, error) {
-	e, err := assemble(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	if o.Paused {
-		e.cancel = func() {}
-		return e, nil
-	}
-	count := o.Workers
-	if count <= 0 {
-		count = runtime.GOMAXPROCS(0)
-	}
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e.cancel = cancel
-	e.workers.Go(e.core.timers.Run)
-	workers := make([]*turnWorker, count)
-	for i := range workers {
-		workers[i] = newWorker(&e.core, e.core.queue.AddLane())
-	}
-	for _, w := range workers {
-		e.workers.Go(func() { w.run(run) })
-	}
-	return e, nil
-}
-
-// assemble makes an engine in which nothing runs yet.
-func assemble(ctx context.Context, o Options) (*Engine, error) {
-	if o.Host == nil {
-		return nil, errtext.Invalid("new", "an engine needs a host", "set Options.Host")
-	}
-	if o.ShutdownTimeout < 0 {
-		return nil, errtext.Invalid("new", "the shutdown timeout is negative", "leave Options.ShutdownTimeout zero for the default")
-	}
-	e := &Engine{
-		core: core{mutation: mutation{registry: newRegistry()}}, end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
-		applying: make(chan struct{}, 1),
-	}
-	e.exports, _ = o.Storage.(journal.Exporter)
-	c := &e.core
-	c.init(&o)
-	l := c.lock() // no other goroutine has it yet
-	defer l.unlock()
-	if err := l.loadSaved(ctx); err != nil {
-		return nil, err
-	}
-	c.timers = timing.New(c.clock)
-	return e, nil
-}
-
-// shutDown is Close without a time limit, called when no further turn can begin.
-func (e *Engine) shutDown(ctx context.Context) error {
-	e.core.timers.Close()
-	e.workers.Wait()
-	e.cancel()
-
-	e.applying <- struct{}{} // wait until a running Apply or Restore has stopped
-	defer func() { <-e.applying }()
-	l := e.core.lock()
-	defer l.unlock()
-	l.closed = true
-	closeInstances(ctx, l)
-	errs := []error{e.end.closeStores(ctx, l)}
-	e.core.observers.Close()
-	for _, c := range l.creatures {
-		errs = append(errs, c.module.Close(ctx))
-	}
-	e.core.closeTemplates(ctx, slices.Collect(maps.Values(l.templates)))
-	for _, d := range l.deployments {
-		e.core.closePolicy(d.Policy)
-	}
-	for _, p := range l.former {
-		e.core.closePolicy(p)
-	}
-	return errors.Join(errs...)
-}
-
-// closeInstances closes every instance. The workers have ended, so no goroutine uses
-// one.
-func closeInstances(ctx context.Context, e locked) {
-	t := &turn{e: e.core}
-	for c := range e.queue.Rest() { // some may have been removed
-		if c.home.load() == nil && c.instance != nil {
-			stopInstance(ctx, t, c, c.instance)
-			c.instance = nil
-		}
-	}
-	for _, graph := range e.sortedGraphs() {
-		g := graph.enter()
-		creatures, readers := g.sortedCreatures(), slices.Clone(g.readers)
-		g.leave()
-		for _, c := range creatures {
-			if c.instance != nil {
-				stopInstance(ctx, t, c, c.instance)
-				c.instance = nil
-			}
-		}
-		for _, r := range readers {
-			r.signal()
-		}
-	}
-}
-
-// sortedGraphs returns the live graphs, oldest first.
-func (e locked) sortedGraphs() []*graph {
-	out := make([]*graph, 0, len(e.graphs))
-	for _, g := range e.graphs {
-		out = append(out, g)
-	}
-	slices.SortFunc(out, func(a, b *graph) int { return cmp.Or(cmp.Compare(a.born, b.born), cmp.Compare(a.id, b.id)) })
-	return out
-}
-
 // WaitIdle waits until no timer is due, no delivery is runnable, no turn is running and
 // no failed delivery waits for another attempt. Deliveries of stopped and quarantined
 // creatures do not count. It returns the error deadline if ctx ends first.
@@ -240,3 +108,29 @@ func (e *Engine) callTimers() uint64 {
 // DeadLetterCount returns how many deliveries have become dead letters since the
 // engine was started.
 func (e *Engine) DeadLetterCount() int64 { return e.core.deadLetters.Load() }
+
+// closing is the shutdown of an engine.
+type closing struct {
+	begin sync.Once
+	over  chan struct{} // closed when the engine is closed
+	err   error         // valid when over is closed
+
+	mu     sync.Mutex
+	stores []openStore // not closed yet, once closing them has begun
+}
+
+// openStore is a store that is not closed and may have events to write.
+type openStore struct {
+	store journal.Store
+	last  uint64 // number of the last event
+}
+
+// closes records which stores have not been closed yet.
+func (x *closing) closes(stores []openStore) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stores = stores
+}
+
+// DefaultShutdownTimeout is the default of [Options.ShutdownTimeout].
+const DefaultShutdownTimeout = 30 * time.Second

@@ -96,3 +96,16 @@ func (e locked) findGraph(name string) (journal.GraphID, error) {
 	}
 	return e.topo.GraphOf(c), err
 }
+
+// enterCreature finds a creature and enters the critical section of its graph.
+func (e *core) enterCreature(id journal.CreatureID) (*creature, section, error) {
+	l := e.rlock()
+	c := l.creatures[id]
+	l.runlock()
+	if c != nil {
+		if g := c.home.enter(); !g.none() {
+			return c, g, nil
+		}
+	}
+	return nil, section{}, errtext.Gone("creature", string(id))
+}

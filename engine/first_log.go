@@ -11,18 +11,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// logEntry is what changes in memory when graphs without a store become part of one
-// with a store, if the cut succeeds.
-type logEntry struct {
-	// logged are the ids under which messages enter the log, by message, and ids the
-	// same by their former ids.
-	logged map[*message.Message]journal.EventID
-	ids    map[journal.EventID]journal.EventID
-	// runs are the deliveries left of feeds that skipped some because their mailboxes
-	// were full.
-	runs map[*feed][]run
-}
-
 func newLogEntry() logEntry {
 	return logEntry{logged: map[*message.Message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]run{}}
 }
@@ -57,9 +45,6 @@ func (p *storePlan) mayEnter(x *change) error {
 	}
 	return nil
 }
-
-// run is a range of messages, both ends included.
-type run struct{ first, last uint64 }
 
 // findRuns records what a feed still has to deliver, unless that is simply everything
 // in the log after its cursor. A cursor cannot express gaps; backlogs can. log has the

@@ -1,15 +1,12 @@
 package engine
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
-	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
@@ -101,9 +98,6 @@ func (g section) tick() int64 {
 	return g.now
 }
 
-// wallClock reads the clock; see [graph.enterAt].
-func (e *core) wallClock() int64 { return e.clock.Now().UnixNano() }
-
 // nextID returns the id of the next event.
 func (g section) nextID() journal.EventID {
 	g.seq++
@@ -138,89 +132,11 @@ func (g section) sequence(ch *channel, m *message.Message) {
 	m.Time = g.tick()
 }
 
-// publish offers a sequenced message to every listener except its sender, and wakes
-// them. Deliveries that no mailbox took become dead letters: they are added to the
-// record, or only shown to subscribers.
-func (g section) publish(ch *channel, m *message.Message, w *waker, rec *journal.Record) {
-	for _, s := range ch.feeds {
-		mb := s.mb
-		if c := mb.creature; c != nil && c.id == m.Sender && ch.inbox == "" {
-			if !mb.lagging && !s.lost {
-				s.offered = m.Seq
-			}
-			continue
-		}
-		switch mb.offer(g, s, m) {
-		case refused:
-			g.deadLetter(rec, letterOf(mb, m, journal.DeadOverflow))
-			continue
-		case droppedOld, taken, deferred:
-		}
-		mb.wake(g, w)
-	}
-}
-
-// wake notifies the reader that something is waiting.
-func (mb *mailbox) wake(g section, w *waker) {
-	if mb.creature != nil {
-		mb.creature.wake(g, w)
-		return
-	}
-	mb.reader.signal()
-}
-
 // admit lets waiting outside senders try again.
 func (g section) admit() {
 	if g.admitted != nil {
 		close(g.admitted)
 		g.admitted = nil
-	}
-}
-
-// awaitRoom waits until the graph of a channel accepts outside messages, and enters its
-// critical section. It returns not_found if the channel has been removed.
-func (e *core) awaitRoom(ctx context.Context, ch *channel) (section, error) {
-	for {
-		g := ch.home.enter()
-		if g.none() {
-			return section{}, errtext.Gone("channel", string(ch.id))
-		}
-		if g.store == nil {
-			if g.over == 0 {
-				return g, nil
-			}
-			if g.admitted == nil {
-				g.admitted = make(chan struct{})
-			}
-			admitted := g.admitted
-			g.leave()
-			select {
-			case <-admitted:
-			case <-ctx.Done():
-				return section{}, &abi.Error{Code: abi.Unavailable, Op: "send", Message: "a mailbox of the graph is full", Remedy: "wait for the creatures to catch up, or choose another overflow policy", Err: context.Cause(ctx)}
-			case <-e.closing:
-				return section{}, errtext.Closed
-			}
-			continue
-		}
-		// Waiting for the disk happens outside of the critical section, so the queue
-		// may have filled again when the lock is taken. The bound is exceeded by one
-		// record per sender at most.
-		store := g.store
-		g.leave()
-		if err := store.Room(ctx); err != nil {
-			if ctx.Err() == nil && !ch.home.logsTo(store) {
-				continue
-			}
-			return section{}, notTakenIn(ctx, err)
-		}
-		if g = ch.home.enter(); g.none() {
-			return section{}, errtext.Gone("channel", string(ch.id))
-		}
-		if g.store == store {
-			return g, nil
-		}
-		g.leave()
 	}
 }
 
@@ -251,4 +167,86 @@ func compare(a, b uint64) int {
 		return 1
 	}
 	return 0
+}
+
+// section is a graph whose critical section has been entered. Code that reads or changes
+// what the section guards takes one, and only the functions below make one. It is left
+// once, and must not be used afterwards. The zero section stands for no graph: that of a
+// creature that was removed, or is not added yet.
+type section struct{ *graph }
+
+// enter enters the critical section.
+func (g *graph) enter() section {
+	g.mu.Lock()
+	return section{g}
+}
+
+// enterAt is enter for a caller that will log something. It has read the clock before, so
+// that no other caller waits for that.
+func (g *graph) enterAt(wall int64) section {
+	s := g.enter()
+	s.wall = wall
+	return s
+}
+
+// tryEnter is enter, but fails if another caller is in the critical section.
+func (g *graph) tryEnter() (s section, ok bool) { return section{g}, g.mu.TryLock() }
+
+// leave leaves the critical section.
+func (s section) leave() { s.mu.Unlock() }
+
+// none reports whether there is no graph.
+func (s section) none() bool { return s.graph == nil }
+
+// graphPointer says in which graph a creature or channel is. It is written under the
+// mutation lock and in the critical sections of the old and the new graph. It may be
+// read at any time, but only a holder of the graph's mu can rely on it.
+type graphPointer struct{ p atomic.Pointer[graph] }
+
+// enter enters the critical section of the current graph, following cuts. The result is
+// none if there is no graph any more.
+func (h *graphPointer) enter() section {
+	for {
+		g := h.p.Load()
+		if g == nil {
+			return section{}
+		}
+		s := g.enter()
+		if h.p.Load() == g {
+			return s
+		}
+		s.leave()
+	}
+}
+
+// enterAt is enter for a caller that will log something; see [graph.enterAt].
+func (h *graphPointer) enterAt(wall int64) section {
+	s := h.enter()
+	if !s.none() {
+		s.wall = wall
+	}
+	return s
+}
+
+func (h *graphPointer) load() *graph { return h.p.Load() }
+
+func (h *graphPointer) store(g *graph) { h.p.Store(g) }
+
+// logsTo reports whether the graph still logs to a store. If not, an error of that
+// store only means that a cut has closed it.
+func (h *graphPointer) logsTo(s journal.Store) bool {
+	g := h.enter()
+	if g.none() {
+		return false
+	}
+	defer g.leave()
+	return g.store == s
+}
+
+// graphID is the id of the current graph, or empty.
+func graphID(h *graphPointer) journal.GraphID {
+	if g := h.load(); g != nil {
+		return g.id
+	}
+	return ""
 }

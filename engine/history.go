@@ -125,3 +125,23 @@ func (e *Engine) exporter(op, graphOrSession string) (journal.SessionID, journal
 // failures that a policy is set to ignore are not counted. Each is an [abi.Error] with
 // the ids policy, where (the place of the first failure) and failures (their number).
 func (e *Engine) PolicyFailures() []error { return e.core.failed.List() }
+
+// ForkAt is [Engine.Fork] of a session as it was at a cursor. It also returns the id
+// of the last event in the fork. Events after the cursor are neither in the history of
+// the fork nor in the state of its creatures. If the cursor is within a turn, the fork
+// has nothing of that turn.
+func (e *Engine) ForkAt(ctx context.Context, graphOrSession string, at journal.EventCursor, dir string) (journal.SessionID, journal.EventID, error) {
+	session, x, err := e.exporter("fork", graphOrSession)
+	if err != nil {
+		return "", journal.EventID{}, err
+	}
+	list, err := journal.ChronicleOf(e.core.storage.Storage).Catalogue(ctx)
+	if err != nil {
+		return "", journal.EventID{}, err
+	}
+	mark, err := at.In(list, session)
+	if err != nil {
+		return "", journal.EventID{}, err
+	}
+	return x.ForkAt(ctx, session, mark, dir)
+}

@@ -2,25 +2,11 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
-
-// hold keeps a creature from beginning another turn. Its deliveries wait in its mailbox.
-// As soon as no worker owns the creature, the holder does.
-type hold struct {
-	quiet chan struct{} // closed when no worker owns the creature
-	over  bool          // quiet is closed
-}
-
-// handOver makes the holder the owner of the creature. The caller has owned it until now.
-func (h *hold) handOver(section) {
-	if h != nil && !h.over {
-		h.over = true
-		close(h.quiet)
-	}
-}
 
 // holding is the set of creatures that one caller holds.
 type holding struct {
@@ -109,4 +95,25 @@ func (h *holding) release(ctx context.Context) {
 	}
 	wake.flush(h.e)
 	h.e.idle.Add(-1)
+}
+
+// backOff keeps a creature from running for a while.
+func (g section) backOff(c *creature, d time.Duration) {
+	e := g.engine
+	c.backingOff = true
+	e.idle.Add(1) // a pending retry is not idle
+	e.timers.After(d, func() {
+		g := c.home.enter()
+		if g.none() {
+			return // the removal has already adjusted the count
+		}
+		var w waker
+		if c.backingOff {
+			c.backingOff = false
+			c.wake(g, &w)
+			e.idle.Add(-1)
+		}
+		g.leave()
+		w.flush(e)
+	})
 }

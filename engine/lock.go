@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/modules"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -78,4 +81,46 @@ func (e *core) tryLock() (l locked, ok bool) {
 // tryRLock is rlock, but fails if the lock is held for writing, or about to be.
 func (e *core) tryRLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryRLock()
+}
+
+// dormant is a saved graph that has not been brought back yet.
+type dormant struct{ journal.SavedGraph }
+
+// template is a species that may be spawned, with its module.
+type template struct {
+	*deploy.SpeciesSpec
+	kind   draft.Kind
+	module *modules.Shared
+}
+
+// sortedGraphs returns the live graphs, oldest first.
+func (e locked) sortedGraphs() []*graph {
+	out := make([]*graph, 0, len(e.graphs))
+	for _, g := range e.graphs {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b *graph) int { return cmp.Or(cmp.Compare(a.born, b.born), cmp.Compare(a.id, b.id)) })
+	return out
+}
+
+// noteRoot updates the index of roots.
+func (e locked) noteRoot(cr *creature) {
+	switch d := cr.deployment; {
+	case d == "":
+	case cr.root && !cr.removed:
+		e.roots[d] = cr.id
+	case e.roots[d] == cr.id:
+		delete(e.roots, d)
+	}
+}
+
+// noteReport updates the index of report channels.
+func (e locked) noteReport(ch *channel, gone bool) {
+	switch d := ch.deployment; {
+	case !ch.report || d == "":
+	case !gone:
+		e.reports[d] = ch.id
+	case e.reports[d] == ch.id:
+		delete(e.reports, d)
+	}
 }

@@ -19,7 +19,7 @@ type feed struct {
 	offered uint64 // last message put in the window, or passed over; >= cursor
 	until   uint64 // last message to read; 0: no end
 
-	lost bool // the next message cannot be read; see mailbox_gap.go
+	lost bool // the next message cannot be read; see mailbox_refill.go
 
 	portrait uint64 // portrait for which the alias was noted; the creature's worker owns it
 }
@@ -346,4 +346,24 @@ func without[T comparable](list []T, x T) []T {
 		}
 	}
 	return list
+}
+
+// wake notifies the reader that something is waiting.
+func (mb *mailbox) wake(g section, w *waker) {
+	if mb.creature != nil {
+		mb.creature.wake(g, w)
+		return
+	}
+	mb.reader.signal()
+}
+
+// aliasOf is the reader's name for a channel that it listens on, or used to listen on and
+// has not read to the end; "" for its inbox.
+func (mb *mailbox) aliasOf(channel journal.ChannelID) string {
+	for _, s := range mb.feeds {
+		if s.id == channel {
+			return s.alias
+		}
+	}
+	return ""
 }

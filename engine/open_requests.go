@@ -6,18 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
-
-// post puts a message into a creature's inbox. The caller passes its reference on.
-func (g section) post(rec *journal.Record, w *waker, to *creature, m *message.Message, turn, cause journal.EventID) {
-	ch := g.channels[journal.InboxOf(to.id)]
-	g.sequence(ch, m)
-	g.logMessage(rec, ch, m, turn, cause)
-	g.publish(ch, m, w, rec)
-	m.Release()
-}
 
 // silence cancels the timers and requests of a creature that is removed.
 func (g section) silence(c *creature) {
@@ -82,4 +73,34 @@ func (x *change) resumeAsks() {
 		}
 		g.leave()
 	}
+}
+
+// answer is what a request gets.
+type answer struct {
+	code    abi.Code
+	text    string // of an error
+	payload []byte // of a reply; copied
+	from    *creature
+}
+
+// callerAnswer is what a caller outside gets: the answer, and its place in the log.
+type callerAnswer struct {
+	answer
+	store journal.Store
+	seq   uint64
+}
+
+// answerCaller passes an answer to a caller outside, if it still waits. The log of g has
+// the turn that answers; without g, no log has it.
+func (e *core) answerCaller(g section, request journal.EventID, a answer) {
+	c, ok := e.callers.LoadAndDelete(request)
+	if !ok {
+		return
+	}
+	a.payload = slices.Clone(a.payload)
+	out := callerAnswer{answer: a}
+	if !g.none() {
+		out.store, out.seq = g.store, g.seq
+	}
+	c.(chan callerAnswer) <- out // has room for one
 }

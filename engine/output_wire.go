@@ -120,7 +120,7 @@ func (g section) wiresOf(c *creature) (out, in []journal.OutputWire) {
 			in = append(in, w)
 		}
 	}
-	return orEmpty(slices.Clone(c.wires)), orEmpty(in)
+	return journal.List(slices.Clone(c.wires)), journal.List(in)
 }
 
 // target is where a creature's wire leads at the moment: a member of the graph, or nil.

@@ -7,18 +7,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
-	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
-
-// pace keeps a creature from filling a store, or the memory in front of it, faster than
-// its limits allow. What it stores is counted when it is logged, and the creature waits
-// when that was too much. Nothing is refused or lost. The graph's mu guards it.
-type pace struct {
-	stored  timing.Meter
-	rung    timing.Meter // timer deliveries
-	lastLog int64        // time of the last log line, in nanoseconds since 1970
-}
 
 const (
 	// storeGrace is how much a creature may store at once, in time at its rate, so that a
@@ -82,22 +72,3 @@ var ended = func() context.Context {
 	cancel()
 	return ctx
 }()
-
-// ringLater reports whether a due timer has to wait, and then schedules another try. It
-// has to wait if the store has no room, or if the creature has stored, or its timers have
-// rung, more than they may.
-func (g section) ringLater(c *creature, a *alarm, room bool) bool {
-	timers := c.pace.rung.Wait(g.wall, timerGrace)
-	wait := max(timers, c.pace.stored.Wait(g.wall, storeGrace))
-	switch {
-	case timers > 0:
-		g.logThrottled(c, "timer_rate", int64(c.limits.TimerRate))
-	case wait > 0:
-		g.logThrottled(c, "store_rate", c.limits.StoreRate)
-	case room:
-		return false
-	}
-	e := g.engine
-	a.timer = e.timers.After(max(wait, ringAgain), func() { e.ring(c, a) })
-	return true
-}

@@ -7,12 +7,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// unlinked is a creature that loses its parent.
-type unlinked struct {
-	*creature
-	reason journal.UnlinkReason
-}
-
 // findUnlinked lists the creatures whose parent is removed, or was in their graph and
 // will be in another: parent links do not connect graphs, and none crosses a split. It
 // must be called before the environments follow.

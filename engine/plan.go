@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/draft"
@@ -128,10 +127,12 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 	plan, ids := diff.Compare(before, e.rows(), diff.NewHidden(specsOf(p.running), specsOf(now)))
 	plan.Declared = p.declared(before, deployments)
 	plan.Problems = slices.Concat(p.problems, e.staying())
+	letters, err := stage.Letters(ctx)
 	for i := range plan.Creatures {
-		plan.Creatures[i].Buried = stage.Buried(ids[i])
+		c := &plan.Creatures[i]
+		c.Buried, c.Waiting.DeadLetters = stage.Buried(ids[i]), letters[c.Creature]
 	}
-	return plan, p.countLetters(ctx, plan, before)
+	return plan, err
 }
 
 // declared compares with what was declared: the engine knows that of a running
@@ -245,36 +246,4 @@ func rowsOf(e locked, graph *graph) journal.SavedGraph {
 		out.Session = g.store.Info().Session
 	}
 	return out
-}
-
-// countLetters adds the number of dead letters.
-func (p *planning) countLetters(ctx context.Context, plan *diff.Plan, graphs []journal.SavedGraph) error {
-	if p.archive == nil {
-		return nil
-	}
-	const page = 1000
-	count := map[journal.CreatureID]int{}
-	for i := range graphs {
-		for after := (journal.EventID{}); ; {
-			letters, err := p.archive.DeadLetters(ctx, graphs[i].Session, "", after, page)
-			if abi.CodeOf(err) == abi.NotFound {
-				break // it has no file
-			}
-			if err != nil {
-				return err
-			}
-			for k := range letters {
-				count[letters[k].Creature]++
-				after = letters[k].ID
-			}
-			if len(letters) < page {
-				break
-			}
-		}
-	}
-	for i := range plan.Creatures {
-		c := &plan.Creatures[i]
-		c.Waiting.DeadLetters = count[c.Creature]
-	}
-	return nil
 }

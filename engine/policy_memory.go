@@ -53,17 +53,6 @@ func (x *change) inheritance(plan *storePlan) map[journal.GraphID]recall.Cells {
 	return out
 }
 
-// goingOnIn lists the graphs of a group that have become part of a graph.
-func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []section {
-	var out []section
-	for _, b := range group.before {
-		if x.e.goesOnIn(b, id) {
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
 // firstMemory writes the memory of a graph to the first record of its new store.
 func (x *change) firstMemory(rec *journal.Record, group *storeGroup, id journal.GraphID) {
 	info, _ := x.e.topo.Graph(id)

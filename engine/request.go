@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -15,13 +14,6 @@ import (
 
 // DefaultRequestDeadline is how long [Engine.Request] waits by default.
 const DefaultRequestDeadline = 30 * time.Second
-
-// callerAnswer is what a caller outside gets: the answer, and its place in the log.
-type callerAnswer struct {
-	answer
-	store journal.Store
-	seq   uint64
-}
 
 // Request sends a direct message to a creature and waits for its reply, and until the
 // reply is as durable as its graph promises. A deadline of zero means
@@ -123,19 +115,4 @@ func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
 		return nil, &abi.Error{Code: a.code, Op: "request", Message: a.text, IDs: map[string]string{"creature": string(c.to)}}
 	}
 	return a.payload, nil
-}
-
-// answerCaller passes an answer to a caller outside, if it still waits. The log of g has
-// the turn that answers; without g, no log has it.
-func (e *core) answerCaller(g section, request journal.EventID, a answer) {
-	c, ok := e.callers.LoadAndDelete(request)
-	if !ok {
-		return
-	}
-	a.payload = slices.Clone(a.payload)
-	out := callerAnswer{answer: a}
-	if !g.none() {
-		out.store, out.seq = g.store, g.seq
-	}
-	c.(chan callerAnswer) <- out // has room for one
 }

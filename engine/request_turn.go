@@ -8,15 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
-	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
-
-// ask is what a request has in addition to a send.
-type ask struct {
-	deadline time.Duration
-	tag      int64
-}
 
 // Request implements [abi.Turn].
 func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) abi.Code {
@@ -79,15 +72,6 @@ const (
 // request has no waiting sender any more.
 func NotWaiting(text string) bool { return text == notWaiting || text == notWaitingBefore }
 
-// question is an open request of a creature. The graph's mu guards it.
-type question struct {
-	// key is the id with which the request was sent. The id in row, which the log and the
-	// store have, differs if the graph had no store then.
-	key   journal.EventID
-	row   journal.RequestRow
-	timer *timing.Timer
-}
-
 // noteRequest remembers a request that was just sent.
 func (g section) noteRequest(rec *journal.Record, c *creature, row journal.RequestRow) {
 	q := &question{key: row.ID, row: row}
@@ -117,14 +101,6 @@ func (e *core) expire(c *creature, q *question) {
 	}
 	g.leave()
 	w.flush(e)
-}
-
-// answer is what a request gets.
-type answer struct {
-	code    abi.Code
-	text    string // of an error
-	payload []byte // of a reply; copied
-	from    *creature
 }
 
 // answerOpenRequest delivers the answer to a request, if it is still open, and reports

@@ -163,3 +163,17 @@ func (w *waking) rollBack(ctx context.Context) {
 		}
 	}
 }
+
+// savedIDs lets a saved graph keep its id when it is brought back.
+type savedIDs struct {
+	locked
+	next journal.GraphID
+}
+
+func (s *savedIDs) NewGraph() journal.GraphID {
+	if id := s.next; id != "" {
+		s.next = ""
+		return id
+	}
+	return s.locked.NewGraph()
+}

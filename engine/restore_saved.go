@@ -16,9 +16,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// dormant is a saved graph that has not been brought back yet.
-type dormant struct{ journal.SavedGraph }
-
 // loadSaved reads the list of graphs in the storage.
 func (e locked) loadSaved(ctx context.Context) error {
 	if e.storage == nil {

@@ -14,13 +14,6 @@ import (
 // its disk fails.
 const retireAgain = time.Second
 
-// ending is the store of a graph that ends.
-type ending struct {
-	graph *graph
-	store journal.Store
-	last  uint64 // number of the last event
-}
-
 // drain waits until everything is durable that has been logged by graphs that the change
 // ends. If it cannot be written, they do not end, because the queue of a store is lost
 // with the process.

@@ -44,28 +44,6 @@ func (b *Batch) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, 
 	return Rooted{channels, journal.NewDelta(delta)}, nil
 }
 
-// noteRoot updates the index of roots.
-func (e locked) noteRoot(cr *creature) {
-	switch d := cr.deployment; {
-	case d == "":
-	case cr.root && !cr.removed:
-		e.roots[d] = cr.id
-	case e.roots[d] == cr.id:
-		delete(e.roots, d)
-	}
-}
-
-// noteReport updates the index of report channels.
-func (e locked) noteReport(ch *channel, gone bool) {
-	switch d := ch.deployment; {
-	case !ch.report || d == "":
-	case !gone:
-		e.reports[d] = ch.id
-	case e.reports[d] == ch.id:
-		delete(e.reports, d)
-	}
-}
-
 // ownOf reads the set from a creature's row.
 func ownOf(row journal.CreatureRow) draft.OwnEdges {
 	var s storedRow

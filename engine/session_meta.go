@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -61,8 +60,6 @@ func (x *change) bequeathMeta(rec *journal.Record, group *storeGroup, id journal
 		maps.Copy(rec.Meta, storemeta.Correction(b.meta, meta))
 	}
 }
-
-func byAge(a, b section) int { return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) }
 
 // putMeta updates the metadata of the stores of a deployment, because a recipe may have
 // been edited.

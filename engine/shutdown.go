@@ -4,36 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
-	"github.com/seed47132306/terrarium/engine/journal"
 )
-
-// DefaultShutdownTimeout is the default of [Options.ShutdownTimeout].
-const DefaultShutdownTimeout = 30 * time.Second
 
 // ErrLeftOpen is a cause of the error of a Close that has reached its bound.
 var ErrLeftOpen = errors.New("closing has reached its time limit")
-
-// closing is the shutdown of an engine.
-type closing struct {
-	begin sync.Once
-	over  chan struct{} // closed when the engine is closed
-	err   error         // valid when over is closed
-
-	mu     sync.Mutex
-	stores []openStore // not closed yet, once closing them has begun
-}
-
-// openStore is a store that is not closed and may have events to write.
-type openStore struct {
-	store journal.Store
-	last  uint64 // number of the last event
-}
 
 // Close stops the engine: calls from outside return stopped, running turns end and are
 // committed, logs are written, instances and stores are closed. The backlog stays in the
@@ -166,9 +147,55 @@ func (x *closing) closeStores(ctx context.Context, e locked) error {
 	return errors.Join(append(errs, e.closeEndings(ctx))...)
 }
 
-// closes records which stores have not been closed yet.
-func (x *closing) closes(stores []openStore) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.stores = stores
+// shutDown is Close without a time limit, called when no further turn can begin.
+func (e *Engine) shutDown(ctx context.Context) error {
+	e.core.timers.Close()
+	e.workers.Wait()
+	e.cancel()
+
+	e.applying <- struct{}{} // wait until a running Apply or Restore has stopped
+	defer func() { <-e.applying }()
+	l := e.core.lock()
+	defer l.unlock()
+	l.closed = true
+	closeInstances(ctx, l)
+	errs := []error{e.end.closeStores(ctx, l)}
+	e.core.observers.Close()
+	for _, c := range l.creatures {
+		errs = append(errs, c.module.Close(ctx))
+	}
+	e.core.closeTemplates(ctx, slices.Collect(maps.Values(l.templates)))
+	for _, d := range l.deployments {
+		e.core.closePolicy(d.Policy)
+	}
+	for _, p := range l.former {
+		e.core.closePolicy(p)
+	}
+	return errors.Join(errs...)
+}
+
+// closeInstances closes every instance. The workers have ended, so no goroutine uses
+// one.
+func closeInstances(ctx context.Context, e locked) {
+	t := &turn{e: e.core}
+	for c := range e.queue.Rest() { // some may have been removed
+		if c.home.load() == nil && c.instance != nil {
+			stopInstance(ctx, t, c, c.instance)
+			c.instance = nil
+		}
+	}
+	for _, graph := range e.sortedGraphs() {
+		g := graph.enter()
+		creatures, readers := g.sortedCreatures(), slices.Clone(g.readers)
+		g.leave()
+		for _, c := range creatures {
+			if c.instance != nil {
+				stopInstance(ctx, t, c, c.instance)
+				c.instance = nil
+			}
+		}
+		for _, r := range readers {
+			r.signal()
+		}
+	}
 }

@@ -18,13 +18,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
-// template is a species that may be spawned, with its module.
-type template struct {
-	*deploy.SpeciesSpec
-	kind   draft.Kind
-	module *modules.Shared
-}
-
 // countSpawned updates the number of spawned creatures that are alive.
 func (e locked) countSpawned(c *creature, by int) {
 	k, ok := draft.KindOf(c.deployment, &c.spec)

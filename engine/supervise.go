@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -161,182 +160,31 @@ func (w *turnWorker) awaitRepair(g section, c *creature, err error) {
 	g.backOff(c, deploy.DefaultRestart.Pause(c.waits, w.e.jitter))
 }
 
-// refill reads the next deliveries of a creature from the store into its
-// mailbox.
-func (w *turnWorker) refill(ctx context.Context, c *creature) error {
-	return refillMailbox(ctx, &c.mb, &c.home)
-}
-
-// backlog is the part of one feed of a mailbox that waits in the store.
-type backlog struct {
-	feed   *feed
-	from   uint64
-	end    uint64
-	events []journal.Event
-	whole  bool // events reach end
-	broken bool // what follows events, or all of it, is missing
-}
-
-// refillMailbox reads the next deliveries of a lagging mailbox from the store. It reads
-// outside of the critical section; if the graph was cut meanwhile, or the mailbox
-// changed, it discards what it has read, and the next call reads again.
-func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
-	g := home.enter()
-	if g.none() {
-		return nil
-	}
-	if !mb.lagging || mb.n > 0 || g.store == nil {
-		g.leave()
-		return nil
-	}
-	store, logs := g.store, mb.backlogs()
-	limit, bytes := max(16, mb.bound/max(1, len(logs))), max(1, windowBytes/int64(max(1, len(logs))))
-	g.leave()
-
-	for i := range logs {
-		b := &logs[i]
-		events, err := store.Messages(ctx, b.feed.id, b.from, b.end, limit, bytes)
-		if err != nil {
-			if ctx.Err() == nil && !home.logsTo(store) {
-				return nil
-			}
-			return err
-		}
-		n := len(events)
-		b.events, b.whole = events, n == 0 || events[n-1].Seq >= b.end
-	}
-	missing := store.Missing()
-	if mb.creature != nil && missing != nil {
-		for i := range logs {
-			logs[i].breakOff()
-		}
-	}
-	again := home.enter()
-	if again.none() {
-		return nil
-	}
-	if again != g || again.store != store {
-		again.leave()
-		return nil
-	}
-	lost := mb.putRead(again, logs)
-	again.leave()
-	g.engine.reportLost(lost, missing)
-	return nil
-}
-
-// backlogs lists the feeds with deliveries that wait in the store.
-func (mb *mailbox) backlogs() []backlog {
-	var out []backlog
-	for _, s := range mb.feeds {
-		if end := s.lastMessage(); end > s.offered {
-			out = append(out, backlog{feed: s, from: s.offered, end: end})
-		}
-	}
-	return out
-}
-
-// putRead puts what was read into the window, in the order of the log. A feed that was
-// not read to its end is known only in part, so nothing later than its last known message
-// can be taken yet. It returns the feeds that turn out to be lost.
-func (mb *mailbox) putRead(g section, logs []backlog) []*feed {
-	logs = slices.DeleteFunc(logs, func(b backlog) bool {
-		return b.feed.offered != b.from || !slices.Contains(mb.feeds, b.feed)
-	})
-	lost := mb.markLost(g, logs)
-	for i := range logs {
-		if b := &logs[i]; b.whole && len(b.events) == 0 {
-			b.feed.offered = b.end // no promised message is left
-		}
-	}
-	for {
-		b := earliest(logs)
-		if b == nil {
-			break
-		}
-		mb.takeEvent(g, b.feed, &b.events[0])
-		if b.events = b.events[1:]; len(b.events) == 0 && !b.whole {
-			break
-		}
-	}
-	mb.lagging = false
-	for _, s := range mb.feeds {
-		if s.lastMessage() > s.offered && !s.lost {
-			mb.lagging = true
-		}
-	}
-	for _, s := range slices.Clone(mb.feeds) {
-		if mb.settleFeed(s) {
-			mb.dropFeed(s)
-		}
-	}
-	return lost
-}
-
-// earliest returns the log whose next message is the oldest, or nil if all are read.
-// Comparing only the next messages keeps the order of every channel, even if the clock
-// has been set back.
-func earliest(logs []backlog) *backlog {
-	var found *backlog
-	for i := range logs {
-		b := &logs[i]
-		if len(b.events) > 0 && (found == nil || b.events[0].Time < found.events[0].Time) {
-			found = b
-		}
-	}
-	return found
-}
-
-// takeEvent puts a message that was read from the store into the window.
-func (mb *mailbox) takeEvent(g section, s *feed, ev *journal.Event) {
-	if mb.creature != nil && ev.Creature == mb.creature.id && !journal.IsInbox(s.id) {
-		s.offered = ev.Seq // a sender never hears itself
-		if mb.n == 0 {
-			s.cursor = max(s.cursor, ev.Seq)
-		}
-		return
-	}
-	m := message.New(ev.Payload, ev.Headers)
-	m.ID, m.Time, m.Channel, m.Seq, m.Sender = ev.ID, ev.Time, ev.Channel, ev.Seq, ev.Creature
-	m.Kind = message.KindOf(ev.Kind)
-	m.SenderName = g.senderName(ev.Creature)
-	mb.push(s, m)
-	m.Release()
-}
-
-// senderName is the current name of a sender, if it is still in the graph.
-func (g section) senderName(id journal.CreatureID) string {
-	if id == "" {
-		return ""
-	}
-	if c := g.creatures[id]; c != nil {
-		return c.name
-	}
-	return string(id)
-}
-
 // isCanceled reports whether err only says that a context ended.
 func isCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// backOff keeps a creature from running for a while.
-func (g section) backOff(c *creature, d time.Duration) {
-	e := g.engine
-	c.backingOff = true
-	e.idle.Add(1) // a pending retry is not idle
-	e.timers.After(d, func() {
-		g := c.home.enter()
-		if g.none() {
-			return // the removal has already adjusted the count
-		}
-		var w waker
-		if c.backingOff {
-			c.backingOff = false
-			c.wake(g, &w)
-			e.idle.Add(-1)
-		}
-		g.leave()
-		w.flush(e)
-	})
+// postpone puts a delivery back as if it had never been taken: the engine is closing, or
+// something other than the guest failed. It returns as handle does.
+func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err error) section {
+	c.portrait.wiring = nil // the turn's notes may not be in the log
+	w.turn.reset()
+	w.discard(ctx, c)
+	g := c.home.enter()
+	if g.none() {
+		d.msg.Release()
+		return g
+	}
+	c.current = delivery{}
+	if d.feed != nil {
+		c.retry = &d
+	}
+	if c.job != nil {
+		c.job.again = true
+	}
+	if ctx.Err() == nil {
+		w.awaitRepair(g, c, err)
+	}
+	return g
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/message"
-	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -37,13 +36,6 @@ func (t *turn) lookAtTimers() {
 		}
 		t.KnowTimers(before)
 	}
-}
-
-// alarm is a timer that a creature has set. The graph's mu guards it.
-type alarm struct {
-	row   journal.TimerRow
-	timer *timing.Timer
-	held  bool // it became due while the creature did not run
 }
 
 // arm sets a timer.
@@ -146,4 +138,23 @@ func (e *Engine) Timers(creature journal.CreatureID) ([]journal.TimerRow, error)
 	rec := &journal.Record{}
 	putAsks(g, rec, c)
 	return rec.Timers, nil
+}
+
+// ringLater reports whether a due timer has to wait, and then schedules another try. It
+// has to wait if the store has no room, or if the creature has stored, or its timers have
+// rung, more than they may.
+func (g section) ringLater(c *creature, a *alarm, room bool) bool {
+	timers := c.pace.rung.Wait(g.wall, timerGrace)
+	wait := max(timers, c.pace.stored.Wait(g.wall, storeGrace))
+	switch {
+	case timers > 0:
+		g.logThrottled(c, "timer_rate", int64(c.limits.TimerRate))
+	case wait > 0:
+		g.logThrottled(c, "store_rate", c.limits.StoreRate)
+	case room:
+		return false
+	}
+	e := g.engine
+	a.timer = e.timers.After(max(wait, ringAgain), func() { e.ring(c, a) })
+	return true
 }

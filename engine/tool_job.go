@@ -10,30 +10,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// kindTool is the kind of a turn that calls one group tool instead of the guest.
-const kindTool abi.Kind = -1
-
-// toolJob is a call of a group tool from outside, on behalf of a creature.
-type toolJob struct {
-	name string
-	args []byte
-	msg  *message.Message // in place of a delivery
-
-	// The worker that owns the creature owns these.
-	result []byte
-	err    error
-	again  bool // the turn is to be run again
-
-	done chan jobAnswer // has room for one
-}
-
-type jobAnswer struct {
-	result []byte
-	err    error
-	store  journal.Store // store that the turn is logged in; nil: none
-	seq    uint64
-}
-
 // ToolCall is a call of a group tool from outside that was started.
 type ToolCall struct {
 	e   *core

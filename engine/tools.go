@@ -10,25 +10,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
-	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/tools"
 )
-
-// toolUse is a turn's use of the group tools.
-type toolUse struct {
-	tools.Use
-	bytes int64 // of the calls and their results, which are read, judged and noted
-	// recalled is what policies recalled that judge calls.
-	recalled recall.Recollection
-	// graph and shape are what the turn sees: one topology with its own operations. If a
-	// later call finds another topology, the turn is run again.
-	graph    *graph
-	shape    uint64
-	conflict bool
-	log      []journal.NotedCall
-}
 
 // Tool implements [abi.Turn].
 func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {

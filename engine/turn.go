@@ -2,21 +2,16 @@ package engine
 
 import (
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
-	"hash/fnv"
+	"errors"
 	"math/rand/v2"
-	"strconv"
-	"unicode/utf8"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
-	"github.com/seed47132306/terrarium/engine/internal/errtext"
-	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // turn collects the effects that a guest requests during one call; it implements
@@ -117,215 +112,48 @@ func (t *turn) reset() {
 	t.ctx, t.c, t.d, t.wiring, t.rng = nil, nil, delivery{}, nil, nil
 }
 
-func (t *turn) HasFeature(f abi.Feature) bool {
-	return hasFeature(f)
+// ask is what a request has in addition to a send.
+type ask struct {
+	deadline time.Duration
+	tag      int64
 }
 
-func hasFeature(f abi.Feature) bool {
-	return f == abi.FeatureTimers || f == abi.FeatureRequests || f == abi.FeatureTools || f == abi.FeatureAwareness
+// wiredOutput is one delivery of the turn's output that its commit makes.
+type wiredOutput struct {
+	outlet  *outlet
+	payload []byte
+	headers []byte
+	hops    int
+	fault   string // why it is too large, if it is
 }
 
-func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
-	m := t.d.msg
-	switch s {
-	case abi.SourcePayload:
-		return m.Payload, abi.OK
-	case abi.SourceHeaders:
-		return m.GuestHeaders(), abi.OK
-	case abi.SourceChannel:
-		return t.Text(t.channel()), abi.OK
-	case abi.SourceSender:
-		return t.Text(m.SenderName), abi.OK
-	case abi.SourceMessageID:
-		return t.Text(m.ID.String()), abi.OK
-	case abi.SourceDetail:
-		if t.detailJSON == nil {
-			t.detailJSON = t.detail()
-		}
-		return t.detailJSON, abi.OK
-	case abi.SourceConfig:
-		return t.c.config, abi.OK
-	case abi.SourceSelf:
-		return t.Text(t.wiring.name), abi.OK
-	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown, abi.SourceAwarenessRevision:
-		return t.awareness(s)
-	}
-	return nil, t.Fail(abi.NotFound, "see the table of sources", "there is no source %d", s)
+// toolUse is a turn's use of the group tools.
+type toolUse struct {
+	tools.Use
+	bytes int64 // of the calls and their results, which are read, judged and noted
+	// recalled is what policies recalled that judge calls.
+	recalled recall.Recollection
+	// graph and shape are what the turn sees: one topology with its own operations. If a
+	// later call finds another topology, the turn is run again.
+	graph    *graph
+	shape    uint64
+	conflict bool
+	log      []journal.NotedCall
 }
 
-// detail is the JSON of the source detail.
-func (t *turn) detail() []byte {
-	m := t.d.msg
-	var h map[string]string
-	if t.kind != abi.KindMessage {
-		h = journal.DecodeHeaders(m.Headers)
+// stopInstance runs creature_stop and closes the instance. Failures of both are ignored,
+// because the instance is not used any more.
+func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instance) {
+	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
+	err := c.veil.Error(instance.Stop(ctx, t))
+	t.reset()
+	if err = errors.Join(err, instance.Close(ctx)); err != nil {
+		t.e.log.Debug("closing an instance", "creature", c.id, "error", err)
 	}
-	deadline, _ := strconv.ParseInt(h[message.HeaderDeadline], 10, 64)
-	source := ""
-	if t.kind == abi.KindOutput {
-		source = m.SenderName
-	}
-	return journal.JSON(struct {
-		Kind       string `json:"kind"`
-		Direct     bool   `json:"direct"`
-		Seq        uint64 `json:"seq,omitempty"`
-		Attempt    int    `json:"attempt"`
-		Time       int64  `json:"time"`
-		Name       string `json:"name,omitempty"`
-		Tag        string `json:"tag,omitempty"`
-		Code       string `json:"code,omitempty"`
-		DeadlineMS int64  `json:"deadline_ms,omitempty"`
-		Source     string `json:"source,omitempty"`
-		Wire       string `json:"wire,omitempty"`
-		Revision   uint64 `json:"revision,omitempty"`
-	}{
-		t.kind.String(), t.d.direct(), m.Seq, t.c.attempt + 1, m.Time,
-		h[message.HeaderTimer], h[message.HeaderTag], h[message.HeaderCode], deadline, source, h[message.HeaderWire], t.notice(),
-	})
 }
 
-func (t *turn) Config(key []byte) ([]byte, abi.Code) {
-	if int64(len(key)) <= t.c.limits.StateKey { // the cost of looking up a key grows with its length
-		if v, ok := t.c.configText[string(key)]; ok {
-			return v, abi.OK
-		}
-	}
-	return nil, t.Fail(abi.NotFound, "set it in the creature's config", "the configuration has no attribute %s", errtext.Quoted(key))
-}
+// kindTool is the kind of a turn that calls one group tool instead of the guest.
+const kindTool abi.Kind = -1
 
-func (t *turn) Channel(alias []byte) int32 {
-	in := t.c.handles
-	if len(alias) == 0 || len(alias) > deploy.MaxNameBytes || !utf8.Valid(alias) {
-		return t.Fail(abi.InvalidArgument, "name a channel as the creature does", "an alias is UTF-8 of 1 to %d bytes", deploy.MaxNameBytes).Status()
-	}
-	if h, ok := in.index[string(alias)]; ok {
-		return h
-	}
-	if len(in.names) >= t.c.limits.Handles {
-		return t.OverLimit("handles", int64(t.c.limits.Handles)).Status()
-	}
-	h := int32(len(in.names))
-	name := string(alias)
-	in.names = append(in.names, handle{alias: name})
-	in.index[name] = h
-	return h
-}
-
-// handles are the send aliases that an instance has looked up, by handle.
-type handles struct {
-	names []handle
-	index map[string]int32
-}
-
-type handle struct {
-	alias  string
-	wiring *wiring // for which ch holds
-	ch     *channel
-}
-
-func (t *turn) Send(h int32, payload, headers []byte) int32 {
-	if code := t.Effect(); code != abi.OK {
-		return code.Status()
-	}
-	headers = journal.WithoutReserved(headers, t.d.msg.Headers)
-	if h == abi.AllChannels {
-		return t.sendAll(payload, headers)
-	}
-	names := t.c.handles.names
-	if h < 0 || int(h) >= len(names) {
-		return t.Fail(abi.InvalidArgument, "look handles up with the function channel", "%d is not a channel handle", h).Status()
-	}
-	known := &names[h]
-	if known.wiring != t.wiring {
-		known.wiring, known.ch = t.wiring, t.wiring.byAlias[known.alias]
-	}
-	if known.ch == nil {
-		return t.Fail(abi.NotConnected, "connect the creature to a channel under that alias", "the creature has no send alias %q", known.alias).Status()
-	}
-	if code := t.Room(1, payload, headers); code != abi.OK {
-		return code.Status()
-	}
-	t.sends = append(t.sends, sendEffect{alias: known.alias, ch: known.ch, payload: t.Keep(payload), headers: t.Keep(headers)})
-	return 1
-}
-
-func (t *turn) sendAll(payload, headers []byte) int32 {
-	edges := t.wiring.sends
-	if len(edges) == 0 {
-		return t.Sendable(payload, headers).Status()
-	}
-	if code := t.Room(len(edges), payload, headers); code != abi.OK {
-		return code.Status()
-	}
-	p, hd := t.Keep(payload), t.Keep(headers)
-	for _, e := range edges {
-		t.sends = append(t.sends, sendEffect{alias: e.alias, ch: e.ch, payload: p, headers: hd})
-	}
-	return int32(len(edges))
-}
-
-func (t *turn) SendTo(to, payload []byte) abi.Code {
-	if code := t.Effect(); code != abi.OK {
-		return code
-	}
-	target := t.peer(to)
-	if target == nil {
-		return t.Fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", errtext.Quoted(to))
-	}
-	if code := t.Room(1, payload, nil); code != abi.OK {
-		return code
-	}
-	t.sends = append(t.sends, sendEffect{to: target, payload: t.Keep(payload)})
-	return abi.OK
-}
-
-// peer finds a creature of the own graph by id or name, including those that the turn
-// adds.
-func (t *turn) peer(name []byte) *creature {
-	if len(name) > deploy.MaxNameBytes {
-		return nil
-	}
-	if c := t.neighbour(name); c != nil || !t.changesGraph() {
-		return c
-	}
-	return t.addition(string(name))
-}
-
-// neighbour finds a creature that is already in the own graph.
-func (t *turn) neighbour(name []byte) *creature {
-	g := t.c.home.enter()
-	if g.none() {
-		return nil
-	}
-	defer g.leave()
-	if c := g.creatures[journal.CreatureID(name)]; c != nil {
-		return c
-	}
-	return g.names[string(name)]
-}
-
-func (t *turn) Now() int64 {
-	if t.c.spec.Grants.Clock {
-		return t.e.clock.Now().UnixNano()
-	}
-	return t.now
-}
-
-// Random is seeded by the delivery's id and the creature's. So listeners to one message
-// draw different numbers, and each draws the same ones when the turn is run again.
-func (t *turn) Random(p []byte) {
-	if t.c.spec.Grants.Random {
-		crand.Read(p) // never fails
-		return
-	}
-	if t.rng == nil {
-		var seed [32]byte
-		copy(seed[:], t.d.msg.ID.Origin[:])
-		binary.LittleEndian.PutUint64(seed[16:], t.d.msg.ID.Seq)
-		h := fnv.New64a()
-		h.Write([]byte(t.c.id))
-		binary.LittleEndian.PutUint64(seed[24:], h.Sum64()+uint64(t.kind))
-		t.rng = rand.NewChaCha8(seed)
-	}
-	t.rng.Read(p)
-}
+// changesGraph reports whether the turn has operations on the graph to apply.
+func (t *turn) changesGraph() bool { return t.tools != nil && t.tools.Len() > 0 }

@@ -14,9 +14,6 @@ import (
 // is run with all other changes excluded.
 const maxConflicts = 3
 
-// changesGraph reports whether the turn has operations on the graph to apply.
-func (t *turn) changesGraph() bool { return t.tools != nil && t.tools.Len() > 0 }
-
 // handleAlone is handle within the mutation lock, so that the topology stays as the turn
 // sees it. The guest is bounded by its limits, and the wait for room in the store
 // comes before.

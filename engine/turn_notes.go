@@ -12,14 +12,6 @@ import (
 // that turns can be repeated from there on after the beginning of the history was pruned.
 const settingEvery = 1024
 
-// portrait is a creature's setting as it was last noted. The worker that owns the
-// creature owns it.
-type portrait struct {
-	wiring *wiring // nil: it must be noted again
-	number uint64  // how many were noted
-	turns  int     // since then
-}
-
 // inputNotes returns the notes on the input of a turn. The setting counts as noted from
 // then on, so it is called only for turns that are logged.
 func (c *creature) inputNotes(g section, w *wiring, d delivery, cause journal.EventID) *journal.TurnNotes {

@@ -21,30 +21,6 @@ type update struct {
 	policies []deploy.Policy
 }
 
-// hold holds the creatures that will change. The caller has its turn to apply.
-func (j *joint) hold(ctx context.Context) error {
-	creatures := map[*creature]claim{}
-	l := j.e.core.rlock()
-	for _, a := range j.applications {
-		for _, c := range l.creatures {
-			wanted := a.prepared[c.spec.Address]
-			if c.deployment != a.d.Name || c.spec.Address == "" || wanted == nil {
-				continue
-			}
-			if !wanted.saysWhatIs(c) {
-				creatures[c] = wanted.claims(c)
-			}
-		}
-	}
-	l.runlock()
-	if len(creatures) == 0 {
-		return nil
-	}
-	var err error
-	j.update.holding, err = j.e.holdAll(ctx, creatures)
-	return err
-}
-
 // claims returns how to hold a running creature so that it can become what was prepared.
 // The same module at another path needs no other instance, but the session finds the
 // module by its path, so the creature must get the new one.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,13 +15,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// outlet is an output wire as a turn uses it.
-type outlet struct {
-	journal.OutputWire
-	prompt    deploy.Prompt
-	predicate deploy.Predicate // nil: there is none, or it is not known
-}
-
 // outlets are the wires of a creature for its wiring.
 func (x *change) outlets(cr *creature) []outlet {
 	if len(cr.wires) == 0 {
@@ -36,15 +28,6 @@ func (x *change) outlets(cr *creature) []outlet {
 		}
 	}
 	return out
-}
-
-// wiredOutput is one delivery of the turn's output that its commit makes.
-type wiredOutput struct {
-	outlet  *outlet
-	payload []byte
-	headers []byte
-	hops    int
-	fault   string // why it is too large, if it is
 }
 
 // leadOut makes the deliveries of the turn's output over the creature's wires. Like
@@ -98,12 +81,6 @@ func (t *turn) holds(ctx context.Context, o *outlet) bool {
 	}
 	t.Logs = append(t.Logs, effects.Line{Level: abi.LevelWarn, Engine: true, Text: fmt.Sprintf("the predicate %s of the wire %s cannot judge the output, which is not delivered: %s", o.When, o.Label(), errtext.Clip(err.Error()))})
 	return false
-}
-
-// channel is the creature's name for the channel of the delivery; for the inbox, the
-// inbox's own name.
-func (t *turn) channel() string {
-	return cmp.Or(t.d.alias(), t.wiring.name)
 }
 
 // wrap makes the delivery for one wire.

@@ -2,12 +2,8 @@ package engine
 
 import (
 	"context"
-	"errors"
 
-	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
-	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -16,17 +12,12 @@ import (
 // whether other creatures wait.
 const quantum = 64
 
-// quantumWork is how much work of one creature a worker does before it checks whether
-// other creatures wait, in fuel: some hundred microseconds' worth. A send counts as
-// sendWork, because the worker delivers it.
-const (
-	quantumWork = 500_000
-	sendWork    = 1_000
-)
-
 // streak is how often a worker may continue with a creature that it woke itself before it
 // takes the next one from the queue.
 const streak = 64
+
+// sendWork is how much fuel a send counts as, because the worker delivers it.
+const sendWork = 1_000
 
 // turnWorker is a goroutine that runs turns, one after the other. (A worker among the
 // creatures is a child of one, and not a type.)
@@ -58,178 +49,12 @@ func newWorker(e *core, l *runqueue.Lane[creature]) *turnWorker {
 	return w
 }
 
-// run works until the queue is closed. When it returns, it owns no creature.
-func (w *turnWorker) run(ctx context.Context) {
-	lane := w.wake.lane
-	for c := w.e.queue.Pop(lane); c != nil; c = w.e.queue.Pop(lane) {
-		w.wallTurns = 0
-		w.serve(ctx, c)
-	}
-}
-
-// todo says what a creature has to do next.
-type todo uint8
-
-const (
-	doNothing todo = iota
-	doHandle       // a delivery
-	doRefill       // read the store
-)
-
-// serve serves one creature after another until none is left. A turn is committed in the
-// critical section in which the next delivery is taken, even if that is for another
-// creature of the same graph: leaving and entering it costs more than most of what is
-// done in it.
-func (w *turnWorker) serve(ctx context.Context, c *creature) {
-	g := c.home.enter()
-	for c != nil {
-		g = w.serveOne(ctx, g, c)
-		c, g = w.goOn(g)
-	}
-}
-
-// goOn chooses the next creature and enters the critical section of its graph, which may
-// be the one of the previous creature.
-func (w *turnWorker) goOn(g section) (*creature, section) {
-	c := w.choose()
-	if c != nil && c.home.load() == g.graph {
-		return c, g
-	}
-	if !g.none() {
-		g.leave()
-	}
-	w.flush()
-	if c == nil {
-		w.wake.countOwed(&w.e.idle)
-		return nil, section{}
-	}
-	return c, c.home.enter()
-}
-
-// choose takes the creature that the worker woke last, whose message is still in the
-// cache, or after a while the one that has waited longest.
-func (w *turnWorker) choose() *creature {
-	if w.streak == 0 {
-		return nil
-	}
-	w.wake.lane.Chose()
-	if w.own < w.streak && !w.e.isClosing() {
-		if c := w.wake.last(); c != nil {
-			w.own++
-			return c
-		}
-	}
-	w.own = 0
-	return w.e.queue.Next(w.wake.lane)
-}
-
-// serveOne handles deliveries of a creature until there are none or its quantum is used
-// up. The creature is scheduled when serveOne is called, and either on the queue or not
-// scheduled when it returns. Before and afterwards the worker is in the section of its
-// graph, or in none if the creature was removed or the worker has put it back.
-func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) section {
-	if c.hold != nil {
-		// The holder wakes it or, if it was removed, closes its instance.
-		c.scheduled = false
-		w.wake.owed--
-		return g
-	}
-	c.owned = true
-	w.work = 0
-	for n := 0; !g.none(); n++ {
-		if c.hasWork(g) && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
-			c.owned = false
-			g.leave()
-			w.putBack(c)
-			return section{}
-		}
-		d, kind, what := c.chooseNext(g)
-		switch {
-		case what == doHandle:
-			c.behold(g)
-			w.store = g.store
-			g.leave()
-			w.flush()
-			g = w.handle(ctx, c, d, kind)
-		case what == doRefill:
-			g.leave()
-			w.flush()
-			if err := w.refill(ctx, c); err != nil {
-				w.pause(ctx, c, err)
-				return section{}
-			}
-			g = c.home.enter()
-		case c.instance != nil && !c.runs(g):
-			// The worker owns the creature until its instance is closed: if it is started
-			// again meanwhile, it must not run beside that instance.
-			g.leave()
-			w.flush()
-			w.closeInstance(ctx, c)
-			g = c.home.enter()
-		default:
-			w.rest(g, c)
-			return g
-		}
-	}
-	w.retire(ctx, c)
-	return section{}
-}
-
-// chooseNext decides what the creature does next.
-func (c *creature) chooseNext(g section) (delivery, abi.Kind, todo) {
-	switch {
-	case !c.hasWork(g):
-		return delivery{}, 0, doNothing
-	case c.retry != nil:
-		d := *c.retry
-		c.retry = nil
-		c.current = d
-		return d, d.msg.Kind, doHandle
-	case !c.started:
-		m := message.New(nil, nil)
-		m.Kind, m.Time = abi.KindStart, g.tick()
-		return delivery{msg: m}, abi.KindStart, doHandle
-	case len(c.jobs) > 0:
-		c.job, c.jobs = c.jobs[0], c.jobs[1:]
-		return delivery{msg: c.job.msg}, kindTool, doHandle
-	case c.hasNews(g):
-		return c.changeNotice(g), abi.KindGraphChanged, doHandle
-	case c.mb.n > 0:
-		d := c.mb.pop()
-		c.current = d
-		if g.store == nil {
-			c.mb.noteLoad(g)
-		}
-		return d, d.msg.Kind, doHandle
-	case !c.mb.waiting():
-		return delivery{}, 0, doNothing
-	}
-	return delivery{}, 0, doRefill
-}
-
-// retire releases a creature that is in no graph any more.
-func (w *turnWorker) retire(ctx context.Context, c *creature) {
-	w.closeInstance(ctx, c)
-	w.rest(section{}, c)
-}
-
 // closeInstance closes a creature's instance, if it has one, in an orderly way. The
 // worker owns the creature.
 func (w *turnWorker) closeInstance(ctx context.Context, c *creature) {
 	if c.instance != nil {
 		stopInstance(ctx, &w.turn, c, c.instance)
 		c.instance = nil
-	}
-}
-
-// stopInstance runs creature_stop and closes the instance. Failures of both are ignored,
-// because the instance is not used any more.
-func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instance) {
-	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
-	err := c.veil.Error(instance.Stop(ctx, t))
-	t.reset()
-	if err = errors.Join(err, instance.Close(ctx)); err != nil {
-		t.e.log.Debug("closing an instance", "creature", c.id, "error", err)
 	}
 }
 
@@ -250,118 +75,6 @@ func (w *turnWorker) flush() {
 func (w *turnWorker) putBack(c *creature) {
 	w.wake.list = append(w.wake.list, c)
 	w.wake.flush(w.e)
-}
-
-// handle runs one turn and commits it or deals with its failure. It returns the section
-// of the creature's graph, or none if the creature was removed.
-func (w *turnWorker) handle(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
-	if w.wall >= w.lookAt {
-		w.lookAtHeap(ctx)
-	}
-	job := c.job
-	g := w.handleTurn(ctx, c, d, kind)
-	if job != nil {
-		c.endJob(g, job)
-	}
-	if !g.none() {
-		w.throttle(g, c)
-	}
-	return g
-}
-
-func (w *turnWorker) handleTurn(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
-	if err := c.loadState(ctx); err != nil {
-		return w.postpone(ctx, c, d, err)
-	}
-	if c.conflicts >= maxConflicts {
-		return w.handleAlone(ctx, c, d, kind)
-	}
-	if g, over := w.attempt(ctx, c, d, kind); over {
-		return g
-	}
-	if err := w.awaitStore(ctx, c); err != nil {
-		return w.postpone(ctx, c, d, err)
-	}
-	if w.turn.changesGraph() {
-		l := w.e.lock()
-		defer l.unlock()
-		return w.commitChange(ctx, l, c, d)
-	}
-	return w.commit(ctx, c)
-}
-
-// attempt runs the guest and asks the policies about its effects. If that ends the turn,
-// it returns as handle does.
-func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind abi.Kind) (g section, over bool) {
-	err := w.execute(ctx, c, d, kind)
-	switch {
-	case w.turn.tools != nil && w.turn.tools.conflict:
-		return w.conflicted(ctx, c, d), true // whatever the result of the guest
-	case err != nil && ctx.Err() != nil:
-		return w.postpone(ctx, c, d, err), true
-	case err != nil && w.turn.alone == nil: // what remains of a failed turn is stored, too
-		if err := w.awaitStore(ctx, c); err != nil {
-			return w.postpone(ctx, c, d, err), true
-		}
-	}
-	switch {
-	case c.job != nil && err != nil:
-		return w.refuseJob(c), true
-	case err != nil:
-		return w.failed(ctx, c, d, kind, err), true
-	}
-	w.judge(ctx)
-	if err := ctx.Err(); err != nil {
-		return w.postpone(ctx, c, d, err), true // interrupted policies fail, which says nothing about the turn
-	}
-	return section{}, false
-}
-
-// execute runs the guest. The effects are in w.turn.
-func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
-	if c.job != nil {
-		return w.callTool(ctx, c, d, c.job)
-	}
-	t := &w.turn
-	if w.e.observers.Wants(journal.EventTurnStarted) {
-		w.e.publishTurnStarted(c, d)
-		w.wallTurns = 0 // the turn must not end before that
-	}
-	err := w.call(ctx, c, d, kind)
-	if t.late && ctx.Err() == nil {
-		w.discard(ctx, c)
-		t.reset()
-		if !c.beholdAgain() {
-			return nil // it was removed, which commit notices
-		}
-		err = w.call(ctx, c, d, kind)
-	}
-	if err == nil && (w.e.freshInstances || c.restart.Mode == deploy.RestartAlways) {
-		w.discard(ctx, c)
-	}
-	return err
-}
-
-// call passes a delivery to the creature's instance, or to a new one.
-func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi.Kind) error {
-	t := &w.turn
-	if w.heap.Suspects(c) {
-		w.trySuspect(ctx, c)
-	}
-	fresh := c.instance == nil
-	if err := t.start(ctx, c); err != nil {
-		return err
-	}
-	if fresh {
-		w.noteInstance(c)
-		t.reset()
-	}
-	t.begin(ctx, c, d, kind, false)
-	t.wiring = c.facing
-	err := c.veil.Error(c.instance.Handle(ctx, t, kind, len(d.msg.Payload)))
-	t.fuel = c.instance.FuelUsed()
-	w.work += max(t.fuel, 0) + sendWork*int64(len(t.sends))
-	return err
 }
 
 // A worker reads the real clock only once in a while, because reading it costs as much as
@@ -408,28 +121,4 @@ func (w *turnWorker) awaitStore(ctx context.Context, c *creature) error {
 		g.leave()
 	}
 	return nil
-}
-
-// postpone puts a delivery back as if it had never been taken: the engine is closing, or
-// something other than the guest failed. It returns as handle does.
-func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err error) section {
-	c.portrait.wiring = nil // the turn's notes may not be in the log
-	w.turn.reset()
-	w.discard(ctx, c)
-	g := c.home.enter()
-	if g.none() {
-		d.msg.Release()
-		return g
-	}
-	c.current = delivery{}
-	if d.feed != nil {
-		c.retry = &d
-	}
-	if c.job != nil {
-		c.job.again = true
-	}
-	if ctx.Err() == nil {
-		w.awaitRepair(g, c, err)
-	}
-	return g
 }

@@ -212,3 +212,11 @@ func JSON(v any) []byte {
 	}
 	return b
 }
+
+// List returns list, never nil, so that it is never null in JSON.
+func List[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

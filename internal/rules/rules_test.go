@@ -98,7 +98,7 @@ var layers = map[string][]string{
 	"engine/internal/message":     {"abi", "engine/journal"},
 	"engine/internal/modules":     {"abi"},
 	"engine/internal/observe":     {"abi", "engine/internal/ring", "engine/journal"},
-	"engine/internal/planstore":   {"engine/internal/errtext", "engine/journal"},
+	"engine/internal/planstore":   {"abi", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/recall":      {"engine/deploy", "engine/internal/storemeta", "engine/journal"},
 	"engine/internal/regrow":      {"engine/journal", "engine/topology"},
 	"engine/internal/ring":        {},

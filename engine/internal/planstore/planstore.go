@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -54,6 +55,35 @@ func (r *Storage) Saved(context.Context) ([]journal.SavedGraph, []error, error) 
 
 // Buried returns how many deliveries to a creature became dead letters.
 func (r *Storage) Buried(creature journal.CreatureID) uint64 { return r.buried[creature] }
+
+// Letters counts the dead letters of each creature in the sessions of the graphs. Without
+// an archive there are none.
+func (r *Storage) Letters(ctx context.Context) (map[journal.CreatureID]int, error) {
+	count := map[journal.CreatureID]int{}
+	if r.archive == nil {
+		return count, nil
+	}
+	const page = 1000
+	for i := range r.graphs {
+		for after := (journal.EventID{}); ; {
+			letters, err := r.archive.DeadLetters(ctx, r.graphs[i].Session, "", after, page)
+			if abi.CodeOf(err) == abi.NotFound {
+				break // it has no file
+			}
+			if err != nil {
+				return nil, err
+			}
+			for k := range letters {
+				count[letters[k].Creature]++
+				after = letters[k].ID
+			}
+			if len(letters) < page {
+				break
+			}
+		}
+	}
+	return count, nil
+}
 
 // OwnRows returns a saved graph with copies of the rows that its reader sorts.
 func OwnRows(g journal.SavedGraph) journal.SavedGraph {

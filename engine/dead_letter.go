@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// letter is a delivery that will not be handled.
+type letter struct {
+	journal.DeadLetterRow
+	mb     *mailbox        // its mailbox; nil for what never reached one
+	reader string          // name of the outside reader, if it is a reader's mailbox
+	turn   journal.EventID // turn that sent it, if it reached no creature
+	from   *creature       // creature of that turn; nil for all others
+}
+
+// unsent is the dead letter of a send of c that leads nowhere. It keeps the bytes.
+func (s *sendEffect) unsent(c *creature, turn journal.EventID, payload, headers []byte) letter {
+	row := journal.DeadLetterRow{
+		Reason: journal.DeadNotConnected, Creature: c.id, Sender: c.id, Alias: s.alias, Kind: journal.EventChannelMessage,
+		Payload: payload, Headers: headers,
+	}
+	if s.to != nil {
+		row.Creature, row.Kind = s.to.id, journal.EventDirectMessage
+	}
+	return letter{DeadLetterRow: row, turn: turn, from: c}
+}
+
+// letterOf is the dead letter of a message for a reader.
+func letterOf(mb *mailbox, m *message.Message, reason journal.DeadReason) letter {
+	ev := m.Event("")
+	l := letterOfEvent(mb, &ev, reason)
+	// Pooled messages are reused; a dead letter stays.
+	l.Payload, l.Headers = slices.Clone(m.Payload), slices.Clone(m.Headers)
+	return l
+}
+
+// letterOfEvent is the dead letter of a logged message for a reader.
+func letterOfEvent(mb *mailbox, ev *journal.Event, reason journal.DeadReason) letter {
+	l := letter{mb: mb, DeadLetterRow: journal.DeadLetterRow{
+		Message: ev.ID, Kind: ev.Kind, Channel: ev.Channel, Seq: ev.Seq, Sender: ev.Creature,
+		Reason: reason, Headers: ev.Headers, Payload: ev.Payload,
+	}}
+	if mb.creature != nil {
+		l.Creature, l.Alias = mb.creature.id, mb.aliasOf(ev.Channel)
+	} else {
+		l.reader = mb.reader.name
+	}
+	return l
+}
+
+// count counts a dead letter as it is logged.
+func (l *letter) count(e *core) {
+	e.deadLetters.Add(1)
+	switch {
+	case l.mb != nil && l.mb.creature != nil:
+		l.mb.creature.counters.DeadLetters++
+	case l.from != nil:
+		l.from.counters.DeadLetters++
+	}
+}
+
+// event is the event of a dead letter that already has its id and time.
+func (l *letter) event() journal.Event {
+	return journal.Event{
+		ID: l.ID, Time: l.Time, Kind: journal.EventDeadLetter, Creature: l.Creature, Turn: l.turn,
+		Attempt: l.Attempts, Channel: l.Channel, Seq: l.Seq, Cause: l.Message,
+		Payload: journal.JSON(journal.DeadLetterPayload{
+			Message: l.Message, Reason: l.Reason, Creature: l.Creature, Reader: l.reader, Channel: l.Channel,
+			Seq: l.Seq, Alias: l.Alias, Attempts: l.Attempts, Error: l.Error, LastWords: l.LastWords,
+		}),
+	}
+}
+
+// Bounds on the dead letters of a graph without a store; older ones are dropped.
+const (
+	maxLetters     = 1000
+	maxLetterBytes = 2 << 20
+)
+
+// deadLetter logs a delivery that will not be handled, and keeps it so that it can be
+// redelivered.
+func (g section) deadLetter(rec *journal.Record, l letter) {
+	l.count(g.engine)
+	l.ID, l.Time = g.nextID(), g.tick()
+	if rec != nil || g.engine.observers.Wants(journal.EventDeadLetter) {
+		g.log(rec, l.event())
+	}
+	switch {
+	case l.Creature == "":
+		return // an outside reader's: no creature to deliver it to
+	case rec != nil:
+		rec.Letters = append(rec.Letters, l.DeadLetterRow)
+	default:
+		g.keepLetter(l.DeadLetterRow)
+	}
+}
+
+// keepLetter keeps a dead letter of a graph without a store.
+func (g section) keepLetter(l journal.DeadLetterRow) {
+	g.letters = append(g.letters, l)
+	g.letterBytes += l.Size()
+	drop := 0
+	for len(g.letters)-drop > maxLetters || g.letterBytes > maxLetterBytes && drop < len(g.letters)-1 {
+		g.letterBytes -= g.letters[drop].Size()
+		g.letters[drop] = journal.DeadLetterRow{}
+		drop++
+	}
+	g.letters = g.letters[drop:] // append moves the rest when the capacity behind it is used up
+}
+
+// dropLetters drops the dead letters that drop reports.
+func (g section) dropLetters(drop func(*journal.DeadLetterRow) bool) {
+	g.letters = slices.DeleteFunc(g.letters, func(l journal.DeadLetterRow) bool {
+		if !drop(&l) {
+			return false
+		}
+		g.letterBytes -= l.Size()
+		return true
+	})
+}

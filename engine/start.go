@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/ids"
+	"github.com/seed47132306/terrarium/engine/internal/runqueue"
+	"github.com/seed47132306/terrarium/engine/internal/serialstore"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// New starts an engine. Saved graphs in Storage stay as they are until [Engine.Apply]
+// resumes or [Engine.Restore] restores them.
+//
+// ctx bounds only the start.
+func New(ctx context.Context, o Options) (*Engine, error) {
+	e, err := assemble(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Paused {
+		e.cancel = func() {}
+		return e, nil
+	}
+	count := o.Workers
+	if count <= 0 {
+		count = runtime.GOMAXPROCS(0)
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	e.cancel = cancel
+	e.workers.Go(e.core.timers.Run)
+	workers := make([]*turnWorker, count)
+	for i := range workers {
+		workers[i] = newWorker(&e.core, e.core.queue.AddLane())
+	}
+	for _, w := range workers {
+		e.workers.Go(func() { w.run(run) })
+	}
+	return e, nil
+}
+
+// assemble makes an engine in which nothing runs yet.
+func assemble(ctx context.Context, o Options) (*Engine, error) {
+	if o.Host == nil {
+		return nil, errtext.Invalid("new", "an engine needs a host", "set Options.Host")
+	}
+	if o.ShutdownTimeout < 0 {
+		return nil, errtext.Invalid("new", "the shutdown timeout is negative", "leave Options.ShutdownTimeout zero for the default")
+	}
+	e := &Engine{
+		core: core{mutation: mutation{registry: newRegistry()}}, end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
+		applying: make(chan struct{}, 1),
+	}
+	e.exports, _ = o.Storage.(journal.Exporter)
+	c := &e.core
+	c.init(&o)
+	l := c.lock() // no other goroutine has it yet
+	defer l.unlock()
+	if err := l.loadSaved(ctx); err != nil {
+		return nil, err
+	}
+	c.timers = timing.New(c.clock)
+	return e, nil
+}
+
+// init sets the core up from the options.
+func (e *core) init(o *Options) {
+	e.host, e.load, e.clock, e.freshInstances, e.paused, e.log = o.Host, o.Load, o.Clock, o.FreshInstances, o.Paused, o.Log
+	e.jitter, e.queue, e.closing = rand.N[time.Duration], runqueue.New[creature](), make(chan struct{})
+	e.heap = e.newHeapWatch(o.UnaccountedMemory)
+	var here func() journal.Position
+	if o.Storage != nil {
+		e.storage, here = serialstore.Of(o.Storage), e.here
+	}
+	e.observers.Init(e.wallClock, here)
+	if e.clock == nil {
+		e.clock, e.sampled = timing.Real{}, true
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	switch e.durability = o.Durability; {
+	case o.Storage == nil:
+		e.durability = journal.Volatile
+	case o.Durability == journal.Volatile:
+		e.durability = journal.Normal
+	}
+	e.ids = ids.New(o.Seed)
+}
