@@ -100,7 +100,11 @@ func (h *hydrator) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.did, h.failed = math.MaxUint64, stopped("settle", h.d.dir)
-	h.refuse()
+	h.ended = true
+	for _, c := range h.calls { // they came too late
+		c.answer <- stopped("prune", h.d.dir)
+	}
+	h.calls = nil
 	h.change.Broadcast()
 }
 

@@ -38,12 +38,3 @@ func (h *hydrator) answer(ctx context.Context) {
 		c.answer <- c.do(ctx)
 	}
 }
-
-// refuse answers the calls that came too late. The caller holds mu.
-func (h *hydrator) refuse() {
-	h.ended = true
-	for _, c := range h.calls {
-		c.answer <- stopped("prune", h.d.dir)
-	}
-	h.calls = nil
-}
