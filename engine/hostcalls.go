@@ -163,7 +163,7 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 	}
 	target := t.peer(to)
 	if target == nil {
-		return t.Fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", errtext.Quoted(to))
+		return t.Fail(abi.NotFound, "name a creature of this graph, by its id or name", "there is no creature %s in this graph", errtext.Quoted(to))
 	}
 	if code := t.Room(1, payload, nil); code != abi.OK {
 		return code

@@ -21,7 +21,7 @@ func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) ab
 	}
 	target := t.peer(to)
 	if target == nil {
-		return t.Fail(abi.NotFound, "name a creature of the own graph, by id or name", "there is no creature %s in this graph", errtext.Quoted(to))
+		return t.Fail(abi.NotFound, "name a creature of this graph, by its id or name", "there is no creature %s in this graph", errtext.Quoted(to))
 	}
 	if t.openRequests() >= t.c.limits.Requests {
 		return t.OverLimit("requests", int64(t.c.limits.Requests))

@@ -47,7 +47,7 @@ export function hostcalls(turn, abi) {
 
 	const unknown = (creature) =>
 		turn().creatures && !turn().creatures.includes(creature)
-			? fail("not_found", `there is no creature ${JSON.stringify(creature)} in this graph; name a creature of the own graph, by id or name`)
+			? fail("not_found", `there is no creature ${JSON.stringify(creature)} in this graph; name a creature of this graph, by its id or name`)
 			: 0;
 
 	const tooLarge = (length) =>

@@ -49,7 +49,7 @@ static int f_shm_map(sqlite3_file *f, int region, int size, int extend, void vol
 	return real(f)->methods->shm_map(real(f), region, size, extend, out);
 }
 
-// Version 2 leaves out memory-mapped reading, whose writes nobody would see.
+// Version 2 leaves out memory-mapped access, whose writes this layer would not see.
 static const sqlite3_io_methods methods = {
 	2, f_close, f_read, f_write, f_truncate, f_sync, f_size, f_lock, f_unlock, f_reserved, f_control, f_sector, f_device,
 	f_shm_map, f_shm_lock, f_shm_barrier, f_shm_unmap,
