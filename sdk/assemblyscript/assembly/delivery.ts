@@ -23,11 +23,17 @@ export class Failure {
 export class Delivery {
   private failure: Failure | null = null;
 
-  constructor(
-    /** Why the creature is called. */
-    readonly kind: Kind,
-    private size: i32,
-  ) {}
+  /** Why the creature is called. */
+  kind: Kind = <Kind>0;
+
+  private size: i32 = 0;
+
+  /** Makes this the turn of another call. */
+  begin(kind: Kind, size: i32): void {
+    this.kind = kind;
+    this.size = size;
+    this.failure = null;
+  }
 
   /**
    * Fails the turn with a code and a text, which is logged: none of its effects applies. The handler goes on until it returns. The
@@ -153,7 +159,10 @@ export class Delivery {
 
 /** Returns a source of that size. */
 export function read(source: Source, size: i32): Uint8Array {
-  const bytes = new Uint8Array(max(size, 0));
-  if (size > 0) raw.read(source, 0, bytes.dataStart, size);
-  return bytes;
+  if (size <= 0) return new Uint8Array(0);
+  // A new Uint8Array would be filled with zeros first.
+  const buffer = changetype<ArrayBuffer>(__new(size, idof<ArrayBuffer>()));
+  const n = max(raw.read(source, 0, changetype<usize>(buffer), size), 0);
+  if (n < size) memory.fill(changetype<usize>(buffer) + n, 0, size - n);
+  return Uint8Array.wrap(buffer);
 }

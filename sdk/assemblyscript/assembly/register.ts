@@ -34,16 +34,30 @@ export function runStop(): void {
   run(onStop, <Kind>0, 0);
 }
 
-/** Runs a handler, logs why the turn failed, and frees what the turn made. */
+/** After how many small turns their garbage is collected, which costs more than such a turn. */
+const TURNS_PER_COLLECTION: i32 = 128;
+
+/** Linear memory, in pages, beyond which every turn collects: the garbage of several turns takes at most that. */
+const PAGES_OF_GARBAGE: i32 = 4;
+
+let turns: i32 = 0;
+
+/** The turn of every call. */
+const t = new Turn();
+
+/** Runs a handler, logs why the turn failed, and frees what turns made. */
 function run(handler: Handler, kind: Kind, size: i32): i32 {
   const status = turn(handler, kind, size);
   // No object is on the stack here, which the minimal runtime requires.
-  if (ASC_RUNTIME == Runtime.Minimal) __collect();
+  if (ASC_RUNTIME == Runtime.Minimal && (++turns >= TURNS_PER_COLLECTION || memory.size() > PAGES_OF_GARBAGE)) {
+    turns = 0;
+    __collect();
+  }
   return status;
 }
 
 function turn(handler: Handler, kind: Kind, size: i32): i32 {
-  const t = new Turn(kind, size);
+  t.begin(kind, size);
   handler(t);
   const failure = t.caught();
   if (failure === null) return 0;
