@@ -39,6 +39,9 @@ type startError struct{ error }
 func (e *startError) Unwrap() error { return e.error }
 
 func (b *bench) setUp(ctx context.Context) error {
+	if len(b.c.Species) > 0 {
+		return b.apply(ctx)
+	}
 	return b.t.Batch(ctx, func(batch *engine.Batch) error {
 		added, _, err := batch.AddCreature(ctx, deploy.CreatureSpec{
 			Name: "subject", Module: b.c.Module, Config: b.c.Config,

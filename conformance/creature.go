@@ -25,7 +25,10 @@ type Case struct {
 	Listen []string `json:"listen"`
 	Send   []string `json:"send"`
 	// Peers are other creatures of the graph, which the creature can name.
-	Peers      []Peer     `json:"peers,omitempty"`
+	Peers []Peer `json:"peers,omitempty"`
+	// Species are those that the creature may spawn, if it is privileged. A case that
+	// has some has no peers.
+	Species    []Peer     `json:"species,omitempty"`
 	Deliveries []Delivery `json:"deliveries"`
 	// CacheDir keeps compiled modules between runs; see [terrarium.Options].
 	CacheDir string `json:"-"`
@@ -35,7 +38,7 @@ type Case struct {
 	Transcript []string `json:"transcript"`
 }
 
-// Peer is another creature in the graph of a case. It has no channels.
+// Peer is another creature in the graph of a case, or a species. It has no channels.
 type Peer struct {
 	Name   string          `json:"name"`
 	Module string          `json:"module,omitempty"` // empty: that of the case
