@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -38,6 +40,19 @@ func goConstants() ([]byte, error) {
 	b.WriteString(")\n\n// The optional features.\nconst (\n")
 	for _, f := range abi.Features {
 		fmt.Fprintf(&b, "\tFeature%s Feature = %d // %s\n", camel(f.Name), f.Feature, f.Doc)
+	}
+	b.WriteString(")\n")
+	return format.Source(b.Bytes())
+}
+
+// goLimits is sdk/go/terrarium/terrariumtest/zlimits.go.
+func goLimits() ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "// %s\n\npackage terrariumtest\n\n", notice)
+	b.WriteString("// The limits of a turn and of a creature, as they are by default.\nconst (\n")
+	defaults := limitDefaults()
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		fmt.Fprintf(&b, "\tmax%s = %d\n", camel(name), defaults[name])
 	}
 	b.WriteString(")\n")
 	return format.Source(b.Bytes())

@@ -60,6 +60,14 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	goLimits, err := goLimits()
+	if err != nil {
+		return nil, err
+	}
+	jsLimits, err := jsLimits()
+	if err != nil {
+		return nil, err
+	}
 	jsDeclarations, err := jsTypes(specs)
 	if err != nil {
 		return nil, err
@@ -80,6 +88,7 @@ func generate(root string) ([]file, error) {
 		{"sdk/go/terrarium/zabi.go", constants},
 		{"sdk/go/terrarium/zimports_wasip1.go", imports},
 		{"sdk/go/terrarium/ztools.go", tools},
+		{"sdk/go/terrarium/terrariumtest/zlimits.go", goLimits},
 		{"sdk/rust/src/raw.rs", rustRaw()},
 		{"sdk/rust/src/tools.rs", rustTools(specs)},
 		{"sdk/zig/src/raw.zig", zigRaw()},
@@ -88,6 +97,7 @@ func generate(root string) ([]file, error) {
 		{"sdk/assemblyscript/assembly/tools.ts", asTools(specs)},
 		{"sdk/assemblyscript/fake/abi.js", numbers},
 		{"sdk/js/abi.js", jsNumbers},
+		{"sdk/js/limits.js", jsLimits},
 		{"sdk/js/abi.d.ts", jsDeclarations},
 		{readmePath, text},
 	}, nil

@@ -13,7 +13,8 @@ const load = (name) => {
 const abi = load("./abi.js");
 
 let running; // the turn that is running
-const runtime = load("./runtime.js")(hostcalls(() => running, abi), abi);
+const host = hostcalls(() => running, abi);
+const runtime = load("./runtime.js")(host, abi);
 
 export const { TerrariumError } = runtime;
 globalThis.TerrariumError = TerrariumError;
@@ -138,7 +139,7 @@ export class FakeHost {
 		const bytes = Object.fromEntries(Object.entries(this.#sources(kind, sources)).map(([name, value]) => [name, bytesOf(value)]));
 		const effects = { sent: [], told: [], outputs: [], requests: [], reply: undefined };
 		const turn = {
-			kind, sources: bytes, effects, readOnly: kind === "init", now: this.now, logs: this.logs, aliases: this.#aliases,
+			kind, sources: bytes, effects, readOnly: kind === "init", now: this.now, logs: this.logs, used: { logLines: 0, logBytes: 0 }, aliases: this.#aliases,
 			state: new Map(this.state), timers: new Map(this.timers), channels: this.channels, features: this.features,
 			creatures: this.creatures, tools: this.tools, randomByte: this.#random,
 		};
@@ -162,7 +163,7 @@ export class FakeHost {
 			if (settled === pending && result instanceof Promise)
 				throw new TerrariumError("failed", "the handler waits for a promise that nothing resolves in this turn; results and timers arrive in later turns");
 		} catch (error) {
-			turn.logs.push(`error ${runtime.failure(error)[1]}`);
+			host.log(abi.levels.error, runtime.failure(error)[1]);
 			throw error;
 		} finally {
 			running = undefined;

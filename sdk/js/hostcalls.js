@@ -1,15 +1,23 @@
 // The functions of the contract for the fake host. They return numbers, as the host does;
 // runtime.js makes errors of them.
+import { limits } from "./limits.js";
+
 const encoder = new TextEncoder();
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const lossy = new TextDecoder("utf-8", { ignoreBOM: true });
 
-// The limits of a creature that a unit test can reach, by default.
-const limits = { message: 1 << 20, state_value: 1 << 20, state_key: 512 };
-
 export const bytesOf = (value) => (typeof value === "string" ? encoder.encode(value) : Uint8Array.from(value ?? []));
 
 export const textOf = (bytes) => lossy.decode(bytes);
+
+const ellipsis = bytesOf("…"); // ends a log line that was cut
+
+/** shortened cuts a log line to at most size bytes, with the ellipsis. */
+function shortened(bytes, size) {
+	let end = size - ellipsis.length;
+	while (end > 0 && (bytes[end] & 0xc0) === 0x80) end--;
+	return textOf(bytes.subarray(0, end)) + "…";
+}
 
 /** hostcalls returns the functions for runtime.js. turn() returns the turn that is running. */
 export function hostcalls(turn, abi) {
@@ -19,6 +27,7 @@ export function hostcalls(turn, abi) {
 		turn().sources.error = bytesOf(message);
 		return codes[code];
 	};
+	const over = (limit) => fail("limit", `the limit ${limit} (${limits[limit]}) is reached; do less in one turn, or raise the limit`);
 	const read = (source) => turn().sources[sourceNames.get(source)] ?? new Uint8Array();
 	const result = (bytes) => ((turn().sources.result = bytes), bytes.length);
 
@@ -82,7 +91,17 @@ export function hostcalls(turn, abi) {
 		feature: (number) => (turn().features.includes(Object.keys(abi.features).find((name) => abi.features[name] === number)) ? 1 : 0),
 		nowMs: () => turn().now,
 		fuelLeft: () => -1,
-		log: (level, text) => (turn().logs.push(`${Object.keys(abi.levels)[level]} ${text}`), 0),
+		log: (level, text) => {
+			const { used, logs } = turn();
+			const bytes = bytesOf(text);
+			const room = limits.log_bytes - used.logBytes;
+			if (used.logLines >= limits.log_lines) return over("log_lines");
+			if (bytes.length > room && room < ellipsis.length) return over("log_bytes");
+			used.logLines++;
+			used.logBytes += Math.min(bytes.length, room);
+			logs.push(`${Object.keys(abi.levels)[level]} ${bytes.length > room ? shortened(bytes, room) : text}`);
+			return 0;
+		},
 		random: (bytes) => (bytes.forEach((_, i) => (bytes[i] = turn().randomByte())), 0),
 		channel(alias) {
 			const { aliases } = turn();

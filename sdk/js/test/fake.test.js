@@ -92,6 +92,15 @@ test("limits hold", async () => {
 	await h.message("in", "");
 });
 
+test("a long text of an error is cut", async () => {
+	const h = host(() => { throw new TerrariumError("failed", "\u00e4".repeat(40000)); });
+	await assert.rejects(h.message("in", ""));
+	assert.equal(h.logs[0], `error ${"\u00e4".repeat(32766)}\u2026`);
+	const flood = host(() => { for (let i = 0; i < 300; i++) console.log(i); });
+	await flood.message("in", "");
+	assert.equal(flood.logs.length, 256);
+});
+
 test("mistakes of a script are named", () => {
 	assert.throws(() => new FakeHost(undefined), { message: /exports no handlers/ });
 	assert.throws(() => new FakeHost({ message: 1 }), { message: "the handler message is not a function" });

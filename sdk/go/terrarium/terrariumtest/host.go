@@ -12,24 +12,6 @@ import (
 	"github.com/seed47132306/terrarium/sdk/go/terrarium"
 )
 
-// The limits of the contract that the Fake has, as they are by default.
-const (
-	maxMessage    = 1 << 20 // bytes
-	maxSends      = 1024
-	maxSendBytes  = 8 << 20
-	maxOutput     = 1 << 20
-	maxLogLines   = 256
-	maxLogBytes   = 64 << 10
-	maxKey        = 512
-	maxValue      = 1 << 20
-	maxState      = 16 << 20
-	maxWrites     = 4096 // keys
-	maxTimers     = 256
-	maxTimerBytes = 1 << 20
-	maxRequests   = 1024
-	maxTools      = 64
-)
-
 // host is the creature's view of the Fake. It is a separate type so that its
 // methods are not listed among those for tests.
 type host struct{ f *Fake }
@@ -49,8 +31,8 @@ func (h host) over(limit string, most int) int32 {
 // name checks a key of the state or the name of a timer.
 func (h host) name(what, name string) int32 {
 	switch {
-	case len(name) > maxKey:
-		return h.fail(terrarium.TooLarge, fmt.Sprintf("%s has %d bytes; the limit state_key is %d", what, len(name), maxKey))
+	case len(name) > maxStateKey:
+		return h.fail(terrarium.TooLarge, fmt.Sprintf("%s has %d bytes; the limit state_key is %d", what, len(name), maxStateKey))
 	case name == "" || strings.Contains(name, "\x00") || !utf8.ValidString(name):
 		return h.fail(terrarium.InvalidArgument, what+" is UTF-8 without NUL and not empty")
 	}
@@ -210,7 +192,7 @@ func (h host) Output(payload []byte) int32 {
 }
 
 func (h host) StateGet(key string, p []byte) int32 {
-	if len(key) <= maxKey { // the state has no longer ones
+	if len(key) <= maxStateKey { // the state has no longer ones
 		if status := h.name("a key", key); status < 0 {
 			return status
 		}
@@ -233,8 +215,8 @@ func (h host) mayWrite(key string) int32 {
 // written counts the keys that the turn has written.
 func (h host) written(key string) int32 {
 	e := &h.f.staged
-	if !e.writes[key] && len(e.writes) >= maxWrites {
-		return h.over("state_writes", maxWrites)
+	if !e.writes[key] && len(e.writes) >= maxStateWrites {
+		return h.over("state_writes", maxStateWrites)
 	}
 	e.writes[key] = true
 	return 0
@@ -247,8 +229,8 @@ func (h host) StateSet(key string, value []byte) int32 {
 	if status := h.mayWrite(key); status < 0 {
 		return status
 	}
-	if len(value) > maxValue {
-		return h.fail(terrarium.TooLarge, fmt.Sprintf("the value of %q has %d bytes; the limit state_value is %d", key, len(value), maxValue))
+	if len(value) > maxStateValue {
+		return h.fail(terrarium.TooLarge, fmt.Sprintf("the value of %q has %d bytes; the limit state_value is %d", key, len(value), maxStateValue))
 	}
 	e := &h.f.staged
 	size := e.stateSize + cost(key, string(value))
@@ -318,16 +300,33 @@ func (h host) Log(level terrarium.Level, text string) int32 {
 		return h.fail(terrarium.InvalidArgument, "there is no such level")
 	}
 	e := &h.f.staged
+	room := maxLogBytes - e.logBytes
 	switch {
 	case e.logLines >= maxLogLines:
 		return h.over("log_lines", maxLogLines)
-	case e.logBytes+len(text) > maxLogBytes:
+	case len(text) > room && room < len(ellipsis):
 		return h.over("log_bytes", maxLogBytes)
 	}
 	e.logLines++
-	e.logBytes += len(text)
-	h.f.Logs = append(h.f.Logs, names[level]+" "+strings.ToValidUTF8(text, "\uFFFD"))
+	e.logBytes += min(len(text), room)
+	line := strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) > room {
+		line = shortened(line, min(room, len(line)))
+	}
+	h.f.Logs = append(h.f.Logs, names[level]+" "+line)
 	return 0
+}
+
+// ellipsis ends a log line that was cut.
+const ellipsis = "…"
+
+// shortened cuts a line to at most size bytes, with the ellipsis.
+func shortened(line string, size int) string {
+	end := size - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return line[:end] + ellipsis
 }
 
 func (h host) Now() int64 { return h.f.Time }
