@@ -196,3 +196,22 @@ fn limits_of_a_turn() {
     assert_eq!(fake.state["k0"], "again");
     assert_eq!(fake.requests.len(), 1024);
 }
+
+/// A long text of an error is cut at the end of a character.
+#[test]
+fn a_long_log_line_is_cut() {
+    let mut fake = Fake::new(|turn| {
+        turn.log(Level::Info, "12345");
+        Err("\u{e4}".repeat(40_000))?
+    });
+    fake.start().unwrap_err();
+    assert_eq!(fake.logs[1].1, "\u{e4}".repeat(32_764) + "\u{2026}");
+    fake.logs.clear();
+    let mut full = Fake::new(|turn| {
+        turn.log(Level::Info, "x".repeat(65_536));
+        turn.log(Level::Info, "more");
+        Ok(())
+    });
+    full.start().unwrap();
+    assert_eq!(full.logs.len(), 1);
+}

@@ -53,6 +53,18 @@ fn fits(what: &str, size: usize, limit: &str, most: u64) -> Result<(), (Code, St
     Ok(())
 }
 
+/// Ends a log line that was cut.
+const ELLIPSIS: &str = "\u{2026}";
+
+/// Cuts a log line to at most `size` bytes, with the ellipsis.
+fn shortened(line: &str, size: usize) -> String {
+    let mut end = size.min(line.len()).saturating_sub(ELLIPSIS.len());
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    line[..end].to_owned() + ELLIPSIS
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -312,12 +324,14 @@ impl Fake {
         if counts.log_lines >= limits::LOG_LINES {
             return over("log_lines", limits::LOG_LINES);
         }
-        if (counts.log_bytes + line.len()) as u64 > limits::LOG_BYTES {
+        let room = limits::LOG_BYTES as usize - counts.log_bytes;
+        if line.len() > room && room < ELLIPSIS.len() {
             return over("log_bytes", limits::LOG_BYTES);
         }
         counts.log_lines += 1;
-        counts.log_bytes += line.len();
-        self.logs.push((level, text(line)));
+        counts.log_bytes += line.len().min(room);
+        let kept = text(line);
+        self.logs.push((level, if line.len() > room { shortened(&kept, room) } else { kept }));
         Ok(0)
     }
 
