@@ -47,7 +47,7 @@ typedef struct fake {
 	int read_only;
 	fake_list transcript, reply, result, error;
 	fake_list state_before, timers_before;
-	int32_t output_size, sends, writes, log_bytes, log_lines;
+	int32_t output_size, sends, send_bytes, writes, tool_calls, log_bytes, log_lines;
 	jmp_buf trap;
 } fake;
 
@@ -160,7 +160,7 @@ static const char *fake_run(fake *f, int32_t (*call)(fake *)) {
 	fake_copy(&f->state_before, &f->state);
 	fake_copy(&f->timers_before, &f->timers);
 	for (int32_t i = 0; i < f->state.len; i++) f->state.at[i].changed = 0;
-	f->output_size = f->sends = f->writes = f->log_bytes = f->log_lines = 0;
+	f->output_size = f->sends = f->send_bytes = f->writes = f->tool_calls = f->log_bytes = f->log_lines = 0;
 	int32_t status = fake_guard(f, call);
 	for (int32_t i = log_mark; i < f->logs.len; i++)
 		fake_note(f, tr_join(TR("log "), fake_bytes(&f->logs.at[i].name), TR(" "), fake_bytes(&f->logs.at[i].data)));

@@ -52,10 +52,13 @@ static int32_t fake_headers(tr_bytes headers) {
 }
 
 static int32_t fake_sendable(int32_t copies, tr_bytes payload, tr_bytes headers) {
-	TR_TRY(fake_small("message", (int64_t)payload.len + headers.len, TERRARIUM_LIMIT_MESSAGE));
+	int64_t size = (int64_t)payload.len + headers.len, all = fake_now->send_bytes + copies * size;
 	TR_TRY(fake_headers(headers));
-	TR_TRY(fake_limit("sends", fake_now->sends + copies, TERRARIUM_LIMIT_SENDS));
+	TR_TRY(fake_small("message", size, TERRARIUM_LIMIT_MESSAGE));
+	TR_TRY(fake_limit("sends", (int64_t)fake_now->sends + copies, TERRARIUM_LIMIT_SENDS));
+	TR_TRY(fake_limit("send_bytes", all, TERRARIUM_LIMIT_SEND_BYTES));
 	fake_now->sends += copies;
+	fake_now->send_bytes = (int32_t)all;
 	return TERRARIUM_OK;
 }
 
@@ -147,6 +150,7 @@ int32_t terrarium_request(const void *to_ptr, int32_t to_len, const void *ptr, i
 	TR_TRY(fake_effect());
 	TR_TRY(fake_lacks(TERRARIUM_FEATURE_REQUESTS));
 	if (deadline_ms <= 0) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "a request needs a deadline");
+	TR_TRY(fake_limit("requests", (int64_t)fake_now->requests.len + 1, TERRARIUM_LIMIT_REQUESTS));
 	TR_TRY(fake_sendable(1, TR_BYTES(ptr, len), TR_NONE));
 	fake_item *request = fake_add(&fake_now->requests, TR_BYTES(to_ptr, to_len), TR_BYTES(ptr, len));
 	request->number = tag;
@@ -182,9 +186,8 @@ int32_t terrarium_state_get(const void *key_ptr, int32_t key_len, void *ptr, int
 	return item ? fake_value(fake_bytes(&item->data), ptr, cap) : fake_refuse(TERRARIUM_ERR_NOT_FOUND, "the state has no such key");
 }
 
-static int32_t fake_write(tr_bytes key) {
-	TR_TRY(fake_effect());
-	TR_TRY(fake_named(key));
+// fake_write counts one more write of the turn.
+static int32_t fake_write(void) {
 	TR_TRY(fake_limit("state_writes", fake_now->writes + 1, TERRARIUM_LIMIT_STATE_WRITES));
 	fake_now->writes++;
 	return TERRARIUM_OK;
@@ -193,18 +196,24 @@ static int32_t fake_write(tr_bytes key) {
 int32_t terrarium_state_set(const void *key_ptr, int32_t key_len, const void *ptr, int32_t len) {
 	tr_bytes key = TR_BYTES(key_ptr, key_len);
 	int64_t size = (int64_t)key_len + len + 32;
-	TR_TRY(fake_write(key));
+	TR_TRY(fake_effect());
+	TR_TRY(fake_named(key));
 	TR_TRY(fake_small("state_value", len, TERRARIUM_LIMIT_STATE_VALUE));
 	for (int32_t i = 0; i < fake_now->state.len; i++)
 		if (!tr_equal(fake_bytes(&fake_now->state.at[i].name), key)) size += fake_now->state.at[i].name.len + fake_now->state.at[i].data.len + 32;
 	TR_TRY(fake_limit("state", size, TERRARIUM_LIMIT_STATE));
+	TR_TRY(fake_write());
 	fake_put(&fake_now->state, key, TR_BYTES(ptr, len))->changed = 1;
 	return TERRARIUM_OK;
 }
 
 int32_t terrarium_state_delete(const void *key_ptr, int32_t key_len) {
-	TR_TRY(fake_write(TR_BYTES(key_ptr, key_len)));
-	return fake_remove(&fake_now->state, TR_BYTES(key_ptr, key_len));
+	tr_bytes key = TR_BYTES(key_ptr, key_len);
+	TR_TRY(fake_effect());
+	TR_TRY(fake_named(key));
+	if (!fake_find(&fake_now->state, key)) return 0; // which is no write
+	TR_TRY(fake_write());
+	return fake_remove(&fake_now->state, key);
 }
 
 int32_t terrarium_state_list(const void *prefix_ptr, int32_t prefix_len, void *ptr, int32_t cap) {
@@ -224,6 +233,10 @@ int32_t terrarium_timer_set(const void *name_ptr, int32_t name_len, int64_t dela
 	if (delay_ms < 0 || period_ms < 0) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "a timer's delay and period are not negative");
 	TR_TRY(fake_small("message", len, TERRARIUM_LIMIT_MESSAGE));
 	if (!fake_find(&fake_now->timers, name)) TR_TRY(fake_limit("timers", fake_now->timers.len + 1, TERRARIUM_LIMIT_TIMERS));
+	int64_t size = (int64_t)name_len + len;
+	for (int32_t i = 0; i < fake_now->timers.len; i++)
+		if (!tr_equal(fake_bytes(&fake_now->timers.at[i].name), name)) size += fake_now->timers.at[i].name.len + fake_now->timers.at[i].data.len;
+	TR_TRY(fake_limit("timer_bytes", size, TERRARIUM_LIMIT_TIMER_BYTES));
 	fake_item *timer = fake_put(&fake_now->timers, name, TR_BYTES(ptr, len));
 	timer->number = fake_now->now + delay_ms;
 	timer->period = period_ms;
@@ -241,6 +254,8 @@ int32_t terrarium_tool(const void *name_ptr, int32_t name_len, const void *args_
 	int32_t code = TERRARIUM_ERR_NOT_FOUND;
 	TR_TRY(fake_effect());
 	TR_TRY(fake_lacks(TERRARIUM_FEATURE_TOOLS));
+	TR_TRY(fake_limit("tools", fake_now->tool_calls + 1, TERRARIUM_LIMIT_TOOLS));
+	fake_now->tool_calls++;
 	fake_set(&name, TR_BYTES(name_ptr, name_len));
 	fake_set(&args, TR_BYTES(args_ptr, args_len));
 	const char *result = fake_now->tools ? fake_now->tools(fake_now, name.text, args.text, &code) : NULL;
@@ -255,13 +270,26 @@ int32_t terrarium_http(const void *request_ptr, int32_t request_len, const void 
 	return fake_lacks(TERRARIUM_FEATURE_HTTP);
 }
 
+// fake_shortened cuts a log line to at most size bytes, with an ellipsis.
+static tr_bytes fake_shortened(tr_bytes line, int32_t size) {
+	tr_bytes ellipsis = TR("\xE2\x80\xA6");
+	int32_t end = size - ellipsis.len;
+	while (end > 0 && (line.ptr[end] & 0xC0) == 0x80) end--;
+	return tr_join(TR_BYTES(line.ptr, end), ellipsis);
+}
+
 int32_t terrarium_log(int32_t level, const void *ptr, int32_t len) {
+	tr_bytes line = TR_BYTES(ptr, len);
+	int32_t room = TERRARIUM_LIMIT_LOG_BYTES - fake_now->log_bytes;
 	if (level < 0 || level > TERRARIUM_LEVEL_ERROR) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "it is not a log level");
 	TR_TRY(fake_limit("log_lines", fake_now->log_lines + 1, TERRARIUM_LIMIT_LOG_LINES));
-	TR_TRY(fake_limit("log_bytes", (int64_t)fake_now->log_bytes + len, TERRARIUM_LIMIT_LOG_BYTES));
+	if (len > room) {
+		TR_TRY(fake_limit("log_bytes", 3, room)); // not even the ellipsis
+		line = fake_shortened(line, room);
+	}
 	fake_now->log_lines++;
-	fake_now->log_bytes += len;
-	fake_add(&fake_now->logs, tr_chars(tr_name(TERRARIUM_LEVEL_NAMES, level)), TR_BYTES(ptr, len));
+	fake_now->log_bytes += len > room ? room : len;
+	fake_add(&fake_now->logs, tr_chars(tr_name(TERRARIUM_LEVEL_NAMES, level)), line);
 	return TERRARIUM_OK;
 }
 

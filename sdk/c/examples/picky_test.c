@@ -3,6 +3,17 @@
 
 static const char *say(fake *f, const char *text) { return fake_message_with(f, "in", text, "want", "tea"); }
 
+// A long text of an error is cut at the end of a character.
+static void log_long(fake *f) {
+	char value[80001];
+	for (size_t i = 0; i + 1 < sizeof value; i++) value[i] = i % 2 ? '\xA4' : '\xC3';
+	value[80000] = 0;
+	fake_message_with(f, "in", "x", "want", value);
+	tr_bytes line = fake_bytes(&f->logs.at[f->logs.len - 1].data);
+	FAKE_EXPECT(tr_is_utf8(line) && line.len == 65536 ? "cut" : "", "cut");
+	FAKE_EXPECT((const char *)line.ptr + line.len - 5, "\xC3\xA4\xE2\x80\xA6");
+}
+
 int main(void) {
 	fake *f = fake_new("{\"want\":\"tea\",\"strict\":true}");
 	fake_bind(f, "out");
@@ -21,6 +32,7 @@ int main(void) {
 	FAKE_EXPECT(say(f, "fuel"), "output \"counted\"\n");
 	FAKE_EXPECT(say(f, "log"), "log debug a debug line\nlog info an info line\nlog warn a warn line\nlog error an error line\n");
 	FAKE_EXPECT(say(f, "0123456789a"), "log error the payload has 11 bytes, and at most 10 are allowed\nfailed too_large\n");
+	log_long(f);
 	FAKE_EXPECT(say(f, "hello"), "log info strict\noutput \"hello\"\n");
 	f->config = "{}";
 	FAKE_EXPECT(fake_init(f), "log error config want: it is required\nfailed not_found\n");
