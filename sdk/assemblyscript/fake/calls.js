@@ -3,6 +3,15 @@ import { byBytes, bytesOf, decodeHeaders, textOf } from "./text.js";
 
 const sourceNames = Object.fromEntries(Object.entries(sources).map(([name, number]) => [number, name]));
 
+const ellipsis = bytesOf("…"); // ends a log line that was cut
+
+/** Returns at most size bytes of a text, without a part of a character. */
+function wholeCharacters(bytes, size) {
+  let end = size;
+  while (end > 0 && (bytes[end] & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end);
+}
+
 /** A call that the host refuses. */
 class Refused extends Error {
   constructor(code, text) {
@@ -252,7 +261,15 @@ export class Calls {
 
   log(level, ptr, size) {
     if (!(level in levels)) refuse("invalid_argument", `there is no level ${level}`);
-    this.host.logs.push({ level: levels[level], text: new TextDecoder().decode(this.#bytes(ptr, size)) });
+    const { turn } = this;
+    within("log_lines", turn.logLines + 1);
+    const room = limits.log_bytes - turn.logBytes;
+    const bytes = this.#bytes(ptr, size);
+    if (size > room) within("log_bytes", turn.logBytes + ellipsis.length);
+    turn.logLines++;
+    turn.logBytes += Math.min(size, room);
+    const kept = size > room ? Buffer.concat([wholeCharacters(bytes, room - ellipsis.length), ellipsis]) : bytes;
+    this.host.logs.push({ level: levels[level], text: new TextDecoder().decode(kept) });
     return 0;
   }
 

@@ -145,7 +145,7 @@ export class FakeHost {
     };
     const turn = {
       readOnly: phase !== "creature_handle", sources: {}, seed: this.turns, sent: [], requests: [], output: new Uint8Array(0),
-      reply: null, answers: false, sendBytes: 0, writes: 0, state: new Map(this.state),
+      reply: null, answers: false, sendBytes: 0, writes: 0, logLines: 0, logBytes: 0, state: new Map(this.state),
       timers: new Map([...this.timers].map(([name, timer]) => [name, { ...timer }])),
     };
     for (const name in sources) turn.sources[name] = bytesOf(content[name] ?? "");

@@ -115,6 +115,11 @@ both("picky", (make) => {
   assert.throws(() => say("too long"), { code: "too_large", message: "the payload has 8 bytes, and at most 6 are allowed" });
   assert.throws(() => host.message("in", "echo"), { message: "the header want is missing" });
   assert.equal(host.state.size, 0);
+  // A long text of an error is cut at the end of a character.
+  assert.throws(() => host.message("in", "echo", { headers: { want: "\u00e4".repeat(40000) } }), { code: "invalid_argument" });
+  const words = host.logs.at(-1).text;
+  assert.match(words, /^the header want is \u00e4+\u2026$/);
+  assert.equal(Buffer.byteLength(words), 65536);
 });
 
 test("memory does not grow with the number of turns", () => {
