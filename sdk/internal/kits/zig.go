@@ -11,8 +11,8 @@ import (
 var zigKit = Kit{
 	Language: "Zig",
 	Dirs:     []string{"sdk/zig"},
-	Tool: func(string) (version []string, missing string) {
-		zig := zigCommand()
+	Tool: func(root string) (version []string, missing string) {
+		zig := zigCommand(root)
 		if zig == nil {
 			return nil, "zig"
 		}
@@ -26,7 +26,7 @@ var zigKit = Kit{
 			return err
 		}
 		defer os.RemoveAll(prefix)
-		args := append(zigCommand(), "build", "--prefix", prefix, "--cache-dir", filepath.Join(cache, "local"))
+		args := append(zigCommand(root), "build", "--prefix", prefix, "--cache-dir", filepath.Join(cache, "local"))
 		env := []string{"ZIG_GLOBAL_CACHE_DIR=" + filepath.Join(cache, "global")}
 		if err := run(ctx, filepath.Join(root, "sdk", "zig", "examples"), env, args...); err != nil {
 			return err
@@ -39,12 +39,19 @@ var zigKit = Kit{
 		return nil
 	},
 	ShoutBytes: 1_450,
+	Place:      `picky\.zig:\d+`,
 }
 
-// zigCommand starts the compiler: zig, or the package ziglang of Python; nil without both.
-func zigCommand() []string {
+// zigCommand starts the compiler: zig, that of make toolchains, or the package ziglang of
+// Python; nil if there is none.
+func zigCommand(root string) []string {
 	if found("zig") {
 		return []string{"zig"}
+	}
+	// The folder of the build is another one, so that the path is absolute.
+	installed, err := filepath.Abs(filepath.Join(root, "bin", "toolchains", "python", "ziglang", "zig"))
+	if err == nil && found(installed) {
+		return []string{installed}
 	}
 	python := []string{"python3", "-m", "ziglang"}
 	if exec.Command(python[0], append(python[1:], "version")...).Run() != nil {

@@ -57,7 +57,7 @@ fn act(t: *Turn, command: Command) !void {
         .missing => if (try t.stateGet("missing") == null) try t.output("no state"),
         .fail => return t.fail("it went wrong"),
         .denied => return t.failWith(.denied, "not today", .{}),
-        .panic => @panic("out of cheese"),
+        .panic => t.panic(@src(), "out of cheese"),
         .loop => while (true) std.mem.doNotOptimizeAway(command),
         .fuel => try t.output(if (t.fuelLeft() == null) "not counted" else "counted"),
         .log => {

@@ -271,9 +271,18 @@ pub const Calls = struct {
         const l = std.enums.fromInt(raw.Level, level) orelse return c.refuse(.invalid_argument, "there is no such level");
         const turn = &c.host.turn;
         if (c.host.logs.items.len - turn.first_log >= limits.log_lines) return c.limit("log_lines");
-        if (turn.log_bytes + text.len > limits.log_bytes) return c.limit("log_bytes");
-        turn.log_bytes += text.len;
-        return c.append(&c.host.logs, testing.Log{ .level = l, .text = c.copy(text) });
+        const room = limits.log_bytes - turn.log_bytes;
+        if (text.len > room and room < ellipsis.len) return c.limit("log_bytes");
+        turn.log_bytes += @min(text.len, room);
+        return c.append(&c.host.logs, testing.Log{ .level = l, .text = if (text.len > room) c.shortened(text, room) else c.copy(text) });
+    }
+
+    const ellipsis = "…"; // ends a log line that was cut
+
+    fn shortened(c: Calls, text: []const u8, room: usize) []const u8 {
+        var end = room - ellipsis.len;
+        while (end > 0 and text[end] & 0xc0 == 0x80) end -= 1;
+        return c.format("{s}" ++ ellipsis, .{text[0..end]});
     }
 
     pub fn now(c: Calls) i64 {

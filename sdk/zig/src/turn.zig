@@ -66,6 +66,14 @@ pub const Turn = struct {
         return raw.errorOf(code);
     }
 
+    /// Ends the turn with a trap, for what must not happen. The log has the text and the
+    /// place in the source: `t.panic(@src(), "out of cheese");`
+    pub fn panic(t: *Turn, comptime place: std.builtin.SourceLocation, message: []const u8) noreturn {
+        @branchHint(.cold);
+        const at = comptime std.fmt.comptimePrint(", at {s}:{d}", .{ place.file, place.line });
+        @panic(std.mem.concat(t.allocator, u8, &.{ message, at }) catch message);
+    }
+
     /// Formats a text in the memory of the turn.
     pub fn print(t: *Turn, comptime format: []const u8, args: anytype) Error![]const u8 {
         return std.fmt.allocPrint(t.allocator, format, args);

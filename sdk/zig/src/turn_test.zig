@@ -14,6 +14,8 @@ fn stop(t: *Turn) void {
     t.log(.info, "stopped");
 }
 
+const long_text: [80_000]u8 = @bitCast(@as([40_000][2]u8, @splat("\u{e4}".*))); // 40,000 characters
+
 fn handle(t: *Turn) !void {
     const text = try t.text();
     if (std.mem.eql(u8, text, "own")) return error.FrogEscaped;
@@ -36,6 +38,7 @@ fn handle(t: *Turn) !void {
     }
     if (std.mem.eql(u8, text, "long")) try t.stateSet(&@as([513]u8, @splat('k')), "v");
     if (std.mem.eql(u8, text, "message")) try t.sendAll(try t.allocator.alloc(u8, (1 << 20) + 1), &.{});
+    if (std.mem.eql(u8, text, "verbose")) return t.fail(&long_text);
     if (std.mem.eql(u8, text, "flood")) for (0..1025) |_| try t.send("out", "", &.{});
 }
 
@@ -54,6 +57,15 @@ test "the text and the code of a failure" {
     try expectFailure("long", error.TooLarge, "state_set: 513 bytes are more than the limit state_key, which is 512 bytes (too_large)");
     try expectFailure("message", error.TooLarge, "send: 1048577 bytes are more than the limit message, which is 1048576 bytes (too_large)");
     try expectFailure("flood", error.Limit, "send: the limit sends is reached (limit)");
+}
+
+test "a long text of an error is cut at the end of a character" {
+    var host: Host = .init(creature);
+    defer host.deinit();
+    try std.testing.expectError(error.Failed, host.message("in", "verbose"));
+    const text = host.logs.items[0].text;
+    try std.testing.expectEqual(65_535, text.len);
+    try expectEqualStrings("\u{e4}…", text[text.len - 5 ..]);
 }
 
 test "a failed turn leaves no effects but its log lines" {
