@@ -81,6 +81,7 @@ func plot() *written {
 		block("predicate", `"quiet"`, set{"run": `"output === 'y'"`}),
 		block("policy", `"send" "guard"`, set{"run": `"(event) => { if (event.size > 9) return deny('long'); }"`}),
 		block("recipe", `"part"`, set{"source": `"./part"`}),
+		block("moved", "", set{"from": "creature.gone", "to": "creature.second"}),
 		block("test", `"t"`, nil,
 			block("send", "", set{"channel": "channel.in", "payload": `"x"`}),
 			block("assert", "", set{"condition": "true"})),
@@ -101,8 +102,10 @@ var besides = map[string][2]map[string]string{
 // is not the right one.
 var labelled = map[string]string{"channel.for_each": `"many"`, "creature.for_each": `"each"`}
 
-// silent are attributes that nothing depends on once the recipe has been read.
+// silent are attributes that nothing depends on once the recipe has been read, or, as for
+// moved, only where something exists at the former address.
 var silent = []string{
+	"moved.from", "moved.to",
 	"terrarium.required_version", "variable.description", "variable.type", "validation.condition", "validation.error_message",
 	"function.description", "function.params", "function.variadic_param",
 	"test.variables", "test.timeout", "test.description", "send.channel", "send.payload", "send.json", "send.lines", "send.headers",
@@ -147,6 +150,8 @@ var pairsOf = map[string][2]string{
 	"recipe.source":              {`"./part"`, `"./piece"`},
 	"dynamic.for_each":           {`{ "made" = 1 }`, "{}"},
 	"dynamic.iterator":           {"", "it"},
+	"moved.from":                 {"creature.gone", "creature.past"},
+	"moved.to":                   {"creature.second", "creature.third"},
 	"dynamic.labels":             {`["made"]`, `["other"]`},
 	"test.variables":             {"", `{ level = "b" }`},
 	"send.channel":               {"channel.in", "channel.other"},

@@ -57,7 +57,7 @@ func (a *application) may() error {
 		}
 	}
 	if a.drift == nil {
-		a.drift = reconcile.HealingFrom(a.former)
+		a.drift = reconcile.HealingFrom(a.former.MovedBy(a.d))
 	}
 	return nil
 }
@@ -83,8 +83,8 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		return err
 	}
 	x.recipe.deployed = slices.Sorted(maps.Values(r.Creatures))
-	for id, text := range r.Described {
-		x.recipe.described[e.channels[id]] = text
+	for id, spec := range r.Redeclared {
+		x.recipe.redeclared[e.channels[id]] = spec
 	}
 	if err := r.Judge(ctx); err != nil {
 		x.Undo()

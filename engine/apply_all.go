@@ -101,7 +101,7 @@ func (j *joint) prepare(ctx context.Context, deployments []*deploy.Deployment) (
 		if j.of[d.Name] != nil {
 			return errtext.Invalid("apply", "two recipes are called "+d.Name, "give one of them another name in its terrarium block")
 		}
-		a := &application{d: d, prepared: map[string]*creature{}, adopted: map[string]abi.Module{}, drift: reconcile.DriftFrom(d.Last)}
+		a := &application{d: d, prepared: map[string]*creature{}, adopted: map[string]abi.Module{}, drift: reconcile.DriftFrom(d.Last.MovedBy(d))}
 		j.applications = append(j.applications, a)
 		j.of[d.Name] = a
 		if err := d.CheckNames(); err != nil {
@@ -142,6 +142,9 @@ func (j *joint) run(ctx context.Context, e locked) error {
 			return err
 		}
 		if err := j.checkRenamed(e, a.d); err != nil {
+			return err
+		}
+		if err := a.checkMoves(); err != nil {
 			return err
 		}
 	}
@@ -195,14 +198,14 @@ func (j *joint) discard(ctx context.Context) {
 func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 	a := j.of[row.Deployment]
 	if a != nil && row.Address != "" {
-		if c := a.prepared[row.Address]; c != nil {
+		if c := a.prepared[a.d.NowAt(row.Address)]; c != nil {
 			return c, nil
 		}
 	}
 	switch {
 	case a != nil && a.drift == nil, a == nil && draft.Undeclared(row.Deployment) && !j.drifts():
 		return newHusk(row), nil
-	case a != nil && a.drift.Declared(row.Address):
+	case a != nil && a.drift.Declared(a.d.NowAt(row.Address)):
 		return newHusk(row), nil
 	}
 	return j.e.revive(ctx, row)
@@ -251,7 +254,7 @@ func (j *joint) hold(ctx context.Context) error {
 	l := j.e.core.rlock()
 	for _, a := range j.applications {
 		for _, c := range l.creatures {
-			wanted := a.prepared[c.spec.Address]
+			wanted := a.prepared[a.d.NowAt(c.spec.Address)]
 			if c.deployment != a.d.Name || c.spec.Address == "" || wanted == nil {
 				continue
 			}

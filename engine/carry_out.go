@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -15,7 +16,7 @@ func newChange(e locked, name string, o draft.Options) *change {
 	return &change{
 		e: e, name: name, Draft: e.newDraft(o),
 		creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
-		recipe: recipeChange{durability: e.durability, described: map[*channel]string{}},
+		recipe: recipeChange{durability: e.durability, redeclared: map[*channel]deploy.ChannelSpec{}},
 		steps: steps{
 			paused: map[*graph]section{}, dirty: map[*creature]bool{}, dropped: map[journal.ChannelID]bool{}, leaving: map[journal.CreatureID]bool{},
 			again: map[cursorKey]bool{}, passed: map[journal.GraphID]bool{}, transient: map[*graph]section{}, metas: map[journal.GraphID]map[string]string{},
@@ -37,7 +38,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	x.partWires(plan)
 	x.level(plan)
 	x.turn.advance(x)
-	unsettle, undescribe := x.comeIntoDeployments(), x.redescribe()
+	unsettle, undeclare := x.comeIntoDeployments(), x.redeclare()
 	unremember, err := x.remember()
 	if err == nil {
 		err = x.foresee(ctx, plan)
@@ -51,7 +52,7 @@ func (x *change) carryOut(ctx context.Context) error {
 	if err != nil {
 		unremember()
 		unsettle()
-		undescribe()
+		undeclare()
 		x.turn.goBack()
 		x.Undo()
 		return storageError(x.name, err)
@@ -85,7 +86,8 @@ func (x *change) carryOut(ctx context.Context) error {
 func (x *change) addChannels() {
 	for id, ch := range x.sealed.Channels {
 		if x.channels[id] == nil {
-			x.channels[id] = &channel{id: id, label: ch.Label, description: ch.Description, deployment: ch.Deployment, address: ch.Address}
+			x.channels[id] = &channel{id: id, description: ch.Description, deployment: ch.Deployment}
+			x.channels[id].setPlace(ch.Address, ch.Label)
 		}
 	}
 }
@@ -141,7 +143,7 @@ func (x *change) pause() {
 			ids[cr.home.load().id] = true
 		}
 	}
-	for ch := range x.recipe.described {
+	for ch := range x.recipe.redeclared {
 		ids[ch.home.load().id] = true
 	}
 	for id := range x.leaving {
@@ -168,7 +170,7 @@ func (x *change) writeDown(plan *storePlan) {
 	x.noteReplaced()
 	x.noteUnlinked()
 	x.noteWires()
-	x.noteRedescribed()
+	x.noteRedeclared()
 	for _, d := range x.outcomes(plan) {
 		for _, id := range d.NewGraphs {
 			if g := x.graph(id); !g.none() {

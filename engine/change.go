@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
@@ -45,8 +46,8 @@ type recipeChange struct {
 	// them.
 	deployed []journal.CreatureID
 	resumed  []*creature
-	// described are the channels whose description in the recipe has changed.
-	described map[*channel]string
+	// redeclared are the channels whose description or address in the recipe has changed.
+	redeclared map[*channel]deploy.ChannelSpec
 }
 
 // broughtBack is a saved graph that a change brings back, with the store that it

@@ -449,6 +449,6 @@ func (x *change) putChannel(ch *channel) {
 func (ch *channel) row() journal.ChannelRow {
 	return journal.ChannelRow{
 		ID: ch.id, Name: ch.name, Description: ch.description, Deployment: ch.deployment,
-		Address: ch.address, Born: ch.born, Report: ch.report, Inbox: ch.inbox,
+		Address: ch.place().address, Born: ch.born, Report: ch.report, Inbox: ch.inbox,
 	}
 }

@@ -167,7 +167,7 @@ func (g section) describeDeclarations() outlook.AwareList[outlook.AwareDeclarati
 			listeners++
 		}
 		return outlook.AwareDeclaration{
-			ID: ch.id, Name: ch.name, Address: ch.address, Description: ch.brief(), Report: ch.report,
+			ID: ch.id, Name: ch.name, Address: ch.place().address, Description: ch.brief(), Report: ch.report,
 			Listeners: listeners, Senders: len(ch.senders),
 		}
 	})

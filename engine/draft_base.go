@@ -43,7 +43,7 @@ func (e locked) Channel(id journal.ChannelID) (draft.Channel, bool) {
 
 // drafted is a channel as drafts see it.
 func (ch *channel) drafted() draft.Channel {
-	return draft.Channel{ID: ch.id, Label: ch.label, Description: ch.description, Deployment: ch.deployment, Address: ch.address}
+	return draft.Channel{ID: ch.id, Label: ch.place().label, Description: ch.description, Deployment: ch.deployment, Address: ch.place().address}
 }
 
 func (e locked) WireSource(id journal.WireID) journal.CreatureID {

@@ -55,7 +55,6 @@ type channel struct {
 	name        string
 	description string
 	deployment  string
-	address     string
 	born        uint64
 	report      bool
 	inbox       journal.CreatureID
@@ -77,7 +76,30 @@ type channel struct {
 	// policy judges messages; nil if nothing is judged. It may be read at any time,
 	// and changes when a recipe is applied.
 	policy atomic.Pointer[deploy.Policy]
-	label  string // name in the recipe; set before the channel can be found
+	// at is the channel's place in its recipe. It may be read at any time, and changes when
+	// a recipe is applied that has moved the channel.
+	at atomic.Pointer[channelPlace]
+}
+
+// channelPlace is where a recipe declares a channel; empty for a channel that none declares.
+type channelPlace struct {
+	address string
+	label   string // name in the recipe
+}
+
+var noPlace channelPlace
+
+func (ch *channel) place() *channelPlace {
+	if p := ch.at.Load(); p != nil {
+		return p
+	}
+	return &noPlace
+}
+
+func (ch *channel) setPlace(address, label string) {
+	if address != "" || label != "" {
+		ch.at.Store(&channelPlace{address, label})
+	}
 }
 
 func (ch *channel) dropFeed(s *feed) { ch.feeds = without(ch.feeds, s) }

@@ -40,7 +40,7 @@ func refusedMessage(ch *channel, d *deploy.SendDecision) error {
 		ids["where"], remedy = first.Where, remedy+" at "+first.Where
 	}
 	return &abi.Error{
-		Code: abi.Denied, Op: "send", Message: fmt.Sprintf("the message on %s was %s", ch.label, cause.Effect),
+		Code: abi.Denied, Op: "send", Message: fmt.Sprintf("the message on %s was %s", ch.place().label, cause.Effect),
 		Remedy: remedy, IDs: ids, Err: cause,
 	}
 }

@@ -95,7 +95,7 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 		t.recalled.Home = t.c.home.memories
 		event := &deploy.SendEvent{
 			Graph: graphID(&t.c.home), Time: t.now, Seed: t.policySeed(uint64(i)), Deployment: s.ch.deployment,
-			ChannelName: s.alias, ChannelAddress: s.ch.address,
+			ChannelName: s.alias, ChannelAddress: s.ch.place().address,
 			SenderName: t.wiring.name, SenderAddress: t.c.spec.Address, SenderSpecies: t.c.spec.Species, SenderDeployment: t.wiring.deployment,
 			Payload: t.Bytes(s.payload), Headers: journal.DecodeHeaders(t.Bytes(s.headers)),
 			Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.Of(s.ch.deployment)},

@@ -17,7 +17,7 @@ func (g section) picture() *deploy.GraphView {
 		})
 	}
 	for _, ch := range g.sortedChannels() {
-		view := deploy.ChannelView{ID: ch.id, Name: ch.name, Address: ch.address, Deployment: ch.deployment, Listeners: []string{}, Senders: []string{}}
+		view := deploy.ChannelView{ID: ch.id, Name: ch.name, Address: ch.place().address, Deployment: ch.deployment, Listeners: []string{}, Senders: []string{}}
 		for c := range ch.listeners() {
 			view.Listeners = append(view.Listeners, c.name)
 		}

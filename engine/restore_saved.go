@@ -203,9 +203,9 @@ func (e *Engine) revive(ctx context.Context, row journal.CreatureRow) (*creature
 func (x *change) restoreChannels() {
 	for _, row := range x.saved.Channels {
 		x.channels[row.ID] = &channel{
-			id: row.ID, name: row.Name, label: row.Name, description: row.Description,
-			deployment: row.Deployment, address: row.Address, inbox: row.Inbox,
+			id: row.ID, name: row.Name, description: row.Description, deployment: row.Deployment, inbox: row.Inbox,
 		}
+		x.channels[row.ID].setPlace(row.Address, row.Name)
 	}
 	for _, h := range x.saved.Heads {
 		if ch := x.channels[h.Channel]; ch != nil {

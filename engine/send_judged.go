@@ -89,7 +89,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	out.recalled.Home = ch.home.memories
 	d := (*policy).Send(ctx, &deploy.SendEvent{
 		Graph: graphID(&ch.home), Time: e.core.clock.Now().UnixNano(), Seed: sent.seed, Deployment: ch.deployment,
-		ChannelName: ch.label, ChannelAddress: ch.address, Payload: sent.Payload, Headers: sent.Headers,
+		ChannelName: ch.place().label, ChannelAddress: ch.place().address, Payload: sent.Payload, Headers: sent.Headers,
 		Surroundings: deploy.Surroundings{View: ch.home.view(), Memory: out.recalled.Of(ch.deployment)},
 	})
 	if ctx.Err() != nil {

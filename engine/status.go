@@ -169,7 +169,7 @@ func (c *creature) status(g section, t topology.Creature) CreatureStatus {
 
 func (ch *channel) status(t topology.Channel) ChannelStatus {
 	out := ChannelStatus{
-		ID: ch.id, Name: ch.name, Address: ch.address, Description: ch.description,
+		ID: ch.id, Name: ch.name, Address: ch.place().address, Description: ch.description,
 		Listeners: []journal.CreatureID{}, Senders: []journal.CreatureID{}, Head: ch.head,
 	}
 	for _, e := range t.Edges {

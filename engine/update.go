@@ -177,7 +177,7 @@ func (e locked) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
 // setPolicy makes the policy of a channel's deployment judge what is sent on it.
 func (e locked) setPolicy(ch *channel) {
 	found, _ := e.policies.Load(ch.deployment)
-	if p, _ := found.(deploy.Policy); p != nil && p.JudgesSend(ch.address) {
+	if p, _ := found.(deploy.Policy); p != nil && p.JudgesSend(ch.place().address) {
 		ch.policy.Store(&p)
 	} else {
 		ch.policy.Store(nil)

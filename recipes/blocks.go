@@ -130,6 +130,10 @@ var language = []Block{
 		{Name: "source", Type: TextValue, Required: true, Doc: "the path of a folder with the recipe, or of its file"},
 		attrForEach,
 	}},
+	{Name: "moved", Repeated: true, Doc: "a new address of something that exists", Attributes: []Attribute{
+		{Name: "from", Type: "address", Required: true, Doc: "the former address of a creature, a channel or a sub-recipe"},
+		{Name: "to", Type: "address", Required: true, Doc: "its address in this recipe"},
+	}},
 	{Name: "test", Labels: named, Repeated: true, Doc: "messages, and assertions on what they lead to", Attributes: []Attribute{
 		{Name: "variables", Type: "object", Without: "those of the command line", Doc: "values for variables, which take precedence over all others"},
 		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for the whole test, at most " + plainDuration(MaxTestTimeout)},

@@ -60,6 +60,7 @@ type declarations struct {
 	root     *hcl.Attribute
 	tests    hcl.Blocks
 	funcs    []*declaration
+	moved    []*declaration
 	contents map[*hcl.Block]*hcl.BodyContent // of nested blocks
 
 	broken bool            // a file could not be parsed, so declarations may be missing
@@ -103,6 +104,8 @@ func (ds *declarations) declareBlock(b *hcl.Block) {
 		ds.declareLocals(b)
 	case b.Type == "test":
 		ds.tests = append(ds.tests, b)
+	case b.Type == "moved":
+		ds.moved = append(ds.moved, &declaration{kind: b.Type, title: t, at: b.DefRange, content: ds.content(t, b)})
 	case b.Type == "function":
 		ds.declareFunction(b, t)
 	case len(b.Labels) == 0:

@@ -59,6 +59,7 @@ func (a *assembly) decode(ctx context.Context) {
 	outermost.rootCreature()
 	outermost.checkTargets()
 	a.checkNames()
+	a.moves()
 }
 
 // scripts returns the decoders of policies and predicates, one for each recipe.

@@ -80,6 +80,9 @@ func summary(t *testing.T, d *deploy.Deployment) string {
 			fmt.Fprintf(&b, "  wire %q to %s content=%v prompt=%q when=%q self=%v %s\n", o.Name, o.To, o.WithContent, o.Prompt, o.When, o.AllowSelf, o.Where)
 		}
 	}
+	for _, m := range d.Moved {
+		fmt.Fprintf(&b, "moved %s to %s %s\n", m.From, m.To, m.Where)
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.Predicates)) {
 		fmt.Fprintf(&b, "predicate.%s\n", name)
 	}

@@ -30,6 +30,12 @@ func showPlan(s streams, format string, p *diff.Plan, about string) error {
 	for i := range p.Graphs {
 		w.graph(&p.Graphs[i])
 	}
+	for _, h := range p.Hints {
+		if about == "" || h.Deployment == about {
+			w.line("Was %s renamed to %s? To keep its state and history, add to the recipe of %s:", h.From, h.To, h.Deployment)
+			w.line("    moved {\n      from = %s\n      to   = %s\n    }", h.From, h.To)
+		}
+	}
 	unknown := slices.ContainsFunc(p.Declared, func(d diff.DeclarationPlan) bool { return len(d.Unknown) > 0 }) ||
 		slices.ContainsFunc(p.Creatures, func(c diff.CreaturePlan) bool { return len(c.Unknown) > 0 })
 	switch {
@@ -92,10 +98,10 @@ func (w planWriter) creature(c *diff.CreaturePlan) {
 		w.line("- %s will be removed (history kept)%s", what, buried(c.Buried))
 	case diff.PlanResume:
 		mark := "="
-		if len(c.Changes) > 0 || c.Buried > 0 {
+		if len(c.Changes) > 0 || c.Buried > 0 || c.MovedFrom != "" {
 			mark = "~"
 		}
-		w.line("%s %s will resume%s%s", mark, what, waits(&c.Waiting), buried(c.Buried))
+		w.line("%s %s will resume%s%s%s", mark, what, movedFrom(c.MovedFrom), waits(&c.Waiting), buried(c.Buried))
 	}
 	w.changes(c.Changes)
 	for _, name := range c.Unknown {
@@ -109,7 +115,19 @@ func (w planWriter) channel(c *diff.ChannelPlan) {
 	if c.Address == "" {
 		what = "channel " + what
 	}
+	if c.MovedFrom != "" {
+		w.line("~ %s will stay%s", what, movedFrom(c.MovedFrom))
+		w.changes(c.Changes)
+		return
+	}
 	w.whatBecomes(c.Action, what, c.Changes)
+}
+
+func movedFrom(address string) string {
+	if address == "" {
+		return ""
+	}
+	return ", moved from " + address
 }
 
 // whatBecomes writes a creation, removal or change, and reports whether there is one.

@@ -54,6 +54,11 @@ func CheckOp(op topology.Op) error {
 				return err
 			}
 		}
+		for _, n := range op.Channels {
+			if err := CheckName("set_names", "channel", n.Name); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -32,6 +32,9 @@ type Deployment struct {
 	Policy Policy
 	// Predicates are the predicates that output wires of its members may name.
 	Predicates map[string]Predicate
+	// Moved says which addresses have changed, sorted by From, each of which occurs once;
+	// see [Deployment.NowAt].
+	Moved []Move
 	// Declared are the other declarations of the recipe, for plans.
 	Declared []Declaration
 	// Last, if not nil, is the deployment as it was last applied. Changes made since then

@@ -43,6 +43,7 @@ func (c *comparison) plan() *Plan {
 	for _, id := range inOrder(c.before.channels, c.after.channels, func(r *journal.ChannelRow) (string, string, string) { return r.Deployment, r.Address, r.Name }) {
 		p.Channels = append(p.Channels, c.channel(id))
 	}
+	p.Hints = c.hints()
 	return p
 }
 
@@ -76,8 +77,17 @@ func (c *comparison) creature(id journal.CreatureID) CreaturePlan {
 		out.Action, out.Waiting = PlanRemove, c.before.waiting[id]
 	default:
 		out.Waiting, out.Changes, out.Unknown = c.after.waiting[id], c.changes(was, is), c.hidden.unknown(id)
+		out.MovedFrom = movedFrom(was.Address, is.Address)
 	}
 	return out
+}
+
+// movedFrom returns the former address of something that is still declared, if it differs.
+func movedFrom(was, is string) string {
+	if was == is || is == "" {
+		return ""
+	}
+	return was
 }
 
 // changes lists the differences of a creature.
@@ -244,6 +254,7 @@ func (c *comparison) channel(id journal.ChannelID) ChannelPlan {
 		l.add("description", "", was.Description, is.Description)
 		l.add("deployment", "", was.Deployment, is.Deployment)
 		out.Changes = l.list
+		out.MovedFrom = movedFrom(was.Address, is.Address)
 	}
 	return out
 }

@@ -29,7 +29,7 @@ func CompareDeclared(before map[string][]deploy.Declaration, existing map[string
 	out := []DeclarationPlan{}
 	for _, d := range deployments {
 		was, known := before[d.Name]
-		were, are := byAddress(was), byAddress(d.Declared)
+		were, are := byAddress(was, d.NowAt), byAddress(d.Declared, nil)
 		for _, address := range slices.SortedFunc(maps.Keys(joined(were, are)), policiesFirst) {
 			p := DeclarationPlan{Deployment: d.Name, Address: address, Action: PlanResume}
 			a, there := were[address]
@@ -50,10 +50,15 @@ func CompareDeclared(before map[string][]deploy.Declaration, existing map[string
 	return out
 }
 
-func byAddress(list []deploy.Declaration) map[string]*deploy.Declaration {
+// byAddress returns declarations by the addresses that they have now.
+func byAddress(list []deploy.Declaration, now func(string) string) map[string]*deploy.Declaration {
 	out := make(map[string]*deploy.Declaration, len(list))
 	for i := range list {
-		out[list[i].Address] = &list[i]
+		address := list[i].Address
+		if now != nil {
+			address = now(address)
+		}
+		out[address] = &list[i]
 	}
 	return out
 }

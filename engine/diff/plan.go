@@ -16,6 +16,9 @@ type Plan struct {
 	Channels  []ChannelPlan
 	// Graphs lists the graphs that merge, split, begin or end.
 	Graphs []GraphPlan
+	// Hints are moves that would keep what the plan removes: something else of the
+	// same kind is created.
+	Hints []MoveHint
 	// Problems lists the stores that cannot be read, see [Engine.Problems],
 	// followed by the creatures that will stay stopped, because no recipe
 	// declares them and their modules are missing or unusable.
@@ -39,6 +42,7 @@ type CreaturePlan struct {
 	Name       string             `json:"name"`
 	Creature   journal.CreatureID `json:"creature,omitempty"` // empty if it does not exist yet
 	Action     PlanAction         `json:"action"`
+	MovedFrom  string             `json:"moved_from,omitempty"` // its former address, if that differs
 	Changes    []PlanChange       `json:"changes,omitempty"`
 	// Unknown lists sensitive attributes of its configuration, whose previous
 	// values are in no store. They are set to the recipe's values, which may
@@ -68,6 +72,7 @@ type ChannelPlan struct {
 	Name       string            `json:"name"`
 	Channel    journal.ChannelID `json:"channel,omitempty"` // empty if it does not exist yet
 	Action     PlanAction        `json:"action"`
+	MovedFrom  string            `json:"moved_from,omitempty"` // its former address, if that differs
 	Changes    []PlanChange      `json:"changes,omitempty"`
 	Messages   uint64            `json:"messages,omitempty"` // messages sent on it so far
 }

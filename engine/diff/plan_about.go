@@ -23,13 +23,20 @@ func (p *Plan) About(deployments ...string) *Plan {
 			out.Channels = append(out.Channels, ch)
 		}
 	}
+	for _, h := range p.Hints {
+		if slices.Contains(deployments, h.Deployment) {
+			out.Hints = append(out.Hints, h)
+		}
+	}
 	return out
 }
 
 // idle reports whether a creature is unaffected.
 func (c *CreaturePlan) idle() bool {
-	return c.Action == PlanResume && len(c.Changes) == 0 && c.Buried == 0
+	return c.Action == PlanResume && len(c.Changes) == 0 && c.Buried == 0 && c.MovedFrom == ""
 }
 
 // idle reports whether a channel is unaffected.
-func (c *ChannelPlan) idle() bool { return c.Action == PlanResume && len(c.Changes) == 0 }
+func (c *ChannelPlan) idle() bool {
+	return c.Action == PlanResume && len(c.Changes) == 0 && c.MovedFrom == ""
+}

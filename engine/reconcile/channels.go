@@ -9,12 +9,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// channelsByAddress returns the existing channels of the deployment.
+// channelsByAddress returns the existing channels of the deployment, by the
+// address that they have now.
 func (r *Reconciliation) channelsByAddress() map[string]draft.Channel {
 	out := map[string]draft.Channel{}
 	for ch := range r.base.Channels {
 		if ch.Deployment == r.d.Name {
-			out[ch.Address] = ch
+			out[r.d.NowAt(ch.Address)] = ch
 		}
 	}
 	return out
@@ -54,8 +55,8 @@ func (r *Reconciliation) addChannels(wanted []wantedEdge, existing map[string]dr
 			}
 		case exists:
 			r.Channels[spec.Address] = ch.ID
-			if ch.Description != spec.Description {
-				r.Described[ch.ID] = spec.Description
+			if ch.Description != spec.Description || ch.Address != spec.Address {
+				r.Redeclared[ch.ID] = spec
 			}
 			continue
 		case near == "":

@@ -51,7 +51,7 @@ func (r *Reconciliation) setRoot(wanted []wantedEdge) {
 	}
 }
 
-// setNames gives creatures their names in the recipe. It comes last, when
+// setNames gives creatures and moved channels their names in the recipe. It comes last, when
 // removed creatures have released their names, so that a new creature can take
 // over the name of another.
 func (r *Reconciliation) setNames() {
@@ -68,9 +68,26 @@ func (r *Reconciliation) setNames() {
 			renamed = append(renamed, naming)
 		}
 	}
-	if len(renamed) > 0 || len(r.leaving) > 0 && len(created) > 0 {
-		r.then(topology.SetNames{Names: append(renamed, created...)})
+	channels := r.movedNames()
+	switch {
+	case len(renamed) > 0 || len(r.leaving) > 0 && len(created) > 0:
+		r.then(topology.SetNames{Names: append(renamed, created...), Channels: channels})
+	case len(channels) > 0:
+		r.then(topology.SetNames{Channels: channels})
 	}
+}
+
+// movedNames are the names of channels whose address has changed.
+func (r *Reconciliation) movedNames() (out []topology.ChannelNaming) {
+	for _, spec := range r.d.Channels {
+		id := r.Channels[spec.Address]
+		if ch, exists := r.base.Channel(id); exists && ch.Address != spec.Address {
+			if t, ok := r.draft.Topology().Channel(id); ok && !isNumbered(t.Name, spec.Name) {
+				out = append(out, topology.ChannelNaming{ID: id, Name: spec.Name})
+			}
+		}
+	}
+	return out
 }
 
 // isNumbered reports whether a creature has a name, possibly followed by a

@@ -109,7 +109,7 @@ func (f *Drift) takes(r *Reconciliation, address string, edge topology.Edge) boo
 	if !exists || ch.Deployment != r.d.Name {
 		return false
 	}
-	_, before := f.edges[addressedEdge{address, ch.Address, edge.Direction}]
+	_, before := f.edges[addressedEdge{address, r.d.NowAt(ch.Address), edge.Direction}]
 	return before
 }
 

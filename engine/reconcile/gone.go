@@ -39,7 +39,7 @@ func (r *Reconciliation) left(m draft.Member) bool {
 	if r.base.Unclaimed(m.ID) {
 		return m.Deployment == r.d.Name || draft.Undeclared(m.Deployment)
 	}
-	address := m.Spec.Address
+	address := r.d.NowAt(m.Spec.Address)
 	declared := m.Deployment == r.d.Name && address != "" && r.drift.declared(address)
 	return declared && r.Creatures[address] != m.ID
 }
@@ -93,5 +93,6 @@ func (r *Reconciliation) gone(id journal.ChannelID) bool {
 		_, there := r.base.Member(to)
 		return r.drift == nil && (!there || r.leaving[to])
 	}
-	return !r.kept[id] && r.Channels[ch.Address] != id && r.drift.declaredChannel(ch.Address)
+	address := r.d.NowAt(ch.Address)
+	return !r.kept[id] && r.Channels[address] != id && r.drift.declaredChannel(address)
 }

@@ -68,8 +68,9 @@ type Result struct {
 	Changed   []string // those of Resumed that need a new instance
 	Created   []string // did not exist
 	Removed   []Removed
-	// Described holds the channels that get a new description.
-	Described map[journal.ChannelID]string
+	// Redeclared holds the existing channels that get a new description or
+	// address, with what the recipe says about them.
+	Redeclared map[journal.ChannelID]deploy.ChannelSpec
 }
 
 // Removed is a creature or channel that existed and is no longer in the
@@ -89,7 +90,8 @@ type Reconciliation struct {
 	base    Base
 	runtime Runtime
 	drift   *Drift
-	// live holds the deployment's existing creatures, by address.
+	// live holds the deployment's existing creatures, by the address that they
+	// have now.
 	live    map[string]draft.Member
 	leaving map[journal.CreatureID]bool
 	// kept holds channels of the deployment that no recipe has and that were
@@ -103,14 +105,14 @@ func New(d *draft.Draft, base Base, runtime Runtime, o Options) *Reconciliation 
 	r := &Reconciliation{
 		Result: Result{
 			Creatures: map[string]journal.CreatureID{}, Channels: map[string]journal.ChannelID{},
-			Described: map[journal.ChannelID]string{},
+			Redeclared: map[journal.ChannelID]deploy.ChannelSpec{},
 		},
 		d: d.Applying, draft: d, base: base, runtime: runtime, drift: o.Drift,
 		live: map[string]draft.Member{}, leaving: map[journal.CreatureID]bool{}, kept: map[journal.ChannelID]bool{},
 	}
 	for m := range base.Members {
 		if m.Deployment == r.d.Name && m.Spec.Address != "" {
-			r.live[m.Spec.Address] = m
+			r.live[r.d.NowAt(m.Spec.Address)] = m
 		}
 	}
 	if o.Restored {

@@ -30,10 +30,10 @@ func TestNew(t *testing.T) {
 	w := newWorld(t)
 	got := w.apply(crew())
 	want := reconcile.Result{
-		Creatures: map[string]journal.CreatureID{"creature.lead": "c001", "creature.hand": "c002"},
-		Channels:  map[string]journal.ChannelID{"channel.tasks": "h003", "channel.notes": "h004"},
-		Created:   []string{"creature.lead", "creature.hand"},
-		Described: map[journal.ChannelID]string{},
+		Creatures:  map[string]journal.CreatureID{"creature.lead": "c001", "creature.hand": "c002"},
+		Channels:   map[string]journal.ChannelID{"channel.tasks": "h003", "channel.notes": "h004"},
+		Created:    []string{"creature.lead", "creature.hand"},
+		Redeclared: map[journal.ChannelID]deploy.ChannelSpec{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the result (-want +got):\n%s", diff)
@@ -52,13 +52,13 @@ func TestReportedChanges(t *testing.T) {
 		lead(d).Module, lead(d).Listen = "other.wasm", nil
 	}))
 	want := reconcile.Result{
-		Creatures: map[string]journal.CreatureID{"creature.lead": s.lead, "creature.paw": got.Creatures["creature.paw"]},
-		Channels:  map[string]journal.ChannelID{"channel.tasks": s.tasks},
-		Resumed:   []string{"creature.lead"},
-		Changed:   []string{"creature.lead"},
-		Created:   []string{"creature.paw"},
-		Removed:   []reconcile.Removed{{Address: "creature.hand", Pending: 3}, {Address: "channel.notes", Pending: 5}},
-		Described: map[journal.ChannelID]string{s.tasks: "what to do"},
+		Creatures:  map[string]journal.CreatureID{"creature.lead": s.lead, "creature.paw": got.Creatures["creature.paw"]},
+		Channels:   map[string]journal.ChannelID{"channel.tasks": s.tasks},
+		Resumed:    []string{"creature.lead"},
+		Changed:    []string{"creature.lead"},
+		Created:    []string{"creature.paw"},
+		Removed:    []reconcile.Removed{{Address: "creature.hand", Pending: 3}, {Address: "channel.notes", Pending: 5}},
+		Redeclared: map[journal.ChannelID]deploy.ChannelSpec{s.tasks: {Address: "channel.tasks", Name: "tasks", Description: "what to do"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the result (-want +got):\n%s", diff)

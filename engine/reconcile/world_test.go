@@ -183,9 +183,9 @@ func (w *world) try(d *deploy.Deployment, o reconcile.Options) (reconcile.Result
 		return r.Result, err
 	}
 	w.carryOut(x)
-	for id, text := range r.Described {
+	for id, spec := range r.Redeclared {
 		ch := w.channels[id]
-		ch.Description = text
+		ch.Description, ch.Address, ch.Label = spec.Description, spec.Address, spec.Name
 		w.channels[id] = ch
 	}
 	w.deployments[d.Name] = d

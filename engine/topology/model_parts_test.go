@@ -329,6 +329,14 @@ func (m *model) setNames(op SetNames) abi.Code {
 		}
 		last[n.ID] = n.Name
 	}
+	for _, n := range op.Channels {
+		if _, ok := m.channels[n.ID]; !ok {
+			return abi.NotFound
+		}
+		if n.Name == "" {
+			return abi.InvalidArgument
+		}
+	}
 	before := maps.Clone(m.creatures)
 	var order []CreatureID
 	for _, n := range op.Names {
@@ -353,6 +361,19 @@ func (m *model) setNames(op SetNames) abi.Code {
 		if old := before[id].Name; old != c.Name {
 			m.d.Renamed = append(m.d.Renamed, Renaming{Creature: id, Old: old, New: c.Name})
 		}
+	}
+	for _, n := range op.Channels {
+		ch := m.channels[n.ID]
+		if ch.Name == n.Name {
+			continue
+		}
+		if !slices.Contains(m.d.OldGraphs, ch.Graph) {
+			m.concern(ch.Graph)
+		}
+		name := unused(n.Name, func(n string) bool { return m.channelNamed(ch.Graph, n) != "" })
+		m.d.Renamed = append(m.d.Renamed, Renaming{Channel: n.ID, Old: ch.Name, New: name})
+		ch.Name = name
+		m.channels[n.ID] = ch
 	}
 	return abi.OK
 }

@@ -116,7 +116,23 @@ func (e *edit) setNamesOp(op SetNames) *abi.Error {
 		}
 		list = append(list, c)
 	}
+	for _, n := range op.Channels {
+		switch ch := e.channels.get(n.ID); {
+		case ch == nil:
+			return notFound(aChannel, string(n.ID))
+		case n.Name == "":
+			return emptyName(aChannel, string(n.ID))
+		}
+	}
 	e.renameCreatures(list, wanted)
+	for _, n := range op.Channels {
+		if ch := e.channels.get(n.ID); ch.name != n.Name {
+			if !slices.Contains(e.delta.OldGraphs, ch.graph.id) {
+				e.within(ch.graph)
+			}
+			e.renameChannel(ch, freeChannelName(n.Name, ch.graph, ch.graph))
+		}
+	}
 	return nil
 }
 

@@ -182,12 +182,22 @@ type SetRoot struct {
 // SetNames renames creatures, all at once, so that two can exchange names. If
 // another creature of the graph keeps the new name, or gets it earlier in the
 // list, a creature takes the next free name of the form name~2, name~3, … If a
-// creature is listed several times, the last name counts.
-type SetNames struct{ Names []Naming }
+// creature is listed several times, the last name counts. Channels are renamed
+// one after the other, in the same way.
+type SetNames struct {
+	Names    []Naming
+	Channels []ChannelNaming
+}
 
 // Naming is the new name of a creature.
 type Naming struct {
 	ID   CreatureID
+	Name string // not empty
+}
+
+// ChannelNaming is the new name of a channel.
+type ChannelNaming struct {
+	ID   ChannelID
 	Name string // not empty
 }
 

@@ -307,6 +307,9 @@ func (p *program) operation() Op {
 // naming gives creatures new names, some of them the names of other creatures.
 func (p *program) naming() Op {
 	var op SetNames
+	for p.draw(3) == 0 {
+		op.Channels = append(op.Channels, ChannelNaming{p.channel(), p.name()})
+	}
 	for len(op.Names) == 0 || p.draw(3) > 0 && len(op.Names) < 6 {
 		n := Naming{ID: p.creature(), Name: p.name()}
 		if n.Name == "" && p.draw(4) > 0 {

@@ -26,7 +26,7 @@ func TestSetNames(t *testing.T) {
 		}
 		return out
 	}
-	_, undo, err := s.Try(ids, SetNames{[]Naming{{"a", "b"}, {"b", "a"}, {"c", "d"}}})
+	_, undo, err := s.Try(ids, SetNames{Names: []Naming{{"a", "b"}, {"b", "a"}, {"c", "d"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestSetNames(t *testing.T) {
 		{[]Naming{{"a", "b"}, {"a", "x"}}, "x b c d "},
 		{[]Naming{{"a", "b"}, {"a", "a"}}, "a b c d "},
 	} {
-		_, undo, err := s.Try(ids, SetNames{c.names})
+		_, undo, err := s.Try(ids, SetNames{Names: c.names})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestSetNames(t *testing.T) {
 			t.Errorf("after undo of %v they are %s", c.names, got)
 		}
 	}
-	for _, op := range []SetNames{{[]Naming{{"x", "y"}}}, {[]Naming{{"a", "z"}, {"b", ""}}}} {
+	for _, op := range []SetNames{{Names: []Naming{{"x", "y"}}}, {Names: []Naming{{"a", "z"}, {"b", ""}}}, {Channels: []ChannelNaming{{"x", "y"}}}} {
 		if _, err := s.Apply(ids, op); err == nil || names() != "a b c d " {
 			t.Errorf("%v answers %v, and names are %s", op, err, names())
 		}
