@@ -96,7 +96,14 @@ func Temporary() (*Conn, error) {
 }
 
 // Close closes the connection. Uncommitted changes are rolled back.
-func (c *Conn) Close() error { return c.raw.Close() }
+func (c *Conn) Close() error {
+	if c.Mode.writes() {
+		// An interrupt that comes when its statement has just ended holds until the next
+		// one begins. SQLite would not empty the write-ahead log before that.
+		_ = c.Exec("SELECT 1")
+	}
+	return c.raw.Close()
+}
 
 // Exec runs statements.
 func (c *Conn) Exec(query string, args ...driver.Value) error {
