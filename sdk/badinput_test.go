@@ -20,14 +20,16 @@ import (
 	"github.com/seed47132306/terrarium/sdk/internal/kits"
 )
 
-// badInputs are messages for picky that fail, with what the dead letter must tell.
-var badInputs = []struct {
+// badInput is a message for picky that fails, with what the dead letter must tell.
+type badInput struct {
 	name, payload string
 	headers       map[string]string
 	reason        abi.Code
 	text          string // of the author or the host, in every language
 	place         bool   // the letter has the place in the author's source, if the language has it
-}{
+}
+
+var badInputs = []badInput{
 	{name: "a missing channel", payload: "alias", reason: abi.NotConnected, text: `send: the creature has no send alias "nowhere"`},
 	{name: "a payload that is not UTF-8", payload: "\xff", reason: abi.InvalidArgument, text: "the payload is not UTF-8"},
 	{name: "a state value that is too large", payload: "big", reason: abi.TooLarge,

@@ -8,6 +8,9 @@ pub const CreatureOptions = struct {
     /// The file that declares the creature: `pub const creature = terrarium.Creature(…);`
     root_source_file: std.Build.LazyPath,
     optimize: std.builtin.Optimize = .small,
+    /// Whether the module is built without debugging information, which tells the lines of
+    /// traps. By default only the smallest modules are.
+    strip: ?bool = null,
     /// The room for nested calls; a call that goes deeper traps.
     stack_size: u64 = 64 * 1024,
 };
@@ -22,7 +25,7 @@ pub fn addCreature(b: *std.Build, options: CreatureOptions) void {
             .root_source_file = kit.path("src/root.zig"),
             .target = b.resolveTargetQuery(.{ .cpu_arch = .wasm32, .os_tag = .freestanding }),
             .optimize = options.optimize,
-            .strip = options.optimize == .small,
+            .strip = options.strip orelse (options.optimize == .small),
             .imports = &.{
                 .{ .name = "terrarium", .module = kit.module("terrarium") },
                 .{ .name = "creature", .module = author(b, kit, options.root_source_file) },

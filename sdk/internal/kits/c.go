@@ -3,7 +3,11 @@ package kits
 import (
 	"context"
 	"path/filepath"
+	"slices"
 )
+
+// lineTables is the option of clang for debugging information that tells lines.
+const lineTables = "-gline-tables-only"
 
 var cKit = Kit{
 	Language: "C",
@@ -11,14 +15,19 @@ var cKit = Kit{
 	Tool:     clang,
 	Build: func(ctx context.Context, root, out string) error {
 		for _, name := range Creatures {
-			if err := clangBuild(ctx, root, out, name, "clang-14", "-std=c11", "-Isdk/c", "-c", "sdk/c/examples/"+name+".c"); err != nil {
+			if err := cBuild(ctx, root, out, name); err != nil {
 				return err
 			}
 		}
 		return nil
 	},
+	Lines:      func(ctx context.Context, root, out string) error { return cBuild(ctx, root, out, picky, lineTables) },
 	ShoutBytes: 2_000,
 	Place:      `picky\.c:\d+`,
+}
+
+func cBuild(ctx context.Context, root, out, name string, options ...string) error {
+	return clangBuild(ctx, root, out, name, append([]string{"clang-14", "-std=c11", "-Isdk/c", "-c", "sdk/c/examples/" + name + ".c"}, options...)...)
 }
 
 // clang looks for the compiler and the linker of C and C++.
@@ -38,6 +47,9 @@ func clangBuild(ctx context.Context, root, out, name string, compile ...string) 
 	if err := run(ctx, root, nil, compile...); err != nil {
 		return err
 	}
-	return run(ctx, root, nil, "wasm-ld-14", "--no-entry", "--gc-sections", "--strip-all", "--compress-relocations", "--stack-first", "-z", "stack-size=16384",
-		object, "-o", filepath.Join(out, name+".wasm"))
+	link := []string{"wasm-ld-14", "--no-entry", "--gc-sections", "--stack-first", "-z", "stack-size=16384", object, "-o", filepath.Join(out, name+".wasm")}
+	if !slices.Contains(compile, lineTables) {
+		link = append(link, "--strip-all", "--compress-relocations")
+	}
+	return run(ctx, root, nil, link...)
 }

@@ -27,7 +27,9 @@ import (
 
 // Creatures are the reference creatures that every kit has, in the order of
 // sdk/reference/README.md.
-var Creatures = []string{"shout", "tally", "ticker", "oracle", "scout", "picky"}
+var Creatures = []string{"shout", "tally", "ticker", "oracle", "scout", picky}
+
+const picky = "picky"
 
 // A Kit builds the reference creatures of one language.
 type Kit struct {
@@ -41,6 +43,9 @@ type Kit struct {
 	// Build builds all creatures from the sources below root into out, as NAME.wasm. It
 	// writes nothing below root but what git ignores.
 	Build func(ctx context.Context, root, out string) error
+	// Lines builds picky with debugging information, which tells the lines of traps, as
+	// Build does. It is nil for a language without.
+	Lines func(ctx context.Context, root, out string) error
 	// ShoutBytes is the most that shout may have, in bytes.
 	ShoutBytes int64
 	// Place is a pattern of the place in the source that a panic tells, or "" if the

@@ -25,25 +25,33 @@ var rustKit = Kit{
 		return []string{"rustc", "--version", "--verbose"}, ""
 	},
 	Build: func(ctx context.Context, root, out string) error {
-		target := filepath.Join(root, "bin", "rust")
-		err := run(ctx, filepath.Join(root, "sdk", "rust"), []string{"CARGO_TARGET_DIR=" + target},
-			"cargo", "build", "--release", "--target", rustTarget, "--offline", "--locked", "--workspace")
-		if err != nil {
-			return err
-		}
-		for _, name := range Creatures {
-			module, err := os.ReadFile(filepath.Join(target, rustTarget, "release", name+".wasm"))
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(out, name+".wasm"), module, 0o644); err != nil {
-				return err
-			}
-		}
-		return nil
+		return rustBuild(ctx, root, out, "rust", Creatures, "--workspace")
+	},
+	Lines: func(ctx context.Context, root, out string) error {
+		return rustBuild(ctx, root, out, "rust-lines", []string{picky}, "--package", picky,
+			"--config", `profile.release.debug="line-tables-only"`, "--config", "profile.release.strip=false")
 	},
 	ShoutBytes: 37_000,
 	Place:      `picky/src/lib\.rs:\d+`,
+}
+
+// rustBuild builds creatures with the caches in a folder below bin.
+func rustBuild(ctx context.Context, root, out, cache string, names []string, options ...string) error {
+	target := filepath.Join(root, "bin", cache)
+	args := append([]string{"cargo", "build", "--release", "--target", rustTarget, "--offline", "--locked"}, options...)
+	if err := run(ctx, filepath.Join(root, "sdk", "rust"), []string{"CARGO_TARGET_DIR=" + target}, args...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		module, err := os.ReadFile(filepath.Join(target, rustTarget, "release", name+".wasm"))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(out, name+".wasm"), module, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func isDir(path string) bool {
