@@ -10,7 +10,7 @@ import (
 // Frame is a place in the source.
 type Frame struct {
 	Function string // demangled, without parameters; may be empty
-	File     string // relative to the directory of the compilation, if it lies in it
+	File     string // without folders that it shares with the directory of the compilation
 	Line     int    // 0 if it is unknown
 	Column   int    // 0 if it is unknown
 	// Foreign frames belong to a kit, or to a library or the runtime of the

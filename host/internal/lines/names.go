@@ -43,13 +43,19 @@ func foreign(function, file string) bool {
 // maxPath is the longest path that is shown, in bytes.
 const maxPath = 96
 
-// shorten returns a path relative to a directory if it lies in it. A path that
-// is still long is cut at its start.
+// shorten returns a path without the folders that it has in common with a
+// directory: those above the author's project. A path that is still long is cut
+// at its start.
 func shorten(file, dir string) string {
-	if dir != "" {
-		if rest, ok := strings.CutPrefix(file, path.Clean(dir)+"/"); ok {
-			file = rest
+	common := 0
+	above := path.Clean(dir) + "/"
+	for i := 0; i < min(len(file), len(above)) && file[i] == above[i]; i++ {
+		if file[i] == '/' {
+			common = i + 1
 		}
+	}
+	if common > len("/") {
+		file = file[common:]
 	}
 	if len(file) <= maxPath {
 		return file
