@@ -163,6 +163,18 @@ func TestNoPlaces(t *testing.T) {
 	if files() != 0 {
 		t.Errorf("%d files are kept", files())
 	}
+	long, err := wasmbin.Read(readModule(t, "lines/fault"), wasmbin.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range long.Names.Funcs {
+		long.Names.Funcs[i].Name = strings.Repeat("n", 60_000)
+	}
+	long.Customs = nil
+	name := strings.Repeat("n", maxFrameName) + "…"
+	if got := failOf(t, compile(t, newHost(t, Options{}), long.Write()), 1); !strings.HasSuffix(got, "(in "+name+" < "+name+")") {
+		t.Errorf("with long names it says %.300q", got)
+	}
 }
 
 // The original module is kept in a file as long as the code, and is read once

@@ -24,7 +24,7 @@ func (c *compiled) stackOf(text string) (stack string, told bool) {
 	if !told {
 		names := make([]string, len(trace))
 		for i := range trace {
-			names[i] = printable(trace[i].name)
+			names[i] = printable(clipped(trace[i].name))
 		}
 		return list(names), false
 	}

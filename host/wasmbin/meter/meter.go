@@ -39,7 +39,7 @@ type Meta struct {
 // m.Validate just before; m stays valid. m must not be used after an error.
 //
 // Custom sections that contain code offsets, such as debugging information,
-// are dropped, because the offsets would be wrong.
+// are dropped, because the offsets would be wrong. [Trace] tells the right ones.
 //
 // The error is an *abi.Error: denied for a guest that uses reserved names,
 // too_large for a memory of 4 GiB.
