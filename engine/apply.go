@@ -38,8 +38,10 @@ type application struct {
 	drift    *reconcile.Drift      // what has changed while it ran and stays; nil: the recipe alone decides
 	former   *deploy.Deployment    // the one applied now; nil if there is none
 	adopted  map[string]abi.Module // by address of a prepared creature whose module a running one now has: its former module
-	retired  deploy.Policy         // the former policy; nil if there was none, or it is still in use
-	result   Applied
+	// protected are the addresses that must not be removed.
+	protected map[string]bool
+	retired   deploy.Policy // the former policy; nil if there was none, or it is still in use
+	result    Applied
 }
 
 // may refuses the recipe of another deployment of the same name, which is most likely
@@ -78,7 +80,11 @@ func (a *application) run(ctx context.Context, h *holding) error {
 	r := reconcile.New(x.Draft, e, &recipeCreatures{a, x, h}, reconcile.Options{
 		Drift: a.drift, Incomplete: len(e.problems) > 0, Restored: e.restored,
 	})
-	if err := r.Compare(ctx); err != nil {
+	err := r.Compare(ctx)
+	if err == nil {
+		err = a.checkProtected(r.Removed)
+	}
+	if err != nil {
 		x.Undo()
 		return err
 	}
@@ -92,7 +98,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		return err
 	}
 	former := e.putPolicy(a.d.Name, a.d.Policy)
-	err := r.Stage(ctx)
+	err = r.Stage(ctx)
 	if err != nil {
 		x.Undo()
 	} else {

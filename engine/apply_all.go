@@ -147,6 +147,7 @@ func (j *joint) run(ctx context.Context, e locked) error {
 		if err := a.checkMoves(); err != nil {
 			return err
 		}
+		a.noteProtected()
 	}
 	e.reportProblems()
 	waking := &waking{e: e}

@@ -209,3 +209,48 @@ func TestNowAt(t *testing.T) {
 		}
 	}
 }
+
+// What was declared as protected is not removed, however the recipe leaves it out, until it
+// has been applied without the protection.
+func TestProtectedMembersStay(t *testing.T) {
+	protect := func(d *deploy.Deployment, addresses ...string) *deploy.Deployment {
+		d.Source.Path = "/recipe/garden.hcl" // else nothing is remembered
+		d.Source.Files = map[string]string{"garden.hcl": ""}
+		for _, address := range addresses {
+			d.Declared = append(d.Declared, deploy.Declaration{Address: address, Settings: map[string]deploy.DeclaredValue{deploy.PreventDestroy: {Text: "true"}}})
+		}
+		return d
+	}
+	for how, restart := range restarts {
+		t.Run(how, func(t *testing.T) {
+			s := newSaved(t, engine.Options{})
+			was := func() *deploy.Deployment {
+				return protect(garden("channel.in", "creature.a", "creature.b"), "creature.a", "channel.in")
+			}
+			s.apply(was())
+			restart(s)
+			for name, d := range map[string]*deploy.Deployment{
+				"a creature": protect(garden("channel.in", "creature.b")), "a channel": protect(garden("channel.out", "creature.a", "creature.b")),
+				"its own protection": protect(garden("channel.in", "creature.b"), "creature.a"),
+			} {
+				if _, err := s.Plan(t.Context(), d); abi.CodeOf(err) != abi.Conflict || !strings.Contains(err.Error(), "would be removed") {
+					t.Errorf("without %s the plan answers %v", name, err)
+				}
+				if _, err := s.Apply(t.Context(), d); abi.CodeOf(err) != abi.Conflict || !strings.Contains(err.Error(), "would be removed") {
+					t.Errorf("without %s it answers %v", name, err)
+				}
+			}
+			nothingLeft(t, s, []*deploy.Deployment{was()})
+			s.apply(was())
+			restart(s)
+			s.apply(moving(protect(garden("channel.in", "creature.c", "creature.b"), "creature.c", "channel.in"), "creature.a", "creature.c"))
+			restart(s)
+			if _, err := s.Apply(t.Context(), protect(garden("channel.in", "creature.b"))); abi.CodeOf(err) != abi.Conflict {
+				t.Errorf("after the move it answers %v", err)
+			}
+			s.apply(protect(garden("channel.in", "creature.c", "creature.b")))
+			restart(s)
+			s.apply(protect(garden("channel.in", "creature.b")))
+		})
+	}
+}

@@ -27,6 +27,8 @@ var (
 	attrConfig      = Attribute{Name: "config", Type: "object", Default: "{}", Doc: "the configuration of its creatures"}
 	attrWorkers     = Attribute{Name: "workers", Type: ChoiceValue, Choices: []string{"keep", "remove"}, Default: "keep",
 		Doc: "whether a creature's [workers](recipes.md#workers) are removed with it"}
+	attrPreventDestroy = Attribute{Name: deploy.PreventDestroy, Type: FlagValue, Default: "false",
+		Doc: "refuse to apply a recipe that would [remove](recipes.md#prevent_destroy) it"}
 	attrFile    = Attribute{Name: "file", Type: TextValue, Doc: "the file with the script; exactly one of `run` and `file` is required"}
 	attrTimeout = Attribute{Name: "timeout", Type: DurationValue, Default: policy.DefaultTimeout.String(), Doc: "how long the script may take, at most " + plainDuration(policy.MaxTimeout)}
 )
@@ -59,7 +61,7 @@ var language = []Block{
 		{Name: "variadic_param", Type: "name", Doc: "one more parameter, a list of all further arguments"},
 		attrDescription,
 	}},
-	{Name: "channel", Labels: named, Repeated: true, Doc: "a channel for messages", Attributes: []Attribute{attrForEach, attrDescription}},
+	{Name: "channel", Labels: named, Repeated: true, Doc: "a channel for messages", Attributes: []Attribute{attrForEach, attrPreventDestroy, attrDescription}},
 	{Name: "creature", Labels: named, Repeated: true, Doc: "a creature and its wiring", Attributes: []Attribute{
 		attrForEach,
 		{Name: "species", Type: "species", Doc: "where its module, configuration and limits come from"},
@@ -70,6 +72,7 @@ var language = []Block{
 		{Name: "workers", Type: ChoiceValue, Choices: attrWorkers.Choices, Without: "that of the species, else `keep`", Doc: attrWorkers.Doc},
 		{Name: "privileged", Type: FlagValue, Default: "false", Doc: "may use all [group tools](tools.md)"},
 		{Name: "name", Type: TextValue, Without: "the label", Doc: "another name"},
+		attrPreventDestroy,
 		attrDescription,
 	}},
 	{Name: "species", Labels: named, Repeated: true, Doc: "settings that creatures share", Attributes: []Attribute{

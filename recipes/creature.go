@@ -19,6 +19,7 @@ func (dec *decoder) channels() {
 			at := &decl.instances[i]
 			s := instanceScope(decl, at)
 			description, _ := dec.stringAttr(s, decl, "description")
+			dec.declareBesides(s, decl, at.address)
 			dec.deployment.Channels = append(dec.deployment.Channels, deploy.ChannelSpec{Address: at.address, Name: at.name, Description: description, Where: dec.where(decl.at)})
 		}
 	}
@@ -84,7 +85,7 @@ func (dec *decoder) creature(ctx context.Context, d *declaration, i *instance) d
 		species.in.traits(own, species.declaration, &spec)
 		species.in.addConfig(own, species, config, &spec)
 	}
-	dec.declareDescription(s, d, i.address)
+	dec.declareBesides(s, d, i.address)
 	dec.traits(s, d, &spec)
 	dec.addConfig(s, d, config, &spec)
 	setConfig(&spec, config)

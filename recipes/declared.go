@@ -172,12 +172,17 @@ func (ds *describer) declareContents(b *declaration, d *deploy.Deployment, out m
 	}
 }
 
-// declareDescription records the description of a creature or of an output wire, which
-// specifications do not have.
-func (dec *decoder) declareDescription(s scope, h holder, address string) {
-	if text, ok := dec.stringAttr(s, h, "description"); ok {
-		dec.described = append(dec.described, deploy.Declaration{Address: address, Settings: map[string]deploy.DeclaredValue{
-			"description": declaredText(cty.StringVal(text)),
-		}})
+// declareBesides records what specifications do not have: the descriptions of creatures and
+// of output wires, and which creatures and channels may not be removed.
+func (dec *decoder) declareBesides(s scope, h holder, address string) {
+	settings := map[string]deploy.DeclaredValue{}
+	if text, ok := dec.stringAttr(s, h, "description"); ok && h.shape().Name != "channel" {
+		settings["description"] = declaredText(cty.StringVal(text))
+	}
+	if h.attr(deploy.PreventDestroy) != nil && dec.boolAttr(s, h, deploy.PreventDestroy) {
+		settings[deploy.PreventDestroy] = declaredText(cty.True)
+	}
+	if len(settings) > 0 {
+		dec.described = append(dec.described, deploy.Declaration{Address: address, Settings: settings})
 	}
 }

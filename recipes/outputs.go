@@ -66,7 +66,7 @@ func (dec *decoder) output(s scope, d *declaration, b *hcl.Block, address string
 		spec.WithContent = v.True()
 	}
 	spec.AllowSelf = dec.boolAttr(s, c, "allow_self")
-	dec.declareDescription(s, c, address+".wire."+spec.Name)
+	dec.declareBesides(s, c, address+".wire."+spec.Name)
 	dec.prompt(s, c, &spec)
 	spec.When = dec.when(s, c)
 	a := c.attr("to")

@@ -19,8 +19,11 @@ func showPlan(s streams, format string, p *diff.Plan, about string) error {
 		return printJSON(s, operations.NewPlanRecord(p))
 	}
 	w := planWriter{bufio.NewWriter(s.out)}
+	brief := briefly(p)
 	for i := range p.Declared {
-		w.declaration(&p.Declared[i])
+		if d := &p.Declared[i]; !brief[inFull(d.Deployment, memberOf(d.Address), "")] {
+			w.declaration(d)
+		}
 	}
 	others := w.members(p, func(deployment string) bool { return about == "" || deployment == about })
 	if others {
@@ -45,6 +48,32 @@ func showPlan(s streams, format string, p *diff.Plan, about string) error {
 		w.line("Nothing would change.")
 	}
 	return failWith(exitFailed, w.Flush())
+}
+
+// briefly returns the creatures and channels that are created or removed, which says enough
+// about their settings.
+func briefly(p *diff.Plan) map[string]bool {
+	out := map[string]bool{}
+	for i := range p.Creatures {
+		if c := &p.Creatures[i]; c.Action != diff.PlanResume {
+			out[inFull(c.Deployment, c.Address, c.Name)] = true
+		}
+	}
+	for i := range p.Channels {
+		if ch := &p.Channels[i]; ch.Action != diff.PlanResume {
+			out[inFull(ch.Deployment, ch.Address, ch.Name)] = true
+		}
+	}
+	return out
+}
+
+// memberOf returns the creature of an output wire, by their addresses, and any other address
+// as it is.
+func memberOf(address string) string {
+	if at := strings.LastIndex(address, ".wire."); at > 0 {
+		return address[:at]
+	}
+	return address
 }
 
 // planWriter writes a plan as text. A line begins with + for creation, - for removal,

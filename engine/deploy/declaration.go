@@ -4,12 +4,17 @@ package deploy
 const HiddenValue = "(sensitive value)"
 
 // Declaration is a part of a recipe that no row keeps: a policy, a predicate, a species,
-// a description. The engine does nothing with it. A plan compares it with what was
+// a description. The engine only uses [PreventDestroy]. A plan compares it with what was
 // declared when the deployment was last applied.
 type Declaration struct {
 	Address  string                   `json:"address"` // unique in the deployment, such as policy.send.short
 	Settings map[string]DeclaredValue `json:"settings,omitempty"`
 }
+
+// PreventDestroy is the setting of a creature or channel that a recipe may not remove. It
+// counts in what was declared before, so that a recipe without the whole block is refused
+// too.
+const PreventDestroy = "prevent_destroy"
 
 // DeclaredValue is one attribute of a declaration.
 type DeclaredValue struct {

@@ -35,10 +35,12 @@ func CompareDeclared(before map[string][]deploy.Declaration, existing map[string
 			a, there := were[address]
 			b, stays := are[address]
 			switch {
-			case !stays:
-				p.Action = PlanRemove
 			case !there && existing[d.Name] && !known:
 				p.Unknown = slices.Sorted(maps.Keys(b.Settings))
+			case ofMember(address):
+				p.compareMember(a, b)
+			case !stays:
+				p.Action = PlanRemove
 			case !there:
 				p.Action = PlanCreate
 			default:
@@ -88,6 +90,30 @@ func (p *DeclarationPlan) compare(before, after map[string]deploy.DeclaredValue)
 			p.Changes = append(p.Changes, PlanChange{What: name, Before: was.Text, After: is.Text})
 		}
 	}
+}
+
+// compareMember compares what is declared of a creature, a channel or a wire. These exist
+// whether or not it is.
+func (p *DeclarationPlan) compareMember(before, after *deploy.Declaration) {
+	var was, is map[string]deploy.DeclaredValue
+	if before != nil {
+		was = before.Settings
+	}
+	if after != nil {
+		is = after.Settings
+	}
+	p.compare(was, is)
+}
+
+// ofMember reports whether an address belongs to a creature, a channel or a wire, possibly
+// in a sub-recipe.
+func ofMember(address string) bool {
+	for _, kind := range []string{"creature.", "channel."} {
+		if strings.HasPrefix(address, kind) || strings.HasPrefix(address, "recipe.") && strings.Contains(address, "."+kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // isPolicy reports whether an address belongs to a policy, possibly in a
