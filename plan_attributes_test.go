@@ -82,6 +82,7 @@ func plot() *written {
 		block("policy", `"send" "guard"`, set{"run": `"(event) => { if (event.size > 9) return deny('long'); }"`}),
 		block("recipe", `"part"`, set{"source": `"./part"`}),
 		block("moved", "", set{"from": "creature.gone", "to": "creature.second"}),
+		block("check", `"c"`, nil, block("assert", "", set{"condition": "true"})),
 		block("test", `"t"`, nil,
 			block("send", "", set{"channel": "channel.in", "payload": `"x"`}),
 			block("assert", "", set{"condition": "true"})),
@@ -105,7 +106,7 @@ var labelled = map[string]string{"channel.for_each": `"many"`, "creature.for_eac
 // silent are attributes that nothing depends on once the recipe has been read, or, as for
 // moved, only where something exists at the former address.
 var silent = []string{
-	"moved.from", "moved.to",
+	"moved.from", "moved.to", "check.description",
 	"terrarium.required_version", "variable.description", "variable.type", "validation.condition", "validation.error_message",
 	"function.description", "function.params", "function.variadic_param",
 	"test.variables", "test.timeout", "test.description", "send.channel", "send.payload", "send.json", "send.lines", "send.headers",

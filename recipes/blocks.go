@@ -137,6 +137,7 @@ var language = []Block{
 		{Name: "from", Type: "address", Required: true, Doc: "the former address of a creature, a channel or a sub-recipe"},
 		{Name: "to", Type: "address", Required: true, Doc: "its address in this recipe"},
 	}},
+	{Name: "check", Labels: named, Repeated: true, Doc: "assertions on the recipe itself", Attributes: []Attribute{attrDescription}},
 	{Name: "test", Labels: named, Repeated: true, Doc: "messages, and assertions on what they lead to", Attributes: []Attribute{
 		{Name: "variables", Type: "object", Without: "those of the command line", Doc: "values for variables, which take precedence over all others"},
 		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for the whole test, at most " + plainDuration(MaxTestTimeout)},
@@ -149,8 +150,8 @@ var language = []Block{
 		{Name: "lines", Type: TextsValue, Doc: "one message for each"},
 		{Name: "headers", Type: TextMapValue, Doc: "the headers of each message"},
 	}},
-	{Name: "assert", Within: []string{"test"}, Repeated: true, Doc: "a condition on the result; at least one is required", Attributes: []Attribute{
-		{Name: "condition", Type: "condition", Required: true, Doc: "an expression on `result`"},
+	{Name: "assert", Within: []string{"test", "check"}, Repeated: true, Doc: "a condition; at least one is required", Attributes: []Attribute{
+		{Name: "condition", Type: "condition", Required: true, Doc: "an expression, in a test on `result`, in a check on the recipe's values and `graph`"},
 		{Name: "error_message", Type: TextValue, Doc: "the message if it is false"},
 	}},
 }

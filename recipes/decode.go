@@ -60,6 +60,7 @@ func (a *assembly) decode(ctx context.Context) {
 	outermost.checkTargets()
 	a.checkNames()
 	a.moves()
+	a.checks()
 }
 
 // scripts returns the decoders of policies and predicates, one for each recipe.

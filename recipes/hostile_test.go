@@ -50,6 +50,9 @@ var hostileRecipes = map[string]string{
 	"nested for, counted":    harmless + `creature "b" {` + "\n for_each = length([for a in range(1024) : [for b in range(1024) : [for c in range(1024) : c]]]) > 0 ? {} : {}\n}",
 	"nested for, as default": harmless + `variable "v" { default = [for a in range(1024) : [for b in range(1024) : [for c in range(1024) : c]]] }`,
 	"nested for, configured": harmless + "creature \"b\" {\n module = \"builtin:relay\"\n listen = [channel.in]\n config = { a = [for a in range(1024) : [for b in range(1024) : [for c in range(1024) : c]]] }\n}",
+	"nested for, checked":    harmless + `check "c" {` + "\n assert { condition = length([for a in range(1024) : [for b in range(1024) : [for c in range(1024) : c]]]) > 0 }\n}",
+	"many moves":             harmless + strings.Repeat("moved {\n from = creature.x\n to = creature.a\n}\n", 5_000),
+	"a circle of moves":      harmless + circleOfMoves(1_000),
 	"nested for, dynamic": harmless + "creature \"b\" {\n module = \"builtin:relay\"\n listen = [channel.in]\n dynamic \"wire\" {\n" +
 		"for_each = [for a in range(1024) : [for b in range(1024) : [for c in range(1024) : c]]]\n content {\n to = creature.a\n }\n }\n}",
 	"nested for, matched":      harmless + "policy \"send\" \"p\" {\n match = length([for a in range(1024) : [for b in range(1024) : [for c in range(1024) : c]]]) > 0\n run = \"() => {}\"\n}",
@@ -94,6 +97,15 @@ var hostileRecipes = map[string]string{
 	"a match that loops":       harmless + "policy \"send\" \"p\" {\n match = event.size == " + strings.Repeat("(", 5_000) + "1\n run = \"() => {}\"\n}",
 	"a large file":             harmless + "#" + strings.Repeat("x", 2<<20),
 	"many creatures":           `creature "a" {` + "\n for_each = toset([for i in range(1024) : tostring(i)])\n module = \"missing.wasm\"\n}",
+}
+
+// circleOfMoves moves one address to the next, and the last to the first.
+func circleOfMoves(n int) string {
+	var b strings.Builder
+	for k := range n {
+		fmt.Fprintf(&b, "moved {\n from = creature.m%d\n to = creature.m%d\n}\n", k, (k+1)%n)
+	}
+	return b.String()
 }
 
 // doubling is a chain of values, each twice as large as the one before.
