@@ -133,6 +133,11 @@ var language = []Block{
 		{Name: "source", Type: TextValue, Required: true, Doc: "the path of a folder with the recipe, or of its file"},
 		attrForEach,
 	}},
+	{Name: "output", Labels: named, Repeated: true, Doc: "a value that the recipe gives", Attributes: []Attribute{
+		{Name: "value", Type: "any", Required: true, Doc: "the value"},
+		{Name: "sensitive", Type: FlagValue, Default: "false", Doc: "keep the value out of messages and plans; required if the value is sensitive"},
+		attrDescription,
+	}},
 	{Name: "moved", Repeated: true, Doc: "a new address of something that exists", Attributes: []Attribute{
 		{Name: "from", Type: "address", Required: true, Doc: "the former address of a creature, a channel or a sub-recipe"},
 		{Name: "to", Type: "address", Required: true, Doc: "its address in this recipe"},

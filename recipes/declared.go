@@ -19,7 +19,7 @@ const maxDeclared = 200
 // declared lists the blocks whose attributes all become declarations. The attributes of
 // other blocks are in the specifications of creatures and channels, except for
 // descriptions.
-var declared = []string{"session", "policy", "predicate", "species", "catalog"}
+var declared = []string{"session", "policy", "predicate", "species", "catalog", "output"}
 
 // describer describes the attributes of the blocks of one recipe.
 type describer struct{ *scripts }
@@ -147,6 +147,10 @@ func shortened(text string) string {
 // declareContents declares the content of files: scripts, and the modules of species.
 func (ds *describer) declareContents(b *declaration, d *deploy.Deployment, out map[string]deploy.DeclaredValue) {
 	switch b.kind {
+	case "output":
+		if v, ok := ds.value(node{"output", b.name}); ok {
+			out["value"] = declaredText(v) // which is sensitive if the output says so
+		}
 	case "policy", "predicate":
 		if b.attr("file") == nil {
 			return

@@ -159,6 +159,7 @@ func (l *loader) build(ctx context.Context) *assembly {
 	for _, l := range all {
 		l.evaluateAll(d)
 		l.locals()
+		l.outputs()
 		a.add(l.evaluator)
 	}
 	a.decode(ctx)

@@ -55,7 +55,7 @@ func (sh *shared) newLoader(f *folder, i instantiation) *loader {
 	sh.folders[f.prefix] = f
 	ev := newEvaluator(newDeclarations(&reporter{findings: sh.findings, instantiation: i, dir: f.prefix}, f), sh.budget)
 	l := &loader{shared: sh, variables: &variables{evaluator: ev, opts: sh.settings, inputs: map[string]input{}}}
-	ev.kinds = map[string]func(*declaration) (cty.Value, bool){"var": l.variable, "recipe": l.recipe}
+	ev.kinds = map[string]func(*declaration) (cty.Value, bool){"var": l.variable, "recipe": l.recipe, "output": l.output}
 	return l
 }
 

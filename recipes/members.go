@@ -71,10 +71,13 @@ func (ev *evaluator) unknownInstance(s scope, t hcl.Traversal, d *declaration) {
 // hasMember checks a reference from another recipe to a member of this one.
 func (ev *evaluator) hasMember(from *evaluator, s scope, t, rest hcl.Traversal) bool {
 	kind := stepName(rest[0])
+	if ev.decls["output"][kind] != nil {
+		return true
+	}
 	if !slices.Contains(memberKinds, kind) {
 		from.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference",
-			Detail:     fmt.Sprintf("A sub-recipe has no %q to refer to.", kind),
-			Suggestion: nearest(kind, memberKinds), Remedy: fmt.Sprintf("The kinds are %s. Variables get their values in the block of the sub-recipe.", enumerate(memberKinds))})
+			Detail:     fmt.Sprintf("A sub-recipe has no %q to refer to, and this one no output of that name.", kind),
+			Suggestion: nearest(kind, append(ev.declared("output"), memberKinds...)), Remedy: fmt.Sprintf("The kinds are %s. Variables get their values in the block of the sub-recipe.", enumerate(memberKinds))})
 		return false
 	}
 	if len(rest) == 1 {

@@ -12,7 +12,7 @@ import (
 
 // kindOf maps the roots of references to kinds of declaration.
 var kindOf = map[string]string{"var": "variable", "local": "local", "channel": "channel", "species": "species", "creature": "creature", "predicate": "predicate",
-	"recipe": "recipe"}
+	"recipe": "recipe", "output": "output"}
 
 // refer looks up one reference of an expression and adds its value to vars.
 func (ev *evaluator) refer(s scope, p *prepared, t hcl.Traversal, vars map[string]map[string]cty.Value) bool {
@@ -41,14 +41,14 @@ func (ev *evaluator) refer(s scope, p *prepared, t hcl.Traversal, vars map[strin
 	if root == "path" {
 		return ev.referPath(s, t, vars[root])
 	}
-	if kindOf[root] == "" {
+	if kindOf[root] == "" || root == "output" { // outputs are for the recipe around this one
 		ev.unknownRoot(s, t)
 		return false
 	}
 	if len(t) == 1 {
 		return ev.referAll(root, vars[root])
 	}
-	return ev.referOne(s, t, vars[root]) && (root != "recipe" || ev.referMember(s, t))
+	return ev.referOne(s, t, vars[root]) && (root != "recipe" || ev.referMember(s, t) && ev.addOutputs(t, vars[root]))
 }
 
 func (ev *evaluator) referEach(s scope, t hcl.Traversal) bool {
@@ -81,7 +81,9 @@ func (ev *evaluator) referAll(root string, to map[string]cty.Value) bool {
 	for _, name := range ev.declared(kindOf[root]) { // sorted, so that a cycle is always reported at the same place
 		v, found := ev.value(node{root, name})
 		to[name] = v
-		ok = ok && found
+		if ok = ok && found; ok && root == "recipe" {
+			ok = ev.addOutputs(hcl.Traversal{hcl.TraverseRoot{Name: root}, hcl.TraverseAttr{Name: name}}, to)
+		}
 	}
 	return ok
 }
@@ -93,7 +95,9 @@ func (ev *evaluator) referOne(s scope, t hcl.Traversal, to map[string]cty.Value)
 		return false
 	}
 	v, ok := ev.value(node{root, name})
-	to[name] = v
+	if _, there := to[name]; !there { // else it may have outputs already
+		to[name] = v
+	}
 	if root == "channel" && !ok {
 		ev.used[name] = true
 	}

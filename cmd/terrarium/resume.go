@@ -228,6 +228,9 @@ func (f *resumeFlags) goOn(ctx context.Context, cmd *cobra.Command, s streams, f
 		for _, p := range resumed.Problems {
 			showError(s.err, p)
 		}
+		for i := range found {
+			f.tellOutputs(s, found[i].Deployment())
+		}
 		return resumed.Applied, nil
 	})
 }

@@ -77,6 +77,9 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 	}
 	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
 		applied, err := t.ApplyDeployment(ctx, d)
+		if err == nil {
+			f.tellOutputs(s, d)
+		}
 		return []*terrarium.Applied{applied}, explained(ctx, s, r, err)
 	})
 }

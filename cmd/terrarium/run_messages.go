@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -21,6 +22,19 @@ func (x *running) tellRemoved() {
 				fmt.Fprintf(x.s.err, ", and its waiting messages became dead letters (%d)", r.Pending)
 			}
 			fmt.Fprintln(x.s.err)
+		}
+	}
+}
+
+// tellOutputs shows the outputs of a recipe that has been applied, without the values that
+// are sensitive.
+func (f *runFlags) tellOutputs(s streams, d *deploy.Deployment) {
+	if f.quiet || d == nil {
+		return
+	}
+	for i := range d.Declared {
+		if name, ok := strings.CutPrefix(d.Declared[i].Address, "output."); ok {
+			fmt.Fprintln(s.err, printable(fmt.Sprintf("Output %s = %s", name, d.Declared[i].Settings["value"].Text)))
 		}
 	}
 }
