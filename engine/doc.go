@@ -187,6 +187,7 @@
 //   - parents.go: creatures that lose their parent
 //   - redeclare.go: descriptions and places of channels
 //   - moves.go: members that a recipe has moved to another address
+//   - protected.go: members that must not be removed
 //   - output_wire.go: output wires
 //   - wire_change.go: wires that a change makes, moves and removes
 //   - root.go: roots, and members that join a deployment
