@@ -117,3 +117,28 @@ func namesOfDeployments(w *world, name string, plain []deploy.ChannelSpec, creat
 		}),
 	}
 }
+
+// Group tools refuse the same names, and their errors can be printed.
+func TestDeceptiveNamesAreRefusedByGroupTools(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("crew", ledBy("bob")))
+	lead, bob := a.Creatures["creature.lead"], a.Creatures["creature.bob"]
+	notes := s.ask(lead, toolCall{"group_channel", args{"action": "create", "name": "notes"}})[0]
+	if notes.Code != "" {
+		t.Fatal(notes.Error)
+	}
+	for _, name := range []string{"a\nb", "a\x1bb", "a\u202eb", "a\u2028b", "a\u200bb", strings.Repeat("x", 257)} {
+		for i, r := range s.ask(lead,
+			toolCall{"group_channel", args{"action": "create", "name": name}},
+			toolCall{"group_channel", args{"action": "wire", "channel": "notes", "creature": string(bob), "direction": "listen", "alias": name}},
+			toolCall{"group_add_node", args{"species": "clerk", "name": name}},
+			toolCall{"group_add_node", args{"species": "clerk", "listen": []args{{"channel": "notes", "alias": name}}}},
+			toolCall{"group_add_node", args{"species": "clerk", "send": []args{{"channel": "notes", "alias": name}}}},
+			toolCall{"group_wire", args{"action": "add", "from": string(bob), "to": string(lead), "name": name}},
+		) {
+			if r.Code != abi.InvalidArgument.String() || strings.ContainsFunc(r.Error, abi.Deceptive) {
+				t.Errorf("call %d with the name %q: %s %s", i, name, r.Code, r.Error)
+			}
+		}
+	}
+}
