@@ -350,6 +350,17 @@ func LoadModule(_ context.Context, name string) ([]byte, error) {
 	}
 }
 
+// ExamineModule finds all that is wrong with a module, and describes it without compiling
+// it. The error is about ctx or the machine, not about the module.
+func ExamineModule(ctx context.Context, wasm []byte) (x *host.Examination, err error) {
+	h, err := host.New(ctx, host.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.Close(ctx)) }()
+	return h.Examine(ctx, wasm)
+}
+
 // readModule reads a regular file. It rejects files without an end, such as devices. Of a
 // file that is too large it reads enough for the host to detect that.
 func readModule(name string) ([]byte, error) {

@@ -35,12 +35,7 @@ const maxProblems = 20
 // checkContract finds every way in which a module breaks the contract, and
 // reads its manifest.
 func checkContract(op string, s *shape) error {
-	var problems []error
-	add := func(e *abi.Error) { problems = append(problems, e) }
-	checkMemory(s, add)
-	checkExports(s, add)
-	checkManifest(s, add)
-	more := checkImports(s, add)
+	problems, more := breaches(s, maxProblems)
 	switch len(problems) {
 	case 0:
 		return nil
@@ -52,6 +47,17 @@ func checkContract(op string, s *shape) error {
 		problems = append(problems, fmt.Errorf("… and %d more", more))
 	}
 	return &abi.Error{Code: commonCode(problems), Op: op, Message: message, Err: &problemList{problems}}
+}
+
+// breaches returns what breaks the contract, an [abi.Error] for each place, and reads the
+// manifest. Of the wrong imports it describes the first most, and counts the others.
+func breaches(s *shape, most int) (problems []error, more int) {
+	add := func(e *abi.Error) { problems = append(problems, e) }
+	checkMemory(s, add)
+	checkExports(s, add)
+	checkManifest(s, add)
+	more = checkImports(s, most, add)
+	return problems, more
 }
 
 // commonCode returns the code that all problems share, or invalid_argument.
@@ -147,13 +153,14 @@ func missingExport(s *shape, name string, typ *signature) *abi.Error {
 	return e
 }
 
-// checkImports reports the first wrong imports and counts the others.
-func checkImports(s *shape, add func(*abi.Error)) (more int) {
+// checkImports reports the first wrong imports, at most the given number, and counts the
+// others.
+func checkImports(s *shape, most int, add func(*abi.Error)) (more int) {
 	reported := 0
 	for i := range s.Imports {
 		switch imp := &s.Imports[i]; {
 		case fits(s, imp):
-		case reported < maxProblems:
+		case reported < most:
 			reported++
 			add(wrongImport(s, imp))
 		default:

@@ -107,10 +107,12 @@ func module(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), content, 0o644))
 }
 
-// faultyModule assembles a module with one fault, or with none.
+// faultyModule assembles a module with one fault, with none or, with the fault nothing, with
+// all of them.
 func faultyModule(fault string) []byte {
 	imports, exports, count, first := []byte{}, []byte{}, byte(0), byte(0)
-	if fault == "unknown-import" {
+	all := fault == "nothing"
+	if all || fault == "unknown-import" {
 		imports = section(2, slices.Concat([]byte{1}, name("terrarium_v1"), name("sned"), []byte{0, 0})...)
 		first = 1 // the functions of the module come after the imported ones
 	}
@@ -118,13 +120,13 @@ func faultyModule(fault string) []byte {
 		exports = append(append(exports, name(n)...), kind, index)
 		count++
 	}
-	if fault != "no-memory" {
+	if !all && fault != "no-memory" {
 		export("memory", 2, 0)
 	}
-	if fault != "no-handle" {
+	if !all && fault != "no-handle" {
 		export("creature_handle", 0, first)
 	}
-	if fault != "no-marker" {
+	if !all && fault != "no-marker" {
 		export("terrarium_abi_v1", 0, first+1)
 	}
 	out := []byte("\x00asm\x01\x00\x00\x00")
@@ -202,7 +204,7 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 
 // TestHelp compares what the commands say about themselves.
 func TestHelp(t *testing.T) {
-	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"fmt"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"version"}} {
+	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"fmt"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"inspect"}, {"version"}} {
 		file := "terrarium"
 		for _, w := range words {
 			file += "-" + w

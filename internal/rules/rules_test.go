@@ -117,7 +117,7 @@ var layers = map[string][]string{
 	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
 	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/journal", "internal/near", "operations", "plugins", "recipes", "replay", "sqlitestore"},
+	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/journal", "host", "internal/near", "operations", "plugins", "recipes", "replay", "sqlitestore"},
 	"sdk/go/terrarium":   {},
 
 	"conformance/hostile/sessions": {"sqlitestore"},

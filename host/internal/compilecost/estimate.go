@@ -50,6 +50,12 @@ func (l Limits) of(m *wasmbin.Module) time.Duration {
 	return min(l.Time+l.TimePerByte*code, l.MaxTime)
 }
 
+// For returns the time and the bytes that compiling a module may take.
+func (l Limits) For(m *wasmbin.Module) (time.Duration, int64) {
+	l = l.withDefaults()
+	return l.of(m), l.Bytes
+}
+
 // Cost is the estimated cost of a compilation.
 type Cost struct {
 	Time  time.Duration // all functions together

@@ -13,6 +13,9 @@ type Sections map[string][]byte
 
 const prefix = ".debug_"
 
+// IsDebug reports whether a custom section has debug information.
+func IsDebug(name string) bool { return strings.HasPrefix(name, prefix) }
+
 // Of returns the sections of a module as views of its bytes, or nil if they do
 // not tell lines.
 func Of(m *wasmbin.Module) Sections {

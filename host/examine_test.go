@@ -1,0 +1,101 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// TestExamineAgreesWithCompile changes every byte of a module: a module has problems if
+// and only if it is refused.
+func TestExamineAgreesWithCompile(t *testing.T) {
+	h, err := New(t.Context(), Options{Interpreter: true}) // the checks before it are the same
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close(context.WithoutCancel(t.Context()))
+	echo, err := os.ReadFile("../plugins/echo/echo.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := [][]byte{echo, nil, echo[:100]}
+	files, err := filepath.Glob("testdata/*.wasm")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no modules", err)
+	}
+	for _, file := range files {
+		if strings.Contains(file, "outside") {
+			continue // it compiles, and its instances are refused: see below
+		}
+		wasm, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, wasm)
+	}
+	for i := range echo {
+		changed := bytes.Clone(echo)
+		changed[i] ^= 1 << (i % 8)
+		cases = append(cases, changed)
+	}
+	fit := 0
+	for i, wasm := range cases {
+		x, err := h.Examine(t.Context(), wasm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := h.Compile(t.Context(), wasm)
+		if err == nil {
+			fit++
+			if err := m.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if (err == nil) != (len(x.Problems) == 0) {
+			t.Errorf("module %d: Compile says %v, Examine says %v", i, err, x.Problems)
+		}
+		for _, p := range x.Problems {
+			if code := abi.CodeOf(p); code == abi.OK || code == abi.Internal {
+				t.Errorf("module %d: the problem %v has the code %v", i, p, code)
+			}
+		}
+	}
+	if fit < 10 || fit > len(cases)-10 {
+		t.Errorf("%d of %d modules fit: the cases show nothing", fit, len(cases))
+	}
+}
+
+func TestExamineTellsLimits(t *testing.T) {
+	h, err := New(t.Context(), Options{Interpreter: true, MaxModuleBytes: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close(context.WithoutCancel(t.Context()))
+	echo, err := os.ReadFile("../plugins/echo/echo.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := h.Examine(t.Context(), echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (LimitUse{Limit: "ModuleBytes", Used: int64(len(echo)), Most: 600}); len(x.Near) != 1 || x.Near[0] != want {
+		t.Errorf("near %v, want %v", x.Near, want)
+	}
+	outside, err := os.ReadFile("testdata/data_outside.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err = h.Examine(t.Context(), outside); err != nil || len(x.Problems) != 1 || !strings.Contains(x.Problems[0].Error(), "cannot be instantiated") {
+		t.Errorf("problems %v, %v, want that it cannot be instantiated", x.Problems, err)
+	}
+	x, err = h.Examine(t.Context(), make([]byte, 601))
+	if err != nil || len(x.Problems) != 1 || abi.CodeOf(x.Problems[0]) != abi.TooLarge {
+		t.Errorf("problems %v, %v, want one that is too large", x.Problems, err)
+	}
+}
