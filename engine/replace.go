@@ -43,6 +43,9 @@ func (r *Replaced) Wait(ctx context.Context) error { return r.change.wait(ctx) }
 // Replacing the module by the former one takes this back. If a recipe declares the
 // creature, applying the recipe again returns it to the module of the recipe.
 func (e *Engine) ReplaceModule(ctx context.Context, id journal.CreatureID, r Replacement) (Replaced, error) {
+	if err := context.Cause(ctx); err != nil {
+		return Replaced{}, err
+	}
 	live, before, err := e.core.current(id)
 	if err != nil {
 		return Replaced{}, err
