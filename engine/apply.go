@@ -2,13 +2,13 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/reconcile"
 )
@@ -38,18 +38,17 @@ type application struct {
 	drift    *reconcile.Drift      // what has changed while it ran and stays; nil: the recipe alone decides
 	former   *deploy.Deployment    // the one applied now; nil if there is none
 	adopted  map[string]abi.Module // by address of a prepared creature whose module a running one now has: its former module
-	// protected are the addresses that must not be removed.
-	protected map[string]bool
-	retired   deploy.Policy // the former policy; nil if there was none, or it is still in use
-	result    Applied
+	declared []deploy.Declaration  // when it was last applied
+	retired  deploy.Policy         // the former policy; nil if there was none, or it is still in use
+	result   Applied
 }
 
 // may refuses the recipe of another deployment of the same name, which is most likely
 // a mistake.
-func (a *application) may() error {
+func (a *application) may(saved []journal.SavedGraph) error {
 	a.former = a.e.deployments[a.d.Name]
 	if a.former == nil {
-		return a.refuseTwins()
+		return reconcile.CheckTwins(a.d.Name, saved)
 	}
 	if was, is := a.former.Source.Path, a.d.Source.Path; was != is && was != "" && is != "" {
 		return &abi.Error{
@@ -78,13 +77,9 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		}
 	}
 	r := reconcile.New(x.Draft, e, &recipeCreatures{a, x, h}, reconcile.Options{
-		Drift: a.drift, Incomplete: len(e.problems) > 0, Restored: e.restored,
+		Drift: a.drift, Incomplete: len(e.problems) > 0, Restored: e.restored, Declared: a.declared,
 	})
-	err := r.Compare(ctx)
-	if err == nil {
-		err = a.checkProtected(r.Removed)
-	}
-	if err != nil {
+	if err := r.Compare(ctx); err != nil {
 		x.Undo()
 		return err
 	}
@@ -98,7 +93,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		return err
 	}
 	former := e.putPolicy(a.d.Name, a.d.Policy)
-	err = r.Stage(ctx)
+	err := r.Stage(ctx)
 	if err != nil {
 		x.Undo()
 	} else {
@@ -167,29 +162,6 @@ func (r *recipeCreatures) Unread(id journal.ChannelID, leaving map[journal.Creat
 	return n
 }
 
-// refuseTwins refuses to resume a deployment that is saved twice. That happens when a
-// store that could not be read becomes readable, and the deployment has started over
-// in the meantime.
-func (a *application) refuseTwins() error {
-	home := map[string]*dormant{}
-	for _, g := range a.e.savedWith(a.d.Name) {
-		for _, c := range g.Creatures {
-			other := home[c.Address]
-			if c.Deployment != a.d.Name || c.Address == "" {
-				continue
-			}
-			if home[c.Address] = g; other != nil {
-				return &abi.Error{
-					Code: abi.Conflict, Op: "apply", Message: fmt.Sprintf("%s of the deployment %s is saved twice: in %s and in %s", c.Address, a.d.Name, other.Path, g.Path),
-					Remedy: "choose one of the two and use a copy of the session directory without the other, or give the recipe another name",
-					IDs:    map[string]string{"deployment": a.d.Name, "path": g.Path, "other": other.Path},
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // meta is the metadata of the deployment in a session.
 func (a *application) meta() map[string]string {
 	m := map[string]string{MetaDeployment: a.d.Name}
@@ -205,4 +177,17 @@ func (a *application) meta() map[string]string {
 		}
 	}
 	return m
+}
+
+// declaredBefore is what was declared last.
+func (a *application) declaredBefore(graphs []journal.SavedGraph) []deploy.Declaration {
+	if a.former != nil {
+		return a.former.Declared
+	}
+	for _, graph := range a.e.graphs {
+		g := graph.enter()
+		graphs = append(graphs, journal.SavedGraph{Meta: g.meta, LastTime: g.now})
+		g.leave()
+	}
+	return storemeta.DeclaredIn(graphs)[a.d.Name]
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -138,16 +139,11 @@ func (j *joint) run(ctx context.Context, e locked) error {
 	}
 	for _, a := range j.applications {
 		a.e = e
-		if err := a.may(); err != nil {
+		saved := e.savedGraphs(a.d.Name)
+		if err := cmp.Or(a.may(saved), j.checkRenamed(e, a.d), reconcile.CheckMoves(a.d, e, saved)); err != nil {
 			return err
 		}
-		if err := j.checkRenamed(e, a.d); err != nil {
-			return err
-		}
-		if err := a.checkMoves(); err != nil {
-			return err
-		}
-		a.noteProtected()
+		a.declared = a.declaredBefore(saved)
 	}
 	e.reportProblems()
 	waking := &waking{e: e}

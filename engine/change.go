@@ -46,7 +46,7 @@ type recipeChange struct {
 	// them.
 	deployed []journal.CreatureID
 	resumed  []*creature
-	// redeclared are the channels whose description or address in the recipe has changed.
+	// redeclared are channels with another description or address in the recipe.
 	redeclared map[*channel]deploy.ChannelSpec
 }
 

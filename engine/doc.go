@@ -185,9 +185,7 @@
 //   - draft_base.go: the engine as drafts see it, and new ids
 //   - change_environment.go: the environment follows the topology
 //   - parents.go: creatures that lose their parent
-//   - redeclare.go: descriptions and places of channels
-//   - moves.go: members that a recipe has moved to another address
-//   - protected.go: members that must not be removed
+//   - redeclare.go: descriptions and addresses of channels
 //   - output_wire.go: output wires
 //   - wire_change.go: wires that a change makes, moves and removes
 //   - root.go: roots, and members that join a deployment

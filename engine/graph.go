@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -76,31 +77,15 @@ type channel struct {
 	// policy judges messages; nil if nothing is judged. It may be read at any time,
 	// and changes when a recipe is applied.
 	policy atomic.Pointer[deploy.Policy]
-	// at is the channel's place in its recipe. It may be read at any time, and changes when
-	// a recipe is applied that has moved the channel.
+	// at is its place in the recipe, which may be read at any time, like policy.
 	at atomic.Pointer[channelPlace]
 }
 
-// channelPlace is where a recipe declares a channel; empty for a channel that none declares.
-type channelPlace struct {
-	address string
-	label   string // name in the recipe
-}
+// channelPlace is where a recipe declares a channel, and its name there.
+type channelPlace struct{ address, label string }
 
-var noPlace channelPlace
-
-func (ch *channel) place() *channelPlace {
-	if p := ch.at.Load(); p != nil {
-		return p
-	}
-	return &noPlace
-}
-
-func (ch *channel) setPlace(address, label string) {
-	if address != "" || label != "" {
-		ch.at.Store(&channelPlace{address, label})
-	}
-}
+func (ch *channel) place() *channelPlace           { return cmp.Or(ch.at.Load(), &channelPlace{}) }
+func (ch *channel) setPlace(address, label string) { ch.at.Store(&channelPlace{address, label}) }
 
 func (ch *channel) dropFeed(s *feed) { ch.feeds = without(ch.feeds, s) }
 

@@ -7,35 +7,27 @@ import (
 )
 
 // redeclare gives channels the descriptions and addresses of the current recipe before
-// stores are cut, so that their first records have them. It returns a function that undoes
-// it. The graphs of the channels are paused, so no description is read meanwhile.
+// stores are cut, for their first records. The graphs are paused: no description is read.
 func (x *change) redeclare() (undo func()) {
-	type declared struct {
-		description string
-		place       *channelPlace
-	}
-	before := map[*channel]declared{}
+	undo = func() {}
 	for ch, spec := range x.recipe.redeclared {
-		before[ch] = declared{ch.description, ch.place()}
+		text, place, others := ch.description, ch.place(), undo
 		ch.description = spec.Description
-		if spec.Address != ch.place().address {
-			ch.setPlace(spec.Address, spec.Name)
+		ch.setPlace(spec.Address, spec.Name)
+		x.e.setPolicy(ch)
+		undo = func() {
+			ch.description = text
+			ch.setPlace(place.address, place.label)
 			x.e.setPolicy(ch)
+			others()
 		}
 	}
-	return func() {
-		for ch, was := range before {
-			ch.description = was.description
-			ch.at.Store(was.place)
-			x.e.setPolicy(ch)
-		}
-	}
+	return undo
 }
 
 // noteRedeclared logs what redeclare has changed.
 func (x *change) noteRedeclared() {
-	byID := func(a, b *channel) int { return cmp.Compare(a.id, b.id) }
-	for _, ch := range slices.SortedFunc(maps.Keys(x.recipe.redeclared), byID) {
+	for _, ch := range slices.SortedFunc(maps.Keys(x.recipe.redeclared), func(a, b *channel) int { return cmp.Compare(a.id, b.id) }) {
 		if ch.home.load() != nil {
 			x.putChannel(ch)
 		}

@@ -126,6 +126,13 @@ func (e locked) savedWith(deployment string) []*dormant {
 	return out
 }
 
+func (e locked) savedGraphs(deployment string) (out []journal.SavedGraph) {
+	for _, d := range e.savedWith(deployment) {
+		out = append(out, d.SavedGraph)
+	}
+	return out
+}
+
 // Restore restores every saved graph as it was, including creatures that no recipe
 // declares. A creature whose module cannot be loaded is restored as stopped; the second
 // result says why, after the engine's [Engine.Problems].

@@ -55,6 +55,8 @@ type Options struct {
 	// Incomplete means that part of the existing state could not be read:
 	// something missing may exist, so it does not count as removed.
 	Incomplete bool
+	// Declared is what the deployment declared when it was last applied.
+	Declared []deploy.Declaration
 	// Restored means that a whole session was restored before, so that the
 	// creatures and channels made by its creatures belong to it.
 	Restored bool
@@ -90,6 +92,7 @@ type Reconciliation struct {
 	base    Base
 	runtime Runtime
 	drift   *Drift
+	before  []deploy.Declaration // see [Options.Declared]
 	// live holds the deployment's existing creatures, by the address that they
 	// have now.
 	live    map[string]draft.Member
@@ -107,7 +110,7 @@ func New(d *draft.Draft, base Base, runtime Runtime, o Options) *Reconciliation 
 			Creatures: map[string]journal.CreatureID{}, Channels: map[string]journal.ChannelID{},
 			Redeclared: map[journal.ChannelID]deploy.ChannelSpec{},
 		},
-		d: d.Applying, draft: d, base: base, runtime: runtime, drift: o.Drift,
+		d: d.Applying, draft: d, base: base, runtime: runtime, drift: o.Drift, before: o.Declared,
 		live: map[string]draft.Member{}, leaving: map[journal.CreatureID]bool{}, kept: map[journal.ChannelID]bool{},
 	}
 	for m := range base.Members {
@@ -143,7 +146,7 @@ func (r *Reconciliation) Compare(ctx context.Context) error {
 	r.setRoot(wanted)
 	r.removeGone()
 	r.setNames()
-	return nil
+	return r.checkProtected(r.before)
 }
 
 // Judge asks the deployment's own policies about the whole change, once. If
