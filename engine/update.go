@@ -23,10 +23,11 @@ type update struct {
 
 // claims returns how to hold a running creature so that it can become what was prepared.
 // The same module at another path needs no other instance, but the session finds the
-// module by its path, so the creature must get the new one.
+// module by its path, so the creature must get the new one. The next application finds
+// the creature by its address.
 func (c *creature) claims(live *creature) claim {
 	closes := c.restarts(live)
-	return claim{waits: closes || c.spec.Module != live.spec.Module, closes: closes}
+	return claim{waits: closes || c.spec.Module != live.spec.Module || c.spec.Address != live.spec.Address, closes: closes}
 }
 
 // saysWhatIs reports whether a creature already equals what was prepared, including its

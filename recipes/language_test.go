@@ -167,7 +167,7 @@ func saidOf(t *testing.T, b *Block, name, value string) string {
 func around(b *Block, line, besides string) string {
 	filled := map[string]string{
 		"condition": "false", "error_message": `"no"`, "params": "[]", "result": "1", "folder": `"."`, "spawnable": "1", "to": "creature.base",
-		"for_each": `["x"]`, "labels": `["x"]`, "source": `"./sub"`, "channel": "channel.c",
+		"for_each": `["x"]`, "labels": `["x"]`, "source": `"./sub"`, "channel": "channel.c", "value": "1",
 	}
 	var lines []string
 	for _, a := range b.Attributes {
