@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -180,7 +181,7 @@ func (t *Terrarium) FindWire(from journal.CreatureID, name string) (journal.Outp
 }
 
 // Status describes all graphs, oldest first, or one graph by any id it has had.
-func (t *Terrarium) Status(graph journal.GraphID) ([]engine.GraphStatus, error) {
+func (t *Terrarium) Status(graph journal.GraphID) ([]inspect.GraphStatus, error) {
 	return t.engine.Status(graph)
 }
 
@@ -202,7 +203,7 @@ func (t *Terrarium) Awareness(id journal.CreatureID) (*outlook.View, error) {
 }
 
 // State returns a creature's state sorted by key: all keys, or those with a prefix.
-func (t *Terrarium) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]engine.StateEntry, error) {
+func (t *Terrarium) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]inspect.StateEntry, error) {
 	return t.engine.State(ctx, creature, prefix)
 }
 

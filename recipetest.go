@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/recipes"
@@ -118,7 +119,7 @@ func (t *Terrarium) sendAll(ctx context.Context, applied *Applied, sends []recip
 
 // denialsOf returns the denials by policies in an error of [engine.Engine.Send].
 func denialsOf(err error, channel string) (out []recipes.TestDenial) {
-	var refused *engine.RefusedMessage
+	var refused *deploy.RefusedMessage
 	if errors.As(err, &refused) {
 		for _, v := range refused.By {
 			out = append(out, recipes.TestDenial{Policy: v.Policy, Channel: channel, Effect: refused.Effect, Reason: v.Reason})

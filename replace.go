@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/replay"
 )
@@ -141,17 +142,17 @@ func (t *Terrarium) firstToCheck(ctx context.Context, graph GraphID, creature Cr
 }
 
 // graphOf returns the graph of a creature.
-func (t *Terrarium) graphOf(creature CreatureID) (engine.GraphStatus, error) {
+func (t *Terrarium) graphOf(creature CreatureID) (inspect.GraphStatus, error) {
 	graphs, err := t.engine.Status("")
 	if err != nil {
-		return engine.GraphStatus{}, err
+		return inspect.GraphStatus{}, err
 	}
 	for _, g := range graphs {
-		if slices.ContainsFunc(g.Creatures, func(c engine.CreatureStatus) bool { return c.ID == creature }) {
+		if slices.ContainsFunc(g.Creatures, func(c inspect.CreatureStatus) bool { return c.ID == creature }) {
 			return g, nil
 		}
 	}
-	return engine.GraphStatus{}, &abi.Error{
+	return inspect.GraphStatus{}, &abi.Error{
 		Code: abi.NotFound, Op: "replace_module", Message: "there is no such creature", Remedy: "status lists the creatures",
 		IDs: map[string]string{"creature": string(creature)},
 	}

@@ -65,7 +65,7 @@ func (b *Batch) Wait(ctx context.Context) error {
 func (x *change) wait(ctx context.Context) error {
 	for _, l := range x.logged {
 		if err := l.wait(ctx); err != nil {
-			return unknownOutcome(x.name, "the change is in effect, but a crash would undo it",
+			return errtext.UnknownOutcome(x.name, "the change is in effect, but a crash would undo it",
 				"do not repeat it; if the process ends first, status shows after a restart whether the change was kept", err)
 		}
 	}

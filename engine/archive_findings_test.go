@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -60,16 +60,16 @@ func wantFinding(t *testing.T, findings []string, want string) {
 }
 
 func TestFindingsOfAPartition(t *testing.T) {
-	creature := func(id journal.CreatureID, listen ...journal.ChannelID) engine.CreatureStatus {
-		return engine.CreatureStatus{ID: id, Listen: listen}
+	creature := func(id journal.CreatureID, listen ...journal.ChannelID) inspect.CreatureStatus {
+		return inspect.CreatureStatus{ID: id, Listen: listen}
 	}
-	one := engine.GraphStatus{ID: "g", Creatures: []engine.CreatureStatus{creature("a", "x"), creature("b", "x", "y")}, Channels: []engine.ChannelStatus{{ID: "x"}, {ID: "y"}}}
-	other := engine.GraphStatus{ID: "h", Creatures: []engine.CreatureStatus{creature("c", "y")}}
-	apart := engine.GraphStatus{ID: "i", Creatures: []engine.CreatureStatus{creature("d"), creature("e")}}
-	wantFinding(t, partitionFindings([]engine.GraphStatus{one}), "")
-	wantFinding(t, partitionFindings([]engine.GraphStatus{one, other}), "the edges make")
-	wantFinding(t, partitionFindings([]engine.GraphStatus{one, other}), "has an edge to y")
-	wantFinding(t, partitionFindings([]engine.GraphStatus{apart}), "the edges make")
+	one := inspect.GraphStatus{ID: "g", Creatures: []inspect.CreatureStatus{creature("a", "x"), creature("b", "x", "y")}, Channels: []inspect.ChannelStatus{{ID: "x"}, {ID: "y"}}}
+	other := inspect.GraphStatus{ID: "h", Creatures: []inspect.CreatureStatus{creature("c", "y")}}
+	apart := inspect.GraphStatus{ID: "i", Creatures: []inspect.CreatureStatus{creature("d"), creature("e")}}
+	wantFinding(t, partitionFindings([]inspect.GraphStatus{one}), "")
+	wantFinding(t, partitionFindings([]inspect.GraphStatus{one, other}), "the edges make")
+	wantFinding(t, partitionFindings([]inspect.GraphStatus{one, other}), "has an edge to y")
+	wantFinding(t, partitionFindings([]inspect.GraphStatus{apart}), "the edges make")
 }
 
 func TestFindingsOfWhatIsSaved(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -188,7 +188,7 @@ func sortParts(parts [][]journal.CreatureID) {
 
 // partitionFindings compares the graphs that an engine reports with the partition
 // given by its edges.
-func partitionFindings(status []engine.GraphStatus) (out []string) {
+func partitionFindings(status []inspect.GraphStatus) (out []string) {
 	var creatures []journal.CreatureID
 	var graphs [][]journal.CreatureID
 	channels, home := map[journal.ChannelID][]journal.CreatureID{}, map[journal.ChannelID]journal.GraphID{}

@@ -3,7 +3,7 @@ package engine_test
 import (
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
@@ -17,7 +17,7 @@ const (
 
 // expected builds a creature's awareness document naively: from the whole status of
 // its graph, without memory of earlier documents. It has no revision.
-func expected(graphs []engine.GraphStatus, id journal.CreatureID) *outlook.Awareness {
+func expected(graphs []inspect.GraphStatus, id journal.CreatureID) *outlook.Awareness {
 	for i := range graphs {
 		for j := range graphs[i].Creatures {
 			if c := &graphs[i].Creatures[j]; c.ID == id {
@@ -28,7 +28,7 @@ func expected(graphs []engine.GraphStatus, id journal.CreatureID) *outlook.Aware
 	return nil
 }
 
-func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *outlook.Awareness {
+func expectedIn(g *inspect.GraphStatus, c *inspect.CreatureStatus) *outlook.Awareness {
 	a := &outlook.Awareness{Tools: []string{"send_channel", "group_send"}, Graph: outlook.AwareGraph{ID: g.ID}}
 	a.Wires.In.Items, a.Wires.Out.Items = []outlook.AwareWire{}, []outlook.AwareWire{}
 	a.Self = outlook.AwareSelf{
@@ -54,7 +54,7 @@ func expectedIn(g *engine.GraphStatus, c *engine.CreatureStatus) *outlook.Awaren
 	return a
 }
 
-func expectedChannel(g *engine.GraphStatus, c *engine.CreatureStatus, ch *engine.ChannelStatus) (outlook.AwareChannel, bool) {
+func expectedChannel(g *inspect.GraphStatus, c *inspect.CreatureStatus, ch *inspect.ChannelStatus) (outlook.AwareChannel, bool) {
 	out := outlook.AwareChannel{ID: ch.ID, Name: ch.Name, Description: ch.Description}
 	for alias, ids := range c.Aliases.Listen {
 		if slices.Contains(ids, ch.ID) {
@@ -70,7 +70,7 @@ func expectedChannel(g *engine.GraphStatus, c *engine.CreatureStatus, ch *engine
 	return out, slices.Contains(c.Listen, ch.ID) || slices.Contains(c.Send, ch.ID)
 }
 
-func expectedPeers(g *engine.GraphStatus, c *engine.CreatureStatus, ids []journal.CreatureID) outlook.AwareList[outlook.AwarePeer] {
+func expectedPeers(g *inspect.GraphStatus, c *inspect.CreatureStatus, ids []journal.CreatureID) outlook.AwareList[outlook.AwarePeer] {
 	var out outlook.AwareList[outlook.AwarePeer]
 	hidden := 0
 	for i := range g.Creatures { // oldest first
@@ -88,7 +88,7 @@ func expectedPeers(g *engine.GraphStatus, c *engine.CreatureStatus, ids []journa
 	return out
 }
 
-func expectedGraph(g *engine.GraphStatus, out *outlook.AwareGraph) {
+func expectedGraph(g *inspect.GraphStatus, out *outlook.AwareGraph) {
 	var members outlook.AwareList[outlook.AwareMember]
 	for i := range g.Creatures {
 		c := &g.Creatures[i]
@@ -109,7 +109,7 @@ func expectedGraph(g *engine.GraphStatus, out *outlook.AwareGraph) {
 	out.Spawnable = &outlook.AwareList[outlook.AwareSpecies]{Items: []outlook.AwareSpecies{}}
 }
 
-func member(g *engine.GraphStatus, id journal.CreatureID) *engine.CreatureStatus {
+func member(g *inspect.GraphStatus, id journal.CreatureID) *inspect.CreatureStatus {
 	for i := range g.Creatures {
 		if g.Creatures[i].ID == id {
 			return &g.Creatures[i]
@@ -118,7 +118,7 @@ func member(g *engine.GraphStatus, id journal.CreatureID) *engine.CreatureStatus
 	return nil
 }
 
-func condition(c *engine.CreatureStatus) journal.CreatureState {
+func condition(c *inspect.CreatureStatus) journal.CreatureState {
 	if c.State == journal.BackingOff {
 		return journal.Running
 	}

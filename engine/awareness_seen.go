@@ -2,13 +2,12 @@ package engine
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/message"
-	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
@@ -178,28 +177,10 @@ func (c *creature) changeNotice(g section) delivery {
 	return delivery{msg: m}
 }
 
-// storedSight is the part of a creature's sight that a [journal.CreatureRow] keeps.
-type storedSight struct {
-	Revision uint64 `json:"revision"`
-	Digest   []byte `json:"digest"`
-	Notified uint64 `json:"told,omitempty"`
-}
-
-func (s *sight) stored() *storedSight {
+// stored is what a store keeps of it.
+func (s *sight) stored() *specs.Seen {
 	if s.revision == 0 {
 		return nil
 	}
-	return &storedSight{s.revision, s.digest, s.notified}
-}
-
-// sightOf returns what a saved creature had seen.
-func sightOf(row *journal.CreatureRow) sight {
-	var spec struct {
-		Awareness storedSight `json:"awareness"`
-	}
-	if json.Unmarshal(row.Spec, &spec) != nil {
-		return sight{}
-	}
-	a := spec.Awareness
-	return sight{revision: a.Revision, digest: a.Digest, notified: a.Notified}
+	return &specs.Seen{Revision: s.revision, Digest: s.digest, Notified: s.notified}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -55,7 +56,7 @@ func (x *change) carryOut(ctx context.Context) error {
 		undeclare()
 		x.turn.goBack()
 		x.Undo()
-		return storageError(x.name, err)
+		return errtext.StorageFailed(x.name, err)
 	}
 	x.level(plan)
 	x.enterLog()

@@ -382,13 +382,7 @@ func (g section) moveLetters(to section, c journal.CreatureID) {
 	if g.store != nil || to.none() || to.store != nil {
 		return
 	}
-	g.dropLetters(func(l *journal.DeadLetterRow) bool {
-		moves := c == "" || l.Creature == c
-		if moves {
-			to.keepLetter(*l)
-		}
-		return moves
-	})
+	g.letters.MoveTo(&to.letters, c)
 }
 
 func (x following) renameCreature(c topology.Change) {

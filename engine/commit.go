@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -162,7 +163,7 @@ func (l *turnLog) send(s *sendEffect) {
 
 // ask writes one request. A request without a recipient is answered at once.
 func (l *turnLog) ask(s *sendEffect, to *channel) {
-	row := journal.RequestRow{Creature: l.t.c.id, Tag: s.ask.tag, Deadline: after(l.g.wall, int64(s.ask.deadline))}
+	row := journal.RequestRow{Creature: l.t.c.id, Tag: s.ask.tag, Deadline: timing.After(l.g.wall, int64(s.ask.deadline))}
 	if to == nil {
 		row.ID = l.id // it never gets an id of its own
 		l.post(l.inbox(l.t.c), resultOf(&row, answer{code: abi.NotConnected, text: "the creature that was asked is no longer in this graph"}))
@@ -229,7 +230,7 @@ func (l *turnLog) set(x *effects.Timer) {
 		rec.Drop.Timers = append(rec.Drop.Timers, row)
 	}
 	if !x.Cancel {
-		row.Due, row.Period, row.Payload = after(l.g.wall, int64(x.Delay)), int64(x.Period), x.Payload
+		row.Due, row.Period, row.Payload = timing.After(l.g.wall, int64(x.Delay)), int64(x.Period), x.Payload
 		if rec != nil {
 			rec.Timers = append(rec.Timers, row)
 		}
@@ -276,7 +277,7 @@ func (l *turnLog) land(g section, rec *journal.Record, w *waker) {
 	c.waits, c.attempt, c.conflicts = 0, 0, 0
 	c.counters.Turns++
 	c.counters.Sent += l.sent
-	c.counters.burn(t.fuel)
+	c.counters.Burn(t.fuel)
 	if c.noteDealt(g, t.kind) {
 		putCreature(g, rec, c)
 	}
@@ -319,7 +320,7 @@ func (l *turnLog) landMore(g section) {
 	for i := range l.letters {
 		l.letters[i].count(e)
 		if l.rec == nil {
-			g.keepLetter(l.letters[i].DeadLetterRow)
+			g.letters.Keep(l.letters[i].DeadLetterRow)
 		}
 	}
 	for _, row := range l.timers {

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
@@ -36,7 +36,7 @@ type creature struct {
 	membership
 	lifecycle
 	mb       mailbox
-	counters counters
+	counters inspect.Counters
 	pace     pace // of its storing and of its timers
 	retries
 	jobs []*toolJob // outside calls of tools that wait for their turn
@@ -165,28 +165,6 @@ type settings struct {
 	watches    bool       // its module wants notifications of changes of its surroundings
 }
 
-// counters count what a creature has done since the engine started.
-type counters struct {
-	Turns       uint64 `json:"turns"`
-	Failures    uint64 `json:"failures"`
-	Sent        uint64 `json:"sent"`
-	DeadLetters uint64 `json:"dead_letters"`
-	Denied      uint64 `json:"denied"`
-	Fuel        uint64 `json:"fuel"` // used by turns, including failed ones
-	// Conflicts are turns that were run again because their graph had changed.
-	Conflicts uint64 `json:"conflicts,omitempty"`
-	// Throttled is how often the creature or its timers had to wait, because it
-	// exceeded store_rate or timer_rate.
-	Throttled uint64 `json:"throttled,omitempty"`
-}
-
-// burn adds the fuel of a turn.
-func (c *counters) burn(fuel int64) {
-	if fuel > 0 {
-		c.Fuel += uint64(fuel)
-	}
-}
-
 // newCreature checks a specification and prepares a creature from it.
 func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c := &creature{
@@ -228,32 +206,8 @@ func (c *creature) row(g section) journal.CreatureRow {
 	return journal.CreatureRow{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
 		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.stopped, Started: c.started,
-		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: c.encodeRow(g),
+		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: specs.Row{StoredSpec: deploy.NewStoredSpec(&c.spec), Own: c.own.List(), Awareness: c.sight.stored()}.Encode(),
 	}
-}
-
-// storedRow is the part of a [journal.CreatureRow] that is kept as JSON.
-type storedRow struct {
-	deploy.StoredSpec
-	Own       []draft.OwnEdge `json:"own,omitempty"`       // the edges that a root gets as the root
-	Awareness *storedSight    `json:"awareness,omitempty"` // what the creature has seen
-}
-
-func encodeSpec(s *deploy.CreatureSpec) []byte {
-	return storedRow{StoredSpec: deploy.NewStoredSpec(s)}.encode()
-}
-
-// encodeRow returns the JSON part of a creature's row.
-func (c *creature) encodeRow(section) []byte {
-	return storedRow{deploy.NewStoredSpec(&c.spec), c.own.List(), c.sight.stored()}.encode()
-}
-
-func (s storedRow) encode() []byte {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return nil // cannot happen: Config was parsed before
-	}
-	return b
 }
 
 // bootMessage is the message of a call that handles no delivery.

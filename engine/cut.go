@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -127,17 +126,6 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 		return rec
 	}
 	return child
-}
-
-// storageError makes an error of the storage an error of the operation.
-func storageError(op string, err error) error {
-	if code := abi.CodeOf(err); code != abi.Internal {
-		return err
-	}
-	return &abi.Error{
-		Code: abi.Storage, Op: op, Message: "the session stores could not be changed; the operation had no effect",
-		Remedy: "fix the cause, then try the operation again", Err: err,
-	}
 }
 
 // layDown gives a store to graphs that have none and whose members go to several graphs

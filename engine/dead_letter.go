@@ -74,12 +74,6 @@ func (l *letter) event() journal.Event {
 	}
 }
 
-// Bounds on the dead letters of a graph without a store; older ones are dropped.
-const (
-	maxLetters     = 1000
-	maxLetterBytes = 2 << 20
-)
-
 // deadLetter logs a delivery that will not be handled, and keeps it so that it can be
 // redelivered.
 func (g section) deadLetter(rec *journal.Record, l letter) {
@@ -94,30 +88,6 @@ func (g section) deadLetter(rec *journal.Record, l letter) {
 	case rec != nil:
 		rec.Letters = append(rec.Letters, l.DeadLetterRow)
 	default:
-		g.keepLetter(l.DeadLetterRow)
+		g.letters.Keep(l.DeadLetterRow)
 	}
-}
-
-// keepLetter keeps a dead letter of a graph without a store.
-func (g section) keepLetter(l journal.DeadLetterRow) {
-	g.letters = append(g.letters, l)
-	g.letterBytes += l.Size()
-	drop := 0
-	for len(g.letters)-drop > maxLetters || g.letterBytes > maxLetterBytes && drop < len(g.letters)-1 {
-		g.letterBytes -= g.letters[drop].Size()
-		g.letters[drop] = journal.DeadLetterRow{}
-		drop++
-	}
-	g.letters = g.letters[drop:] // append moves the rest when the capacity behind it is used up
-}
-
-// dropLetters drops the dead letters that drop reports.
-func (g section) dropLetters(drop func(*journal.DeadLetterRow) bool) {
-	g.letters = slices.DeleteFunc(g.letters, func(l journal.DeadLetterRow) bool {
-		if !drop(&l) {
-			return false
-		}
-		g.letterBytes -= l.Size()
-		return true
-	})
 }

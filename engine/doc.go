@@ -93,7 +93,7 @@
 // [journal.Store], with a test suite in storetest), policies ([deploy.Policy]) and a
 // [Clock]. The data that it exchanges with them is defined in its own packages:
 // journal (the log and its stores), deploy (what a deployment declares), outlook (what
-// a creature can know) and diff (what a change would do).
+// a creature can know), inspect (what is) and diff (what a change would do).
 //
 // # Files
 //
@@ -104,12 +104,11 @@
 //   - core.go: the part of it that turns, changes and graphs need
 //   - api.go: operations and batches from outside
 //   - find.go: creatures, channels and graphs by name
-//   - status.go: the state of graphs, creatures and channels
+//   - status.go: the state (package inspect) of graphs, creatures and channels
 //   - history.go: events, sessions and lineage, read from the stores, and forks
 //   - shutdown.go: Close, and what it leaves open
 //   - internal/timing: the machine's clock, timers and rates
 //   - internal/ids: drawing ids
-//   - outcome.go: errors about unknown outcomes
 //
 // Graphs and channels:
 //
@@ -127,7 +126,7 @@
 //   - creature.go: a creature and its settings
 //   - prepare.go: its module and first instance
 //   - internal/modules: compiled modules that creatures share, and creatures without a module
-//   - internal/specs: checking and completing specifications
+//   - internal/specs: checking and completing specifications, and what a store keeps of them
 //   - hold.go: keeping a creature from starting another turn
 //   - pace.go: limits on how fast it stores
 //   - supervise.go: failed turns and failing creatures
@@ -172,6 +171,7 @@
 // Dead letters:
 //
 //   - dead_letter.go: deliveries that will not be handled
+//   - internal/letterbox: those of a graph without a store
 //   - letters.go: reading dead letters, and redelivering them
 //   - letter_addressee.go: the creature that a redelivered letter goes to
 //   - dead_backlog.go: deliveries and requests that still wait when a creature or channel

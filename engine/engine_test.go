@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
@@ -139,7 +140,7 @@ func (w *world) name(c journal.CreatureID) string {
 	return ""
 }
 
-func (w *world) status() []engine.GraphStatus {
+func (w *world) status() []inspect.GraphStatus {
 	w.t.Helper()
 	s, err := w.Status("")
 	if err != nil {

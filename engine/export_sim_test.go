@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -214,7 +215,7 @@ func (s *Stepper) Poll(ctx context.Context, r *Reader) (in Incoming, some bool, 
 		if !waiting {
 			return Incoming{}, false, nil
 		}
-		if in, err = r.Next(ended); !isCanceled(err) {
+		if in, err = r.Next(ended); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 			return in, err == nil, err
 		}
 	}

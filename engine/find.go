@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -31,29 +28,8 @@ func findByName[T ~string](e locked, what string, g journal.GraphID, name string
 			found = append(found, x)
 		}
 	}
-	return one(what, name, found)
+	return errtext.TheOnly(what, name, found)
 }
-
-// one returns the only id that a name stands for.
-func one[T ~string](what, name string, found []T) (T, error) {
-	switch len(found) {
-	case 0:
-		return "", errtext.Gone(what, name)
-	case 1:
-		return found[0], nil
-	}
-	ids := make([]string, 0, namedAtMost)
-	for _, id := range found[:min(len(found), namedAtMost)] {
-		ids = append(ids, string(id))
-	}
-	return "", &abi.Error{
-		Code: abi.Ambiguous, Message: fmt.Sprintf("%d %ss are named %s", len(found), what, name),
-		Remedy: "name it by its id, such as " + strings.Join(ids, " or "), IDs: map[string]string{what: name},
-	}
-}
-
-// namedAtMost is how many candidates an error lists.
-const namedAtMost = 4
 
 // FindCreature finds a creature by its id, or by a name that is unique in the given
 // graph or, without one, in the engine.

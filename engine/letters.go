@@ -23,20 +23,16 @@ func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creatur
 	if !ok {
 		return nil, errtext.Gone("graph", string(graph))
 	}
-	s := g.enter()
-	store, letters := s.store, slices.Clone(s.letters)
-	s.leave()
 	if limit <= 0 {
 		limit = 1000
 	}
+	s := g.enter()
+	store, kept := s.store, s.letters.Page(creature, after, limit)
+	s.leave()
 	if store != nil {
 		return store.DeadLetters(ctx, creature, after, limit)
 	}
-	if i := slices.IndexFunc(letters, func(l journal.DeadLetterRow) bool { return l.ID == after }); i >= 0 {
-		letters = letters[i+1:]
-	}
-	letters = slices.DeleteFunc(letters, func(l journal.DeadLetterRow) bool { return creature != "" && l.Creature != creature })
-	return letters[:min(limit, len(letters))], nil
+	return kept, nil
 }
 
 // Redeliver delivers a dead letter again. It goes through the inbox of its creature,
@@ -83,7 +79,7 @@ func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter j
 	}
 	s := g.enter()
 	defer s.leave()
-	s.dropLetters(func(l *journal.DeadLetterRow) bool { return l.ID == letter })
+	s.letters.DropOne(letter)
 	if s.store != nil && !s.ended {
 		s.append(&journal.Record{Drop: journal.Drop{Letters: []journal.EventID{letter}}})
 	}
@@ -127,7 +123,7 @@ func (g section) redeliver(w *waker, c *creature, row journal.DeadLetterRow) (Se
 	if rec != nil {
 		rec.Drop.Letters = append(rec.Drop.Letters, row.ID)
 	}
-	g.dropLetters(func(l *journal.DeadLetterRow) bool { return l.ID == row.ID })
+	g.letters.DropOne(row.ID)
 	g.append(rec)
 	return sent, nil
 }

@@ -159,7 +159,7 @@ func TestARefusalTellsByWhom(t *testing.T) {
 	in := a.Channels["channel.in"]
 	_, err := w.Send(t.Context(), in, engine.Outgoing{})
 	var e *abi.Error
-	var by *engine.RefusedMessage
+	var by *deploy.RefusedMessage
 	if !errors.As(err, &e) || !errors.As(err, &by) || by.Effect != "denied" || len(by.By) != 2 || by.By[1].Policy != "fence" {
 		t.Fatalf("%v has the cause %+v", err, by)
 	}

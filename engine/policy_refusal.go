@@ -1,49 +1,9 @@
 package engine
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
-
-// RefusedMessage is the cause of the error for a message from outside that policies have
-// refused.
-type RefusedMessage struct {
-	Effect journal.PolicyEffect // denied or dropped
-	By     []deploy.Verdict     // the policies that refused it
-}
-
-// Error lists the policies that have refused the message, where and why.
-func (r *RefusedMessage) Error() string {
-	reasons := make([]string, len(r.By))
-	for i, v := range r.By {
-		reasons[i] = v.String()
-	}
-	return strings.Join(reasons, "; ")
-}
-
-// refusedMessage is the error for a message from outside that policies have denied or
-// dropped.
-func refusedMessage(ch *channel, d *deploy.SendDecision) error {
-	cause := &RefusedMessage{journal.PolicyDenied, d.Denials}
-	if len(d.Denials) == 0 {
-		cause = &RefusedMessage{journal.PolicyDropped, []deploy.Verdict{*d.Dropped}}
-	}
-	first := cause.By[0]
-	ids := map[string]string{"channel": string(ch.id), "policy": first.Policy}
-	remedy := "change the message, or the policy"
-	if first.Where != "" {
-		ids["where"], remedy = first.Where, remedy+" at "+first.Where
-	}
-	return &abi.Error{
-		Code: abi.Denied, Op: "send", Message: fmt.Sprintf("the message on %s was %s", ch.place().label, cause.Effect),
-		Remedy: remedy, IDs: ids, Err: cause,
-	}
-}
 
 // logWords logs what policies have said about a change that was made.
 func (x *change) logWords() {

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
-	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 )
@@ -90,7 +88,10 @@ func startFirst(ctx context.Context, e *core, op string, spec deploy.CreatureSpe
 		c.wiring.Store(&wiring{name: spec.Name})
 		t := &turn{e: e}
 		if err = t.start(ctx, c); err != nil {
-			err = fmt.Errorf("%s: starting %s: %w", op, spec.Name, withLogs(err, t.Logs))
+			if n := len(t.Logs); n > 0 {
+				err = errtext.WithLog(err, t.Logs[n-1].Text)
+			}
+			err = fmt.Errorf("%s: starting %s: %w", op, spec.Name, err)
 		}
 	}
 	if err != nil {
@@ -101,23 +102,6 @@ func startFirst(ctx context.Context, e *core, op string, spec deploy.CreatureSpe
 	}
 	return c, nil
 }
-
-// withLogs adds the guest's last log line to an error, unless it has it. An error is one
-// line, so a text of several lines is compared without their breaks.
-func withLogs(err error, logs []effects.Line) error {
-	if len(logs) == 0 || strings.Contains(oneLine(err.Error()), oneLine(logs[len(logs)-1].Text)) {
-		return err
-	}
-	said := fmt.Sprintf(" (it logged: %s)", errtext.Clip(logs[len(logs)-1].Text))
-	if e, ok := err.(*abi.Error); ok && e.Message != "" {
-		worded := *e
-		worded.Message += said
-		return &worded
-	}
-	return fmt.Errorf("%w%s", err, said)
-}
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // discardPrepared undoes prepare.
 func (e *core) discardPrepared(ctx context.Context, c *creature) {

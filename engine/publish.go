@@ -75,7 +75,7 @@ func (e *core) awaitRoom(ctx context.Context, ch *channel) (section, error) {
 			if ctx.Err() == nil && !ch.home.logsTo(store) {
 				continue
 			}
-			return section{}, notTakenIn(ctx, err)
+			return section{}, errtext.NotTakenIn(ctx, err)
 		}
 		if g = ch.home.enter(); g.none() {
 			return section{}, errtext.Gone("channel", string(ch.id))

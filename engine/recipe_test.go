@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -185,7 +186,7 @@ func (s *saved) sendAliases(id journal.CreatureID) map[string]string {
 	for _, g := range s.status() {
 		for _, c := range g.Creatures {
 			for alias, ch := range c.Aliases.Send {
-				at := slices.IndexFunc(g.Channels, func(o engine.ChannelStatus) bool { return o.ID == ch })
+				at := slices.IndexFunc(g.Channels, func(o inspect.ChannelStatus) bool { return o.ID == ch })
 				if c.ID == id {
 					out[alias] = g.Channels[at].Name
 				}

@@ -102,7 +102,7 @@ func (c *Call) Reply(ctx context.Context) ([]byte, error) {
 }
 
 func (c *Call) unknown(message string, cause error) error {
-	return unknownOutcome("request", message, "look for the request in the history before asking again", cause).
+	return errtext.UnknownOutcome("request", message, "look for the request in the history before asking again", cause).
 		With("creature", string(c.to)).With("message", c.request.String())
 }
 

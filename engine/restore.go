@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/regrow"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -38,7 +39,9 @@ func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.
 		if err != nil {
 			return err
 		}
-		c.id, c.started, c.sight, c.own = row.ID, row.Started, sightOf(&row), ownOf(row)
+		seen := specs.SeenIn(row.Spec)
+		c.id, c.started, c.own = row.ID, row.Started, specs.OwnIn(row.Spec)
+		c.sight = sight{revision: seen.Revision, digest: seen.Digest, notified: seen.Notified}
 		c.stopped = row.Stopped || c.husk
 		x.add(c)
 	}

@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -42,19 +40,6 @@ func (b *Batch) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, 
 		return Rooted{}, err
 	}
 	return Rooted{channels, journal.NewDelta(delta)}, nil
-}
-
-// ownOf reads the set from a creature's row.
-func ownOf(row journal.CreatureRow) draft.OwnEdges {
-	var s storedRow
-	if json.Unmarshal(row.Spec, &s) != nil || len(s.Own) == 0 {
-		return nil
-	}
-	own := draft.OwnEdges{}
-	for _, edge := range s.Own {
-		own[edge] = true
-	}
-	return own
 }
 
 // comeIntoDeployments gives creatures and channels the deployments that the change

@@ -59,7 +59,7 @@ func (s Sent) Wait(ctx context.Context) error {
 	if s.repeatable {
 		remedy = "repeat it with the same producer and offset, which does not send it twice"
 	}
-	err := unknownOutcome("send", "the message was accepted, but may be lost", remedy, cause)
+	err := errtext.UnknownOutcome("send", "the message was accepted, but may be lost", remedy, cause)
 	if s.ch.id != "" {
 		err = err.With("channel", string(s.ch.id))
 	}

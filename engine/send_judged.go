@@ -112,7 +112,7 @@ func (out *outsideSend) decide(ch *channel, d *deploy.SendDecision) {
 	out.verdicts = w.turn.verdicts
 	switch {
 	case effect.left:
-		out.refusal = refusedMessage(ch, d)
+		out.refusal = d.Refusal(ch.id, ch.place().label)
 		out.verdicts = slices.DeleteFunc(out.verdicts, func(v draft.Word) bool {
 			return v.Effect == journal.PolicyDenied || v.Effect == journal.PolicyDropped // the error contains them
 		})

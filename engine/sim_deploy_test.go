@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -117,7 +118,7 @@ func (s *simulation) checkApplied(d *deploy.Deployment, applied *engine.Applied,
 	if err != nil {
 		s.failf("Status: %v", err)
 	}
-	members, homes := map[journal.CreatureID]engine.CreatureStatus{}, map[journal.CreatureID]journal.GraphID{}
+	members, homes := map[journal.CreatureID]inspect.CreatureStatus{}, map[journal.CreatureID]journal.GraphID{}
 	for _, g := range status {
 		for _, c := range g.Creatures {
 			if c.Deployment == d.Name && c.Address != "" { // and was not added to the deployment from outside

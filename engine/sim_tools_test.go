@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/tools"
 )
@@ -112,7 +113,7 @@ func (s *simulation) landed(f *frame) {
 }
 
 // described returns the part of a graph that a turn can see and its tools can change.
-func described(g *engine.GraphStatus) string {
+func described(g *inspect.GraphStatus) string {
 	var b strings.Builder
 	for _, c := range g.Creatures {
 		fmt.Fprintln(&b, c.ID, c.Name, sorted(c.Listen), sorted(c.Send), slices.Sorted(maps.Keys(c.Aliases.Send)), c.Privileged)
@@ -132,7 +133,7 @@ func (s *simulation) describedAll() string {
 	return b.String()
 }
 
-func (s *simulation) statusNow() []engine.GraphStatus {
+func (s *simulation) statusNow() []inspect.GraphStatus {
 	status, err := s.e.Status("")
 	if err != nil {
 		s.failf("Status: %v", err)
@@ -144,7 +145,7 @@ func (s *simulation) statusNow() []engine.GraphStatus {
 func (s *simulation) checkStaged(what string, f *frame) {
 	got := ""
 	for _, g := range s.statusNow() {
-		if slices.ContainsFunc(g.Creatures, func(c engine.CreatureStatus) bool { return c.ID == f.caller }) {
+		if slices.ContainsFunc(g.Creatures, func(c inspect.CreatureStatus) bool { return c.ID == f.caller }) {
 			got = described(&g)
 		}
 	}

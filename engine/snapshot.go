@@ -67,7 +67,7 @@ func (s *snapshot) add(g section, here func(journal.GraphID) bool) {
 			s.channel(ch)
 		}
 	}
-	for _, l := range g.letters {
+	for _, l := range g.letters.Rows() {
 		if here(s.x.successor(g, l.Creature, s.group)) {
 			s.letters = append(s.letters, letter{DeadLetterRow: l})
 		}

@@ -114,7 +114,7 @@ func (e *core) closeTemplates(ctx context.Context, templates []*template) {
 // [draft.Draft.MaySpawn]), because another spawn may come between.
 func (e locked) spawnTemplate(deployment, species string) (*template, int, error) {
 	if deployment != "" && e.deployments[deployment] == nil {
-		return nil, 0, notApplied(deployment, slices.Sorted(maps.Keys(e.deployments)))
+		return nil, 0, errtext.NotApplied(deployment, slices.Sorted(maps.Keys(e.deployments)))
 	}
 	var found []*template
 	for k, t := range e.templates {
@@ -134,17 +134,6 @@ func (e locked) spawnTemplate(deployment, species string) (*template, int, error
 	}
 }
 
-func notApplied(deployment string, applied []string) error {
-	remedy := "apply its recipe first"
-	if len(applied) > 0 {
-		remedy += "; applied: " + errtext.Listed(applied)
-	}
-	return &abi.Error{
-		Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no deployment %s is applied", errtext.Clip(deployment)),
-		Remedy: remedy, IDs: map[string]string{"deployment": errtext.Clip(deployment)},
-	}
-}
-
 // notSpawnable is the error that lists the species that can be spawned.
 func (e locked) notSpawnable(deployment, species string) error {
 	var names []string
@@ -154,15 +143,7 @@ func (e locked) notSpawnable(deployment, species string) error {
 		}
 	}
 	slices.Sort(names)
-	remedy := "give a species of the recipe the attribute spawnable, or declare a catalog"
-	if len(names) > 0 {
-		remedy = "there are: " + errtext.Listed(slices.Compact(names))
-	}
-	ids := map[string]string{"species": errtext.Clip(species)}
-	if deployment != "" {
-		ids["deployment"] = deployment
-	}
-	return &abi.Error{Code: abi.NotFound, Op: "spawn", Message: fmt.Sprintf("no species %s may be spawned", errtext.Clip(species)), Remedy: remedy, IDs: ids}
+	return errtext.NotSpawnable(deployment, species, slices.Compact(names))
 }
 
 // ofSpecies completes a specification that names a species instead of a module, and

@@ -11,6 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -75,7 +76,7 @@ func (w *world) full(deployment string, limit int) {
 	}
 }
 
-func (w *world) creature(id journal.CreatureID) (engine.CreatureStatus, bool) {
+func (w *world) creature(id journal.CreatureID) (inspect.CreatureStatus, bool) {
 	for _, g := range w.status() {
 		for _, c := range g.Creatures {
 			if c.ID == id {
@@ -83,7 +84,7 @@ func (w *world) creature(id journal.CreatureID) (engine.CreatureStatus, bool) {
 			}
 		}
 	}
-	return engine.CreatureStatus{}, false
+	return inspect.CreatureStatus{}, false
 }
 
 func TestASpawnedCreatureIsWhatItsSpeciesSays(t *testing.T) {

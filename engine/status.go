@@ -2,83 +2,21 @@ package engine
 
 import (
 	"context"
-	"slices"
-	"strings"
 
-	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// GraphStatus describes a graph.
-type GraphStatus struct {
-	ID         journal.GraphID      `json:"id"`
-	Session    journal.SessionID    `json:"session,omitempty"`
-	Root       journal.CreatureID   `json:"root,omitempty"`
-	StorePath  string               `json:"store_path,omitempty"`
-	Complete   bool                 `json:"complete"`
-	Durability string               `json:"durability"`
-	Creatures  []CreatureStatus     `json:"creatures"`
-	Channels   []ChannelStatus      `json:"channels"`
-	Wires      []journal.OutputWire `json:"wires"`
-}
-
-// CreatureStatus describes a creature.
-type CreatureStatus struct {
-	ID             journal.CreatureID           `json:"id"`
-	Name           string                       `json:"name"`
-	Deployment     string                       `json:"deployment,omitempty"`
-	Address        string                       `json:"address,omitempty"`
-	Species        string                       `json:"species,omitempty"`
-	State          journal.CreatureState        `json:"state"` // running, stopped, quarantined or backing_off
-	Privileged     bool                         `json:"privileged"`
-	Root           bool                         `json:"root"`
-	Parent         journal.CreatureID           `json:"parent,omitempty"`
-	Listen         []journal.ChannelID          `json:"listen"`
-	Send           []journal.ChannelID          `json:"send"`
-	Aliases        Aliases                      `json:"aliases"`
-	Cursors        map[journal.ChannelID]Cursor `json:"cursors"`
-	Incarnation    uint64                       `json:"incarnation"` // number of its current instance, from 1 in each run of the engine
-	InstanceStarts uint64                       `json:"instance_starts"`
-	Module         string                       `json:"module"`
-	ModuleSHA256   string                       `json:"module_sha256"`
-	MemoryBytes    int64                        `json:"memory_bytes"`
-	Limits         abi.Limits                   `json:"limits"`
-	Counters       counters                     `json:"counters"`
-}
-
-// Aliases are a creature's own names for channels.
-type Aliases struct {
-	Listen map[string][]journal.ChannelID `json:"listen"`
-	Send   map[string]journal.ChannelID   `json:"send"`
-}
-
-// Cursor is how far a creature has got in a channel.
-type Cursor struct {
-	Seq     uint64 `json:"seq"`
-	Pending uint64 `json:"pending"`
-}
-
-// ChannelStatus describes a channel.
-type ChannelStatus struct {
-	ID          journal.ChannelID    `json:"id"`
-	Name        string               `json:"name"`
-	Address     string               `json:"address,omitempty"`
-	Description string               `json:"description,omitempty"`
-	Listeners   []journal.CreatureID `json:"listeners"`
-	Senders     []journal.CreatureID `json:"senders"`
-	Head        uint64               `json:"head"`
-}
-
 // Status describes the graphs, oldest first: all of them, or the one given by any id that
 // it has had.
-func (e *Engine) Status(graph journal.GraphID) ([]GraphStatus, error) {
+func (e *Engine) Status(graph journal.GraphID) ([]inspect.GraphStatus, error) {
 	l := e.core.rlock()
 	defer l.runlock()
 	if graph == "" {
-		out := []GraphStatus{}
+		out := []inspect.GraphStatus{}
 		for _, g := range l.sortedGraphs() {
 			out = append(out, l.graphStatus(g))
 		}
@@ -88,15 +26,15 @@ func (e *Engine) Status(graph journal.GraphID) ([]GraphStatus, error) {
 	if !ok {
 		return nil, errtext.Gone("graph", string(graph))
 	}
-	return []GraphStatus{l.graphStatus(l.graphs[now])}, nil
+	return []inspect.GraphStatus{l.graphStatus(l.graphs[now])}, nil
 }
 
-func (e locked) graphStatus(graph *graph) GraphStatus {
+func (e locked) graphStatus(graph *graph) inspect.GraphStatus {
 	g := graph.enter()
 	defer g.leave()
-	out := GraphStatus{
+	out := inspect.GraphStatus{
 		ID: g.id, Complete: true, Durability: g.durability.String(),
-		Creatures: []CreatureStatus{}, Channels: []ChannelStatus{}, Wires: g.wires(),
+		Creatures: []inspect.CreatureStatus{}, Channels: []inspect.ChannelStatus{}, Wires: g.wires(),
 	}
 	if g.store == nil {
 		out.Durability = journal.Volatile.String()
@@ -127,12 +65,12 @@ func (c *creature) stateName(section) journal.CreatureState {
 }
 
 // status describes the creature.
-func (c *creature) status(g section, t topology.Creature) CreatureStatus {
-	out := CreatureStatus{
+func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus {
+	out := inspect.CreatureStatus{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(g),
 		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []journal.ChannelID{}, Send: []journal.ChannelID{},
-		Aliases: Aliases{Listen: map[string][]journal.ChannelID{}, Send: map[string]journal.ChannelID{}},
-		Cursors: map[journal.ChannelID]Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
+		Aliases: inspect.Aliases{Listen: map[string][]journal.ChannelID{}, Send: map[string]journal.ChannelID{}},
+		Cursors: map[journal.ChannelID]inspect.Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
 		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Limits: c.limits, Counters: c.counters,
 	}
 	if !c.scheduled && c.hold == nil && c.instance != nil {
@@ -148,7 +86,7 @@ func (c *creature) status(g section, t topology.Creature) CreatureStatus {
 		}
 	}
 	for _, s := range c.mb.feeds {
-		cursor := Cursor{Seq: s.cursor}
+		cursor := inspect.Cursor{Seq: s.cursor}
 		if end := s.lastMessage(); end > s.offered {
 			cursor.Pending = end - s.offered
 		}
@@ -167,8 +105,8 @@ func (c *creature) status(g section, t topology.Creature) CreatureStatus {
 	return out
 }
 
-func (ch *channel) status(t topology.Channel) ChannelStatus {
-	out := ChannelStatus{
+func (ch *channel) status(t topology.Channel) inspect.ChannelStatus {
+	out := inspect.ChannelStatus{
 		ID: ch.id, Name: ch.name, Address: ch.place().address, Description: ch.description,
 		Listeners: []journal.CreatureID{}, Senders: []journal.CreatureID{}, Head: ch.head,
 	}
@@ -182,15 +120,9 @@ func (ch *channel) status(t topology.Channel) ChannelStatus {
 	return out
 }
 
-// StateEntry is one state value of a creature.
-type StateEntry struct {
-	Key   string
-	Value []byte
-}
-
 // State returns a creature's state, in ascending order of keys: all of it, or the keys
 // with a prefix.
-func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]StateEntry, error) {
+func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix string) ([]inspect.StateEntry, error) {
 	c, g, err := e.core.enterCreature(creature)
 	if err != nil {
 		return nil, err
@@ -206,23 +138,8 @@ func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix 
 			return nil, err
 		}
 		state, _ = effects.StateOf(read)
-		return entries(state, prefix), nil
+		return effects.Entries(state, prefix), nil
 	}
 	defer g.leave()
-	return entries(state, prefix), nil
-}
-
-// entries lists the keys of a state with a prefix; a nil state has none.
-func entries(state *effects.State, prefix string) []StateEntry {
-	out := []StateEntry{}
-	if state != nil {
-		state.Ascend(prefix, func(key string, value []byte) bool {
-			if !strings.HasPrefix(key, prefix) {
-				return false
-			}
-			out = append(out, StateEntry{key, slices.Clone(value)})
-			return true
-		})
-	}
-	return out
+	return effects.Entries(state, prefix), nil
 }

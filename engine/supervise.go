@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -35,7 +34,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	rec := g.newRecord()
 	c.attempt++
 	c.counters.Failures++
-	c.counters.burn(fuel)
+	c.counters.Burn(fuel)
 	about := journal.Event{Creature: c.id, Attempt: c.attempt, Channel: d.msg.Channel, Seq: d.msg.Seq, Cause: d.msg.LogID()}
 	g.logLines(rec, about, logs)
 	failure := about
@@ -158,11 +157,6 @@ func (w *turnWorker) awaitRepair(g section, c *creature, err error) {
 		w.e.log.Warn("a creature waits for its store", "creature", c.id, "name", c.name, "tries", c.waits, "error", err)
 	}
 	g.backOff(c, deploy.DefaultRestart.Pause(c.waits, w.e.jitter))
-}
-
-// isCanceled reports whether err only says that a context ended.
-func isCanceled(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // postpone puts a delivery back as if it had never been taken: the engine is closing, or

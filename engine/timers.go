@@ -2,12 +2,12 @@ package engine
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -86,7 +86,7 @@ func (e *core) ring(c *creature, a *alarm) {
 	g.disarm(rec, c, a.row.Name)
 	if p := a.row.Period; p > 0 {
 		next := a.row
-		next.Due = nextDue(a.row.Due, p, wall)
+		next.Due = timing.NextDue(a.row.Due, p, wall)
 		g.arm(c, next)
 		if rec != nil {
 			rec.Timers = append(rec.Timers, next)
@@ -101,20 +101,6 @@ func (e *core) ring(c *creature, a *alarm) {
 	g.append(rec)
 	g.leave()
 	w.flush(e)
-}
-
-// after returns a time that is d nanoseconds after another, or the latest time there is.
-func after(at, d int64) int64 {
-	if d > math.MaxInt64-max(at, 0) {
-		return math.MaxInt64
-	}
-	return at + d
-}
-
-// nextDue returns the first time after due, by whole periods, that is later than now.
-func nextDue(due, period, now int64) int64 {
-	missed := max(0, now-due) / period
-	return after(due+missed*period, period)
 }
 
 // ringHeld delivers the timers that became due while a creature did not run.

@@ -77,7 +77,7 @@ func (t *ToolCall) answered(ctx context.Context, a jobAnswer) ([]byte, error) {
 }
 
 func (t *ToolCall) unknown(message string, cause error) error {
-	return unknownOutcome(t.job.name, message, "look at status or the history before calling it again", cause).With("caller", string(t.c.id))
+	return errtext.UnknownOutcome(t.job.name, message, "look at status or the history before calling it again", cause).With("caller", string(t.c.id))
 }
 
 func (e *core) inbox(c *creature) *channel {

@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"pgregory.net/rapid"
 )
@@ -171,7 +172,7 @@ func (p *toolProgram) learn() {
 	}
 }
 
-func edgesOf(c *engine.CreatureStatus) map[toolEdge]bool {
+func edgesOf(c *inspect.CreatureStatus) map[toolEdge]bool {
 	out := map[toolEdge]bool{}
 	for _, ch := range c.Listen {
 		out[toolEdge{ch, "listen"}] = true
@@ -501,7 +502,7 @@ func (p *toolProgram) compare() {
 	}
 }
 
-func (p *toolProgram) compareChannel(ch *engine.ChannelStatus, members []engine.CreatureStatus) {
+func (p *toolProgram) compareChannel(ch *inspect.ChannelStatus, members []inspect.CreatureStatus) {
 	x := p.toolModel.channels[ch.ID]
 	if x == nil {
 		p.Fatalf("there is a channel %s (%s) that should not be", ch.ID, ch.Name)
@@ -513,14 +514,14 @@ func (p *toolProgram) compareChannel(ch *engine.ChannelStatus, members []engine.
 		p.Fatalf("%s is called %q, want %q", ch.ID, ch.Name, x.name)
 	}
 	keeper := p.keeper(ch.ID)
-	in := slices.ContainsFunc(members, func(c engine.CreatureStatus) bool { return c.ID == keeper })
+	in := slices.ContainsFunc(members, func(c inspect.CreatureStatus) bool { return c.ID == keeper })
 	if !in && (!p.vague || len(ch.Listeners)+len(ch.Senders) > 0) {
 		p.Fatalf("%s (%s) is not where %s is", ch.ID, ch.Name, keeper)
 	}
 	x.with = members[0].ID
 }
 
-func (p *toolProgram) compareCreature(c *engine.CreatureStatus) {
+func (p *toolProgram) compareCreature(c *inspect.CreatureStatus) {
 	x := p.toolModel.creatures[c.ID]
 	if p.vague {
 		x.name = c.Name

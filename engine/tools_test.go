@@ -14,6 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -142,7 +143,7 @@ func answer[R any](t testing.TB, r toolReply) (out R) {
 	return out
 }
 
-func (w *world) creatureIn(id journal.CreatureID) (engine.CreatureStatus, engine.GraphStatus) {
+func (w *world) creatureIn(id journal.CreatureID) (inspect.CreatureStatus, inspect.GraphStatus) {
 	w.t.Helper()
 	for _, g := range w.status() {
 		for _, c := range g.Creatures {
@@ -151,7 +152,7 @@ func (w *world) creatureIn(id journal.CreatureID) (engine.CreatureStatus, engine
 			}
 		}
 	}
-	return engine.CreatureStatus{}, engine.GraphStatus{}
+	return inspect.CreatureStatus{}, inspect.GraphStatus{}
 }
 
 func TestATurnSeesWhatItHasStaged(t *testing.T) {

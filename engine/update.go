@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -49,7 +50,7 @@ func (c *creature) declared(live *creature) deploy.CreatureSpec {
 func (c *creature) restarts(live *creature) bool {
 	return live.husk || live.module.Info().SHA256 != c.module.Info().SHA256 || !bytes.Equal(live.config, c.config) ||
 		!slices.Equal(live.spec.Secret, c.spec.Secret) ||
-		!bytes.Equal(encodeSpec(&live.spec), encodeSpec(&c.spec))
+		!bytes.Equal(specs.Encode(&live.spec), specs.Encode(&c.spec))
 }
 
 // become gives a running creature the settings of a prepared one. Its state and its

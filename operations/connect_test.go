@@ -13,8 +13,8 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -79,7 +79,7 @@ func counted(t *testing.T, tr *terrarium.Terrarium, c terrarium.CreatureID) map[
 	return do(t, tr, "state", fmt.Sprintf(`{"creature":%q,"prefix":"count/"}`, c))["state"].(map[string]any)
 }
 
-func graphOf(t *testing.T, tr *terrarium.Terrarium, c terrarium.CreatureID) engine.GraphStatus {
+func graphOf(t *testing.T, tr *terrarium.Terrarium, c terrarium.CreatureID) inspect.GraphStatus {
 	t.Helper()
 	g, err := tr.FindGraph(t.Context(), string(c))
 	if err != nil {

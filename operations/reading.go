@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
@@ -21,9 +22,9 @@ type StatusArgs struct {
 
 // StatusResult is the result of status.
 type StatusResult struct {
-	Graphs           []engine.GraphStatus `json:"graphs"`                      // oldest first
-	UnaccountedBytes int64                `json:"unaccounted_bytes,omitempty"` // Go heap of the process after its last garbage collection, without the part that is accounted to creatures
-	Problems         []*ErrorRecord       `json:"problems,omitempty"`          // problems of the session directory, such as a store that was set aside or cannot be written, and failed policies
+	Graphs           []inspect.GraphStatus `json:"graphs"`                      // oldest first
+	UnaccountedBytes int64                 `json:"unaccounted_bytes,omitempty"` // Go heap of the process after its last garbage collection, without the part that is accounted to creatures
+	Problems         []*ErrorRecord        `json:"problems,omitempty"`          // problems of the session directory, such as a store that was set aside or cannot be written, and failed policies
 }
 
 // StateArgs are the arguments of state.

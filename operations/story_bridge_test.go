@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
@@ -62,7 +62,7 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 	past := s.past(string(before.ID))
 	watching := s.watch(terrarium.Filter{})
 	delta := s.granted(lead, "group_remove_node", `{"creature": "bridge"}`)[0].Result.Delta
-	halves := [2]engine.GraphStatus{graphOf(t, s.Terrarium, counts[0]), graphOf(t, s.Terrarium, counts[1])}
+	halves := [2]inspect.GraphStatus{graphOf(t, s.Terrarium, counts[0]), graphOf(t, s.Terrarium, counts[1])}
 	if delta.Kind != "split" || !slices.Equal(delta.OldGraphs, []terrarium.GraphID{before.ID}) || !slices.Equal(delta.NewGraphs, []terrarium.GraphID{halves[0].ID, halves[1].ID}) {
 		t.Errorf("the delta is %+v", delta)
 	}
@@ -149,7 +149,7 @@ func tornDown(t *testing.T, w *watcher, bridge terrarium.CreatureID, delta journ
 
 // twoPasts checks that both halves have all of the past, and say where it is from; and
 // that what has happened since in either was seen.
-func twoPasts(t *testing.T, s *story, from terrarium.SessionID, past []terrarium.Event, halves [2]engine.GraphStatus, w *watcher) {
+func twoPasts(t *testing.T, s *story, from terrarium.SessionID, past []terrarium.Event, halves [2]inspect.GraphStatus, w *watcher) {
 	t.Helper()
 	if info := s.session(from); info.Live {
 		t.Errorf("%s is still written to", from)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
@@ -48,7 +48,7 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 	questions := [2]terrarium.ChannelID{north.Channels["channel.questions"], south.Channels["channel.questions"]}
 	s.say(questions[0], "where?")
 	s.say(questions[1], "when?")
-	before := [2]engine.GraphStatus{graphOf(t, s.Terrarium, lead), graphOf(t, s.Terrarium, helper)}
+	before := [2]inspect.GraphStatus{graphOf(t, s.Terrarium, lead), graphOf(t, s.Terrarium, helper)}
 	past := [2][]terrarium.Event{s.past(string(before[0].ID)), s.past(string(before[1].ID))}
 	watching := s.watch(terrarium.Filter{Graphs: []terrarium.GraphID{before[1].ID}})
 
@@ -103,7 +103,7 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 
 // oneConversation checks that a merged session has the histories of both that it came
 // from, that it knows them, and that they are as they were.
-func oneConversation(t *testing.T, s *story, now engine.GraphStatus, before [2]engine.GraphStatus, past [2][]terrarium.Event) {
+func oneConversation(t *testing.T, s *story, now inspect.GraphStatus, before [2]inspect.GraphStatus, past [2][]terrarium.Event) {
 	t.Helper()
 	have := map[journal.EventID]int{}
 	for _, e := range s.past(string(now.Session)) {
@@ -129,7 +129,7 @@ func oneConversation(t *testing.T, s *story, now engine.GraphStatus, before [2]e
 }
 
 // seenFromSouth checks what a watcher of the absorbed graph saw.
-func seenFromSouth(t *testing.T, s *story, w *watcher, delta journal.Delta, session terrarium.SessionID, before [2]engine.GraphStatus) {
+func seenFromSouth(t *testing.T, s *story, w *watcher, delta journal.Delta, session terrarium.SessionID, before [2]inspect.GraphStatus) {
 	t.Helper()
 	merged := payload[journal.SessionCutPayload](t, w.sees(journal.EventSessionMerged, ""))
 	if merged.Session != session || !slices.Equal(merged.Parents, []terrarium.SessionID{before[0].Session, before[1].Session}) {
@@ -148,7 +148,7 @@ func seenFromSouth(t *testing.T, s *story, w *watcher, delta journal.Delta, sess
 	}
 }
 
-func members(g engine.GraphStatus) (out []string) {
+func members(g inspect.GraphStatus) (out []string) {
 	for _, c := range g.Creatures {
 		out = append(out, c.Name)
 	}

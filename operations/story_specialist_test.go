@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
@@ -111,7 +111,7 @@ species "counter" {
 }
 
 // names are the members of a graph and their channels.
-func names(g engine.GraphStatus) (out []string) {
+func names(g inspect.GraphStatus) (out []string) {
 	for _, c := range g.Creatures {
 		out = append(out, fmt.Sprintf("%s %v %v", c.Name, c.Listen, c.Send))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -139,10 +140,10 @@ func (s *story) idle() {
 	}
 }
 
-func (s *story) member(id terrarium.CreatureID) engine.CreatureStatus {
+func (s *story) member(id terrarium.CreatureID) inspect.CreatureStatus {
 	s.t.Helper()
 	creatures := graphOf(s.t, s.Terrarium, id).Creatures
-	return creatures[slices.IndexFunc(creatures, func(c engine.CreatureStatus) bool { return c.ID == id })]
+	return creatures[slices.IndexFunc(creatures, func(c inspect.CreatureStatus) bool { return c.ID == id })]
 }
 
 // past is the history of a graph or session.

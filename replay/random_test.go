@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/replay"
@@ -246,7 +246,7 @@ func copyAsIs(t *testing.T, to, from string) {
 	}
 }
 
-func mustStatus(t *testing.T, w *world) []engine.GraphStatus {
+func mustStatus(t *testing.T, w *world) []inspect.GraphStatus {
 	graphs, err := w.Status("")
 	if err != nil {
 		t.Fatal(err)

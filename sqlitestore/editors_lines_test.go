@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -28,7 +28,7 @@ func wireLine(w *journal.OutputWire) string { return fmt.Sprintf("wire %s %s %s"
 // graphsLine says how many graphs there are; their members follow from the edges.
 func graphsLine(n int) string { return fmt.Sprintf("graphs %d", n) }
 
-func linesOfStatus(graphs []engine.GraphStatus) []string {
+func linesOfStatus(graphs []inspect.GraphStatus) []string {
 	out := []string{graphsLine(len(graphs))}
 	for _, g := range graphs {
 		for _, c := range g.Creatures {

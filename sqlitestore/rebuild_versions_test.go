@@ -39,7 +39,7 @@ func age(t *testing.T, path string, version int) {
 		t.Fatal(err)
 	}
 	mode := "delete"
-	if err := inspect(path, "PRAGMA journal_mode", &mode); err != nil {
+	if err := queryValue(path, "PRAGMA journal_mode", &mode); err != nil {
 		t.Fatal(err)
 	}
 	steps := []string{"PRAGMA journal_mode = " + mode, "ATTACH " + sqlText(path) + " AS newest"}
@@ -84,8 +84,8 @@ func age(t *testing.T, path string, version int) {
 // sqlText is a text as SQL has it.
 func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// inspect reads the one value that a query answers.
-func inspect(path, query string, to *string) (err error) {
+// queryValue reads the one value that a query answers.
+func queryValue(path, query string, to *string) (err error) {
 	c, err := sqlite.Open(path, sqlite.ReadWrite)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func ageAll(t *testing.T, dir string, version int) {
 // removeLogs removes what looking at databases at rest has left beside them.
 func removeLogs(paths []string) error {
 	for _, path := range paths {
-		if err := inspect(path, "SELECT name FROM sqlite_schema LIMIT 1", new(string)); err != nil {
+		if err := queryValue(path, "SELECT name FROM sqlite_schema LIMIT 1", new(string)); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
@@ -171,7 +171,7 @@ func (d *picture) addSaved(g *journal.SavedGraph) {
 }
 
 // addStatus adds a graph of a running engine.
-func (d *picture) addStatus(g *engine.GraphStatus) {
+func (d *picture) addStatus(g *inspect.GraphStatus) {
 	out := newDrawnGraph(g.ID, g.Session)
 	for i := range g.Creatures {
 		c := &g.Creatures[i]

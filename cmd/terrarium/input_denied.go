@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 
-	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
 // maxDeniedShown is how many denied lines of an input are reported one by one: enough
@@ -15,7 +15,7 @@ func (in *input) tellDenied(r *reporter, err error) {
 	if in.denied.Add(1) > maxDeniedShown && !r.x.f.verbose {
 		return
 	}
-	var refused *engine.RefusedMessage
+	var refused *deploy.RefusedMessage
 	if errors.As(err, &refused) {
 		r.say("line %d of %s was %s: %v", in.lines.Load(), in.name, refused.Effect, refused)
 		return

@@ -57,7 +57,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	comments, err := readComments(root, ".", "operations", "engine", "engine/journal", "engine/deploy", "engine/diff", "engine/outlook", "engine/tools", "engine/topology", "abi")
+	comments, err := readComments(root, ".", "operations", "engine", "engine/journal", "engine/deploy", "engine/diff", "engine/inspect", "engine/outlook", "engine/tools", "engine/topology", "abi")
 	if err != nil {
 		return nil, err
 	}

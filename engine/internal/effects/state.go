@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/tidwall/btree"
 )
@@ -24,6 +25,21 @@ func StateOf(saved map[string][]byte) (state *State, size int64) {
 		size += Cost(len(k), len(v))
 	}
 	return state, size
+}
+
+// Entries lists the keys of a state with a prefix; a nil state has none.
+func Entries(state *State, prefix string) []inspect.StateEntry {
+	out := []inspect.StateEntry{}
+	if state != nil {
+		state.Ascend(prefix, func(key string, value []byte) bool {
+			if !strings.HasPrefix(key, prefix) {
+				return false
+			}
+			out = append(out, inspect.StateEntry{Key: key, Value: slices.Clone(value)})
+			return true
+		})
+	}
+	return out
 }
 
 // keyCost is what a key counts against the limit state besides its bytes, for that

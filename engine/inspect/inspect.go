@@ -1,0 +1,96 @@
+// Package inspect has what an engine reports of its graphs and their members as they
+// are at present.
+package inspect
+
+import (
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// GraphStatus describes a graph.
+type GraphStatus struct {
+	ID         journal.GraphID      `json:"id"`
+	Session    journal.SessionID    `json:"session,omitempty"`
+	Root       journal.CreatureID   `json:"root,omitempty"`
+	StorePath  string               `json:"store_path,omitempty"`
+	Complete   bool                 `json:"complete"`
+	Durability string               `json:"durability"`
+	Creatures  []CreatureStatus     `json:"creatures"`
+	Channels   []ChannelStatus      `json:"channels"`
+	Wires      []journal.OutputWire `json:"wires"`
+}
+
+// CreatureStatus describes a creature.
+type CreatureStatus struct {
+	ID             journal.CreatureID           `json:"id"`
+	Name           string                       `json:"name"`
+	Deployment     string                       `json:"deployment,omitempty"`
+	Address        string                       `json:"address,omitempty"`
+	Species        string                       `json:"species,omitempty"`
+	State          journal.CreatureState        `json:"state"` // running, stopped, quarantined or backing_off
+	Privileged     bool                         `json:"privileged"`
+	Root           bool                         `json:"root"`
+	Parent         journal.CreatureID           `json:"parent,omitempty"`
+	Listen         []journal.ChannelID          `json:"listen"`
+	Send           []journal.ChannelID          `json:"send"`
+	Aliases        Aliases                      `json:"aliases"`
+	Cursors        map[journal.ChannelID]Cursor `json:"cursors"`
+	Incarnation    uint64                       `json:"incarnation"` // number of its current instance, from 1 in each run of the engine
+	InstanceStarts uint64                       `json:"instance_starts"`
+	Module         string                       `json:"module"`
+	ModuleSHA256   string                       `json:"module_sha256"`
+	MemoryBytes    int64                        `json:"memory_bytes"`
+	Limits         abi.Limits                   `json:"limits"`
+	Counters       Counters                     `json:"counters"`
+}
+
+// Aliases are a creature's own names for channels.
+type Aliases struct {
+	Listen map[string][]journal.ChannelID `json:"listen"`
+	Send   map[string]journal.ChannelID   `json:"send"`
+}
+
+// Cursor is how far a creature has got in a channel.
+type Cursor struct {
+	Seq     uint64 `json:"seq"`
+	Pending uint64 `json:"pending"`
+}
+
+// ChannelStatus describes a channel.
+type ChannelStatus struct {
+	ID          journal.ChannelID    `json:"id"`
+	Name        string               `json:"name"`
+	Address     string               `json:"address,omitempty"`
+	Description string               `json:"description,omitempty"`
+	Listeners   []journal.CreatureID `json:"listeners"`
+	Senders     []journal.CreatureID `json:"senders"`
+	Head        uint64               `json:"head"`
+}
+
+// Counters count what a creature has done since the engine started.
+type Counters struct {
+	Turns       uint64 `json:"turns"`
+	Failures    uint64 `json:"failures"`
+	Sent        uint64 `json:"sent"`
+	DeadLetters uint64 `json:"dead_letters"`
+	Denied      uint64 `json:"denied"`
+	Fuel        uint64 `json:"fuel"` // used by turns, including failed ones
+	// Conflicts are turns that were run again because their graph had changed.
+	Conflicts uint64 `json:"conflicts,omitempty"`
+	// Throttled is how often the creature or its timers had to wait, because it
+	// exceeded store_rate or timer_rate.
+	Throttled uint64 `json:"throttled,omitempty"`
+}
+
+// Burn adds the fuel of a turn.
+func (c *Counters) Burn(fuel int64) {
+	if fuel > 0 {
+		c.Fuel += uint64(fuel)
+	}
+}
+
+// StateEntry is one state value of a creature.
+type StateEntry struct {
+	Key   string
+	Value []byte
+}

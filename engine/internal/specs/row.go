@@ -1,0 +1,58 @@
+package specs
+
+import (
+	"encoding/json"
+
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+)
+
+// Row is the part of a [journal.CreatureRow] that is kept as JSON.
+type Row struct {
+	deploy.StoredSpec
+	Own       []draft.OwnEdge `json:"own,omitempty"` // the edges that a root gets as the root
+	Awareness *Seen           `json:"awareness,omitempty"`
+}
+
+// Seen is what a creature has seen of its surroundings.
+type Seen struct {
+	Revision uint64 `json:"revision"`
+	Digest   []byte `json:"digest"`
+	Notified uint64 `json:"told,omitempty"`
+}
+
+// Encode returns the JSON of the row.
+func (r Row) Encode() []byte {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil // cannot happen: Config was parsed before
+	}
+	return b
+}
+
+// Encode returns the JSON of a specification alone.
+func Encode(s *deploy.CreatureSpec) []byte { return Row{StoredSpec: deploy.NewStoredSpec(s)}.Encode() }
+
+// OwnIn reads from the JSON of a row the edges that a root has as the root.
+func OwnIn(row []byte) draft.OwnEdges {
+	var r Row
+	if json.Unmarshal(row, &r) != nil || len(r.Own) == 0 {
+		return nil
+	}
+	own := draft.OwnEdges{}
+	for _, edge := range r.Own {
+		own[edge] = true
+	}
+	return own
+}
+
+// SeenIn reads from the JSON of a row what the creature had seen.
+func SeenIn(row []byte) Seen {
+	var r struct {
+		Awareness Seen `json:"awareness"`
+	}
+	if json.Unmarshal(row, &r) != nil {
+		return Seen{}
+	}
+	return r.Awareness
+}
