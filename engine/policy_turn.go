@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
-	"hash/fnv"
 	"maps"
 	"slices"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -25,19 +24,8 @@ func (e *core) policyOf(deployment string, kind journal.PolicyKind) deploy.Polic
 	return nil
 }
 
-// policySeed is the random seed of a decision. It differs for each delivery, for each
-// creature that gets the delivery, and for each thing that the creature does in the turn.
-// It stays the same when the same thing is judged again.
-func policySeed(delivery journal.EventID, c journal.CreatureID, what uint64) uint64 {
-	h := fnv.New64a()
-	h.Write(delivery.Origin[:])
-	h.Write(binary.LittleEndian.AppendUint64(nil, delivery.Seq))
-	h.Write([]byte(c))
-	h.Write(binary.LittleEndian.AppendUint64(nil, what))
-	return h.Sum64()
-}
-
-func (t *turn) policySeed(what uint64) uint64 { return policySeed(t.d.msg.ID, t.c.id, what) }
+// policySeed is the random seed of a decision about the turn.
+func (t *turn) policySeed(what uint64) uint64 { return message.Seed(t.d.msg.ID, t.c.id, what) }
 
 // judgeTool asks the policies about a call of a group tool. The call's effect on the
 // graph is also judged as an operation of its own, and again when the turn commits.
@@ -157,7 +145,7 @@ func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, 
 	f.recalled.Home = c.home.memories
 	f.event = deploy.PolicyEvent{
 		Kind: journal.JudgeFail, Call: "turn", Graph: graphID(&c.home), Deployment: c.deployment, Creature: c.party(),
-		Time: w.e.wallClock(), Seed: policySeed(d.msg.ID, c.id, 2<<32|uint64(c.attempt)),
+		Time: w.e.wallClock(), Seed: message.Seed(d.msg.ID, c.id, 2<<32|uint64(c.attempt)),
 		FailedTurn: deploy.FailedTurn{
 			Code: abi.CodeOf(cause).String(), Error: errtext.Clip(cause.Error()), Delivery: kind.String(),
 			Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,

@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/regrow"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -56,7 +57,7 @@ func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.
 		return err
 	}
 	x.saved.adopt = store
-	if x.lastTime, err = lastTime(ctx, store); err != nil {
+	if x.lastTime, err = storemeta.LastTime(ctx, store); err != nil {
 		return errors.Join(err, store.Close(ctx))
 	}
 	delete(w.e.saved, d.Graph)
@@ -95,16 +96,6 @@ func (x *change) bringBack(ctx context.Context) error {
 		})
 	}
 	return nil
-}
-
-// lastTime is the time of the last event of a store. New events must be later, even if
-// the clock has been set back.
-func lastTime(ctx context.Context, s journal.Store) (int64, error) {
-	events, err := s.History(ctx, journal.HistoryQuery{Newest: true, Limit: 1})
-	if err != nil || len(events) == 0 {
-		return 0, err
-	}
-	return events[0].Time, nil
 }
 
 // forgetInstance closes the instance that has proved that a creature can start. It
