@@ -5,77 +5,84 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed47132306/terrarium/conformance"
 	"github.com/seed47132306/terrarium/operations"
-	"github.com/seed47132306/terrarium/sdk/go/terrarium"
-	"github.com/seed47132306/terrarium/sdk/go/terrarium/terrariumtest"
-	"github.com/seed47132306/terrarium/sdk/internal/probe"
 )
 
-const probeConfig = `{"text": "a", "escapes": "\u0000\"\\\/\b\ud800x", "pair": "\ud83d\ude00", "nested": {"a":{"b":[1,"]}<&>"]}}, "list": [], "number": 1000, "null": null}`
+const probes = "reference/probes.txt"
 
-// TestFakeAnswersAsTheHost proves that the fake host of the kit for Go gives a creature the
-// answers of the real one, and keeps the same log lines.
-func TestFakeAnswersAsTheHost(t *testing.T) {
-	module := filepath.Join(t.TempDir(), "probe.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-o", module, "./internal/probe/module")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+// TestProbes proves that reference/probes.txt has the answers of the host. The tests of
+// every kit compare their fake hosts with this file.
+func TestProbes(t *testing.T) {
+	for _, tool := range []string{"clang-14", "wasm-ld-14"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is missing", tool)
+		}
 	}
-	for _, command := range probe.Commands {
-		t.Run(command, func(t *testing.T) {
-			c := conformance.Case{
-				Module: module, CacheDir: cache(t), Config: json.RawMessage(probeConfig), Listen: []string{"in"}, Send: []string{"out"},
-				Deliveries: []conformance.Delivery{{Alias: "in", Payload: operations.Payload(command)}, {AdvanceMS: 5}},
-			}
-			lines, err := conformance.RunCreature(t.Context(), &c, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want []string
-			for _, line := range lines {
-				if strings.HasPrefix(line, "output ") || strings.HasPrefix(line, "log ") || strings.HasPrefix(line, "failed ") {
-					want = append(want, line)
-				}
-			}
-			got := fakeLines(t, command)
-			slices.Sort(got) // the log of a turn comes before its output in one of them
-			slices.Sort(want)
-			for i := range max(len(got), len(want)) {
-				if i >= len(got) || i >= len(want) || got[i] != want[i] {
-					t.Fatalf("the fake host has\n%s\nand the real one\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-				}
-			}
-		})
+	text, err := os.ReadFile(probes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := probeModule(t)
+	head, groups, found := strings.Cut(string(text), "\n\n")
+	if !found {
+		t.Fatalf("%s has no groups", probes)
+	}
+	var got strings.Builder
+	got.WriteString(head + "\n")
+	for group := range strings.SplitSeq(groups, "\n\n") {
+		title, lines, _ := strings.Cut(group, "\n")
+		got.WriteString("\n" + title + "\n" + hostAnswers(t, module, title, strings.TrimRight(lines, "\n")+"\n"))
+	}
+	if *update {
+		if err := os.WriteFile(probes, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got.String() != string(text) {
+		t.Errorf("%s is stale; run go test ./sdk -run TestProbes -update. The host has\n%s", probes, got.String())
 	}
 }
 
-func fakeLines(t *testing.T, command string) (lines []string) {
-	f := terrariumtest.New(terrarium.Creature{Handle: probe.Handle})
-	f.Name, f.Channels, f.Time = "subject", []string{"out"}, conformance.Begin*int64(time.Second)
-	if err := json.Unmarshal([]byte(probeConfig), &f.Config); err != nil {
+func probeModule(t *testing.T) string {
+	module := filepath.Join(t.TempDir(), "probe.wasm")
+	build := exec.CommandContext(t.Context(), "clang-14", "--target=wasm32", "-std=c11", "-Wall", "-Wextra", "-Werror", "-Os", "-ffreestanding",
+		"-mbulk-memory", "-nostdlib", "-fuse-ld=/usr/bin/wasm-ld-14", "-Wl,--no-entry", "-Ic", "c/examples/probe.c", "-o", module)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return module
+}
+
+// hostAnswers makes the calls of a group on the host, and returns the lines with the
+// answers.
+func hostAnswers(t *testing.T, module, title, lines string) string {
+	c := conformance.Case{
+		Module: module, CacheDir: cache(t), Privileged: title == "turn tools", Listen: []string{"in"}, Send: []string{"out"}, Peers: []conformance.Peer{{Name: "frog"}},
+		Config:     json.RawMessage(`{"text":"a","list":[1,"b"],"null":null}`),
+		Deliveries: []conformance.Delivery{{Alias: "in", Payload: operations.Payload(lines)}},
+	}
+	if strings.HasPrefix(title, "request ") {
+		c.Deliveries[0].Alias, c.Deliveries[0].Request = "", true
+	}
+	transcript, err := conformance.RunCreature(t.Context(), &c, false)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{f.Start(), f.Message("in", command), f.Advance(5 * time.Millisecond)} {
-		if err != nil {
-			t.Error(err)
+	for _, line := range transcript {
+		if text, ok := strings.CutPrefix(line, "output "); ok && strings.HasSuffix(text, `\n"`) {
+			answers, err := strconv.Unquote(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return answers[strings.LastIndexByte(answers, 0)+1:]
 		}
 	}
-	for _, line := range f.Logs {
-		lines = append(lines, "log "+line)
-	}
-	for _, out := range f.Outputs {
-		text, err := json.Marshal(operations.Payload(out))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, "output "+string(text))
-	}
-	return lines
+	t.Fatalf("%s: no output in %.2000s", title, strings.Join(transcript, "\n"))
+	return ""
 }

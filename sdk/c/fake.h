@@ -29,6 +29,7 @@
 typedef struct fake {
 	const char *config; // JSON
 	fake_list channels; // to send on
+	fake_list creatures; // that it can reach directly; none: any
 	fake_list state, timers;                    // as they are after the last turn
 	fake_list sent, outputs, logs, requests;    // of all turns
 	const char *self, *awareness, *markdown;    // awareness is JSON
@@ -46,8 +47,8 @@ typedef struct fake {
 	fake_list sources; // by number, as text
 	int read_only;
 	fake_list transcript, reply, result, error;
-	fake_list state_before, timers_before;
-	int32_t output_size, sends, send_bytes, writes, tool_calls, log_bytes, log_lines;
+	fake_list state_before, timers_before, written;
+	int32_t has_output, output_size, sends, send_bytes, tool_calls, log_bytes, log_lines;
 	jmp_buf trap;
 } fake;
 
@@ -86,14 +87,20 @@ TR_UNUSED static void fake_restart(fake *f) {
 
 TR_UNUSED static void fake_free(fake *f) {
 	fake_restart(f);
-	fake_list *all[] = {&f->channels, &f->state, &f->timers, &f->sent, &f->outputs, &f->logs, &f->requests, &f->sources,
-		&f->transcript, &f->reply, &f->result, &f->error, &f->state_before, &f->timers_before};
+	fake_list *all[] = {&f->channels, &f->creatures, &f->state, &f->timers, &f->sent, &f->outputs, &f->logs, &f->requests, &f->sources,
+		&f->transcript, &f->reply, &f->result, &f->error, &f->state_before, &f->timers_before, &f->written};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fake_clear(all[i]);
 	free(f);
 }
 
 // fake_bind gives the creature a channel to send on.
 TR_UNUSED static void fake_bind(fake *f, const char *alias) { fake_add(&f->channels, fake_text(alias), TR_NONE); }
+
+// fake_meet makes a creature known. Without any, the creature can reach every name.
+TR_UNUSED static void fake_meet(fake *f, const char *name) { fake_add(&f->creatures, fake_text(name), TR_NONE); }
+
+// fake_after returns a time some milliseconds after another, or the latest time there is.
+static int64_t fake_after(int64_t time, int64_t ms) { return ms > INT64_MAX - time ? INT64_MAX : time + ms; }
 
 #include "fake_calls.h"
 
@@ -102,8 +109,8 @@ TR_UNUSED static void fake_bind(fake *f, const char *alias) { fake_add(&f->chann
 
 static void fake_note(fake *f, tr_bytes line) {
 	if (f->transcript.len == 0) fake_add(&f->transcript, TR_NONE, TR_NONE);
-	fake_append(&f->transcript.at[0], line);
-	fake_append(&f->transcript.at[0], TR("\n"));
+	fake_append(&f->transcript.at[0].name, line);
+	fake_append(&f->transcript.at[0].name, TR("\n"));
 }
 
 static void fake_show(fake *f, tr_bytes what, tr_bytes payload, tr_bytes headers) {
@@ -157,10 +164,11 @@ static const char *fake_run(fake *f, int32_t (*call)(fake *)) {
 	fake_clear(&f->reply);
 	fake_clear(&f->result);
 	fake_clear(&f->error);
+	fake_clear(&f->written);
 	fake_copy(&f->state_before, &f->state);
 	fake_copy(&f->timers_before, &f->timers);
 	for (int32_t i = 0; i < f->state.len; i++) f->state.at[i].changed = 0;
-	f->output_size = f->sends = f->send_bytes = f->writes = f->tool_calls = f->log_bytes = f->log_lines = 0;
+	f->has_output = f->output_size = f->sends = f->send_bytes = f->tool_calls = f->log_bytes = f->log_lines = 0;
 	int32_t status = fake_guard(f, call);
 	for (int32_t i = log_mark; i < f->logs.len; i++)
 		fake_note(f, tr_join(TR("log "), fake_bytes(&f->logs.at[i].name), TR(" "), fake_bytes(&f->logs.at[i].data)));
@@ -288,7 +296,7 @@ TR_UNUSED static const char *fake_graph_changed(fake *f) {
 TR_UNUSED static const char *fake_advance(fake *f, int64_t ms) {
 	fake_item *next = NULL;
 	char detail[640];
-	f->until = f->until > f->now + ms ? f->until : f->now + ms;
+	if (f->until < fake_after(f->now, ms)) f->until = fake_after(f->now, ms);
 	for (int32_t i = 0; i < f->timers.len; i++)
 		if (f->timers.at[i].number <= f->until && (!next || f->timers.at[i].number < next->number)) next = &f->timers.at[i];
 	if (!next) {
@@ -300,7 +308,7 @@ TR_UNUSED static const char *fake_advance(fake *f, int64_t ms) {
 	tr_put_json(&name, fake_bytes(&next->name));
 	snprintf(detail, sizeof detail, ",\"name\":%.*s", (int)name.len, (const char *)name.ptr);
 	fake_source(f, TERRARIUM_SOURCE_PAYLOAD, fake_bytes(&next->data));
-	if (next->period > 0) next->number += next->period;
+	if (next->period > 0) next->number = fake_after(next->number, next->period);
 	else fake_remove(&f->timers, fake_bytes(&next->name));
 	return fake_deliver(f, TERRARIUM_KIND_TIMER, detail);
 }

@@ -53,13 +53,19 @@ static int32_t fake_headers(tr_bytes headers) {
 
 static int32_t fake_sendable(int32_t copies, tr_bytes payload, tr_bytes headers) {
 	int64_t size = (int64_t)payload.len + headers.len, all = fake_now->send_bytes + copies * size;
-	TR_TRY(fake_headers(headers));
 	TR_TRY(fake_small("message", size, TERRARIUM_LIMIT_MESSAGE));
+	TR_TRY(fake_headers(headers));
 	TR_TRY(fake_limit("sends", (int64_t)fake_now->sends + copies, TERRARIUM_LIMIT_SENDS));
 	TR_TRY(fake_limit("send_bytes", all, TERRARIUM_LIMIT_SEND_BYTES));
 	fake_now->sends += copies;
 	fake_now->send_bytes = (int32_t)all;
 	return TERRARIUM_OK;
+}
+
+// fake_reachable refuses a creature that the graph does not have.
+static int32_t fake_reachable(tr_bytes to) {
+	if (fake_now->creatures.len == 0 || fake_find(&fake_now->creatures, to)) return TERRARIUM_OK;
+	return fake_refuse(TERRARIUM_ERR_NOT_FOUND, "there is no such creature in this graph");
 }
 
 static tr_bytes fake_content(int32_t source) {
@@ -121,6 +127,7 @@ int32_t terrarium_config(const void *key_ptr, int32_t key_len, void *ptr, int32_
 
 // A handle is the place of a channel, or behind all of them for an alias that is not bound.
 int32_t terrarium_channel(const void *name_ptr, int32_t name_len) {
+	if (name_len == 0) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "an alias is not empty");
 	fake_item *channel = fake_find(&fake_now->channels, TR_BYTES(name_ptr, name_len));
 	return channel ? (int32_t)(channel - fake_now->channels.at) : fake_now->channels.len;
 }
@@ -141,6 +148,7 @@ int32_t terrarium_send(int32_t channel, const void *ptr, int32_t len, const void
 
 int32_t terrarium_send_to(const void *to_ptr, int32_t to_len, const void *ptr, int32_t len) {
 	TR_TRY(fake_effect());
+	TR_TRY(fake_reachable(TR_BYTES(to_ptr, to_len)));
 	TR_TRY(fake_sendable(1, TR_BYTES(ptr, len), TR_NONE));
 	fake_post(TR_BYTES(to_ptr, to_len), TR_BYTES(ptr, len), TR_NONE);
 	return TERRARIUM_OK;
@@ -150,6 +158,7 @@ int32_t terrarium_request(const void *to_ptr, int32_t to_len, const void *ptr, i
 	TR_TRY(fake_effect());
 	TR_TRY(fake_lacks(TERRARIUM_FEATURE_REQUESTS));
 	if (deadline_ms <= 0) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "a request needs a deadline");
+	TR_TRY(fake_reachable(TR_BYTES(to_ptr, to_len)));
 	TR_TRY(fake_limit("requests", (int64_t)fake_now->requests.len + 1, TERRARIUM_LIMIT_REQUESTS));
 	TR_TRY(fake_sendable(1, TR_BYTES(ptr, len), TR_NONE));
 	fake_item *request = fake_add(&fake_now->requests, TR_BYTES(to_ptr, to_len), TR_BYTES(ptr, len));
@@ -171,25 +180,27 @@ int32_t terrarium_reply(const void *ptr, int32_t len) {
 int32_t terrarium_output(const void *ptr, int32_t len) {
 	TR_TRY(fake_effect());
 	TR_TRY(fake_limit("output", (int64_t)fake_now->output_size + len, TERRARIUM_LIMIT_OUTPUT));
-	if (fake_now->output_size > 0) {
-		fake_string *all = &fake_now->outputs.at[fake_now->outputs.len - 1].data;
-		fake_set(all, tr_join(fake_bytes(all), TR_BYTES(ptr, len)));
+	if (fake_now->has_output) {
+		fake_append(&fake_now->outputs.at[fake_now->outputs.len - 1].data, TR_BYTES(ptr, len));
 	} else {
 		fake_add(&fake_now->outputs, TR_NONE, TR_BYTES(ptr, len));
 	}
+	fake_now->has_output = 1;
 	fake_now->output_size += len;
 	return TERRARIUM_OK;
 }
 
 int32_t terrarium_state_get(const void *key_ptr, int32_t key_len, void *ptr, int32_t cap) {
+	if (key_len <= TERRARIUM_LIMIT_STATE_KEY) TR_TRY(fake_named(TR_BYTES(key_ptr, key_len))); // the state has no longer ones
 	fake_item *item = fake_find(&fake_now->state, TR_BYTES(key_ptr, key_len));
 	return item ? fake_value(fake_bytes(&item->data), ptr, cap) : fake_refuse(TERRARIUM_ERR_NOT_FOUND, "the state has no such key");
 }
 
-// fake_write counts one more write of the turn.
-static int32_t fake_write(void) {
-	TR_TRY(fake_limit("state_writes", fake_now->writes + 1, TERRARIUM_LIMIT_STATE_WRITES));
-	fake_now->writes++;
+// fake_write counts the keys that the turn has written.
+static int32_t fake_write(tr_bytes key) {
+	if (fake_find(&fake_now->written, key)) return TERRARIUM_OK;
+	TR_TRY(fake_limit("state_writes", fake_now->written.len + 1, TERRARIUM_LIMIT_STATE_WRITES));
+	fake_put(&fake_now->written, key, TR_NONE);
 	return TERRARIUM_OK;
 }
 
@@ -202,7 +213,7 @@ int32_t terrarium_state_set(const void *key_ptr, int32_t key_len, const void *pt
 	for (int32_t i = 0; i < fake_now->state.len; i++)
 		if (!tr_equal(fake_bytes(&fake_now->state.at[i].name), key)) size += fake_now->state.at[i].name.len + fake_now->state.at[i].data.len + 32;
 	TR_TRY(fake_limit("state", size, TERRARIUM_LIMIT_STATE));
-	TR_TRY(fake_write());
+	TR_TRY(fake_write(key));
 	fake_put(&fake_now->state, key, TR_BYTES(ptr, len))->changed = 1;
 	return TERRARIUM_OK;
 }
@@ -212,7 +223,7 @@ int32_t terrarium_state_delete(const void *key_ptr, int32_t key_len) {
 	TR_TRY(fake_effect());
 	TR_TRY(fake_named(key));
 	if (!fake_find(&fake_now->state, key)) return 0; // which is no write
-	TR_TRY(fake_write());
+	TR_TRY(fake_write(key));
 	return fake_remove(&fake_now->state, key);
 }
 
@@ -229,8 +240,8 @@ int32_t terrarium_timer_set(const void *name_ptr, int32_t name_len, int64_t dela
 	tr_bytes name = TR_BYTES(name_ptr, name_len);
 	TR_TRY(fake_effect());
 	TR_TRY(fake_lacks(TERRARIUM_FEATURE_TIMERS));
-	TR_TRY(fake_named(name));
 	if (delay_ms < 0 || period_ms < 0) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "a timer's delay and period are not negative");
+	TR_TRY(fake_named(name));
 	TR_TRY(fake_small("message", len, TERRARIUM_LIMIT_MESSAGE));
 	if (!fake_find(&fake_now->timers, name)) TR_TRY(fake_limit("timers", fake_now->timers.len + 1, TERRARIUM_LIMIT_TIMERS));
 	int64_t size = (int64_t)name_len + len;
@@ -238,7 +249,7 @@ int32_t terrarium_timer_set(const void *name_ptr, int32_t name_len, int64_t dela
 		if (!tr_equal(fake_bytes(&fake_now->timers.at[i].name), name)) size += fake_now->timers.at[i].name.len + fake_now->timers.at[i].data.len;
 	TR_TRY(fake_limit("timer_bytes", size, TERRARIUM_LIMIT_TIMER_BYTES));
 	fake_item *timer = fake_put(&fake_now->timers, name, TR_BYTES(ptr, len));
-	timer->number = fake_now->now + delay_ms;
+	timer->number = fake_after(fake_now->now, delay_ms);
 	timer->period = period_ms;
 	return TERRARIUM_OK;
 }

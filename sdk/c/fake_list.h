@@ -36,7 +36,14 @@ static void fake_set(fake_string *s, tr_bytes bytes) {
 	s->len = bytes.len;
 }
 
-static void fake_append(fake_item *item, tr_bytes more) { fake_set(&item->name, tr_join(fake_bytes(&item->name), more)); }
+static void fake_append(fake_string *s, tr_bytes more) {
+	char *text = (char *)realloc(s->text, (size_t)s->len + (size_t)more.len + 1);
+	if (!text) abort();
+	if (more.len > 0) memcpy(text + s->len, more.ptr, (size_t)more.len);
+	s->text = text;
+	s->len += more.len;
+	text[s->len] = 0;
+}
 
 static int fake_compare(tr_bytes a, tr_bytes b) {
 	int order = memcmp(a.ptr, b.ptr, (size_t)(a.len < b.len ? a.len : b.len));

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { runInThisContext } from "node:vm";
 
-import { bytesOf, hostcalls, textOf } from "./hostcalls.js";
+import { bytesOf, hostcalls, textOf, unused } from "./hostcalls.js";
 
 const load = (name) => {
 	const url = new URL(name, import.meta.url);
@@ -53,7 +53,7 @@ export class FakeHost {
 	outputs = [];
 	requests = [];
 	logs = [];
-	#bound; #started = false; #aliases = []; #awareness = {}; #revision = 1; #markdown = ""; #random = randomBytes(); #messages = 0;
+	#bound; #started = false; #aliases = []; #awareness = {}; #revision = 1; #markdown = ""; #random = randomBytes(); #messages = 0; #waiting = 0;
 
 	constructor(script, { config = {}, channels = [], features, creatures, tools } = {}) {
 		this.config = config;
@@ -74,6 +74,7 @@ export class FakeHost {
 	/** deliver delivers anything: sources has the sources of the contract, by name. */
 	async deliver(kind, sources = {}) {
 		await this.init();
+		if (kind === "result") this.#waiting = Math.max(this.#waiting - 1, 0);
 		return this.#run(kind, abi.kinds[kind], sources);
 	}
 
@@ -139,11 +140,12 @@ export class FakeHost {
 		const bytes = Object.fromEntries(Object.entries(this.#sources(kind, sources)).map(([name, value]) => [name, bytesOf(value)]));
 		const effects = { sent: [], told: [], outputs: [], requests: [], reply: undefined };
 		const turn = {
-			kind, sources: bytes, effects, readOnly: kind === "init", now: this.now, logs: this.logs, used: { logLines: 0, logBytes: 0 }, aliases: this.#aliases,
+			kind, sources: bytes, effects, readOnly: kind === "init", now: this.now, logs: this.logs, used: unused(this.#waiting), aliases: this.#aliases,
 			state: new Map(this.state), timers: new Map(this.timers), channels: this.channels, features: this.features,
 			creatures: this.creatures, tools: this.tools, randomByte: this.#random,
 		};
 		await this.#call(turn, number);
+		this.#waiting += effects.requests.length;
 		this.state = turn.state;
 		this.timers = turn.timers;
 		for (const name of ["sent", "told", "outputs", "requests"]) this[name].push(...effects[name]);

@@ -101,13 +101,38 @@ export class Calls {
     return value.length;
   }
 
-  #key(ptr, size) {
-    atMost("state_key", size, "the key");
+  /** Returns a key of the state or the name of a timer. */
+  #key(ptr, size, what = "key") {
+    atMost("state_key", size, `the ${what}`);
     const key = textOf(this.#bytes(ptr, size));
     if (typeof key !== "string" || key === "" || key.includes("\0")) {
-      refuse("invalid_argument", "a key is UTF-8 without NUL and not empty; use another key");
+      refuse("invalid_argument", `a ${what} is UTF-8 without NUL and not empty; use another ${what}`);
     }
     return key;
+  }
+
+  /** Refuses a creature that the graph does not have. */
+  #reachable(name) {
+    const { creatures } = this.host;
+    if (creatures && !creatures.includes(name)) refuse("not_found", `there is no creature "${name}" in this graph`);
+    return name;
+  }
+
+  /** Counts the keys that the turn has written. */
+  #write(key) {
+    const { written } = this.turn;
+    if (!written.has(key)) within("state_writes", written.size + 1);
+    written.add(key);
+  }
+
+  /** Refuses bytes that the state has no room for. */
+  #stateRoom(key, value) {
+    const { turn } = this;
+    const cost = (k, v) => (v === undefined ? 0 : bytesOf(k).length + bytesOf(v).length + 32);
+    turn.stateBytes ??= [...turn.state].reduce((sum, [k, v]) => sum + cost(k, v), 0);
+    const size = turn.stateBytes - cost(key, turn.state.get(key)) + cost(key, value);
+    within("state", size);
+    return size;
   }
 
   size(source) {
@@ -139,6 +164,7 @@ export class Calls {
 
   channel(ptr, size) {
     const alias = this.#text(ptr, size);
+    if (alias === "") refuse("invalid_argument", "an alias is not empty");
     const known = this.handles.indexOf(alias);
     if (known >= 0) return known;
     within("handles", this.handles.length + 1);
@@ -151,6 +177,7 @@ export class Calls {
     if (channel >= 0 && !this.host.channels.includes(to[0])) {
       refuse("not_connected", `the creature has no send alias "${to[0]}"; connect the creature to a channel under that alias`);
     }
+    atMost("message", size + headersSize, "the message");
     const headers = decodeHeaders(this.#bytes(headersPtr, headersSize));
     if (!headers) refuse("invalid_argument", "the headers are malformed, or a name is reserved");
     const payload = this.#message(ptr, size, to.length, headersSize);
@@ -161,22 +188,23 @@ export class Calls {
   /** Returns a payload that a turn may send. */
   #message(ptr, size, copies, headersSize = 0) {
     atMost("message", size + headersSize, "the message");
-    within("sends", this.turn.sent.length + this.turn.requests.length + copies);
+    within("sends", this.turn.sends + copies);
     within("send_bytes", this.turn.sendBytes + copies * (size + headersSize));
     const payload = textOf(this.#bytes(ptr, size));
+    this.turn.sends += copies;
     this.turn.sendBytes += copies * (size + headersSize);
     return payload;
   }
 
   send_to(toPtr, toSize, ptr, size) {
-    const to = this.#text(toPtr, toSize);
+    const to = this.#reachable(this.#text(toPtr, toSize));
     this.turn.sent.push({ to, payload: this.#message(ptr, size, 1) });
     return 0;
   }
 
   request(toPtr, toSize, ptr, size, deadline, tag) {
     if (deadline <= 0n) refuse("invalid_argument", "a request needs a deadline; say in milliseconds how long to wait");
-    const to = this.#text(toPtr, toSize);
+    const to = this.#reachable(this.#text(toPtr, toSize));
     within("requests", this.host.requests.length + this.turn.requests.length + 1);
     this.turn.requests.push({ to, payload: this.#message(ptr, size, 1), deadline: Number(deadline), tag });
     return 0;
@@ -198,7 +226,7 @@ export class Calls {
   }
 
   state_get(keyPtr, keySize, ptr, cap) {
-    const key = this.#key(keyPtr, keySize);
+    const key = keySize > limits.state_key ? "" : this.#key(keyPtr, keySize); // the state has no longer ones
     if (!this.turn.state.has(key)) refuse("not_found", `the state has no key "${key}"`);
     return this.#lookup(bytesOf(this.turn.state.get(key)), ptr, cap);
   }
@@ -207,18 +235,20 @@ export class Calls {
     const key = this.#key(keyPtr, keySize);
     atMost("state_value", size, `the value of "${key}"`);
     const value = textOf(this.#bytes(ptr, size));
-    let total = keySize + size + 32;
-    for (const [k, v] of this.turn.state) if (k !== key) total += bytesOf(k).length + bytesOf(v).length + 32;
-    within("state", total);
-    within("state_writes", ++this.turn.writes);
+    const stateBytes = this.#stateRoom(key, value);
+    this.#write(key);
+    this.turn.stateBytes = stateBytes;
     this.turn.state.set(key, value);
     return 0;
   }
 
   state_delete(keyPtr, keySize) {
     const key = this.#key(keyPtr, keySize);
-    within("state_writes", ++this.turn.writes);
-    return this.turn.state.delete(key) ? 1 : 0;
+    if (!this.turn.state.has(key)) return 0; // which is no write
+    this.#write(key);
+    this.turn.stateBytes = this.#stateRoom(key, undefined);
+    this.turn.state.delete(key);
+    return 1;
   }
 
   state_list(prefixPtr, prefixSize, ptr, cap) {
@@ -229,22 +259,26 @@ export class Calls {
 
   timer_set(namePtr, nameSize, delay, period, ptr, size) {
     if (delay < 0n || period < 0n) refuse("invalid_argument", "a time is negative");
-    const name = this.#text(namePtr, nameSize);
+    const name = this.#key(namePtr, nameSize, "name");
+    atMost("message", size, "the payload");
     const payload = textOf(this.#bytes(ptr, size));
     const { timers } = this.turn;
     within("timers", timers.has(name) ? timers.size : timers.size + 1);
+    const others = [...timers].filter(([other]) => other !== name);
+    within("timer_bytes", others.reduce((sum, [other, timer]) => sum + bytesOf(other).length + bytesOf(timer.payload).length, nameSize + size));
     timers.set(name, { due: this.host.time + Number(delay), period: Number(period), payload });
     return 0;
   }
 
   timer_cancel(ptr, size) {
-    return this.turn.timers.delete(this.#text(ptr, size)) ? 1 : 0;
+    return this.turn.timers.delete(textOf(this.#bytes(ptr, size))) ? 1 : 0;
   }
 
   tool(namePtr, nameSize, ptr, size) {
     if (!this.host.tools) refuse("unsupported", "this host has no group tools");
     const name = this.#text(namePtr, nameSize);
     const args = this.#text(ptr, size);
+    within("tools", ++this.turn.tools);
     let result;
     try {
       result = this.host.tools(name, args === "" ? {} : JSON.parse(args));

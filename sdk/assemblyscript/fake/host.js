@@ -28,6 +28,8 @@ export class FakeHost {
     this.config = {};
     /** The send aliases that are bound to a channel. */
     this.channels = [];
+    /** The creatures that it can reach directly; null means any. */
+    this.creatures = null;
     /** The state, as successful turns left it. */
     this.state = new Map();
     /** The time of the next delivery, in milliseconds since 1970. */
@@ -145,7 +147,7 @@ export class FakeHost {
     };
     const turn = {
       readOnly: phase !== "creature_handle", sources: {}, seed: this.turns, sent: [], requests: [], output: new Uint8Array(0),
-      reply: null, answers: false, sendBytes: 0, writes: 0, logLines: 0, logBytes: 0, state: new Map(this.state),
+      reply: null, answers: false, sends: 0, sendBytes: 0, written: new Set(), tools: 0, logLines: 0, logBytes: 0, state: new Map(this.state),
       timers: new Map([...this.timers].map(([name, timer]) => [name, { ...timer }])),
     };
     for (const name in sources) turn.sources[name] = bytesOf(content[name] ?? "");

@@ -27,6 +27,8 @@ use crate::{guest, Error, Headers, Json, Result, Turn};
 
 mod bytes;
 mod host;
+#[cfg(test)]
+mod probes;
 
 pub use bytes::{Bytes, Request, Sent, Timer};
 
@@ -45,6 +47,8 @@ pub struct Fake {
     pub config: String,
     /// The send aliases that are bound to a channel.
     pub channels: Vec<String>,
+    /// The creatures that it can reach directly. Without any, it can reach every name.
+    pub creatures: Vec<String>,
     /// The state, as successful turns left it.
     pub state: BTreeMap<String, Bytes>,
     /// The messages that successful turns sent, in their order.
@@ -90,6 +94,7 @@ impl Fake {
             name: "self".into(),
             config: "{}".into(),
             channels: Vec::new(),
+            creatures: Vec::new(),
             state: BTreeMap::new(),
             sent: Vec::new(),
             outputs: Vec::new(),

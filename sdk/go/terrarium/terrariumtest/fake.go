@@ -50,15 +50,17 @@ type Timer struct {
 type Fake struct {
 	Creature terrarium.Creature
 	Config   map[string]any
-	Channels []string          // the send aliases that are bound
-	State    map[string]string // as successful turns left it
-	Sent     []Sent            // by successful turns, in order
-	Outputs  []string          // of successful turns, one for each that has any
-	Logs     []string          // of all turns, as "level text"
-	Name     string            // of the creature
-	Time     int64             // of the next delivery, in nanoseconds since 1970
-	Requests []Request         // by successful turns, in order
-	Timers   map[string]Timer  // that are set, by name
+	Channels []string // the send aliases that are bound
+	// Creatures are those that the creature can reach directly; nil means any.
+	Creatures []string
+	State     map[string]string // as successful turns left it
+	Sent      []Sent            // by successful turns, in order
+	Outputs   []string          // of successful turns, one for each that has any
+	Logs      []string          // of all turns, as "level text"
+	Name      string            // of the creature
+	Time      int64             // of the next delivery, in nanoseconds since 1970
+	Requests  []Request         // by successful turns, in order
+	Timers    map[string]Timer  // that are set, by name
 	// Awareness is the document as JSON. Its member revision is the revision.
 	Awareness string
 	// Tools handles calls of group tools; nil means that the host has none.

@@ -117,6 +117,9 @@ func (h host) Send(channel int32, payload, headers []byte) int32 {
 			return h.fail(terrarium.NotConnected, fmt.Sprintf("the creature has no send alias %q", to[0]))
 		}
 	}
+	if status := h.small(len(payload) + len(headers)); status < 0 {
+		return status
+	}
 	headers, status := h.headers(headers)
 	if status < 0 {
 		return status
@@ -152,12 +155,20 @@ func (h host) headers(all []byte) (own []byte, status int32) {
 	return own, 0
 }
 
+// small refuses a message that is too large.
+func (h host) small(size int) int32 {
+	if size > maxMessage {
+		return h.fail(terrarium.TooLarge, fmt.Sprintf("the message has %d bytes; the limit message is %d", size, maxMessage))
+	}
+	return 0
+}
+
 // room counts messages of one size.
 func (h host) room(messages, size int) int32 {
 	e := &h.f.staged
 	switch {
 	case size > maxMessage:
-		return h.fail(terrarium.TooLarge, fmt.Sprintf("the message has %d bytes; the limit message is %d", size, maxMessage))
+		return h.small(size)
 	case e.sends+messages > maxSends:
 		return h.over("sends", maxSends)
 	case e.sendBytes+messages*size > maxSendBytes:
@@ -168,8 +179,19 @@ func (h host) room(messages, size int) int32 {
 	return 0
 }
 
+// reachable refuses a creature that the graph does not have.
+func (h host) reachable(to string) int32 {
+	if h.f.Creatures != nil && !slices.Contains(h.f.Creatures, to) {
+		return h.fail(terrarium.NotFound, fmt.Sprintf("there is no creature %q in this graph", to))
+	}
+	return 0
+}
+
 func (h host) SendTo(to string, payload []byte) int32 {
 	if status := h.effect(); status < 0 {
+		return status
+	}
+	if status := h.reachable(to); status < 0 {
 		return status
 	}
 	if status := h.room(1, len(payload)); status < 0 {
@@ -346,10 +368,13 @@ func (h host) Request(to string, payload []byte, deadlineMS, tag int64) int32 {
 		return status
 	}
 	e := &h.f.staged
-	switch {
-	case deadlineMS <= 0:
+	if deadlineMS <= 0 {
 		return h.fail(terrarium.InvalidArgument, "a request needs a deadline")
-	case h.f.waiting+len(e.requests) >= maxRequests:
+	}
+	if status := h.reachable(to); status < 0 {
+		return status
+	}
+	if h.f.waiting+len(e.requests) >= maxRequests {
 		return h.over("requests", maxRequests)
 	}
 	if status := h.room(1, len(payload)); status < 0 {
@@ -380,11 +405,11 @@ func (h host) TimerSet(name string, delayMS, periodMS int64, payload []byte) int
 	if status := h.effect(); status < 0 {
 		return status
 	}
-	if status := h.name("the name of a timer", name); status < 0 {
-		return status
-	}
 	if delayMS < 0 || periodMS < 0 {
 		return h.fail(terrarium.InvalidArgument, "a time is negative")
+	}
+	if status := h.name("the name of a timer", name); status < 0 {
+		return status
 	}
 	if len(payload) > maxMessage {
 		return h.fail(terrarium.TooLarge, fmt.Sprintf("the payload has %d bytes; the limit message is %d", len(payload), maxMessage))

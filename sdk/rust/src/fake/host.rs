@@ -181,15 +181,15 @@ impl Fake {
 
     fn send_on(&mut self, channel: i32, payload: &[u8], headers: &[u8]) -> Status {
         self.effect()?;
-        let headers = self.headers(headers)?;
         let aliases = match self.turn.handles.get(channel as usize) {
             _ if channel == ALL_CHANNELS => self.channels.clone(),
             Some(alias) if self.channels.contains(alias) => vec![alias.clone()],
             Some(alias) => return refuse(Code::NOT_CONNECTED, format!("the creature has no send alias {:?}", alias)),
             None => return refuse(Code::INVALID_ARGUMENT, format!("{} is not a channel handle", channel)),
         };
-        let size = payload.len() + headers.as_bytes().len();
-        self.room(aliases.len(), size)?;
+        fits("the message", payload.len() + headers.len(), "message", limits::MESSAGE)?;
+        let headers = self.headers(headers)?;
+        self.room(aliases.len(), payload.len() + headers.as_bytes().len())?;
         for alias in &aliases {
             self.turn.sent.push(Sent { headers: headers.clone(), ..Sent::on(alias, payload) });
         }
@@ -210,11 +210,20 @@ impl Fake {
         Ok(())
     }
 
+    /// Refuses a creature that the graph does not have.
+    fn reachable(&self, to: &[u8]) -> Result<(), (Code, String)> {
+        if self.creatures.is_empty() || self.creatures.iter().any(|name| name.as_bytes() == to) {
+            return Ok(());
+        }
+        refuse(Code::NOT_FOUND, format!("there is no creature {:?} in this graph", text(to)))
+    }
+
     fn ask(&mut self, to: &[u8], payload: &[u8], deadline_ms: i64, tag: i64) -> Status {
         self.effect()?;
         if deadline_ms <= 0 {
             return refuse(Code::INVALID_ARGUMENT, "a request needs a deadline");
         }
+        self.reachable(to)?;
         if self.turn.requests.len() as u64 >= limits::REQUESTS {
             return over("requests", limits::REQUESTS);
         }
@@ -275,12 +284,12 @@ impl Fake {
 
     fn write_timer(&mut self, key: &[u8], delay_ms: i64, period_ms: i64, payload: &[u8]) -> Status {
         self.effect()?;
-        let key = name("the name of a timer", key)?;
         let millis = |ms: i64| ms.try_into().map(Duration::from_millis);
         let (delay, period) = match (millis(delay_ms), millis(period_ms)) {
             (Ok(delay), Ok(period)) => (delay, period),
             _ => return refuse(Code::INVALID_ARGUMENT, "a timer's delay and period are not negative"),
         };
+        let key = name("the name of a timer", key)?;
         fits("the payload", payload.len(), "message", limits::MESSAGE)?;
         if !self.turn.timers.contains_key(&key) && self.turn.timers.len() as u64 >= limits::TIMERS {
             return over("timers", limits::TIMERS);
@@ -399,7 +408,8 @@ impl Host for Fake {
     }
 
     fn send_to(&mut self, to: &[u8], bytes: &[u8]) -> i32 {
-        let status = self.effect().and_then(|_| self.room(1, bytes.len())).map(|_| {
+        let status = self.effect().and_then(|_| self.reachable(to)).and_then(|_| self.room(1, bytes.len()));
+        let status = status.map(|_| {
             self.turn.sent.push(Sent::to(&text(to), bytes));
             0
         });
