@@ -68,8 +68,11 @@ fn probe(host: &mut Fake, op: &str, name: &[u8], text: &[u8], payload: &[u8], (a
 /// The file has the answers of the host, and describes its lines.
 #[test]
 fn answers_as_the_host() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../reference/probes.txt");
-    let text = std::fs::read_to_string(path).expect("the answers of the host");
+    let reference = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../reference"));
+    if !reference.exists() {
+        return; // the packaged crate, without the other kits
+    }
+    let text = std::fs::read_to_string(reference.join("probes.txt")).expect("the answers of the host");
     for group in text.trim_end().split("\n\n").skip(1) {
         let (title, lines) = group.split_once('\n').expect("a title");
         let mut fake = Fake::new(check);
