@@ -22,7 +22,8 @@ pub const Delivery = struct {
     sends: usize = 0,
     send_bytes: usize = 0,
     output_bytes: usize = 0,
-    state_writes: usize = 0,
+    has_output: bool = false,
+    written: std.array_hash_map.String(void) = .empty, // the keys that the turn has written
     tools: usize = 0,
     drawn: u64 = 0,
 };
@@ -115,6 +116,7 @@ pub const Calls = struct {
     }
 
     pub fn channel(c: Calls, alias: []const u8) i32 {
+        if (alias.len == 0) return c.refuse(.invalid_argument, "an alias is not empty");
         for (c.host.channels, 0..) |name, i| if (std.mem.eql(u8, name, alias)) return @intCast(i);
         c.host.turn.err = c.format("the creature does not send on a channel {s}; connect it first", .{alias});
         return unbound;
@@ -126,11 +128,26 @@ pub const Calls = struct {
         if (c.closed(null)) |status| return status;
         if (handle == unbound) return c.refuse(.not_connected, "the alias is bound to no channel; connect it first");
         if (handle < raw.all_channels or handle > unbound) return c.refuse(.invalid_argument, "there is no such handle");
+        if (bytes.len + with.len > limits.message) return c.tooLarge("message", bytes.len + with.len, limits.message);
+        if (c.badHeaders(with)) |status| return status;
         const list = headers.decode(c.host.arena.allocator(), c.copy(with)) catch @panic("out of memory");
         const to = if (handle == raw.all_channels) c.host.channels else c.host.channels[@intCast(handle)..][0..1];
         if (c.tooMuch(to.len, bytes.len + with.len)) |status| return status;
         for (to) |alias| _ = c.append(&c.host.effects.sent, testing.Sent{ .channel = alias, .payload = c.copy(bytes), .headers = list });
         return @intCast(to.len);
+    }
+
+    fn badHeaders(c: Calls, with: []const u8) ?i32 {
+        var rest = with;
+        while (rest.len > 0) {
+            const name = std.mem.findScalar(u8, rest, 0) orelse rest.len;
+            const value = if (name < rest.len) std.mem.findScalar(u8, rest[name + 1 ..], 0) else null;
+            if (name == 0 or value == null) return c.refuse(.invalid_argument, "the headers are malformed");
+            if (std.ascii.startsWithIgnoreCase(rest, "terrarium-"))
+                return c.refuse(.invalid_argument, "the names of headers that begin with terrarium- are the host's");
+            rest = rest[name + value.? + 2 ..];
+        }
+        return null;
     }
 
     /// Why a number of messages of a size cannot be sent, if so.
@@ -156,7 +173,8 @@ pub const Calls = struct {
 
     pub fn request(c: Calls, to: []const u8, bytes: []const u8, deadline_ms: i64, tag: i64) i32 {
         if (c.closed(.requests)) |status| return status;
-        if (deadline_ms < 0) return c.refuse(.invalid_argument, "the deadline is negative");
+        if (deadline_ms <= 0) return c.refuse(.invalid_argument, "a request needs a deadline");
+        if (c.unknownCreature(to)) |status| return status;
         if (c.host.effects.requests.items.len >= limits.requests) return c.limit("requests");
         if (c.tooMuch(1, bytes.len)) |status| return status;
         return c.append(&c.host.effects.requests, testing.Request{ .to = c.copy(to), .payload = c.copy(bytes), .deadline_ms = deadline_ms, .tag = tag });
@@ -175,40 +193,52 @@ pub const Calls = struct {
     pub fn output(c: Calls, bytes: []const u8) i32 {
         if (c.closed(null)) |status| return status;
         if (c.host.turn.output_bytes + bytes.len > limits.output) return c.limit("output");
+        const outputs = &c.host.effects.outputs;
+        const former: []const u8 = if (c.host.turn.has_output) outputs.pop().? else "";
+        c.host.turn.has_output = true;
         c.host.turn.output_bytes += bytes.len;
-        return c.append(&c.host.effects.outputs, c.copy(bytes));
+        return c.append(outputs, std.mem.concat(c.host.arena.allocator(), u8, &.{ former, bytes }) catch @panic("out of memory"));
     }
 
     fn badKey(c: Calls, key: []const u8) ?i32 {
+        if (key.len > limits.state_key) return c.tooLarge("state_key", key.len, limits.state_key);
         if (key.len == 0) return c.refuse(.invalid_argument, "the key is empty");
         if (std.mem.findScalar(u8, key, 0) != null or !std.unicode.utf8ValidateSlice(key)) return c.refuse(.invalid_argument, "the key is not UTF-8 without NUL");
-        return if (key.len > limits.state_key) c.tooLarge("state_key", key.len, limits.state_key) else null;
+        return null;
     }
 
     pub fn stateGet(c: Calls, key: []const u8, out: []u8) i32 {
-        if (c.badKey(key)) |status| return status;
+        if (key.len <= limits.state_key) if (c.badKey(key)) |status| return status; // the state has no longer ones
         return c.result(c.host.effects.state.get(key) orelse return c.refuse(.not_found, "the state has no such key"), out);
+    }
+
+    /// Counts the keys that the turn has written.
+    fn tooManyWrites(c: Calls, key: []const u8) ?i32 {
+        const written = &c.host.turn.written;
+        if (written.contains(key)) return null;
+        if (written.count() >= limits.state_writes) return c.limit("state_writes");
+        written.put(c.host.arena.allocator(), c.copy(key), {}) catch @panic("out of memory");
+        return null;
     }
 
     pub fn stateSet(c: Calls, key: []const u8, value: []const u8) i32 {
         if (c.closed(null) orelse c.badKey(key)) |status| return status;
         if (value.len > limits.state_value) return c.tooLarge("state_value", value.len, limits.state_value);
-        if (c.host.turn.state_writes >= limits.state_writes) return c.limit("state_writes");
         var total = key.len + value.len + 32;
         const state = &c.host.effects.state;
         for (state.keys(), state.values()) |k, v| if (!std.mem.eql(u8, k, key)) {
             total += k.len + v.len + 32;
         };
         if (total > limits.state) return c.limit("state");
-        c.host.turn.state_writes += 1;
+        if (c.tooManyWrites(key)) |status| return status;
         state.put(c.host.arena.allocator(), c.copy(key), c.copy(value)) catch @panic("out of memory");
         return 0;
     }
 
     pub fn stateDelete(c: Calls, key: []const u8) i32 {
         if (c.closed(null) orelse c.badKey(key)) |status| return status;
-        if (c.host.turn.state_writes >= limits.state_writes) return c.limit("state_writes");
-        c.host.turn.state_writes += 1;
+        if (!c.host.effects.state.contains(key)) return 0; // which is no write
+        if (c.tooManyWrites(key)) |status| return status;
         return @intFromBool(c.host.effects.state.orderedRemove(key));
     }
 
@@ -231,8 +261,15 @@ pub const Calls = struct {
     pub fn timerSet(c: Calls, name: []const u8, delay_ms: i64, period_ms: i64, bytes: []const u8) i32 {
         if (c.closed(.timers)) |status| return status;
         if (delay_ms < 0 or period_ms < 0) return c.refuse(.invalid_argument, "a time is negative");
+        if (c.badKey(name)) |status| return status;
+        if (bytes.len > limits.message) return c.tooLarge("message", bytes.len, limits.message);
         const timers = &c.host.effects.timers;
         if (timers.count() >= limits.timers and !timers.contains(name)) return c.limit("timers");
+        var total = name.len + bytes.len;
+        for (timers.keys(), timers.values()) |other, timer| if (!std.mem.eql(u8, other, name)) {
+            total += other.len + timer.payload.len;
+        };
+        if (total > limits.timer_bytes) return c.limit("timer_bytes");
         timers.put(c.host.arena.allocator(), c.copy(name), .{
             .due_ms = c.host.time_ms +| delay_ms,
             .period_ms = period_ms,

@@ -192,7 +192,7 @@ pub const Host = struct {
             const timer = host.effects.timers.values()[i];
             host.time_ms = @max(host.time_ms, timer.due_ms);
             if (timer.period_ms > 0) {
-                host.effects.timers.values()[i].due_ms += timer.period_ms;
+                host.effects.timers.values()[i].due_ms +|= timer.period_ms;
             } else {
                 host.effects.timers.orderedRemoveAt(i);
             }
