@@ -204,7 +204,7 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 
 // TestHelp compares what the commands say about themselves.
 func TestHelp(t *testing.T) {
-	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"fmt"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"inspect"}, {"version"}} {
+	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"fmt"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"inspect"}, {"call"}, {"version"}} {
 		file := "terrarium"
 		for _, w := range words {
 			file += "-" + w

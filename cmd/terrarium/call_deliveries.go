@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
+)
+
+// callDelivery is a delivery in a file of deliveries, or a step of the clock.
+type callDelivery struct {
+	Kind     string             `json:"kind,omitempty"`  // message by default
+	Alias    string             `json:"alias,omitempty"` // of the channel; none: directly
+	Payload  operations.Payload `json:"payload,omitempty"`
+	Headers  map[string]string  `json:"headers,omitempty"`
+	Sender   string             `json:"sender,omitempty"`   // name of the creature that sent it
+	Name     string             `json:"name,omitempty"`     // of a timer
+	Tag      int64              `json:"tag,omitempty"`      // of the request that a result answers
+	Code     string             `json:"code,omitempty"`     // of a result: ok by default
+	Deadline string             `json:"deadline,omitempty"` // of a request: 1m by default
+	Wire     string             `json:"wire,omitempty"`     // id of the wire of an output
+	Advance  string             `json:"advance,omitempty"`  // moves the clock instead
+}
+
+// maxAdvance is the longest step of the clock.
+const maxAdvance = 10 * 365 * 24 * time.Hour
+
+func (d *callDelivery) kind() abi.Kind {
+	at := slices.IndexFunc(abi.Kinds, func(k abi.KindInfo) bool { return k.Name == d.Kind })
+	if at < 0 {
+		return 0
+	}
+	return abi.Kinds[at].Kind
+}
+
+func (d *callDelivery) deadline() time.Duration { return durationOr(d.Deadline, time.Minute) }
+func (d *callDelivery) advance() time.Duration  { return durationOr(d.Advance, 0) }
+
+// durationOr returns a duration that was checked when it was read.
+func durationOr(text string, other time.Duration) time.Duration {
+	if v, err := time.ParseDuration(text); err == nil {
+		return v
+	}
+	return other
+}
+
+// check completes a delivery, and returns what is wrong with it.
+func (d *callDelivery) check() error {
+	if d.Advance != "" {
+		v, err := time.ParseDuration(d.Advance)
+		if err != nil || v <= 0 || v > maxAdvance {
+			return fmt.Errorf("advance %q: use a duration above 0, such as 5s or 24h, and of at most ten years", d.Advance)
+		}
+		if d.Kind != "" || d.Alias != "" || d.Payload != nil {
+			return errors.New("a step with advance delivers nothing else: make two steps of it")
+		}
+		return nil
+	}
+	if d.Kind == "" {
+		d.Kind = abi.KindMessage.String()
+	}
+	kind := d.kind()
+	if kind == 0 {
+		return fmt.Errorf("kind %q: use %s", d.Kind, kindNames())
+	}
+	for _, only := range []struct {
+		field string
+		set   bool
+		kind  abi.Kind
+	}{
+		{"alias", d.Alias != "", abi.KindMessage}, {"name", d.Name != "", abi.KindTimer}, {"tag", d.Tag != 0, abi.KindResult},
+		{"code", d.Code != "", abi.KindResult}, {"deadline", d.Deadline != "", abi.KindRequest}, {"wire", d.Wire != "", abi.KindOutput},
+	} {
+		if only.set && kind != only.kind {
+			return fmt.Errorf("%s belongs to the kind %s, and this is a %s", only.field, only.kind, d.Kind)
+		}
+	}
+	if kind == abi.KindTimer && d.Name == "" {
+		return errors.New("a timer needs its name")
+	}
+	if v, err := time.ParseDuration(d.Deadline); d.Deadline != "" && (err != nil || v <= 0) {
+		return fmt.Errorf("deadline %q: use a duration above 0, such as 10s", d.Deadline)
+	}
+	headers, ok := journal.EncodeHeaders(d.Headers)
+	if !ok {
+		return errors.New("a header needs a name, and has no NUL in its name or value")
+	}
+	if journal.HasReservedHeader(headers) {
+		return fmt.Errorf("headers whose names begin with %s belong to the host: use another name", journal.ReservedPrefix)
+	}
+	return nil
+}
+
+func kindNames() string {
+	var names []string
+	for _, k := range abi.Kinds {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxDeliveries is the size of the largest file of deliveries, in bytes.
+const maxDeliveries = 64 << 20
+
+// readDeliveries reads a file of deliveries: a JSON array.
+func readDeliveries(s streams, path string) ([]callDelivery, error) {
+	text, err := fileOrInput(s, path)
+	if err != nil {
+		return nil, err
+	}
+	var list []callDelivery
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&list); err != nil {
+		return nil, fmt.Errorf("%s is not a JSON array of deliveries: %w", path, err)
+	}
+	if dec.More() {
+		return nil, fmt.Errorf("%s has something after the array of deliveries", path)
+	}
+	for i := range list {
+		if err := list[i].check(); err != nil {
+			return nil, fmt.Errorf("%s: delivery %d: %w", path, i+1, err)
+		}
+	}
+	return list, nil
+}
