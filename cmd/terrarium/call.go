@@ -319,7 +319,7 @@ func (c *callReport) print(s streams, format string) error {
 func (c *callReport) text() string {
 	var b strings.Builder
 	for _, r := range c.Deliveries {
-		b.WriteString("> " + r.title() + "\n")
+		b.WriteString(r.title() + "\n")
 		for _, e := range r.Effects {
 			b.WriteString("  " + oneLine(e.String()) + "\n")
 		}
