@@ -42,11 +42,25 @@ type Examination struct {
 
 // Symbol is an import or export.
 type Symbol struct {
-	Module string `json:"module,omitempty"` // of an import
-	Name   string `json:"name"`
-	Kind   string `json:"kind"`           // function, table, memory or global
-	Type   string `json:"type,omitempty"` // of a function
+	Module string     `json:"module,omitempty"` // of an import
+	Name   string     `json:"name"`
+	Kind   SymbolKind `json:"kind"`
+	Type   string     `json:"type,omitempty"` // of a function
 }
+
+// SymbolKind is the kind of an import or export. It is stable.
+type SymbolKind string
+
+// The kinds of imports and exports.
+const (
+	SymbolFunction SymbolKind = "function"
+	SymbolTable    SymbolKind = "table"
+	SymbolMemory   SymbolKind = "memory"
+	SymbolGlobal   SymbolKind = "global"
+)
+
+// symbolKinds has the kinds by their number in the binary format.
+var symbolKinds = [...]SymbolKind{SymbolFunction, SymbolTable, SymbolMemory, SymbolGlobal}
 
 // SectionSize is a section of a module.
 type SectionSize struct {
@@ -148,7 +162,7 @@ func (x *Examination) describe(s *shape) {
 	}
 	for i := range s.Imports {
 		imp := &s.Imports[i]
-		symbol := Symbol{Module: imp.Module, Name: imp.Name, Kind: kindName(imp.Kind)}
+		symbol := Symbol{Module: imp.Module, Name: imp.Name, Kind: symbolKinds[imp.Kind]}
 		if t, ok := s.signatureAt(imp.Type); ok && imp.Kind == wasmbin.ExternFunc {
 			symbol.Type = t.String()
 		}
@@ -156,7 +170,7 @@ func (x *Examination) describe(s *shape) {
 	}
 	for i := range s.Exports {
 		e := &s.Exports[i]
-		symbol := Symbol{Name: e.Name, Kind: kindName(e.Kind)}
+		symbol := Symbol{Name: e.Name, Kind: symbolKinds[e.Kind]}
 		if t, ok := s.functionType(e.Index); ok && e.Kind == wasmbin.ExternFunc {
 			symbol.Type = t.String()
 		}

@@ -189,7 +189,7 @@ func listSymbols(b *strings.Builder, title string, symbols []host.Symbol) {
 			name = x.Module + "." + name
 		}
 		if x.Type == "" {
-			x.Type = x.Kind
+			x.Type = string(x.Kind)
 		}
 		fmt.Fprintf(b, "  %-36s %s\n", oneLine(name), x.Type)
 	}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/operations"
+)
+
+func doctorCommand(s streams) *cobra.Command {
+	var format string
+	var cache cacheFlags
+	cmd := &cobra.Command{
+		Use:   "doctor [DIR]",
+		Short: "Show what this machine offers: the engine, the cache, the toolchains and the disk",
+		Long: `doctor shows which engine runs modules, whether compiled modules can be kept, which
+toolchains for creatures are installed and how to get the others, and whether DIR (by
+default the current directory) can hold a session directory.
+
+Exit codes: 0 terrarium can run here; 1 the cache or the directory cannot be used; 2 the
+command line is not valid. A toolchain that is missing changes nothing.`,
+		Example: "  terrarium doctor\n  terrarium doctor /var/lib/sessions -o json",
+		Args:    arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			d := &diagnosis{Version: versions(), Engine: engineHere(cmd.Context()), Problems: []*operations.ErrorRecord{}}
+			if err := d.examineCache(cmd.Context(), &cache); err != nil {
+				return err
+			}
+			d.Toolchains = findToolchains(cmd.Context())
+			d.examineDirectory(dir)
+			return d.print(s, format)
+		},
+	}
+	cache.add(cmd.Flags())
+	formatFlag(cmd, &format)
+	return cmd
+}
+
+// diagnosis is what doctor prints.
+type diagnosis struct {
+	Version    string                    `json:"version"`
+	Engine     engineRecord              `json:"engine"`
+	Cache      cacheRecord               `json:"cache"`
+	Toolchains []toolchainRecord         `json:"toolchains"`
+	Directory  directoryRecord           `json:"directory"`
+	Problems   []*operations.ErrorRecord `json:"problems"`
+}
+
+type engineRecord struct {
+	Kind   string `json:"kind"` // compiler or interpreter
+	Reason string `json:"reason"`
+}
+
+type cacheRecord struct {
+	Dir    string `json:"dir,omitempty"` // empty: none is used
+	Usable bool   `json:"usable"`
+	Bytes  int64  `json:"bytes"`
+}
+
+type directoryRecord struct {
+	Dir      string `json:"dir"`
+	Writable bool   `json:"writable"`
+	// FreeBytes and FreeInodes are -1 where the system does not say.
+	FreeBytes  int64 `json:"free_bytes"`
+	FreeInodes int64 `json:"free_inodes"`
+	OpenFiles  int64 `json:"open_files"` // the most that the process may have open, or -1
+}
+
+// engineHere returns which engine runs modules on this platform.
+func engineHere(ctx context.Context) engineRecord {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	if host.Compiles(ctx) {
+		return engineRecord{"compiler", "modules are compiled to machine code on " + platform}
+	}
+	return engineRecord{"interpreter", "there is no compiler for " + platform + ", so creatures run many times slower"}
+}
+
+// examineCache opens the cache as a run would.
+func (d *diagnosis) examineCache(ctx context.Context, f *cacheFlags) error {
+	dir, _, err := f.resolve()
+	if err != nil || dir == "" {
+		return err
+	}
+	d.Cache.Dir = dir
+	h, err := host.New(ctx, host.Options{CacheDir: dir})
+	if err == nil {
+		err = h.Close(ctx)
+	}
+	if err != nil {
+		d.Problems = append(d.Problems, operations.NewErrorRecord(err))
+		return nil
+	}
+	d.Cache.Usable = true
+	d.Cache.Bytes = bytesBelow(dir)
+	return nil
+}
+
+// bytesBelow adds up the sizes of the files below a directory. Those that disappear
+// meanwhile count nothing.
+func bytesBelow(dir string) (total int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		return nil
+	})
+	return total
+}
+
+// examineDirectory tries whether a directory can hold sessions.
+func (d *diagnosis) examineDirectory(dir string) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		abs = dir
+	}
+	d.Directory = directoryRecord{Dir: abs, FreeBytes: -1, FreeInodes: -1, OpenFiles: openFiles()}
+	if free, inodes, ok := freeSpace(abs); ok {
+		d.Directory.FreeBytes, d.Directory.FreeInodes = free, inodes
+	}
+	file, err := os.CreateTemp(abs, ".terrarium-doctor-")
+	if err == nil {
+		_, err = file.Write([]byte("x"))
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
+		if rerr := os.Remove(file.Name()); err == nil {
+			err = rerr
+		}
+	}
+	if err != nil {
+		d.Problems = append(d.Problems, &operations.ErrorRecord{
+			Code: "storage", Message: "the directory cannot be written: " + err.Error(), Remedy: "use another directory, or make this one writable",
+		})
+	}
+	d.Directory.Writable = err == nil
+}
+
+func (d *diagnosis) print(s streams, format string) error {
+	var err error
+	if format == "json" {
+		err = printJSON(s, d)
+	} else {
+		_, err = io.WriteString(s.text(), d.text())
+		err = failWith(exitFailed, err)
+	}
+	if err == nil && len(d.Problems) > 0 {
+		return &exit{code: exitFailed, err: fmt.Errorf("%s", d.Problems[0].Message), shown: true}
+	}
+	return err
+}
+
+func (d *diagnosis) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nengine      %s: %s\n", d.Version, d.Engine.Kind, d.Engine.Reason)
+	switch {
+	case d.Cache.Dir == "":
+		b.WriteString("cache       none: every process compiles its modules\n")
+	case d.Cache.Usable:
+		fmt.Fprintf(&b, "cache       %s, private, %s\n", oneLine(d.Cache.Dir), size(d.Cache.Bytes))
+	default:
+		fmt.Fprintf(&b, "cache       %s, which cannot be used\n", oneLine(d.Cache.Dir))
+	}
+	fmt.Fprintf(&b, "directory   %s", oneLine(d.Directory.Dir))
+	if d.Directory.FreeBytes >= 0 {
+		fmt.Fprintf(&b, ", %s free", size(d.Directory.FreeBytes))
+	}
+	if d.Directory.FreeInodes >= 0 {
+		fmt.Fprintf(&b, ", %s free", count(d.Directory.FreeInodes, "inode"))
+	}
+	b.WriteString("\n")
+	if d.Directory.OpenFiles >= 0 {
+		fmt.Fprintf(&b, "open files  at most %s\n", count(d.Directory.OpenFiles, "file"))
+	}
+	b.WriteString("\ntoolchains\n")
+	for _, t := range d.Toolchains {
+		if t.Missing == "" {
+			fmt.Fprintf(&b, "  %-16s %s\n", t.Language, oneLine(t.Version))
+		} else {
+			fmt.Fprintf(&b, "  %-16s %s is missing: %s\n", t.Language, t.Missing, t.Remedy)
+		}
+	}
+	if len(d.Problems) == 0 {
+		b.WriteString("\nterrarium can run here.\n")
+	}
+	for _, p := range d.Problems {
+		fmt.Fprintf(&b, "\nProblem: %s\n", oneLine(p.Message))
+		if p.Remedy != "" {
+			fmt.Fprintf(&b, "  Remedy: %s\n", oneLine(p.Remedy))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,23 @@
+//go:build linux || darwin || freebsd
+
+package main
+
+import "golang.org/x/sys/unix"
+
+// freeSpace returns the bytes and inodes that are free for this user.
+func freeSpace(dir string) (bytes, inodes int64, ok bool) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, 0, false
+	}
+	return int64(s.Bavail) * int64(s.Bsize), int64(s.Ffree), true
+}
+
+// openFiles returns how many files the process may have open, or -1.
+func openFiles() int64 {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || uint64(r.Cur) > 1<<62 {
+		return -1
+	}
+	return int64(r.Cur)
+}
