@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/abi/pack"
-	"github.com/seed47132306/terrarium/plugins"
+	"github.com/seed47132306/terrarium/internal/project"
 )
 
 func packCommand(s streams) *cobra.Command {
@@ -37,7 +35,7 @@ func packCommand(s streams) *cobra.Command {
 					out = args[0]
 				}
 			} else {
-				packed, err = ofScript(script, args)
+				packed, err = project.PackScript(script, strings.Join(args, ""))
 				if out == "" {
 					out = strings.TrimSuffix(script, filepath.Ext(script)) + ".wasm"
 				}
@@ -65,34 +63,6 @@ func withManifest(path, manifestPath string) ([]byte, error) {
 	}
 	manifest, err := os.ReadFile(manifestPath)
 	if err != nil {
-		return nil, err
-	}
-	return pack.Manifest(module, manifest)
-}
-
-// ofScript returns a module that runs the script in a file, with the manifest in the file
-// that args names, or one with the name of the script.
-func ofScript(path string, args []string) ([]byte, error) {
-	script, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(script) == 0 {
-		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "pack", Message: path + " is empty", Remedy: "write export default { message(turn) { … } }"}
-	}
-	file := filepath.Base(path)
-	manifest, err := json.Marshal(map[string]any{"name": strings.TrimSuffix(file, filepath.Ext(file)), "abi": []int{abi.Version}})
-	if len(args) > 0 {
-		manifest, err = os.ReadFile(args[0])
-	}
-	if err != nil {
-		return nil, err
-	}
-	module, err := plugins.Get("js")
-	if err != nil {
-		return nil, err
-	}
-	if module, err = pack.Script(module, file, script); err != nil {
 		return nil, err
 	}
 	return pack.Manifest(module, manifest)

@@ -57,8 +57,8 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PLUGINS", plugins)
-			e.Setenv("COMMAND", command) // for scripts with a PATH of their own
-			e.Setenv("GOGC", "400")      // hundreds of short processes need not collect their garbage so often
+			e.Setenv("TERRARIUM", command) // for scripts that change PATH
+			e.Setenv("GOGC", "400")        // hundreds of short processes need not collect their garbage so often
 			e.Setenv(cacheVariable, cacheOff)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, ".tmp"))
@@ -209,7 +209,7 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 
 // TestHelp compares what the commands say about themselves.
 func TestHelp(t *testing.T) {
-	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"fmt"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"inspect"}, {"call"}, {"doctor"}, {"version"}} {
+	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"fmt"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"new"}, {"build"}, {"inspect"}, {"call"}, {"doctor"}, {"version"}} {
 		file := "terrarium"
 		for _, w := range words {
 			file += "-" + w

@@ -119,7 +119,9 @@ var layers = map[string][]string{
 	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
 	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/near", "operations", "plugins", "recipes", "replay", "sqlitestore"},
+	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/near", "internal/project", "operations", "plugins", "recipes", "replay", "sqlitestore"},
+	"internal/project":   {"abi", "abi/pack", "host", "internal/near", "plugins", "sdk"},
+	"sdk":                {},
 	"sdk/go/terrarium":   {},
 
 	"conformance/hostile/sessions": {"sqlitestore"},

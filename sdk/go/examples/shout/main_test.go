@@ -6,7 +6,7 @@ import (
 	"github.com/seed47132306/terrarium/sdk/go/terrarium/terrariumtest"
 )
 
-func TestShout(t *testing.T) {
+func TestCapitalLetters(t *testing.T) {
 	f := terrariumtest.New(creature)
 	f.Channels = []string{"loud"}
 	if err := f.Message("in", "ribbit \xff"); err != nil {
