@@ -122,7 +122,7 @@ func (b *build) ask(ctx context.Context, env []string, args ...string) ([]byte, 
 	if err == nil && answer.lost > 0 {
 		err = b.refuse(abi.TooLarge, fmt.Sprintf("%s printed more than %d bytes", args[0], maxAnswer), "report this as a bug", nil)
 	}
-	return answer.Bytes(), err
+	return answer.kept.Bytes(), err
 }
 
 func (b *build) start(ctx context.Context, env []string, stdout io.Writer, args ...string) error {
@@ -163,24 +163,25 @@ func (b *build) missing(what, get string) error {
 	return b.refuse(abi.Unavailable, what+" is missing, which builds creatures in "+b.Language.Title, get, nil)
 }
 
-// bounded keeps the first bytes that are written to it, and counts the others.
+// bounded keeps the first bytes that are written to it, and counts the others. It must not
+// embed the buffer, whose ReadFrom would keep everything.
 type bounded struct {
-	bytes.Buffer
+	kept       bytes.Buffer
 	most, lost int
 }
 
 // Write never fails, so that a tool that prints much continues.
 func (w *bounded) Write(text []byte) (int, error) {
-	keep := min(len(text), w.most-w.Len())
+	keep := min(len(text), w.most-w.kept.Len())
 	w.lost += len(text) - keep
-	w.Buffer.Write(text[:keep])
+	w.kept.Write(text[:keep])
 	return len(text), nil
 }
 
 // String returns what is kept, and says how much is not.
 func (w *bounded) String() string {
 	if w.lost == 0 {
-		return w.Buffer.String()
+		return w.kept.String()
 	}
-	return fmt.Sprintf("%s\n… %d more bytes\n", w.Buffer.String(), w.lost)
+	return fmt.Sprintf("%s\n… %d more bytes\n", w.kept.String(), w.lost)
 }

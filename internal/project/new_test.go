@@ -108,7 +108,7 @@ func TestOutputIsBounded(t *testing.T) {
 	if err := b.start(ctx, nil, watched, "wat2wasm"); !errors.Is(err, enough) {
 		t.Errorf("the build ends with %v", err)
 	}
-	if n := watched.Len(); n != MaxOutput || !strings.Contains(watched.String(), "more bytes") {
+	if n := watched.kept.Len(); n != MaxOutput || !strings.Contains(watched.String(), "more bytes") {
 		t.Errorf("%d bytes are kept", n)
 	}
 }
