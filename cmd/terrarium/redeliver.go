@@ -25,7 +25,7 @@ func sessionRedeliverCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redeliver DIR [LETTER...]",
 		Short: "Put dead letters back for delivery",
-		Long: `redeliver puts dead letters back into the mailboxes of their creatures. Name them by
+		Long: `redeliver puts dead letters back into the inboxes of their creatures. Name them by
 their ids, which session dead-letters shows, or by the ids of their messages. Nothing
 runs: the creatures get the messages when the session is resumed. The directory must
 not be in use; in a running session, use the operation redeliver.`,
