@@ -74,14 +74,16 @@ func withoutRemedy(err error) string {
 	return strings.TrimSuffix(err.Error(), "; "+typed.Remedy)
 }
 
-// carryOut applies the recipe of a test, sends its messages and collects the results.
+// carryOut applies the recipe of a test, sends its messages and collects the results. The
+// timeout of the test begins when its creatures have started: compiling their modules may
+// take seconds on a small machine, and has bounds of its own.
 func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.TestOutcome, error) {
+	w := watchTest(ctx, t)
+	applied, err := t.engine.Apply(ctx, test.Recipe.Deployment())
 	bounded, cancel := context.WithTimeoutCause(ctx, test.Timeout, &abi.Error{
 		Code: abi.Deadline, Message: fmt.Sprintf("the test was not over after %v", test.Timeout), Remedy: "give it a longer timeout",
 	})
 	defer cancel()
-	w := watchTest(ctx, t)
-	applied, err := t.engine.Apply(bounded, test.Recipe.Deployment())
 	var denials []recipes.TestDenial
 	if err == nil {
 		denials, err = t.sendAll(bounded, applied, test.Sends)

@@ -145,7 +145,7 @@ var language = []Block{
 	{Name: "check", Labels: named, Repeated: true, Doc: "assertions on the recipe itself", Attributes: []Attribute{attrDescription}},
 	{Name: "test", Labels: named, Repeated: true, Doc: "messages, and assertions on what they lead to", Attributes: []Attribute{
 		{Name: "variables", Type: "object", Without: "those of the command line", Doc: "values for variables, which take precedence over all others"},
-		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for the whole test, at most " + plainDuration(MaxTestTimeout)},
+		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for its messages, once the creatures have started, at most " + plainDuration(MaxTestTimeout)},
 		attrDescription,
 	}},
 	{Name: "send", Within: []string{"test"}, Repeated: true, Doc: "messages to send, each after everything before it has been handled; exactly one of `payload`, `json` and `lines` is required", Attributes: []Attribute{

@@ -19,7 +19,7 @@ type Test struct {
 	Where   string  // its place: "team.hcl:12"
 	Recipe  *Recipe // loaded with the variables of the test
 	Sends   []TestSend
-	Timeout time.Duration // for the whole test
+	Timeout time.Duration // for its messages, once the creatures have started
 
 	place  string // of its sub-recipe; empty for the outermost recipe
 	index  int    // among the tests of its recipe
