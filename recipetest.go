@@ -79,7 +79,7 @@ func withoutRemedy(err error) string {
 // take seconds on a small machine, and has bounds of its own.
 func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.TestOutcome, error) {
 	w := watchTest(ctx, t)
-	applied, err := t.engine.Apply(ctx, test.Recipe.Deployment())
+	applied, err := t.ApplyDeployment(ctx, test.Recipe.Deployment())
 	bounded, cancel := context.WithTimeoutCause(ctx, test.Timeout, &abi.Error{
 		Code: abi.Deadline, Message: fmt.Sprintf("the test was not over after %v", test.Timeout), Remedy: "give it a longer timeout",
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/recipes"
+	"github.com/seed47132306/terrarium/recipes/policy"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -171,7 +171,7 @@ func (t *Terrarium) ResumeRecipes(ctx context.Context, found []FoundRecipe) (*Re
 	out := &Resumed{Recipes: found}
 	deployments := deploymentsOf(found)
 	if len(deployments) > 1 { // the second may fail after the first is applied
-		if _, err := planAndClose(deployments, func() (*diff.Plan, error) { return t.engine.Plan(ctx, deployments...) }); err != nil {
+		if _, err := t.Plan(ctx, deployments...); err != nil {
 			return nil, err
 		}
 	}
@@ -198,20 +198,28 @@ func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*diff.Plan
 	if err != nil {
 		return nil, err
 	}
-	deployments := deploymentsOf(found)
-	return planAndClose(deployments, func() (*diff.Plan, error) { return t.engine.PlanResume(ctx, deployments...) })
+	return planning(deploymentsOf(found), func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.PlanResume(ctx, d...) })
 }
 
-// planAndClose makes a plan, and releases the resources that policies used for it, such as
-// processes. The policies remain usable.
-func planAndClose(deployments []*deploy.Deployment, plan func() (*diff.Plan, error)) (*diff.Plan, error) {
-	out, err := plan()
-	for _, d := range deployments {
-		if c, ok := d.Policy.(io.Closer); ok {
-			err = errors.Join(err, c.Close())
+// planning makes a plan of deployments whose policies run in processes that end with it.
+func planning(deployments []*deploy.Deployment, plan func([]*deploy.Deployment) (*diff.Plan, error)) (*diff.Plan, error) {
+	var p policy.Processes
+	defer p.Close()
+	return plan(inProcesses(&p, deployments...))
+}
+
+// inProcesses returns the deployments with policies that run in processes of p where they
+// need one.
+func inProcesses(p *policy.Processes, deployments ...*deploy.Deployment) []*deploy.Deployment {
+	out := slices.Clone(deployments)
+	for i, d := range out {
+		if s, ok := d.Policy.(*policy.Set); ok {
+			own := *d
+			own.Policy = s.In(p)
+			out[i] = &own
 		}
 	}
-	return out, err
+	return out
 }
 
 // PlanApply returns the changes that [Terrarium.Apply] would make: for the members of the
@@ -222,7 +230,7 @@ func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions)
 		return nil, err
 	}
 	d := r.Deployment()
-	plan, err := planAndClose([]*deploy.Deployment{d}, func() (*diff.Plan, error) { return t.engine.Plan(ctx, d) })
+	plan, err := t.Plan(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +271,7 @@ func planSaved(ctx context.Context, how planner, graphs []journal.SavedGraph, pr
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
-	return planAndClose(deployments, func() (*diff.Plan, error) {
-		return how(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, archive, deployments...)
+	return planning(deployments, func(d []*deploy.Deployment) (*diff.Plan, error) {
+		return how(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, archive, d...)
 	})
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/seed47132306/terrarium/internal/scratch"
 	"github.com/seed47132306/terrarium/plugins"
 	"github.com/seed47132306/terrarium/recipes"
+	"github.com/seed47132306/terrarium/recipes/policy"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -137,8 +138,9 @@ type Terrarium struct {
 	storage *sqlitestore.Directory // nil: volatile
 	scratch *scratch.Dir           // nil: none
 	log     *slog.Logger
-	// policyProcess is Options.PolicyProcess.
+	// policyProcess is Options.PolicyProcess, and policies has the processes that it starts.
 	policyProcess   []string
+	policies        policy.Processes
 	shutdownTimeout time.Duration // zero: the default
 
 	releasing  sync.Once
@@ -224,6 +226,7 @@ func (t *Terrarium) Directory() *sqlitestore.Directory { return t.storage }
 
 // release releases the resources that New acquired.
 func (t *Terrarium) release(ctx context.Context) error {
+	t.policies.Close()
 	var errs []error
 	if t.storage != nil {
 		errs = append(errs, t.storage.Close())
@@ -310,7 +313,7 @@ func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*A
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}
-	return t.engine.Apply(ctx, r.Deployment())
+	return t.ApplyDeployment(ctx, r.Deployment())
 }
 
 // completed adds the terrarium's own defaults to the options.

@@ -39,7 +39,6 @@ type application struct {
 	former   *deploy.Deployment    // the one applied now; nil if there is none
 	adopted  map[string]abi.Module // by address of a prepared creature whose module a running one now has: its former module
 	declared []deploy.Declaration  // when it was last applied
-	retired  deploy.Policy         // the former policy; nil if there was none, or it is still in use
 	result   Applied
 }
 
@@ -104,9 +103,6 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		return err
 	}
 	e.deployments[a.d.Name] = a.d
-	if former != nil && !samePolicy(former, a.d.Policy) {
-		a.retire(former)
-	}
 	a.result = Applied{
 		Creatures: r.Creatures, Channels: r.Channels, Resumed: r.Resumed, Changed: r.Changed, Created: r.Created, Removed: r.Removed,
 		Problems: slices.Clone(e.problems),

@@ -177,9 +177,6 @@ func (j *joint) discard(ctx context.Context) {
 	for _, a := range j.applications {
 		j.e.core.closeTemplates(ctx, a.species)
 		a.species = nil
-		if now, _ := j.e.core.policies.Load(a.d.Name); !samePolicy(now, a.d.Policy) { // it is not in use
-			j.e.core.closePolicy(a.d.Policy)
-		}
 		for _, c := range a.prepared {
 			if c.home.load() == nil {
 				j.e.core.discardPrepared(ctx, c)

@@ -2,14 +2,12 @@ package engine
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/failures"
 	"github.com/seed47132306/terrarium/engine/internal/heapwatch"
 	"github.com/seed47132306/terrarium/engine/internal/idle"
@@ -53,15 +51,6 @@ type core struct {
 	shapes      atomic.Uint64 // the last shape that a graph got
 
 	mutation mutation
-}
-
-// closePolicy releases what a policy holds, if anything.
-func (e *core) closePolicy(p deploy.Policy) {
-	if closer, ok := p.(io.Closer); ok {
-		if err := closer.Close(); err != nil {
-			e.log.Debug("closing policies", "error", err)
-		}
-	}
 }
 
 // releaseModule releases a creature's module.

@@ -29,9 +29,8 @@ type registry struct {
 	roots       map[string]journal.CreatureID                      // by deployment
 	reports     map[string]journal.ChannelID                       // report channels, by deployment
 	endings     []*ending
-	former      []deploy.Policy // replaced policies of deployments
-	problems    []error         // found in the storage when the engine started
-	reported    bool            // and problems have been reported to observers
+	problems    []error // found in the storage when the engine started
+	reported    bool    // and problems have been reported to observers
 	closed      bool
 }
 

@@ -109,11 +109,7 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 	if err := e.pretend(ctx, p); err != nil {
 		return nil, err
 	}
-	borrowed := make([]*deploy.Deployment, len(deployments))
-	for i, d := range deployments {
-		borrowed[i] = withBorrowedPolicy(d)
-	}
-	if _, err := e.ApplyAll(ctx, borrowed...); err != nil {
+	if _, err := e.ApplyAll(ctx, deployments...); err != nil {
 		return nil, err
 	}
 	if p.restores {
@@ -177,23 +173,13 @@ func (e *Engine) staying() (out []error) {
 	return out
 }
 
-// withBorrowedPolicy is a deployment with a policy that its own owner closes.
-func withBorrowedPolicy(d *deploy.Deployment) *deploy.Deployment {
-	if d.Policy == nil {
-		return d
-	}
-	out := *d
-	out.Policy = struct{ deploy.Policy }{d.Policy}
-	return &out
-}
-
 // pretend brings back graphs that run in another engine. Their creatures have their modules
 // there, and sensitive attributes, which no row has.
 func (e *Engine) pretend(ctx context.Context, p *planning) error {
 	l := e.core.lock()
 	defer l.unlock()
 	for _, a := range p.applied {
-		d := withBorrowedPolicy(a.Deployment)
+		d := a.Deployment
 		if l.deployments[a.name] = d; d.Policy != nil {
 			e.core.policies.Store(a.name, d.Policy)
 		}

@@ -11,31 +11,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// holder is a policy that holds something, which it must release once.
-type holder struct {
-	judge
-	closed int
-}
+func judging(kinds ...journal.PolicyKind) *judge { return &judge{kinds: kinds} }
 
-func (h *holder) Close() error {
-	h.closed++
-	return nil
-}
-
-func heldBy(h *holder) func(*deploy.Deployment) {
-	return func(d *deploy.Deployment) { d.Policy = h }
-}
-
-func holding(kinds ...journal.PolicyKind) *holder { return &holder{judge: judge{kinds: kinds}} }
-
-// A deployment that cannot be applied leaves nothing of its policies behind: they are
-// released, and judge nothing that happens later.
+// A deployment that cannot be applied leaves nothing of its policies behind: they judge
+// nothing that happens later.
 func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 	for name, spoil := range map[string]func(*deploy.Deployment){
 		"denied by itself": func(d *deploy.Deployment) {
-			h := d.Policy.(*holder)
+			h := d.Policy.(*judge)
 			h.kinds = append(h.kinds, journal.JudgePlan)
-			h.judge.judge = func(ev *deploy.PolicyEvent) deploy.Decision {
+			h.judge = func(ev *deploy.PolicyEvent) deploy.Decision {
 				ev.Memory.Remember("tally", []byte("7"))
 				return deploy.Decision{Words: denial("no")}
 			}
@@ -47,42 +32,38 @@ func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSaved(t, engine.Options{Host: operators()})
-			first := holding(journal.JudgeSpawn, journal.JudgeTool, journal.JudgeMerge)
-			d := crew("own", heldBy(first))
+			first := judging(journal.JudgeSpawn, journal.JudgeTool, journal.JudgeMerge)
+			d := crew("own", judgedBy(first))
 			spoil(d)
 			if _, err := s.Apply(t.Context(), d); err == nil {
 				t.Fatal("it was applied")
 			}
 			seen := len(first.seen)
 			var recalled []byte
-			second := holding(journal.JudgeSpawn)
-			second.judge.judge = func(ev *deploy.PolicyEvent) deploy.Decision {
+			second := judging(journal.JudgeSpawn)
+			second.judge = func(ev *deploy.PolicyEvent) deploy.Decision {
 				recalled = ev.Memory.Recall("tally")
 				return deploy.Decision{}
 			}
-			a := s.apply(crew("own", heldBy(second)))
+			a := s.apply(crew("own", judgedBy(second)))
 			s.ask(a.Creatures["creature.lead"], toolCall{"group_add_node", args{"species": "scribe"}})
-			if len(first.seen) != seen || first.closed != 1 {
-				t.Errorf("the policy of what failed has judged %d events since, and was closed %d times", len(first.seen)-seen, first.closed)
+			if len(first.seen) != seen {
+				t.Errorf("the policy of what failed has judged %d events since", len(first.seen)-seen)
 			}
-			if len(second.seen) == 0 || recalled != nil || second.closed != 0 {
-				t.Errorf("the next one has judged %d events, recalls %q, and was closed %d times", len(second.seen), recalled, second.closed)
-			}
-			s.shut()
-			if second.closed != 1 {
-				t.Errorf("it was closed %d times", second.closed)
+			if len(second.seen) == 0 || recalled != nil {
+				t.Errorf("the next one has judged %d events, and recalls %q", len(second.seen), recalled)
 			}
 		})
 	}
 }
 
 // A deployment that is applied already keeps its policies when it is applied again.
-func TestAPolicyInUseIsNotClosed(t *testing.T) {
+func TestAPolicyIsKept(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
-	h := holding(journal.JudgeTool)
-	d := crew("own", heldBy(h))
+	h := judging(journal.JudgeTool)
+	d := crew("own", judgedBy(h))
 	a := s.apply(d)
-	broken := crew("own", heldBy(h), func(d *deploy.Deployment) { d.Creatures[0].Wasm = []byte("nobody") })
+	broken := crew("own", judgedBy(h), func(d *deploy.Deployment) { d.Creatures[0].Wasm = []byte("nobody") })
 	if _, err := s.Apply(t.Context(), broken); abi.CodeOf(err) != abi.InvalidArgument {
 		t.Errorf("Apply of a module that does not exist: %v", err)
 	}
@@ -95,8 +76,8 @@ func TestAPolicyInUseIsNotClosed(t *testing.T) {
 		}
 	}
 	s.ask(a.Creatures["creature.lead"], toolCall{"group_status", nil})
-	if h.closed != 0 || h.last(journal.JudgeTool).Tool != "group_status" {
-		t.Errorf("it was closed %d times, and judged %v", h.closed, h.seen)
+	if h.last(journal.JudgeTool).Tool != "group_status" {
+		t.Errorf("it judged %v", h.seen)
 	}
 }
 
@@ -105,12 +86,12 @@ func TestAPolicyInUseIsNotClosed(t *testing.T) {
 func TestPlansLeavePoliciesAlone(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	most := 1
-	policy := func() *holder {
-		h := holding(journal.JudgePlan)
-		h.judge.judge = func(ev *deploy.PolicyEvent) deploy.Decision { return deploy.Decision{Words: tally(ev.Memory, most)} }
+	policy := func() *judge {
+		h := judging(journal.JudgePlan)
+		h.judge = func(ev *deploy.PolicyEvent) deploy.Decision { return deploy.Decision{Words: tally(ev.Memory, most)} }
 		return h
 	}
-	s.apply(crew("own", heldBy(policy())))
+	s.apply(crew("own", judgedBy(policy())))
 	for _, restored := range []bool{false, true} {
 		s.shut()
 		s.open()
@@ -119,20 +100,17 @@ func TestPlansLeavePoliciesAlone(t *testing.T) {
 		}
 		most = 1
 		h := policy()
-		if _, err := s.Plan(t.Context(), crew("own", heldBy(h))); abi.CodeOf(err) != abi.Denied {
+		if _, err := s.Plan(t.Context(), crew("own", judgedBy(h))); abi.CodeOf(err) != abi.Denied {
 			t.Errorf("restored %v: the plan answers %v, though Apply would be denied", restored, err)
 		}
 		most = 2
 		for range 3 {
-			if _, err := s.Plan(t.Context(), crew("own", heldBy(h))); err != nil {
+			if _, err := s.Plan(t.Context(), crew("own", judgedBy(h))); err != nil {
 				t.Errorf("restored %v: %v, as if the plans before had happened", restored, err)
 			}
 		}
-		if h.closed > 0 {
-			t.Error("a plan has closed the policy")
-		}
 	}
-	s.apply(crew("own", heldBy(policy())))
+	s.apply(crew("own", judgedBy(policy())))
 }
 
 // The deployments of events are the deployments of the channels and creatures that they

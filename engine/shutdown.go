@@ -165,12 +165,6 @@ func (e *Engine) shutDown(ctx context.Context) error {
 		errs = append(errs, c.module.Close(ctx))
 	}
 	e.core.closeTemplates(ctx, slices.Collect(maps.Values(l.templates)))
-	for _, d := range l.deployments {
-		e.core.closePolicy(d.Policy)
-	}
-	for _, p := range l.former {
-		e.core.closePolicy(p)
-	}
 	return errors.Join(errs...)
 }
 

@@ -15,11 +15,9 @@ import (
 // update is what applying a deployment does to existing creatures.
 type update struct {
 	holding *holding
-	// modules are the former modules of creatures, and policies the former policies of
-	// deployments. They are closed when the deployments are applied and the mutation lock
-	// is released: a policy may wait for scripts that run in another process.
-	modules  []abi.Module
-	policies []deploy.Policy
+	// modules are the former modules of creatures. They are closed when the deployments
+	// are applied and the mutation lock is released.
+	modules []abi.Module
 }
 
 // claims returns how to hold a running creature so that it can become what was prepared.
@@ -126,9 +124,6 @@ func (a *application) keepAdopted(u *update) {
 		u.modules = append(u.modules, former)
 		delete(a.prepared, address)
 	}
-	if a.retired != nil {
-		u.policies = append(u.policies, a.retired)
-	}
 }
 
 // finishUpdate releases the creatures and closes what is no longer in use.
@@ -138,9 +133,6 @@ func (u *update) finishUpdate(ctx context.Context, e *core) {
 		if err := m.Close(ctx); err != nil {
 			e.log.Debug("closing a module", "error", err)
 		}
-	}
-	for _, p := range u.policies {
-		e.closePolicy(p)
 	}
 }
 
@@ -184,17 +176,4 @@ func (e locked) setPolicy(ch *channel) {
 	} else {
 		ch.policy.Store(nil)
 	}
-}
-
-// retire records a former policy of the deployment. It is closed when the deployments are
-// applied, and once more with the engine: turns in progress may still ask it, and make it
-// hold something again.
-func (a *application) retire(p deploy.Policy) {
-	a.retired = p
-	a.e.former = append(a.e.former, p)
-}
-
-// samePolicy reports whether two policies are one, as far as can be determined.
-func samePolicy(a, b any) bool {
-	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }

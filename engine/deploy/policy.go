@@ -10,8 +10,9 @@ import (
 // done to them. A decision depends only on the event, on the graph that the event shows
 // and on what the policy remembers.
 //
-// A policy that is an io.Closer is closed with the engine, or when its deployment could
-// not be applied.
+// The engine only asks a policy. What a policy holds, such as processes, belongs to the
+// caller, who may release it when the engine is closed, or when the deployment could not
+// be applied.
 //
 // Its methods may be called from any goroutine. They must not call methods of the engine:
 // operations on the graph are judged while the engine is changing it, see [PolicyEvent].

@@ -71,7 +71,7 @@ func root(t *testing.T) string {
 // used by others: internal/near bounds the cost of a suggestion, internal/scratch
 // removes files of killed processes, and internal/selflimit limits its own process.
 var layers = map[string][]string{
-	"":                    {"abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "replay", "sqlitestore", "internal/scratch"},
+	"":                    {"abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/scratch"},
 	"operations":          {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
 	"abi":                 {},
 	"abi/pack":            {"abi"},

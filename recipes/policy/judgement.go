@@ -77,6 +77,9 @@ func (j *judgement) policy(ctx context.Context, p *compiled) {
 // run runs a script, in this process or in another.
 func (j *judgement) run(p *compiled) (answer, *ScriptError) {
 	if p.Process {
+		if j.set.children == nil {
+			return answer{}, p.fault(1, 1, "it needs another process, and the program that applied the recipe starts none", "")
+		}
 		return j.set.children.judge(p, &j.subject)
 	}
 	if j.isolate == nil {

@@ -28,18 +28,54 @@ const maxReply = 64 << 20
 // too long is killed. A spare process is kept ready to replace it, so that the next
 // script does not wait for a process to start.
 type children struct {
+	owner    *Processes
 	options  Options
 	manifest []byte
 
-	mu    sync.Mutex
-	idle  []*child
-	spare *child    // ready; nil if there is none yet
-	busy  int       // current judgements, plus 1 while a spare starts
+	mu sync.Mutex
+	waiting
+	busy  int       // current judgements, plus 1 while a spare starts or processes end
 	warms bool      // a spare is starting
 	quiet sync.Cond // busy is 0
 }
 
-func newChildren(o Options, policies []*compiled) *children {
+// waiting are the processes that are not in use, and the time that they are kept.
+type waiting struct {
+	idle    []*child
+	spare   *child         // ready; nil if there is none yet
+	pause   *time.Timer    // runs while no judgement does; nil otherwise
+	pausing sync.WaitGroup // what the timer started
+}
+
+// begin starts the time after which end is called.
+func (w *waiting) begin(pause time.Duration, end func()) {
+	w.pausing.Add(1)
+	w.pause = time.AfterFunc(pause, func() {
+		defer w.pausing.Done()
+		end()
+	})
+}
+
+// interrupt stops that time.
+func (w *waiting) interrupt() {
+	if w.pause != nil && w.pause.Stop() {
+		w.pausing.Done()
+	}
+	w.pause = nil
+}
+
+// take returns all processes, which the caller ends.
+func (w *waiting) take() []*child {
+	all := w.idle
+	if w.spare != nil {
+		all = append(all, w.spare)
+	}
+	w.idle, w.spare = nil, nil
+	w.interrupt()
+	return all
+}
+
+func newChildren(owner *Processes, o Options, policies []*compiled) *children {
 	m := manifest{Memory: o.Memory}
 	if m.Memory == 0 {
 		m.Memory = DefaultMemory
@@ -55,7 +91,7 @@ func newChildren(o Options, policies []*compiled) *children {
 	if err != nil {
 		text = nil // cannot happen: it has only texts and numbers
 	}
-	c := &children{options: o, manifest: text}
+	c := &children{owner: owner, options: o, manifest: text}
 	c.quiet.L = &c.mu
 	return c
 }
@@ -80,6 +116,11 @@ func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
 func (c *children) borrowChild() (*child, error) {
 	c.mu.Lock()
 	c.busy++
+	c.interrupt()
+	if err := c.owner.add(c); err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
 	ch := c.spare
 	if n := len(c.idle); n > 0 {
 		ch = c.idle[n-1]
@@ -113,9 +154,36 @@ func (c *children) warm() {
 func (c *children) endJudgement() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.busy--; c.busy == 0 {
-		c.quiet.Broadcast()
+	if c.busy--; c.busy > 0 {
+		return
 	}
+	c.quiet.Broadcast()
+	if c.spare == nil && len(c.idle) == 0 {
+		c.owner.forget(c)
+		return
+	}
+	c.begin(c.owner.keptFor(), c.rest)
+}
+
+// rest ends all processes if none is in use. A later judgement starts new ones.
+func (c *children) rest() {
+	c.mu.Lock()
+	if c.busy > 0 {
+		c.mu.Unlock()
+		return
+	}
+	c.busy++
+	all := c.take()
+	c.mu.Unlock()
+	c.end(all)
+}
+
+// end ends processes that were taken while busy counted it.
+func (c *children) end(all []*child) {
+	for _, ch := range all {
+		ch.kill()
+	}
+	c.endJudgement()
 }
 
 func (c *children) giveBack(ch *child) {
@@ -130,21 +198,17 @@ func (c *children) giveBack(ch *child) {
 	}
 }
 
-// close ends all processes as soon as none is in use. A later judgement starts new ones.
+// close ends all processes as soon as none is in use.
 func (c *children) close() {
 	c.mu.Lock()
 	for c.busy > 0 {
 		c.quiet.Wait()
 	}
-	idle := c.idle
-	if c.spare != nil {
-		idle = append(idle, c.spare)
-	}
-	c.idle, c.spare = nil, nil
+	c.busy++
+	all := c.take()
 	c.mu.Unlock()
-	for _, ch := range idle {
-		ch.kill()
-	}
+	c.end(all)
+	c.pausing.Wait()
 }
 
 // child is one process. One goroutine at a time may use it.

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,12 +30,9 @@ func apart(t testing.TB, policies ...Policy) *Set {
 	for _, f := range faults {
 		t.Fatal(f)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	var p Processes
+	t.Cleanup(p.Close)
+	return s.In(&p)
 }
 
 // telling are scripts that report everything that could make decisions differ.
@@ -165,28 +164,79 @@ func TestASpareProcessIsReady(t *testing.T) {
 	}
 }
 
-// A set can be closed during judgements: these get their decisions, and the processes
-// that they have started end at the last close.
+// counted returns how many processes there are, and how many judgements.
+func (c *children) counted() (processes, judgements int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if processes = len(c.idle); c.spare != nil {
+		processes++
+	}
+	return processes, c.busy
+}
+
+// Processes can be closed during judgements: those that have begun get their decisions,
+// later ones fail, and no process is left.
 func TestClosedWhileJudging(t *testing.T) {
-	s := apart(t, Policy{Name: "p0", Source: `() => deny("no")`, Timeout: patience})
+	var p Processes
+	s := apart(t, Policy{Name: "p0", Source: `() => deny("no")`, Timeout: patience}).In(&p)
 	var judges sync.WaitGroup
+	decided := make(chan struct{})
+	once := sync.OnceFunc(func() { close(decided) })
 	for range 2 {
 		judges.Go(func() {
-			for range 20 {
-				if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || d.Denials[0].Reason != "no" {
+			for {
+				d := s.Send(t.Context(), event("x"))
+				switch once(); {
+				case len(d.Denials) != 1:
+					t.Errorf("while it is closed: %s", describeSend(d))
+					return
+				case d.Denials[0].Failed && strings.Contains(d.Denials[0].Reason, "has been closed"):
+					return
+				case d.Denials[0].Reason != "no":
 					t.Errorf("while it is closed: %s", describeSend(d))
 				}
 			}
 		})
 	}
-	for range 20 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+	<-decided
+	p.Close()
+	if n, _ := s.children.counted(); n > 0 {
+		t.Errorf("%d processes are left after Close", n)
 	}
 	judges.Wait()
-	if err := s.Close(); err != nil || len(s.children.idle) > 0 || s.children.spare != nil || s.children.busy > 0 {
-		t.Errorf("%d processes are left, %d judgements: %v", len(s.children.idle), s.children.busy, err)
+	if n, busy := s.children.counted(); n > 0 || busy > 0 || len(p.users) > 0 {
+		t.Errorf("%d processes are left, %d judgements, %d sets", n, busy, len(p.users))
+	}
+}
+
+// Processes without work end by themselves, and the next judgement starts new ones.
+func TestIdleProcessesEnd(t *testing.T) {
+	p := Processes{kept: time.Millisecond}
+	defer p.Close()
+	s := apart(t, Policy{Name: "p0", Source: `() => deny("no")`, Timeout: patience}).In(&p)
+	for range 3 {
+		if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || d.Denials[0].Reason != "no" {
+			t.Fatal(describeSend(d))
+		}
+		for n, busy := s.children.counted(); n > 0 || busy > 0; n, busy = s.children.counted() {
+			runtime.Gosched()
+		}
+		p.mu.Lock()
+		if len(p.users) > 0 {
+			t.Error("a set without processes is still known")
+		}
+		p.mu.Unlock()
+	}
+}
+
+// A set without an owner for its processes fails instead of starting any.
+func TestProcessesNeedAnOwner(t *testing.T) {
+	s, faults := New([]Policy{{Name: "p0", Source: `() => {}`, Process: true}}, Options{Command: []string{"/bin/true"}})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || !d.Denials[0].Failed {
+		t.Error(describeSend(d))
 	}
 }
 
@@ -197,7 +247,9 @@ func TestAProcessThatCannotBeStartedDenies(t *testing.T) {
 			if len(faults) > 0 {
 				t.Fatal(faults)
 			}
-			defer s.Close()
+			var p Processes
+			defer p.Close()
+			s = s.In(&p)
 			if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 {
 				t.Error(describeSend(d))
 			}

@@ -85,14 +85,17 @@ type Set struct {
 	everywhere []*compiled
 	byKind     map[journal.PolicyKind][]*compiled // on other events
 	*pool
-	children *children // nil if all policies run in this process
+	// children run the policies with Process. It is nil if there are none, or if no
+	// Processes have been given.
+	children *children
+	options  Options
 }
 
 var _ deploy.Policy = (*Set)(nil)
 
 // New compiles policies. It reports every invalid script.
 func New(policies []Policy, o Options) (*Set, []*ScriptError) {
-	s := &Set{byKind: map[journal.PolicyKind][]*compiled{}}
+	s := &Set{byKind: map[journal.PolicyKind][]*compiled{}, options: o}
 	var faults []*ScriptError
 	for _, mode := range []Mode{Mutate, Validate} {
 		for _, p := range policies {
@@ -112,19 +115,18 @@ func New(policies []Policy, o Options) (*Set, []*ScriptError) {
 	}
 	s.pool = newPool(len(s.policies))
 	s.index()
-	if slices.ContainsFunc(s.policies, func(p *compiled) bool { return p.Process }) {
-		s.children = newChildren(o, s.policies)
-	}
 	return s, nil
 }
 
-// Close ends the processes that the set has started. The engine calls it when it no
-// longer needs the set; using the set again starts new ones.
-func (s *Set) Close() error {
-	if s.children != nil {
-		s.children.close()
+// In returns the set with processes for its policies with Process, which p owns. Without,
+// these policies fail.
+func (s *Set) In(p *Processes) *Set {
+	if !slices.ContainsFunc(s.policies, func(p *compiled) bool { return p.Process }) {
+		return s
 	}
-	return nil
+	out := *s
+	out.children = newChildren(p, s.options, s.policies)
+	return &out
 }
 
 // index sorts the policies by channel, so that a message costs nothing for policies that
