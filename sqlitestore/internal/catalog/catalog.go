@@ -34,8 +34,13 @@ type Catalog struct {
 	hooks failpoint.Hooks
 	wrote func() // called when the log has grown; may be nil
 
-	mu sync.Mutex
-	c  *sqlite.Conn // nil after a failure; see ready
+	mu         sync.Mutex // guards what follows
+	connection connection
+}
+
+// connection is the one connection to the file.
+type connection struct {
+	*sqlite.Conn // nil after a failure; see ready
 }
 
 // Entry is a session as the catalogue knows it.
@@ -52,7 +57,7 @@ func Look(c *sqlite.Conn) (*Catalog, error) {
 	if err := setUp(c); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Catalog{path: c.Path, c: c}, nil
+	return &Catalog{path: c.Path, connection: connection{c}}, nil
 }
 
 func setUp(c *sqlite.Conn) error {
@@ -74,10 +79,10 @@ func (k *Catalog) Dir() string { return filepath.Dir(k.path) }
 func (k *Catalog) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.c == nil {
+	if k.connection.Conn == nil {
 		return nil
 	}
-	return k.c.Close()
+	return k.connection.Close()
 }
 
 // Make makes the catalogue of a new directory. It gets its name when it is complete and

@@ -180,8 +180,8 @@ func (k *Catalog) Mark(session journal.SessionID, marks map[journal.Origin]Ack) 
 func (k *Catalog) change(change func(t *Tx) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.ready(); err != nil {
+	if err := k.connection.ready(k.path); err != nil {
 		return err
 	}
-	return k.c.Transact(func() error { return change(&Tx{k.c}) })
+	return k.connection.Transact(func() error { return change(&Tx{k.connection.Conn}) })
 }

@@ -23,29 +23,28 @@ func Take(path string, h failpoint.Hooks) (*Catalog, error) {
 	k := &Catalog{path: path, hooks: h}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k, k.ready()
+	return k, k.connection.ready(path)
 }
 
-// ready opens the catalogue, unless it is open, and makes its content certain. The caller
-// holds mu.
+// ready opens the catalogue at path, unless it is open, and makes its content certain.
 //
 // After a commit that failed, or whose process was killed, a power loss may still decide
 // otherwise than the file. Content of the file may not have reached the disk. Content
 // that the file lacks may be on the disk nevertheless: behind what SQLite takes for the
 // end of the write-ahead log, or in a log that it has removed. No caller may act on
 // either, so ready makes an empty commit before anything is answered.
-func (k *Catalog) ready() error {
-	if k.c != nil {
+func (k *connection) ready(path string) error {
+	if k.Conn != nil {
 		return nil
 	}
-	c, err := sqlite.Open(k.path, sqlite.ReadWrite)
+	c, err := sqlite.Open(path, sqlite.ReadWrite)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(c.Sync(Schema), setUp(c)); err != nil {
 		return errors.Join(err, c.Close())
 	}
-	k.c = c
+	k.Conn = c
 	return nil
 }
 
@@ -103,19 +102,19 @@ func (k *Catalog) commit(lock sync.Locker, s step, change func(t *Tx) error, lan
 func (k *Catalog) transact(s step, change func(t *Tx) error) (tried bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.ready(); err != nil {
+	if err := k.connection.ready(k.path); err != nil {
 		return false, err
 	}
-	err = k.c.Transact(func() error {
-		err := change(&Tx{k.c})
+	err = k.connection.Transact(func() error {
+		err := change(&Tx{k.connection.Conn})
 		if err == nil {
 			err = k.hooks.At(s.before, k.path)
 		}
 		tried = err == nil
 		return err
 	})
-	if err != nil && k.c.Rollback() != nil {
-		k.disconnect()
+	if err != nil && k.connection.Rollback() != nil {
+		k.connection.disconnect()
 	}
 	if k.wrote != nil {
 		k.wrote()
@@ -127,20 +126,19 @@ func (k *Catalog) transact(s step, change func(t *Tx) error) (tried bool, err er
 func (k *Catalog) look(landed string, args []driver.Value) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.disconnect()
-	if err := k.ready(); err != nil {
+	k.connection.disconnect()
+	if err := k.connection.ready(k.path); err != nil {
 		return false, err
 	}
-	_, found, err := k.c.Integer(landed, args...)
+	_, found, err := k.connection.Integer(landed, args...)
 	return found, err
 }
 
-// disconnect closes the connection, if there is one, and ignores its errors. The caller holds
-// mu.
-func (k *Catalog) disconnect() {
-	if k.c != nil {
-		_ = k.c.Close()
-		k.c = nil
+// disconnect closes the connection, if there is one, and ignores its errors.
+func (k *connection) disconnect() {
+	if k.Conn != nil {
+		_ = k.Close()
+		k.Conn = nil
 	}
 }
 

@@ -19,10 +19,10 @@ import (
 func (k *Catalog) query(ctx context.Context, query string, args []driver.Value, row func([]driver.Value) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.ready(); err != nil {
+	if err := k.connection.ready(k.path); err != nil {
 		return err
 	}
-	return k.c.QueryWithin(ctx, query, args, row)
+	return k.connection.QueryWithin(ctx, query, args, row)
 }
 
 // integer answers the first column of the first row; see [sqlite.Conn.Integer].
