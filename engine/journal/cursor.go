@@ -21,21 +21,22 @@ type EventCursor string
 // FromStart is the cursor before the first event.
 const FromStart EventCursor = "start"
 
-// Mark is a place in what one session wrote: behind an event. It stays valid if a crash
-// loses that event and others before it: later events have another origin and a time
-// after Since. (It does not if the crash loses all that was logged since the session was
-// opened and the clock is then set back behind that.)
+// Mark is a place in the log of one session: the place after an event. A mark stays valid
+// if a crash removes that event and others before it, because the events that are written
+// then have another origin and a time after Since. There is one exception: the crash
+// removes everything that was logged since the session was opened, and the clock is then
+// set back to a time before the removed events.
 type Mark struct {
-	Event EventID // zero: behind everything up to Since
-	// Since is not before any event that the session wrote under earlier origins, and
-	// before every event that it writes under later ones.
+	Event EventID // zero: the mark is after every event up to Since
+	// Since is a time: no event that the session wrote under earlier origins is later,
+	// and every event that it writes under later origins is.
 	Since int64
 }
 
 // IsZero reports whether the mark is before everything.
 func (m Mark) IsZero() bool { return m == Mark{} }
 
-// Covers reports whether an event of the session is not behind the mark.
+// Covers reports whether an event of the session is before the mark.
 func (m Mark) Covers(ev *Event) bool {
 	if ev.ID.Origin == m.Event.Origin {
 		return ev.ID.Seq <= m.Event.Seq
@@ -43,7 +44,7 @@ func (m Mark) Covers(ev *Event) bool {
 	return ev.Time <= m.Since
 }
 
-// Next is the mark behind an event, the first one behind m that exists.
+// Next is the mark after an event, which is the first event after m.
 func (m Mark) Next(ev *Event) Mark {
 	if ev.ID.Origin != m.Event.Origin {
 		m.Since = ev.Time - 1
