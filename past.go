@@ -42,7 +42,7 @@ func notRunning(g GraphID, successor journal.SessionInfo) error {
 	became := "it"
 	if successor.Graph != g {
 		became = "it became " + string(successor.Graph) + ", which"
-		ids["heir"] = string(successor.Graph) // programs read the id by this name
+		ids["successor"] = string(successor.Graph)
 	}
 	if successor.Live {
 		return &abi.Error{

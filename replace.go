@@ -48,8 +48,7 @@ func (c *CheckFailed) Error() string {
 		if len(c.Report.Unjudged) == 0 {
 			return "there are no recorded turns"
 		}
-		u := c.Report.Unjudged[0]
-		return fmt.Sprintf("%d turns %s", u.Turns, u.Reason.Text())
+		return "the recorded turns cannot be compared: they " + c.Report.Unjudged[0].Reason.Text()
 	}
 	d := &c.Report.Differences[0]
 	return fmt.Sprintf("turn %s: recorded %s, now %s", d.Turn, effectAt(d.Recorded, d.First), effectAt(d.Replayed, d.First))

@@ -48,7 +48,7 @@ var Functions = []Function{
 	{Name: "channel", Params: []Param{i32("name_ptr"), i32("name_len")}, Result: I32, Feature: noFeature,
 		Doc: "Looks up a send alias and returns its handle, which is opaque and stays valid for the life of the instance. An alias may be looked up before it is bound."},
 	{Name: "send", Params: []Param{i32("channel"), i32("ptr"), i32("len"), i32("headers_ptr"), i32("headers_len")}, Result: I32, Effect: true, Feature: noFeature,
-		Doc: "Sends a message on a channel, by handle; -1 means every channel the creature may send on. Returns the number of channels it was sent on."},
+		Doc: "Sends a message on a channel, by handle; -1 stands for every channel that the creature may send on. Returns on how many channels the message was sent."},
 	{Name: "send_to", Params: []Param{i32("to_ptr"), i32("to_len"), i32("ptr"), i32("len")}, Result: I32, Effect: true, Feature: noFeature,
 		Doc: "Sends a direct message to one creature of the sender's graph, by id or name."},
 	{Name: "request", Params: []Param{i32("to_ptr"), i32("to_len"), i32("ptr"), i32("len"), i64("deadline_ms"), i64("tag")}, Result: I32, Effect: true, Feature: FeatureRequests,

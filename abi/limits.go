@@ -92,7 +92,7 @@ var LimitTable = []LimitInfo{
 	{"log_bytes", "bytes", "log text per turn"},
 	{"state_key", "bytes", "one state key"},
 	{"state_value", "bytes", "one state value"},
-	{"state", "bytes", "all state of a creature, keys included, and 32 for each key"},
+	{"state", "bytes", "all state of a creature: keys, values, and 32 bytes for each key"},
 	{"state_writes", "writes", "state writes and deletes per turn"},
 	{"calls", "calls", "hostcalls per turn"},
 	{"handles", "handles", "channel handles of one instance"},
@@ -102,7 +102,7 @@ var LimitTable = []LimitInfo{
 	{"tools", "calls", "tool calls per turn"},
 	{"table", "elements", "elements of all tables together"},
 	{"mailbox", "deliveries", "deliveries held in memory for one creature"},
-	{"store_rate", "bytes", "data that a creature adds to its store per second; ten seconds' worth may come at once"},
+	{"store_rate", "bytes", "data that a creature adds to its store per second, and up to ten times as much at once"},
 	{"timer_rate", "deliveries", "deliveries of a creature's timers per second"},
 }
 

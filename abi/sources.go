@@ -136,7 +136,7 @@ var Features = []FeatureInfo{
 	{FeatureTools, "tools", "tool, the group tools"},
 	{FeatureHTTP, "http", "http, outbound requests"},
 	{FeatureAwareness, "awareness", "the awareness documents and the kind graph_changed"},
-	{FeatureFuel, "fuel", "fuel_left counts fuel; without it the result is -1"},
+	{FeatureFuel, "fuel", "fuel_left returns the fuel that is left; without this feature it returns -1"},
 }
 
 // AllChannels is the channel handle that stands for every channel the creature

@@ -71,7 +71,7 @@ func (w *world) full(deployment string, limit int) {
 	w.t.Helper()
 	_, err := w.spawn(deployment, "one too many", "")
 	var e *abi.Error
-	if !errors.As(err, &e) || e.Code != abi.LimitExceeded || e.IDs["limit"] != "spawnable" || !strings.Contains(e.Message, fmt.Sprintf("spawnable is %d", limit)) {
+	if !errors.As(err, &e) || e.Code != abi.LimitExceeded || e.IDs["limit"] != "spawnable" || !strings.Contains(e.Message, fmt.Sprintf("spawnable: %d", limit)) {
 		w.t.Errorf("beyond %d: %v, want the limit spawnable", limit, err)
 	}
 }

@@ -312,7 +312,7 @@ func TestSpawnable(t *testing.T) {
 	if !slices.Equal(names, []string{"scribe-1", "scribe-2", "scribe-3"}) {
 		t.Errorf("names %v", names)
 	}
-	if replies[3].Code != "limit" || !strings.Contains(replies[3].Error, "spawnable is 3") {
+	if replies[3].Code != "limit" || !strings.Contains(replies[3].Error, "spawnable: 3") {
 		t.Errorf("one too many: %+v", replies[3])
 	}
 	replies = s.ask(lead, toolCall{"group_remove_node", args{"creature": "scribe-2"}}, add, add)

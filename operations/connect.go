@@ -27,7 +27,7 @@ type DisconnectArgs struct {
 
 // ChannelsResult is the result of disconnect and assign_root.
 type ChannelsResult struct {
-	Channels []terrarium.ChannelID `json:"channels"` // of disconnect: those that it separated; of assign_root: the report channel, and the others on which the root listens
+	Channels []terrarium.ChannelID `json:"channels"` // after disconnect: the channels on which the creatures were separated; after assign_root: the report channel, and the other channels on which the root listens
 	Delta    journal.Delta         `json:"delta"`
 }
 

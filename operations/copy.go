@@ -10,7 +10,7 @@ import (
 // ExportArgs are the arguments of export.
 type ExportArgs struct {
 	Session string `json:"session,omitempty" doc:"session id, live or ended"`
-	Graph   string `json:"graph,omitempty" doc:"or a graph, live or ended: any id it has had, or the name of a member"`
+	Graph   string `json:"graph,omitempty" doc:"instead of a session: a graph, live or ended: any id it has had, or the name of a member"`
 	Path    string `json:"path" op:"required" doc:"file to write; it must not exist. If the name ends in .jsonl, the history is written as JSON lines"`
 }
 
@@ -23,7 +23,7 @@ type ExportResult struct {
 // ForkArgs are the arguments of fork.
 type ForkArgs struct {
 	Session string `json:"session,omitempty" doc:"id of a session whose file exists"`
-	Graph   string `json:"graph,omitempty" doc:"or a graph, live or ended: any id it has had, or the name of a member"`
+	Graph   string `json:"graph,omitempty" doc:"instead of a session: a graph, live or ended: any id it has had, or the name of a member"`
 	Dir     string `json:"dir" op:"required" doc:"session directory to create; it must not exist"`
 
 	At journal.EventCursor `json:"at,omitempty" doc:"fork the session as it was at this event cursor; if left out, as it is now"`

@@ -15,7 +15,7 @@ type SendArgs struct {
 	Payload  Payload           `json:"payload" op:"required" doc:"bytes of the message"`
 	Headers  map[string]string `json:"headers,omitempty" doc:"headers; names and values must not contain NUL"`
 	Durable  bool              `json:"durable,omitempty" doc:"answer when the message is as durable as the graph promises; unknown_outcome means that it was accepted but may be lost in a crash"`
-	Producer string            `json:"producer,omitempty" doc:"with offset: name of the producer, of which each offset is accepted once; a message with an unknown outcome can then be sent again without duplicating it"`
+	Producer string            `json:"producer,omitempty" doc:"name of the producer, together with offset: each offset of a producer is accepted once, so that a message with an unknown outcome can be sent again without duplicating it"`
 	Offset   uint64            `json:"offset,omitempty" doc:"number of the message, from 1 and increasing for each producer"`
 }
 
@@ -32,7 +32,7 @@ type SendToArgs struct {
 	Payload  Payload           `json:"payload" op:"required" doc:"bytes of the message"`
 	Headers  map[string]string `json:"headers,omitempty" doc:"headers; names and values must not contain NUL"`
 	Durable  bool              `json:"durable,omitempty" doc:"answer when the message is as durable as the graph promises; unknown_outcome means that it was accepted but may be lost in a crash"`
-	Producer string            `json:"producer,omitempty" doc:"with offset: name of the producer, of which each offset is accepted once; a message with an unknown outcome can then be sent again without duplicating it"`
+	Producer string            `json:"producer,omitempty" doc:"name of the producer, together with offset: each offset of a producer is accepted once, so that a message with an unknown outcome can be sent again without duplicating it"`
 	Offset   uint64            `json:"offset,omitempty" doc:"number of the message, from 1 and increasing for each producer"`
 }
 

@@ -41,7 +41,7 @@ type StateResult struct {
 // HistoryArgs are the arguments of history.
 type HistoryArgs struct {
 	Graph    string   `json:"graph,omitempty" doc:"a graph, live or ended: any id it has had, or the name of a member"`
-	Session  string   `json:"session,omitempty" doc:"or a session id, live or ended"`
+	Session  string   `json:"session,omitempty" doc:"instead of a graph: a session id, live or ended"`
 	Kinds    []string `json:"kinds,omitempty" doc:"only events of these kinds"`
 	Creature string   `json:"creature,omitempty" doc:"only events about this creature"`
 	Channel  string   `json:"channel,omitempty" doc:"only events of this channel"`
@@ -57,7 +57,7 @@ type HistoryResult struct {
 // LineageArgs are the arguments of lineage.
 type LineageArgs struct {
 	Session string `json:"session,omitempty" doc:"session id, live or ended"`
-	Graph   string `json:"graph,omitempty" doc:"or a graph, live or ended: any id it has had, or the name of a member"`
+	Graph   string `json:"graph,omitempty" doc:"instead of a session: a graph, live or ended: any id it has had, or the name of a member"`
 }
 
 // LineageResult is the result of lineage.

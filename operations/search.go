@@ -12,7 +12,7 @@ import (
 type SearchArgs struct {
 	Query     string   `json:"query" op:"required" doc:"words, \"phrases\" and beginnings* of words, with AND (which may be left out), OR, NOT and parentheses"`
 	Graph     string   `json:"graph,omitempty" doc:"only the history of this graph: any id it has had, or the name of a member"`
-	Session   string   `json:"session,omitempty" doc:"or only the history of this session, live or ended; with neither, every session of the directory"`
+	Session   string   `json:"session,omitempty" doc:"only the history of this session, live or ended; without graph and session, every session of the directory is searched"`
 	Kinds     []string `json:"kinds,omitempty" doc:"only events of these kinds"`
 	Creatures []string `json:"creatures,omitempty" doc:"only events about these creatures"`
 	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`

@@ -68,7 +68,7 @@ func TestAddCreatureSpawnsFromARecipe(t *testing.T) {
 	do(t, tr, "apply", fmt.Sprintf(`{"recipe":%q}`, spawnRecipe(t, "one")))
 	do(t, tr, "add_creature", `{"name":"f","species":"filter","join":"boss","parent":"boss"}`)
 	do(t, tr, "add_creature", `{"name":"t","species":"tools/tally","join":"boss","parent":"f","config":{"every":1}}`)
-	refusedWith(t, tr, "add_creature", `{"name":"u","species":"tools/tally"}`, abi.LimitExceeded, "spawnable is 1")
+	refusedWith(t, tr, "add_creature", `{"name":"u","species":"tools/tally"}`, abi.LimitExceeded, "spawnable: 1, alive: 1")
 	do(t, tr, "send", `{"channel":"t","payload":"07:02 frog"}`)
 	do(t, tr, "wait_idle", `{}`)
 	if state := do(t, tr, "state", `{"creature":"t"}`)["state"].(map[string]any); state["count/frog"] == nil {
@@ -94,7 +94,7 @@ func TestAddCreatureRefusesWhatCannotBeSpawned(t *testing.T) {
 	refusedWith(t, tr, "add_creature", `{"name":"f","module":"builtin:gate","workers":"sell"}`, abi.InvalidArgument, "keep or remove")
 	do(t, tr, "apply", fmt.Sprintf(`{"recipe":%q}`, spawnRecipe(t, "two")))
 	refusedWith(t, tr, "add_creature", `{"name":"f","species":"filter"}`, abi.Ambiguous, "name the deployment")
-	refusedWith(t, tr, "batch", `{"ops":[{"op":"add_creature","name":"f","species":"filter","deployment":"two"},{"op":"add_creature","name":"g","species":"filter","deployment":"two"},{"op":"add_creature","name":"h","species":"filter","deployment":"two"}]}`, abi.LimitExceeded, "spawnable is 2")
+	refusedWith(t, tr, "batch", `{"ops":[{"op":"add_creature","name":"f","species":"filter","deployment":"two"},{"op":"add_creature","name":"g","species":"filter","deployment":"two"},{"op":"add_creature","name":"h","species":"filter","deployment":"two"}]}`, abi.LimitExceeded, "spawnable: 2, alive: 2")
 	if n := len(do(t, tr, "status", `{}`)["graphs"].([]any)); n != 2 {
 		t.Errorf("%d graphs, want the two of the recipes", n)
 	}

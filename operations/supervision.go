@@ -39,7 +39,7 @@ type ReplaceModuleResult struct {
 	Graph        terrarium.GraphID    `json:"graph"`            // graph of the creature
 	Module       string               `json:"module"`           // the new module
 	SHA256       string               `json:"module_sha256"`    // SHA-256 of the new module
-	Former       string               `json:"former,omitempty"` // the former module, with which the same operation takes this back
+	Former       string               `json:"former,omitempty"` // the former module; the same operation with this module undoes the replacement
 	FormerSHA256 string               `json:"former_sha256"`    // SHA-256 of the former module
 	Check        *ModuleCheck         `json:"check,omitempty"`  // result of the check, if there was one
 }

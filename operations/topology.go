@@ -18,7 +18,7 @@ import (
 type AddCreatureArgs struct {
 	Name       string          `json:"name" op:"required" doc:"unique in its graph"`
 	Module     string          `json:"module,omitempty" doc:"path, or builtin:NAME"`
-	Species    string          `json:"species,omitempty" doc:"or a species that may be spawned, which sets limits, grants, restart and mailbox too"`
+	Species    string          `json:"species,omitempty" doc:"instead of a module: a species that may be spawned, which also sets limits, grants, restart and mailbox"`
 	Deployment string          `json:"deployment,omitempty" doc:"deployment of the species, if several recipes have one of this name"`
 	Join       string          `json:"join,omitempty" doc:"graph to join; without it and without channels, the creature gets a graph of its own"`
 	Parent     string          `json:"parent,omitempty" doc:"creature to which it belongs"`
@@ -32,7 +32,7 @@ type AddCreatureArgs struct {
 	Grants     *journal.Grants `json:"grants,omitempty" doc:"capabilities that it gets"`
 	Restart    *RestartArgs    `json:"restart,omitempty" doc:"restart policy after a failure"`
 	Mailbox    *MailboxArgs    `json:"mailbox,omitempty" doc:"deliveries held in memory"`
-	Address    string          `json:"address,omitempty" doc:"durable address"`
+	Address    string          `json:"address,omitempty" doc:"its address, by which a later run finds its state"`
 }
 
 // LimitsArgs are the limits of a creature. A limit that is left out has its default.

@@ -133,7 +133,7 @@ var language = []Block{
 		{Name: "source", Type: TextValue, Required: true, Doc: "the path of a folder with the recipe, or of its file"},
 		attrForEach,
 	}},
-	{Name: "output", Labels: named, Repeated: true, Doc: "a value that the recipe gives", Attributes: []Attribute{
+	{Name: "output", Labels: named, Repeated: true, Doc: "a value for the recipe around it, or for its users", Attributes: []Attribute{
 		{Name: "value", Type: "any", Required: true, Doc: "the value"},
 		{Name: "sensitive", Type: FlagValue, Default: "false", Doc: "keep the value out of messages and plans; required if the value is sensitive"},
 		attrDescription,

@@ -93,7 +93,7 @@ func (k *sessions) refuseUnknown(ctx context.Context, e, successor catalog.Entry
 		Op:      "read",
 		Message: fmt.Sprintf("it is no longer known which events session %s had: the catalogue that recorded them was lost", e.Session),
 		Remedy:  fmt.Sprintf("read the history of %s, which has them all", successor.Session),
-		IDs:     map[string]string{"session": string(e.Session), "heir": string(successor.Session)}, // programs read the id by this name
+		IDs:     map[string]string{"session": string(e.Session), "successor": string(successor.Session)},
 	}
 }
 

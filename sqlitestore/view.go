@@ -233,6 +233,6 @@ func (k *sessions) rowsGone(ctx context.Context, op string, e catalog.Entry) err
 		Op:      op,
 		Message: fmt.Sprintf("session %s was cut: other sessions have taken over its live rows, and only its history is left", e.Session),
 		Remedy:  fmt.Sprintf("read one of its successors, such as %s", successor.Session),
-		IDs:     map[string]string{"session": string(e.Session), "heir": string(successor.Session)}, // programs read the id by this name
+		IDs:     map[string]string{"session": string(e.Session), "successor": string(successor.Session)},
 	}
 }

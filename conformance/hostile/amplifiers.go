@@ -50,11 +50,11 @@ func amplifiers() []Module {
 			Ends:  comesToNothing(),
 		},
 		{
-			Name: "output-shuffled", Attacks: "the memory of a turn: output and sends in turns, so that the output is moved each time",
+			Name: "output-shuffled", Attacks: "the memory of a turn: output and sends alternate, so that the output is moved each time",
 			Build: outputShuffled, Ends: refusedBy("sends"),
 		},
 		{
-			Name: "send-to-no-channel", Attacks: "the memory of a turn: a mebibyte on every channel, without end, although there are no channels", Unwired: true,
+			Name: "send-to-no-channel", Attacks: "the memory of a turn: sends a mebibyte on every channel, without end, although there are no channels", Unwired: true,
 			Build: large("send", i32(abi.AllChannels), i32(bulkAt), i32(payload), none),
 			Ends:  once(abi.ExportHandle, abi.LimitExceeded, "limit "),
 		},
@@ -159,7 +159,7 @@ func storms() []Module {
 			Ends: comesToNothing(), Lasts: long,
 		},
 		{
-			Name: "channel-storm", Attacks: "listeners and the run queue: 63 messages for the victim and one to itself, for ever",
+			Name: "channel-storm", Attacks: "listeners and the run queue: 63 messages to the victim and one to itself, without end",
 			Build: channelStorm, Ends: quiet,
 		},
 		{

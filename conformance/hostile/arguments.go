@@ -175,7 +175,7 @@ func exits() []Module {
 			Ends: once(abi.ExportHandle, abi.Trapped, "exited with status 0"),
 		},
 		{
-			Name: "proc-exit-in-start", Attacks: "the process: proc_exit before anything else",
+			Name: "proc-exit-in-start", Attacks: "the process: proc_exit in the start function",
 			Build: func() []byte {
 				m := newCreature(1)
 				body := exit(m)

@@ -92,7 +92,7 @@ func callFloods() []Module {
 			Ends: stopped(abi.ExportHandle),
 		},
 		{
-			Name: "key-flood", Attacks: "the worker: look up a missing key of 16 MiB, without end",
+			Name: "key-flood", Attacks: "the worker: looks up a missing key of 16 MiB, without end",
 			Build: func() []byte {
 				m := newCreature(257)
 				get := m.hostcall("state_get")

@@ -27,7 +27,7 @@ func memories() []Module {
 			Ends:  once(InCompile, abi.InvalidArgument),
 		},
 		{
-			Name: "memory-grow", Attacks: "the machine's memory: grow page by page, and trap when there is no more, as an allocator does",
+			Name: "memory-grow", Attacks: "the machine's memory: grows page by page, and traps when there is no more, as an allocator does",
 			Build: func() []byte { return newCreature(1).finish(growMemory(1), unreachable) },
 			Ends:  once(abi.ExportHandle, abi.Trapped, "unreachable", "limit memory"),
 		},
@@ -40,7 +40,7 @@ func memories() []Module {
 			}},
 		},
 		{
-			Name: "memory-grow-huge", Attacks: "the sum of old and new size: grow by 2³²−1 pages",
+			Name: "memory-grow-huge", Attacks: "the sum of old and new size: grows by 2³²−1 pages",
 			Build: func() []byte {
 				return newCreature(1).finish(i32(-1), memoryGrow, i32(-1), i32ne, when(unreachable))
 			},
@@ -76,7 +76,7 @@ func memories() []Module {
 			Ends: smallTable,
 		},
 		{
-			Name: "table-grow", Attacks: "the machine's memory: grow two tables in turns, and trap when there is no more",
+			Name: "table-grow", Attacks: "the machine's memory: grows two tables alternately, and traps when there is no more",
 			Build: func() []byte {
 				m := newCreature(1)
 				f := m.function(":", nil)
@@ -87,7 +87,7 @@ func memories() []Module {
 			Ends: once(abi.ExportHandle, abi.Trapped, "unreachable", "limit table"),
 		},
 		{
-			Name: "ref-func", Attacks: "the machine's memory past the limit memory: a reference to a function, made again and again",
+			Name: "ref-func", Attacks: "memory of the machine that the limit memory does not count: a reference to a function, made again and again",
 			Build: func() []byte {
 				m := newCreature(1)
 				f := m.function(":", nil)

@@ -83,7 +83,7 @@ func endlessHandlers() []Module {
 			Ends: stopped(abi.ExportHandle),
 		},
 		{
-			Name: "call-bomb", Attacks: "meters that check only loops: 2⁶⁴ calls, and neither loop nor deep recursion",
+			Name: "call-bomb", Attacks: "meters that check only loops: 2⁶⁴ calls, without a loop or a deep recursion",
 			Build: func() []byte {
 				m := newCreature(1)
 				return m.finish(call(callTree(m)))

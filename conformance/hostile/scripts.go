@@ -30,7 +30,7 @@ func scripts() []Module {
 		onMessage("js-array", "the memory: an array of 2³²−1 elements", "new Array(2 ** 32 - 1).fill(0)", failed(full)),
 		onMessage("js-bigint", "the memory: a number that squares itself", "for (let n = 2n; ; ) n *= n", failed("BigInt is too large")),
 		onMessage("js-replacements", "the memory: a replacement that contains what it replaces", `let s = "xx"; for (;;) s = s.replaceAll("x", "$'$'x")`, failed(full)),
-		onMessage("js-memory-again", "the memory: the error for missing memory, caught again and again", "for (let i = 0; i < 3; i++) try { new Uint8Array(1e9) } catch {}", comesToNothing()),
+		onMessage("js-memory-again", "the memory: the error for lack of memory, caught again and again", "for (let i = 0; i < 3; i++) try { new Uint8Array(1e9) } catch {}", comesToNothing()),
 		onMessage("js-getter", "the conversion of a value: a getter that throws", `turn.send("loot", { get x() { throw new Error("from the getter") } })`, failed("from the getter")),
 		onMessage("js-getter-sends", "the conversion of a value: a getter that sends", `turn.send("loot", { get x() { turn.output("again"); return 1 } })`, comesToNothing()),
 		onMessage("js-detached", "the conversion of a value: bytes that disappear while the alias is converted",

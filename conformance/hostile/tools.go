@@ -116,7 +116,7 @@ func toolForgeries() []Module {
 			Ends:  once(abi.ExportHandle, abi.NotFound, "no creature"),
 		},
 		{
-			Name: "tool-foreign", Attacks: "another graph: remove one of the neighbours by name", Privileged: true,
+			Name: "tool-foreign", Attacks: "another graph: removes one of the neighbours by name", Privileged: true,
 			Build: callsTool("group_remove_node", `{"creature": "relay"}`),
 			Ends:  once(abi.ExportHandle, abi.NotFound, "no creature"),
 		},

@@ -14,9 +14,9 @@ type DeclarationPlan struct {
 	Deployment string       `json:"deployment,omitempty"`
 	Address    string       `json:"address"`
 	Action     PlanAction   `json:"action"`
-	Changes    []PlanChange `json:"changes,omitempty"` // the changes; what names the attribute
-	// Unknown lists attributes whose previous values are not stored: the
-	// sensitive ones or, for a session applied by an earlier version, all.
+	Changes    []PlanChange `json:"changes,omitempty"` // its changes; in each, `what` is the attribute
+	// Attributes whose previous values are not stored: the sensitive ones or, for
+	// a session that an earlier version applied, all.
 	Unknown []string `json:"unknown,omitempty"`
 }
 

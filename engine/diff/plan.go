@@ -44,17 +44,15 @@ type CreaturePlan struct {
 	Action     PlanAction         `json:"action"`
 	MovedFrom  string             `json:"moved_from,omitempty"` // its former address, if that differs
 	Changes    []PlanChange       `json:"changes,omitempty"`
-	// Unknown lists sensitive attributes of its configuration, whose previous
-	// values are in no store. They are set to the recipe's values, which may
-	// be the same, and are not among the changes.
+	// Sensitive attributes of its configuration. Their previous values are in no
+	// store, so they are not among the changes. They are set to the recipe's
+	// values, which may be the same as before.
 	Unknown []string `json:"unknown,omitempty"`
-	// Cut means that its graph merges, splits or is rearranged.
-	Cut bool `json:"cut,omitempty"`
-	// Waiting counts the items that wait for the creature when it continues;
-	// for a removed creature, those that waited before.
+	Cut     bool     `json:"cut,omitempty"` // whether its graph merges, splits or is rearranged
+	// How many items wait for the creature when it continues; for a removed
+	// creature, how many waited before.
 	Waiting Waiting `json:"waiting,omitzero"`
-	// Buried counts the deliveries that become dead letters.
-	Buried uint64 `json:"buried,omitempty"`
+	Buried  uint64  `json:"buried,omitempty"` // number of its deliveries that become dead letters
 }
 
 // Waiting counts the items that wait for a creature.

@@ -31,7 +31,7 @@ func (d *Draft) MaySpawn(m Member) error {
 		return nil
 	}
 	return &abi.Error{
-		Code: abi.LimitExceeded, Op: "spawn", Message: fmt.Sprintf("%d creatures of the species %s are alive, and its limit spawnable is %d", n, k.Species, s.Spawnable),
+		Code: abi.LimitExceeded, Op: "spawn", Message: fmt.Sprintf("the species %s has reached its limit (spawnable: %d, alive: %d)", k.Species, s.Spawnable, n),
 		Remedy: "remove one first, or raise spawnable in the recipe",
 		IDs:    map[string]string{"limit": "spawnable", "species": k.Species, "deployment": k.Deployment},
 	}

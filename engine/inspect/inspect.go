@@ -74,11 +74,10 @@ type Counters struct {
 	Sent        uint64 `json:"sent"`
 	DeadLetters uint64 `json:"dead_letters"`
 	Denied      uint64 `json:"denied"`
-	Fuel        uint64 `json:"fuel"` // used by turns, including failed ones
-	// Conflicts are turns that were run again because their graph had changed.
-	Conflicts uint64 `json:"conflicts,omitempty"`
-	// Throttled is how often the creature or its timers had to wait, because it
-	// exceeded store_rate or timer_rate.
+	Fuel        uint64 `json:"fuel"`                // used by turns, including failed ones
+	Conflicts   uint64 `json:"conflicts,omitempty"` // turns that were run again because their graph had changed
+	// How often the creature or its timers had to wait, because it exceeded store_rate
+	// or timer_rate.
 	Throttled uint64 `json:"throttled,omitempty"`
 }
 

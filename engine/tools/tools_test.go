@@ -203,7 +203,7 @@ func TestASession(t *testing.T) {
 		t.Error("bob is there still")
 	}
 	_, err := begin(t, w, "lead-id").call("group_add_node", `{"species":"lib/scribe"}`)
-	refused(t, err, abi.LimitExceeded, "its limit spawnable is 1")
+	refused(t, err, abi.LimitExceeded, "spawnable: 1, alive: 1")
 }
 
 // If another change removes a target between a call and the commit, the commit

@@ -34,21 +34,21 @@ enum terrarium_status {
 	TERRARIUM_ERR_NOT_FOUND = -2, // nothing has that id, name or key
 	TERRARIUM_ERR_ALREADY_EXISTS = -3, // the name or id is taken
 	TERRARIUM_ERR_AMBIGUOUS = -4, // the name fits more than one thing
-	TERRARIUM_ERR_NOT_CONNECTED = -5, // no edge leads there
+	TERRARIUM_ERR_NOT_CONNECTED = -5, // no edge leads to the channel or the creature
 	TERRARIUM_ERR_NOT_PRIVILEGED = -6, // the caller lacks the privilege
 	TERRARIUM_ERR_DENIED = -7, // a policy, a missing grant or the phase of the call forbids it
 	TERRARIUM_ERR_LIMIT = -8, // a limit was reached; the message names it
-	TERRARIUM_ERR_CONFLICT = -9, // something changed meanwhile
+	TERRARIUM_ERR_CONFLICT = -9, // it conflicts with what exists, or with a change made at the same time
 	TERRARIUM_ERR_STOPPED = -10, // the target or the engine is stopped
 	TERRARIUM_ERR_TRAPPED = -11, // the guest trapped
 	TERRARIUM_ERR_OUT_OF_FUEL = -12, // the guest used up the fuel of its turn
-	TERRARIUM_ERR_DEADLINE = -13, // the time allowed for it ran out
+	TERRARIUM_ERR_DEADLINE = -13, // the allowed time ran out
 	TERRARIUM_ERR_TOO_LARGE = -14, // a message, value or module is larger than allowed
 	TERRARIUM_ERR_UNSUPPORTED = -15, // this version or build does not have it
 	TERRARIUM_ERR_STORAGE = -16, // a session store failed; the message names its path
 	TERRARIUM_ERR_UNAVAILABLE = -17, // not possible at the moment; trying again may help
 	TERRARIUM_ERR_INTERNAL = -18, // a defect in the host or the engine
-	TERRARIUM_ERR_UNKNOWN_OUTCOME = -19, // it was accepted, but whether it will last is not known: it is neither done for certain nor refused
+	TERRARIUM_ERR_UNKNOWN_OUTCOME = -19, // accepted, but it is not known whether it will last, for example because the disk is full
 	TERRARIUM_ERR_FAILED = -20, // the creature failed the turn; its text says why
 	TERRARIUM_ERR_LAST = TERRARIUM_ERR_FAILED,
 };
@@ -96,7 +96,7 @@ enum terrarium_feature {
 	TERRARIUM_FEATURE_TOOLS = 2, // tool, the group tools
 	TERRARIUM_FEATURE_HTTP = 3, // http, outbound requests
 	TERRARIUM_FEATURE_AWARENESS = 4, // the awareness documents and the kind graph_changed
-	TERRARIUM_FEATURE_FUEL = 5, // fuel_left counts fuel; without it the result is -1
+	TERRARIUM_FEATURE_FUEL = 5, // fuel_left returns the fuel that is left; without this feature it returns -1
 };
 
 // The names of the results, from 0 downwards, each followed by NUL.
@@ -156,7 +156,7 @@ enum terrarium_limit {
 	TERRARIUM_LIMIT_LOG_BYTES = 65536, // log text per turn
 	TERRARIUM_LIMIT_STATE_KEY = 512, // one state key
 	TERRARIUM_LIMIT_STATE_VALUE = 1048576, // one state value
-	TERRARIUM_LIMIT_STATE = 16777216, // all state of a creature, keys included, and 32 for each key
+	TERRARIUM_LIMIT_STATE = 16777216, // all state of a creature: keys, values, and 32 bytes for each key
 	TERRARIUM_LIMIT_STATE_WRITES = 4096, // state writes and deletes per turn
 	TERRARIUM_LIMIT_CALLS = 1000000, // hostcalls per turn
 	TERRARIUM_LIMIT_HANDLES = 4096, // channel handles of one instance
@@ -166,7 +166,7 @@ enum terrarium_limit {
 	TERRARIUM_LIMIT_TOOLS = 64, // tool calls per turn
 	TERRARIUM_LIMIT_TABLE = 1048576, // elements of all tables together
 	TERRARIUM_LIMIT_MAILBOX = 1024, // deliveries held in memory for one creature
-	TERRARIUM_LIMIT_STORE_RATE = 33554432, // data that a creature adds to its store per second; ten seconds' worth may come at once
+	TERRARIUM_LIMIT_STORE_RATE = 33554432, // data that a creature adds to its store per second, and up to ten times as much at once
 	TERRARIUM_LIMIT_TIMER_RATE = 1000, // deliveries of a creature's timers per second
 };
 #endif
@@ -212,8 +212,8 @@ extern int32_t terrarium_config(const void *key_ptr, int32_t key_len, void *ptr,
 TERRARIUM_IMPORT("channel")
 extern int32_t terrarium_channel(const void *name_ptr, int32_t name_len);
 
-// Sends a message on a channel, by handle; -1 means every channel the creature may send on. Returns
-// the number of channels it was sent on.
+// Sends a message on a channel, by handle; -1 stands for every channel that the creature may send
+// on. Returns on how many channels the message was sent.
 TERRARIUM_IMPORT("send")
 extern int32_t terrarium_send(int32_t channel, const void *ptr, int32_t len, const void *headers_ptr, int32_t headers_len);
 

@@ -8,21 +8,21 @@ export type Code =
 	| "not_found" /* nothing has that id, name or key */
 	| "already_exists" /* the name or id is taken */
 	| "ambiguous" /* the name fits more than one thing */
-	| "not_connected" /* no edge leads there */
+	| "not_connected" /* no edge leads to the channel or the creature */
 	| "not_privileged" /* the caller lacks the privilege */
 	| "denied" /* a policy, a missing grant or the phase of the call forbids it */
 	| "limit" /* a limit was reached; the message names it */
-	| "conflict" /* something changed meanwhile */
+	| "conflict" /* it conflicts with what exists, or with a change made at the same time */
 	| "stopped" /* the target or the engine is stopped */
 	| "trapped" /* the guest trapped */
 	| "out_of_fuel" /* the guest used up the fuel of its turn */
-	| "deadline" /* the time allowed for it ran out */
+	| "deadline" /* the allowed time ran out */
 	| "too_large" /* a message, value or module is larger than allowed */
 	| "unsupported" /* this version or build does not have it */
 	| "storage" /* a session store failed; the message names its path */
 	| "unavailable" /* not possible at the moment; trying again may help */
 	| "internal" /* a defect in the host or the engine */
-	| "unknown_outcome" /* it was accepted, but whether it will last is not known: it is neither done for certain nor refused */
+	| "unknown_outcome" /* accepted, but it is not known whether it will last, for example because the disk is full */
 	| "failed" /* the creature failed the turn; its text says why */;
 
 /** The kinds of deliveries. */
@@ -42,7 +42,7 @@ export type Feature =
 	| "tools" /* tool, the group tools */
 	| "http" /* http, outbound requests */
 	| "awareness" /* the awareness documents and the kind graph_changed */
-	| "fuel" /* fuel_left counts fuel; without it the result is -1 */;
+	| "fuel" /* fuel_left returns the fuel that is left; without this feature it returns -1 */;
 
 /** The levels of log lines. */
 export type Level =

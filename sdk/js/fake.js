@@ -49,7 +49,7 @@ export class FakeHost {
 	state = new Map();
 	timers = new Map();
 	sent = [];
-	told = [];
+	direct = []; // messages to one creature
 	outputs = [];
 	requests = [];
 	logs = [];
@@ -138,7 +138,7 @@ export class FakeHost {
 	async #run(kind, number, sources) {
 		if (running) throw new Error("a turn is running: await every delivery");
 		const bytes = Object.fromEntries(Object.entries(this.#sources(kind, sources)).map(([name, value]) => [name, bytesOf(value)]));
-		const effects = { sent: [], told: [], outputs: [], requests: [], reply: undefined };
+		const effects = { sent: [], direct: [], outputs: [], requests: [], reply: undefined };
 		const turn = {
 			kind, sources: bytes, effects, readOnly: kind === "init", now: this.now, logs: this.logs, used: unused(this.#waiting), aliases: this.#aliases,
 			state: new Map(this.state), timers: new Map(this.timers), channels: this.channels, features: this.features,
@@ -148,7 +148,7 @@ export class FakeHost {
 		this.#waiting += effects.requests.length;
 		this.state = turn.state;
 		this.timers = turn.timers;
-		for (const name of ["sent", "told", "outputs", "requests"]) this[name].push(...effects[name]);
+		for (const name of ["sent", "direct", "outputs", "requests"]) this[name].push(...effects[name]);
 		return effects;
 	}
 

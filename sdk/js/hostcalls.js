@@ -205,7 +205,7 @@ export function hostcalls(turn, abi) {
 		sendTo: effect((creature, payload) => {
 			const bytes = bytesOf(payload);
 			const refused = unknown(creature) || tooLarge(bytes.length) || crowded(1, bytes.length);
-			if (!refused) turn().effects.told.push({ creature, payload: textOf(bytes), bytes });
+			if (!refused) turn().effects.direct.push({ creature, payload: textOf(bytes), bytes });
 			return refused;
 		}),
 		request: effect(request),

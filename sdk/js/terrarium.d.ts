@@ -117,7 +117,8 @@ export interface Sent {
 /** What a turn did. */
 export interface Effects {
 	sent: Sent[];
-	told: { creature: string; payload: string; bytes: Uint8Array }[];
+	/** Messages to one creature, sent with `sendTo`. */
+	direct: { creature: string; payload: string; bytes: Uint8Array }[];
 	outputs: string[];
 	requests: { creature: string; payload: string; bytes: Uint8Array; deadlineMs: number; tag: number | bigint }[];
 	reply: string | undefined;
@@ -143,7 +144,7 @@ export class FakeHost {
 	state: Map<string, Uint8Array>;
 	timers: Map<string, { name: string; at: number; periodMs: number; payload: Uint8Array }>;
 	readonly sent: Effects["sent"];
-	readonly told: Effects["told"];
+	readonly direct: Effects["direct"];
 	readonly outputs: Effects["outputs"];
 	readonly requests: Effects["requests"];
 	/** Log lines, each with its level in front. */

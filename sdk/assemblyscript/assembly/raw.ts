@@ -11,7 +11,7 @@ export const enum Code {
   AlreadyExists = 3,
   /** the name fits more than one thing */
   Ambiguous = 4,
-  /** no edge leads there */
+  /** no edge leads to the channel or the creature */
   NotConnected = 5,
   /** the caller lacks the privilege */
   NotPrivileged = 6,
@@ -19,7 +19,7 @@ export const enum Code {
   Denied = 7,
   /** a limit was reached; the message names it */
   Limit = 8,
-  /** something changed meanwhile */
+  /** it conflicts with what exists, or with a change made at the same time */
   Conflict = 9,
   /** the target or the engine is stopped */
   Stopped = 10,
@@ -27,7 +27,7 @@ export const enum Code {
   Trapped = 11,
   /** the guest used up the fuel of its turn */
   OutOfFuel = 12,
-  /** the time allowed for it ran out */
+  /** the allowed time ran out */
   Deadline = 13,
   /** a message, value or module is larger than allowed */
   TooLarge = 14,
@@ -39,7 +39,7 @@ export const enum Code {
   Unavailable = 17,
   /** a defect in the host or the engine */
   Internal = 18,
-  /** it was accepted, but whether it will last is not known: it is neither done for certain nor refused */
+  /** accepted, but it is not known whether it will last, for example because the disk is full */
   UnknownOutcome = 19,
   /** the creature failed the turn; its text says why */
   Failed = 20,
@@ -113,7 +113,7 @@ export const enum Feature {
   HTTP = 3,
   /** the awareness documents and the kind graph_changed */
   Awareness = 4,
-  /** fuel_left counts fuel; without it the result is -1 */
+  /** fuel_left returns the fuel that is left; without this feature it returns -1 */
   Fuel = 5,
 }
 
@@ -185,8 +185,8 @@ export declare function config(key_ptr: usize, key_len: i32, ptr: usize, cap: i3
 export declare function channel(name_ptr: usize, name_len: i32): i32;
 
 /**
- * Sends a message on a channel, by handle; -1 means every channel the creature may send on. Returns the
- * number of channels it was sent on.
+ * Sends a message on a channel, by handle; -1 stands for every channel that the creature may send on. Returns
+ * on how many channels the message was sent.
  */
 // @ts-ignore: decorator
 @external("terrarium_v1", "send")

@@ -11,21 +11,21 @@ const (
 	NotFound        Code = 2  // nothing has that id, name or key
 	AlreadyExists   Code = 3  // the name or id is taken
 	Ambiguous       Code = 4  // the name fits more than one thing
-	NotConnected    Code = 5  // no edge leads there
+	NotConnected    Code = 5  // no edge leads to the channel or the creature
 	NotPrivileged   Code = 6  // the caller lacks the privilege
 	Denied          Code = 7  // a policy, a missing grant or the phase of the call forbids it
 	Limit           Code = 8  // a limit was reached; the message names it
-	Conflict        Code = 9  // something changed meanwhile
+	Conflict        Code = 9  // it conflicts with what exists, or with a change made at the same time
 	Stopped         Code = 10 // the target or the engine is stopped
 	Trapped         Code = 11 // the guest trapped
 	OutOfFuel       Code = 12 // the guest used up the fuel of its turn
-	Deadline        Code = 13 // the time allowed for it ran out
+	Deadline        Code = 13 // the allowed time ran out
 	TooLarge        Code = 14 // a message, value or module is larger than allowed
 	Unsupported     Code = 15 // this version or build does not have it
 	Storage         Code = 16 // a session store failed; the message names its path
 	Unavailable     Code = 17 // not possible at the moment; trying again may help
 	Internal        Code = 18 // a defect in the host or the engine
-	UnknownOutcome  Code = 19 // it was accepted, but whether it will last is not known: it is neither done for certain nor refused
+	UnknownOutcome  Code = 19 // accepted, but it is not known whether it will last, for example because the disk is full
 	Failed          Code = 20 // the creature failed the turn; its text says why
 )
 
@@ -74,5 +74,5 @@ const (
 	FeatureTools     Feature = 2 // tool, the group tools
 	FeatureHTTP      Feature = 3 // http, outbound requests
 	FeatureAwareness Feature = 4 // the awareness documents and the kind graph_changed
-	FeatureFuel      Feature = 5 // fuel_left counts fuel; without it the result is -1
+	FeatureFuel      Feature = 5 // fuel_left returns the fuel that is left; without this feature it returns -1
 )

@@ -66,7 +66,7 @@ test("oracle asks and answers", async () => {
 	assert.deepEqual(payloads(host.sent), ["#1 ok: because", "#2 deadline: too late"]);
 	await assert.rejects(host.message("in", "tell nobody x"), { code: "not_found" });
 	await host.message("in", "tell sage x");
-	assert.equal(host.told[0].payload, "x");
+	assert.equal(host.direct[0].payload, "x");
 	await host.message("in", "draw");
 	await host.message("in", "hello", {}, { direct: true, sender: "frog" });
 	assert.deepEqual(host.outputs, ["different", "direct from frog: hello"]);

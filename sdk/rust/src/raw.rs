@@ -23,7 +23,7 @@ impl Code {
     pub const ALREADY_EXISTS: Code = Code(3);
     /// The name fits more than one thing.
     pub const AMBIGUOUS: Code = Code(4);
-    /// No edge leads there.
+    /// No edge leads to the channel or the creature.
     pub const NOT_CONNECTED: Code = Code(5);
     /// The caller lacks the privilege.
     pub const NOT_PRIVILEGED: Code = Code(6);
@@ -31,7 +31,7 @@ impl Code {
     pub const DENIED: Code = Code(7);
     /// A limit was reached; the message names it.
     pub const LIMIT: Code = Code(8);
-    /// Something changed meanwhile.
+    /// It conflicts with what exists, or with a change made at the same time.
     pub const CONFLICT: Code = Code(9);
     /// The target or the engine is stopped.
     pub const STOPPED: Code = Code(10);
@@ -39,7 +39,7 @@ impl Code {
     pub const TRAPPED: Code = Code(11);
     /// The guest used up the fuel of its turn.
     pub const OUT_OF_FUEL: Code = Code(12);
-    /// The time allowed for it ran out.
+    /// The allowed time ran out.
     pub const DEADLINE: Code = Code(13);
     /// A message, value or module is larger than allowed.
     pub const TOO_LARGE: Code = Code(14);
@@ -51,7 +51,7 @@ impl Code {
     pub const UNAVAILABLE: Code = Code(17);
     /// A defect in the host or the engine.
     pub const INTERNAL: Code = Code(18);
-    /// It was accepted, but whether it will last is not known: it is neither done for certain nor refused.
+    /// Accepted, but it is not known whether it will last, for example because the disk is full.
     pub const UNKNOWN_OUTCOME: Code = Code(19);
     /// The creature failed the turn; its text says why.
     pub const FAILED: Code = Code(20);
@@ -196,7 +196,7 @@ pub enum Feature {
     Http = 3,
     /// The awareness documents and the kind graph_changed.
     Awareness = 4,
-    /// Fuel_left counts fuel; without it the result is -1.
+    /// Fuel_left returns the fuel that is left; without this feature it returns -1.
     Fuel = 5,
 }
 
@@ -226,7 +226,7 @@ pub mod limits {
     pub const STATE_KEY: u64 = 512;
     /// One state value, in bytes.
     pub const STATE_VALUE: u64 = 1048576;
-    /// All state of a creature, keys included, and 32 for each key, in bytes.
+    /// All state of a creature: keys, values, and 32 bytes for each key, in bytes.
     pub const STATE: u64 = 16777216;
     /// State writes and deletes per turn, in writes.
     pub const STATE_WRITES: u64 = 4096;
@@ -246,7 +246,7 @@ pub mod limits {
     pub const TABLE: u64 = 1048576;
     /// Deliveries held in memory for one creature, in deliveries.
     pub const MAILBOX: u64 = 1024;
-    /// Data that a creature adds to its store per second; ten seconds' worth may come at once, in bytes.
+    /// Data that a creature adds to its store per second, and up to ten times as much at once, in bytes.
     pub const STORE_RATE: u64 = 33554432;
     /// Deliveries of a creature's timers per second, in deliveries.
     pub const TIMER_RATE: u64 = 1000;
@@ -267,7 +267,7 @@ pub trait Host {
     fn config(&mut self, key: &[u8], bytes: &mut [u8]) -> i32;
     /// Looks up a send alias and returns its handle, which is opaque and stays valid for the life of the instance. An alias may be looked up before it is bound.
     fn channel(&mut self, name: &[u8]) -> i32;
-    /// Sends a message on a channel, by handle; -1 means every channel the creature may send on. Returns the number of channels it was sent on.
+    /// Sends a message on a channel, by handle; -1 stands for every channel that the creature may send on. Returns on how many channels the message was sent.
     fn send(&mut self, channel: i32, bytes: &[u8], headers: &[u8]) -> i32;
     /// Sends a direct message to one creature of the sender's graph, by id or name.
     fn send_to(&mut self, to: &[u8], bytes: &[u8]) -> i32;

@@ -30,7 +30,7 @@ pub const Code = enum(i32) {
     already_exists = -3,
     /// the name fits more than one thing
     ambiguous = -4,
-    /// no edge leads there
+    /// no edge leads to the channel or the creature
     not_connected = -5,
     /// the caller lacks the privilege
     not_privileged = -6,
@@ -38,7 +38,7 @@ pub const Code = enum(i32) {
     denied = -7,
     /// a limit was reached; the message names it
     limit = -8,
-    /// something changed meanwhile
+    /// it conflicts with what exists, or with a change made at the same time
     conflict = -9,
     /// the target or the engine is stopped
     stopped = -10,
@@ -46,7 +46,7 @@ pub const Code = enum(i32) {
     trapped = -11,
     /// the guest used up the fuel of its turn
     out_of_fuel = -12,
-    /// the time allowed for it ran out
+    /// the allowed time ran out
     deadline = -13,
     /// a message, value or module is larger than allowed
     too_large = -14,
@@ -58,7 +58,7 @@ pub const Code = enum(i32) {
     unavailable = -17,
     /// a defect in the host or the engine
     internal = -18,
-    /// it was accepted, but whether it will last is not known: it is neither done for certain nor refused
+    /// accepted, but it is not known whether it will last, for example because the disk is full
     unknown_outcome = -19,
     /// the creature failed the turn; its text says why
     failed = -20,
@@ -75,7 +75,7 @@ pub const Error = error{
     AlreadyExists,
     /// the name fits more than one thing
     Ambiguous,
-    /// no edge leads there
+    /// no edge leads to the channel or the creature
     NotConnected,
     /// the caller lacks the privilege
     NotPrivileged,
@@ -83,7 +83,7 @@ pub const Error = error{
     Denied,
     /// a limit was reached; the message names it
     Limit,
-    /// something changed meanwhile
+    /// it conflicts with what exists, or with a change made at the same time
     Conflict,
     /// the target or the engine is stopped
     Stopped,
@@ -91,7 +91,7 @@ pub const Error = error{
     Trapped,
     /// the guest used up the fuel of its turn
     OutOfFuel,
-    /// the time allowed for it ran out
+    /// the allowed time ran out
     Deadline,
     /// a message, value or module is larger than allowed
     TooLarge,
@@ -103,7 +103,7 @@ pub const Error = error{
     Unavailable,
     /// a defect in the host or the engine
     Internal,
-    /// it was accepted, but whether it will last is not known: it is neither done for certain nor refused
+    /// accepted, but it is not known whether it will last, for example because the disk is full
     UnknownOutcome,
     /// the creature failed the turn; its text says why
     Failed,
@@ -241,7 +241,7 @@ pub const Feature = enum(i32) {
     http = 3,
     /// the awareness documents and the kind graph_changed
     awareness = 4,
-    /// fuel_left counts fuel; without it the result is -1
+    /// fuel_left returns the fuel that is left; without this feature it returns -1
     fuel = 5,
 };
 
@@ -269,7 +269,7 @@ pub const limits = struct {
     pub const state_key = 512;
     /// one state value (bytes)
     pub const state_value = 1048576;
-    /// all state of a creature, keys included, and 32 for each key (bytes)
+    /// all state of a creature: keys, values, and 32 bytes for each key (bytes)
     pub const state = 16777216;
     /// state writes and deletes per turn (writes)
     pub const state_writes = 4096;
@@ -289,7 +289,7 @@ pub const limits = struct {
     pub const table = 1048576;
     /// deliveries held in memory for one creature (deliveries)
     pub const mailbox = 1024;
-    /// data that a creature adds to its store per second; ten seconds' worth may come at once (bytes)
+    /// data that a creature adds to its store per second, and up to ten times as much at once (bytes)
     pub const store_rate = 33554432;
     /// deliveries of a creature's timers per second (deliveries)
     pub const timer_rate = 1000;
@@ -352,8 +352,8 @@ pub const Host = struct {
         return imports.channel(name_.ptr, @intCast(name_.len));
     }
 
-    /// Sends a message on a channel, by handle; -1 means every channel the creature may send on.
-    /// Returns the number of channels it was sent on.
+    /// Sends a message on a channel, by handle; -1 stands for every channel that the creature may
+    /// send on. Returns on how many channels the message was sent.
     pub inline fn send(_: Host, channel_: i32, bytes_: []const u8, headers_: []const u8) i32 {
         return imports.send(channel_, bytes_.ptr, @intCast(bytes_.len), headers_.ptr, @intCast(headers_.len));
     }
