@@ -64,7 +64,7 @@ test-crash:
 	RAPID_SEED=0 TERRARIUM_SEEDS=300 $(GO) test -count=1 -timeout 60m -run 'SimulationOfBacklogs' ./sqlitestore
 	RAPID_SEED=0 TERRARIUM_SEEDS=500 $(GO) test -count=1 -timeout 60m -run 'Durable|OutlivesTheEngine|ForkAtAnyTime|APlanSays|WhatRunningHasChanged|RootsGive' ./engine
 	TERRARIUM_BACKLOG=1000000 $(GO) test -count=1 -timeout 60m -run 'FarBehind' -v ./engine
-	TERRARIUM_TURNS=100000 $(GO) test -count=1 -timeout 60m -run 'JSMemoryIsBounded' ./plugins
+	TERRARIUM_TURNS=100000 $(GO) test -count=1 -timeout 60m -run 'JSMemoryIsBounded|MemoryOfKits' ./plugins ./sdk
 
 SEEDS ?= 200000
 BACKLOG_SEEDS ?= 2000
