@@ -36,7 +36,7 @@ func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at journa
 // Settle waits until the history of every graph is in the file of its session, and all
 // files that no session needs have been removed; see [sqlitestore.Directory.Settle]. It
 // returns the problems that prevent this at present. Only a caller that reads the files
-// with other tools needs to call it.
+// with other tools needs Settle.
 func (t *Terrarium) Settle(ctx context.Context) error {
 	if t.storage == nil {
 		return nil
@@ -44,7 +44,7 @@ func (t *Terrarium) Settle(ctx context.Context) error {
 	return t.storage.Settle(ctx)
 }
 
-// SessionOf returns the present session of a live graph. It takes any other id for the
+// SessionOf returns the present session of a live graph. Any other id is returned as the
 // id of a session.
 func (t *Terrarium) SessionOf(graphOrSession string) SessionID {
 	graphs, err := t.Status(GraphID(graphOrSession))

@@ -15,11 +15,11 @@ import (
 // AllTurns checks a replacement against all recorded turns; see [ReplaceOptions].
 const AllTurns = -1
 
-// ReplaceOptions says by which module to replace a creature's module, and what to check
-// before.
+// ReplaceOptions names the new module of a creature, and says what to check before the
+// replacement.
 type ReplaceOptions struct {
 	// Module is a path or, with the prefix builtin:, the name of a creature that ships with
-	// terrarium. The session keeps it.
+	// terrarium. The session keeps this name.
 	Module string
 	// Wasm is the module; nil means that Module is loaded.
 	Wasm []byte
@@ -113,7 +113,7 @@ func (t *Terrarium) checkModule(ctx context.Context, creature CreatureID, o Repl
 	}
 	report, err := replay.Run(ctx, r)
 	if abi.CodeOf(err) == abi.NotFound {
-		return &replay.Report{}, nil // it has had no turn
+		return &replay.Report{}, nil // the creature has had no turn
 	}
 	if err != nil || o.Force || report.Same() || report.Turns+report.Skipped() == 0 {
 		return report, err

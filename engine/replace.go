@@ -13,8 +13,8 @@ import (
 
 // Replacement is a module that takes the place of a creature's module.
 type Replacement struct {
-	// Module is the name of the module. The session keeps it, and a later run loads the
-	// module by it.
+	// Module is the name of the module. The session keeps the name, and a later run loads
+	// the module by its name.
 	Module string
 	// Wasm is the module; if nil, [Options.Load] loads Module.
 	Wasm []byte
@@ -35,12 +35,12 @@ func (r *Replaced) Wait(ctx context.Context) error { return r.change.wait(ctx) }
 // ReplaceModule makes a running creature continue with another module. The creature keeps
 // its state, cursors, timers, requests and waiting deliveries, and its configuration and
 // limits; other creatures notice nothing. The module is compiled and started once before
-// anything changes, so one that does not start is refused. Then ReplaceModule waits until
+// anything changes, so a module that does not start is refused. Then ReplaceModule waits until
 // the current turn of the creature has ended, and the next turn runs on an instance of the
-// new module. This ends a quarantine; a stopped creature stays stopped. Policies on the
-// event replace may deny it.
+// new module. The replacement ends a quarantine; a stopped creature stays stopped.
+// Policies on the event replace may deny the replacement.
 //
-// Replacing the module by the former one takes this back. If a recipe declares the
+// Replacing the module by the former one undoes the replacement. If a recipe declares the
 // creature, applying the recipe again returns it to the module of the recipe.
 func (e *Engine) ReplaceModule(ctx context.Context, id journal.CreatureID, r Replacement) (Replaced, error) {
 	if err := context.Cause(ctx); err != nil {
@@ -71,7 +71,8 @@ func (e *core) current(id journal.CreatureID) (*creature, settings, error) {
 	return c, c.settings, nil
 }
 
-// replace gives a creature the module of a prepared one, which it closes if it is not used.
+// replace gives a creature the module of a prepared creature. If it fails, it closes the
+// prepared one.
 func (e *Engine) replace(ctx context.Context, live, prepared *creature, before settings) (out Replaced, err error) {
 	unused := true
 	defer func() {

@@ -24,7 +24,7 @@ func (i *Instance) outcome(err error) *abi.Error {
 		e := *c.end.err
 		e.Op = op
 		if e.Code != abi.Stopped { // it was the guest's doing
-			if stack, told := i.compiled.stackOf(err.Error()); told {
+			if stack, hasLines := i.compiled.stackOf(err.Error()); hasLines {
 				e.Message += " (in " + stack + ")"
 			}
 		}

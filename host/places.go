@@ -105,9 +105,9 @@ func traceOf(text string) (trace []traced) {
 	return trace
 }
 
-// framesOf returns the frames of a trace, with inlined calls; told is false if
+// framesOf returns the frames of a trace, with inlined calls; hasLines is false if
 // there are no lines.
-func (c *compiled) framesOf(trace []traced) (frames []lines.Frame, told bool) {
+func (c *compiled) framesOf(trace []traced) (frames []lines.Frame, hasLines bool) {
 	found := c.find(trace)
 	for _, t := range trace {
 		at := found[t.offset]
@@ -115,14 +115,14 @@ func (c *compiled) framesOf(trace []traced) (frames []lines.Frame, told bool) {
 			frames = append(frames, lines.Frame{Function: lines.Demangled(t.name), Foreign: true})
 		}
 		for _, f := range at {
-			told = told || !f.Foreign && f.Line > 0
+			hasLines = hasLines || !f.Foreign && f.Line > 0
 			if f.Function == "" {
 				f.Function = lines.Demangled(t.name)
 			}
 			frames = append(frames, f)
 		}
 	}
-	return frames, told
+	return frames, hasLines
 }
 
 // find returns the frames by offset in the metered code.

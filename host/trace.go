@@ -17,11 +17,11 @@ const (
 const stackTitle = "\nwasm stack trace:\n"
 
 // stackOf returns the stack of wazero's error text for a message, innermost
-// first; told is false if it has no lines of source.
-func (c *compiled) stackOf(text string) (stack string, told bool) {
+// first; hasLines is false if it has no lines of source.
+func (c *compiled) stackOf(text string) (stack string, hasLines bool) {
 	trace := traceOf(text)
-	frames, told := c.framesOf(trace)
-	if !told {
+	frames, hasLines := c.framesOf(trace)
+	if !hasLines {
 		names := make([]string, len(trace))
 		for i := range trace {
 			names[i] = printable(clipped(trace[i].name))

@@ -6,9 +6,9 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// checks evaluates the check blocks of all recipes, over their values and the whole graph
-// that they declare. Nothing else in a recipe depends on them, so they come last and only
-// if nothing else is wrong.
+// checks evaluates the check blocks of all recipes, which can use the values of a recipe
+// and the whole graph that it declares. Nothing else in a recipe depends on checks, so they
+// come last, and only if nothing else is wrong.
 func (a *assembly) checks() {
 	if a.opts.ShapeOnly || a.decoders[0].diags.HasErrors() {
 		return

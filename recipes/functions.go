@@ -52,7 +52,8 @@ var lengthFunc = function.New(&function.Spec{
 	},
 })
 
-// conversion returns a function that converts to a type, whose element type may be open.
+// conversion returns a function that converts a value to a type. The element type of a
+// collection may be left open.
 func conversion(to cty.Type) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowMarked: true, AllowDynamicType: true}},

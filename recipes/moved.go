@@ -15,15 +15,15 @@ import (
 // maxMoves bounds the moved blocks of a recipe: following them takes time for each member.
 const maxMoves = 1024
 
-// moves reads the moved blocks of all recipes. Their addresses are not references that can
-// be looked up: the former one is of something that the recipe no longer declares.
+// moves reads the moved blocks of all recipes. Their addresses cannot be looked up as
+// references, because the recipe no longer declares anything at the former address.
 func (a *assembly) moves() {
 	var places []moveAt
 	for _, dec := range a.decoders {
 		for _, d := range dec.moved {
 			if len(places) == maxMoves {
 				dec.report(scope{title: d.title}, d.at, Diagnostic{Summary: "Too many moved blocks",
-					Detail: fmt.Sprintf("A recipe can have at most %d moved blocks, including those of its sub-recipes.", maxMoves), Remedy: "Remove those that every session has followed."})
+					Detail: fmt.Sprintf("A recipe can have at most %d moved blocks, including those of its sub-recipes.", maxMoves), Remedy: "Remove the blocks that every session has applied already."})
 				return
 			}
 			if m, ok := dec.move(d); ok {
@@ -66,7 +66,7 @@ func (dec *decoder) move(d *declaration) (m deploy.Move, ok bool) {
 }
 
 // addressAttr reads an attribute whose value is an address, which is not evaluated. The
-// kind is that of its last thing.
+// kind is that of the thing at the address.
 func (dec *decoder) addressAttr(d *declaration, name string) (address, kind string, ok bool) {
 	a := d.attr(name)
 	if a == nil {
@@ -173,7 +173,8 @@ func (a *assembly) checkMoves(all []moveAt) {
 	a.checkStillDeclared(from)
 }
 
-// inCircle reports a move that leads back to where it began, at the first of its blocks.
+// inCircle reports moves that lead back to where they began, at the first block of the
+// circle.
 func (a *assembly) inCircle(m *moveAt, from map[string]*moveAt) bool {
 	path, seen := []string{m.From}, map[*moveAt]bool{m: true}
 	for at := from[m.To]; at != nil; at = from[at.To] {
@@ -206,8 +207,8 @@ func (a *assembly) addressable() map[string]bool {
 	return out
 }
 
-// checkStillDeclared reports moves of what the recipe still declares: it would move away
-// again whenever the recipe is applied.
+// checkStillDeclared reports moves from an address that the recipe still declares: the thing
+// there would be moved again whenever the recipe is applied.
 func (a *assembly) checkStillDeclared(from map[string]*moveAt) {
 	reported := map[string]bool{}
 	check := func(address string) {

@@ -129,7 +129,8 @@ func (dec *decoder) when(s scope, c blockBody) string {
 	return v.GetAttr("name").AsString()
 }
 
-// prepareOutputs looks up the references in the wires of a creature without instances.
+// prepareOutputs looks up the references in the wires of a creature that has no instances,
+// so that mistakes in them are reported.
 func (dec *decoder) prepareOutputs(s scope, d *declaration) {
 	s = withRoot(s)
 	for _, b := range d.content.Blocks {
@@ -143,8 +144,8 @@ func (dec *decoder) prepareOutputs(s scope, d *declaration) {
 	}
 }
 
-// homes joins creatures into graphs: each address leads to another one of the same graph,
-// or to itself.
+// homes groups creatures into graphs: each address leads to another address of the same
+// graph, or to itself.
 type homes map[string]string
 
 func (h homes) of(address string) string {
@@ -154,7 +155,7 @@ func (h homes) of(address string) string {
 	return address
 }
 
-// homesOf joins creatures by their channels. A root listens on all channels, and all
+// homesOf groups creatures by their channels. A root listens on all channels, and all
 // other creatures can report to it.
 func homesOf(d *deploy.Deployment) homes {
 	h := homes{}

@@ -4,8 +4,8 @@ package sdk
 
 import "embed"
 
-// Files has the sources of every kit and its reference creature shout with its tests, by
-// path below this folder. Other tests, examples and pages are left out.
+// Files has the sources of every kit, by path below this folder, and the sources and
+// tests of its reference creature shout. Other tests, examples and pages are left out.
 //
 //go:embed c/*.h c/examples/shout*.c
 //go:embed cpp/*.hpp cpp/examples/shout*.cpp

@@ -1,4 +1,4 @@
-;; voice puts out what it hears, in its inbox too.
+;; voice outputs every message that it gets, direct messages too.
 (module
   (import "terrarium_v1" "read"
     (func $read (param $source i32) (param $offset i32) (param $ptr i32) (param $cap i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Behaves well or badly, as the kind of the delivery says.
+;; The kind of the delivery selects how the creature behaves, well or badly.
 (module
   (import "terrarium_v1" "now" (func $now (result i64)))
   (import "terrarium_v1" "fuel_left" (func $fuel_left (result i64)))
@@ -31,11 +31,11 @@
       (br_if $again (local.get $n)))
     (local.get $refused))
 
-  ;; 1 well, 2 trap, 3 loop, 4 fails with words, 5 hostcalls for ever, 6 memory.grow by size,
+  ;; 1 well, 2 trap, 3 loop, 4 fails with a logged text, 5 hostcalls without end, 6 memory.grow by size,
   ;; 7 recursion, 8 exit, 9 abort, 10 out of bounds, 11 fails after a failed hostcall, 12 table.grow by size,
-  ;; 13 answers how many of size hostcalls were refused, 14 an unknown status, 15 divides by zero,
-  ;; 16 a tree of calls of depth size, 17 fills size bytes for ever, 18 copies size bytes for ever,
-  ;; 19 fails unless fuel_left falls
+  ;; 13 returns how many of size hostcalls were refused, 14 an unknown status, 15 divides by zero,
+  ;; 16 a tree of calls of depth size, 17 fills size bytes without end, 18 copies size bytes without end,
+  ;; 19 fails unless fuel_left decreases
   (func $creature_handle (export "creature_handle") (param $kind i32) (param $size i32) (result i32)
     (block $k19 (block $k18 (block $k17 (block $k16
     (block $k15 (block $k14 (block $k13 (block $k12 (block $k11 (block $k10 (block $k9 (block $k8

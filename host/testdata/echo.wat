@@ -1,4 +1,4 @@
-;; The smallest useful creature: sends what it hears on everything it may send on.
+;; The smallest useful creature: repeats messages on every channel that it may send on.
 (module
   (import "terrarium_v1" "read" (func $read (param i32 i32 i32 i32) (result i32)))
   (import "terrarium_v1" "send" (func $send (param i32 i32 i32 i32 i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Its creature_init answers a failure.
+;; Its creature_init returns a failure.
 (module
   (memory (export "memory") 1)
   (func (export "terrarium_abi_v1"))

@@ -1,10 +1,10 @@
-;; Calls every function of the contract with whatever arguments a test wants.
+;; Calls every function of the contract with the arguments that a test chooses.
 ;;
 ;; The payload is a script. It is read to address 4096:
 ;;   u32 status, u32 count, then count calls of 56 bytes:
 ;;   u64 number of the function, six u64 arguments.
-;; What follows in the payload is data that the arguments may point to. The
-;; results, as i64, are logged at the level debug, and status is the answer.
+;; The rest of the payload is data that the arguments may point to. The results,
+;; as i64, are logged at the level debug, and status is returned.
 (module
   (import "terrarium_v1" "read" (func $read (param i32 i32 i32 i32) (result i32)))
   (import "terrarium_v1" "size" (func $size (param i32) (result i32)))

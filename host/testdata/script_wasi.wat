@@ -1,10 +1,10 @@
-;; Calls every function of WASI preview 1 with whatever arguments a test wants.
+;; Calls every function of WASI preview 1 with the arguments that a test chooses.
 ;;
 ;; The payload is a script. It is read to address 4096:
 ;;   u32 status, u32 count, then count calls of 56 bytes:
 ;;   u64 number of the function, six u64 arguments.
-;; What follows in the payload is data that the arguments may point to. The
-;; results, as i64, are logged at the level debug, and status is the answer.
+;; The rest of the payload is data that the arguments may point to. The results,
+;; as i64, are logged at the level debug, and status is returned.
 (module
   (import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes_get (param i32 i32) (result i32)))

@@ -33,13 +33,13 @@ type Built struct {
 	Output string
 }
 
-// MaxOutput is how much is kept of what a compiler prints, in bytes.
+// MaxOutput is the size in bytes of the output of a compiler that is kept.
 const MaxOutput = 64 << 10
 
-// maxAnswer is how much is read of an answer of a tool to this package, in bytes.
+// maxAnswer is the size in bytes of the longest output of a tool that this package reads.
 const maxAnswer = 4 << 20
 
-// patience is how long a tool that is interrupted may take before it is killed.
+// patience is how long an interrupted tool may take to end before it is killed.
 const patience = 5 * time.Second
 
 // build is a build that is running.
@@ -49,8 +49,8 @@ type build struct {
 	output bounded
 }
 
-// Build compiles the project and checks the module as a host does. What the compiler printed
-// is in the result, also if there is an error: nil means that nothing was compiled. Temporary
+// Build compiles the project and checks the module as a host does. The result has the output
+// of the compiler, even if there is an error; it is nil if nothing was compiled. Temporary
 // files are removed; files that a compiler keeps in the folder of the project remain.
 //
 // The error has the code [abi.Unavailable] if a tool is missing, and [abi.Failed] if the
@@ -110,12 +110,12 @@ func inspect(ctx context.Context, wasm []byte) (info *abi.ModuleInfo, err error)
 	return h.Inspect(ctx, wasm)
 }
 
-// run runs a tool in the folder of the project. It keeps what the tool prints.
+// run runs a tool in the folder of the project, and keeps its output.
 func (b *build) run(ctx context.Context, env []string, args ...string) error {
 	return b.start(ctx, env, &b.output, args...)
 }
 
-// ask runs a tool that answers on standard output, and keeps what it prints on standard error.
+// ask runs a tool, returns its standard output, and keeps its standard error.
 func (b *build) ask(ctx context.Context, env []string, args ...string) ([]byte, error) {
 	answer := bounded{most: maxAnswer}
 	err := b.start(ctx, env, &answer, args...)
@@ -148,7 +148,7 @@ func (b *build) start(ctx context.Context, env []string, stdout io.Writer, args 
 	return nil
 }
 
-// found returns the path of the first of several programs that is installed.
+// found returns the path of the first of the programs that is installed.
 func (b *build) found(get string, programs ...string) (string, error) {
 	for _, program := range programs {
 		if path, err := exec.LookPath(program); err == nil {
@@ -158,7 +158,7 @@ func (b *build) found(get string, programs ...string) (string, error) {
 	return "", b.missing(strings.Join(programs, " or "), get)
 }
 
-// missing is the error of a tool that is not installed.
+// missing returns the error for a tool that is not installed.
 func (b *build) missing(what, get string) error {
 	return b.refuse(abi.Unavailable, what+" is missing, which builds creatures in "+b.Language.Title, get, nil)
 }
@@ -170,7 +170,7 @@ type bounded struct {
 	most, lost int
 }
 
-// Write never fails, so that a tool that prints much continues.
+// Write never fails, so that a tool with a long output continues.
 func (w *bounded) Write(text []byte) (int, error) {
 	keep := min(len(text), w.most-w.kept.Len())
 	w.lost += len(text) - keep
@@ -178,7 +178,7 @@ func (w *bounded) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// String returns what is kept, and says how much is not.
+// String returns the text that is kept, and says how much is missing.
 func (w *bounded) String() string {
 	if w.lost == 0 {
 		return w.kept.String()

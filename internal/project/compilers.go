@@ -24,7 +24,7 @@ const (
 )
 
 // compileC builds C and C++. It compiles and links in separate steps, because clang would
-// otherwise run a wasm-opt that it finds.
+// otherwise run wasm-opt if that is installed.
 func compileC(ctx context.Context, b *build, out string) (string, error) {
 	compiler, flags := []string{"clang-14", "clang"}, []string{"-std=c11"}
 	if b.Language.Name == "cpp" {
@@ -63,7 +63,7 @@ func compileRust(ctx context.Context, b *build, _ string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A compiler without the target says where its files would be.
+	// Without the target, the compiler prints the folder where it would be.
 	lib, err := exec.CommandContext(ctx, "rustc", "--print", "target-libdir", "--target", rustTarget).Output()
 	if _, missing := os.Stat(string(bytes.TrimSpace(lib))); err != nil || missing != nil {
 		return "", b.missing("the target "+rustTarget+" of Rust", getRustTarget)
@@ -79,7 +79,7 @@ func compileRust(ctx context.Context, b *build, _ string) (string, error) {
 	return b.artifact(answer)
 }
 
-// artifact finds the module in the messages of cargo.
+// artifact returns the path of the module, which is in the messages of cargo.
 func (b *build) artifact(messages []byte) (file string, err error) {
 	for d := json.NewDecoder(bytes.NewReader(messages)); ; {
 		var m struct {

@@ -24,7 +24,7 @@ type Project struct {
 	Sources []string
 }
 
-// sought says what a folder must have, for errors.
+// sought lists, for errors, what a folder must have.
 const sought = "Cargo.toml (Rust), build.zig (Zig), package.json with assemblyscript (AssemblyScript), go.mod or main.go (Go), " +
 	"*.c (C), *.cpp (C++), *.wat (WAT), *.js (JavaScript)"
 
@@ -75,7 +75,7 @@ func Detect(dir string) (*Project, error) {
 }
 
 // packageOfAssemblyScript reports whether a folder with a package.json is in AssemblyScript,
-// and finds the file that it begins with.
+// and finds the source file to compile.
 func (p *Project) packageOfAssemblyScript(names []string) (bool, error) {
 	text, err := p.read("package.json")
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Project) packageOfAssemblyScript(names []string) (bool, error) {
 	return true, nil
 }
 
-// nameOfGo names the module after that of Go.
+// nameOfGo names the Wasm module after the Go module.
 func (p *Project) nameOfGo() error {
 	text, err := p.read("go.mod")
 	if err != nil {
@@ -156,7 +156,7 @@ func (p *Project) bySources(names []string) (*Project, error) {
 	return p, nil
 }
 
-// read reads a file of the folder that is small.
+// read reads a small file of the folder.
 func (p *Project) read(name string) ([]byte, error) {
 	path := filepath.Join(p.Dir, name)
 	info, err := os.Stat(path)

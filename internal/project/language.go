@@ -18,8 +18,8 @@ const kitFolder = "terrarium-kit"
 
 // A Language is one in which creatures are written.
 type Language struct {
-	Name  string // as it is given to a command
-	Title string // as pages call it
+	Name  string // as in the flags of commands
+	Title string // as in pages
 
 	tools string   // what a build needs
 	test  string   // the command of the unit tests; "" if the recipe has the only test
@@ -45,7 +45,7 @@ func Names() []string {
 	return names
 }
 
-// otherNames are names under which languages are known too.
+// otherNames are further names of languages.
 var otherNames = map[string]string{"c++": "cpp", "cxx": "cpp", "rs": "rust", "as": "assemblyscript", "ts": "assemblyscript", "typescript": "assemblyscript",
 	"js": "javascript", "golang": "go", "wast": "wat", "wasm": "wat"}
 

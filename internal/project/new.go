@@ -20,8 +20,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// maxName is the length in bytes of the longest name: the name of a package in Zig has no
-// more.
+// maxName is the length in bytes of the longest name, which is that of a package in Zig.
 const maxName = 32
 
 var (
@@ -29,7 +28,7 @@ var (
 	badLetter = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// taken are names that mean something else to a compiler, to a build or to the kits.
+// taken are names that compilers, build tools or the kits use for something else.
 var taken = strings.Fields(`terrarium build test core std alloc main
 	abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl in let loop macro match mod move
 	mut override priv proc_macro pub ref return self static struct super trait true try type typeof unsafe unsized use virtual where while yield`)
@@ -43,7 +42,7 @@ func CheckName(name string) error {
 	suggestion = suggestion[:min(len(suggestion), maxName)]
 	switch {
 	case !goodName.MatchString(name) || len(name) > maxName:
-		e.Message = fmt.Sprintf("%.64q is not a name: use at most %d small letters, digits and _, beginning with a letter", name, maxName)
+		e.Message = fmt.Sprintf("%.64q is not a name: use at most %d lower-case letters, digits and _, beginning with a letter", name, maxName)
 		e.Remedy = "choose a name such as frog"
 		if suggestion != "" && suggestion != name && CheckName(suggestion) == nil {
 			e.Remedy = "use " + suggestion
@@ -194,7 +193,7 @@ func adapt(l *Language, file, text, name string) string {
 	return wordShout.ReplaceAllString(text, name)
 }
 
-// files is the last part of the page of a project.
+// files returns the last part of the README of a project.
 func (l *Language) files() string {
 	var paragraphs []string
 	if len(l.kit) > 0 {

@@ -1,4 +1,4 @@
-;; echo answers every message with its payload, on every channel it may send on.
+;; echo answers every message with its payload, on every channel that it may send on.
 (module
   (import "terrarium_v1" "read"
     (func $read (param $source i32) (param $offset i32) (param $ptr i32) (param $cap i32) (result i32)))

@@ -1,5 +1,5 @@
-;; bystander is watcher without the export that asks for graph_changed, so it is
-;; told of a revision at start only.
+;; bystander is watcher without the export that requests graph_changed, so it learns
+;; its revision only at start.
 (module
   (import "terrarium_v1" "read"
     (func $read (param $source i32) (param $offset i32) (param $ptr i32) (param $cap i32) (result i32)))

@@ -1,6 +1,6 @@
-;; refused makes calls that rules of the contract refuse, and for comparison some that
-;; they do not. For each message it puts out what the calls answered, a letter for each:
-;; the digit of the error's code, or a letter from a on for success: a is 0, b is 1.
+;; refused makes calls that the contract refuses and, for comparison, calls that it
+;; allows. For each message it outputs one character for each call: the digit of the
+;; error's code, or a letter for the result of a successful call: a is 0, b is 1.
 (module
   (import "terrarium_v1" "send"
     (func $send (param i32 i32 i32 i32 i32) (result i32)))

@@ -1,5 +1,5 @@
-;; watcher puts out the revision of its awareness document whenever it is told of
-;; one: at start, and by graph_changed. What else it hears it leaves alone.
+;; watcher outputs the revision of its awareness document when it is notified of one:
+;; at start, and by graph_changed. It ignores messages.
 (module
   (import "terrarium_v1" "read"
     (func $read (param $source i32) (param $offset i32) (param $ptr i32) (param $cap i32) (result i32)))

@@ -21,16 +21,17 @@ type Frame struct {
 // A Place is code to look for.
 type Place struct {
 	Offset uint64 // in the code section
-	// Before means that the place lies before the code: at the head of a loop,
-	// say. It gets the first line that starts there or behind.
+	// Before means that the place is before the code, for example at the head of a
+	// loop. It gets the first line that starts at the offset or after it.
 	Before bool
 }
 
 var errLate = errors.New("reading the debugging information takes too long")
 
-// Find returns the frames for each place. Calls that a compiler has inlined are
-// frames too, so a place may have several, the innermost first. It has none if the sections do not tell, or if they are damaged or
-// take longer than the time allows; only then there is an error.
+// Find returns the frames of each place. Calls that a compiler has inlined are frames
+// too, so a place may have several, the innermost first. A place has none if the
+// sections say nothing about it. If they are damaged, or if reading them takes longer
+// than atMost, there is an error as well.
 func (s Sections) Find(places []Place, atMost time.Duration) (frames [][]Frame, err error) {
 	frames = make([][]Frame, len(places))
 	defer func() {
@@ -142,8 +143,8 @@ func (f *finder) within(entry *dwarf.Entry) ([]*place, error) {
 	return found, nil
 }
 
-// covers returns the start of the range with the offset. A range from 0 is that
-// of a function that the linker left out: the first function starts later.
+// covers returns the start of the range that contains the offset. A range from 0
+// belongs to a function that the linker left out: the first function starts later.
 func covers(ranges [][2]uint64, offset uint64) (low uint64, ok bool) {
 	for _, r := range ranges {
 		if r[0] != 0 && r[0] <= offset && offset < r[1] {
@@ -193,7 +194,7 @@ func (f *finder) rows(t *table, wanted []*place, dir string) {
 			}
 		}
 		if before = r; r.line != 0 || named.start != r.start {
-			named = r // code without a line of its own counts as the code before it
+			named = r // code without a line of its own gets the line of the code before it
 		}
 		return true
 	})

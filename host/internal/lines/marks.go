@@ -7,12 +7,12 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// Marks returns sections that make wazero tell the offset in the code with each
-// frame of a stack trace. wazero only keeps offsets for a module with DWARF,
-// and it writes each beside the line that it finds. These sections say that all
-// code is one line of one file.
+// Marks returns sections that make wazero write the offset in the code with each
+// frame of a stack trace. wazero keeps offsets only for a module with DWARF, and
+// writes each offset beside the line that it finds. According to these sections,
+// all code is one line of one file.
 func Marks() []wasmbin.Custom {
-	const first, last = 1, 0xffff_fff0 // the code; both ends are no tombstones
+	const first, last = 1, 0xffff_fff0 // the code; neither end is a tombstone, which marks removed code
 	address := func(a uint32) []byte { return []byte{byte(a), byte(a >> 8), byte(a >> 16), byte(a >> 24)} }
 	sized := func(b []byte) []byte { return append(address(uint32(len(b))), b...) }
 

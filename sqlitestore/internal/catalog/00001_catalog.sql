@@ -10,18 +10,18 @@ CREATE TABLE cut (
 
 -- Every session of the directory; the file is stores/<session>.db.
 CREATE TABLE store (
-	no         INTEGER PRIMARY KEY, -- rises with age
+	no         INTEGER PRIMARY KEY, -- increasing: younger sessions have higher numbers
 	session    TEXT NOT NULL UNIQUE,
 	graph      TEXT NOT NULL,
 	born       INTEGER NOT NULL,
 	durability TEXT NOT NULL,    -- normal, full
-	live       INTEGER NOT NULL, -- 0: frozen, never written again
-	complete   INTEGER NOT NULL, -- has its whole history
+	live       INTEGER NOT NULL, -- 0: ended, never written again
+	complete   INTEGER NOT NULL, -- whether its file has its whole history
 	created    INTEGER NOT NULL,
 	merged_at  INTEGER NOT NULL,
 	split_at   INTEGER NOT NULL,
-	cut        TEXT REFERENCES cut (id), -- that made it; NULL if it was created
-	ended_by   TEXT REFERENCES cut (id)  -- that froze it; NULL if live or retired
+	cut        TEXT REFERENCES cut (id), -- the cut that made it; NULL if it was created
+	ended_by   TEXT REFERENCES cut (id)  -- the cut that ended it; NULL if live or retired
 );
 
 CREATE TABLE parent (
@@ -31,9 +31,9 @@ CREATE TABLE parent (
 	PRIMARY KEY (child, ordinal)
 ) WITHOUT ROWID;
 
--- The published face of the catalogue. Names and columns stay. (The order of
--- parents comes from the subquery: an ORDER BY inside of an aggregate is newer
--- than the SQLite of many systems that look at this file.)
+-- The published interface of the catalogue. Names and columns stay. (The order of
+-- parents comes from the subquery: many systems that read this file have an SQLite
+-- that does not know ORDER BY inside of an aggregate.)
 CREATE VIEW sessions AS
 SELECT session, graph, live, complete, durability, created, merged_at, split_at,
 	(SELECT group_concat(parent, ' ') FROM (SELECT parent FROM parent p WHERE p.child = s.session ORDER BY p.ordinal)) AS parents

@@ -1,16 +1,16 @@
 PRAGMA user_version = 2;
 
--- The file of a session, in stores/. NULL: it has been removed, because
--- sessions that came out of this one hold all of its history.
+-- The file of a session, in stores/. NULL: it has been removed, because the files
+-- of its descendants have all of its history.
 ALTER TABLE store ADD COLUMN file TEXT;
 UPDATE store SET file = session || '.db';
 
--- The free metadata of a session whose file has been removed, as JSON.
+-- The metadata of a session whose file has been removed, as JSON.
 ALTER TABLE store ADD COLUMN meta TEXT NOT NULL DEFAULT '{}';
 
--- What ended sessions wrote themselves: the events 1 to highest of each origin.
--- A session of an older version of this file has no rows here, and its file is
--- never removed.
+-- Which events ended sessions wrote themselves: the events 1 to highest of each
+-- origin. A session from an older version of this file has no rows here, and its
+-- file is never removed.
 CREATE TABLE origin (
 	session TEXT NOT NULL REFERENCES store (session),
 	uuid    BLOB NOT NULL,
@@ -18,16 +18,16 @@ CREATE TABLE origin (
 	PRIMARY KEY (session, uuid)
 ) WITHOUT ROWID;
 
--- Files that are being made for a session, which is to have its whole history
--- in one file: first the content of the file base is copied, then the rest.
+-- Files that are being made, each with the whole history of a session: first the
+-- content of the file base is copied, then the rest.
 CREATE TABLE hydration (
 	file    TEXT PRIMARY KEY, -- in stores/
 	session TEXT NOT NULL REFERENCES store (session),
-	base    TEXT NOT NULL,    -- in stores/; '' when none is copied
-	copied  INTEGER NOT NULL  -- bytes of base that are durable; -1: all of them
+	base    TEXT NOT NULL,    -- in stores/; '' if none is copied
+	copied  INTEGER NOT NULL  -- bytes of base that have been copied durably; -1: all
 ) WITHOUT ROWID;
 
--- Files in stores/ that are of no use any more, until they have been removed.
+-- Files in stores/ that are no longer needed and are going to be removed.
 CREATE TABLE leftover (
 	file TEXT PRIMARY KEY
 ) WITHOUT ROWID;

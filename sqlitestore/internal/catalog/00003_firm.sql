@@ -1,5 +1,5 @@
 PRAGMA user_version = 3;
 
--- 0: what the cut wrote may not be durable yet. The next start looks into the files
--- then, and takes the cut back if something of it is missing.
+-- 0: the cut may not be durable yet. The next start then checks the files, and undoes
+-- the cut if a part of it is missing.
 ALTER TABLE cut ADD COLUMN firm INTEGER NOT NULL DEFAULT 1;

@@ -1,7 +1,7 @@
 PRAGMA user_version = 4;
 
--- Every table is made anew, so that a column has values of its type only; see the
--- migrations before.
+-- Every table is made again with the option STRICT, so that a column has only values of
+-- its type. The earlier migrations describe the columns.
 
 DROP VIEW sessions;
 DROP INDEX parent_of;
@@ -88,9 +88,9 @@ SELECT session, graph, live, complete, durability, created, merged_at, split_at,
 	file
 FROM store s ORDER BY no;
 
--- How far the log of a live session was acknowledged under origins of processes before:
--- the number of the last event, and the high half of its sum. What the process at hand
--- has acknowledged is in the file marks beside the catalogue.
+-- How far the log of a live session was acknowledged under the origins of earlier
+-- processes: the number of the last event, and the high half of its sum. What the current
+-- process has acknowledged is in a file beside the catalogue.
 CREATE TABLE mark (
 	session TEXT NOT NULL,
 	uuid    BLOB NOT NULL CHECK (length(uuid) = 16),
@@ -99,8 +99,8 @@ CREATE TABLE mark (
 	PRIMARY KEY (session, uuid)
 ) WITHOUT ROWID, STRICT;
 
--- What holds for the directory: "home" is a random name of it. Each store that is made
--- in it has the same under this key.
+-- Facts about the directory: "home" is its random name. Each store that is made in the
+-- directory has the same name under this key.
 CREATE TABLE trait (
 	key   TEXT PRIMARY KEY,
 	value TEXT NOT NULL

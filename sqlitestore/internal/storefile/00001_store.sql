@@ -1,16 +1,16 @@
 PRAGMA application_id = 0x54455253; -- "TERS"
 PRAGMA user_version = 1;
 
--- What this file is: session, graph, born, durability, created, cut. The key
+-- Facts about this file: session, graph, born, durability, created, cut. The key
 -- "unused" marks a file that the catalogue has not accepted yet; only a file
--- that carries it may ever be deleted as a leftover.
+-- with this key may be deleted as a leftover.
 CREATE TABLE store (
 	key   TEXT PRIMARY KEY,
 	value TEXT NOT NULL
 ) WITHOUT ROWID;
 INSERT INTO store (key, value) VALUES ('unused', '1');
 
--- Free metadata: recipe path, recipe text, deployment and so on.
+-- Other metadata: recipe path, recipe text, deployment and so on.
 CREATE TABLE meta (
 	key   TEXT PRIMARY KEY,
 	value TEXT NOT NULL
@@ -23,11 +23,11 @@ CREATE TABLE origin (
 	uuid BLOB NOT NULL UNIQUE CHECK (length(uuid) = 16)
 );
 
--- Events. id, turn and cause are packed: origin.no << 40 | number within the
--- origin. Fields that do not apply are NULL.
+-- Events. id, turn and cause are packed: origin.no << 40 | number of the event
+-- in its origin. Fields that do not apply are NULL.
 CREATE TABLE event (
 	id       INTEGER PRIMARY KEY,
-	ts       INTEGER NOT NULL, -- nanoseconds since 1970, rising within an origin
+	ts       INTEGER NOT NULL, -- nanoseconds since 1970, increasing within an origin
 	kind     INTEGER NOT NULL,
 	graph    TEXT,
 	creature TEXT,
@@ -40,10 +40,10 @@ CREATE TABLE event (
 	cause    INTEGER
 );
 
--- Messages by channel and number. An index that is kept with every append
--- would touch a page per channel and more than halve its speed, so this one is
--- brought up to date for some thousand messages at a time: it covers the events
--- up to indexed.through, and those behind it are few.
+-- Messages by channel and number. Updating this index with every append would
+-- touch a page per channel and more than halve the speed of appending. It is
+-- therefore updated for some thousand messages at a time: it has the events up
+-- to indexed.through, and only a few events follow.
 CREATE TABLE message (
 	channel TEXT NOT NULL,
 	seq     INTEGER NOT NULL,
@@ -55,8 +55,8 @@ CREATE TABLE indexed (
 );
 INSERT INTO indexed (through) VALUES (0);
 
--- The rows below are live rows: they are the state of the graph that this
--- store belongs to, as long as the catalogue calls the store live.
+-- The rows of the following tables are live rows: the state of the graph to
+-- which this store belongs, while the store is live according to the catalogue.
 CREATE TABLE creature (
 	id         TEXT PRIMARY KEY,
 	name       TEXT NOT NULL,
@@ -102,7 +102,7 @@ CREATE TABLE cursor (
 	reader  TEXT NOT NULL,
 	channel TEXT NOT NULL,
 	seq     INTEGER NOT NULL,
-	until   INTEGER NOT NULL, -- 0: the edge exists; else the end of a backlog
+	until   INTEGER NOT NULL, -- 0: the edge exists; otherwise the end of a backlog
 	alias   TEXT NOT NULL,    -- of a backlog
 	PRIMARY KEY (reader, channel, until)
 ) WITHOUT ROWID;
@@ -133,7 +133,7 @@ CREATE TABLE timer (
 -- Requests that have not been answered.
 CREATE TABLE request (
 	id       INTEGER PRIMARY KEY, -- of the message, packed as in event
-	creature TEXT NOT NULL,       -- that sent the request
+	creature TEXT NOT NULL,       -- the creature that sent the request
 	tag      INTEGER NOT NULL,
 	deadline INTEGER NOT NULL
 );
@@ -143,12 +143,12 @@ CREATE TABLE letter (
 	id         INTEGER PRIMARY KEY, -- of the dead_letter event, packed as in event
 	ts         INTEGER NOT NULL,
 	creature   TEXT NOT NULL,
-	message    INTEGER,             -- packed; NULL if it never was in a log
+	message    INTEGER,             -- packed; NULL if it was never in a log
 	kind       INTEGER NOT NULL,    -- of the message
 	channel    TEXT NOT NULL,
 	seq        INTEGER NOT NULL,
 	sender     TEXT NOT NULL,
-	alias      TEXT NOT NULL,       -- that it was sent under, if no edge led anywhere
+	alias      TEXT NOT NULL,       -- the alias under which it was sent, if no edge led anywhere
 	reason     TEXT NOT NULL,
 	attempts   INTEGER NOT NULL,
 	error      TEXT NOT NULL,
@@ -157,21 +157,21 @@ CREATE TABLE letter (
 	payload    BLOB
 );
 
--- Lineage: one row per session and parent, of this session and of all its
--- ancestors, so that a copied file knows where it comes from. Append-only. A
--- session without parents has one row whose parent is NULL.
+-- Lineage: one row for each parent of this session and of each of its ancestors,
+-- so that the lineage of a copied file is known. Rows are only added. A session
+-- without parents has one row, whose parent is NULL.
 CREATE TABLE ancestor (
 	session   TEXT NOT NULL,
 	ordinal   INTEGER NOT NULL,
 	parent    TEXT, -- "volatile" for a graph that had no store
 	graph     TEXT NOT NULL,
 	created   INTEGER NOT NULL,
-	merged_at INTEGER NOT NULL, -- 0 if it did not come out of a merge
-	split_at  INTEGER NOT NULL, -- 0 if it did not come out of a split
+	merged_at INTEGER NOT NULL, -- 0 if it did not result from a merge
+	split_at  INTEGER NOT NULL, -- 0 if it did not result from a split
 	PRIMARY KEY (session, ordinal)
 ) WITHOUT ROWID;
 
--- The views are the published face of a store. Their names and columns stay.
+-- The views are the published interface of a store. Their names and columns stay.
 CREATE VIEW events AS
 SELECT lower(hex(o.uuid)) || '-' || (e.id & 0xffffffffff) AS id,
 	e.ts AS ts,

@@ -1,17 +1,17 @@
 PRAGMA user_version = 4;
 
--- The output wires of the creatures of this store. They go with their source; a
--- target may be gone.
+-- The output wires of the creatures of this store. A wire is in the store of its
+-- source; its target may have been removed.
 CREATE TABLE wire (
 	id           TEXT PRIMARY KEY,
-	name         TEXT NOT NULL,    -- '' for one that has none
+	name         TEXT NOT NULL,    -- '' if it has none
 	source       TEXT NOT NULL,
 	target       TEXT NOT NULL,    -- a creature, or 'root'
 	with_content INTEGER NOT NULL,
 	prompt       TEXT NOT NULL,    -- '' for none
 	predicate    TEXT NOT NULL,    -- its name; '' for none
 	allow_self   INTEGER NOT NULL,
-	ord          INTEGER NOT NULL  -- its place among those of its source
+	ord          INTEGER NOT NULL  -- its place among the wires of its source
 ) WITHOUT ROWID;
 
 CREATE VIEW wires AS
@@ -19,7 +19,7 @@ SELECT id, nullif(name, '') AS name, source, target, with_content, nullif(prompt
 	nullif(predicate, '') AS predicate, allow_self, ord AS place
 FROM wire;
 
--- A kind of event has come.
+-- A kind of event was added.
 DROP VIEW events;
 CREATE VIEW events AS
 SELECT lower(hex(o.uuid)) || '-' || (e.id & 0xffffffffff) AS id,

@@ -1,13 +1,14 @@
 PRAGMA user_version = 6;
 
--- Every table is made anew, so that a column has values of its type only. What the
--- columns are for, the migrations before say; those of this one are the two called sum.
+-- Every table is made again with the option STRICT, so that a column has only values of
+-- its type. The earlier migrations describe the columns. This one adds the two columns
+-- called sum.
 --
--- event.sum: the low half is a checksum (CRC-32C) of what the event says, and the high
--- half one of that and of the high half of the event before, which chains the events of
--- an origin. It is independent of the numbers that origins have in a file. A high half of
--- zero belongs to no chain: these events are older than this migration, which computes
--- the low half. change.sum: a checksum of the row.
+-- event.sum: the low half is a checksum (CRC-32C) of the content of the event. The high
+-- half is a checksum of the low half and of the high half of the previous event, which
+-- chains the events of an origin. Both are independent of the numbers that origins have
+-- in a file. If the high half is zero, the event belongs to no chain: it is older than
+-- this migration, which computes only the low half. change.sum: a checksum of the row.
 
 DROP VIEW events;
 DROP VIEW lineage;

@@ -1,5 +1,5 @@
 ;; Ledger keeps the books of a stream of numbered entries, and passes them on.
-;; An entry has 32 bytes: the name of its sender (8), 8 that do not matter, its
+;; An entry has 32 bytes: the name of its sender (8), 8 unused bytes, its
 ;; number (i64) and a value (i64), little-endian. The state keeps, under the name
 ;; of each sender, the last number and the sum of the values. An entry whose
 ;; number does not follow the last one of its sender fails the turn.

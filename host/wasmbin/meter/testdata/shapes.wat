@@ -31,7 +31,7 @@
       (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
     (local.get 1))
 
-  ;; What follows the inner loop is paid with the outer one.
+  ;; Code after the inner loop is paid with the outer loop.
   (func (export "nested") (param $n i32) (result i32) (local $i i32) (local $sum i32)
     (loop $outer
       (local.set $i (local.get $n))
@@ -44,7 +44,7 @@
       (br_if $outer (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
     (local.get $sum))
 
-  ;; The dear way is charged where it begins, the cheap one in advance.
+  ;; The expensive branch is charged where it begins, the cheap one in advance.
   (func (export "ways") (param $x i32) (result i32)
     (if (i32.and (local.get $x) (i32.const 1))
       (then (local.set $x (i32.add (local.get $x) (i32.const 5)))))
@@ -60,7 +60,7 @@
     (if (i32.gt_u (local.get $x) (i32.const 100)) (then unreachable))
     (local.get $x))
 
-  ;; Operands lie on the stack where a loop begins.
+  ;; There are operands on the stack where the loop begins.
   (func (export "operands") (param i32) (result i32)
     (local.get 0) (i32.const 1)
     (loop $again (type $pair)

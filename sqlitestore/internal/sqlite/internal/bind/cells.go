@@ -18,13 +18,13 @@ const (
 )
 
 // Cells are values for the parameters of a statement, in order, perhaps for several
-// executions. They hold copies of texts and blobs. The zero Cells are none.
+// executions. They hold copies of texts and blobs. The zero Cells are empty.
 type Cells struct{ packed []byte }
 
-// Size is the bytes that the cells take.
+// Size returns the number of bytes that the cells take.
 func (c *Cells) Size() int { return len(c.packed) }
 
-// Forget removes all cells. It keeps at most that much memory for the next ones.
+// Forget removes all cells. It keeps at most this many bytes of memory for the next ones.
 func (c *Cells) Forget(most int) {
 	c.packed = c.packed[:0]
 	if cap(c.packed) > most {

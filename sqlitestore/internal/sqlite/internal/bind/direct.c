@@ -84,11 +84,11 @@ int terrarium_execute(sqlite3_stmt *st, const unsigned char *cells, long long si
 		if (rc != ROW && rc != DONE) return rc;
 		sqlite3_reset(st);
 	} while (cells < end);
-	sqlite3_clear_bindings(st); // the cells may be gone after the call
+	sqlite3_clear_bindings(st); // the cells may be freed after the call
 	return OK;
 }
 
-// terrarium_fail describes the error of the last execution, and ends that.
+// terrarium_fail describes the error of the last execution, and resets the statement.
 void terrarium_fail(sqlite3_stmt *st, terrarium_failure *failure) {
 	sqlite3 *db = sqlite3_db_handle(st);
 	failure->code = sqlite3_errcode(db);

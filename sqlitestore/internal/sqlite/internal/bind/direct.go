@@ -20,7 +20,8 @@ import (
 	_ "github.com/seed47132306/terrarium/sqlitestore/internal/ccompiler" // says what to install, if it is missing
 )
 
-// The fields of the driver's types that hold SQLite's own, which it does not offer.
+// The fields of the driver's types that hold the pointers of SQLite. The driver does not
+// export them.
 var (
 	statementField  = fieldOf(reflect.TypeFor[sqlite3.SQLiteStmt](), "s", "sqlite3_stmt")
 	connectionField = fieldOf(reflect.TypeFor[sqlite3.SQLiteConn](), "db", "sqlite3")
@@ -35,7 +36,7 @@ func fieldOf(in reflect.Type, name, of string) []int {
 	return field.Index
 }
 
-// pointer is what such a field holds; nil if there is no such field.
+// pointer returns the value of such a field; nil if there is no such field.
 func pointer(to any, field []int) unsafe.Pointer {
 	if field == nil {
 		return nil
@@ -62,7 +63,7 @@ type directly struct {
 	st    *C.sqlite3_stmt
 }
 
-// direct is a statement without the driver, if that can be reached.
+// direct returns a statement that bypasses the driver, if its pointer can be reached.
 func direct(st *sqlite3.SQLiteStmt) (Statement, bool) {
 	raw := (*C.sqlite3_stmt)(pointer(st, statementField))
 	return &directly{st, raw}, raw != nil
@@ -81,7 +82,8 @@ func (s *directly) Execute(cells Cells) error {
 	return &failed{err, C.GoString(&failure.message[0])}
 }
 
-// failed is an error of SQLite with its message, which only the driver can set in its own.
+// failed is an error of SQLite with its message: in the driver's type, only the driver can
+// set the message.
 type failed struct {
 	code    sqlite3.Error
 	message string
@@ -94,5 +96,5 @@ func (f *failed) Error() string {
 	return f.message
 }
 
-// Unwrap is the driver's error.
+// Unwrap returns the driver's error.
 func (f *failed) Unwrap() error { return f.code }

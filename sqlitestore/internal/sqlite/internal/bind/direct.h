@@ -1,4 +1,4 @@
-// What is used of SQLite's interface. The header of the linked library cannot be included
+// The parts of SQLite's interface that are used. The header of the linked library cannot be included
 // from another module. The symbols are weak, so that this package can be linked by itself,
 // as cgo does to examine it.
 #ifndef TERRARIUM_BIND_H

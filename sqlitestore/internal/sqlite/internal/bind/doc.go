@@ -1,9 +1,9 @@
 // Package bind executes prepared statements with rows of values that are not boxed.
 //
-// The driver takes each value as a driver.Value, and calls C for each. Here values are
-// appended to [Cells], and a [Statement] is executed with all of them in one call. Where
-// the structures of the driver's package are as expected, that call goes to SQLite
-// directly; otherwise, values go through the driver, which only takes longer.
+// The driver takes each value as a driver.Value and makes a call to C for each. This
+// package appends values to [Cells], and executes a [Statement] with all of them in one
+// call. If the types of the driver are as expected, this call goes to SQLite directly;
+// otherwise the values go through the driver, which takes longer.
 //
-// With the same access, [Defend] restricts a connection as the driver cannot.
+// [Defend] uses the same access to restrict a connection in a way that the driver cannot.
 package bind

@@ -32,7 +32,7 @@ type throughDriver struct {
 }
 
 func (s *throughDriver) Execute(cells Cells) error {
-	defer func() { clear(s.args[:cap(s.args)]) }() // what was written must not be kept
+	defer func() { clear(s.args[:cap(s.args)]) }() // the values must not be kept in memory
 	for {
 		s.args = s.args[:0]
 		for i := range s.parameters {
