@@ -93,7 +93,7 @@ func parseExpression(src []byte, shown string, limit int64) (hclsyntax.Expressio
 		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Expression too long", Subject: &hcl.Range{Filename: shown},
 			Detail: fmt.Sprintf("An expression has at most %d bytes.", limit)}}
 	}
-	if d := cmp.Or(encoding(src, shown), deceptive(src, shown), measure(hclsyntax.LexExpression, src, shown)); d != nil {
+	if d := cmp.Or(encoding(src, shown), deceptive(src, shown), unclosed(src, shown), measure(hclsyntax.LexExpression, src, shown)); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
 	expr, diags := hclsyntax.ParseExpression(src, shown, hcl.InitialPos)

@@ -36,9 +36,21 @@ func Format(name string, src []byte) ([]byte, Diagnostics) {
 	return out, nil
 }
 
+// Tokens splits a text in HCL's native syntax into tokens. A script in a heredoc is text,
+// not a template. Mistakes are tokens of their own. The offsets of the tokens are those of
+// the text, but the bytes of a script may differ from it. A text that would take very long
+// has none.
+func Tokens(name string, src []byte) hclsyntax.Tokens {
+	if unclosed(src, name) != nil {
+		return nil
+	}
+	tokens, _ := hclsyntax.LexConfig(maskScripts(src), name, hcl.InitialPos) // the parser reports mistakes
+	return tokens
+}
+
 // parseNative parses a text in HCL's native syntax, with its scripts.
 func parseNative(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
-	if d := cmp.Or(encoding(src, shown), deceptive(src, shown)); d != nil {
+	if d := cmp.Or(encoding(src, shown), deceptive(src, shown), unclosed(src, shown)); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
 	masked := maskScripts(src)
@@ -101,10 +113,9 @@ type stretch struct{ from, to int }
 
 // heredocs finds the contents of the heredocs in a text, the outermost ones if they nest.
 func heredocs(src []byte, name string) []stretch {
-	tokens, _ := hclsyntax.LexConfig(maskScripts(src), name, hcl.InitialPos) // the parser reports mistakes
 	var out []stretch
 	depth, from := 0, 0
-	for _, t := range tokens {
+	for _, t := range Tokens(name, src) {
 		switch t.Type {
 		case hclsyntax.TokenOHeredoc:
 			if depth++; depth == 1 {
@@ -121,9 +132,7 @@ func heredocs(src []byte, name string) []stretch {
 
 // sameTokens reports whether two texts only differ in blanks between tokens.
 func sameTokens(a, b []byte, name string) bool {
-	left, _ := hclsyntax.LexConfig(maskScripts(a), name, hcl.InitialPos)
-	right, _ := hclsyntax.LexConfig(maskScripts(b), name, hcl.InitialPos)
-	return slices.EqualFunc(left, right, func(x, y hclsyntax.Token) bool {
+	return slices.EqualFunc(Tokens(name, a), Tokens(name, b), func(x, y hclsyntax.Token) bool {
 		return x.Type == y.Type && (bytes.Equal(x.Bytes, y.Bytes) || x.Type == hclsyntax.TokenCHeredoc && bytes.Equal(bytes.TrimSpace(x.Bytes), bytes.TrimSpace(y.Bytes)))
 	})
 }

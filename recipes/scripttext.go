@@ -68,6 +68,24 @@ func deceptive(src []byte, filename string) *hcl.Diagnostic {
 	}
 }
 
+// maxCommentWork bounds the bytes that the scanner looks at in vain: at each start of a
+// comment that has no end, it looks for the end in the whole rest of the text.
+const maxCommentWork = 64 << 20
+
+// unclosed reports a text with so many comments without an end that the scanner would take
+// very long.
+func unclosed(src []byte, filename string) *hcl.Diagnostic {
+	from := bytes.LastIndex(src, []byte("*/")) + 1
+	rest := src[from:]
+	n := bytes.Count(rest, []byte("/*"))
+	if n*len(rest) <= maxCommentWork {
+		return nil
+	}
+	at := from + bytes.Index(rest, []byte("/*"))
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Comments without an end", Subject: byteRange(src, filename, at, at+2).Ptr(),
+		Detail: fmt.Sprintf("%d comments begin here and below, and none of them ends.", n)}
+}
+
 const scriptTag = "JS"
 
 // maskScripts returns src with the JS heredocs masked, or src itself if there are none.
@@ -76,12 +94,19 @@ func maskScripts(src []byte) []byte {
 		return src
 	}
 	lines := strings.SplitAfter(string(src), "\n")
+	last := map[string]int{} // where the last line with a text is
+	for i, line := range lines {
+		last[strings.TrimSpace(line)] = i
+	}
 	var out strings.Builder
 	out.Grow(len(src))
 	for i := 0; i < len(lines); i++ {
 		out.WriteString(lines[i])
 		tag := heredocTag(lines[i])
-		end := heredocEnd(lines, i+1, tag)
+		end := i + 1
+		if last[tag] > i { // else a search for each of many heredocs would take too long
+			end = heredocEnd(lines, i+1, tag)
+		}
 		for ; i+1 < end; i++ {
 			if tag == scriptTag {
 				out.WriteString(mask.Replace(lines[i+1]))
