@@ -256,6 +256,12 @@ type RecipeOptions struct {
 	PolicyProcess []string
 	// Tests makes [LoadRecipe] report errors in test blocks too.
 	Tests bool
+	// Unsaved are texts that take the place of files when [LoadRecipe] reads a recipe, by
+	// absolute path, such as those that an editor has not saved.
+	Unsaved map[string][]byte
+	// Within is the absolute path of a folder, or empty. [LoadRecipe] does not read modules
+	// and catalogs outside it.
+	Within string
 	// Isolation says which other policies run in such processes. "foreign", the default,
 	// means those of recipes with a file or directory that another user owns or every
 	// user can write. The other values are "all" and "none".
@@ -302,7 +308,8 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 
 // loading converts the options to those of package recipes.
 func (o RecipeOptions) loading(h *host.Host) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests}
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests,
+		Unsaved: o.Unsaved, Within: o.Within}
 }
 
 // Apply reads a recipe and applies it, all or nothing; see [engine.Engine.Apply]. If the

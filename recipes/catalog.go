@@ -75,6 +75,9 @@ func (ms *moduleReader) openCatalog(s scope, expr hcl.Expression, text string) *
 			"Copy the modules into the recipe's folder, or use an absolute path.")
 		return nil
 	}
+	if !ms.opts.mayRead(path) {
+		return nil
+	}
 	root, err := openBeneath(ms.folder.abs, rel, path)
 	if err != nil {
 		ms.catalogFault(s, expr, text, path, err)

@@ -17,6 +17,8 @@ type Function struct {
 	Group     string // what it works on
 	Signature string // such as max(numbers...)
 	Doc       string
+
+	parameters []SchemaParameter
 }
 
 // Functions returns all functions, by group.
@@ -24,7 +26,8 @@ func Functions() []Function {
 	f := &folder{}
 	out := make([]Function, 0, len(builtinFunctions)+len(fileFunctions))
 	add := func(b builtin, fn function.Function) {
-		out = append(out, Function{Name: b.name, Group: b.group, Signature: signature(b.name, fn), Doc: b.doc})
+		parameters := parametersOf(fn)
+		out = append(out, Function{Name: b.name, Group: b.group, Signature: signature(b.name, parameters), Doc: b.doc, parameters: parameters})
 	}
 	for _, b := range builtinFunctions {
 		add(b, b.fn)
@@ -36,15 +39,15 @@ func Functions() []Function {
 	return out
 }
 
-func signature(name string, fn function.Function) string {
-	var params []string
-	for _, p := range fn.Params() {
-		params = append(params, p.Name)
+func signature(name string, parameters []SchemaParameter) string {
+	texts := make([]string, len(parameters))
+	for i, p := range parameters {
+		texts[i] = p.Name
+		if p.Variadic {
+			texts[i] += "..."
+		}
 	}
-	if p := fn.VarParam(); p != nil {
-		params = append(params, p.Name+"...")
-	}
-	return name + "(" + strings.Join(params, ", ") + ")"
+	return name + "(" + strings.Join(texts, ", ") + ")"
 }
 
 type builtin struct {

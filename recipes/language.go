@@ -57,6 +57,9 @@ var converted = map[ValueType]cty.Type{
 // Language returns the descriptions of all blocks.
 func Language() []Block { return slices.Clone(language) }
 
+// References returns the descriptions of all first words of references.
+func References() []Reference { return slices.Clone(references) }
+
 var blockNamed = func() map[string]*Block {
 	out := map[string]*Block{}
 	for i := range language {
@@ -106,7 +109,7 @@ func schemasOf() (plain, withDynamic map[string]*hcl.BodySchema, root *hcl.BodyS
 		plain[b.Name] = s
 		withDynamic[b.Name] = &hcl.BodySchema{Attributes: s.Attributes, Blocks: append(slices.Clone(s.Blocks), header(dynamic, blockNamed[dynamic].Labels))}
 	}
-	root = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "root"}}}
+	root = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: rootAttribute.Name}}}
 	for _, b := range nestedIn("") {
 		root.Blocks = append(root.Blocks, header(b.Name, b.Labels))
 	}

@@ -64,6 +64,12 @@ type Options struct {
 	// Isolation selects further policies that run in separate processes, besides those
 	// whose recipe says so: one of [Isolations]. Empty means [IsolateForeign].
 	Isolation string
+	// Unsaved are texts that take the place of files, by absolute path, such as those that
+	// an editor has not saved. A file need not exist.
+	Unsaved map[string][]byte
+	// Within is the absolute path of a folder, or empty. Modules and catalogs outside it
+	// are not read, and nothing is reported about them.
+	Within string
 	// MaxFileBytes bounds the size of each file; 0 means 1 MiB. Modules are bounded by
 	// [abi.MaxModuleBytes].
 	MaxFileBytes int64
@@ -108,7 +114,7 @@ func (o Options) withDefaults() Options {
 
 // openLoader opens a recipe and reads its files. The caller closes the loader.
 func openLoader(path string, o Options) (*loader, *Diagnostic) {
-	f, names, d := openRecipe(path, o.MaxFileBytes)
+	f, names, d := openRecipe(path, o.MaxFileBytes, o.Unsaved)
 	if d != nil {
 		return nil, d
 	}

@@ -111,6 +111,8 @@ func (ms *moduleReader) of(ctx context.Context, s scope, d *declaration) *module
 func (ms *moduleReader) readModule(ctx context.Context, m *module) (err error) {
 	name, builtin := strings.CutPrefix(m.ref, builtinPrefix)
 	switch {
+	case !builtin && !ms.opts.mayRead(m.ref):
+		return nil
 	case !builtin:
 		m.wasm, err = readWasm(m.ref)
 	case ms.opts.Builtins == nil:

@@ -22,6 +22,8 @@ type folder struct {
 	root  *os.Root          // nil for a copy
 	kept  map[string]string // the files of a copy
 	limit int64
+	// unsaved has texts that take the place of files, by absolute path.
+	unsaved map[string][]byte
 	// prefix is the path from the folder of the outermost recipe: empty, or ending in a
 	// slash.
 	prefix string
@@ -34,13 +36,15 @@ type folder struct {
 	parsed map[string]parsedFile
 }
 
-func openRecipe(path string, limit int64) (*folder, []string, *Diagnostic) {
-	info, err := os.Stat(path)
-	if err != nil {
+func openRecipe(path string, limit int64, unsaved map[string][]byte) (*folder, []string, *Diagnostic) {
+	isDir := false
+	if info, err := os.Stat(path); err == nil {
+		isDir = info.IsDir()
+	} else if !hasUnsaved(unsaved, path) {
 		return nil, nil, unreadable(path, err)
 	}
 	dir, names := path, []string(nil)
-	if !info.IsDir() {
+	if !isDir {
 		dir, names = filepath.Dir(path), []string{filepath.Base(path)}
 		if !isRecipe(names[0]) {
 			return nil, nil, &Diagnostic{Severity: Error, Summary: "Not a recipe", Range: Range{File: path},
@@ -51,9 +55,9 @@ func openRecipe(path string, limit int64) (*folder, []string, *Diagnostic) {
 	if err != nil {
 		return nil, nil, unreadable(path, err)
 	}
-	if info.IsDir() {
+	if isDir {
 		var d *Diagnostic
-		if names, d = listRecipe(path); d != nil {
+		if names, d = listRecipe(path, unsavedIn(unsaved, abs)); d != nil {
 			return nil, nil, d
 		}
 	}
@@ -62,10 +66,10 @@ func openRecipe(path string, limit int64) (*folder, []string, *Diagnostic) {
 		return nil, nil, unreadable(path, err)
 	}
 	name := filepath.Base(abs)
-	if !info.IsDir() {
+	if !isDir {
 		name = recipeName(names[0])
 	}
-	f := &folder{name: name, shown: dir, abs: abs, root: root, limit: limit, read: map[string][]byte{}}
+	f := &folder{name: name, shown: dir, abs: abs, root: root, limit: limit, unsaved: unsaved, read: map[string][]byte{}}
 	if in, err := root.Stat("."); err == nil {
 		f.noteOwner("its folder", in)
 	}
@@ -76,15 +80,17 @@ func isRecipe(name string) bool {
 	return !strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".hcl.json"))
 }
 
-func listRecipe(path string) (names []string, d *Diagnostic) {
+func listRecipe(path string, unsaved []string) (names []string, d *Diagnostic) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	return recipesAmong(entries, path)
+	return recipesAmong(entries, path, unsaved)
 }
 
-func recipesAmong(entries []fs.DirEntry, path string) (names []string, d *Diagnostic) {
+// recipesAmong returns the names of the recipe's files in a folder, also of those that
+// are not saved yet.
+func recipesAmong(entries []fs.DirEntry, path string, unsaved []string) (names []string, d *Diagnostic) {
 	var others []string
 	for _, e := range entries {
 		switch {
@@ -96,7 +102,13 @@ func recipesAmong(entries []fs.DirEntry, path string) (names []string, d *Diagno
 			others = append(others, e.Name())
 		}
 	}
+	for _, name := range unsaved {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	if len(names) > 0 {
+		slices.Sort(names)
 		return names, nil
 	}
 	detail := "The folder is empty."

@@ -58,6 +58,12 @@ func (f *folder) readAll(rel string) ([]byte, error) {
 		}
 		return []byte(text), nil
 	}
+	if text, ok := f.unsaved[filepath.Join(f.abs, filepath.FromSlash(rel))]; ok {
+		if int64(len(text)) > f.limit {
+			return nil, tooLarge(rel, f.limit)
+		}
+		return text, nil
+	}
 	// Opening a pipe or device could block; Stat does not open it.
 	info, err := f.root.Stat(rel)
 	if err != nil {
@@ -77,9 +83,13 @@ func (f *folder) readAll(rel string) ([]byte, error) {
 		return nil, f.refused(rel, err)
 	}
 	if int64(len(data)) > f.limit {
-		return nil, &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("%q is larger than %d bytes", rel, f.limit)}
+		return nil, tooLarge(rel, f.limit)
 	}
 	return data, nil
+}
+
+func tooLarge(rel string, limit int64) error {
+	return &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("%q is larger than %d bytes", rel, limit)}
 }
 
 // refused distinguishes an escape through a symbolic link from a missing file.

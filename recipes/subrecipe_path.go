@@ -48,7 +48,7 @@ func (f *folder) beneath(source string) (*folder, []string, *Diagnostic) {
 
 func (f *folder) enter(rel string) (*folder, error) {
 	sub := &folder{name: path.Base(rel), shown: filepath.Join(f.shown, filepath.FromSlash(rel)), abs: filepath.Join(f.abs, filepath.FromSlash(rel)),
-		limit: f.limit, read: map[string][]byte{}, prefix: f.prefix}
+		limit: f.limit, unsaved: f.unsaved, read: map[string][]byte{}, prefix: f.prefix}
 	if rel != "." {
 		sub.prefix += rel + "/"
 	}
@@ -74,7 +74,7 @@ func (f *folder) recipes() ([]string, *Diagnostic) {
 		if err != nil {
 			return nil, sourceFault(f.shown, err)
 		}
-		return recipesAmong(entries, f.shown)
+		return recipesAmong(entries, f.shown, unsavedIn(f.unsaved, f.abs))
 	}
 	var names []string
 	for name := range f.kept {

@@ -18,6 +18,7 @@ var elsewhere = map[string]bool{"limits": true, "restart": true, "content": true
 func languageTables() []table {
 	tables := []table{
 		{recipesPage, "blocks", blocksTable},
+		{recipesPage, "references", referenceTable},
 		{recipesPage, "functions", functionTable},
 		{"docs/reference/limits.md", "restart", func(b *bytes.Buffer) { attributeTable(b, blockOf("restart")) }},
 	}
@@ -110,6 +111,22 @@ func defaultText(a recipes.Attribute) string {
 		return "`" + a.Default + "`"
 	}
 	return a.Without
+}
+
+// referenceTable lists the first words of references.
+func referenceTable(b *bytes.Buffer) {
+	b.WriteString("| reference | stands for |\n|---|---|\n")
+	for _, r := range recipes.References() {
+		form := "`" + r.Form + "`"
+		if r.Name != "path" && r.Name != "event" && r.Members != nil {
+			names := make([]string, len(r.Members))
+			for i, m := range r.Members {
+				names[i] = "`" + r.Name + "." + m.Name + "`"
+			}
+			form = strings.Join(names, ", ")
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", form, strings.ReplaceAll(r.Doc, "(recipes.md#", "(#"))
+	}
 }
 
 // functionTable lists the functions, grouped by the values they work on.
