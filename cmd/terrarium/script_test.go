@@ -209,7 +209,7 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 
 // TestHelp compares what the commands say about themselves.
 func TestHelp(t *testing.T) {
-	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"fmt"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"new"}, {"build"}, {"inspect"}, {"call"}, {"doctor"}, {"version"}} {
+	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"fmt"}, {"schema"}, {"lsp"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"new"}, {"build"}, {"inspect"}, {"call"}, {"doctor"}, {"version"}} {
 		file := "terrarium"
 		for _, w := range words {
 			file += "-" + w
@@ -222,6 +222,15 @@ func TestHelp(t *testing.T) {
 			golden(t, filepath.Join("testdata", "help", file+".txt"), got)
 		})
 	}
+}
+
+// TestSchema compares the description of the language, as data.
+func TestSchema(t *testing.T) {
+	got, err := exec.CommandContext(t.Context(), "terrarium", "schema", "-o", "json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, filepath.Join("testdata", "schema.json"), got)
 }
 
 func golden(t *testing.T, path string, got []byte) {

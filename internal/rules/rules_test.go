@@ -116,10 +116,12 @@ var layers = map[string][]string{
 	"host/wasmbin/meter": {"abi", "host/wasmbin"},
 	"plugins":            {"abi", "internal/near"},
 	"recipes":            {"abi", "engine/deploy", "engine/journal", "recipes/policy", "internal/misfit", "internal/near"},
+	"recipes/editor":     {"abi", "recipes"},
 	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
 	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/near", "internal/project", "operations", "plugins", "recipes", "replay", "sqlitestore"},
+	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/lsp", "internal/near", "internal/project", "operations", "plugins", "recipes", "replay", "sqlitestore"},
+	"internal/lsp":       {"abi", "recipes", "recipes/editor"},
 	"internal/project":   {"abi", "abi/pack", "host", "internal/near", "plugins", "sdk"},
 	"sdk":                {},
 	"sdk/go/terrarium":   {},

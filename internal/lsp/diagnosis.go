@@ -1,0 +1,168 @@
+package lsp
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed47132306/terrarium/recipes"
+	"github.com/seed47132306/terrarium/recipes/editor"
+)
+
+// quiet is how long texts must not change before their recipes are validated.
+const quiet = 150 * time.Millisecond
+
+// diagnosis is which recipes are to be validated, and what was published about them.
+type diagnosis struct {
+	results    chan outcome
+	validating sync.WaitGroup
+	running    bool
+	timer      *time.Timer
+	dirty      map[string]bool // the texts that have changed, by path
+	published  map[string]map[string]bool
+}
+
+// outcome is what a validation found.
+type outcome struct {
+	Validation
+	versions map[string]int // of the open texts, by path
+	found    recipes.Diagnostics
+}
+
+func newDiagnosis() *diagnosis {
+	g := &diagnosis{results: make(chan outcome), timer: time.NewTimer(0), dirty: map[string]bool{}, published: map[string]map[string]bool{}}
+	g.timer.Stop()
+	return g
+}
+
+// changed notes that the recipe of a text has changed.
+func (s *server) changed(path string) {
+	if !strings.HasSuffix(path, ".hcl") && !strings.HasSuffix(path, ".hcl.json") {
+		return
+	}
+	s.timer.Reset(quiet)
+	s.dirty[path] = true
+}
+
+// validate begins to validate one of the changed recipes, if nothing is being validated.
+func (s *server) validate(ctx context.Context) {
+	if s.running || len(s.dirty) == 0 {
+		return
+	}
+	path := slices.Min(slices.Collect(maps.Keys(s.dirty)))
+	v := Validation{Path: s.ws.Outermost(path), Root: s.ws.Root(path), Unsaved: s.ws.Unsaved()}
+	for other := range s.dirty {
+		if s.ws.Outermost(other) == v.Path {
+			delete(s.dirty, other)
+		}
+	}
+	delete(s.dirty, path)
+	versions := map[string]int{}
+	for path, d := range s.docs {
+		versions[path] = d.version
+	}
+	s.running = true
+	s.validating.Go(func() {
+		o := outcome{v, versions, s.o.Validate(ctx, v)}
+		select {
+		case s.results <- o:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// publish publishes the findings of a validation. If a text has changed since, they are
+// left out: another validation follows.
+func (s *server) publish(o outcome) error {
+	s.running = false
+	texts := map[string]*lines{}
+	found := map[string][]diagnostic{}
+	for path := range s.docs {
+		if s.ws.Outermost(path) == o.Path {
+			found[path] = []diagnostic{}
+		}
+	}
+	for path := range found {
+		if d := s.docs[path]; d.version != o.versions[path] {
+			return nil
+		}
+	}
+	for i := range o.found {
+		path, d := s.diagnostic(&o, &o.found[i], texts)
+		found[path] = append(found[path], d)
+	}
+	before := s.published[o.Path]
+	s.published[o.Path] = map[string]bool{}
+	for path := range before {
+		if _, again := found[path]; !again {
+			found[path] = []diagnostic{}
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		p := publishParams{URI: s.uri(path), Diagnostics: found[path]}
+		if d := s.docs[path]; d != nil {
+			p.Version = &d.version
+		}
+		if len(found[path]) > 0 {
+			s.published[o.Path][path] = true
+		}
+		if err := s.out.notify("textDocument/publishDiagnostics", p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// diagnostic converts a finding. One about the whole recipe is shown at the start of its
+// first open text.
+func (s *server) diagnostic(o *outcome, f *recipes.Diagnostic, texts map[string]*lines) (string, diagnostic) {
+	d := diagnostic{Severity: severityError, Source: "terrarium", Message: textOf(f)}
+	switch {
+	case f.Severity == recipes.Warning:
+		d.Severity = severityWarning
+	case strings.HasPrefix(f.Summary, "No value for variable ") && f.Range.File != "":
+		d.Severity = severityInformation // an editor has no values to give
+	}
+	path := f.Range.File
+	if !filepath.IsAbs(path) || path == o.Path && f.Range.Start.Line == 0 || f.Range.Start.Line == 0 && s.docs[path] == nil {
+		path = s.firstOf(o.Path)
+		return path, d
+	}
+	if f.Range.Start.Line == 0 {
+		return path, d
+	}
+	if l := s.linesOf(path, texts); len(l.text) >= f.Range.End.Byte {
+		d.Range = l.span(editor.Span{Start: f.Range.Start.Byte, End: max(f.Range.End.Byte, f.Range.Start.Byte)})
+	} else { // a script, whose text is not known
+		d.Range = textRange{position{f.Range.Start.Line - 1, f.Range.Start.Column - 1}, position{f.Range.End.Line - 1, max(f.Range.End.Column-1, 0)}}
+	}
+	return path, d
+}
+
+// firstOf returns the first open text of a recipe, else its path.
+func (s *server) firstOf(recipe string) string {
+	for _, path := range slices.Sorted(maps.Keys(s.docs)) {
+		if s.ws.Outermost(path) == recipe {
+			return path
+		}
+	}
+	return recipe
+}
+
+func textOf(f *recipes.Diagnostic) string {
+	parts := []string{f.Summary + "."}
+	if f.Detail != "" {
+		parts = append(parts, f.Detail)
+	}
+	if f.Suggestion != "" {
+		parts = append(parts, "Did you mean \""+f.Suggestion+"\"?")
+	}
+	if f.Remedy != "" {
+		parts = append(parts, f.Remedy)
+	}
+	return strings.Join(parts, " ")
+}
