@@ -69,6 +69,9 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 		"docs/reference/operations.md":         operationsPage(comments, examples),
 		"docs/reference/awareness.schema.json": awareness,
 	}
+	if pages[grammarFile], err = grammarText(); err != nil {
+		return nil, err
+	}
 	events, err := schemaOfEvents(comments)
 	if err != nil {
 		return nil, err
