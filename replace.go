@@ -88,23 +88,27 @@ func (t *Terrarium) ReplaceModule(ctx context.Context, creature CreatureID, o Re
 	return &out, nil
 }
 
-// checkModule runs the last recorded turns of a creature on a module.
-func (t *Terrarium) checkModule(ctx context.Context, creature CreatureID, o ReplaceOptions) (*replay.Report, error) {
-	r := replay.Options{Source: t.storage, Host: t.host, Creatures: []string{string(creature)}, Module: o.Wasm}
-	graph, err := t.graphOf(creature)
+// CheckModule runs the last recorded turns of a creature, or all with [AllTurns], on a
+// module, and compares their effects with the record. Nothing changes: it is the check of
+// [Terrarium.ReplaceModule]. With all, it continues after the first turn that differs. The
+// creature may be saved without running. The error has the code [abi.Unsupported] if there
+// is no record.
+func (t *Terrarium) CheckModule(ctx context.Context, creature CreatureID, wasm []byte, turns int, all bool) (*replay.Report, error) {
+	r := replay.Options{Source: t.storage, Host: t.host, Creatures: []string{string(creature)}, Module: wasm, All: all}
+	graph, session, err := t.graphOf(creature)
 	if err != nil {
 		return nil, err
 	}
-	if t.storage == nil || graph.Session == "" {
+	if t.storage == nil || session == "" {
 		return nil, &abi.Error{
 			Code: abi.Unsupported, Op: "replace_module", Message: "the graph of the creature keeps no history to check the module against",
-			Remedy: "replace it without a check", IDs: map[string]string{"creature": string(creature), "graph": string(graph.ID)},
+			Remedy: "replace it without a check", IDs: map[string]string{"creature": string(creature), "graph": string(graph)},
 		}
 	}
-	if r.First, err = t.firstToCheck(ctx, graph.ID, creature, o.Check); err != nil {
+	if r.First, err = t.firstToCheck(ctx, graph, creature, turns); err != nil {
 		return nil, err
 	}
-	lineage, err := t.engine.Lineage(ctx, string(graph.ID))
+	lineage, err := t.Lineage(ctx, string(graph))
 	if err != nil {
 		return nil, err
 	}
@@ -115,13 +119,24 @@ func (t *Terrarium) checkModule(ctx context.Context, creature CreatureID, o Repl
 	if abi.CodeOf(err) == abi.NotFound {
 		return &replay.Report{}, nil // the creature has had no turn
 	}
+	return report, err
+}
+
+// checkModule refuses a module that does not repeat the recorded turns of a creature,
+// unless it is forced.
+func (t *Terrarium) checkModule(ctx context.Context, creature CreatureID, o ReplaceOptions) (*replay.Report, error) {
+	report, err := t.CheckModule(ctx, creature, o.Wasm, o.Check, false)
 	if err != nil || o.Force || report.Same() || report.Turns+report.Skipped() == 0 {
 		return report, err
+	}
+	graph, _, err := t.graphOf(creature)
+	if err != nil {
+		return nil, err // it was removed meanwhile
 	}
 	return nil, &abi.Error{
 		Code: abi.Conflict, Op: "replace_module", Message: "the new module does not repeat the recorded turns",
 		Remedy: "fix the module, or force the replacement if it is meant to differ",
-		IDs:    map[string]string{"creature": string(creature), "graph": string(graph.ID)}, Err: &CheckFailed{report},
+		IDs:    map[string]string{"creature": string(creature), "graph": string(graph)}, Err: &CheckFailed{report},
 	}
 }
 
@@ -131,7 +146,7 @@ func (t *Terrarium) firstToCheck(ctx context.Context, graph GraphID, creature Cr
 	if turns < 0 {
 		return journal.EventID{}, nil
 	}
-	last, err := t.engine.History(ctx, string(graph), journal.HistoryQuery{
+	last, err := t.History(ctx, string(graph), journal.HistoryQuery{
 		Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventTurnFailed}, Creature: creature, Newest: true, Limit: turns,
 	})
 	if err != nil || len(last) < turns {
@@ -140,18 +155,23 @@ func (t *Terrarium) firstToCheck(ctx context.Context, graph GraphID, creature Cr
 	return last[0].ID, nil
 }
 
-// graphOf returns the graph of a creature.
-func (t *Terrarium) graphOf(creature CreatureID) (inspect.GraphStatus, error) {
+// graphOf returns the graph and the session of a creature that runs or is saved.
+func (t *Terrarium) graphOf(creature CreatureID) (GraphID, SessionID, error) {
 	graphs, err := t.engine.Status("")
 	if err != nil {
-		return inspect.GraphStatus{}, err
+		return "", "", err
 	}
 	for _, g := range graphs {
 		if slices.ContainsFunc(g.Creatures, func(c inspect.CreatureStatus) bool { return c.ID == creature }) {
-			return g, nil
+			return g.ID, g.Session, nil
 		}
 	}
-	return inspect.GraphStatus{}, &abi.Error{
+	for _, g := range t.engine.Saved() {
+		if slices.ContainsFunc(g.Creatures, func(c journal.CreatureRow) bool { return c.ID == creature }) {
+			return g.Graph, g.Session, nil
+		}
+	}
+	return "", "", &abi.Error{
 		Code: abi.NotFound, Op: "replace_module", Message: "there is no such creature", Remedy: "status lists the creatures",
 		IDs: map[string]string{"creature": string(creature)},
 	}

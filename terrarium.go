@@ -262,6 +262,9 @@ type RecipeOptions struct {
 	// Within is the absolute path of a folder, or empty. [LoadRecipe] does not read modules
 	// and catalogs outside it.
 	Within string
+	// ShapeOnly makes [LoadRecipe] skip modules and catalogs: the recipe cannot be
+	// applied, but says which modules it names.
+	ShapeOnly bool
 	// Isolation says which other policies run in such processes. "foreign", the default,
 	// means those of recipes with a file or directory that another user owns or every
 	// user can write. The other values are "all" and "none".
@@ -308,7 +311,7 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 
 // loading converts the options to those of package recipes.
 func (o RecipeOptions) loading(h *host.Host) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests,
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
 		Unsaved: o.Unsaved, Within: o.Within}
 }
 

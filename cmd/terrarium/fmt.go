@@ -184,7 +184,7 @@ func replaceFile(path string, text []byte, mode fs.FileMode) (err error) {
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return err
 	}
-	h, err := os.CreateTemp(filepath.Dir(path), ".fmt-*")
+	h, err := os.CreateTemp(filepath.Dir(path), ".terrarium-*")
 	if err != nil {
 		return err
 	}

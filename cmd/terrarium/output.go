@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -181,12 +182,26 @@ func (p *printer) writeText(r *outputReader, in engine.Incoming) error {
 }
 
 func (p *printer) writeJSON(r *outputReader, in engine.Incoming) error {
-	enc := json.NewEncoder(p.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(record{
+	return encodeLine(p.out, record{
 		Channel: r.channel, Seq: in.Seq, ID: in.ID.String(), Sender: in.Sender,
 		TS: time.Unix(0, in.Time).UTC().Format(time.RFC3339Nano), Headers: in.Headers, Payload: in.Payload,
 	})
+}
+
+func encodeLine(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// note prints an object that is no message, at once.
+func (p *printer) note(v any) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := encodeLine(p.out, v); err != nil {
+		return outputError(err)
+	}
+	return p.flush()
 }
 
 // drain waits until all messages that have arrived are printed and flushed.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"golang.org/x/term"
@@ -23,11 +24,11 @@ type reporter struct {
 	w        io.Writer
 	terminal bool
 	started  time.Time
-	names    map[journal.CreatureID]string
 	failures int
 
-	mu     sync.Mutex // inputs report too
-	onLine bool       // the terminal shows a progress line without a newline
+	mu     sync.Mutex // inputs report too; guards the rest
+	names  map[journal.CreatureID]string
+	onLine bool // the terminal shows a progress line without a newline
 }
 
 func newReporter(x *running) *reporter {
@@ -52,9 +53,7 @@ func (r *reporter) start(ctx context.Context) (stop func()) {
 		journal.EventLog, journal.EventTurnFailed, journal.EventDeadLetter, journal.EventQuarantined, journal.EventPolicyDenied,
 	}}, 0)
 	for _, a := range r.x.applied {
-		for address, id := range a.Creatures {
-			r.names[id] = strings.TrimPrefix(address, "creature.")
-		}
+		r.learn(a)
 	}
 	events := make(chan journal.Event)
 	done := make(chan struct{})
@@ -77,6 +76,21 @@ func (r *reporter) start(ctx context.Context) (stop func()) {
 		cancel()
 		<-read
 	}
+}
+
+// learn takes over the names of creatures.
+func (r *reporter) learn(a *terrarium.Applied) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for address, id := range a.Creatures {
+		r.names[id] = strings.TrimPrefix(address, "creature.")
+	}
+}
+
+func (r *reporter) nameOf(id journal.CreatureID) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names[id]
 }
 
 func (r *reporter) loop(events <-chan journal.Event) {
@@ -117,7 +131,7 @@ func (r *reporter) event(ev *journal.Event) {
 	if err := json.Unmarshal(ev.Payload, &p); err != nil {
 		return
 	}
-	name := r.names[ev.Creature]
+	name := r.nameOf(ev.Creature)
 	switch ev.Kind {
 	case journal.EventLog:
 		if p.Level == "warn" || p.Level == "error" || r.x.f.verbose {
@@ -209,7 +223,7 @@ func (r *reporter) counts() string {
 	for _, out := range r.x.printer.readers {
 		parts = append(parts, fmt.Sprintf("%s printed from %s", humanize.Comma(out.printed.Load()), out.channel))
 	}
-	if n := r.x.t.DeadLetterCount(); n > 0 {
+	if n := r.x.deadLetters(); n > 0 {
 		parts = append(parts, count(n, "dead letter"))
 	}
 	if len(parts) == 0 {

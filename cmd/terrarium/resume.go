@@ -219,8 +219,8 @@ func (f *resumeFlags) checkResumed(found []terrarium.FoundRecipe, graphs []journ
 
 // goOn resumes everything and runs it.
 func (f *resumeFlags) goOn(ctx context.Context, cmd *cobra.Command, s streams, found []terrarium.FoundRecipe) error {
-	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
-		resumed, err := t.ResumeRecipes(ctx, found)
+	return f.runWith(ctx, cmd, s, func(ctx context.Context, x *running) ([]*terrarium.Applied, error) {
+		resumed, err := x.t.ResumeRecipes(ctx, found)
 		err = explainedOf(ctx, s, found, err)
 		if err != nil {
 			return nil, err
@@ -302,8 +302,8 @@ func (f *resumeFlags) forkAlone(ctx context.Context, adopted string) error {
 
 // goOnAlone is goOn for an exported file. It warns of creatures that are not in the file.
 func (f *resumeFlags) goOnAlone(ctx context.Context, cmd *cobra.Command, s streams, found []terrarium.FoundRecipe) error {
-	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
-		resumed, err := t.ResumeRecipes(ctx, found)
+	return f.runWith(ctx, cmd, s, func(ctx context.Context, x *running) ([]*terrarium.Applied, error) {
+		resumed, err := x.t.ResumeRecipes(ctx, found)
 		err = explainedOf(ctx, s, found, err)
 		if err != nil {
 			return nil, err

@@ -75,8 +75,8 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 	if err := f.checkChannels([]*deploy.Deployment{d}); err != nil {
 		return err
 	}
-	return f.runWith(ctx, cmd, s, func(ctx context.Context, t *terrarium.Terrarium) ([]*terrarium.Applied, error) {
-		applied, err := t.ApplyDeployment(ctx, d)
+	return f.runWith(ctx, cmd, s, func(ctx context.Context, x *running) ([]*terrarium.Applied, error) {
+		applied, err := x.t.ApplyDeployment(ctx, d)
 		if err == nil {
 			f.tellOutputs(s, d)
 		}
@@ -85,7 +85,7 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 }
 
 // runWith runs the recipes that begin applies until the run is done.
-func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, begin func(context.Context, *terrarium.Terrarium) ([]*terrarium.Applied, error)) error {
+func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, begin func(context.Context, *running) ([]*terrarium.Applied, error)) error {
 	inputs, err := openInputs(f.inputs, s)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 		return unlessInterrupted(ctx, err)
 	}
 	x := &running{f: f, s: s, t: t, inputs: inputs}
-	x.begin = func(ctx context.Context) ([]*terrarium.Applied, error) { return begin(ctx, t) }
+	x.begin = func(ctx context.Context) ([]*terrarium.Applied, error) { return begin(ctx, x) }
 	err = x.watched(ctx)
 	if rerr := f.retain.pruneAtEnd(ctx, s, t); rerr != nil {
 		err = errors.Join(err, failWith(exitFailed, rerr))

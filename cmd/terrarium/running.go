@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed47132306/terrarium"
@@ -16,12 +17,20 @@ type running struct {
 	s streams
 	t *terrarium.Terrarium
 	// begin applies the recipes to run.
-	begin   func(ctx context.Context) ([]*terrarium.Applied, error)
+	begin func(ctx context.Context) ([]*terrarium.Applied, error)
+	// beside, if set by begin, works until its context ends, which is when the run is over.
+	beside  func(ctx context.Context)
 	applied []*terrarium.Applied
 	inputs  []*input
 	printer *printer
 	report  *reporter
+	// redelivered is the number of dead letters that were delivered again.
+	redelivered atomic.Int64
 }
+
+// deadLetters is the number of deliveries that have become dead letters in this run, and
+// were not delivered again.
+func (x *running) deadLetters() int64 { return x.t.DeadLetterCount() - x.redelivered.Load() }
 
 // watched is do with a watcher, if there is one. When the watcher has seen enough, the
 // run ends as if it were done.
@@ -72,7 +81,7 @@ func (x *running) do(ctx context.Context) (err error) {
 	if err := policyFailures(x.s, x.t); err != nil {
 		return err
 	}
-	if n := x.t.DeadLetterCount(); n > 0 {
+	if n := x.deadLetters(); n > 0 {
 		return failWith(exitDeadLetters, fmt.Errorf("%s%s", becameDeadLetters(n), x.whereToLook()))
 	}
 	return nil
@@ -91,9 +100,14 @@ func (x *running) feedAndPrint(ctx context.Context) error {
 		defer close(printed)
 		x.printer.run(work, fail)
 	}()
+	var others sync.WaitGroup
+	if x.beside != nil {
+		others.Go(func() { x.beside(work) })
+	}
 	x.work(work, fail)
 	failure := context.Cause(work)
 	fail(nil)
+	others.Wait()
 	select {
 	case <-printed:
 	case <-time.After(printGrace):

@@ -120,9 +120,10 @@ var layers = map[string][]string{
 	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
 	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/lsp", "internal/near", "internal/project", "operations", "plugins", "recipes", "replay", "sqlitestore"},
+	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "recipes", "replay", "sqlitestore"},
 	"internal/lsp":       {"abi", "recipes", "recipes/editor"},
-	"internal/project":   {"abi", "abi/pack", "host", "internal/near", "plugins", "sdk"},
+	"internal/project":   {"abi", "abi/pack", "host", "internal/near", "internal/watch", "plugins", "sdk"},
+	"internal/watch":     {"abi"},
 	"sdk":                {},
 	"sdk/go/terrarium":   {},
 
@@ -140,6 +141,7 @@ var layers = map[string][]string{
 // owners says which single package may import a library.
 var owners = map[string]string{
 	"github.com/agext/levenshtein":  "internal/near",
+	"github.com/fsnotify/fsnotify":  "internal/watch",
 	"github.com/tetratelabs/wazero": "host",
 	"github.com/hashicorp/hcl":      "recipes",
 	"github.com/zclconf/go-cty":     "recipes",

@@ -1,0 +1,101 @@
+// Package watch notices changes of files. A [Watcher] says that something in some folders
+// has changed, and a [Set] of files says whether that concerns it.
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Watcher watches folders. It does not watch files: an editor that renames a new file over
+// the old one would leave it with a file that has no name any more.
+type Watcher struct {
+	events *fsnotify.Watcher
+	dirs   map[string]bool
+	change chan struct{}
+	done   chan struct{}
+}
+
+// New starts a watcher without folders. The caller closes it.
+func New() (*Watcher, error) {
+	events, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, refuse("", err)
+	}
+	w := &Watcher{events: events, dirs: map[string]bool{}, change: make(chan struct{}, 1), done: make(chan struct{})}
+	go w.pass()
+	return w, nil
+}
+
+// pass merges all that happens until it is read into one value.
+func (w *Watcher) pass() {
+	defer close(w.done)
+	for {
+		select {
+		case _, open := <-w.events.Events:
+			if !open {
+				return
+			}
+		case _, open := <-w.events.Errors: // events may be lost
+			if !open {
+				return
+			}
+		}
+		select {
+		case w.change <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Changed gets a value after something in the folders has changed: one for all changes that
+// happen until it is received.
+func (w *Watcher) Changed() <-chan struct{} { return w.change }
+
+// Watch watches these folders, without the folders in them, and no others. A folder that
+// does not exist is left out. Watch reports whether there are new ones: they may have
+// changed before they were watched. It must not be called by several goroutines at the same
+// time.
+func (w *Watcher) Watch(dirs []string) (added bool, err error) {
+	wanted := map[string]bool{}
+	for _, dir := range dirs {
+		// A folder that was replaced by another of the same name has to be added again,
+		// and adding one twice changes nothing.
+		switch err := w.events.Add(dir); {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return added, refuse(dir, err)
+		}
+		wanted[dir] = true
+		added = added || !w.dirs[dir]
+	}
+	for dir := range w.dirs {
+		if !wanted[dir] {
+			_ = w.events.Remove(dir) // it may not exist any more
+		}
+	}
+	w.dirs = wanted
+	return added, nil
+}
+
+// Close stops watching, and waits until it has stopped.
+func (w *Watcher) Close() error {
+	err := w.events.Close()
+	<-w.done
+	return err
+}
+
+func refuse(dir string, err error) error {
+	e := &abi.Error{Code: abi.Unavailable, Message: "the system does not watch files", Err: err,
+		Remedy: "raise the number of files that may be watched; on Linux: sysctl fs.inotify.max_user_watches fs.inotify.max_user_instances"}
+	if dir != "" {
+		e.Message = fmt.Sprintf("%s cannot be watched", dir)
+	}
+	return e
+}

@@ -1,0 +1,162 @@
+package watch
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/ramdisk"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sum(t *testing.T, s Set) Sum {
+	t.Helper()
+	sum, _, err := s.Sum()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// sources is a set of the files of a tree that end in .c, and of one more.
+func sources(dir string) Set {
+	return Set{Tree: filepath.Join(dir, "tree"), Match: func(name string) bool { return strings.HasSuffix(name, ".c") }, Files: []string{filepath.Join(dir, "frog.hcl")}}
+}
+
+func TestSum(t *testing.T) {
+	dir := t.TempDir()
+	s, file := sources(dir), filepath.Join(dir, "tree", "a.c")
+	put(t, file, "frog")
+	first := sum(t, s)
+	for _, step := range []struct {
+		name   string
+		do     func() error
+		counts bool
+	}{
+		{"nothing", func() error { return nil }, false},
+		{"written again", func() error { put(t, file, "frog"); return nil }, false},
+		{"edited", func() error { put(t, file, "newt"); return nil }, true},
+		{"a rename over it", func() error { put(t, file+"~", "toad"); return os.Rename(file+"~", file) }, true},
+		{"another kind", func() error { put(t, filepath.Join(dir, "tree", "a.wasm"), "frog"); return nil }, false},
+		{"in a new folder", func() error { put(t, filepath.Join(dir, "tree", "sub", "sub", "b.c"), "frog"); return nil }, true},
+		{"renamed", func() error { return os.Rename(file, filepath.Join(dir, "tree", "c.c")) }, true},
+		{"a build tool", func() error { put(t, filepath.Join(dir, "tree", "target", "b.c"), "frog"); return nil }, false},
+		{"of git", func() error { put(t, filepath.Join(dir, "tree", ".git", "b.c"), "frog"); return nil }, false},
+		{"the other file appears", func() error { put(t, filepath.Join(dir, "frog.hcl"), ""); return nil }, true},
+		{"a pipe, which would block", func() error { return syscall.Mkfifo(filepath.Join(dir, "tree", "pipe.c"), 0o600) }, true},
+		{"its folder goes", func() error { return os.RemoveAll(filepath.Join(dir, "tree")) }, true},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if next := sum(t, s); (next != first) != step.counts {
+			t.Errorf("%s: the sum differs: %t", step.name, next != first)
+		} else {
+			first = next
+		}
+	}
+}
+
+// TestSumIsBounded hashes a file that is larger than a set may be.
+func TestSumIsBounded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "large.c")
+	put(t, file, "")
+	if err := os.Truncate(file, maxBytes+1); err != nil { // a hole, which takes no space
+		t.Fatal(err)
+	}
+	if _, _, err := (Set{Files: []string{file}}).Sum(); abi.CodeOf(err) != abi.TooLarge {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestWatcher changes files in every way in which editors do. After each change there is a
+// value, and the sum differs.
+func TestWatcher(t *testing.T) {
+	for name, change := range map[string]func(dir, file string) error{
+		"writes":       func(_, file string) error { return os.WriteFile(file, []byte("newt"), 0o644) },
+		"renames over": func(_, file string) error { put(t, file+"~", "toad"); return os.Rename(file+"~", file) },
+		"moves out and in": func(_, file string) error {
+			put(t, file+"~", "olm")
+			return errors.Join(os.Remove(file), os.Rename(file+"~", file))
+		},
+		"removes":           func(_, file string) error { return os.Remove(file) },
+		"makes folders":     func(dir, _ string) error { put(t, filepath.Join(dir, "tree", "a", "b", "c.c"), "frog"); return nil },
+		"makes a file":      func(dir, _ string) error { put(t, filepath.Join(dir, "frog.hcl"), "frog"); return nil },
+		"replaces a folder": func(dir, _ string) error { put(t, filepath.Join(dir, "new", "c.c"), ""); return replaceFolder(dir) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, file := sources(dir), filepath.Join(dir, "tree", "a.c")
+			put(t, file, "frog")
+			w, err := New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			known, dirs, err := s.Sum()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := []string{dir, filepath.Join(dir, "tree")}; !slices.Equal(dirs, want) {
+				t.Errorf("the folders are %v, want %v", dirs, want)
+			}
+			if added, err := w.Watch(append(dirs, filepath.Join(dir, "missing"))); err != nil || !added {
+				t.Errorf("new folders: %t, %v", added, err)
+			}
+			if added, err := w.Watch(dirs); err != nil || added {
+				t.Errorf("the same folders: %t, %v", added, err)
+			}
+			if err := change(dir, file); err != nil {
+				t.Fatal(err)
+			}
+			awaitChange(t, w, s, known)
+			// Whatever happened to the folder, it is watched from then on.
+			known = sum(t, s)
+			put(t, filepath.Join(dir, "tree", "later.c"), name)
+			awaitChange(t, w, s, known)
+		})
+	}
+}
+
+// awaitChange waits for a change of a set as a user of a watcher does.
+func awaitChange(t *testing.T, w *Watcher, s Set, known Sum) {
+	t.Helper()
+	for range w.Changed() {
+		next, dirs, err := s.Sum()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Watch(dirs); err != nil {
+			t.Fatal(err)
+		}
+		if next != known {
+			return
+		}
+	}
+}
+
+func replaceFolder(dir string) error {
+	return errors.Join(os.Rename(filepath.Join(dir, "tree"), filepath.Join(dir, "old")), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "tree")))
+}
