@@ -110,6 +110,47 @@ func TestReplaceModuleWithoutRecord(t *testing.T) {
 	}
 }
 
+// TestCheckModule compares modules with the record of a creature that runs, and of one that
+// is only saved. Nothing is replaced.
+func TestCheckModule(t *testing.T) {
+	dir := t.TempDir()
+	tr, err := terrarium.New(t.Context(), terrarium.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := addGate(t, tr)
+	addChannel(t, tr, c, journal.Send)
+	for range 3 {
+		if _, err := tr.SendTo(t.Context(), c, engine.Outgoing{Payload: []byte("newt"), Durable: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tr.WaitIdle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check := func(state string, tr *terrarium.Terrarium) {
+		for module, differ := range map[string]int{"builtin:gate": 0, "builtin:echo": 3} {
+			wasm, err := terrarium.LoadModule(t.Context(), module)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := tr.CheckModule(t.Context(), c, wasm, terrarium.AllTurns, true)
+			if err != nil || report.Turns != 4 || report.Differ != differ {
+				t.Errorf("%s, %s: %+v, %v", state, module, report, err)
+			}
+		}
+	}
+	check("running", tr)
+	if err := tr.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	saved := newTerrarium(t, terrarium.Options{Dir: dir})
+	check("saved", saved)
+	if len(saved.Saved()) != 1 {
+		t.Error("the check has restored the graph")
+	}
+}
+
 // TestReplaceModuleUnderLoad replaces a module while messages arrive. Each is handled once.
 func TestReplaceModuleUnderLoad(t *testing.T) {
 	tr := newTerrarium(t, terrarium.Options{Dir: t.TempDir()})

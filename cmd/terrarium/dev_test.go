@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/internal/project"
@@ -395,5 +399,23 @@ func TestDevOtherTools(t *testing.T) {
 	s.await("built")
 	if code := s.p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
 		t.Errorf("exit code %d\n%s", code, s.p.stderr)
+	}
+}
+
+// TestDevLeavesNothing runs dev in this process.
+func TestDevLeavesNothing(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	write(t, dir, "team.hcl", devRecipe("frog", `creature "echo" { module = "echo.wasm" }`))
+	write(t, dir, "echo.js", "export default {};")
+	var out, report bytes.Buffer
+	in := io.NopCloser(strings.NewReader("a frog\n"))
+	args := []string{"dev", dir, "--input", "in=-", "--output", "out", "--watch", "--exit-when-idle"}
+	if code := run(t.Context(), args, streams{in, &out, &report}); code != exitOK || out.String() != "a frog\n" {
+		t.Errorf("exit code %d, printed %q\n%s", code, &out, &report)
+	}
+	write(t, dir, "echo.js", "")
+	if code := run(t.Context(), args, streams{io.NopCloser(strings.NewReader("")), &out, &report}); code != exitFailed {
+		t.Errorf("after a failure the exit code is %d\n%s", code, &report)
 	}
 }
