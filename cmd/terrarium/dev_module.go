@@ -28,11 +28,9 @@ type devModule struct {
 }
 
 // newDevModule returns a module in the state in which its file is.
-func newDevModule(path string) *devModule {
-	m := &devModule{path: path}
-	m.running, _ = os.ReadFile(path) // nil if it has not been built yet
-	m.newest = m.running
-	return m
+func newDevModule(ctx context.Context, path string) *devModule {
+	wasm, _ := terrarium.LoadModule(ctx, path) // nil if it has not been built yet
+	return &devModule{path: path, newest: wasm, running: wasm}
 }
 
 // watched is what the module is made from.

@@ -44,6 +44,7 @@ type devEvent struct {
 	Created     []string                `json:"created,omitempty"`    // addresses
 	Changed     []string                `json:"changed,omitempty"`    // those that got another module or settings
 	Removed     []string                `json:"removed,omitempty"`
+	Workers     []string                `json:"workers,omitempty"`     // names of creatures without an address that got another module
 	Redelivered int                     `json:"redelivered,omitempty"` // dead letters
 	Error       *operations.ErrorRecord `json:"error,omitempty"`
 	Diagnostics recipes.Diagnostics     `json:"diagnostics,omitempty"`
@@ -165,7 +166,7 @@ func (d *developing) appliedText(b *strings.Builder, ev *devEvent) {
 	for _, part := range []struct {
 		verb      string
 		addresses []string
-	}{{"Changed", ev.Changed}, {"Created", ev.Created}, {"Removed", ev.Removed}} {
+	}{{"Changed", ev.Changed}, {"Created", ev.Created}, {"Removed", ev.Removed}, {"Changed the workers", ev.Workers}} {
 		if len(part.addresses) > 0 {
 			fmt.Fprintf(b, "%s %s.\n", part.verb, printable(strings.Join(part.addresses, ", ")))
 		}

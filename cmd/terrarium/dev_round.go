@@ -229,7 +229,7 @@ func (d *developing) findModules(ctx context.Context) (recipes.Diagnostics, erro
 	}
 	for path := range named {
 		if path != "" && !strings.HasPrefix(path, terrarium.BuiltinPrefix) && d.modules[path] == nil {
-			d.modules[path] = newDevModule(path)
+			d.modules[path] = newDevModule(ctx, path)
 		}
 	}
 	for path := range d.modules {
@@ -359,7 +359,7 @@ func (d *developing) apply(ctx context.Context, r *recipes.Recipe, deployment *d
 	for _, m := range modules {
 		if wasm := m.wanted(); !bytes.Equal(m.running, wasm) {
 			m.running = wasm
-			err = errors.Join(err, d.replaceOthers(ctx, m, fresh))
+			err = errors.Join(err, d.replaceOthers(ctx, m, ev, fresh))
 		}
 	}
 	for id := range fresh {
@@ -376,7 +376,7 @@ func (d *developing) apply(ctx context.Context, r *recipes.Recipe, deployment *d
 
 // replaceOthers replaces a module in creatures that the recipe does not declare, such as
 // workers.
-func (d *developing) replaceOthers(ctx context.Context, m *devModule, fresh map[terrarium.CreatureID]bool) error {
+func (d *developing) replaceOthers(ctx context.Context, m *devModule, ev *devEvent, fresh map[terrarium.CreatureID]bool) error {
 	graphs, err := d.x.t.Status("")
 	for i := range graphs {
 		for _, c := range graphs[i].Creatures {
@@ -391,6 +391,7 @@ func (d *developing) replaceOthers(ctx context.Context, m *devModule, fresh map[
 				err = errors.Join(err, fmt.Errorf("%s continues with the former module: %w", c.Name, failed))
 				continue
 			}
+			ev.Workers = append(ev.Workers, c.Name)
 			fresh[c.ID] = true
 		}
 	}

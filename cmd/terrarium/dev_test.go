@@ -47,7 +47,6 @@ func TestDev(t *testing.T) {
 			once(t, dir, "", "new", "counter", "--lang", l.Name)
 			folder := filepath.Join(dir, "counter")
 			buildOrSkip(t, folder)
-			once(t, folder, "", "build")
 			once(t, folder, "", "test", "counter.hcl")
 			text, err := os.ReadFile(filepath.Join("testdata", "dev", files.source))
 			if err != nil {
@@ -97,7 +96,7 @@ func devToolchains(t *testing.T) {
 	t.Setenv("ZIG_GLOBAL_CACHE_DIR", filepath.Join(root, "kits", "cache-zig", "global"))
 }
 
-// buildOrSkip skips a test whose language has no compiler here.
+// buildOrSkip builds a creature, and skips a test whose language has no compiler here.
 func buildOrSkip(t *testing.T, folder string) {
 	t.Helper()
 	p, err := project.Detect(folder)
@@ -111,6 +110,7 @@ func buildOrSkip(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, built.Output)
 	}
+	write(t, folder, built.Name+".wasm", string(built.Wasm))
 }
 
 // edit changes a file as editors do: it renames a new one over it.
@@ -129,6 +129,7 @@ type reported struct {
 	Event, Module, Output string
 	Changed               []string
 	Created, Removed      []string
+	Workers               []string
 	Redelivered           int
 	Turns, Differ         int
 	Difference            json.RawMessage
@@ -397,6 +398,37 @@ func TestDevOtherTools(t *testing.T) {
 	}
 	put("gate")
 	s.await("built")
+	if code := s.p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
+		t.Errorf("exit code %d\n%s", code, s.p.stderr)
+	}
+}
+
+// TestDevWorkers replaces the module of a species while its workers live.
+func TestDevWorkers(t *testing.T) {
+	dir := t.TempDir()
+	wasm, err := plugins.Get("clerk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(version byte) { // of a custom section
+		edit(t, filepath.Join(dir, "clerk.wasm"), string(wasm)+string([]byte{0, 3, 1, 'v', version}))
+	}
+	put(1)
+	recipe, err := os.ReadFile("../../examples/self-building/crew.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "team.hcl", strings.Replace(string(recipe), "builtin:clerk", "clerk.wasm", 1))
+	s := startDev(t, dir, "dev", "team.hcl", "--input", "tasks=-", "--output", "results", "-o", "json", "--var", "clerks=2", "--var", "linger=10000000")
+	s.await("applied")
+	before := s.say("factor 91")
+	put(2)
+	if ev := s.await("applied"); len(ev.Workers) != 1 || len(ev.Changed) != 0 {
+		t.Errorf("workers %v and %v got the new module", ev.Workers, ev.Changed)
+	}
+	if after := s.say("factor 91"); after != before {
+		t.Errorf("the worker answers %s, before %s", after, before)
+	}
 	if code := s.p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
 		t.Errorf("exit code %d\n%s", code, s.p.stderr)
 	}

@@ -42,7 +42,7 @@ func Detect(dir string) (*Project, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		if !entry.IsDir() {
+		if !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") { // .#a.c is the lock of an editor
 			names = append(names, entry.Name())
 		}
 	}

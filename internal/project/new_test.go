@@ -141,7 +141,7 @@ func TestDetect(t *testing.T) {
 		{map[string]string{"go.mod": "module example.com/ponds/newt\n", "frog.go": ""}, "go", "newt"},
 		{map[string]string{"main.go": ""}, "go", "folder"},
 		{map[string]string{"a.c": "", "b.c": "", "a_test.c": "", "Makefile": ""}, "c", "folder"},
-		{map[string]string{"a.cc": ""}, "cpp", "a"},
+		{map[string]string{"a.cc": "", ".#a.cc": "", ".b.js": ""}, "cpp", "a"},
 		{map[string]string{"a.wat": ""}, "wat", "a"},
 	} {
 		dir := filepath.Join(t.TempDir(), "folder")

@@ -18,8 +18,8 @@ import (
 // Set is a set of files.
 type Set struct {
 	// Tree is a folder whose files belong to the set if Match accepts their names, at any
-	// depth. Folders with a name that begins with a dot, and those of build tools, are left
-	// out. "" means none.
+	// depth. Names that begin with a dot, such as those of the locks of editors, and the
+	// folders of build tools are left out. "" means none.
 	Tree  string
 	Match func(name string) bool
 	// Files are the paths of further files, which need not exist.
@@ -67,6 +67,9 @@ type reading struct {
 }
 
 func (r *reading) tree(root string, match func(string) bool) error {
+	if followed, err := filepath.EvalSymlinks(root); err == nil {
+		root = followed // a link would be taken for a file
+	}
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if r.entries++; r.entries > maxEntries {
 			return tooLarge(root, fmt.Sprintf("the folder has more than %d files", maxEntries))
@@ -74,12 +77,12 @@ func (r *reading) tree(root string, match func(string) bool) error {
 		switch {
 		case err != nil: // it was removed, or cannot be read
 			return nil
-		case !d.IsDir() && match(d.Name()):
-			return r.file(path)
 		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || slices.Contains(skipped, d.Name())):
 			return fs.SkipDir
 		case d.IsDir():
 			r.dirs = append(r.dirs, path)
+		case match(d.Name()) && !strings.HasPrefix(d.Name(), "."):
+			return r.file(path)
 		}
 		return nil
 	})

@@ -59,6 +59,11 @@ func TestSum(t *testing.T) {
 		{"in a new folder", func() error { put(t, filepath.Join(dir, "tree", "sub", "sub", "b.c"), "frog"); return nil }, true},
 		{"renamed", func() error { return os.Rename(file, filepath.Join(dir, "tree", "c.c")) }, true},
 		{"a build tool", func() error { put(t, filepath.Join(dir, "tree", "target", "b.c"), "frog"); return nil }, false},
+		{"the lock of an editor", func() error { return os.Symlink("frog@pond.1", filepath.Join(dir, "tree", ".#a.c")) }, false},
+		{"a link in its place", func() error {
+			return errors.Join(os.Rename(filepath.Join(dir, "tree"), filepath.Join(dir, "real")), os.Symlink("real", filepath.Join(dir, "tree")))
+		}, true},
+		{"behind the link", func() error { put(t, filepath.Join(dir, "real", "sub", "c.c"), "frog"); return nil }, true},
 		{"of git", func() error { put(t, filepath.Join(dir, "tree", ".git", "b.c"), "frog"); return nil }, false},
 		{"the other file appears", func() error { put(t, filepath.Join(dir, "frog.hcl"), ""); return nil }, true},
 		{"a pipe, which would block", func() error { return syscall.Mkfifo(filepath.Join(dir, "tree", "pipe.c"), 0o600) }, true},
