@@ -53,7 +53,9 @@ func (d *developing) begin(ctx context.Context, x *running) ([]*terrarium.Applie
 		case err != nil && (d.f.exitWhenIdle || isFinal(err)):
 			return nil, err
 		}
-		d.tell(&devEvent{Event: eventWaiting})
+		if err != nil { // otherwise nothing of the recipe has changed
+			d.tell(&devEvent{Event: eventWaiting})
+		}
 		if !d.await(ctx) {
 			return nil, interrupted(ctx)
 		}

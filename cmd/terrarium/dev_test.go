@@ -285,6 +285,18 @@ func (s *devSession) finish() {
 	}
 }
 
+// interrupt ends dev as Ctrl-C does.
+func (s *devSession) interrupt() {
+	s.t.Helper()
+	if err := s.p.cmd.Process.Signal(os.Interrupt); err != nil {
+		s.t.Fatal(err)
+	}
+	s.read.Wait()
+	if code := s.p.wait(); code != exitInterrupted(syscall.SIGINT) {
+		s.t.Errorf("exit code %d\n%s", code, s.p.stderr)
+	}
+}
+
 // say sends a line, and returns the next answer.
 func (s *devSession) say(line string) string {
 	s.t.Helper()
@@ -360,9 +372,7 @@ func TestDevRecipe(t *testing.T) {
 	if ev := s.await("applied"); !slices.Equal(ev.Removed, []string{"creature.echo"}) || ev.Changed != nil {
 		t.Errorf("without it: %+v", ev)
 	}
-	if code := s.p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
-		t.Errorf("exit code %d\n%s", code, s.p.stderr)
-	}
+	s.interrupt()
 }
 
 // TestDevOtherTools runs a module that another tool writes. One that breaks the contract is
@@ -398,9 +408,7 @@ func TestDevOtherTools(t *testing.T) {
 	}
 	put("gate")
 	s.await("built")
-	if code := s.p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
-		t.Errorf("exit code %d\n%s", code, s.p.stderr)
-	}
+	s.interrupt()
 }
 
 // TestDevWorkers replaces the module of a species while its workers live.
@@ -429,9 +437,7 @@ func TestDevWorkers(t *testing.T) {
 	if after := s.say("factor 91"); after != before {
 		t.Errorf("the worker answers %s, before %s", after, before)
 	}
-	if code := s.p.signal(os.Interrupt); code != exitInterrupted(syscall.SIGINT) {
-		t.Errorf("exit code %d\n%s", code, s.p.stderr)
-	}
+	s.interrupt()
 }
 
 // TestDevLeavesNothing runs dev in this process.
