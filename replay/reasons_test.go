@@ -188,6 +188,30 @@ func TestOutsideReply(t *testing.T) {
 	}
 }
 
+// TestAnsweredRequests replays more requests than may wait for an answer at a time. The
+// answer to a request is in the turn of another creature.
+func TestAnsweredRequests(t *testing.T) {
+	w := newWorld(t, map[string]behaviour{
+		"asks": func(t abi.Turn, kind abi.Kind, _ *int) error {
+			if kind != abi.KindMessage {
+				return nil
+			}
+			return t2err(t, t.Request([]byte("b"), []byte("?"), time.Hour, 1) == abi.OK)
+		},
+		"replies": func(t abi.Turn, kind abi.Kind, _ *int) error {
+			return t2err(t, kind != abi.KindRequest || t.Reply([]byte("!")) == abi.OK)
+		},
+	})
+	a := w.add("a", "asks", func(s *deploy.CreatureSpec) { s.Limits.Requests = 2 })
+	w.change(topology.Connect{From: a, To: w.add("b", "replies")})
+	for range 5 {
+		w.tell(a, "ask")
+		w.wait()
+	}
+	same(t, w.replay(replay.Options{}), 2+3*5)
+	same(t, w.replay(replay.Options{Creatures: []string{"a"}}), 1+2*5)
+}
+
 // TestTools replays turns that use group tools: they get the answers that they got then,
 // and another call is a difference.
 func TestTools(t *testing.T) {

@@ -129,7 +129,18 @@ func (s *stage) play(ctx context.Context, t *recorded) error {
 		}
 	}
 	a.applyTurn(t)
+	s.answer(t)
 	return nil
+}
+
+// answer notes the requests of other creatures that a turn has answered.
+func (s *stage) answer(t *recorded) {
+	for i := range t.effects {
+		ev := &t.effects[i]
+		if asker := journal.InboxOwner(ev.Channel); ev.Kind == journal.EventResult && asker != "" && s.wants(asker) {
+			s.actor(asker).learn(ev)
+		}
+	}
 }
 
 func (s *stage) judge(ctx context.Context, a *actor, t *recorded, name string) error {
