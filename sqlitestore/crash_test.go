@@ -251,7 +251,7 @@ func (k *killer) kill(point failpoint.Point) {
 }
 
 func pointName(p failpoint.Point) string {
-	if p == failpoint.Count {
+	if p >= failpoint.Count {
 		return "random"
 	}
 	return p.String()

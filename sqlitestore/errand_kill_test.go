@@ -24,7 +24,7 @@ import (
 // errand is a command that runs once and ends by itself: a victim runs it until it is
 // killed. The next one runs it again, without further orders.
 type errand struct {
-	Word    string            // upgrade, open, fork, fork-at, export, adopt, prune, resume or lag
+	Word    string            // upgrade, open, fork, fork-at, export, adopt, prune, resume, lag or replace
 	Session journal.SessionID // fork, fork-at, export, prune
 	File    string            // adopt: what was exported
 	To      string            // fork, fork-at, export, adopt: what is to be made
@@ -33,6 +33,7 @@ type errand struct {
 	Bound   Retention         // prune
 	Resume  *resuming         `json:",omitempty"`
 	Lagging *lagging          `json:",omitempty"`
+	Replace *replacing        `json:",omitempty"`
 }
 
 // errandKills is how often a test of errands kills: they take longer than what
@@ -73,6 +74,8 @@ func (a *errand) do(ctx context.Context, dir string, options Options) error {
 		return a.Resume.run(ctx, dir, options)
 	case "lag":
 		return a.Lagging.run(ctx, dir, options)
+	case "replace":
+		return a.Replace.run(ctx, dir, options)
 	}
 	return fmt.Errorf("there is no errand %s", a.Word)
 }
