@@ -49,7 +49,8 @@ func (m *mail) remember(ev *journal.Event) {
 		return
 	}
 	place := letterBox{ev.Channel, ev.Seq}
-	m.recent[place] = ev
+	kept := *ev // not a part of the page that it came in
+	m.recent[place] = &kept
 	m.order = append(m.order, place)
 	m.bytes += size(ev)
 	for m.bytes > m.bound && len(m.order) > 1 {

@@ -23,25 +23,25 @@ type recorded struct {
 	notes    journal.TurnNotes
 	effects  []journal.Event // its other events, in order
 	judged   bool
-	cursor   journal.EventCursor
-	message  *journal.Event // the message that it handled; nil if there is none or it was not found
+	before   journal.Position // begins with this turn
+	message  *journal.Event   // the message that it handled; nil if there is none or it was not found
 }
 
-// newRecorded reads the event of a turn.
-func newRecorded(session journal.SessionID, ev journal.Event) (*recorded, error) {
-	t := &recorded{session: session, creature: ev.Creature, event: ev}
+// read reads the event of a turn.
+func (t *recorded) read(session journal.SessionID, ev *journal.Event) error {
+	t.session, t.creature, t.event = session, ev.Creature, *ev
 	var kind journal.DeliveryKind
 	var notes *journal.TurnNotes
 	if ev.Kind == journal.EventTurnFailed {
 		var p journal.TurnFailedPayload
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
-			return nil, damaged(&ev, err)
+			return damaged(ev, err)
 		}
 		kind, t.code, t.reason, t.aware, notes = p.Kind, p.Code, p.Error, p.Awareness, p.Notes
 	} else {
 		var p journal.TurnEndedPayload
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
-			return nil, damaged(&ev, err)
+			return damaged(ev, err)
 		}
 		kind, t.sends, t.aware, notes = p.Kind, p.Sends, p.Awareness, p.Notes
 	}
@@ -53,7 +53,7 @@ func newRecorded(session journal.SessionID, ev journal.Event) (*recorded, error)
 			t.kind = k.Kind
 		}
 	}
-	return t, nil
+	return nil
 }
 
 func damaged(ev *journal.Event, err error) error {

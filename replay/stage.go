@@ -161,7 +161,7 @@ func (s *stage) judge(ctx context.Context, a *actor, t *recorded, name string) e
 	s.result.Differ++
 	if len(s.result.Differences) < MaxDifferences {
 		s.result.Differences = append(s.result.Differences, Difference{
-			Turn: t.event.ID, Creature: t.creature, Name: name, Attempt: t.event.Attempt, Ended: time.Unix(0, t.event.Time).UTC(), Cursor: t.cursor,
+			Turn: t.event.ID, Creature: t.creature, Name: name, Attempt: t.event.Attempt, Ended: time.Unix(0, t.event.Time).UTC(), Cursor: t.before.Cursor(),
 			Delivery: a.delivery(t), Recorded: recorded, Replayed: replayed, First: at,
 		})
 	}

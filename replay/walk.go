@@ -16,17 +16,19 @@ import (
 // session is being read.
 type walk struct {
 	o       Options
-	log     *journal.Replay
+	log     *pages
 	begun   bool                                         // Options.First has been reached
 	covered func(journal.SessionID, *journal.Event) bool // the event comes before Options.From
 	open    map[journal.SessionID]*recorded
 	seen    map[journal.SessionID]bool
 	lines   map[journal.CreatureID][]journal.Event // log lines of a failed turn, which come before its end
+	spare   []*recorded                            // turns that have been played, to be used again
 	mail    *mail
 	stage   *stage
 }
 
 func newWalk(ctx context.Context, o Options) (*walk, error) {
+	o.Source = &shared{Source: o.Source}
 	w := &walk{
 		o: o, open: map[journal.SessionID]*recorded{}, seen: map[journal.SessionID]bool{}, lines: map[journal.CreatureID][]journal.Event{},
 		mail: newMail(o.Source, mailBytes), stage: newStage(o),
@@ -38,27 +40,32 @@ func newWalk(ctx context.Context, o Options) (*walk, error) {
 	if w.covered, err = journal.Covering(ctx, o.Source, o.From); err != nil {
 		return nil, err
 	}
-	w.log, err = journal.NewReplay(ctx, o.Source, journal.FromStart, o.Sessions)
+	w.log, err = startReading(ctx, o)
 	return w, err
 }
 
-func (w *walk) close(ctx context.Context) { w.stage.close(ctx) }
+func (w *walk) close(ctx context.Context) {
+	w.log.close()
+	w.stage.close(ctx)
+}
 
 // run reads the whole log, or up to the first turn that differs.
 func (w *walk) run(ctx context.Context) error {
 	for {
-		ev, session, more, err := w.log.Next(ctx)
+		page, err := w.log.next(ctx)
 		if err != nil {
 			return err
 		}
-		if !more {
+		if len(page) == 0 {
 			return w.closeTurns(ctx, nil)
 		}
-		if err := w.followEvent(ctx, session, ev); err != nil {
-			return err
-		}
-		if w.stage.result.Differ > 0 && !w.o.All {
-			return w.closeTurns(ctx, w.stage.first())
+		for i := range page {
+			if err := w.followEvent(ctx, &page[i]); err != nil {
+				return err
+			}
+			if w.stage.result.Differ > 0 && !w.o.All {
+				return w.closeTurns(ctx, w.stage.first())
+			}
 		}
 	}
 }
@@ -84,7 +91,8 @@ func (w *walk) closeTurns(ctx context.Context, found *Difference) error {
 }
 
 // followEvent processes one event.
-func (w *walk) followEvent(ctx context.Context, session journal.SessionID, ev journal.Event) error {
+func (w *walk) followEvent(ctx context.Context, e *entry) error {
+	session, ev := e.session, &e.event
 	if !w.seen[session] {
 		w.seen[session] = true
 		if err := w.shutParents(ctx, session); err != nil {
@@ -93,23 +101,27 @@ func (w *walk) followEvent(ctx context.Context, session journal.SessionID, ev jo
 	}
 	if t := w.open[session]; t != nil {
 		if ev.Turn == t.event.ID && !ev.Turn.IsZero() {
-			t.effects = append(t.effects, ev)
-			w.mail.remember(&ev)
+			t.effects = append(t.effects, *ev)
+			w.mail.remember(ev)
 			return nil
 		}
 		if err := w.shut(ctx, t); err != nil {
 			return err
 		}
 	}
-	w.stage.cast.learn(&ev)
-	w.mail.remember(&ev)
+	w.stage.cast.learn(ev)
+	w.mail.remember(ev)
 	switch {
-	case ev.Kind == journal.EventTurnEnded || ev.Kind == journal.EventTurnFailed:
-		return w.openTurn(ctx, session, ev)
+	case endsTurn(ev):
+		return w.openTurn(ctx, e)
 	case ev.Kind == journal.EventLog && ev.Turn.IsZero():
-		w.lines[ev.Creature] = append(w.lines[ev.Creature], ev)
+		w.lines[ev.Creature] = append(w.lines[ev.Creature], *ev)
 	}
-	return w.between(ctx, &ev)
+	return w.between(ctx, ev)
+}
+
+func endsTurn(ev *journal.Event) bool {
+	return ev.Kind == journal.EventTurnEnded || ev.Kind == journal.EventTurnFailed
 }
 
 // between processes an event that changes a creature's state, timers or requests outside of its turns.
@@ -137,7 +149,8 @@ func holder(ev *journal.Event) journal.CreatureID {
 }
 
 // openTurn opens a turn. The event of its end is the first of its events.
-func (w *walk) openTurn(ctx context.Context, session journal.SessionID, ev journal.Event) error {
+func (w *walk) openTurn(ctx context.Context, e *entry) error {
+	session, ev := e.session, &e.event
 	lines := w.lines[ev.Creature]
 	delete(w.lines, ev.Creature)
 	if !w.stage.wants(ev.Creature) && !bytes.Contains(ev.Payload, []byte(`"setting"`)) {
@@ -146,20 +159,18 @@ func (w *walk) openTurn(ctx context.Context, session journal.SessionID, ev journ
 	if err := w.shutOf(ctx, ev.Creature); err != nil {
 		return err
 	}
-	t, err := newRecorded(session, ev)
-	if err != nil {
+	t := w.blank()
+	if err := t.read(session, ev); err != nil {
 		return err
 	}
 	if w.stage.cast.acts(t); !w.stage.wants(t.creature) { // its name is known now
 		return nil
 	}
 	if ev.Kind == journal.EventTurnFailed {
-		t.effects = lines
+		t.effects = append(t.effects, lines...)
 	}
 	w.begun = w.begun || w.o.First.IsZero() || ev.ID == w.o.First
-	if t.judged = w.begun && !w.covered(session, &ev); t.judged {
-		t.cursor = w.log.Before()
-	}
+	t.judged, t.before = w.begun && !w.covered(session, ev), e.before
 	w.open[session] = t
 	return nil
 }
@@ -206,5 +217,20 @@ func (w *walk) shut(ctx context.Context, t *recorded) error {
 	if t.judged && !t.cause().IsZero() {
 		t.message, err = w.mail.find(ctx, t)
 	}
-	return errors.Join(err, w.stage.play(ctx, t))
+	err = errors.Join(err, w.stage.play(ctx, t))
+	w.spare = append(w.spare, t)
+	return err
+}
+
+// blank returns a turn to be read.
+func (w *walk) blank() *recorded {
+	n := len(w.spare)
+	if n == 0 {
+		return &recorded{}
+	}
+	t := w.spare[n-1]
+	w.spare = w.spare[:n-1]
+	clear(t.effects)
+	*t = recorded{effects: t.effects[:0]}
+	return t
 }

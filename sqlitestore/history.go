@@ -6,6 +6,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,9 +18,10 @@ import (
 
 const (
 	defaultLimit = 1000
-	// historyPage bounds how many events of one origin are read ahead while several are
-	// merged.
-	historyPage = 256
+	// historyPage and historyBytes bound how many events of one origin are read ahead while
+	// several are merged.
+	historyPage  = 256
+	historyBytes = 1 << 20
 )
 
 // place is the position of an event in the history.
@@ -74,7 +76,7 @@ func (f *family) history(ctx context.Context, q journal.HistoryQuery, own map[jo
 	if q.Own {
 		v.only = own
 	}
-	m := merge{ctx: ctx, query: q, newest: q.Newest, limit: q.Limit, conditions: map[*snapshot]condition{}}
+	m := merge{ctx: ctx, query: q, newest: q.Newest, limit: q.Limit, room: q.Bytes, conditions: map[*snapshot]condition{}}
 	if m.limit <= 0 {
 		m.limit = defaultLimit
 	}
@@ -108,6 +110,7 @@ type merge struct {
 	conditions map[*snapshot]condition
 	newest     bool // from the end
 	limit      int
+	room       int64 // for payloads and headers; 0 or less at the beginning: no bound
 	heap       []*source
 }
 
@@ -169,7 +172,8 @@ func (m *merge) run(spans []span) ([]journal.Event, error) {
 	}
 	heap.Init(m)
 	var out []journal.Event
-	for len(m.heap) > 0 && len(out) < m.limit {
+	bounded := m.room > 0
+	for len(m.heap) > 0 && len(out) < m.limit && (!bounded || m.room > 0) {
 		src := m.heap[0]
 		if src.read && len(src.page) > 0 {
 			ev, err := src.in.unpackEvent(m.ctx, &src.page[0])
@@ -177,12 +181,14 @@ func (m *merge) run(spans []span) ([]journal.Event, error) {
 				return nil, err
 			}
 			out = append(out, ev)
+			m.room -= ev.Size()
 			src.page = src.page[1:]
 		}
 		if len(src.page) == 0 && !src.ended {
 			if err := m.fill(src, m.limit-len(out)); err != nil {
 				return nil, err
 			}
+			out = slices.Grow(out, len(src.page))
 		}
 		if len(src.page) == 0 {
 			heap.Pop(m)
@@ -196,9 +202,9 @@ func (m *merge) run(spans []span) ([]journal.Event, error) {
 
 // fill reads the next page of a source.
 func (m *merge) fill(src *source, wanted int) error {
-	limit := min(wanted, historyPage)
+	limit, room := min(wanted, historyPage), int64(historyBytes)
 	if len(m.heap) == 1 {
-		limit = wanted
+		limit, room = wanted, cmp.Or(max(m.room, 0), math.MaxInt64)
 	}
 	if limit == 0 {
 		src.ended = true
@@ -217,12 +223,12 @@ func (m *merge) fill(src *source, wanted int) error {
 		return nil
 	}
 	args := append([]any{src.low, src.high}, c.args...)
-	page, err := scanEvents(m.ctx, src.in.tx, nil, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ?"+c.where+
+	page, err := scanEvents(m.ctx, src.in.tx, &room, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ?"+c.where+
 		" ORDER BY id"+order+" LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return err
 	}
-	src.page, src.read, src.ended = page, true, len(page) < limit
+	src.page, src.read, src.ended = page, true, len(page) < limit && room > 0
 	if len(page) > 0 && m.newest {
 		src.high = page[len(page)-1].id - 1
 	} else if len(page) > 0 {

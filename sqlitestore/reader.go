@@ -142,13 +142,15 @@ func scanEvents(ctx context.Context, q sqlite.Querier, room *int64, query string
 	return out, err
 }
 
-// eachEvent calls row for every event of a query of eventFields.
+// eachEvent calls row for every event of a query of eventFields. row does not keep e.
 func eachEvent(ctx context.Context, q sqlite.Querier, row func(e *packedEvent) error, query string, args ...any) error {
+	var e packedEvent
+	var seq int64
+	fields := []any{&e.id, &e.Time, &e.Kind, &e.Graph, &e.Creature, &e.turn, &e.Attempt,
+		&e.Channel, &seq, &e.Headers, &e.Payload, &e.cause, &e.sum}
 	return sqlite.Each(ctx, q, func(scan func(...any) error) error {
-		var e packedEvent
-		var seq int64
-		if err := scan(&e.id, &e.Time, &e.Kind, &e.Graph, &e.Creature, &e.turn, &e.Attempt,
-			&e.Channel, &seq, &e.Headers, &e.Payload, &e.cause, &e.sum); err != nil {
+		e = packedEvent{}
+		if err := scan(fields...); err != nil {
 			return err
 		}
 		e.Seq = uint64(seq)

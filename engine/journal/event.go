@@ -214,3 +214,6 @@ type Event struct {
 	Payload  []byte     // a message's or output's bytes as they are; JSON for everything else
 	Cause    EventID    // the message whose delivery caused it
 }
+
+// Size is the number of bytes of the payload and the headers.
+func (ev *Event) Size() int64 { return int64(len(ev.Payload) + len(ev.Headers)) }

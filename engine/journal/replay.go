@@ -39,11 +39,18 @@ type sessionLog struct {
 	info  SessionInfo
 	age   int // its place in the catalogue
 	page  []Event
+	size  int  // of the page before; it grows with every full page
 	ended bool // there is nothing behind page for now
 }
 
-// replayPage is how many events of a session are read at a time.
-const replayPage = 256
+// The events of a session are read in pages. The first ones are small, so that a reader
+// gets its first event soon. Each page costs as much as opening the file, if the session is
+// not in use, so later ones are larger. Their bytes are bounded too.
+const (
+	firstReplayPage = 256
+	maxReplayPage   = 4096
+	maxReplayBytes  = 4 << 20
+)
 
 // NewReplay begins to read behind a cursor. only, if it is not nil, selects sessions. It
 // answers not_found for a cursor of another directory.
@@ -66,13 +73,13 @@ func (r *Replay) Position() Position { return r.at }
 func (r *Replay) Cursor() EventCursor { return r.at.Cursor() }
 
 // Before is the position before the event that Next returned last, so that it comes
-// again.
-func (r *Replay) Before() EventCursor {
+// again. The caller owns its marks.
+func (r *Replay) Before() Position {
 	at := Position{Through: r.at.Through, Marks: maps.Clone(r.at.Marks)}
 	if r.last != "" {
 		at.Marks[r.last] = r.before
 	}
-	return at.Cursor()
+	return at
 }
 
 // Next returns the next event and the session that wrote it. more is false when
@@ -153,12 +160,15 @@ func (r *Replay) fill(ctx context.Context) error {
 		if len(log.page) > 0 || log.ended {
 			continue
 		}
-		q := HistoryQuery{Own: true, Behind: r.at.Marks[log.info.Session], Limit: replayPage}
+		log.size = min(max(2*log.size, firstReplayPage), maxReplayPage)
+		q := HistoryQuery{Own: true, Behind: r.at.Marks[log.info.Session], Limit: log.size, Bytes: maxReplayBytes}
 		page, err := r.from.History(ctx, log.info.Session, q)
 		if err != nil {
 			return err
 		}
-		log.page, log.ended = page, len(page) < replayPage
+		if log.page = page; len(page) < log.size && bytesOf(page) < maxReplayBytes {
+			log.size, log.ended = 0, true
+		}
 	}
 	r.logs = slices.DeleteFunc(r.logs, func(log *sessionLog) bool {
 		over := len(log.page) == 0 && log.ended && !log.info.Live
@@ -168,6 +178,13 @@ func (r *Replay) fill(ctx context.Context) error {
 		return over
 	})
 	return nil
+}
+
+func bytesOf(list []Event) (n int64) {
+	for i := range list {
+		n += list[i].Size()
+	}
+	return n
 }
 
 // earliest is the session whose next event is the earliest, or nil.

@@ -275,6 +275,9 @@ type HistoryQuery struct {
 	// Behind continues behind a place, also if its event was pruned or lost in a crash.
 	Behind Mark
 	Limit  int // 0: 1,000
+	// Bytes ends the list with the event with which payloads and headers amount to so
+	// many bytes; 0: no bound.
+	Bytes int64
 	// Newest lists the last Limit events instead of the first, still in order.
 	Newest bool
 }

@@ -119,15 +119,22 @@ func (f *family) checkHistory(k *modelSession, read func(journal.HistoryQuery) (
 		f.t.Fatalf("history of %s (-want +got):\n%s", k.session, diff)
 	}
 	var got []journal.Event
-	size := 1 + len(k.events)/(1+f.random.IntN(4))
+	size, bytes := 1+len(k.events)/(1+f.random.IntN(4)), int64(f.random.IntN(2)*(1+f.random.IntN(300)))
 	for after := (journal.EventID{}); ; {
-		page := must(journal.HistoryQuery{After: after, Limit: size})
+		page := must(journal.HistoryQuery{After: after, Limit: size, Bytes: bytes})
 		if len(page) == 0 {
 			break
 		}
+		read := int64(0)
+		for i := range page {
+			if bytes > 0 && read >= bytes {
+				f.t.Fatalf("event %d of a page begins after %d bytes; it was to have %d", i, read, bytes)
+			}
+			read += page[i].Size()
+		}
 		got, after = append(got, page...), page[len(page)-1].ID
 	}
-	equal(f.t, fmt.Sprintf("history in pages of %d", size), got, k.events)
+	equal(f.t, fmt.Sprintf("history in pages of %d and of %d bytes", size, bytes), got, k.events)
 	if len(k.events) == 0 {
 		return
 	}

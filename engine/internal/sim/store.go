@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -286,7 +287,7 @@ func (s *session) history(q journal.HistoryQuery) ([]journal.Event, error) {
 		}
 		from = i + 1
 	}
-	limit := cmp.Or(q.Limit, 1000)
+	limit, room := cmp.Or(q.Limit, 1000), cmp.Or(q.Bytes, math.MaxInt64)
 	var out []journal.Event
 	fits := func(ev *journal.Event) bool {
 		return (len(q.Kinds) == 0 || slices.Contains(q.Kinds, ev.Kind)) && (q.Creature == "" || ev.Creature == q.Creature) &&
@@ -294,17 +295,19 @@ func (s *session) history(q journal.HistoryQuery) ([]journal.Event, error) {
 			(!q.Own || s.wrote[ev.ID.Origin]) && !q.Behind.Covers(ev)
 	}
 	if q.Newest {
-		for i := s.len() - 1; i >= from && len(out) < limit; i-- {
+		for i := s.len() - 1; i >= from && len(out) < limit && room > 0; i-- {
 			if ev := s.at(i); fits(ev) {
 				out = append(out, *ev)
+				room -= ev.Size()
 			}
 		}
 		slices.Reverse(out)
 		return out, nil
 	}
-	for i := from; i < s.len() && len(out) < limit; i++ {
+	for i := from; i < s.len() && len(out) < limit && room > 0; i++ {
 		if ev := s.at(i); fits(ev) {
 			out = append(out, *ev)
+			room -= ev.Size()
 		}
 	}
 	return out, nil
