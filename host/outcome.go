@@ -24,7 +24,7 @@ func (i *Instance) outcome(err error) *abi.Error {
 		e := *c.end.err
 		e.Op = op
 		if e.Code != abi.Stopped { // it was the guest's doing
-			if stack, hasLines := i.compiled.stackOf(err.Error()); hasLines {
+			if stack := i.compiled.placeOf(err.Error(), e.Code); stack != "" {
 				e.Message += " (in " + stack + ")"
 			}
 		}

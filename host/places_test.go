@@ -148,13 +148,13 @@ func temporary(t *testing.T) func() int {
 	}
 }
 
-// Without debugging information there are names, and limits tell nothing.
+// Without debugging information there are names, and without names limits tell nothing.
 func TestNoPlaces(t *testing.T) {
 	files := temporary(t)
 	m := compile(t, newHost(t, Options{}), stripped(t, readModule(t, "lines/fault")))
 	for kind, want := range map[abi.Kind]string{
 		1: "creature_handle: the guest trapped: integer divide by zero (in divide < creature_handle)",
-		5: "creature_handle: the guest used up the limit fuel, 1000000 units; raise the limit fuel, or do less in one turn",
+		5: "creature_handle: the guest used up the limit fuel, 1000000 units (in spin < creature_handle); raise the limit fuel, or do less in one turn",
 	} {
 		if got := failOf(t, m, kind); got != want {
 			t.Errorf("it says %q, want %q", got, want)
@@ -171,6 +171,12 @@ func TestNoPlaces(t *testing.T) {
 		long.Names.Funcs[i].Name = strings.Repeat("n", 60_000)
 	}
 	long.Customs = nil
+	nameless := *long
+	nameless.Names = nil
+	want := "creature_handle: the guest used up the limit fuel, 1000000 units; raise the limit fuel, or do less in one turn"
+	if got := failOf(t, compile(t, newHost(t, Options{}), nameless.Write()), 5); got != want {
+		t.Errorf("without names it says %q, want %q", got, want)
+	}
 	name := strings.Repeat("n", maxFrameName) + "…"
 	if got := failOf(t, compile(t, newHost(t, Options{}), long.Write()), 1); !strings.HasSuffix(got, "(in "+name+" < "+name+")") {
 		t.Errorf("with long names it says %.300q", got)

@@ -4,7 +4,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/internal/lines"
+	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
 
 // Bounds on the part of a guest's stack shown in messages.
@@ -29,6 +31,29 @@ func (c *compiled) stackOf(text string) (stack string, hasLines bool) {
 		return list(names), false
 	}
 	return list(folded(frames)), true
+}
+
+// placeOf returns the stack of a guest that the host has ended with a code, or "" if the
+// stack says nothing. A module without lines has names for its limits only: the others
+// ended where they said so.
+func (c *compiled) placeOf(text string, code abi.Code) string {
+	stack, hasLines := c.stackOf(text)
+	switch {
+	case hasLines:
+		return stack
+	case code != abi.OutOfFuel && code != abi.Deadline && code != abi.LimitExceeded:
+		return ""
+	}
+	var names []string
+	for _, t := range traceOf(text) {
+		if strings.HasPrefix(t.name, "$") { // the index of a function without a name
+			return ""
+		}
+		if len(names) > 0 || t.name != meter.ImportModule+"."+meter.ImportPause { // the innermost ones are the host's
+			names = append(names, printable(clipped(t.name)))
+		}
+	}
+	return list(names)
 }
 
 // folded returns the frames of the author. Foreign ones between them become one
