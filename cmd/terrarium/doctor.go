@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,13 +21,16 @@ func doctorCommand(s streams) *cobra.Command {
 	var cache cacheFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [DIR]",
-		Short: "Show what this machine offers: the engine, the cache, the toolchains and the disk",
+		Short: "Show what this machine offers: the engine, the cache, the toolchains, memory and the disk",
 		Long: `doctor shows which engine runs modules, whether compiled modules can be kept, which
-toolchains for creatures are installed and how to get the others, and whether DIR (by
-default the current directory) can hold a session directory.
+toolchains for creatures are installed and how to get the others, how much memory there
+is, and whether DIR (by default the current directory) can hold a session directory. It
+warns of file systems on which sessions are not safe: those of a network, in memory or in
+a layer of a container, and those that are mounted with certain options. It reads this
+from Linux, and shows nothing of it on other systems.
 
 Exit codes: 0 terrarium can run here; 1 the cache or the directory cannot be used; 2 the
-command line is not valid. A toolchain that is missing changes nothing.`,
+command line is not valid. A toolchain that is missing and a warning change nothing.`,
 		Example: "  terrarium doctor\n  terrarium doctor /var/lib/sessions -o json",
 		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,12 +41,14 @@ command line is not valid. A toolchain that is missing changes nothing.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			d := &diagnosis{Version: versions(), Engine: engineHere(cmd.Context()), Problems: []*operations.ErrorRecord{}}
+			d := &diagnosis{Version: versions(), Engine: engineHere(cmd.Context()), Problems: []*operations.ErrorRecord{}, Warnings: []*operations.ErrorRecord{}}
 			if err := d.examineCache(cmd.Context(), &cache); err != nil {
 				return err
 			}
 			d.Toolchains = findToolchains(cmd.Context())
-			d.examineDirectory(dir)
+			system := os.DirFS("/")
+			d.Memory = memoryOf(system)
+			d.examineDirectory(system, dir)
 			return d.print(s, format)
 		},
 	}
@@ -57,7 +63,9 @@ type diagnosis struct {
 	Engine     engineRecord              `json:"engine"`
 	Cache      cacheRecord               `json:"cache"`
 	Toolchains []toolchainRecord         `json:"toolchains"`
+	Memory     memoryRecord              `json:"memory"`
 	Directory  directoryRecord           `json:"directory"`
+	Warnings   []*operations.ErrorRecord `json:"warnings"`
 	Problems   []*operations.ErrorRecord `json:"problems"`
 }
 
@@ -76,9 +84,10 @@ type directoryRecord struct {
 	Dir      string `json:"dir"`
 	Writable bool   `json:"writable"`
 	// FreeBytes and FreeInodes are -1 where the system does not say.
-	FreeBytes  int64 `json:"free_bytes"`
-	FreeInodes int64 `json:"free_inodes"`
-	OpenFiles  int64 `json:"open_files"` // the most that the process may have open, or -1
+	FreeBytes  int64            `json:"free_bytes"`
+	FreeInodes int64            `json:"free_inodes"`
+	OpenFiles  int64            `json:"open_files"` // the most that the process may have open, or -1
+	FileSystem fileSystemRecord `json:"file_system"`
 }
 
 // engineHere returns which engine runs modules on this platform.
@@ -125,7 +134,7 @@ func bytesBelow(dir string) (total int64) {
 }
 
 // examineDirectory tries whether a directory can hold sessions.
-func (d *diagnosis) examineDirectory(dir string) {
+func (d *diagnosis) examineDirectory(system fs.FS, dir string) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		abs = dir
@@ -134,6 +143,8 @@ func (d *diagnosis) examineDirectory(dir string) {
 	if free, inodes, ok := freeSpace(abs); ok {
 		d.Directory.FreeBytes, d.Directory.FreeInodes = free, inodes
 	}
+	d.Directory.FileSystem = fileSystemOf(system, real(abs))
+	d.Warnings = append(d.Warnings, d.Directory.FileSystem.warnings()...)
 	file, err := os.CreateTemp(abs, ".terrarium-doctor-")
 	if err == nil {
 		_, err = file.Write([]byte("x"))
@@ -184,7 +195,7 @@ func (d *diagnosis) text() string {
 	if d.Directory.FreeInodes >= 0 {
 		fmt.Fprintf(&b, ", %s free", count(d.Directory.FreeInodes, "inode"))
 	}
-	b.WriteString("\n")
+	b.WriteString("\n" + d.systemText())
 	if d.Directory.OpenFiles >= 0 {
 		fmt.Fprintf(&b, "open files  at most %s\n", count(d.Directory.OpenFiles, "file"))
 	}
@@ -199,11 +210,33 @@ func (d *diagnosis) text() string {
 	if len(d.Problems) == 0 {
 		b.WriteString("\nterrarium can run here.\n")
 	}
+	for _, w := range d.Warnings {
+		fmt.Fprintf(&b, "\nWarning: %s\n  Remedy: %s\n", oneLine(w.Message), oneLine(w.Remedy))
+	}
 	for _, p := range d.Problems {
 		fmt.Fprintf(&b, "\nProblem: %s\n", oneLine(p.Message))
 		if p.Remedy != "" {
 			fmt.Fprintf(&b, "  Remedy: %s\n", oneLine(p.Remedy))
 		}
+	}
+	return b.String()
+}
+
+// systemText is the file system and the memory, as far as the system says.
+func (d *diagnosis) systemText() string {
+	var b strings.Builder
+	if f := &d.Directory.FileSystem; f.Type != "unknown" {
+		fmt.Fprintf(&b, "disk        %s (%s)\n", oneLine(f.Type), oneLine(strings.Join(f.Options, ", ")))
+	}
+	if m := &d.Memory; m.TotalBytes >= 0 {
+		fmt.Fprintf(&b, "memory      %s", size(m.TotalBytes))
+		if m.AvailableBytes >= 0 {
+			fmt.Fprintf(&b, ", %s available", size(m.AvailableBytes))
+		}
+		if m.LimitBytes >= 0 {
+			fmt.Fprintf(&b, ", limited to %s", size(m.LimitBytes))
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var mounts = `22 27 0:21 / /proc rw,relatime - proc proc rw
+27 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,data=ordered
+28 27 0:50 / /mnt rw - nfs4 server:/ann rw,vers=4.2
+29 28 8:2 / /mnt/ann/my\040disk ro,noatime shared:2 master:1 - xfs /dev/sdb1 rw,nobarrier
+30 27 0:51 / /run rw,nosuid - tmpfs tmpfs rw,size=1k
+31 27 0:52 / /data rw - ext4 /dev/sdc1 rw,data=writeback
+32 27 0:53 / /data rw - overlay overlay rw,lowerdir=/a:/b,upperdir=/` + strings.Repeat("x", 100) + `
+a line of something else - -
+33 27 0:54 / /datastore rw - ext3 /dev/sdd1 rw,data=writeback,barrier=0
+`
+
+// TestFileSystems finds the file system of directories, and what is wrong with it.
+func TestFileSystems(t *testing.T) {
+	root := fstest.MapFS{"proc/self/mountinfo": {Data: []byte(mounts)}}
+	var got strings.Builder
+	for _, dir := range []string{"/", "/srv/S", "/mnts/S", "/mnt/ann", "/mnt/ann/my disk/S", "/run/S", "/data", "/datastore/S"} {
+		f := fileSystemOf(root, dir)
+		text, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&got, "%s %s\n", dir, text)
+		for _, w := range f.warnings() {
+			fmt.Fprintf(&got, "  %s\n    %s\n", w.Message, w.Remedy)
+		}
+	}
+	golden := filepath.Join("testdata", "file_systems.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got.String()); d != "" {
+		t.Error(d)
+	}
+	if f := fileSystemOf(fstest.MapFS{}, "/"); f.Type != "unknown" || len(f.warnings()) > 0 {
+		t.Errorf("where the system does not say: %+v", f)
+	}
+}
+
+// TestMemoryOf reads both versions of control groups, and what limits nothing.
+func TestMemoryOf(t *testing.T) {
+	meminfo := &fstest.MapFile{Data: []byte("MemTotal:       16384 kB\nMemFree: 1 kB\nMemAvailable:    8192 kB\nHugePages_Total: 0\n")}
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	for name, c := range map[string]struct {
+		root fstest.MapFS
+		want memoryRecord
+	}{
+		"nothing":   {fstest.MapFS{}, memoryRecord{-1, -1, -1}},
+		"no groups": {fstest.MapFS{"proc/meminfo": meminfo}, memoryRecord{16 << 20, 8 << 20, -1}},
+		"version 2": {fstest.MapFS{
+			"proc/meminfo": meminfo, "proc/self/cgroup": file("0::/a/b\n"), "sys/fs/cgroup/a/b/memory.max": file("max\n"),
+			"sys/fs/cgroup/a/memory.max": file("4096\n"), "sys/fs/cgroup/memory.max": file("8192\n"),
+		}, memoryRecord{16 << 20, 8 << 20, 4096}},
+		"version 1, in a container": {fstest.MapFS{
+			"proc/self/cgroup": file("5:cpu,memory:/of the host/x:y\n0::/\nnothing\n"), "sys/fs/cgroup/memory/memory.limit_in_bytes": file("1048576\n"),
+		}, memoryRecord{-1, -1, 1 << 20}},
+		"without a limit": {fstest.MapFS{
+			"proc/self/cgroup": file("5:memory:/\n"), "sys/fs/cgroup/memory/memory.limit_in_bytes": file("9223372036854771712\n"),
+		}, memoryRecord{-1, -1, -1}},
+		"damaged": {fstest.MapFS{
+			"proc/meminfo": file("MemTotal: 99999999999999999999 kB\nMemAvailable: x kB\n"), "proc/self/cgroup": file("::\n0::../../..\n"),
+		}, memoryRecord{-1, -1, -1}},
+	} {
+		if got := memoryOf(c.root); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
