@@ -148,19 +148,17 @@ func (b *build) start(ctx context.Context, env []string, stdout io.Writer, args 
 	return nil
 }
 
-// found returns the path of the first of the programs that is installed.
-func (b *build) found(get string, programs ...string) (string, error) {
-	for _, program := range programs {
-		if path, err := exec.LookPath(program); err == nil {
-			return path, nil
-		}
+// found returns the path of a tool.
+func (b *build) found(t *tool) (string, error) {
+	if path, ok := t.path(); ok {
+		return path, nil
 	}
-	return "", b.missing(strings.Join(programs, " or "), get)
+	return "", b.missing(t)
 }
 
 // missing returns the error for a tool that is not installed.
-func (b *build) missing(what, get string) error {
-	return b.refuse(abi.Unavailable, what+" is missing, which builds creatures in "+b.Language.Title, get, nil)
+func (b *build) missing(t *tool) error {
+	return b.refuse(abi.Unavailable, t.name()+" is missing, which builds creatures in "+b.Language.Title, t.get, nil)
 }
 
 // bounded keeps the first bytes that are written to it, and counts the others. It must not

@@ -26,15 +26,15 @@ const (
 // compileC builds C and C++. It compiles and links in separate steps, because clang would
 // otherwise run wasm-opt if that is installed.
 func compileC(ctx context.Context, b *build, out string) (string, error) {
-	compiler, flags := []string{"clang-14", "clang"}, []string{"-std=c11"}
+	tool, flags := &clang, []string{"-std=c11"}
 	if b.Language.Name == "cpp" {
-		compiler, flags = []string{"clang++-14", "clang++"}, []string{"-std=c++20", "-fno-exceptions", "-fno-rtti"}
+		tool, flags = &clangPlus, []string{"-std=c++20", "-fno-exceptions", "-fno-rtti"}
 	}
-	clang, err := b.found(getClang, compiler...)
+	compiler, err := b.found(tool)
 	if err != nil {
 		return "", err
 	}
-	linker, err := b.found(getClang, "wasm-ld-14", "wasm-ld")
+	linker, err := b.found(&wasmLinker)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +49,7 @@ func compileC(ctx context.Context, b *build, out string) (string, error) {
 	for _, source := range b.Sources {
 		object := filepath.Join(out, source+".o")
 		link = append(link, object)
-		if err := b.run(ctx, nil, append(append([]string{clang}, flags...), "-c", source, "-o", object)...); err != nil {
+		if err := b.run(ctx, nil, append(append([]string{compiler}, flags...), "-c", source, "-o", object)...); err != nil {
 			return "", err
 		}
 	}
@@ -59,20 +59,18 @@ func compileC(ctx context.Context, b *build, out string) (string, error) {
 
 // compileRust builds with cargo, which keeps its files in the folder target.
 func compileRust(ctx context.Context, b *build, _ string) (string, error) {
-	cargo, err := b.found(getRust, "cargo")
+	command, err := b.found(&cargo)
 	if err != nil {
 		return "", err
 	}
-	// Without the target, the compiler prints the folder where it would be.
-	lib, err := exec.CommandContext(ctx, "rustc", "--print", "target-libdir", "--target", rustTarget).Output()
-	if _, missing := os.Stat(string(bytes.TrimSpace(lib))); err != nil || missing != nil {
-		return "", b.missing("the target "+rustTarget+" of Rust", getRustTarget)
+	if _, ok := rustLib.find(ctx); !ok {
+		return "", b.missing(&rustLib)
 	}
 	var env []string
 	if b.Debug {
 		env = []string{"CARGO_PROFILE_RELEASE_STRIP=none", "CARGO_PROFILE_RELEASE_DEBUG=2"}
 	}
-	answer, err := b.ask(ctx, env, cargo, "build", "--quiet", "--release", "--target", rustTarget, "--message-format=json-render-diagnostics")
+	answer, err := b.ask(ctx, env, command, "build", "--quiet", "--release", "--target", rustTarget, "--message-format=json-render-diagnostics")
 	if err != nil {
 		return "", err
 	}
@@ -105,12 +103,9 @@ func (b *build) artifact(messages []byte) (file string, err error) {
 
 // compileZig runs the build file of the author.
 func compileZig(ctx context.Context, b *build, out string) (string, error) {
-	args := []string{"zig"}
-	if _, err := exec.LookPath("zig"); err != nil {
-		args = []string{"python3", "-m", "ziglang"}
-		if exec.CommandContext(ctx, args[0], append(args[1:], "version")...).Run() != nil {
-			return "", b.missing("zig", getZig)
-		}
+	args, _, ok := findZig(ctx)
+	if !ok {
+		return "", b.missing(&zigTool)
 	}
 	args = append(args, "build", "--prefix", out)
 	if b.Debug {
@@ -128,15 +123,15 @@ func compileZig(ctx context.Context, b *build, out string) (string, error) {
 
 // compileAssemblyScript uses the compiler of the project, or one that is on the PATH.
 func compileAssemblyScript(ctx context.Context, b *build, out string) (string, error) {
-	node, err := b.found(getNode, "node")
+	command, err := b.found(&node)
 	if err != nil {
 		return "", err
 	}
-	args := []string{node, filepath.Join(b.Dir, "node_modules", "assemblyscript", "bin", "asc.js")}
+	args := []string{command, filepath.Join(b.Dir, "node_modules", "assemblyscript", "bin", "asc.js")}
 	if _, err := os.Stat(args[1]); err != nil {
 		asc, err := exec.LookPath("asc")
 		if err != nil {
-			return "", b.missing("assemblyscript", "run npm install in the folder, which needs a network once")
+			return "", b.missing(&tool{what: "assemblyscript", get: "run npm install in the folder, which needs a network once"})
 		}
 		args = []string{asc}
 	}
@@ -159,7 +154,7 @@ func compileJavaScript(_ context.Context, b *build, out string) (string, error) 
 }
 
 func compileGo(ctx context.Context, b *build, out string) (string, error) {
-	command, err := b.found(getGo, "go")
+	command, err := b.found(&goCommand)
 	if err != nil {
 		return "", err
 	}
@@ -172,7 +167,7 @@ func compileGo(ctx context.Context, b *build, out string) (string, error) {
 }
 
 func compileWAT(ctx context.Context, b *build, out string) (string, error) {
-	command, err := b.found(getWabt, "wat2wasm")
+	command, err := b.found(&wat2wasm)
 	if err != nil {
 		return "", err
 	}

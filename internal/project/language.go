@@ -21,7 +21,8 @@ type Language struct {
 	Name  string // as in the flags of commands
 	Title string // as in pages
 
-	tools string   // what a build needs
+	tools string   // what a build needs, for the page
+	needs []*tool  // the same, to be found
 	test  string   // the command of the unit tests; "" if the recipe has the only test
 	kit   []copied // the kit, and the creature with its tests, below the folder sdk
 	after string   // the last paragraph of the page
@@ -80,24 +81,24 @@ const (
 
 var (
 	c = Language{
-		Name: "c", Title: "C", tools: "clang and wasm-ld (" + getClang + ")", test: "make test", sources: strings.Fields(".c .h .inc"), compile: compileC,
+		Name: "c", Title: "C", needs: []*tool{&clang, &wasmLinker}, tools: "clang and wasm-ld (" + getClang + ")", test: "make test", sources: strings.Fields(".c .h .inc"), compile: compileC,
 		kit: []copied{{"c", kitFolder}, {"c/examples/shout.c", "NAME.c"}, {"c/examples/shout_test.c", "NAME_test.c"}},
 	}
 	cpp = Language{
-		Name: "cpp", Title: "C++", tools: c.tools, test: "make test", sources: strings.Fields(".cpp .cc .cxx .c .h .hh .hpp .hxx .inc"), compile: compileC,
+		Name: "cpp", Title: "C++", needs: []*tool{&clangPlus, &wasmLinker}, tools: c.tools, test: "make test", sources: strings.Fields(".cpp .cc .cxx .c .h .hh .hpp .hxx .inc"), compile: compileC,
 		kit: []copied{{"c", kitFolder}, {"cpp", kitFolder}, {"cpp/examples/shout.cpp", "NAME.cpp"}, {"cpp/examples/shout_test.cpp", "NAME_test.cpp"}},
 	}
 	rust = Language{
-		Name: "rust", Title: "Rust", tools: "Rust with the target " + rustTarget + " (" + getRustTarget + ")", test: "cargo test", sources: strings.Fields(".rs .toml"), compile: compileRust,
+		Name: "rust", Title: "Rust", needs: []*tool{&cargo, &rustLib}, tools: "Rust with the target " + rustTarget + " (" + getRustTarget + ")", test: "cargo test", sources: strings.Fields(".rs .toml"), compile: compileRust,
 		kit: []copied{{"rust/Cargo.toml", kitFolder + "/Cargo.toml"}, {"rust/src", kitFolder + "/src"}, {"rust/examples/shout/src/lib.rs", "src/lib.rs"}},
 	}
 	zig = Language{
-		Name: "zig", Title: "Zig", tools: "Zig 0.17 (" + getZig + ")", test: "zig build test", sources: strings.Fields(".zig .zon"), compile: compileZig,
+		Name: "zig", Title: "Zig", needs: []*tool{&zigTool}, tools: "Zig 0.17 (" + getZig + ")", test: "zig build test", sources: strings.Fields(".zig .zon"), compile: compileZig,
 		kit:   []copied{{"zig/build.zig", kitFolder + "/build.zig"}, {"zig/build.zig.zon", kitFolder + "/build.zig.zon"}, {"zig/src", kitFolder + "/src"}, {"zig/examples/shout.zig", "NAME.zig"}},
 		after: "With the package `ziglang` of Python, `python3 -m ziglang` takes the place of `zig`.",
 	}
 	assemblyScript = Language{
-		Name: "assemblyscript", Title: "AssemblyScript", tools: "Node and the compiler (`npm install` gets it, which needs a network once)", test: "node --test", sources: strings.Fields(".ts package.json asconfig.json tsconfig.json"), compile: compileAssemblyScript,
+		Name: "assemblyscript", Title: "AssemblyScript", needs: []*tool{&node}, tools: "Node and the compiler (`npm install` gets it, which needs a network once)", test: "node --test", sources: strings.Fields(".ts package.json asconfig.json tsconfig.json"), compile: compileAssemblyScript,
 		kit: []copied{{"assemblyscript", kitFolder}, {"assemblyscript/assembly", kitFolder + "/assembly"}, {"assemblyscript/fake", kitFolder + "/fake"},
 			{"assemblyscript/examples/shout.ts", "NAME.ts"}},
 		after: "The unit tests run the built module, and need Node 18 or later.",
@@ -108,12 +109,12 @@ var (
 		after: "The unit tests need Node 20 or later.",
 	}
 	golang = Language{
-		Name: "go", Title: "Go", tools: "Go 1.24 or later (" + getGo + ")", test: "go test", sources: strings.Fields(".go go.mod go.work"), compile: compileGo,
+		Name: "go", Title: "Go", needs: []*tool{&goCommand}, tools: "Go 1.24 or later (" + getGo + ")", test: "go test", sources: strings.Fields(".go go.mod go.work"), compile: compileGo,
 		kit: []copied{{"go/terrarium", kitFolder + "/sdk/go/terrarium"}, {"go/terrarium/terrariumtest", kitFolder + "/sdk/go/terrarium/terrariumtest"},
 			{"go/examples/shout/main.go", "main.go"}, {"go/examples/shout/main_test.go", "main_test.go"}},
 		after: "`go.mod` takes the kit from its folder. Remove the line `replace` to use a published version.",
 	}
-	wat = Language{Name: "wat", Title: "WAT", tools: "wat2wasm (" + getWabt + ")", sources: strings.Fields(".wat"), compile: compileWAT, after: "WAT has no kit, so its test is the one in the recipe."}
+	wat = Language{Name: "wat", Title: "WAT", needs: []*tool{&wat2wasm}, tools: "wat2wasm (" + getWabt + ")", sources: strings.Fields(".wat"), compile: compileWAT, after: "WAT has no kit, so its test is the one in the recipe."}
 )
 
 // withManifest are the languages whose templates have no manifest in the source. It is a
