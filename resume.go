@@ -225,16 +225,35 @@ func inProcesses(p *policy.Processes, deployments ...*deploy.Deployment) []*depl
 // PlanApply returns the changes that [Terrarium.Apply] would make: for the members of the
 // recipe, and for others that would change.
 func (t *Terrarium) PlanApply(ctx context.Context, path string, o RecipeOptions) (*diff.Plan, error) {
+	_, plan, err := t.planApply(ctx, path, o)
+	return plan, err
+}
+
+// SavePlan is PlanApply, and also returns the plan for [Terrarium.ApplyPlan].
+func (t *Terrarium) SavePlan(ctx context.Context, path string, o RecipeOptions) (*diff.Plan, *SavedPlan, error) {
+	r, plan, err := t.planApply(ctx, path, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	sessions, err := t.Sessions(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	saved, err := NewSavedPlan(r, plan, sessions, "")
+	return plan, saved, err
+}
+
+func (t *Terrarium) planApply(ctx context.Context, path string, o RecipeOptions) (*recipes.Recipe, *diff.Plan, error) {
 	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
 	if err := diags.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d := r.Deployment()
 	plan, err := t.Plan(ctx, d)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return plan.About(d.Name), nil
+	return r, plan.About(d.Name), nil
 }
 
 // PlanRecipe returns the plan of applying a recipe to an empty engine.

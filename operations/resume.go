@@ -80,7 +80,7 @@ func resume(ctx context.Context, s *client, a *ResumeArgs) (*ResumeResult, error
 	applied := resumed.Applied
 	for i := range resumed.Recipes {
 		if f := &resumed.Recipes[i]; f.Recipe != nil {
-			out.Deployments = append(out.Deployments, ResumedRecord{f.Name, f.Path, f.Copied, *newApplyResult(applied[0])})
+			out.Deployments = append(out.Deployments, ResumedRecord{f.Name, f.Path, f.Copied, *NewApplyResult(applied[0])})
 			applied = applied[1:]
 		}
 	}

@@ -1,10 +1,13 @@
 package operations
 
 import (
+	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
 )
 
 // TestResumeBringsBackWhatTheDirectoryRemembers applies two recipes, forgets
@@ -58,4 +61,38 @@ func TestAPlanToApplyAppliesNothing(t *testing.T) {
 		t.Errorf("a plan has made %d graphs", len(graphs))
 	}
 	do(t, tr, "apply", `{"recipe": "../testdata/count.hcl"}`)
+}
+
+// TestASavedPlanIsAppliedOrRefused covers save and saved.
+func TestASavedPlanIsAppliedOrRefused(t *testing.T) {
+	tr := open(t, terrarium.Options{Dir: t.TempDir()})
+	saved, err := json.Marshal(do(t, tr, "apply", `{"recipe": "../testdata/count.hcl", "plan_only": true, "save": true}`)["saved"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(recipe string, saved []byte) string {
+		return fmt.Sprintf(`{"recipe": %q, "saved": %s}`, recipe, saved)
+	}
+	refusedWith(t, tr, "apply", apply("other.hcl", saved), abi.InvalidArgument, "the saved plan is for")
+	refusedWith(t, tr, "apply", apply("../testdata/count.hcl", []byte(`{}`)), abi.InvalidArgument, "not a saved plan")
+	refusedWith(t, tr, "apply", `{"recipe": "../testdata/count.hcl", "save": true}`, abi.InvalidArgument, "save is only for plan_only")
+	refusedWith(t, tr, "apply", `{"recipe": "../testdata/count.hcl", "plan_only": true, "saved": {}}`, abi.InvalidArgument, "exclude each other")
+
+	if created := do(t, tr, "apply", apply("../testdata/count.hcl", saved))["created"].([]any); len(created) == 0 {
+		t.Error("the plan has created nothing")
+	}
+	refusedWith(t, tr, "apply", apply("../testdata/count.hcl", saved), abi.Conflict, "already been applied")
+
+	// What another caller has added since would be kept, but what is removed would come back.
+	empty, err := json.Marshal(do(t, tr, "apply", `{"recipe": "../testdata/count.hcl", "plan_only": true, "save": true}`)["saved"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, tr, "add_creature", `{"name": "visitor", "module": "builtin:echo"}`)
+	do(t, tr, "apply", apply("../testdata/count.hcl", empty))
+	do(t, tr, "remove_creature", `{"creature": "visitor"}`)
+	status := do(t, tr, "status", `{}`)["graphs"].([]any)[0].(map[string]any)
+	name := status["creatures"].([]any)[0].(map[string]any)["name"].(string)
+	do(t, tr, "remove_creature", fmt.Sprintf(`{"creature": %q}`, name))
+	refusedWith(t, tr, "apply", apply("../testdata/count.hcl", empty), abi.Conflict, "is stale: ")
 }

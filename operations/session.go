@@ -1,14 +1,18 @@
 package operations
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -17,6 +21,8 @@ type ApplyArgs struct {
 	Recipe   string            `json:"recipe" op:"required" doc:"path of a file or directory"`
 	Vars     map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line"`
 	PlanOnly bool              `json:"plan_only,omitempty" doc:"only return the plan: what would change"`
+	Saved    json.RawMessage   `json:"saved,omitempty" doc:"a plan that save returned: do exactly what it says or, if something has changed since, fail with the code conflict"`
+	Save     bool              `json:"save,omitempty" doc:"with plan_only: also return the plan for a later apply"`
 }
 
 // ApplyResult is the result of apply.
@@ -29,6 +35,7 @@ type ApplyResult struct {
 	Removed   []RemovedRecord                 `json:"removed"`            // what was removed, because the recipe no longer declares it
 	Problems  []*ErrorRecord                  `json:"problems,omitempty"` // stores that were set aside
 	Plan      *PlanRecord                     `json:"plan,omitempty"`     // with plan_only
+	Saved     *terrarium.SavedPlan            `json:"saved,omitempty"`    // with save: the plan for a later apply
 }
 
 // RemovedRecord is a creature or channel that was removed, because the recipe does not have it any more.
@@ -74,23 +81,57 @@ func sessionOperations() []Operation {
 
 func apply(ctx context.Context, s *client, a *ApplyArgs) (*ApplyResult, error) {
 	o := terrarium.RecipeOptions{Vars: a.Vars}
-	if a.PlanOnly {
-		plan, err := s.t.PlanApply(ctx, a.Recipe, o)
-		if err != nil {
-			return nil, err
-		}
-		out := newApplyResult(&terrarium.Applied{Creatures: map[string]terrarium.CreatureID{}, Channels: map[string]terrarium.ChannelID{}})
-		out.Plan = NewPlanRecord(plan)
-		return out, nil
+	var applied *terrarium.Applied
+	var err error
+	switch {
+	case a.PlanOnly && len(a.Saved) > 0:
+		return nil, invalid("apply", "plan_only and saved exclude each other", "leave out one of them")
+	case a.Save && !a.PlanOnly:
+		return nil, invalid("apply", "save is only for plan_only", "add plan_only, or leave out save")
+	case a.PlanOnly:
+		return planApply(ctx, s, a, o)
+	case len(a.Saved) > 0:
+		applied, err = applySaved(ctx, s, a, o)
+	default:
+		applied, err = s.t.Apply(ctx, a.Recipe, o)
 	}
-	applied, err := s.t.Apply(ctx, a.Recipe, o)
 	if err != nil {
 		return nil, err
 	}
-	return newApplyResult(applied), nil
+	return NewApplyResult(applied), nil
 }
 
-func newApplyResult(applied *terrarium.Applied) *ApplyResult {
+// planApply plans, and changes nothing.
+func planApply(ctx context.Context, s *client, a *ApplyArgs, o terrarium.RecipeOptions) (*ApplyResult, error) {
+	out := NewApplyResult(&terrarium.Applied{Creatures: map[string]terrarium.CreatureID{}, Channels: map[string]terrarium.ChannelID{}})
+	var plan *diff.Plan
+	var err error
+	if a.Save {
+		plan, out.Saved, err = s.t.SavePlan(ctx, a.Recipe, o)
+	} else {
+		plan, err = s.t.PlanApply(ctx, a.Recipe, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Plan = NewPlanRecord(plan)
+	return out, nil
+}
+
+// applySaved applies a saved plan for the recipe that the request names.
+func applySaved(ctx context.Context, s *client, a *ApplyArgs, o terrarium.RecipeOptions) (*terrarium.Applied, error) {
+	p, err := terrarium.ReadPlan(bytes.NewReader(a.Saved))
+	if err != nil {
+		return nil, err
+	}
+	if abs, err := filepath.Abs(a.Recipe); err != nil || abs != p.Recipe {
+		return nil, invalid("apply", fmt.Sprintf("the saved plan is for %s, and not for %s", p.Recipe, a.Recipe), "name the recipe of the plan, or plan again")
+	}
+	return s.t.ApplyPlan(ctx, p, o)
+}
+
+// NewApplyResult returns the JSON form of what applying a recipe did.
+func NewApplyResult(applied *terrarium.Applied) *ApplyResult {
 	out := &ApplyResult{
 		Creatures: applied.Creatures, Channels: applied.Channels,
 		Resumed: append([]string{}, applied.Resumed...), Changed: applied.Changed, Created: append([]string{}, applied.Created...), Removed: []RemovedRecord{},

@@ -21,6 +21,7 @@ type assembly struct {
 	targets      []wireTarget           // of output wires, to be checked once the root is known
 	described    []deploy.Declaration   // of creatures and output wires
 	places       map[string]*Diagnostic // of creatures by address: where they are declared
+	secrets      map[string][]byte      // values of sensitive variables as JSON, by address and name
 }
 
 // decoder decodes the channels, species and creatures of one recipe.
@@ -33,7 +34,7 @@ type decoder struct {
 func newAssembly(o *settings, d *deploy.Deployment) *assembly {
 	return &assembly{
 		opts: o, deployment: d, modules: map[string]*module{}, wired: map[string]bool{}, channelNames: map[string]string{},
-		species: map[string]*ofSpecies{}, places: map[string]*Diagnostic{},
+		species: map[string]*ofSpecies{}, places: map[string]*Diagnostic{}, secrets: map[string][]byte{},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -81,10 +82,15 @@ const defaultMaxFileBytes = 1 << 20
 type Recipe struct {
 	deployment *deploy.Deployment
 	places     map[string]*Diagnostic // of creatures, by address
+	secrets    map[string][]byte
 }
 
 // Deployment returns what the recipe declares. The value is shared: do not modify it.
 func (r *Recipe) Deployment() *deploy.Deployment { return r.deployment }
+
+// Secrets returns the values of sensitive variables as JSON, by name, those of sub-recipes
+// by address and name. No store may keep them. The map is shared: do not modify it.
+func (r *Recipe) Secrets() map[string][]byte { return r.secrets }
 
 // Load reads, evaluates and checks the recipe at path, a file or a folder of files. It
 // reports all errors and warnings; the recipe is nil if there is an error. It blocks
@@ -151,7 +157,7 @@ func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
 	if l.diags = l.diags.tidy(); l.diags.HasErrors() {
 		return nil
 	}
-	return &Recipe{deployment: a.deployment, places: a.places}
+	return &Recipe{deployment: a.deployment, places: a.places, secrets: a.secrets}
 }
 
 func (l *loader) build(ctx context.Context) *assembly {
@@ -163,7 +169,7 @@ func (l *loader) build(ctx context.Context) *assembly {
 	all := l.withSubRecipes()
 	a := newAssembly(l.settings, d)
 	for _, l := range all {
-		l.evaluateAll(d)
+		l.evaluateAll(d, a.secrets)
 		l.locals()
 		l.outputs()
 		a.add(l.evaluator)
@@ -203,17 +209,24 @@ func (vs *variables) locals() {
 	}
 }
 
-// evaluateAll evaluates all variables and records the values that may be stored.
-func (vs *variables) evaluateAll(d *deploy.Deployment) {
+// evaluateAll evaluates all variables. It records the values that may be stored in d, and
+// the sensitive ones apart.
+func (vs *variables) evaluateAll(d *deploy.Deployment, secrets map[string][]byte) {
 	if vs.parent == nil {
 		d.Source.Variables = map[string]json.RawMessage{}
 	}
 	for _, v := range vs.ordered["variable"] {
 		val, ok := vs.value(node{"var", v.name})
-		if _, given := vs.inputs[v.name]; vs.parent != nil || !given || !ok || vs.sensitive(v) {
+		_, given := vs.inputs[v.name]
+		secret := vs.sensitive(v)
+		if !ok || !secret && (vs.parent != nil || !given) {
 			continue // a default, or the input of a sub-recipe, belongs to the recipe, which may be edited
 		}
-		if data, err := jsonOf(val); err == nil {
+		switch data, err := jsonOf(val); {
+		case err != nil: // references, for example
+		case secret:
+			secrets[strings.TrimPrefix(vs.place+"."+v.name, ".")] = data
+		default:
 			d.Source.Variables[v.name] = data
 		}
 	}

@@ -184,6 +184,11 @@ func replaceFile(path string, text []byte, mode fs.FileMode) (err error) {
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return err
 	}
+	return writeWhole(path, text, mode)
+}
+
+// writeWhole writes a file atomically: it has its old text, or all of the new one.
+func writeWhole(path string, text []byte, mode fs.FileMode) (err error) {
 	h, err := os.CreateTemp(filepath.Dir(path), ".terrarium-*")
 	if err != nil {
 		return err

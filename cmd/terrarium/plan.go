@@ -5,6 +5,8 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/sqlitestore"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +18,7 @@ type planFlags struct {
 	planExit
 	session string
 	format  string
+	out     string // file for the saved plan
 	despite bool
 }
 
@@ -50,10 +53,14 @@ plan loads and initializes modules and runs the recipe's policies on plan, so th
 it fails where run would. No creature runs and nothing changes. The directory may be
 in use.
 
+With --out, the plan is also saved in a file for apply. The file has
+the values of variables, and of sensitive ones only a hash; only its owner can read it.
+
 To plan changes of a recipe that is running, use the operation apply with plan_only.`,
 		Example: `  terrarium plan team.hcl
   terrarium plan team.hcl --session S -o json
-  terrarium plan team.hcl --session S --detailed-exitcode`,
+  terrarium plan team.hcl --session S --detailed-exitcode
+  terrarium plan team.hcl --session S --out team.plan && terrarium apply team.plan`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.plan(cmd.Context(), s, args[0]) },
 	}
@@ -61,6 +68,7 @@ To plan changes of a recipe that is running, use the operation apply with plan_o
 	f.planExit.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.session, "session", "", "compare with the sessions in `DIR`")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "text", "format of the plan: text or json")
+	cmd.Flags().StringVar(&f.out, "out", "", "also save the plan in `FILE`, for apply")
 	addDespite(cmd.Flags(), &f.despite)
 	return cmd
 }
@@ -69,35 +77,52 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 	if err := checkFormat(f.format); err != nil {
 		return err
 	}
+	if err := mayReplacePlan(f.out); err != nil {
+		return err
+	}
 	r, err := f.load(ctx, s, path)
 	if err != nil {
 		return err
 	}
-	name := r.Deployment().Name
 	if f.session == "" {
 		plan, err := terrarium.PlanRecipe(ctx, r)
-		return f.printPlan(ctx, s, name, plan, explained(ctx, s, r, err))
+		return f.printPlan(ctx, s, r, plan, nil, explained(ctx, s, r, err))
 	}
 	if err := upToDate(ctx, f.session); err != nil {
 		return err
 	}
 	return withView(ctx, f.session, func(v *sqlitestore.View) error {
+		// Sessions that begin or end meanwhile would make the saved plan stale, or do not matter.
+		sessions, err := v.Sessions(ctx)
+		if err != nil {
+			return failWith(exitSession, err)
+		}
 		plan, err := terrarium.PlanRecipeIn(ctx, v, r)
-		return f.printPlan(ctx, s, name, plan, explained(ctx, s, r, err))
+		return f.printPlan(ctx, s, r, plan, sessions, explained(ctx, s, r, err))
 	})
 }
 
-// printPlan prints the part of a plan that concerns a recipe.
-func (f *planFlags) printPlan(ctx context.Context, s streams, name string, plan *diff.Plan, err error) error {
+// printPlan prints the part of a plan that concerns a recipe, and saves it with --out.
+func (f *planFlags) printPlan(ctx context.Context, s streams, r *recipes.Recipe, plan *diff.Plan, sessions []journal.SessionInfo, err error) error {
 	if err != nil {
 		return applyExit(ctx, err)
 	}
+	name := r.Deployment().Name
 	for _, p := range plan.Problems {
 		showError(s.err, p)
 	}
 	plan = plan.About(name)
 	if err := planned(showPlan(s, f.format, plan, name), f.session, plan.Problems, f.despite); err != nil {
 		return err
+	}
+	if f.out != "" {
+		saved, err := terrarium.NewSavedPlan(r, plan, sessions, f.session)
+		if err != nil {
+			return failWith(exitFailed, err)
+		}
+		if err := savePlan(s, f.out, saved); err != nil {
+			return err
+		}
 	}
 	return f.of(plan)
 }
