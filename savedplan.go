@@ -17,7 +17,6 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"

@@ -257,8 +257,10 @@ type RecipeOptions struct {
 	// Tests makes [LoadRecipe] report errors in test blocks too.
 	Tests bool
 	// Unsaved are texts that take the place of files when [LoadRecipe] reads a recipe, by
-	// absolute path, such as those that an editor has not saved.
+	// path, such as those that an editor has not saved.
 	Unsaved map[string][]byte
+	// ReadsUnsaved makes it an error if the recipe does not read one of the Unsaved texts.
+	ReadsUnsaved bool
 	// Within is the absolute path of a folder, or empty. [LoadRecipe] does not read modules
 	// and catalogs outside it.
 	Within string
@@ -312,7 +314,7 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 // loading converts the options to those of package recipes.
 func (o RecipeOptions) loading(h *host.Host) recipes.Options {
 	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
-		Unsaved: o.Unsaved, Within: o.Within}
+		Unsaved: o.Unsaved, ReadsUnsaved: o.ReadsUnsaved, Within: o.Within}
 }
 
 // Apply reads a recipe and applies it, all or nothing; see [engine.Engine.Apply]. If the

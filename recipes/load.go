@@ -3,7 +3,10 @@ package recipes
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -65,9 +68,11 @@ type Options struct {
 	// Isolation selects further policies that run in separate processes, besides those
 	// whose recipe says so: one of [Isolations]. Empty means [IsolateForeign].
 	Isolation string
-	// Unsaved are texts that take the place of files, by absolute path, such as those that
-	// an editor has not saved. A file need not exist.
+	// Unsaved are texts that take the place of files of the recipe and of its sub-recipes,
+	// by path, such as those that an editor has not saved. A file need not exist.
 	Unsaved map[string][]byte
+	// ReadsUnsaved makes it an error if the recipe does not read one of the Unsaved texts.
+	ReadsUnsaved bool
 	// Within is the absolute path of a folder, or empty. Modules and catalogs outside it
 	// are not read, and nothing is reported about them.
 	Within string
@@ -120,7 +125,14 @@ func (o Options) withDefaults() Options {
 
 // openLoader opens a recipe and reads its files. The caller closes the loader.
 func openLoader(path string, o Options) (*loader, *Diagnostic) {
-	f, names, d := openRecipe(path, o.MaxFileBytes, o.Unsaved)
+	unsaved := map[string][]byte{}
+	for name, text := range o.Unsaved {
+		if abs, err := filepath.Abs(name); err == nil {
+			name = abs
+		}
+		unsaved[name] = append([]byte{}, text...) // not nil
+	}
+	f, names, d := openRecipe(path, o.MaxFileBytes, unsaved)
 	if d != nil {
 		return nil, d
 	}
@@ -151,6 +163,9 @@ func LoadSource(ctx context.Context, source deploy.Source, o Options) (*Recipe, 
 func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
 	a := l.build(ctx)
 	a.deployment.Source.Path = path
+	if l.opts.ReadsUnsaved {
+		l.checkUnsaved()
+	}
 	if err := ctx.Err(); err != nil {
 		l.add(Diagnostic{Severity: Error, Summary: "Loading was cancelled", Detail: sentence(err.Error())})
 	}
@@ -158,6 +173,22 @@ func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
 		return nil
 	}
 	return &Recipe{deployment: a.deployment, places: a.places, secrets: a.secrets}
+}
+
+// checkUnsaved reports texts that no part of the recipe has read.
+func (l *loader) checkUnsaved() {
+	used := map[string]bool{}
+	for _, f := range l.folders {
+		for name := range f.read {
+			used[filepath.Join(f.abs, filepath.FromSlash(name))] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.folder.unsaved)) {
+		if !used[name] && !l.broken {
+			l.add(Diagnostic{Severity: Error, Summary: "Not a file of the recipe", Range: Range{File: name},
+				Detail: fmt.Sprintf("The recipe %s does not read it.", l.folder.shown), Remedy: "Name a file of the recipe, or of one of its sub-recipes."})
+		}
+	}
 }
 
 func (l *loader) build(ctx context.Context) *assembly {

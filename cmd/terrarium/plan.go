@@ -53,6 +53,9 @@ plan loads and initializes modules and runs the recipe's policies on plan, so th
 it fails where run would. No creature runs and nothing changes. The directory may be
 in use.
 
+The recipe - is standard input, and --as FILE reads standard input in place of a file of
+the recipe, as in validate.
+
 With --out, the plan is also saved in a file for apply. The file has
 the values of variables, and of sensitive ones only a hash; only its owner can read it.
 
@@ -65,6 +68,7 @@ To plan changes of a recipe that is running, use the operation apply with plan_o
 		RunE: func(cmd *cobra.Command, args []string) error { return f.plan(cmd.Context(), s, args[0]) },
 	}
 	f.recipeFlags.add(cmd)
+	f.addAs(cmd)
 	f.planExit.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.session, "session", "", "compare with the sessions in `DIR`")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "text", "format of the plan: text or json")
@@ -78,6 +82,13 @@ func (f *planFlags) plan(ctx context.Context, s streams, path string) error {
 		return err
 	}
 	if err := mayReplacePlan(f.out); err != nil {
+		return err
+	}
+	if f.out != "" && (f.as != "" || path == standardInput) {
+		return usage("--out %s: a plan of standard input cannot be saved; save the recipe first", f.out)
+	}
+	path, err := f.fromInput(s, path)
+	if err != nil {
 		return err
 	}
 	r, err := f.load(ctx, s, path)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type recipeFlags struct {
 	tests    bool // check test blocks too
 	vars     []string
 	varFiles []string
+	as       string // file in place of which standard input is read
+	unsaved  map[string][]byte
 }
 
 func (f *recipeFlags) add(cmd *cobra.Command) {
@@ -29,8 +32,35 @@ func (f *recipeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.varFiles, "var-file", nil, "`FILE` with values of variables; may be repeated")
 }
 
+// addAs adds the flag of commands that can read the recipe, or a file of it, from standard
+// input.
+func (f *recipeFlags) addAs(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.as, "as", "", "read standard input in place of `FILE`, a file of the recipe that need not exist (default for the recipe -: "+unnamedRecipe+")")
+}
+
+// unnamedRecipe is the file of a recipe that is only in standard input.
+const unnamedRecipe = "stdin.hcl"
+
+// fromInput returns the path of the recipe that a command is to read. It reads standard
+// input if the command line says so.
+func (f *recipeFlags) fromInput(s streams, path string) (string, error) {
+	if path == standardInput {
+		f.as = cmp.Or(f.as, unnamedRecipe)
+		path = f.as
+	}
+	if f.as == "" {
+		return path, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(s.in, maxFormatted+1)) // the loader refuses one that is too large
+	if err != nil {
+		return "", failWith(exitFailed, fmt.Errorf("reading standard input: %w", err))
+	}
+	f.unsaved = map[string][]byte{f.as: text}
+	return path, nil
+}
+
 func (f *recipeFlags) options() (terrarium.RecipeOptions, error) {
-	o := terrarium.RecipeOptions{VarFiles: f.varFiles, Env: os.Environ(), Vars: map[string]string{}, PolicyProcess: policyProcess(), Tests: f.tests}
+	o := terrarium.RecipeOptions{VarFiles: f.varFiles, Env: os.Environ(), Vars: map[string]string{}, PolicyProcess: policyProcess(), Tests: f.tests, Unsaved: f.unsaved, ReadsUnsaved: true}
 	for _, v := range f.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
@@ -118,15 +148,28 @@ func validateCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate RECIPE",
 		Short: "Check a recipe and its modules without running it",
-		Args:  arguments(1, 1),
+		Long: `validate reads and evaluates a recipe, checks its modules, and shows all errors and
+warnings.
+
+The recipe - is standard input, for example the text in an editor. With --as, the text
+is checked as if it were in a file: relative paths start from the folder of that file.
+If the file is one of several, name the recipe's folder, and the file with --as.`,
+		Example: `  terrarium validate team.hcl -o json
+  terrarium validate - --as team.hcl -o json < buffer
+  terrarium validate team --as team/channels.hcl < buffer`,
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			if asJSON || format == "json" {
-				return f.validateJSON(cmd.Context(), s, args[0])
+			path, err := f.fromInput(s, args[0])
+			if err != nil {
+				return err
 			}
-			r, err := f.load(cmd.Context(), s, args[0])
+			if asJSON || format == "json" {
+				return f.validateJSON(cmd.Context(), s, path)
+			}
+			r, err := f.load(cmd.Context(), s, path)
 			if err != nil {
 				return err
 			}
@@ -137,6 +180,7 @@ func validateCommand(s streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	f.addAs(cmd)
 	cmd.Flags().StringVarP(&format, "format", "o", "text", "format of errors and warnings: text or json")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
 	_ = cmd.Flags().MarkHidden("json") // its earlier name
