@@ -39,21 +39,22 @@ func LoadTests(ctx context.Context, path string, o RecipeOptions) ([]*recipes.Te
 }
 
 // RunTest runs a test of a recipe on an engine of its own, with a temporary session. o
-// configures the engine; its Dir is not used. Each message is sent when all earlier ones
-// have been handled. The result describes failures of the recipe; the error describes a
-// failure to run the test.
+// configures the engine; its Dir and its Clock are not used. Each step begins when
+// everything before it has been handled. The result describes failures of the recipe; the
+// error describes a failure to run the test.
+//
+// The clock of a test stands still, except for its own steps and for pauses before failed
+// deliveries are tried again.
 func RunTest(ctx context.Context, test *recipes.Test, o Options) (RecipeTest, error) {
 	started := time.Now()
 	out := RecipeTest{Name: test.Name, Where: test.Where, Findings: Diagnostics{}}
-	o.Dir, o.Scratch = "", true
-	t, err := New(ctx, o)
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = t.Close(context.WithoutCancel(ctx)) }() // the session is temporary
-	outcome, err := t.carryOut(ctx, test)
+	outcome, err := runTest(ctx, test, o)
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
+	}
+	var failed *startFailure
+	if errors.As(err, &failed) {
+		return out, failed.error
 	}
 	out.Took = time.Since(started)
 	if err != nil {
@@ -65,6 +66,25 @@ func RunTest(ctx context.Context, test *recipes.Test, o Options) (RecipeTest, er
 	return out, nil
 }
 
+// startFailure is an error that says nothing about the recipe.
+type startFailure struct{ error }
+
+// runTest returns the outcome of a test. If its recipe could not be loaded, as expected,
+// there is none.
+func runTest(ctx context.Context, test *recipes.Test, o Options) (outcome recipes.TestOutcome, err error) {
+	if test.Recipe == nil {
+		return outcome, nil
+	}
+	clock := newTestClock()
+	o.Dir, o.Scratch, o.Clock, o.manualClock = "", true, clock, true
+	t, err := New(ctx, o)
+	if err != nil {
+		return outcome, &startFailure{err}
+	}
+	defer func() { _ = t.Close(context.WithoutCancel(ctx)) }() // the session is temporary
+	return (&testRun{t, clock}).outcome(ctx, test)
+}
+
 // withoutRemedy returns the message of an error without its remedy.
 func withoutRemedy(err error) string {
 	var typed *abi.Error
@@ -74,11 +94,17 @@ func withoutRemedy(err error) string {
 	return strings.TrimSuffix(err.Error(), "; "+typed.Remedy)
 }
 
-// carryOut applies the recipe of a test, sends its messages and collects the results. The
+// testRun is the run of one test.
+type testRun struct {
+	*Terrarium
+	clock *testClock
+}
+
+// outcome applies the recipe of a test, takes its steps and collects the results. The
 // timeout of the test begins when its creatures have started: compiling their modules may
 // take seconds on a small machine, and has bounds of its own.
-func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.TestOutcome, error) {
-	w := watchTest(ctx, t)
+func (t *testRun) outcome(ctx context.Context, test *recipes.Test) (recipes.TestOutcome, error) {
+	w := watchTest(ctx, t.Terrarium)
 	applied, err := t.ApplyDeployment(ctx, test.Recipe.Deployment())
 	bounded, cancel := context.WithTimeoutCause(ctx, test.Timeout, &abi.Error{
 		Code: abi.Deadline, Message: fmt.Sprintf("the test was not over after %v", test.Timeout), Remedy: "give it a longer timeout",
@@ -86,7 +112,7 @@ func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.T
 	defer cancel()
 	var denials []recipes.TestDenial
 	if err == nil {
-		denials, err = t.sendAll(bounded, applied, test.Sends)
+		denials, err = t.takeSteps(bounded, applied, test.Steps)
 	}
 	observed := w.collect()
 	if cause := context.Cause(bounded); err != nil && cause != nil {
@@ -95,28 +121,69 @@ func (t *Terrarium) carryOut(ctx context.Context, test *recipes.Test) (recipes.T
 	if err != nil {
 		return recipes.TestOutcome{}, err
 	}
-	outcome, err := t.outcome(ctx, applied, observed)
+	outcome, err := t.sort(ctx, applied, observed)
 	outcome.Denials = append(outcome.Denials, denials...)
 	return outcome, err
 }
 
-// sendAll sends the messages of a test. It returns denials by policies, because a denied
-// message from outside is not an event.
-func (t *Terrarium) sendAll(ctx context.Context, applied *Applied, sends []recipes.TestSend) (denials []recipes.TestDenial, err error) {
-	err = t.WaitIdle(ctx)
-	for _, s := range sends {
-		if err != nil {
+// takeSteps sends the messages of a test, and moves its clock. It returns denials by
+// policies, because a denied message from outside is not an event.
+func (t *testRun) takeSteps(ctx context.Context, applied *Applied, steps []recipes.TestStep) (denials []recipes.TestDenial, err error) {
+	err = t.settle(ctx)
+	for _, step := range steps {
+		switch {
+		case err != nil:
 			return denials, err
-		}
-		_, err = t.Send(ctx, applied.Channels[s.Channel], Outgoing{Payload: s.Payload, Headers: s.Headers})
-		if refused := denialsOf(err, s.Channel); len(refused) > 0 {
-			denials, err = append(denials, refused...), nil
+		case step.Advance > 0:
+			err = t.advance(ctx, t.clock.Now().Add(step.Advance))
+		default:
+			s := step.Send
+			_, err = t.Send(ctx, applied.Channels[s.Channel], Outgoing{Payload: s.Payload, Headers: s.Headers})
+			if refused := denialsOf(err, s.Channel); len(refused) > 0 {
+				denials, err = append(denials, refused...), nil
+			}
 		}
 		if err == nil {
-			err = t.WaitIdle(ctx)
+			err = t.settle(ctx)
 		}
 	}
 	return denials, err
+}
+
+// settle waits until everything has been handled. It moves the clock to the ends of pauses,
+// such as those before a failed delivery is tried again.
+func (t *testRun) settle(ctx context.Context) error {
+	for {
+		if err := t.WaitIdle(ctx); err != nil {
+			return err
+		}
+		at, ok := t.engine.NextPause()
+		if !ok {
+			return nil
+		}
+		if err := t.advance(ctx, at); err != nil {
+			return err
+		}
+	}
+}
+
+// advance moves the clock from timer to timer, so that each fires at its time and what it
+// leads to has been handled before the next one.
+func (t *testRun) advance(ctx context.Context, until time.Time) error {
+	for {
+		if err := t.WaitIdle(ctx); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		at, ok := t.engine.NextTimer()
+		if !ok || at.After(until) {
+			t.clock.set(until)
+			return nil
+		}
+		t.clock.set(at)
+	}
 }
 
 // denialsOf returns the denials by policies in an error of [engine.Engine.Send].
@@ -164,8 +231,8 @@ func (w *testWatch) collect() *testWatch {
 	return w
 }
 
-// outcome sorts the observed events by the addresses of the recipe.
-func (t *Terrarium) outcome(ctx context.Context, applied *Applied, w *testWatch) (recipes.TestOutcome, error) {
+// sort sorts the observed events by the addresses of the recipe.
+func (t *Terrarium) sort(ctx context.Context, applied *Applied, w *testWatch) (recipes.TestOutcome, error) {
 	o := recipes.TestOutcome{Messages: map[string][]recipes.TestMessage{}, Outputs: map[string][][]byte{}, State: map[string]map[string][]byte{}}
 	if w.missed > 0 {
 		return o, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("the test caused too many events; %d of them were missed", w.missed), Remedy: "send fewer messages"}

@@ -124,6 +124,8 @@ type Options struct {
 	Compiler []string
 	// Log gets the engine's own messages. Nil discards them.
 	Log *slog.Logger
+	// manualClock is [engine.Options.ManualClock].
+	manualClock bool
 }
 
 // ServeCompiler compiles one module for the process at the other end of the pipes. It
@@ -176,7 +178,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 		dir = filepath.Join(t.scratch.Path, "session")
 	}
 	eo := engine.Options{
-		Host: t.host, Durability: o.Durability, Load: LoadModule, Clock: o.Clock, Seed: o.Seed,
+		Host: t.host, Durability: o.Durability, Load: LoadModule, Clock: o.Clock, ManualClock: o.manualClock, Seed: o.Seed,
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout,
 		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log,
 	}

@@ -196,7 +196,7 @@ func (x following) discardInstance(cr *creature) {
 	}
 	if cr.backingOff {
 		cr.backingOff = false
-		x.e.idle.Add(-1)
+		x.e.countPause(-1)
 	}
 }
 

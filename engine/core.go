@@ -27,6 +27,7 @@ type core struct {
 	storage        *serialstore.Storage // nil: every graph is volatile
 	load           func(context.Context, string) ([]byte, error)
 	clock          Clock
+	manualClock    bool                       // see Options.ManualClock
 	heap           *heapwatch.Watch[creature] // nil: none
 	sampled        bool                       // workers read the clock from time to time
 	durability     journal.Durability

@@ -28,6 +28,9 @@ type Options struct {
 	Load func(ctx context.Context, module string) ([]byte, error)
 	// Clock tells the time; nil means the real clock.
 	Clock Clock
+	// ManualClock says that the caller moves Clock: [Engine.WaitIdle] does not wait for the
+	// end of pauses, which [Engine.NextPause] tells the caller instead.
+	ManualClock bool
 	// Seed, if not nil, makes the ids that the engine assigns repeatable.
 	Seed *uint64
 	// Workers is how many turns run at the same time; zero means one per processor.
@@ -104,6 +107,14 @@ func (e *Engine) callTimers() uint64 {
 	_, called := e.core.timers.CallDue()
 	return called
 }
+
+// NextTimer returns when the next timer is due: that of a creature, the deadline of a
+// request, or the end of a pause.
+func (e *Engine) NextTimer() (at time.Time, ok bool) { return e.core.timers.Next() }
+
+// NextPause returns when the next pause ends, after which a failed delivery is tried again
+// or a creature over its rate continues.
+func (e *Engine) NextPause() (at time.Time, ok bool) { return e.core.timers.NextPause() }
 
 // DeadLetterCount returns how many deliveries have become dead letters since the
 // engine was started.

@@ -101,8 +101,8 @@ func (h *holding) release(ctx context.Context) {
 func (g section) backOff(c *creature, d time.Duration) {
 	e := g.engine
 	c.backingOff = true
-	e.idle.Add(1) // a pending retry is not idle
-	e.timers.After(d, func() {
+	e.countPause(1)
+	e.timers.AfterPause(d, func() {
 		g := c.home.enter()
 		if g.none() {
 			return // the removal has already adjusted the count
@@ -111,9 +111,17 @@ func (g section) backOff(c *creature, d time.Duration) {
 		if c.backingOff {
 			c.backingOff = false
 			c.wake(g, &w)
-			e.idle.Add(-1)
+			e.countPause(-1)
 		}
 		g.leave()
 		w.flush(e)
 	})
+}
+
+// countPause counts the creatures that pause. A pending retry is not idle, unless it would
+// wait for a clock that the caller moves.
+func (e *core) countPause(n int64) {
+	if !e.manualClock {
+		e.idle.Add(n)
+	}
 }

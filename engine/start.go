@@ -73,7 +73,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 
 // init sets the core up from the options.
 func (e *core) init(o *Options) {
-	e.host, e.load, e.clock, e.freshInstances, e.paused, e.log = o.Host, o.Load, o.Clock, o.FreshInstances, o.Paused, o.Log
+	e.host, e.load, e.clock, e.manualClock, e.freshInstances, e.paused, e.log = o.Host, o.Load, o.Clock, o.ManualClock, o.FreshInstances, o.Paused, o.Log
 	e.jitter, e.queue, e.closing = rand.N[time.Duration], runqueue.New[creature](), make(chan struct{})
 	e.heap = e.newHeapWatch(o.UnaccountedMemory)
 	var here func() journal.Position

@@ -145,17 +145,33 @@ var language = []Block{
 	{Name: "check", Labels: named, Repeated: true, Doc: "assertions on the recipe itself", Attributes: []Attribute{attrDescription}},
 	{Name: "test", Labels: named, Repeated: true, Doc: "messages, and assertions on what they lead to", Attributes: []Attribute{
 		{Name: "variables", Type: "object", Without: "those of the command line", Doc: "values for variables, which take precedence over all others"},
-		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for its messages, once the creatures have started, at most " + plainDuration(MaxTestTimeout)},
+		{Name: "expect_failures", Type: "list of references", Without: "none", Doc: "what has to [fail](recipes.md#expected-failures): `var.NAME`, `check.NAME`, `creature.NAME`"},
+		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for its steps, in real time, once the creatures have started, at most " + plainDuration(MaxTestTimeout)},
 		attrDescription,
 	}},
-	{Name: "send", Within: []string{"test"}, Repeated: true, Doc: "messages to send, each after everything before it has been handled; exactly one of `payload`, `json` and `lines` is required", Attributes: []Attribute{
+	{Name: "mock", Within: []string{"test"}, Repeated: true, Doc: "[canned answers](recipes.md#mocks) in place of a creature", Attributes: []Attribute{
+		{Name: "creature", Type: "creature", Required: true, Doc: "the creature to replace; with `for_each`, one instance or all of them"},
+	}},
+	{Name: "answer", Within: []string{"mock"}, Repeated: true, Doc: "what it does with a delivery; the first that matches is used", Attributes: []Attribute{
+		{Name: "channel", Type: "channel", Without: "any, and its inbox", Doc: "only deliveries from this channel"},
+		{Name: "payload", Type: TextValue, Without: "any", Doc: "only deliveries with this payload"},
+		{Name: "json", Type: "any", Without: "any", Doc: "only deliveries with this payload, as JSON"},
+		{Name: "reply", Type: "any", Doc: "the reply to a request: a text, or any other value as JSON"},
+		{Name: "send", Type: "object", Doc: "messages by alias: texts, or other values as JSON"},
+		{Name: "output", Type: "any", Doc: "its output, which its wires deliver: a text, or any other value as JSON"},
+		{Name: "fail", Type: TextValue, Doc: "fail the turn with this error"},
+	}},
+	{Name: "advance", Within: []string{"test"}, Repeated: true, Doc: "moves the test's [clock](recipes.md#the-clock), in the order of the blocks", Attributes: []Attribute{
+		{Name: "by", Type: DurationValue, Required: true, Doc: "how far: timers that become due meanwhile fire one after the other"},
+	}},
+	{Name: "send", Within: []string{"test"}, Repeated: true, Doc: "messages to send, in the order of the blocks, each after everything before it has been handled; exactly one of `payload`, `json` and `lines` is required", Attributes: []Attribute{
 		{Name: "channel", Type: "channel", Required: true, Doc: "the channel to send on"},
 		{Name: "payload", Type: TextValue, Doc: "one message"},
 		{Name: "json", Type: "any", Doc: "one message, as JSON"},
 		{Name: "lines", Type: TextsValue, Doc: "one message for each"},
 		{Name: "headers", Type: TextMapValue, Doc: "the headers of each message"},
 	}},
-	{Name: "assert", Within: []string{"test", "check"}, Repeated: true, Doc: "a condition; at least one is required", Attributes: []Attribute{
+	{Name: "assert", Within: []string{"test", "check"}, Repeated: true, Doc: "a condition; at least one is required, in a test unless there is `expect_failures`", Attributes: []Attribute{
 		{Name: "condition", Type: "condition", Required: true, Doc: "an expression, in a test on `result`, in a check on the recipe's values and `graph`"},
 		{Name: "error_message", Type: TextValue, Doc: "the message if it is false"},
 	}},

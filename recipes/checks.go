@@ -31,7 +31,7 @@ func (dec *decoder) check(d *declaration, graph cty.Value) {
 	for _, b := range d.content.Blocks {
 		if b.Type == "assert" {
 			asserted = true
-			dec.checkAssertion(s, dec.blockContent(d.title, b))
+			dec.checkAssertion(s, d, dec.blockContent(d.title, b))
 		}
 	}
 	if !asserted {
@@ -40,7 +40,7 @@ func (dec *decoder) check(d *declaration, graph cty.Value) {
 	}
 }
 
-func (dec *decoder) checkAssertion(s scope, c blockBody) {
+func (dec *decoder) checkAssertion(s scope, d *declaration, c blockBody) {
 	a := c.attr("condition")
 	if a == nil {
 		return // which has been reported
@@ -64,6 +64,7 @@ func (dec *decoder) checkAssertion(s scope, c blockBody) {
 		message = "The message is sensitive, so it is not shown."
 	}
 	dec.fault(s, a.Expr, "Check failed", message, "")
+	dec.noteFailed("check." + d.name)
 }
 
 // checkMessage returns the message of an assertion, and whether it is sensitive. Its mistakes

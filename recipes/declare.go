@@ -75,11 +75,22 @@ func newDeclarations(rep *reporter, f *folder) *declarations {
 	}
 }
 
-func (ds *declarations) declare(body hcl.Body) {
+// fileKind says which blocks a file can have.
+type fileKind bool
+
+const (
+	blocksOfRecipe fileKind = false // all
+	blocksOfTests  fileKind = true  // only tests
+)
+
+func (ds *declarations) declare(body hcl.Body, kind fileKind) {
 	content, diags := body.Content(rootSchema)
 	for _, d := range diags {
 		ds.hcl("", d)
 		ds.astray = ds.astray || d.Summary == "Unsupported block type"
+	}
+	if kind == blocksOfTests {
+		content = ds.onlyTests(content)
 	}
 	if a := content.Attributes["root"]; a != nil {
 		if ds.root != nil {
@@ -93,6 +104,26 @@ func (ds *declarations) declare(body hcl.Body) {
 	for _, b := range content.Blocks {
 		ds.declareBlock(b)
 	}
+}
+
+// onlyTests reports what does not belong in a file with tests.
+func (ds *declarations) onlyTests(content *hcl.BodyContent) *hcl.BodyContent {
+	refuse := func(t string, at hcl.Range) {
+		ds.report(scope{title: t}, at, Diagnostic{Summary: "Not in a file with tests", Detail: "A file with the ending " + testEnding + ".hcl has only blocks of the type test.",
+			Remedy: "Move it into the recipe."})
+	}
+	if a := content.Attributes["root"]; a != nil {
+		refuse("", a.NameRange)
+	}
+	out := &hcl.BodyContent{}
+	for _, b := range content.Blocks {
+		if b.Type == "test" {
+			out.Blocks = append(out.Blocks, b)
+		} else {
+			refuse(title(b.Type, b.Labels), b.DefRange)
+		}
+	}
+	return out
 }
 
 func (ds *declarations) declareBlock(b *hcl.Block) {

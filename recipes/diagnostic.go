@@ -59,6 +59,8 @@ type Diagnostic struct {
 	Block      string   // the enclosing block, for example: creature "reviewer"
 	Values     []Value  // sorted by name
 	Snippet    []string // the lines of Range, at most maxSnippetLines
+
+	failed string // address of the variable or check whose condition is false
 }
 
 // maxSnippetLines bounds the lines quoted from a long range.

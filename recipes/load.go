@@ -211,7 +211,7 @@ func (l *loader) build(ctx context.Context) *assembly {
 	compilePredicates(scripts, d)
 	for _, l := range all {
 		if l.opts.Tests {
-			(&testReader{l.evaluator}).checkTests(l.underTest, l.shared.underTest != nil)
+			(&testReader{l.evaluator, d}).checkTests(l.underTest, l.shared.underTest != nil)
 		}
 	}
 	if len(d.Creatures) == 0 && len(l.diags) == 0 {

@@ -62,13 +62,19 @@ func (sh *shared) newLoader(f *folder, i instantiation) *loader {
 func (l *loader) readFiles(names []string) {
 	l.files = filesIn(l.folder, names)
 	for _, name := range names {
-		l.parse(name)
+		l.parse(name, blocksOfRecipe)
+	}
+	if l.opts.Tests {
+		for _, name := range l.folder.testFiles(names) {
+			l.parse(name, blocksOfTests)
+		}
 	}
 	l.userFunctions()
 	l.hideSensitive()
 }
 
-func (ds *declarations) parse(name string) {
+// parse reads a file. kind says which blocks it can have.
+func (ds *declarations) parse(name string, kind fileKind) {
 	file, diags := ds.folder.parse(name)
 	if src, ok := ds.folder.read[name]; ok {
 		ds.extra[filepath.Join(ds.folder.shown, name)] = src
@@ -80,7 +86,7 @@ func (ds *declarations) parse(name string) {
 		ds.hcl(titleAt(file, d.Subject), d)
 	}
 	if file != nil && file.Body != nil {
-		ds.declare(file.Body)
+		ds.declare(file.Body, kind)
 	}
 }
 

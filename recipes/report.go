@@ -38,6 +38,12 @@ func (fs *findings) add(d Diagnostic) {
 // report adds a finding at a place.
 func (rep *reporter) report(s scope, r hcl.Range, d Diagnostic) { rep.add(rep.at(s, r, d)) }
 
+// noteFailed notes that the last finding is a condition of a variable or a check that is
+// false, which a test can expect.
+func (rep *reporter) noteFailed(address string) {
+	rep.diags[len(rep.diags)-1].failed = rep.prefix + address
+}
+
 // at sets the place of a finding.
 func (rep *reporter) at(s scope, r hcl.Range, d Diagnostic) Diagnostic {
 	d.Block = rep.blockTitle(s.title)

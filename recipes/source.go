@@ -46,9 +46,8 @@ func openRecipe(path string, limit int64, unsaved map[string][]byte) (*folder, [
 	dir, names := path, []string(nil)
 	if !isDir {
 		dir, names = filepath.Dir(path), []string{filepath.Base(path)}
-		if !isRecipe(names[0]) {
-			return nil, nil, &Diagnostic{Severity: Error, Summary: "Not a recipe", Range: Range{File: path},
-				Detail: "The name of a recipe ends in .hcl or .hcl.json.", Remedy: "Give the recipe's file or its folder."}
+		if d := notARecipe(path, names[0]); d != nil {
+			return nil, nil, d
 		}
 	}
 	abs, err := filepath.Abs(dir)
@@ -76,8 +75,56 @@ func openRecipe(path string, limit int64, unsaved map[string][]byte) (*folder, [
 	return f, names, nil
 }
 
-func isRecipe(name string) bool {
+// notARecipe refuses a file by its name.
+func notARecipe(path, name string) *Diagnostic {
+	d := &Diagnostic{Severity: Error, Summary: "Not a recipe", Range: Range{File: path}, Detail: "The name of a recipe ends in .hcl or .hcl.json.", Remedy: "Give the recipe's file or its folder."}
+	switch {
+	case isRecipe(name):
+		return nil
+	case isTestFile(name):
+		d.Detail, d.Remedy = "This file has tests of a recipe.", "Give the recipe's file or its folder; terrarium test finds the tests beside it."
+	}
+	return d
+}
+
+func isRecipe(name string) bool { return isSource(name) && !isTestFile(name) }
+
+// isSource reports whether a file is in the language of recipes.
+func isSource(name string) bool {
 	return !strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".hcl.json"))
+}
+
+// isTestFile reports whether a file has only tests. Nothing but tests loads it.
+func isTestFile(name string) bool {
+	return isSource(name) && strings.HasSuffix(recipeName(name), testEnding)
+}
+
+// testEnding is the end of the names of files with tests, before that of the language.
+const testEnding = ".test"
+
+// testFiles returns the names of the files with tests that belong to the recipe: all in its
+// folder or, if the folder has other recipes too, those that are named after its file.
+func (f *folder) testFiles(recipe []string) []string {
+	if f.root == nil {
+		return nil // a copy has none
+	}
+	entries, _ := fs.ReadDir(f.root.FS(), ".") // the recipe in it has been found
+	names := map[string]bool{}
+	for _, e := range entries {
+		names[e.Name()] = !e.IsDir()
+	}
+	for path := range f.unsaved {
+		names[filepath.Base(path)] = filepath.Dir(path) == f.abs || names[filepath.Base(path)]
+	}
+	all, _ := recipesAmong(entries, f.shown, unsavedIn(f.unsaved, f.abs))
+	whole := slices.Equal(all, slices.Sorted(slices.Values(recipe)))
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if names[name] && isTestFile(name) && (whole || recipeName(name) == recipeName(recipe[0])+testEnding) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func listRecipe(path string, unsaved []string) (names []string, d *Diagnostic) {

@@ -8,24 +8,36 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Test is a test block of a recipe: messages to send and conditions on the outcome. It
-// can be run once.
+// Test is a test block of a recipe: steps, and conditions on the outcome. It can be run
+// once.
 type Test struct {
-	Name    string
-	Where   string  // its place: "team.hcl:12"
-	Recipe  *Recipe // loaded with the variables of the test
-	Sends   []TestSend
-	Timeout time.Duration // for its messages, once the creatures have started
+	Name  string
+	Where string // its place: "team.hcl:12"
+	// Recipe is loaded with the variables of the test, and has its mocks. It is nil if
+	// loading failed as the test expects: then there is nothing to run.
+	Recipe  *Recipe
+	Steps   []TestStep
+	Timeout time.Duration // for its steps, once the creatures have started
 
-	place  string // of its sub-recipe; empty for the outermost recipe
-	index  int    // among the tests of its recipe
-	in     *testReader
-	block  *hcl.Block
-	checks []*hcl.Block
+	place    string // of its sub-recipe; empty for the outermost recipe
+	index    int    // among the tests of its recipe
+	in       *testReader
+	block    *hcl.Block
+	checks   []*hcl.Block
+	mocks    []mock
+	expected []expectation
+	failed   map[string]bool // addresses of the variables and checks that failed
+}
+
+// TestStep moves the clock, or sends a message.
+type TestStep struct {
+	Advance time.Duration // 0: send
+	Send    TestSend
 }
 
 // TestSend is a message that a test sends when the engine is idle.
@@ -39,6 +51,8 @@ type TestSend struct {
 const (
 	DefaultTestTimeout = 10 * time.Second
 	MaxTestTimeout     = 10 * time.Minute
+	// MaxTestAdvance bounds how far a test can move its clock.
+	MaxTestAdvance = 100 * 365 * 24 * time.Hour
 )
 
 // LoadTests loads the recipe at path once for each of its tests, in the order of the
@@ -58,7 +72,7 @@ func LoadTests(ctx context.Context, path string, o Options) ([]*Test, Diagnostic
 	var diags Diagnostics
 	for _, l := range first.withSubRecipes() {
 		for i := range l.tests {
-			t, found := loadTest(ctx, path, o, &Test{place: l.place, index: i})
+			t, found := loadTest(ctx, path, o, &Test{place: l.place, index: i, failed: map[string]bool{}})
 			diags = append(diags, found...)
 			tests = append(tests, t)
 		}
@@ -85,6 +99,10 @@ func loadTest(ctx context.Context, path string, o Options, t *Test) (*Test, Diag
 	if t.in == nil && !l.diags.HasErrors() {
 		return nil, Diagnostics{{Severity: Error, Summary: "Recipe has changed", Range: Range{File: path}, Detail: "It was modified while it was being read."}}
 	}
+	l.diags = t.withoutExpected(l.diags)
+	if t.Recipe != nil {
+		l.diags = append(l.diags, t.replaceMocked(o.Builtins)...)
+	}
 	return t, l.diags
 }
 
@@ -95,7 +113,7 @@ func (l *loader) beginTest() {
 		return
 	}
 	b := l.tests[t.index]
-	t.in, t.block, t.Name, t.Where = &testReader{l.evaluator}, b, b.Labels[0], l.where(b.DefRange)
+	t.in, t.block, t.Name, t.Where = &testReader{l.evaluator, nil}, b, b.Labels[0], l.where(b.DefRange)
 	if l.place != "" {
 		t.Name = l.place + ": " + t.Name
 	}
@@ -103,7 +121,10 @@ func (l *loader) beginTest() {
 }
 
 // testReader reads the tests of one recipe and checks their outcome.
-type testReader struct{ *evaluator }
+type testReader struct {
+	*evaluator
+	deployment *deploy.Deployment // nil once the recipe is loaded
+}
 
 // checkTests checks the tests of a recipe and reads the selected one, if any. If only is
 // true, the recipe is loaded for one test.
@@ -117,12 +138,7 @@ func (ts *testReader) checkTests(atHand *Test, only bool) {
 		names[b.Labels[0]] = b.DefRange
 		ts.checkDescription(scope{title: t}, ts.testBody(b))
 		ts.testVariables(b)
-		for _, inner := range ts.testBody(b).Blocks {
-			c := ts.blockContent(t, inner)
-			for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
-				ts.checkTestExpression(testScope(t), c.Attributes[name].Expr)
-			}
-		}
+		ts.checkTestExpressions(t, ts.testBody(b).Blocks)
 	}
 	if atHand != nil {
 		ts.readTest(atHand, ts.testBody(atHand.block))
@@ -135,6 +151,22 @@ func (ts *testReader) checkTests(atHand *Test, only bool) {
 		if c := ts.testBody(b); c.attr("variables") == nil {
 			ts.readTest(&Test{block: b}, c)
 		}
+	}
+}
+
+// checkTestExpressions looks up all references in blocks. Only assertions can refer to
+// result.
+func (ts *testReader) checkTestExpressions(t string, blocks hcl.Blocks) {
+	for _, b := range blocks {
+		c := ts.blockContent(t, b)
+		for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
+			if b.Type == "assert" {
+				ts.checkTestExpression(testScope(t), c.Attributes[name].Expr)
+			} else {
+				ts.lookUp(scope{title: t}, c.Attributes[name].Expr.Variables())
+			}
+		}
+		ts.checkTestExpressions(t, c.Blocks)
 	}
 }
 
@@ -176,10 +208,16 @@ func (ts *testReader) checkResult(s scope, t hcl.Traversal) {
 		Suggestion: nearest(name, ts.declared(kind))})
 }
 
-// Check evaluates the assertions of the test. It returns nothing if all of them are true.
+// Check evaluates the assertions of the test, and looks for the failures that it expects.
+// It returns nothing if all of them are true. The assertions of a test without a Recipe
+// are left out, because nothing has run.
 func (t *Test) Check(o TestOutcome) Diagnostics {
 	l := t.in
 	l.diags = nil
+	t.checkExpected(&o)
+	if t.Recipe == nil {
+		return l.diags.tidy()
+	}
 	s := scope{title: testTitle(t.block), extra: map[string]cty.Value{"result": l.result(&o)}}
 	for _, b := range t.checks {
 		c := l.blockContent(s.title, b)

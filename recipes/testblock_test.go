@@ -98,7 +98,8 @@ func TestTests(t *testing.T) {
 		t.Errorf("the test of the sub-recipe is %q, in a recipe with %+v", part.Name, part.Recipe.Deployment().Creatures)
 	}
 	var sends []string
-	for _, s := range holds.Sends {
+	for _, step := range holds.Steps {
+		s := step.Send
 		sends = append(sends, s.Channel+" "+string(s.Payload)+" "+s.Headers["kind"])
 	}
 	want := []string{`channel.each["b"] line 0 test`, `channel.each["b"] line 1 test`, `recipe.sub["x"].channel.own {"a":[1]} `}

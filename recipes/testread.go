@@ -2,12 +2,13 @@ package recipes
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
 
-const maxTestSends = 100_000
+const maxTestSteps = 100_000
 
 func (ds *declarations) testBody(b *hcl.Block) blockBody { return ds.blockContent(testTitle(b), b) }
 
@@ -40,7 +41,7 @@ func (ds *declarations) testVariables(b *hcl.Block) []hcl.KeyValuePair {
 	return pairs
 }
 
-// readTest reads the messages and assertions of a test.
+// readTest reads a test.
 func (ts *testReader) readTest(t *Test, c blockBody) {
 	s := scope{title: testTitle(t.block)}
 	t.Timeout = DefaultTestTimeout
@@ -49,19 +50,46 @@ func (ts *testReader) readTest(t *Test, c blockBody) {
 			ts.fault(s, c.attr("timeout").Expr, "Timeout too long", fmt.Sprintf("A test may take at most %v.", MaxTestTimeout), "")
 		}
 	}
-	for _, b := range c.Blocks {
-		if b.Type == "assert" {
-			t.checks = append(t.checks, b)
-			continue
-		}
-		t.Sends = append(t.Sends, ts.testSend(s, b)...)
-	}
-	if len(t.checks) == 0 {
-		ts.report(s, t.block.DefRange, Diagnostic{Summary: "Nothing is asserted", Detail: "A test without an assert block cannot fail.",
+	ts.readExpected(s, t, c)
+	ts.readBlocks(s, t, c)
+	if len(t.checks) == 0 && c.attr("expect_failures") == nil {
+		ts.report(s, t.block.DefRange, Diagnostic{Summary: "Nothing is asserted", Detail: "A test without an assert block and without expect_failures cannot fail.",
 			Remedy: "Add assert { condition = length(result.dead_letters) == 0 }."})
 	}
-	if len(t.Sends) > maxTestSends {
-		ts.report(s, t.block.DefRange, Diagnostic{Summary: "Too many messages", Detail: fmt.Sprintf("A test sends at most %d messages.", maxTestSends)})
+	if len(t.Steps) > maxTestSteps {
+		ts.report(s, t.block.DefRange, Diagnostic{Summary: "Too many steps", Detail: fmt.Sprintf("A test sends at most %d messages, and moves its clock at most as often.", maxTestSteps)})
+	}
+}
+
+// readBlocks reads the blocks of a test, in their order.
+func (ts *testReader) readBlocks(s scope, t *Test, c blockBody) {
+	blocks, left := slices.Clone(c.Blocks), MaxTestAdvance
+	// JSON has no order across block types, so sort by position.
+	slices.SortStableFunc(blocks, func(a, b *hcl.Block) int { return a.DefRange.Start.Byte - b.DefRange.Start.Byte })
+	for _, b := range blocks {
+		switch b.Type {
+		case "assert":
+			t.checks = append(t.checks, b)
+		case "mock":
+			for _, m := range ts.readMock(s, b) {
+				if slices.ContainsFunc(t.mocks, func(other mock) bool { return other.address == m.address }) {
+					ts.report(s, b.DefRange, Diagnostic{Summary: "Mocked twice", Detail: m.address + " has a mock already.", Remedy: "Write all answers in one mock."})
+				}
+				t.mocks = append(t.mocks, m)
+			}
+		case "advance":
+			if d, ok := ts.durationAttr(s, ts.blockContent(s.title, b), "by"); ok {
+				if left -= min(d, MaxTestAdvance+1); left < 0 {
+					ts.report(s, b.DefRange, Diagnostic{Summary: "Clock moved too far", Detail: "A test can move its clock by at most 100 years."})
+					return
+				}
+				t.Steps = append(t.Steps, TestStep{Advance: d})
+			}
+		case "send":
+			for _, send := range ts.testSend(s, b) {
+				t.Steps = append(t.Steps, TestStep{Send: send})
+			}
+		}
 	}
 }
 

@@ -341,5 +341,6 @@ func (vs *variables) validate(d *declaration) {
 			remedy = fmt.Sprintf("The value comes from %s.", in.from)
 		}
 		vs.fault(s, expr, "Invalid value for variable "+d.name, message, remedy)
+		vs.noteFailed("var." + d.name)
 	}
 }

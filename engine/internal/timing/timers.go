@@ -47,7 +47,8 @@ type Timers struct {
 type Timer struct {
 	at    time.Time
 	f     func()
-	index int // in the heap; -1 once removed
+	index int  // in the heap; -1 once removed
+	pause bool // see AfterPause
 }
 
 // Call calls the function of a timer that [Timers.Due] has taken out.
@@ -61,10 +62,39 @@ func New(clock clock) *Timers {
 // After calls f after d; see [Timers.At].
 func (t *Timers) After(d time.Duration, f func()) *Timer { return t.At(t.clock.Now().Add(d), f) }
 
+// AfterPause is After for the end of a pause in work that is under way, which
+// [Timers.NextPause] finds.
+func (t *Timers) AfterPause(d time.Duration, f func()) *Timer {
+	return t.add(&Timer{at: t.clock.Now().Add(d), f: f, pause: true})
+}
+
+// Next returns when the next timer is due.
+func (t *Timers) Next() (at time.Time, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.heap) == 0 {
+		return at, false
+	}
+	return t.heap[0].at, true
+}
+
+// NextPause returns when the next pause ends.
+func (t *Timers) NextPause() (at time.Time, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.heap {
+		if x.pause && (!ok || x.at.Before(at)) {
+			at, ok = x.at, true
+		}
+	}
+	return at, ok
+}
+
 // At calls f at a time, unless the timer is stopped or the timers are closed
 // before. f must not block.
-func (t *Timers) At(at time.Time, f func()) *Timer {
-	x := &Timer{at: at, f: f}
+func (t *Timers) At(at time.Time, f func()) *Timer { return t.add(&Timer{at: at, f: f}) }
+
+func (t *Timers) add(x *Timer) *Timer {
 	t.mu.Lock()
 	heap.Push(&t.heap, x)
 	first := x.index == 0

@@ -115,3 +115,25 @@ func TestMeterWaits(t *testing.T) {
 		t.Errorf("after a pause: wait %v, want a second", got)
 	}
 }
+
+// TestNextFindsPausesAmongTimers covers Next and NextPause.
+func TestNextFindsPausesAmongTimers(t *testing.T) {
+	timers := New(Real{})
+	defer timers.Close()
+	if _, ok := timers.Next(); ok {
+		t.Error("there is a timer before any is set")
+	}
+	far := timers.After(time.Hour, func() {})
+	timers.AfterPause(3*time.Hour, func() {})
+	pause := timers.AfterPause(2*time.Hour, func() {})
+	if at, ok := timers.Next(); !ok || at != far.at {
+		t.Errorf("the next timer is at %v, want %v", at, far.at)
+	}
+	if at, ok := timers.NextPause(); !ok || at != pause.at {
+		t.Errorf("the next pause ends at %v, want %v", at, pause.at)
+	}
+	timers.Stop(pause)
+	if at, ok := timers.NextPause(); !ok || at.Sub(pause.at) < 50*time.Minute {
+		t.Errorf("after it was stopped, the next pause ends at %v", at)
+	}
+}
