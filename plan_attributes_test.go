@@ -85,6 +85,8 @@ func plot() *written {
 		block("moved", "", set{"from": "creature.gone", "to": "creature.second"}),
 		block("check", `"c"`, nil, block("assert", "", set{"condition": "true"})),
 		block("test", `"t"`, nil,
+			block("mock", "", set{"creature": "creature.second"}, block("answer", "", set{"payload": `"x"`})),
+			block("advance", "", set{"by": `"1s"`}),
 			block("send", "", set{"channel": "channel.in", "payload": `"x"`}),
 			block("assert", "", set{"condition": "true"})),
 	)
@@ -97,6 +99,7 @@ var besides = map[string][2]map[string]string{
 	"predicate.file":  {{"run": ""}, {"run": ""}},
 	"send.json":       {{"payload": ""}, {"payload": ""}},
 	"send.lines":      {{"payload": ""}, {"payload": ""}},
+	"answer.json":     {{"payload": ""}, {"payload": ""}},
 	"function.params": {{}, {"result": `"${y}${y}"`}},
 }
 
@@ -111,7 +114,8 @@ var silent = []string{
 	"terrarium.required_version", "variable.description", "variable.type", "validation.condition", "validation.error_message",
 	"function.description", "function.params", "function.variadic_param",
 	"test.variables", "test.timeout", "test.description", "send.channel", "send.payload", "send.json", "send.lines", "send.headers",
-	"assert.condition", "assert.error_message", "dynamic.iterator",
+	"test.expect_failures", "mock.creature", "answer.channel", "answer.payload", "answer.json", "answer.reply", "answer.send", "answer.output",
+	"answer.fail", "advance.by", "assert.condition", "assert.error_message", "dynamic.iterator",
 }
 
 // pairsOf are values for attributes that their types say too little about: what it is
@@ -157,6 +161,13 @@ var pairsOf = map[string][2]string{
 	"moved.to":                   {"creature.second", "creature.third"},
 	"dynamic.labels":             {`["made"]`, `["other"]`},
 	"test.variables":             {"", `{ level = "b" }`},
+	"test.expect_failures":       {"", "[creature.first]"},
+	"mock.creature":              {"creature.second", "creature.third"},
+	"answer.channel":             {"", "channel.in"},
+	"answer.json":                {`{ a = 1 }`, `{ a = 2 }`},
+	"answer.reply":               {`"a"`, `"b"`},
+	"answer.send":                {`{ other = "a" }`, `{ other = "b" }`},
+	"answer.output":              {`"a"`, `"b"`},
 	"send.channel":               {"channel.in", "channel.other"},
 	"send.payload":               {`"x"`, `"y"`},
 	"send.json":                  {`{ a = 1 }`, `{ a = 2 }`},

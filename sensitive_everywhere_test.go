@@ -60,7 +60,7 @@ func TestNothingTellsASensitiveValue(t *testing.T) {
 	}
 	defer func() { _ = tm.Close(t.Context()) }()
 	events := tm.Subscribe(engine.Filter{}, engine.MaxSubscriptionBuffer)
-	s := &secretive{t: t, tm: tm, path: filepath.Join(dir, "plot.hcl"), options: plottingOptions}
+	s := &secretive{t: t, tm: tm, cache: filepath.Join(t.TempDir(), "cache"), path: filepath.Join(dir, "plot.hcl"), options: plottingOptions}
 	s.options.Vars = map[string]string{"secret": hush}
 	var taken []string
 	for _, b := range recipes.Language() {
@@ -68,7 +68,7 @@ func TestNothingTellsASensitiveValue(t *testing.T) {
 			for _, value := range []string{"var.secret", `"${var.secret}!"`, "{ key = var.secret }", `var.secret == "x"`} {
 				s.name = b.Name + "." + a.Name + " = " + value
 				writeFiles(t, dir, map[string]string{"plot.hcl": secretly(b, a, value)})
-				if s.apply(slices.Contains([]string{"variable", "test", "send", "assert"}, b.Name)) {
+				if s.apply(slices.Contains([]string{"variable", "test", "mock", "answer", "advance", "send", "assert"}, b.Name)) {
 					taken = append(taken, s.name)
 				}
 			}
@@ -99,6 +99,7 @@ type secretive struct {
 	t       *testing.T
 	tm      *terrarium.Terrarium
 	path    string
+	cache   string // of compiled modules
 	name    string // of what is tried
 	options terrarium.RecipeOptions
 }
@@ -132,7 +133,7 @@ func (s *secretive) apply(run bool) bool {
 		if !run {
 			break
 		}
-		result, err := terrarium.RunTest(t.Context(), test, terrarium.Options{})
+		result, err := terrarium.RunTest(t.Context(), test, terrarium.Options{CacheDir: s.cache})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,6 @@ func (ts *testReader) mockAnswers(s scope, c blockBody, spec *deploy.CreatureSpe
 }
 
 func (ts *testReader) mockAnswer(s scope, c blockBody, at hcl.Range, spec *deploy.CreatureSpec) (out mockAnswer, ok bool) {
-	s = s.secretly()
 	if a := c.attr("channel"); a != nil {
 		alias, ok := ts.aliasAt(s, a, spec)
 		if !ok {
@@ -84,6 +83,7 @@ func (ts *testReader) mockAnswer(s scope, c blockBody, at hcl.Range, spec *deplo
 		}
 		out.Alias = &alias
 	}
+	s = s.secretly()
 	if text, ok := ts.stringAttr(s, c, "payload"); ok {
 		out.Payload = &text
 	}
