@@ -16,8 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine"
-	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/conformance/stage"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/replay"
@@ -25,7 +24,7 @@ import (
 
 // callFlags holds the flags of the call command.
 type callFlags struct {
-	one         callDelivery
+	one         stage.Delivery
 	payload     string
 	payloadFile string
 	headers     []string
@@ -73,7 +72,7 @@ Exit codes: 0 every delivery was handled; 1 one failed; 2 the command line is no
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args[0]) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.one.Kind, "kind", "", "`KIND` of the delivery: "+kindNames()+" (default message)")
+	fs.StringVar((*string)(&f.one.Kind), "kind", "", "`KIND` of the delivery: "+stage.KindNames()+" (default message)")
 	fs.StringVar(&f.payload, "payload", "", "payload of the delivery as `TEXT`")
 	fs.StringVar(&f.payloadFile, "payload-file", "", "read the payload of the delivery from `FILE`")
 	fs.StringVar(&f.one.Alias, "alias", "", "`NAME` of the channel on which the message comes, as the creature knows it; without it the message comes directly")
@@ -123,8 +122,8 @@ func (f *callFlags) run(cmd *cobra.Command, s streams, name string) error {
 }
 
 // deliveries returns what the flags say.
-func (f *callFlags) deliveries(cmd *cobra.Command, s streams) ([]callDelivery, error) {
-	var list []callDelivery
+func (f *callFlags) deliveries(cmd *cobra.Command, s streams) ([]stage.Delivery, error) {
+	var list []stage.Delivery
 	given := slices.DeleteFunc([]string{"kind", "payload", "payload-file", "alias", "header", "sender", "name", "tag", "request"},
 		func(name string) bool { return !cmd.Flags().Changed(name) })
 	switch {
@@ -140,18 +139,18 @@ func (f *callFlags) deliveries(cmd *cobra.Command, s streams) ([]callDelivery, e
 		if err := f.fillOne(s); err != nil {
 			return nil, err
 		}
-		list = []callDelivery{f.one}
+		list = []stage.Delivery{f.one}
 	}
 	if f.advance != "" {
-		step := callDelivery{Advance: f.advance}
-		if err := step.check(); err != nil {
+		step := stage.Delivery{Advance: f.advance}
+		if err := step.Check(); err != nil {
 			return nil, fmt.Errorf("--%w", err)
 		}
 		list = append(list, step)
 	}
-	start := abi.KindStart.String()
+	const start = stage.Start
 	if !f.noStart && (len(list) == 0 || list[0].Kind != start) {
-		list = slices.Insert(list, 0, callDelivery{Kind: start})
+		list = slices.Insert(list, 0, stage.Delivery{Kind: start})
 	}
 	if len(list) == 0 {
 		return nil, errors.New("with --no-start there is nothing to deliver: add --payload, --kind, --file or --advance")
@@ -162,10 +161,10 @@ func (f *callFlags) deliveries(cmd *cobra.Command, s streams) ([]callDelivery, e
 // fillOne completes the delivery that the flags describe.
 func (f *callFlags) fillOne(s streams) error {
 	if f.request {
-		if f.one.Kind != "" && f.one.Kind != abi.KindRequest.String() {
+		if f.one.Kind != "" && f.one.Kind != stage.Request {
 			return fmt.Errorf("--request and --kind %s exclude each other", f.one.Kind)
 		}
-		f.one.Kind = abi.KindRequest.String()
+		f.one.Kind = stage.Request
 	}
 	f.one.Payload = []byte(f.payload)
 	if f.payloadFile != "" {
@@ -188,7 +187,7 @@ func (f *callFlags) fillOne(s streams) error {
 		}
 		f.one.Headers[name] = value
 	}
-	return f.one.check()
+	return f.one.Check()
 }
 
 // fileOrInput reads a file, or standard input, of at most the largest size of a delivery's
@@ -231,7 +230,7 @@ func (f *callFlags) configuration(s streams) (string, error) {
 }
 
 // call compiles the module and hands out the deliveries.
-func (f *callFlags) call(ctx context.Context, s streams, wasm []byte, list []callDelivery) (out *callReport, err error) {
+func (f *callFlags) call(ctx context.Context, s streams, wasm []byte, list []stage.Delivery) (out *callReport, err error) {
 	o := host.Options{Compiler: compiler()}
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
 		return nil, err
@@ -246,27 +245,26 @@ func (f *callFlags) call(ctx context.Context, s streams, wasm []byte, list []cal
 		return nil, failWith(exitFailed, err)
 	}
 	defer func() { err = errors.Join(err, failWith(exitFailed, module.Close(context.WithoutCancel(ctx)))) }()
-	stage, err := f.stage(s, module)
+	x, err := f.stage(s, module)
 	if err != nil {
 		return nil, failWith(exitUsage, err)
 	}
-	defer stage.close(context.WithoutCancel(ctx))
-	records, err := stage.perform(ctx, list)
+	defer x.Close(context.WithoutCancel(ctx))
+	records, err := x.Perform(ctx, list)
+	if errors.Is(err, stage.ErrManyTimers) {
+		err = failWith(exitUsage, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &callReport{SHA256: module.Info().SHA256, Deliveries: records, State: stage.state, Timers: stage.waiting()}, nil
+	return &callReport{SHA256: module.Info().SHA256, Deliveries: records, State: x.State(), Timers: x.Waiting()}, nil
 }
 
 // stage makes the creature with its configuration and state.
-func (f *callFlags) stage(s streams, module abi.Module) (*callStage, error) {
+func (f *callFlags) stage(s streams, module abi.Module) (*stage.Creature, error) {
 	config, err := f.configuration(s)
 	if err != nil {
 		return nil, err
-	}
-	x := &callStage{
-		module: module, r: engine.NewRehearsal(callSubject), fresh: f.fresh, peers: f.peers, now: callBegin * int64(time.Second),
-		seqs: map[string]uint64{}, timers: map[string]*callTimer{}, state: map[string]operations.Payload{},
 	}
 	aliases := slices.Clone(f.send)
 	if m := module.Info().Manifest; m != nil {
@@ -274,13 +272,8 @@ func (f *callFlags) stage(s streams, module abi.Module) (*callStage, error) {
 			aliases = append(aliases, c.Alias)
 		}
 	}
-	for _, alias := range aliases {
-		edge := journal.SettingEdge{Alias: alias, Channel: journal.ChannelID("send " + alias)}
-		if !slices.Contains(x.sends, edge) {
-			x.sends = append(x.sends, edge)
-		}
-	}
-	if err := x.r.Become(&journal.Setting{Name: callSubject, Config: config, Sends: x.sends, Limits: abi.Limits{Deadline: callDeadline}}); err != nil {
+	x, err := stage.New(module, stage.Options{Config: config, Send: aliases, Peers: f.peers, Fresh: f.fresh})
+	if err != nil {
 		return nil, err
 	}
 	for _, pair := range f.state {
@@ -288,7 +281,7 @@ func (f *callFlags) stage(s streams, module abi.Module) (*callStage, error) {
 		if !ok || key == "" {
 			return nil, fmt.Errorf("--state %s: use KEY=VALUE", pair)
 		}
-		x.write(key, []byte(value), false)
+		x.Write(key, []byte(value), false)
 	}
 	return x, nil
 }
@@ -296,9 +289,9 @@ func (f *callFlags) stage(s streams, module abi.Module) (*callStage, error) {
 // callReport is what call prints.
 type callReport struct {
 	SHA256     string                        `json:"sha256"` // of the module
-	Deliveries []*callRecord                 `json:"deliveries"`
+	Deliveries []*stage.Record               `json:"deliveries"`
 	State      map[string]operations.Payload `json:"state"`  // at the end
-	Timers     []*callTimer                  `json:"timers"` // that are set at the end
+	Timers     []*stage.Timer                `json:"timers"` // that are set at the end
 }
 
 func (c *callReport) print(s streams, format string) error {
@@ -309,7 +302,7 @@ func (c *callReport) print(s streams, format string) error {
 		_, err = io.WriteString(s.text(), c.text())
 		err = failWith(exitFailed, err)
 	}
-	failed := slices.ContainsFunc(c.Deliveries, func(r *callRecord) bool { return r.Error != nil })
+	failed := slices.ContainsFunc(c.Deliveries, func(r *stage.Record) bool { return r.Error != nil })
 	if err == nil && failed {
 		return &exit{code: exitFailed, err: errTurnFailed, shown: true}
 	}
@@ -319,7 +312,7 @@ func (c *callReport) print(s streams, format string) error {
 func (c *callReport) text() string {
 	var b strings.Builder
 	for _, r := range c.Deliveries {
-		b.WriteString(r.title() + "\n")
+		b.WriteString(recordTitle(r) + "\n")
 		for _, e := range r.Effects {
 			b.WriteString("  " + oneLine(e.String()) + "\n")
 		}
@@ -342,9 +335,9 @@ func (c *callReport) text() string {
 	return b.String()
 }
 
-// title describes a delivery on one line.
-func (r *callRecord) title() string {
-	out := r.Kind
+// recordTitle describes a delivery on one line.
+func recordTitle(r *stage.Record) string {
+	out := string(r.Kind)
 	switch {
 	case r.Alias != "":
 		out += " on " + r.Alias
@@ -358,4 +351,30 @@ func (r *callRecord) title() string {
 		out += fmt.Sprintf(" at %v", time.Duration(r.AtMS)*time.Millisecond)
 	}
 	return oneLine(out)
+}
+
+// maxDeliveries is the size of the largest file of deliveries, in bytes.
+const maxDeliveries = 64 << 20
+
+// readDeliveries reads a file of deliveries: a JSON array.
+func readDeliveries(s streams, path string) ([]stage.Delivery, error) {
+	text, err := fileOrInput(s, path)
+	if err != nil {
+		return nil, err
+	}
+	var list []stage.Delivery
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&list); err != nil {
+		return nil, fmt.Errorf("%s is not a JSON array of deliveries: %w", path, err)
+	}
+	if dec.More() {
+		return nil, fmt.Errorf("%s has something after the array of deliveries", path)
+	}
+	for i := range list {
+		if err := list[i].Check(); err != nil {
+			return nil, fmt.Errorf("%s: delivery %d: %w", path, i+1, err)
+		}
+	}
+	return list, nil
 }

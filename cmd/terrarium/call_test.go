@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/conformance"
+	"github.com/seed47132306/terrarium/conformance/stage"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/replay"
 )
@@ -63,15 +64,15 @@ func readCase(t *testing.T, file string) *conformance.Case {
 
 // deliveriesOf returns the deliveries of a case; alone is false if it needs more than the
 // creature.
-func deliveriesOf(c *conformance.Case) (list []callDelivery, alone bool) {
-	list = []callDelivery{{Kind: "start"}}
+func deliveriesOf(c *conformance.Case) (list []stage.Delivery, alone bool) {
+	list = []stage.Delivery{{Kind: "start"}}
 	for _, d := range c.Deliveries {
-		next := callDelivery{Kind: "message", Alias: d.Alias, Payload: d.Payload, Headers: d.Headers}
+		next := stage.Delivery{Kind: "message", Alias: d.Alias, Payload: d.Payload, Headers: d.Headers}
 		switch {
 		case len(d.Join) > 0:
 			return nil, false
 		case d.AdvanceMS > 0:
-			next = callDelivery{Advance: (time.Duration(d.AdvanceMS) * time.Millisecond).String()}
+			next = stage.Delivery{Advance: (time.Duration(d.AdvanceMS) * time.Millisecond).String()}
 		case d.Request:
 			next.Kind = "request"
 		}
@@ -82,7 +83,7 @@ func deliveriesOf(c *conformance.Case) (list []callDelivery, alone bool) {
 
 // transcriptOf calls the creature and writes its effects as a transcript does. What fires
 // while the clock advances belongs to one step.
-func transcriptOf(t *testing.T, c *conformance.Case, list []callDelivery, fresh bool) []string {
+func transcriptOf(t *testing.T, c *conformance.Case, list []stage.Delivery, fresh bool) []string {
 	t.Helper()
 	s := streams{out: io.Discard, err: io.Discard}
 	module := strings.ReplaceAll(c.Module, "testdata/", "../../conformance/testdata/")
@@ -105,7 +106,7 @@ func transcriptOf(t *testing.T, c *conformance.Case, list []callDelivery, fresh 
 				break
 			}
 			next++
-			if r.refused {
+			if r.Refused {
 				return sorted([]string{"> start", "refused " + r.Error.Message})
 			}
 			for _, e := range r.Effects {
@@ -127,11 +128,11 @@ func transcriptOf(t *testing.T, c *conformance.Case, list []callDelivery, fresh 
 	return sorted(out)
 }
 
-func stepTitle(d *callDelivery) string {
+func stepTitle(d *stage.Delivery) string {
 	shown, _ := d.Payload.MarshalJSON()
 	switch {
 	case d.Advance != "":
-		return fmt.Sprintf("> advance %d ms", d.advance().Milliseconds())
+		return fmt.Sprintf("> advance %d ms", d.Step().Milliseconds())
 	case d.Kind == "start":
 		return "> start"
 	case d.Kind == "request":

@@ -76,6 +76,7 @@ var layers = map[string][]string{
 	"abi":                 {},
 	"abi/pack":            {"abi"},
 	"conformance":         {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations"},
+	"conformance/stage":   {"abi", "engine", "engine/journal", "operations", "replay"},
 	"conformance/hostile": {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations", "plugins"},
 	"engine":              {"abi", "engine/deploy", "engine/diff", "engine/draft", "engine/inspect", "engine/journal", "engine/outlook", "engine/reconcile", "engine/tools", "engine/topology"},
 	"engine/deploy":       {"abi", "engine/internal/errtext", "engine/journal", "engine/topology"},
@@ -120,7 +121,7 @@ var layers = map[string][]string{
 	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
 	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":      {"", "abi", "abi/pack", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "recipes", "replay", "sqlitestore"},
+	"cmd/terrarium":      {"", "abi", "abi/pack", "conformance/stage", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "recipes", "replay", "sqlitestore"},
 	"internal/lsp":       {"abi", "recipes", "recipes/editor"},
 	"internal/project":   {"abi", "abi/pack", "host", "internal/near", "internal/watch", "plugins", "sdk"},
 	"internal/watch":     {"abi"},

@@ -1,8 +1,6 @@
-package main
+package stage
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,9 +12,23 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// callDelivery is a delivery in a file of deliveries, or a step of the clock.
-type callDelivery struct {
-	Kind     string             `json:"kind,omitempty"`  // message by default
+// KindName is the name of a kind of delivery. It is stable.
+type KindName string
+
+// The kinds of deliveries.
+const (
+	Message      KindName = "message"
+	Start        KindName = "start"
+	Output       KindName = "output"
+	TimerFired   KindName = "timer"
+	Result       KindName = "result"
+	GraphChanged KindName = "graph_changed"
+	Request      KindName = "request"
+)
+
+// Delivery is a delivery in a file of deliveries, or a step of the clock.
+type Delivery struct {
+	Kind     KindName           `json:"kind,omitempty"`  // message by default
 	Alias    string             `json:"alias,omitempty"` // of the channel; none: directly
 	Payload  operations.Payload `json:"payload,omitempty"`
 	Headers  map[string]string  `json:"headers,omitempty"`
@@ -27,21 +39,31 @@ type callDelivery struct {
 	Deadline string             `json:"deadline,omitempty"` // of a request: 1m by default
 	Wire     string             `json:"wire,omitempty"`     // id of the wire of an output
 	Advance  string             `json:"advance,omitempty"`  // moves the clock instead
+
+	// What only suites set.
+	Number  abi.Kind `json:"-"` // of a kind that Kind does not name
+	Attempt int      `json:"-"` // 1 by default
+	Message uint64   `json:"-"` // number of the message; by default each gets a new one
 }
 
-// maxAdvance is the longest step of the clock.
-const maxAdvance = 10 * 365 * 24 * time.Hour
+// MaxAdvance is the longest step of the clock.
+const MaxAdvance = 10 * 365 * 24 * time.Hour
 
-func (d *callDelivery) kind() abi.Kind {
-	at := slices.IndexFunc(abi.Kinds, func(k abi.KindInfo) bool { return k.Name == d.Kind })
+func (d *Delivery) kind() abi.Kind {
+	if d.Number != 0 {
+		return d.Number
+	}
+	at := slices.IndexFunc(abi.Kinds, func(k abi.KindInfo) bool { return k.Name == string(d.Kind) })
 	if at < 0 {
 		return 0
 	}
 	return abi.Kinds[at].Kind
 }
 
-func (d *callDelivery) deadline() time.Duration { return durationOr(d.Deadline, time.Minute) }
-func (d *callDelivery) advance() time.Duration  { return durationOr(d.Advance, 0) }
+func (d *Delivery) deadline() time.Duration { return durationOr(d.Deadline, time.Minute) }
+
+// Step returns how far the delivery moves the clock.
+func (d *Delivery) Step() time.Duration { return durationOr(d.Advance, 0) }
 
 // durationOr returns a duration that was checked when it was read.
 func durationOr(text string, other time.Duration) time.Duration {
@@ -51,11 +73,11 @@ func durationOr(text string, other time.Duration) time.Duration {
 	return other
 }
 
-// check completes a delivery, and returns what is wrong with it.
-func (d *callDelivery) check() error {
+// Check completes a delivery, and returns what is wrong with it.
+func (d *Delivery) Check() error {
 	if d.Advance != "" {
 		v, err := time.ParseDuration(d.Advance)
-		if err != nil || v <= 0 || v > maxAdvance {
+		if err != nil || v <= 0 || v > MaxAdvance {
 			return fmt.Errorf("advance %q: use a duration above 0, such as 5s or 24h, and of at most ten years", d.Advance)
 		}
 		if d.Kind != "" || d.Alias != "" || d.Payload != nil {
@@ -64,11 +86,11 @@ func (d *callDelivery) check() error {
 		return nil
 	}
 	if d.Kind == "" {
-		d.Kind = abi.KindMessage.String()
+		d.Kind = Message
 	}
 	kind := d.kind()
 	if kind == 0 {
-		return fmt.Errorf("kind %q: use %s", d.Kind, kindNames())
+		return fmt.Errorf("kind %q: use %s", d.Kind, KindNames())
 	}
 	for _, only := range []struct {
 		field string
@@ -98,36 +120,11 @@ func (d *callDelivery) check() error {
 	return nil
 }
 
-func kindNames() string {
+// KindNames lists the names of the kinds, for messages.
+func KindNames() string {
 	var names []string
 	for _, k := range abi.Kinds {
 		names = append(names, k.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// maxDeliveries is the size of the largest file of deliveries, in bytes.
-const maxDeliveries = 64 << 20
-
-// readDeliveries reads a file of deliveries: a JSON array.
-func readDeliveries(s streams, path string) ([]callDelivery, error) {
-	text, err := fileOrInput(s, path)
-	if err != nil {
-		return nil, err
-	}
-	var list []callDelivery
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&list); err != nil {
-		return nil, fmt.Errorf("%s is not a JSON array of deliveries: %w", path, err)
-	}
-	if dec.More() {
-		return nil, fmt.Errorf("%s has something after the array of deliveries", path)
-	}
-	for i := range list {
-		if err := list[i].check(); err != nil {
-			return nil, fmt.Errorf("%s: delivery %d: %w", path, i+1, err)
-		}
-	}
-	return list, nil
 }

@@ -1,4 +1,6 @@
-package main
+// Package stage gives deliveries to one creature that is outside of any graph, and says
+// what the creature did. The clock moves only when the caller advances it.
+package stage
 
 import (
 	"cmp"
@@ -17,39 +19,85 @@ import (
 )
 
 const (
-	// callBegin is the time of the first delivery, 2026-01-01 00:00 UTC in seconds since
-	// 1970. The clock stands still except for --advance, so a call repeats exactly.
-	callBegin = 1767225600
-	// callDeadline is what a turn may take. Fuel bounds its work, so the deadline only has
+	// Begin is the time of the first delivery, 2026-01-01 00:00 UTC in seconds since
+	// 1970. The clock stands still except for [Creature.Advance], so everything repeats
+	// exactly.
+	Begin = 1767225600
+	// Deadline is what a turn may take. Fuel bounds its work, so the deadline only has
 	// to be long enough for a slow machine.
-	callDeadline = time.Minute
+	Deadline = time.Minute
 	// maxFired is how many timers may fire in one call.
 	maxFired = 10_000
-	// callSubject is the name and the id of the creature that is called.
-	callSubject = "subject"
+	// Subject is the name and the id of the creature that is called.
+	Subject = "subject"
 )
 
-// callStage is a creature outside of any graph that gets deliveries.
-type callStage struct {
+// Creature is a creature outside of any graph that gets deliveries.
+type Creature struct {
 	module   abi.Module
 	instance abi.Instance // nil before the first delivery and after a failed one
 	r        *engine.Rehearsal
 	sends    []journal.SettingEdge
-	peers    []string
-	fresh    bool
+	o        Options
+	made     int // instances so far
 
 	now      int64             // nanoseconds since 1970
 	last     uint64            // number of the last delivery
 	seqs     map[string]uint64 // last number by alias
 	revision uint64            // of the surroundings
 	fired    int
-	timers   map[string]*callTimer
+	timers   map[string]*Timer
 	asked    []question
 	state    map[string]operations.Payload
 }
 
-// callTimer is a timer that the creature has set.
-type callTimer struct {
+// Options describes a creature.
+type Options struct {
+	Name   string // its id as well; empty: [Subject]
+	Config string // a JSON object; empty: {}
+	// Send lists the aliases of the channels that it may send on, in this order.
+	Send []string
+	// Peers are the names of the other creatures that it can name.
+	Peers  []string
+	Limits abi.Limits // without a deadline it is [Deadline]
+	Grants journal.Grants
+	// Lacks are features that the creature finds missing.
+	Lacks []abi.Feature
+	// Tool answers the calls of group tools; nil refuses them all.
+	Tool func(name, args []byte) ([]byte, *abi.Error)
+	// Fresh gives every turn an instance of its own.
+	Fresh bool
+}
+
+// New makes a creature of a module, which the caller closes after it. The error is about
+// the options.
+func New(module abi.Module, o Options) (*Creature, error) {
+	o.Name = cmp.Or(o.Name, Subject)
+	o.Limits.Deadline = cmp.Or(o.Limits.Deadline, Deadline)
+	s := &Creature{
+		module: module, r: engine.NewRehearsal(journal.CreatureID(o.Name)), o: o, now: Begin * int64(time.Second),
+		seqs: map[string]uint64{}, timers: map[string]*Timer{}, state: map[string]operations.Payload{},
+	}
+	for _, alias := range o.Send {
+		edge := journal.SettingEdge{Alias: alias, Channel: journal.ChannelID("send " + alias)}
+		if !slices.Contains(s.sends, edge) {
+			s.sends = append(s.sends, edge)
+		}
+	}
+	return s, s.r.Become(&journal.Setting{Name: o.Name, Config: o.Config, Sends: s.sends, Limits: o.Limits, Grants: o.Grants})
+}
+
+// Instances returns how many instances were made so far.
+func (s *Creature) Instances() int { return s.made }
+
+// Now returns the time of the next delivery, in nanoseconds since 1970.
+func (s *Creature) Now() int64 { return s.now }
+
+// State returns the state of the creature. The caller must not modify it.
+func (s *Creature) State() map[string]operations.Payload { return s.state }
+
+// Timer is a timer that the creature has set.
+type Timer struct {
 	Name    string             `json:"name"`
 	InMS    int64              `json:"in_ms"`              // until it fires
 	EveryMS int64              `json:"every_ms,omitempty"` // 0: once
@@ -64,9 +112,9 @@ type question struct {
 	tag int64
 }
 
-// callRecord is a delivery and what the creature did.
-type callRecord struct {
-	Kind    string                  `json:"kind"`
+// Record is a delivery and what the creature did.
+type Record struct {
+	Kind    KindName                `json:"kind"`
 	Alias   string                  `json:"alias,omitempty"`
 	Name    string                  `json:"name,omitempty"` // of a timer
 	Payload operations.Payload      `json:"payload"`
@@ -76,10 +124,13 @@ type callRecord struct {
 	Fuel    int64                   `json:"fuel"`   // that the turn used
 	Effects []replay.Effect         `json:"effects"`
 	Error   *operations.ErrorRecord `json:"error,omitempty"`
-	refused bool                    // no instance could be made
+	Refused bool                    `json:"-"` // no instance could be made
+	// Starting are the lines that creature_init logged; Effects has them too.
+	Starting []journal.LogPayload `json:"-"`
 }
 
-func (s *callStage) close(ctx context.Context) {
+// Close closes the instance. The next delivery gets a new one.
+func (s *Creature) Close(ctx context.Context) {
 	if s.instance != nil {
 		_ = s.instance.Close(ctx) // nothing in it is needed
 		s.instance = nil
@@ -90,6 +141,12 @@ func (s *callStage) close(ctx context.Context) {
 type bystander struct {
 	abi.Turn
 	r *engine.Rehearsal
+	o *Options
+}
+
+// HasFeature implements [abi.Turn].
+func (b *bystander) HasFeature(f abi.Feature) bool {
+	return !slices.Contains(b.o.Lacks, f) && b.Turn.HasFeature(f)
 }
 
 // Tool implements [abi.Turn].
@@ -97,21 +154,29 @@ func (b *bystander) Tool(name, args []byte) ([]byte, abi.Code) {
 	if code := b.r.MayCallTool(name, args); code != abi.OK {
 		return nil, code
 	}
+	if b.o.Tool != nil {
+		result, err := b.o.Tool(name, args)
+		if err != nil {
+			return nil, b.r.Refuse(err.Code, err.Message)
+		}
+		return result, abi.OK
+	}
 	return nil, b.r.Refuse(abi.NotPrivileged, "group tools need a graph, and a called creature has none: run it in a recipe")
 }
 
-// deliver hands a delivery to the creature. The error is only about ctx.
-func (s *callStage) deliver(ctx context.Context, d *callDelivery) (*callRecord, error) {
+// Deliver hands a delivery to the creature. The error is only about ctx.
+func (s *Creature) Deliver(ctx context.Context, d *Delivery) (*Record, error) {
 	kind := d.kind()
-	out := &callRecord{
+	out := &Record{
 		Kind: d.Kind, Alias: d.Alias, Name: d.Name, Payload: d.Payload, Headers: d.Headers,
-		AtMS: (s.now - callBegin*int64(time.Second)) / int64(time.Millisecond), Status: abi.OK.String(), Effects: []replay.Effect{},
+		AtMS: (s.now - Begin*int64(time.Second)) / int64(time.Millisecond), Status: abi.OK.String(), Effects: []replay.Effect{},
 	}
-	w := &bystander{r: s.r}
+	w := &bystander{r: s.r, o: &s.o}
 	logs, err := s.ready(ctx, w)
-	if out.refused = err != nil; err == nil {
+	out.Starting = logs
+	if out.Refused = err != nil; err == nil {
 		w.Turn = s.r.Begin(s.rehearsed(d, kind))
-		for _, name := range s.peers {
+		for _, name := range s.o.Peers {
 			s.r.Introduce(journal.CreatureID(name), name)
 		}
 		err = s.instance.Handle(ctx, w, kind, len(d.Payload))
@@ -125,17 +190,21 @@ func (s *callStage) deliver(ctx context.Context, d *callDelivery) (*callRecord, 
 		out.Status, out.Error = abi.CodeOf(err).String(), operations.NewErrorRecord(err)
 		done = engine.Effects{Logs: done.Logs}
 	}
-	done.Logs = append(logs, done.Logs...)
+	if !out.Refused {
+		done.Logs = append(logs, done.Logs...)
+	} else {
+		done.Logs = logs
+	}
 	out.Effects = append(out.Effects, replay.EffectsOf(&done, s.sends)...)
 	s.apply(&done)
-	if err != nil || s.fresh {
-		s.close(ctx)
+	if err != nil || s.o.Fresh {
+		s.Close(ctx)
 	}
 	return out, nil
 }
 
 // ready makes an instance unless there is one, and returns what it logged.
-func (s *callStage) ready(ctx context.Context, w *bystander) ([]journal.LogPayload, error) {
+func (s *Creature) ready(ctx context.Context, w *bystander) ([]journal.LogPayload, error) {
 	if s.instance != nil {
 		return nil, nil
 	}
@@ -143,16 +212,17 @@ func (s *callStage) ready(ctx context.Context, w *bystander) ([]journal.LogPaylo
 	w.Turn = s.r.Starting()
 	instance, err := s.module.Instantiate(ctx, &limits, w)
 	if err != nil {
-		return nil, err
+		return s.r.Effects().Logs, err
 	}
 	s.instance = instance
+	s.made++
 	return s.r.Effects().Logs, nil
 }
 
 // rehearsed describes a delivery as an engine would.
-func (s *callStage) rehearsed(d *callDelivery, kind abi.Kind) *engine.RehearsedDelivery {
+func (s *Creature) rehearsed(d *Delivery, kind abi.Kind) *engine.RehearsedDelivery {
 	s.last++
-	out := &engine.RehearsedDelivery{Kind: kind, Time: s.now, Attempt: 1, Payload: d.Payload, Sender: d.Sender, Revision: s.revision}
+	out := &engine.RehearsedDelivery{Kind: kind, Time: s.now, Attempt: cmp.Or(d.Attempt, 1), Payload: d.Payload, Sender: d.Sender, Revision: s.revision}
 	switch kind {
 	case abi.KindStart:
 		return out
@@ -162,10 +232,10 @@ func (s *callStage) rehearsed(d *callDelivery, kind abi.Kind) *engine.RehearsedD
 		return out
 	}
 	s.seqs[d.Alias]++
-	out.ID, out.Seq, out.Alias = journal.EventID{Origin: journal.Origin{1}, Seq: s.last}, s.seqs[d.Alias], d.Alias
+	out.ID, out.Seq, out.Alias = journal.EventID{Origin: journal.Origin{1}, Seq: cmp.Or(d.Message, s.last)}, s.seqs[d.Alias], d.Alias
 	out.Channel = journal.ChannelID("listen " + d.Alias)
 	if d.Alias == "" {
-		out.Channel = journal.InboxOf(callSubject)
+		out.Channel = journal.InboxOf(journal.CreatureID(s.o.Name))
 	}
 	headers := maps.Clone(d.Headers)
 	if headers == nil {
@@ -194,7 +264,7 @@ func (s *callStage) rehearsed(d *callDelivery, kind abi.Kind) *engine.RehearsedD
 }
 
 // rang notes that a timer has fired.
-func (s *callStage) rang(name string) {
+func (s *Creature) rang(name string) {
 	s.r.Rang(name)
 	if t := s.timers[name]; t != nil {
 		if t.period == 0 {
@@ -204,7 +274,7 @@ func (s *callStage) rang(name string) {
 	}
 }
 
-func (s *callStage) answered(tag int64) {
+func (s *Creature) answered(tag int64) {
 	at := slices.IndexFunc(s.asked, func(q question) bool { return q.tag == tag })
 	if at >= 0 {
 		s.r.Answered(s.asked[at].id)
@@ -213,9 +283,9 @@ func (s *callStage) answered(tag int64) {
 }
 
 // apply makes the effects of a turn part of what the next one finds.
-func (s *callStage) apply(done *engine.Effects) {
+func (s *Creature) apply(done *engine.Effects) {
 	for _, w := range done.Writes {
-		s.write(w.Key, w.Value, w.Deleted)
+		s.Write(w.Key, w.Value, w.Deleted)
 	}
 	for _, x := range done.Timers {
 		s.r.SetTimer(x)
@@ -223,7 +293,7 @@ func (s *callStage) apply(done *engine.Effects) {
 			delete(s.timers, x.Name)
 			continue
 		}
-		s.timers[x.Name] = &callTimer{Name: x.Name, Payload: operations.Payload(x.Payload), due: s.now + x.Delay, period: x.Period}
+		s.timers[x.Name] = &Timer{Name: x.Name, Payload: operations.Payload(x.Payload), due: s.now + x.Delay, period: x.Period}
 	}
 	for i := range done.Sends {
 		if x := &done.Sends[i]; x.Request {
@@ -235,7 +305,8 @@ func (s *callStage) apply(done *engine.Effects) {
 	}
 }
 
-func (s *callStage) write(key string, value []byte, deleted bool) {
+// Write changes the state, as an earlier turn might have.
+func (s *Creature) Write(key string, value []byte, deleted bool) {
 	s.r.Write(key, value, deleted)
 	if deleted {
 		delete(s.state, key)
@@ -244,10 +315,11 @@ func (s *callStage) write(key string, value []byte, deleted bool) {
 	}
 }
 
-var errManyTimers = fmt.Errorf("more than %d timers fire: advance by less", maxFired)
+// ErrManyTimers is the error of [Creature.Advance] over more timers than it fires.
+var ErrManyTimers = fmt.Errorf("more than %d timers fire: advance by less", maxFired)
 
-// advance moves the clock and delivers the timers that come due, each at its time.
-func (s *callStage) advance(ctx context.Context, by time.Duration, each func(*callRecord)) error {
+// Advance moves the clock and delivers the timers that come due, each at its time.
+func (s *Creature) Advance(ctx context.Context, by time.Duration, each func(*Record)) error {
 	end := s.now + int64(by)
 	for {
 		next := s.next()
@@ -256,10 +328,10 @@ func (s *callStage) advance(ctx context.Context, by time.Duration, each func(*ca
 			return nil
 		}
 		if s.fired++; s.fired > maxFired {
-			return failWith(exitUsage, errManyTimers)
+			return ErrManyTimers
 		}
 		s.now = max(s.now, next.due)
-		rec, err := s.deliver(ctx, &callDelivery{Kind: abi.KindTimer.String(), Name: next.Name, Payload: next.Payload})
+		rec, err := s.Deliver(ctx, &Delivery{Kind: TimerFired, Name: next.Name, Payload: next.Payload})
 		if err != nil {
 			return err
 		}
@@ -269,8 +341,8 @@ func (s *callStage) advance(ctx context.Context, by time.Duration, each func(*ca
 
 // next returns the timer that comes due first, or nil. Of several at the same time it is
 // the one whose name comes first.
-func (s *callStage) next() *callTimer {
-	var first *callTimer
+func (s *Creature) next() *Timer {
+	var first *Timer
 	for _, name := range slices.Sorted(maps.Keys(s.timers)) {
 		if t := s.timers[name]; first == nil || t.due < first.due {
 			first = t
@@ -279,9 +351,9 @@ func (s *callStage) next() *callTimer {
 	return first
 }
 
-// waiting returns the timers that are set, by name.
-func (s *callStage) waiting() []*callTimer {
-	out := []*callTimer{}
+// Waiting returns the timers that are set, by name.
+func (s *Creature) Waiting() []*Timer {
+	out := []*Timer{}
 	for _, name := range slices.Sorted(maps.Keys(s.timers)) {
 		t := s.timers[name]
 		t.InMS, t.EveryMS = (t.due-s.now)/int64(time.Millisecond), t.period/int64(time.Millisecond)
@@ -290,24 +362,24 @@ func (s *callStage) waiting() []*callTimer {
 	return out
 }
 
-// perform hands out all deliveries.
-func (s *callStage) perform(ctx context.Context, list []callDelivery) ([]*callRecord, error) {
-	records := []*callRecord{}
+// Perform hands out all deliveries.
+func (s *Creature) Perform(ctx context.Context, list []Delivery) ([]*Record, error) {
+	records := []*Record{}
 	for i := range list {
 		d := &list[i]
 		if d.Advance != "" {
-			err := s.advance(ctx, d.advance(), func(r *callRecord) { records = append(records, r) })
+			err := s.Advance(ctx, d.Step(), func(r *Record) { records = append(records, r) })
 			if err != nil {
 				return nil, err
 			}
 			continue
 		}
-		r, err := s.deliver(ctx, d)
+		r, err := s.Deliver(ctx, d)
 		if err != nil {
 			return nil, err
 		}
 		records = append(records, r)
-		if r.refused {
+		if r.Refused {
 			break
 		}
 	}
