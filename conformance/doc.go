@@ -7,6 +7,10 @@
 // instance between turns or gets a fresh one for each; [CheckCreature] runs
 // both and compares them with the transcript that the case expects.
 //
+// Package creatures tests modules without knowing anything about them, and package hosts
+// tests hosts through an adapter. Package requirements has the rules that they prove, and
+// package report the outcome. The command terrarium conformance runs both.
+//
 // The cases of the creatures that ship with terrarium are in
 // testdata/creatures. Package hostile has modules that attack their host, with
 // the required outcomes. The suite for stores is engine/storetest, beside the

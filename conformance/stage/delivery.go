@@ -49,7 +49,8 @@ type Delivery struct {
 // MaxAdvance is the longest step of the clock.
 const MaxAdvance = 10 * 365 * 24 * time.Hour
 
-func (d *Delivery) kind() abi.Kind {
+// KindNumber returns the number of the kind, or 0 if there is no such kind.
+func (d *Delivery) KindNumber() abi.Kind {
 	if d.Number != 0 {
 		return d.Number
 	}
@@ -88,7 +89,7 @@ func (d *Delivery) Check() error {
 	if d.Kind == "" {
 		d.Kind = Message
 	}
-	kind := d.kind()
+	kind := d.KindNumber()
 	if kind == 0 {
 		return fmt.Errorf("kind %q: use %s", d.Kind, KindNames())
 	}

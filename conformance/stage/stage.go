@@ -106,6 +106,9 @@ type Timer struct {
 	period  int64
 }
 
+// Due returns when the timer fires, in nanoseconds since 1970.
+func (t *Timer) Due() int64 { return t.due }
+
 // question is a request of the creature without a result.
 type question struct {
 	id  journal.EventID
@@ -125,8 +128,16 @@ type Record struct {
 	Effects []replay.Effect         `json:"effects"`
 	Error   *operations.ErrorRecord `json:"error,omitempty"`
 	Refused bool                    `json:"-"` // no instance could be made
+	Asked   []Asked                 `json:"-"` // its requests, in their order
+	Timers  []journal.NotedTimer    `json:"-"` // that it set or cancelled
 	// Starting are the lines that creature_init logged; Effects has them too.
 	Starting []journal.LogPayload `json:"-"`
+}
+
+// Asked is what a request has in addition to a send.
+type Asked struct {
+	Tag      int64
+	Deadline time.Duration
 }
 
 // Close closes the instance. The next delivery gets a new one.
@@ -166,7 +177,7 @@ func (b *bystander) Tool(name, args []byte) ([]byte, abi.Code) {
 
 // Deliver hands a delivery to the creature. The error is only about ctx.
 func (s *Creature) Deliver(ctx context.Context, d *Delivery) (*Record, error) {
-	kind := d.kind()
+	kind := d.KindNumber()
 	out := &Record{
 		Kind: d.Kind, Alias: d.Alias, Name: d.Name, Payload: d.Payload, Headers: d.Headers,
 		AtMS: (s.now - Begin*int64(time.Second)) / int64(time.Millisecond), Status: abi.OK.String(), Effects: []replay.Effect{},
@@ -176,7 +187,7 @@ func (s *Creature) Deliver(ctx context.Context, d *Delivery) (*Record, error) {
 	out.Starting = logs
 	if out.Refused = err != nil; err == nil {
 		w.Turn = s.r.Begin(s.rehearsed(d, kind))
-		for _, name := range s.o.Peers {
+		for _, name := range append([]string{s.o.Name}, s.o.Peers...) {
 			s.r.Introduce(journal.CreatureID(name), name)
 		}
 		err = s.instance.Handle(ctx, w, kind, len(d.Payload))
@@ -197,6 +208,12 @@ func (s *Creature) Deliver(ctx context.Context, d *Delivery) (*Record, error) {
 	}
 	out.Effects = append(out.Effects, replay.EffectsOf(&done, s.sends)...)
 	s.apply(&done)
+	out.Timers = done.Timers
+	for i := range done.Sends {
+		if x := &done.Sends[i]; x.Request {
+			out.Asked = append(out.Asked, Asked{x.Tag, x.Deadline})
+		}
+	}
 	if err != nil || s.o.Fresh {
 		s.Close(ctx)
 	}
@@ -322,7 +339,7 @@ var ErrManyTimers = fmt.Errorf("more than %d timers fire: advance by less", maxF
 func (s *Creature) Advance(ctx context.Context, by time.Duration, each func(*Record)) error {
 	end := s.now + int64(by)
 	for {
-		next := s.next()
+		next := s.Next()
 		if next == nil || next.due > end {
 			s.now = end
 			return nil
@@ -339,9 +356,9 @@ func (s *Creature) Advance(ctx context.Context, by time.Duration, each func(*Rec
 	}
 }
 
-// next returns the timer that comes due first, or nil. Of several at the same time it is
+// Next returns the timer that comes due first, or nil. Of several at the same time it is
 // the one whose name comes first.
-func (s *Creature) next() *Timer {
+func (s *Creature) Next() *Timer {
 	var first *Timer
 	for _, name := range slices.Sorted(maps.Keys(s.timers)) {
 		if t := s.timers[name]; first == nil || t.due < first.due {
@@ -384,4 +401,26 @@ func (s *Creature) Perform(ctx context.Context, list []Delivery) ([]*Record, err
 		}
 	}
 	return records, nil
+}
+
+// Set moves the clock to a time after Begin, in nanoseconds, without firing timers.
+func (s *Creature) Set(after int64) { s.now = Begin*int64(time.Second) + after }
+
+// Know lets the creature name another one.
+func (s *Creature) Know(name string) { s.o.Peers = append(s.o.Peers, name) }
+
+// Start makes an instance unless there is one, and returns what creature_init logged.
+func (s *Creature) Start(ctx context.Context) ([]journal.LogPayload, error) {
+	return s.ready(ctx, &bystander{r: s.r, o: &s.o})
+}
+
+// Stop runs creature_stop, closes the instance and returns what was logged.
+func (s *Creature) Stop(ctx context.Context) ([]journal.LogPayload, error) {
+	if s.instance == nil {
+		return nil, nil
+	}
+	defer s.Close(ctx)
+	w := &bystander{Turn: s.r.Starting(), r: s.r, o: &s.o}
+	err := s.instance.Stop(ctx, w)
+	return s.r.Effects().Logs, err
 }

@@ -1,0 +1,18 @@
+;; Answers each message with its payload, and refuses a configuration with a text.
+(module
+  (import "terrarium_v1" "send" (func $send (param i32 i32 i32 i32 i32) (result i32)))
+  (import "terrarium_v1" "read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (import "terrarium_v1" "size" (func $size (param i32) (result i32)))
+  (import "terrarium_v1" "log" (func $log (param i32 i32 i32) (result i32)))
+  (memory (export "memory") 2)
+  (data (i32.const 70000) "no configuration is known")
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_init") (result i32)
+    (if (i32.le_s (call $size (i32.const 6)) (i32.const 2)) (then (return (i32.const 0))))
+    (drop (call $log (i32.const 3) (i32.const 70000) (i32.const 25)))
+    (i32.const -1))
+  (func (export "creature_handle") (param $kind i32) (param $size i32) (result i32)
+    (if (i32.ne (local.get $kind) (i32.const 1)) (then (return (i32.const 0))))
+    (drop (call $send (i32.const -1) (i32.const 0)
+      (call $read (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 60000)) (i32.const 0) (i32.const 0)))
+    (i32.const 0)))

@@ -1,0 +1,7 @@
+;; Refuses to start and does not say why. Caught by creature/starts.
+(module
+  (memory (export "memory") 2)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param $kind i32) (param $size i32) (result i32)
+    (i32.const 0))
+  (func (export "creature_init") (result i32) (i32.const -1)))

@@ -1,0 +1,301 @@
+package hosts_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/conformance/hosts"
+	"github.com/seed47132306/terrarium/conformance/report"
+	"github.com/seed47132306/terrarium/conformance/requirements"
+	"github.com/seed47132306/terrarium/host"
+)
+
+// actsAs makes the test program an adapter in another process.
+const actsAs = "TERRARIUM_TEST_ADAPTER"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(actsAs); role != "" {
+		act(role)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// act is an adapter, a good one or one that misbehaves after its first answer.
+func act(role string) {
+	ctx := context.Background()
+	a, err := hosts.NewOwn(ctx, host.Options{})
+	if err != nil {
+		panic(err)
+	}
+	switch role {
+	case "good":
+		err = hosts.Serve(ctx, a, os.Stdin, os.Stdout)
+	case "dies at once":
+		os.Exit(3)
+	case "hangs at once":
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "does not read":
+		fmt.Println(`{"id":1,"host":"x"}`)
+		time.Sleep(time.Hour)
+	case "nonsense":
+		_, err = fmt.Println("hello, world")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	default:
+		in, out := io.Pipe()
+		go func() { _ = hosts.Serve(ctx, a, os.Stdin, out); out.Close() }()
+		err = spoil(role, in)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// spoil passes the answers on, but spoils the sixth.
+func spoil(role string, answers io.Reader) error {
+	buffer := make([]byte, 1<<20)
+	for n := 1; ; n++ {
+		size, err := answers.Read(buffer)
+		if err != nil {
+			return nil
+		}
+		line := buffer[:size]
+		if n == 6 {
+			switch role {
+			case "dies":
+				os.Exit(3)
+			case "hangs":
+				select {}
+			case "answers twice":
+				line = slices.Concat(line, line)
+			case "answers another":
+				line = []byte(`{"id":999}` + "\n")
+			case "half":
+				line = append(line[:len(line)/2:len(line)/2], '\n')
+			case "floods":
+				for {
+					if _, err := os.Stdout.Write(bytes.Repeat([]byte("x"), 1<<16)); err != nil {
+						os.Exit(1)
+					}
+				}
+			}
+		}
+		if _, err := os.Stdout.Write(line); err != nil {
+			return err
+		}
+	}
+}
+
+func ownHost(ctx context.Context) (hosts.Adapter, error) { return hosts.NewOwn(ctx, host.Options{}) }
+
+// process starts the test program as an adapter.
+func process(t *testing.T, role string, o hosts.ProcessOptions) func(ctx context.Context) (hosts.Adapter, error) {
+	t.Setenv(actsAs, role)
+	return func(ctx context.Context) (hosts.Adapter, error) { return hosts.Start(ctx, []string{os.Args[0]}, o) }
+}
+
+func cases(t *testing.T) []*hosts.Case {
+	t.Helper()
+	list, err := hosts.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func run(t *testing.T, start func(ctx context.Context) (hosts.Adapter, error), list []*hosts.Case) *report.Report {
+	t.Helper()
+	r, err := hosts.Run(t.Context(), start, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestOwnHostConforms runs the suite in this process and through another one: the
+// verdicts are the same.
+func TestOwnHostConforms(t *testing.T) {
+	inside := run(t, ownHost, cases(t))
+	outside := run(t, process(t, "good", hosts.ProcessOptions{}), cases(t))
+	for i, x := range inside.Results {
+		if x.Verdict != report.Passed {
+			t.Errorf("%s: %s %s %q", x.Check, x.Verdict, x.Reason, x.Seen)
+		}
+		if y := outside.Results[i]; y.Check != x.Check || y.Verdict != x.Verdict {
+			t.Errorf("%s: %s in this process, and %s %s %q in another", x.Check, x.Verdict, y.Verdict, y.Reason, y.Seen)
+		}
+	}
+}
+
+// Whatever an adapter does, the check that it spoils is inconclusive, and the run goes on
+// with another process.
+func TestAdaptersThatMisbehave(t *testing.T) {
+	list := cases(t)[:12]
+	o := hosts.ProcessOptions{Timeout: 2 * time.Second, MaxAnswer: 1 << 20}
+	for role, want := range map[string]report.Reason{
+		"dies": report.AdapterLost, "hangs": report.AdapterSilent, "answers twice": report.AdapterNonsense,
+		"answers another": report.AdapterNonsense, "half": report.AdapterNonsense, "floods": report.AdapterFlood,
+	} {
+		t.Run(role, func(t *testing.T) {
+			r := run(t, process(t, role, o), list)
+			if len(r.Results) != len(list) {
+				t.Fatalf("%d results of %d", len(r.Results), len(list))
+			}
+			spoilt := 0
+			for _, x := range r.Results {
+				switch {
+				case x.Verdict == report.Passed:
+				case x.Verdict == report.Inconclusive && x.Reason == want && x.Seen[0] != "":
+					spoilt++
+				default:
+					t.Errorf("%s: %s %s %q", x.Check, x.Verdict, x.Reason, x.Seen)
+				}
+			}
+			if spoilt == 0 || r.Count(report.Passed) == 0 {
+				t.Errorf("%d checks are inconclusive, %d passed", spoilt, r.Count(report.Passed))
+			}
+		})
+	}
+	o.Timeout = 200 * time.Millisecond
+	for role, want := range map[string]report.Reason{"dies at once": report.AdapterLost, "hangs at once": report.AdapterSilent, "nonsense": report.AdapterNonsense} {
+		t.Run(role, func(t *testing.T) {
+			r := run(t, process(t, role, o), list)
+			if first := r.Results[0]; r.Count(report.Inconclusive) != len(list) || first.Reason != want {
+				t.Errorf("%s %s %q", first.Verdict, first.Reason, first.Seen)
+			}
+			// It is not started for ever.
+			if last := r.Results[len(list)-1]; !strings.Contains(last.Seen[0], "not started again") {
+				t.Errorf("%q", last.Seen)
+			}
+		})
+	}
+	t.Run("is not there", func(t *testing.T) {
+		start := func(ctx context.Context) (hosts.Adapter, error) {
+			return hosts.Start(ctx, []string{filepath.Join(t.TempDir(), "none")}, o)
+		}
+		if r := run(t, start, list); r.Count(report.Inconclusive) != len(list) || !strings.Contains(r.Results[0].Seen[0], "does not start") {
+			t.Errorf("%+v", r.Results[0])
+		}
+	})
+}
+
+func TestCancelledRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := hosts.Run(ctx, ownHost, cases(t)); err == nil {
+		t.Error("a run whose context has ended returns a report")
+	}
+}
+
+// TestModulesAreCurrent builds the modules of the suite again.
+func TestModulesAreCurrent(t *testing.T) {
+	sources, err := filepath.Glob("modules/*.wat")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("no modules: %v", err)
+	}
+	if _, err := exec.LookPath("wat2wasm"); err != nil {
+		t.Skip("wat2wasm is not installed (Debian: wabt)")
+	}
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := filepath.Join(t.TempDir(), "module.wasm")
+		args := []string{source, "-o", target}
+		if strings.Contains(string(text), ";; build with") {
+			_, flags, _ := strings.Cut(string(text), ";; build with ")
+			flags, _, _ = strings.Cut(flags, "\n")
+			args = append(args, strings.Fields(flags)...)
+		}
+		if out, err := exec.Command("wat2wasm", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", source, err, out)
+		}
+		compare(t, target, strings.TrimSuffix(source, ".wat")+".wasm")
+	}
+}
+
+// TestProbesAreCurrent builds the probes again, with the compiler that built them.
+func TestProbesAreCurrent(t *testing.T) {
+	version, err := exec.Command("clang", "--version").Output()
+	if err != nil || !strings.Contains(string(version), "version 14.") {
+		t.Skip("clang 14 is not installed (Debian: clang, lld)")
+	}
+	for probe, with := range map[string]string{"probe": "-DWITH_NOTICE", "probe_wasi": "-DWITH_WASI"} {
+		target := filepath.Join(t.TempDir(), "probe.wasm")
+		args := strings.Fields("--target=wasm32 -nostdlib -O1 -fno-builtin -mbulk-memory -Wall -Wno-infinite-recursion -Wl,--no-entry -Wl,--global-base=1024 -Wl,-z,stack-size=32768 -Wl,--initial-memory=262144 -Wl,--strip-all modules/probe.c")
+		if out, err := exec.Command("clang", append(args, with, "-o", target)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		compare(t, target, "modules/"+probe+".wasm")
+	}
+}
+
+func compare(t *testing.T, built, kept string) {
+	t.Helper()
+	want, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(kept)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what its source gives (%v)", kept, err)
+	}
+}
+
+// TestPythonHost runs the suite over the host in Python, which was written from the page
+// alone. Its baseline names what it does not do.
+func TestPythonHost(t *testing.T) {
+	text, err := os.ReadFile("python/host.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := 0
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, `"""`) {
+			code++
+		}
+	}
+	if code > 500 {
+		t.Errorf("the host has %d lines of code; 500 show that the contract is small", code)
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil || exec.Command(python, "-c", "import wasmtime").Run() != nil {
+		t.Skip("Python with the package wasmtime is not installed (pip install wasmtime)")
+	}
+	r := run(t, func(ctx context.Context) (hosts.Adapter, error) {
+		return hosts.Start(ctx, []string{python, "python/host.py"}, hosts.ProcessOptions{Errors: t.Output()})
+	}, cases(t))
+	listed, err := os.ReadFile("python/baseline.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	baseline, err := report.ParseBaseline("baseline.yaml", listed, func(check string) bool {
+		return slices.ContainsFunc(cases(t), func(c *hosts.Case) bool { return c.Check == check })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := requirements.Load("abi-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Settle(set, baseline, true)
+	passed, scored := r.Score()
+	if !r.Conforms || 10*passed < 9*scored {
+		var b strings.Builder
+		_ = r.Text(&b) // a Builder never fails
+		t.Errorf("%d of %d requirements\n%s", passed, scored, b.String())
+	}
+}

@@ -1,0 +1,6 @@
+;; A table is imported.
+(module
+  (import "env" "table" (table 1 funcref))
+  (memory (export "memory") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0)))

@@ -1,0 +1,7 @@
+;; A tag is imported.
+;; build with --enable-all
+(module
+  (import "env" "tag" (tag (param i32)))
+  (memory (export "memory") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0)))

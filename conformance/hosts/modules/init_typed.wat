@@ -1,0 +1,6 @@
+;; creature_init has no result.
+(module
+  (memory (export "memory") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0))
+  (func (export "creature_init")))

@@ -1,0 +1,6 @@
+;; The memory has 64-bit addresses.
+;; build with --enable-all
+(module
+  (memory (export "memory") i64 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0)))

@@ -1,0 +1,6 @@
+;; The export memory is a function.
+(module
+  (memory 1)
+  (func (export "memory"))
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0)))

@@ -1,0 +1,5 @@
+;; The memory has another name.
+(module
+  (memory (export "heap") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0)))

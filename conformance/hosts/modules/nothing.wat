@@ -1,0 +1,3 @@
+;; Memory, marker and creature_handle are all missing.
+(module
+  (func (export "run")))

@@ -1,0 +1,6 @@
+;; fd_write is imported with another type.
+(module
+  (import "wasi_snapshot_preview1" "fd_write" (func (param i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_handle") (param i32 i32) (result i32) (i32.const 0)))
