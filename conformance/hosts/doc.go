@@ -22,6 +22,9 @@
 // [Run] gives every check creatures of its own, and starts the adapter again when it is
 // lost. The check that lost it is inconclusive.
 //
+// testdata/mutants.txt lists wrong hosts, and which checks catch each. A test derives it, and
+// proves that every requirement is missed by at least one of them.
+//
 // The folder python has a host on wasmtime in Python, which shares no code with
 // terrarium's, with its adapter and its baseline.
 package hosts
