@@ -54,7 +54,7 @@ func TestDev(t *testing.T) {
 			}
 			version := func(name, fault string) {
 				source := strings.NewReplacer("VERSION", name, "// FAULT", fault, ";; FAULT", fault).Replace(string(text))
-				edit(t, filepath.Join(folder, filepath.FromSlash(files.entry)), source)
+				rewrite(t, filepath.Join(folder, filepath.FromSlash(files.entry)), source)
 			}
 			s := startDev(t, dir, "dev", "counter", "--input", "in=-", "--output", "out", "--session", "S", "-o", "json", "--exit-when-idle", "-v")
 			s.await("applied")
@@ -113,8 +113,8 @@ func buildOrSkip(t *testing.T, folder string) {
 	write(t, folder, built.Name+".wasm", string(built.Wasm))
 }
 
-// edit changes a file as editors do: it renames a new one over it.
-func edit(t *testing.T, path, text string) {
+// rewrite changes a file as editors do: it renames a new one over it.
+func rewrite(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -333,42 +333,42 @@ creature "gate" {
 func TestDevRecipe(t *testing.T) {
 	dir := t.TempDir()
 	recipe := filepath.Join(dir, "team.hcl")
-	edit(t, recipe, devRecipe("frog", ""))
+	rewrite(t, recipe, devRecipe("frog", ""))
 	s := startDev(t, dir, "dev", "team.hcl", "--input", "in=-", "--output", "out", "-o", "json")
 	s.await("applied")
 	if got := s.say("a frog"); got != "a frog" {
 		t.Errorf("the first answer is %s", got)
 	}
-	edit(t, recipe, devRecipe("newt", ""))
+	rewrite(t, recipe, devRecipe("newt", ""))
 	if ev := s.await("applied"); !slices.Equal(ev.Changed, []string{"creature.gate"}) || ev.Created != nil {
 		t.Errorf("another setting: %+v", ev)
 	}
-	edit(t, recipe, devRecipe("olm", "creatur"))
+	rewrite(t, recipe, devRecipe("olm", "creatur"))
 	if ev := s.await("refused"); !strings.Contains(string(ev.Diagnostics), "team.hcl") {
 		t.Errorf("a mistake: %+v", ev)
 	}
 	if got := s.say("a newt and an olm"); got != "a newt and an olm" {
 		t.Errorf("after the mistake the answer is %s", got)
 	}
-	edit(t, recipe, strings.Replace(devRecipe("olm", ""), `channel "out" {}`, "", 1))
+	rewrite(t, recipe, strings.Replace(devRecipe("olm", ""), `channel "out" {}`, "", 1))
 	s.await("refused")
-	edit(t, recipe, strings.ReplaceAll(devRecipe("olm", ""), "out", "loud"))
+	rewrite(t, recipe, strings.ReplaceAll(devRecipe("olm", ""), "out", "loud"))
 	if ev := s.await("refused"); !strings.Contains(string(ev.Error), "its channels are in, loud") {
 		t.Errorf("without the channel of --output: %+v", ev)
 	}
 	const echo = `creature "echo" { module = "echo/echo.wasm" }`
-	edit(t, recipe, devRecipe("olm", echo))
+	rewrite(t, recipe, devRecipe("olm", echo))
 	if ev := s.await("build_failed"); !strings.Contains(string(ev.Error), "cannot be read") {
 		t.Errorf("a folder that is missing: %+v", ev)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "echo"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, filepath.Join(dir, "echo", "echo.js"), "export default {};")
+	rewrite(t, filepath.Join(dir, "echo", "echo.js"), "export default {};")
 	if ev := s.await("applied"); !slices.Equal(ev.Created, []string{"creature.echo"}) || !slices.Equal(ev.Changed, []string{"creature.gate"}) {
 		t.Errorf("another creature: %+v", ev)
 	}
-	edit(t, recipe, devRecipe("olm", ""))
+	rewrite(t, recipe, devRecipe("olm", ""))
 	if ev := s.await("applied"); !slices.Equal(ev.Removed, []string{"creature.echo"}) || ev.Changed != nil {
 		t.Errorf("without it: %+v", ev)
 	}
@@ -384,7 +384,7 @@ func TestDevOtherTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		edit(t, filepath.Join(dir, "gate.wasm"), string(wasm))
+		rewrite(t, filepath.Join(dir, "gate.wasm"), string(wasm))
 	}
 	write(t, dir, "team.hcl", strings.Replace(devRecipe("frog", ""), "builtin:gate", "gate.wasm", 1))
 	s := startDev(t, dir, "dev", dir, "--input", "in=-", "--output", "out", "-o", "json", "--check", "5")
@@ -394,7 +394,7 @@ func TestDevOtherTools(t *testing.T) {
 	if got := s.say("a frog"); got != "a frog" {
 		t.Errorf("the first answer is %s", got)
 	}
-	edit(t, filepath.Join(dir, "gate.wasm"), "\x00asm\x01\x00\x00\x00")
+	rewrite(t, filepath.Join(dir, "gate.wasm"), "\x00asm\x01\x00\x00\x00")
 	s.await("refused")
 	put("gate")
 	s.await("applied") // the same again, which changes nothing
@@ -419,7 +419,7 @@ func TestDevWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	put := func(version byte) { // of a custom section
-		edit(t, filepath.Join(dir, "clerk.wasm"), string(wasm)+string([]byte{0, 3, 1, 'v', version}))
+		rewrite(t, filepath.Join(dir, "clerk.wasm"), string(wasm)+string([]byte{0, 3, 1, 'v', version}))
 	}
 	put(1)
 	recipe, err := os.ReadFile("../../examples/self-building/crew.hcl")
