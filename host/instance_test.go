@@ -31,7 +31,7 @@ func testOutcomes(t *testing.T, m abi.Module) {
 	// Only the guest that never ends has a short deadline; making an instance
 	// and everything else must not reach it, even on a slow machine.
 	short := &abi.Limits{Deadline: 500 * time.Millisecond, Calls: 100, Memory: 4 * abi.PageBytes, Fuel: 1 << 60}
-	const outOfFuel = "creature_handle: the guest used up the limit fuel, 1000000 units; raise the limit fuel, or do less in one turn"
+	const outOfFuel = "creature_handle: the guest used up the limit fuel, 1000000 units (in "
 	for _, c := range []struct {
 		what   string
 		kind   abi.Kind
@@ -42,16 +42,16 @@ func testOutcomes(t *testing.T, m abi.Module) {
 	}{
 		{"answers well", 1, 0, limits, abi.OK, ""},
 		{"traps", 2, 0, limits, abi.Trapped, "creature_handle: the guest trapped: unreachable (in innermost < inner < creature_handle)"},
-		{"loops", 3, 0, short, abi.Deadline, "creature_handle: the guest ran longer than the limit deadline, 500ms; raise the limit deadline, or do less in one turn"},
-		{"loops beyond its fuel", 3, 0, limits, abi.OutOfFuel, outOfFuel},
-		{"calls twice for each call", 16, 60, limits, abi.OutOfFuel, outOfFuel},
-		{"fills memory again and again", 17, 60000, limits, abi.OutOfFuel, outOfFuel},
-		{"copies memory again and again", 18, 60000, limits, abi.OutOfFuel, outOfFuel},
+		{"loops", 3, 0, short, abi.Deadline, "creature_handle: the guest ran longer than the limit deadline, 500ms (in spin < creature_handle); raise the limit deadline, or do less in one turn"},
+		{"loops beyond its fuel", 3, 0, limits, abi.OutOfFuel, outOfFuel + "spin < creature_handle); raise the limit fuel, or do less in one turn"},
+		{"calls twice for each call", 16, 60, limits, abi.OutOfFuel, outOfFuel + "tree < tree < "},
+		{"fills memory again and again", 17, 60000, limits, abi.OutOfFuel, outOfFuel + "creature_handle); "},
+		{"copies memory again and again", 18, 60000, limits, abi.OutOfFuel, outOfFuel + "creature_handle); "},
 		{"reads fuel_left", 19, 0, limits, abi.OK, ""},
 		{"fails with words", 4, 0, limits, abi.Storage, "creature_handle: the guest returned -16 (storage): out of cheese"},
-		{"calls for ever", 5, 0, limits, abi.LimitExceeded, "creature_handle: the guest made 200 hostcalls; the limit calls is 100; raise the limit calls, or do less in one turn"},
+		{"calls for ever", 5, 0, limits, abi.LimitExceeded, "creature_handle: the guest made 200 hostcalls; the limit calls is 100 (in terrarium_v1.now < call_for_ever < creature_handle); raise the limit calls, or do less in one turn"},
 		{"grows to its limit", 6, 3, limits, abi.OK, ""},
-		{"recurses", 7, 0, limits, abi.LimitExceeded, "creature_handle: the guest's calls nest beyond the limit stack, 65536 bytes; raise the limit stack, or recurse less deeply"},
+		{"recurses", 7, 0, limits, abi.LimitExceeded, "creature_handle: the guest's calls nest beyond the limit stack, 65536 bytes (in recurse < recurse < recurse < recurse < recurse < recurse < recurse < recurse < …); raise the limit stack, or recurse less deeply"},
 		{"exits", 8, 0, limits, abi.Trapped, "creature_handle: the guest exited with status 3; return from creature_handle instead of exiting"},
 		{"aborts", 9, 0, limits, abi.Trapped, "creature_handle: the guest aborted: nope (a.ts:12:5)"},
 		{"reads out of bounds", 10, 0, limits, abi.Trapped, "creature_handle: the guest trapped: out of bounds memory access (in creature_handle)"},

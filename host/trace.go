@@ -49,7 +49,7 @@ func (c *compiled) placeOf(text string, code abi.Code) string {
 		if strings.HasPrefix(t.name, "$") { // the index of a function without a name
 			return ""
 		}
-		if len(names) > 0 || t.name != meter.ImportModule+"."+meter.ImportPause { // the innermost ones are the host's
+		if !strings.HasPrefix(t.name, meter.ImportModule+".") { // the host's own
 			names = append(names, printable(clipped(t.name)))
 		}
 	}
