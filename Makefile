@@ -7,15 +7,11 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: compiler build run test test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site lint clean
+.PHONY: build dist run test test-pure test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site lint clean
 
-# SQLite is built with a C compiler. Go looks for it itself, and turns cgo off if there
-# is none.
-compiler:
-	@test "$$($(GO) env CGO_ENABLED)" = 1 && command -v $$($(GO) env CC) >/dev/null || { \
-		echo "A C compiler is needed: install one (Debian: apt-get install gcc libc6-dev; macOS: xcode-select --install), and leave CGO_ENABLED unset or 1."; exit 1; }
-
-build: compiler
+# With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
+# compiler itself, and turns cgo off if there is none.
+build:
 	$(GO) build -o bin/terrarium ./cmd/terrarium
 
 run: build
@@ -23,10 +19,27 @@ run: build
 
 # The tests, and what they had to leave out for want of a guest toolchain. go vet has
 # more checks than the ones that go test repeats.
-test: compiler
+test:
 	$(GO) vet ./...
 	$(GO) test -vet=off ./...
 	@$(GO) run ./internal/skipped
+
+# SQLite without a C compiler: the tests of stores, and processes that are killed on
+# sessions that both libraries use in turn.
+test-pure:
+	CGO_ENABLED=0 $(GO) test -vet=off -timeout 30m ./sqlitestore/... ./operations
+	CGO_ENABLED=0 $(GO) build -o bin/terrarium-pure ./cmd/terrarium
+	TERRARIUM_OTHER=$(CURDIR)/bin/terrarium-pure $(GO) test -vet=off -count=1 -timeout 30m -run 'Kill' ./cmd/terrarium
+
+# Static programs for other machines, without a C compiler for them.
+DIST = linux/amd64 linux/arm64 linux/arm/7 linux/riscv64 darwin/amd64 darwin/arm64 windows/amd64 freebsd/amd64
+dist: $(DIST:%=bin/dist/terrarium-%)
+	@ls -l $^
+
+.PHONY: $(DIST:%=bin/dist/terrarium-%)
+$(DIST:%=bin/dist/terrarium-%): bin/dist/terrarium-%:
+	CGO_ENABLED=0 GOOS=$(word 1,$(subst /, ,$*)) GOARCH=$(word 2,$(subst /, ,$*)) GOARM=$(word 3,$(subst /, ,$*)) \
+		$(GO) build -trimpath -ldflags='-s -w' -o $@ ./cmd/terrarium
 
 # The race detector takes several times the time, so that packages are left out which
 # have nothing for it: readers, validators and rewriters of modules, which start no

@@ -1,7 +1,6 @@
 package operations
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
 // A fork continues independently: it has everything that its parent had and names its
@@ -143,10 +143,7 @@ func handedOn(t *testing.T, tr *terrarium.Terrarium, session terrarium.SessionID
 // read.
 func column(t *testing.T, path, query string) (out []string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", "file:"+path+"?immutable=1&mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlitetest.Open(t, "file:"+path+"?immutable=1&mode=ro")
 	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), query)
 	if err != nil {

@@ -1,10 +1,10 @@
 package operations
 
 import (
-	"database/sql"
 	"testing"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
 // After its answer, the effect of an operation is in the store's file, so a process that is
@@ -19,10 +19,7 @@ func TestAnAnsweredChangeIsWritten(t *testing.T) {
 	if err := tr.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	beside, err := sql.Open("sqlite3", "file:"+graphOf(t, tr, "a").StorePath+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	beside := sqlitetest.Open(t, "file:"+graphOf(t, tr, "a").StorePath+"?mode=ro")
 	defer beside.Close()
 	count, err := beside.Prepare("SELECT count(*) FROM events WHERE kind = 'topology_changed'")
 	if err != nil {

@@ -3,7 +3,6 @@ package operations
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore"
+	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 	"golang.org/x/tools/txtar"
 )
 
@@ -41,11 +41,9 @@ func asLeft(t *testing.T, version int) string {
 // run executes statements on a database.
 func run(t *testing.T, path string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlitetest.Open(t, path)
 	db.SetMaxOpenConns(1)
+	var err error
 	for _, s := range statements {
 		if _, execErr := db.Exec(s); execErr != nil {
 			err = fmt.Errorf("%s: %w", path, execErr)

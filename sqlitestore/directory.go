@@ -49,6 +49,11 @@ type Options struct {
 	hooks failpoint.Hooks
 }
 
+// Library names the version of SQLite in this program, and the library that it comes from:
+// mattn/go-sqlite3, or modernc.org/sqlite without cgo or with the build tag purego. Both
+// write the same files.
+func Library() string { return sqlite.Library() }
+
 // Directory is a session directory that this process owns: a [journal.Storage]. Open,
 // Create, Cut, Retire, Saved and Close are called by one goroutine at a time. All other
 // methods may be called, and its stores used and closed, by any goroutine meanwhile.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mattn/go-sqlite3"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 
 	"github.com/seed47132306/terrarium/abi"
 )

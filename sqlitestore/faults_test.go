@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mattn/go-sqlite3"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 	"go.uber.org/goleak"
 )
 

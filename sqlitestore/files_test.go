@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +20,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
+	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
 func mustOpen(t *testing.T, dir string) *Directory {
@@ -186,10 +186,7 @@ func TestStrangeStores(t *testing.T) {
 
 func execute(t *testing.T, path, statements string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlitetest.Open(t, path)
 	defer db.Close()
 	if _, err := db.Exec(statements); err != nil {
 		t.Fatal(err)

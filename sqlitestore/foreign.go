@@ -64,7 +64,13 @@ func countStores(dir string) (int, error) {
 // ours are the names that may occur in a directory whose catalogue has not been made yet,
 // because the process that was about to make it was killed. lost+found is in the root of
 // many file systems.
-var ours = []string{lockName, catalog.AcknowledgedName, files.Stores, catalog.Name + files.PartialSuffix, catalog.Name + "-wal", catalog.Name + "-shm", search.Name, search.Name + "-wal", search.Name + "-shm", "lost+found"}
+var ours = func() []string {
+	names := []string{lockName, catalog.AcknowledgedName, files.Stores, catalog.Name + files.PartialSuffix, catalog.Name + "-wal", catalog.Name + "-shm", "lost+found"}
+	for _, index := range search.Names {
+		names = append(names, index, index+"-wal", index+"-shm")
+	}
+	return names
+}()
 
 // refuseForeign refuses a directory without a catalogue that another program uses.
 func refuseForeign(dir string) error {

@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"bytes"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -11,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mattn/go-sqlite3"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
+	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
 // conversed makes a closed directory with one session, in which a creature has
@@ -120,10 +120,7 @@ func TestVerifySaysOnceWhatIsDamaged(t *testing.T) {
 // rootPage is the number of a table's first page, and the size of a page.
 func rootPage(t *testing.T, path, table string) (page, size int64) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlitetest.Open(t, path)
 	defer db.Close()
 	if err := db.QueryRow("SELECT rootpage FROM sqlite_schema WHERE name = ?", table).Scan(&page); err != nil {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ func newCrew(t *testing.T, tasks int) *triage {
 // removed becomes a dead letter, which the exit code of the run shows.
 func (x *triage) complete(session string) {
 	x.t.Helper()
-	cmd := exec.Command("terrarium", append(x.args, session)...)
+	cmd := exec.Command(program(), append(x.args, session)...)
 	cmd.Dir, cmd.Stdin = x.dir, strings.NewReader(x.log)
 	cmd.Env = append(os.Environ(), "TMPDIR="+x.t.TempDir())
 	out, err := cmd.CombinedOutput()

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +30,19 @@ type process struct {
 	stderr *lockedBuffer
 }
 
+// programs counts the processes that were started.
+var programs atomic.Uint64
+
+// program is the command to start. TERRARIUM_OTHER names one that was built with the other
+// library of SQLite. Every second process is then that one, so that both libraries use the
+// same sessions, also with the write-ahead log that a killed process has left.
+func program() string {
+	if other := os.Getenv("TERRARIUM_OTHER"); other != "" && programs.Add(1)%2 == 0 {
+		return other
+	}
+	return "terrarium"
+}
+
 // start runs the command in a folder, with its input and output at hand.
 func start(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
@@ -38,7 +52,7 @@ func start(t *testing.T, dir string, args ...string) *process {
 // startWith is start with a directory for temporary files, which others have used.
 func startWith(t *testing.T, dir, tmp string, args ...string) *process {
 	t.Helper()
-	cmd := exec.Command("terrarium", args...)
+	cmd := exec.Command(program(), args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 	return launch(t, cmd)
@@ -119,7 +133,7 @@ func (p *process) wait() int {
 // once runs the command to its end and returns its output.
 func once(t *testing.T, dir string, stdin string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("terrarium", args...)
+	cmd := exec.Command(program(), args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	cmd.Stdin = strings.NewReader(stdin)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"database/sql"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/conformance/hostile/sessions"
+	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
 // TestStrangersSessionsFromOutside has processes of their own open the directories of
@@ -48,10 +48,7 @@ func processOn(t *testing.T, d sessions.Directory, session string, c command) (c
 // minutes to follow, though nothing is wrong with its layout.
 func TestSignalWhileReading(t *testing.T) {
 	sound := soundSession(t)
-	db, err := sql.Open("sqlite3", sound.Catalog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlitetest.Open(t, sound.Catalog())
 	db.SetMaxOpenConns(1) // which has the temporary table
 	for _, query := range []string{
 		`CREATE TEMP TABLE n AS WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 40000) SELECT n FROM n`,

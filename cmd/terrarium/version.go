@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 // versions describes the versions of this program and its parts.
@@ -21,8 +22,8 @@ func versions() string {
 			}
 		}
 	}
-	return fmt.Sprintf("terrarium %s%s, ABI %d, %s %s/%s",
-		terrarium.Version, revision, abi.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("terrarium %s%s, ABI %d, %s, %s %s/%s",
+		terrarium.Version, revision, abi.Version, sqlitestore.Library(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func versionCommand(s streams) *cobra.Command {

@@ -136,7 +136,9 @@ var layers = map[string][]string{
 
 	"sqlitestore/internal/files":     {"abi"},
 	"sqlitestore/internal/failpoint": {"sqlitestore/internal/files"},
-	"sqlitestore/internal/sqlite":    {"abi", "sqlitestore/internal/ccompiler", "sqlitestore/internal/failpoint", "sqlitestore/internal/files"},
+	"sqlitestore/internal/sqlite3":   {},
+	"sqlitestore/sqlitetest":         {"sqlitestore/internal/sqlite3"},
+	"sqlitestore/internal/sqlite":    {"abi", "sqlitestore/internal/failpoint", "sqlitestore/internal/files", "sqlitestore/internal/sqlite3"},
 	"sqlitestore/internal/storefile": {"abi", "engine/journal", "sqlitestore/internal/files", "sqlitestore/internal/sqlite"},
 	"sqlitestore/internal/rebuild":   {"abi", "engine/journal", "sqlitestore/internal/catalog", "sqlitestore/internal/failpoint", "sqlitestore/internal/files", "sqlitestore/internal/search", "sqlitestore/internal/sqlite", "sqlitestore/internal/storefile"},
 	"sqlitestore/internal/search":    {"abi", "engine/journal", "sqlitestore/internal/files", "sqlitestore/internal/sqlite"},
@@ -152,7 +154,8 @@ var owners = map[string]string{
 	"github.com/zclconf/go-cty":     "recipes",
 	"github.com/dop251/goja":        "recipes/policy",
 	"github.com/dlclark/regexp2":    "recipes/policy", // whose default it changes for a moment
-	"github.com/mattn/go-sqlite3":   "sqlitestore/internal/sqlite",
+	"github.com/mattn/go-sqlite3":   "sqlitestore/internal/sqlite3",
+	"modernc.org":                   "sqlitestore/internal/sqlite3",
 	"github.com/spf13/cobra":        "cmd/terrarium",
 }
 

@@ -1,3 +1,5 @@
+//go:build cgo && !purego
+
 #include "vfs.h"
 #include "_cgo_export.h"
 

@@ -30,7 +30,7 @@ func (ix *index) find(ctx context.Context, match string, before int64, take func
 	before = min(before, ix.next)
 	r := run{first: before}
 	for part := partOf(before - 1); part >= 0; part-- {
-		err := ix.c.QueryWithin(ctx, "SELECT docid FROM word WHERE word MATCH ? AND part = ? AND docid < ? ORDER BY docid DESC", []driver.Value{match, part, before}, func(v []driver.Value) error {
+		err := ix.c.QueryWithin(ctx, words.find, []driver.Value{match, part, before}, func(v []driver.Value) error {
 			var place int64
 			if err := sqlite.TakeRow(v, &place); err != nil {
 				return err

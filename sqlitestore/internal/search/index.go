@@ -13,8 +13,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Name is the index file of a session directory, which records the words of events.
-const Name = "search.db"
+// Name is the index file of a session directory, which records the words of events. A
+// program with another library of SQLite uses another file of [Names], which the libraries
+// cannot share.
+var Name = words.name
+
+// Names are those of all libraries.
+var Names = []string{indexes[4].name, indexes[5].name}
 
 const (
 	ownApplication = 0x54455258 // "TERX"
@@ -28,10 +33,9 @@ const (
 // words are recorded, not the texts, which are read from the stores. The character % is a
 // part of words, so that no text contains the words that stand for kinds, creatures and
 // channels; see tagged. Places are listed from the end, as the newest are wanted first.
-// The words of each part of them are recorded separately (FTS4 calls such a part a
-// language), so that common words are found in the newest part without reading how often
-// the others have them.
-const schema = `
+// A part of the places can be searched without reading how often the others have a word;
+// see words.
+var schema = `
 CREATE TABLE progress (
 	one    INTEGER PRIMARY KEY CHECK (one = 1),
 	cursor TEXT NOT NULL,   -- of events: behind what is in the index
@@ -48,9 +52,32 @@ CREATE TABLE run (
 	origin INTEGER NOT NULL,    -- of all of them
 	seq    INTEGER NOT NULL     -- of the first
 );
-CREATE VIRTUAL TABLE word USING fts4 (content="", text, languageid="part", order=desc, matchinfo=fts3, tokenize=unicode61 "remove_diacritics=2" "tokenchars=%");
+` + words.table + `;
 PRAGMA user_version = 3;
 `
+
+// words are the statements about the words of events in a full-text index of SQLite.
+var words = indexes[sqlite.FullText]
+
+// indexes are those statements for each version of the full-text index.
+var indexes = map[int]struct{ name, table, insert, find, star string }{
+	// FTS4 records parts separately, as languages.
+	4: {
+		name:   "search.db",
+		table:  `CREATE VIRTUAL TABLE word USING fts4 (content="", text, languageid="part", order=desc, matchinfo=fts3, tokenize=unicode61 "remove_diacritics=2" "tokenchars=%")`,
+		insert: "INSERT INTO word (docid, part, text) VALUES (?, ?, ?)",
+		find:   "SELECT docid FROM word WHERE word MATCH ? AND part = ? AND docid < ? ORDER BY docid DESC",
+		star:   `*"`,
+	},
+	// FTS5 finds its way to a range of places.
+	5: {
+		name:   "search5.db",
+		table:  `CREATE VIRTUAL TABLE word USING fts5 (text, content='', tokenize="unicode61 remove_diacritics 2 tokenchars '%'")`,
+		insert: "INSERT INTO word (rowid, text) VALUES (?1, ?3)",
+		find:   fmt.Sprintf("SELECT rowid FROM word WHERE word MATCH ?1 AND rowid >= ?2 << %[1]d AND rowid < min(?3, (?2 + 1) << %[1]d) ORDER BY rowid DESC", partBits),
+		star:   `" *`,
+	},
+}
 
 // index is an open index. It is used by one goroutine; others, and other processes, may
 // have it open as well.
@@ -108,7 +135,7 @@ func noIndex(path, why string) error {
 }
 
 func newIndex(c *sqlite.Conn) *index {
-	return &index{c: c, origins: map[journal.Origin]int64{}, insert: sqlite.NewStatement(c, "INSERT INTO word (docid, part, text) VALUES (?, ?, ?)")}
+	return &index{c: c, origins: map[journal.Origin]int64{}, insert: sqlite.NewStatement(c, words.insert)}
 }
 
 // temporaryIndex makes an index of the events behind a cursor, which is removed when it

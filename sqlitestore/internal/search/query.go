@@ -202,11 +202,11 @@ func (p *parser) phrase(token string) (string, error) {
 	if !p.hidden {
 		p.terms = append(p.terms, t)
 	}
-	star := ""
+	end := `"`
 	if prefix {
-		star = "*"
+		end = words.star
 	}
-	return `"` + strings.Join(t.words, " ") + star + `"`, nil
+	return `"` + strings.Join(t.words, " ") + end, nil
 }
 
 // inWord reports whether a character is part of a word.

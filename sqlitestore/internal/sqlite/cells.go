@@ -16,7 +16,10 @@ func Malformed(format string, args ...any) error { return &cellError{fmt.Sprintf
 
 // TakeRow stores the columns of a row in variables: *int64, *uint64, *bool, *string,
 // *[]byte or *[16]byte, or nil for a column to skip. None but []byte may be NULL.
-func TakeRow(row []driver.Value, to ...any) error {
+func TakeRow[V driver.Value](row []V, to ...any) error {
+	if len(row) < len(to) {
+		return Malformed("a row has %d columns instead of %d", len(row), len(to))
+	}
 	for i, target := range to {
 		if !put(row[i], target) {
 			return Malformed("column %d of a row is %s, which %s", i+1, kindOfCell(row[i]), wantedCell(target))

@@ -9,10 +9,9 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/mattn/go-sqlite3"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // busyTimeout is how long a statement waits for another process's lock. It is
@@ -23,9 +22,18 @@ const busyTimeout = 5 * time.Second
 // the write-ahead log was reset.
 const minSQLite = 3_051_003
 
+// Library names the version of SQLite, and the library that it comes from.
+func Library() string {
+	version, _ := sqlite3.Version()
+	return "SQLite " + version + " by " + sqlite3.Name
+}
+
+// FullText is the version of SQLite's full-text index, FTS4 or FTS5: no library has both.
+const FullText = sqlite3.FullText
+
 // CheckVersion refuses an SQLite that may lose commits.
 func CheckVersion() error {
-	if version, number, _ := sqlite3.Version(); number < minSQLite {
+	if version, number := sqlite3.Version(); number < minSQLite {
 		return &abi.Error{
 			Code:    abi.Unsupported,
 			Op:      "open",
@@ -54,13 +62,11 @@ const (
 	Immutable Mode = "ro&immutable=1"
 )
 
-// dataSource is the name of a file in the form of a URI, so that no character of the path
-// is misinterpreted. A connection is used by one goroutine at a time, so SQLite need not
-// lock it.
-func dataSource(path string, mode Mode) string {
-	return fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=24&_mutex=no", fileURI(path, mode), busyTimeout.Milliseconds())
-}
+// keptStatements is how many statements a connection keeps for repeated use.
+const keptStatements = 24
 
+// fileURI is the name of a file in the form of a URI, so that no character of the path is
+// misinterpreted.
 func fileURI(path string, mode Mode) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=" + string(mode)
 }
@@ -68,7 +74,7 @@ func fileURI(path string, mode Mode) string {
 // Conn is one connection that is used by one goroutine at a time. It bypasses
 // database/sql, whose pool and contexts cost more than the statements.
 type Conn struct {
-	raw  *sqlite3.SQLiteConn
+	raw  *sqlite3.Conn
 	Path string // of its file, for messages
 	Mode Mode   // in which that was opened
 	pace string // the pragma that was last set by SetDurable
@@ -79,7 +85,7 @@ func Open(path string, mode Mode) (*Conn, error) {
 	if err := files.CheckDatabase(path, mode.writes()); err != nil {
 		return nil, err
 	}
-	raw, err := openGuarded(dataSource(path, mode))
+	raw, err := openGuarded(fileURI(path, mode))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +94,7 @@ func Open(path string, mode Mode) (*Conn, error) {
 
 // Temporary opens a database of its own that is removed when it is closed.
 func Temporary() (*Conn, error) {
-	raw, err := openGuarded("file:?_mutex=no&_stmt_cache_size=16")
+	raw, err := openGuarded("file:?mode=rwc")
 	if err != nil {
 		return nil, err
 	}

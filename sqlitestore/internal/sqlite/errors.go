@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mattn/go-sqlite3"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // Explained explains an SQLite error on a file in plain words. Errors that have a code

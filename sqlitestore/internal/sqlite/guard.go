@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mattn/go-sqlite3"
-
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite/internal/bind"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // The bounds of every connection. A file may come from an untrusted source, and SQLite
@@ -24,19 +23,15 @@ const (
 // openGuarded opens a connection that does not trust the content of its file: values are
 // bounded, the schema can only call harmless functions, and no statement can write to it
 // by ways other than those meant for that.
-func openGuarded(dsn string) (*sqlite3.SQLiteConn, error) {
-	opened, err := (&sqlite3.SQLiteDriver{}).Open(dsn)
+func openGuarded(uri string) (*sqlite3.Conn, error) {
+	raw, err := sqlite3.Open(uri, busyTimeout, keptStatements)
 	if err != nil {
 		return nil, err
 	}
-	raw, ok := opened.(*sqlite3.SQLiteConn)
-	if !ok {
-		return nil, errors.Join(errors.New("the SQLite driver has opened something else"), opened.Close())
-	}
-	raw.SetLimit(sqlite3.SQLITE_LIMIT_LENGTH, maxValue)
-	raw.SetLimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, maxStatement)
-	raw.SetLimit(sqlite3.SQLITE_LIMIT_ATTACHED, maxAttached)
-	raw.SetLimit(sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1)
+	raw.SetLimit(sqlite3.LimitLength, maxValue)
+	raw.SetLimit(sqlite3.LimitSQLLength, maxStatement)
+	raw.SetLimit(sqlite3.LimitAttached, maxAttached)
+	raw.SetLimit(sqlite3.LimitTriggerDepth, 1)
 	if _, err := bind.Defend(raw); err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,12 +15,13 @@ import (
 var forbidden = []string{
 	"UPDATE sqlite_schema SET sql = 'CREATE TABLE t (other)' WHERE name = 't'",
 	"DELETE FROM sqlite_schema",
-	"INSERT INTO word_content (docid, c0text) VALUES (9, 'forged')",
-	"UPDATE word_segdir SET root = x'00'",
-	"DROP TABLE word_segments",
+	"INSERT INTO word_content SELECT rowid + 9, 'forged' FROM word",
+	"DROP TABLE word_content",
+	map[int]string{4: "UPDATE word_segdir SET root = x'00'", 5: "UPDATE word_data SET block = x'00'"}[FullText],
+	map[int]string{4: "DROP TABLE word_segments", 5: "DROP TABLE word_data"}[FullText],
 }
 
-const layout = "CREATE TABLE t (n); CREATE VIRTUAL TABLE word USING fts4 (text); INSERT INTO word (docid, text) VALUES (1, 'some words')"
+var layout = fmt.Sprintf("CREATE TABLE t (n); CREATE VIRTUAL TABLE word USING fts%d (text); INSERT INTO word (rowid, text) VALUES (1, 'some words')", FullText)
 
 func mustOpen(t *testing.T, path string, mode Mode) *Conn {
 	t.Helper()
@@ -56,7 +58,7 @@ func TestConnectionsAreDefensive(t *testing.T) {
 		if trusted, found, err := c.Integer("PRAGMA trusted_schema"); err != nil || !found || trusted != 0 {
 			t.Errorf("%s: the schema is trusted: %d, %v", name, trusted, err)
 		}
-		if got, _, err := c.Integer("SELECT docid FROM word WHERE word MATCH 'words'"); err != nil || got != 1 {
+		if got, _, err := c.Integer("SELECT rowid FROM word WHERE word MATCH 'words'"); err != nil || got != 1 {
 			t.Errorf("%s: the index finds %d, %v", name, got, err)
 		}
 		defer c.Close()
@@ -72,7 +74,7 @@ func TestDefensiveConnectionsDoWhatStoresNeed(t *testing.T) {
 	defer c.Close()
 	for _, query := range []string{
 		"PRAGMA journal_mode = MEMORY", "PRAGMA journal_mode = WAL", layout, "PRAGMA application_id = 7", "PRAGMA user_version = 3",
-		"INSERT INTO word (docid, text) VALUES (2, 'other words')", "INSERT INTO word (word) VALUES ('optimize')",
+		"INSERT INTO word (rowid, text) VALUES (2, 'other words')", "INSERT INTO word (word) VALUES ('optimize')",
 		"ALTER TABLE t ADD COLUMN m", "VACUUM",
 	} {
 		if err := c.Exec(query); err != nil {

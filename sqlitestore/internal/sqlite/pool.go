@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mattn/go-sqlite3"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // CheckpointPages is when SQLite itself checkpoints inside a commit. It is a safety net:
@@ -79,4 +79,4 @@ func (k *connector) Connect(context.Context) (driver.Conn, error) {
 }
 
 // Driver is the driver of the connections.
-func (k *connector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
+func (k *connector) Driver() driver.Driver { return &sqlite3.Driver{} }

@@ -20,16 +20,19 @@ type Schema struct {
 	What          string // its name in messages
 	ApplicationID int64
 	Version       int64
-	Migrations    fs.FS          // files that begin with their number, in five digits
-	Functions     map[string]any // that migrations call
+	Migrations    fs.FS               // files that begin with their number, in five digits
+	Functions     map[string]Function // that migrations call
 	// Template is the content of a new, empty file. Migrations are run once in
 	// a process to make it, instead of once per file.
 	Template func() ([]byte, error)
 	layouts  Layouts
 }
 
+// Function is a deterministic function for SQL, of any number of values.
+type Function = func(values ...any) (int64, error)
+
 // NewSchema describes a kind of file by its migrations.
-func NewSchema(what string, applicationID, version int64, migrations fs.FS, functions map[string]any) *Schema {
+func NewSchema(what string, applicationID, version int64, migrations fs.FS, functions map[string]Function) *Schema {
 	s := &Schema{What: what, ApplicationID: applicationID, Version: version, Migrations: migrations, Functions: functions}
 	s.Template = sync.OnceValues(s.build)
 	return s

@@ -6,16 +6,15 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/mattn/go-sqlite3"
-
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite/internal/bind"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // Statement is prepared when it is first used: most stores never need most of them.
 type Statement struct {
 	c     *Conn
 	query string
-	raw   *sqlite3.SQLiteStmt
+	raw   *sqlite3.Stmt
 	bound bind.Statement // the same
 	cells bind.Cells     // for the next execution
 }
@@ -52,7 +51,7 @@ func (s *Statement) execute(cells bind.Cells) error {
 		if err != nil {
 			return err
 		}
-		raw, ok := prepared.(*sqlite3.SQLiteStmt)
+		raw, ok := prepared.(*sqlite3.Stmt)
 		if !ok {
 			return errors.Join(errors.New("the SQLite driver has prepared something else"), prepared.Close())
 		}

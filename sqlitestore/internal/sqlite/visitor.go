@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mattn/go-sqlite3"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // Visitor reads databases that it must not change. Even a read-only connection makes a

@@ -119,10 +119,16 @@ func Altered(path string, id journal.EventID) error {
 }
 
 // sumFunctions are the functions that migrations call.
-var sumFunctions = map[string]any{"event_sum": eventSumOf, "change_sum": changeSumOf}
+var sumFunctions = map[string]sqlite.Function{"event_sum": eventSumOf, "change_sum": changeSumOf}
 
 // eventSumOf is the sum of an event that was logged without one, by its columns.
-func eventSumOf(origin any, id, ts, kind int64, graph, creature, turnOrigin, turn, attempt, channel, seq, headers, payload, causeOrigin, cause any) int64 {
+func eventSumOf(columns ...any) (int64, error) {
+	var id, ts, kind int64
+	if err := sqlite.TakeRow(columns, nil, &id, &ts, &kind, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil); err != nil {
+		return 0, err
+	}
+	origin, graph, creature, turnOrigin, turn, attempt := columns[0], columns[4], columns[5], columns[6], columns[7], columns[8]
+	channel, seq, headers, payload, causeOrigin, cause := columns[9], columns[10], columns[11], columns[12], columns[13], columns[14]
 	ref := func(origin, seq any) journal.EventID {
 		return journal.EventID{Origin: originOf(origin), Seq: uint64(sqlite.NumberIn(seq))}
 	}
@@ -131,12 +137,17 @@ func eventSumOf(origin any, id, ts, kind int64, graph, creature, turnOrigin, tur
 		Turn: ref(turnOrigin, turn), Channel: journal.ChannelID(sqlite.TextIn(channel)), Seq: uint64(sqlite.NumberIn(seq)),
 		Attempt: int(sqlite.NumberIn(attempt)), Headers: sqlite.BytesIn(headers), Payload: sqlite.BytesIn(payload), Cause: ref(causeOrigin, cause),
 	}
-	return JoinSum(0, EventDigest(&e))
+	return JoinSum(0, EventDigest(&e)), nil
 }
 
 // changeSumOf is the sum of a row of the table change, by its columns.
-func changeSumOf(origin any, event, part, first, base int64, rows string) int64 {
-	return ChangeDigest(originOf(origin), event, part, first, base, rows)
+func changeSumOf(columns ...any) (int64, error) {
+	var event, part, first, base int64
+	var rows string
+	if err := sqlite.TakeRow(columns, nil, &event, &part, &first, &base, &rows); err != nil {
+		return 0, err
+	}
+	return ChangeDigest(originOf(columns[0]), event, part, first, base, rows), nil
 }
 
 // originOf is an origin from a column; for any other value it is the zero origin, whose

@@ -1,4 +1,4 @@
-//go:build !windows
+//go:build cgo && !windows && !purego
 
 package bind
 
@@ -15,16 +15,14 @@ import (
 	"syscall"
 	"unsafe"
 
-	"github.com/mattn/go-sqlite3"
-
-	_ "github.com/seed47132306/terrarium/sqlitestore/internal/ccompiler" // says what to install, if it is missing
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // The fields of the driver's types that hold the pointers of SQLite. The driver does not
 // export them.
 var (
-	statementField  = fieldOf(reflect.TypeFor[sqlite3.SQLiteStmt](), "s", "sqlite3_stmt")
-	connectionField = fieldOf(reflect.TypeFor[sqlite3.SQLiteConn](), "db", "sqlite3")
+	statementField  = fieldOf(reflect.TypeFor[sqlite3.Stmt](), "s", "sqlite3_stmt")
+	connectionField = fieldOf(reflect.TypeFor[sqlite3.Conn](), "db", "sqlite3")
 )
 
 // fieldOf finds a field that points to a type of C; nil if there is none.
@@ -47,7 +45,7 @@ func pointer(to any, field []int) unsafe.Pointer {
 // Defend turns on SQLite's defensive mode: statements cannot write to the schema table or
 // to the shadow tables of virtual tables, nor turn off the journal. It reports whether
 // the connection can be reached for that.
-func Defend(conn *sqlite3.SQLiteConn) (reached bool, err error) {
+func Defend(conn *sqlite3.Conn) (reached bool, err error) {
 	db := (*C.sqlite3)(pointer(conn, connectionField))
 	if db == nil {
 		return false, nil
@@ -59,12 +57,12 @@ func Defend(conn *sqlite3.SQLiteConn) (reached bool, err error) {
 }
 
 type directly struct {
-	owner *sqlite3.SQLiteStmt // must not be finalized
+	owner *sqlite3.Stmt // must not be finalized
 	st    *C.sqlite3_stmt
 }
 
 // direct returns a statement that bypasses the driver, if its pointer can be reached.
-func direct(st *sqlite3.SQLiteStmt) (Statement, bool) {
+func direct(st *sqlite3.Stmt) (Statement, bool) {
 	raw := (*C.sqlite3_stmt)(pointer(st, statementField))
 	return &directly{st, raw}, raw != nil
 }

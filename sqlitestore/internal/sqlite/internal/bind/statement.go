@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 
-	"github.com/mattn/go-sqlite3"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // Statement is a prepared statement that returns no rows.
@@ -17,7 +17,7 @@ type Statement interface {
 
 // Of is the fastest way to execute a statement, which must not be closed before the last
 // execution.
-func Of(st *sqlite3.SQLiteStmt) Statement {
+func Of(st *sqlite3.Stmt) Statement {
 	if s, ok := direct(st); ok {
 		return s
 	}
@@ -26,7 +26,7 @@ func Of(st *sqlite3.SQLiteStmt) Statement {
 
 // throughDriver executes a statement by the driver's own functions.
 type throughDriver struct {
-	st         *sqlite3.SQLiteStmt
+	st         *sqlite3.Stmt
 	parameters int
 	args       []driver.NamedValue
 }
