@@ -23,12 +23,13 @@ kits:
 
 TOOLCHAIN_PACKAGES = clang lld cmake wasi-libc libclang-rt-14-dev-wasm32 wabt binaryen
 ZIG = 0.17.1
+WASMTIME = 50.0.1
 ASSEMBLYSCRIPT = 0.28.20
 # For the test that highlights recipes as VS Code does.
 TEXTMATE = vscode-textmate@9.3.2 vscode-oniguruma@2.0.1
 
 # Installs the guest toolchains. Building and running terrarium needs none.
-# Zig, AssemblyScript and the highlighter of VS Code go to bin/toolchains. Rust is that of rustup if it is there.
+# Zig, AssemblyScript, wasmtime and the highlighter of VS Code go to bin/toolchains. Rust is that of rustup if it is there.
 toolchains:
 	@command -v apt-get >/dev/null || { \
 		echo "make toolchains installs packages of Debian 12 with apt-get, and there is none here."; \
@@ -40,7 +41,8 @@ toolchains:
 	{ command -v rustup >/dev/null && rustup target add wasm32-unknown-unknown; } || \
 		apt-get install -y --no-install-recommends cargo libstd-rust-dev-wasm32 lld
 	python3 -m pip --version >/dev/null 2>&1 || apt-get install -y --no-install-recommends python3-pip
-	test -x bin/toolchains/python/ziglang/zig || python3 -m pip install --quiet --target bin/toolchains/python ziglang==$(ZIG)
+	test -x bin/toolchains/python/ziglang/zig -a -d bin/toolchains/python/wasmtime || \
+		python3 -m pip install --quiet --upgrade --target bin/toolchains/python ziglang==$(ZIG) wasmtime==$(WASMTIME)
 	command -v npm >/dev/null || apt-get install -y --no-install-recommends nodejs npm
 	test -e bin/toolchains/node_modules/assemblyscript -a -e bin/toolchains/node_modules/vscode-textmate || \
 		npm install --prefix bin/toolchains --no-save --no-audit --no-fund --ignore-scripts --loglevel error \
