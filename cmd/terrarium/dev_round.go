@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -304,11 +303,7 @@ func (d *developing) applyRecipe(ctx context.Context) error {
 	}
 	d.addFiles(r.Deployment())
 	err = d.apply(ctx, r, d.withModules(r.Deployment(), d.inOrder()...), d.inOrder()...)
-	if d.pending = d.last != r; d.pending {
-		if p, ok := r.Deployment().Policy.(io.Closer); ok {
-			err = errors.Join(err, p.Close())
-		}
-	}
+	d.pending = d.last != r
 	return err
 }
 
