@@ -6,6 +6,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/seed47132306/terrarium/conformance/requirements"
 )
@@ -21,6 +22,9 @@ const (
 	NotApplicable Verdict = "not_applicable"
 	NotScored     Verdict = "not_scored" // of a requirement that no check can prove
 )
+
+// Text returns the verdict for readers, with spaces.
+func (v Verdict) Text() string { return strings.ReplaceAll(string(v), "_", " ") }
 
 // Reason is why a check has no outcome. It is stable.
 type Reason string
