@@ -202,6 +202,7 @@ type testWatch struct {
 	sub    *engine.Subscription
 	done   sync.WaitGroup
 	events []Event
+	size   int64 // of the events, in bytes
 	missed uint64
 }
 
@@ -218,11 +219,23 @@ func watchTest(ctx context.Context, t *Terrarium) *testWatch {
 			}
 			w.missed += o.Missed
 			if o.Missed == 0 {
-				w.events = append(w.events, o.Event)
+				w.observe(o.Event)
 			}
 		}
 	})
 	return w
+}
+
+// mostObserved bounds the size of the events of one test, in bytes. What exceeds it counts
+// as missed.
+const mostObserved = 64 << 20
+
+func (w *testWatch) observe(ev Event) {
+	if w.size += ev.Size(); w.size > mostObserved {
+		w.missed++
+		return
+	}
+	w.events = append(w.events, ev)
 }
 
 func (w *testWatch) collect() *testWatch {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -53,7 +54,7 @@ func (p *pages) readAll(ctx context.Context, log *journal.Replay) error {
 			var e entry
 			var err error
 			if e.event, e.session, more, err = log.Next(ctx); err != nil {
-				return err
+				return errors.Join(err, p.hand(ctx, page)) // what was read before counts
 			}
 			if !more {
 				break
@@ -64,13 +65,21 @@ func (p *pages) readAll(ctx context.Context, log *journal.Replay) error {
 			bytes += e.event.Size()
 			page = append(page, e)
 		}
-		select {
-		case p.read <- page:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := p.hand(ctx, page); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// hand passes a page on.
+func (p *pages) hand(ctx context.Context, page []entry) error {
+	select {
+	case p.read <- page:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // next returns the next events of the log; none at its end.

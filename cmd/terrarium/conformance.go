@@ -69,10 +69,13 @@ func (f *suiteFlags) add(cmd *cobra.Command) {
 
 // selected reports whether a check is to be run.
 func (f *suiteFlags) selected(check string) bool {
-	return len(f.checks) == 0 || slices.ContainsFunc(f.checks, func(pattern string) bool {
-		ok, err := path.Match(pattern, check)
-		return ok && err == nil
-	})
+	return len(f.checks) == 0 || slices.ContainsFunc(f.checks, func(pattern string) bool { return fits(pattern, check) })
+}
+
+// fits reports whether a check has that name, or one of that pattern.
+func fits(pattern, check string) bool {
+	ok, err := path.Match(pattern, check)
+	return pattern == check || ok && err == nil
 }
 
 // prepare checks the flags, and reads the baseline. rules has the rules of every check.
@@ -81,10 +84,9 @@ func (f *suiteFlags) prepare(rules map[string][]string) (*report.Baseline, error
 		return nil, usage("--format %s: use %s", f.format, strings.Join(reportFormats, ", "))
 	}
 	for _, pattern := range f.checks {
-		fits := func(check string) bool { ok, err := path.Match(pattern, check); return ok && err == nil }
 		found := strings.HasPrefix(pattern, creatures.CasesCheck+"/")
 		for check := range rules {
-			found = found || fits(check)
+			found = found || fits(pattern, check)
 		}
 		if !found {
 			return nil, usage("--check %s: there is no such check; --list shows them", pattern)
@@ -118,6 +120,9 @@ func (f *suiteFlags) show(s streams, names []string, rules map[string][]string) 
 
 // finish settles the report, writes it wherever the flags say, and returns the outcome.
 func (f *suiteFlags) finish(s streams, r *report.Report, b *report.Baseline) error {
+	if len(r.Results) == 0 {
+		return usage("--check %s: there is no such check; --list shows them, and --cases adds those of a file", strings.Join(f.checks, ", "))
+	}
 	set, err := requirements.Load("abi-1")
 	if err != nil {
 		return failWith(exitFailed, err)

@@ -129,13 +129,18 @@ func recipeIn(path string) (string, error) {
 	})
 }
 
-// recipesIn lists the files of a folder that are parts of a recipe.
+// recipesIn lists the files of a folder that are parts of a recipe. Files of tests are not.
 func recipesIn(dir string) (files []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if name := e.Name(); !e.IsDir() && !strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".hcl.json")) {
+		if name := e.Name(); !e.IsDir() && !strings.HasPrefix(name, ".") && isRecipeFile(name) {
 			files = append(files, filepath.Join(dir, name))
 		}
 	}
 	return files, err
+}
+
+func isRecipeFile(name string) bool {
+	base, ok := strings.CutSuffix(strings.TrimSuffix(name, ".json"), ".hcl")
+	return ok && !strings.HasSuffix(base, ".test")
 }

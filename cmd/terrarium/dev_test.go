@@ -457,3 +457,15 @@ func TestDevLeavesNothing(t *testing.T) {
 		t.Errorf("after a failure the exit code is %d\n%s", code, &report)
 	}
 }
+
+// The file of a recipe is taken by its name, though its tests are beside it.
+func TestRecipeBesideItsTests(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "team.hcl", "")
+	for _, name := range []string{"team.test.hcl", "team.test.hcl.json", ".hidden.hcl"} {
+		write(t, dir, name, "")
+	}
+	if got, err := recipeIn(dir); err != nil || got != filepath.Join(dir, "team.hcl") {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -71,12 +71,16 @@ func ParseCases(file string, text []byte) ([]*Case, error) {
 		return nil, fmt.Errorf("%s has more than %d bytes", file, maxCases)
 	}
 	p := &parser{file: file, names: map[string]bool{}}
-	var top yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&top); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s:1: the file is empty: write a list of cases", file)
-		}
+	var top, second yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	switch err := dec.Decode(&top); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s:1: the file is empty: write a list of cases", file)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s:%d: the file has a second document: write one list of cases", file, max(second.Line, 1))
 	}
 	list := top.Content[0]
 	if list.Kind != yaml.SequenceNode {

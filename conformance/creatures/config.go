@@ -17,7 +17,7 @@ func (b *bench) configs() []string {
 	}
 	out := []string{"{}"}
 	for _, all := range []bool{false, true} {
-		text, err := json.Marshal(sample(b.schema, all, 0))
+		text, err := json.Marshal(newSampler().sample(b.schema, all, 0))
 		if err == nil && text[0] == '{' && !slices.Contains(out, string(text)) {
 			out = append(out, string(text))
 		}
@@ -25,10 +25,19 @@ func (b *bench) configs() []string {
 	return out
 }
 
+// sampler makes values, as many as it has left.
+type sampler struct{ left int }
+
+// newSampler bounds a configuration, since a small schema can demand an immense one.
+func newSampler() *sampler { return &sampler{1_000} }
+
 // sample makes a value that fits a schema, as far as its plain keywords say: with the
 // required members of an object, or with all.
-func sample(schema map[string]any, all bool, depth int) any {
+func (s *sampler) sample(schema map[string]any, all bool, depth int) any {
 	const deepest = 8
+	if s.left--; s.left < 0 {
+		return nil
+	}
 	for _, word := range []string{"const", "default"} {
 		if v, ok := schema[word]; ok {
 			return v
@@ -42,7 +51,7 @@ func sample(schema map[string]any, all bool, depth int) any {
 	for _, word := range []string{"oneOf", "anyOf", "allOf"} {
 		if list, ok := schema[word].([]any); ok && len(list) > 0 && schema["type"] == nil {
 			if first, ok := list[0].(map[string]any); ok && depth < deepest {
-				return sample(first, all, depth+1)
+				return s.sample(first, all, depth+1)
 			}
 		}
 	}
@@ -70,7 +79,7 @@ func sample(schema map[string]any, all bool, depth int) any {
 		out := []any{}
 		for range int(min(max(least, 1), 10)) {
 			if depth < deepest {
-				out = append(out, sample(item, all, depth+1))
+				out = append(out, s.sample(item, all, depth+1))
 			}
 		}
 		return out
@@ -80,7 +89,7 @@ func sample(schema map[string]any, all bool, depth int) any {
 	required, _ := schema["required"].([]any)
 	for _, name := range sortedKeys(properties) {
 		if of, ok := properties[name].(map[string]any); ok && depth < deepest && (all || slices.Contains(required, any(name))) {
-			out[name] = sample(of, all, depth+1)
+			out[name] = s.sample(of, all, depth+1)
 		}
 	}
 	return out

@@ -142,6 +142,9 @@ func TestForeignModulesAreRefused(t *testing.T) {
 }
 
 func TestMistakesInCases(t *testing.T) {
+	if _, err := creatures.ParseCases("two.yaml", []byte("[]\n---\n- case: lost\n")); err == nil || !strings.Contains(err.Error(), "second document") {
+		t.Errorf("a second document is not noticed: %v", err)
+	}
 	text, err := os.ReadFile("testdata/five_mistakes.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,10 @@
 package hosts_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -46,6 +48,19 @@ func act(role string) {
 		os.Exit(3)
 	case "hangs at once":
 		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "refuses hello":
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			var q hosts.Request
+			if err = json.Unmarshal(in.Bytes(), &q); err == nil {
+				err = json.NewEncoder(os.Stdout).Encode(&hosts.Response{ID: q.ID, Error: "not today"})
+			}
+		}
+	case "leaves its pipes to a child":
+		child := exec.Command("sleep", "20")
+		child.Stdin, child.Stdout = os.Stdin, os.Stdout
+		if err = child.Start(); err == nil {
+			select {}
+		}
 	case "does not read":
 		fmt.Println(`{"id":1,"host":"x"}`)
 		time.Sleep(time.Hour)
@@ -168,7 +183,8 @@ func TestAdaptersThatMisbehave(t *testing.T) {
 		})
 	}
 	o.Timeout = 200 * time.Millisecond
-	for role, want := range map[string]report.Reason{"dies at once": report.AdapterLost, "hangs at once": report.AdapterSilent, "nonsense": report.AdapterNonsense} {
+	for role, want := range map[string]report.Reason{"dies at once": report.AdapterLost, "hangs at once": report.AdapterSilent, "nonsense": report.AdapterNonsense,
+		"refuses hello": report.AdapterError, "leaves its pipes to a child": report.AdapterSilent} {
 		t.Run(role, func(t *testing.T) {
 			r := run(t, process(t, role, o), list)
 			if first := r.Results[0]; r.Count(report.Inconclusive) != len(list) || first.Reason != want {

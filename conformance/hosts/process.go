@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"time"
 
@@ -30,6 +31,7 @@ type process struct {
 	o       ProcessOptions
 	cmd     *exec.Cmd
 	in      io.WriteCloser
+	out     io.ReadCloser
 	answers chan answer // closed when the process has written its last
 	ended   chan struct{}
 	stop    context.CancelFunc
@@ -55,12 +57,11 @@ func Start(ctx context.Context, command []string, o ProcessOptions) (Adapter, er
 	ctx, stop := context.WithCancel(ctx)
 	p := &process{o: o, cmd: exec.CommandContext(ctx, command[0], command[1:]...), answers: make(chan answer, 1), ended: make(chan struct{}), stop: stop}
 	p.cmd.Stderr = o.Errors
-	// Grandchildren that keep the pipes open do not hold up the suite.
+	// A copy of what it writes to standard error does not wait for its own processes.
 	p.cmd.WaitDelay = time.Second
-	var out io.ReadCloser
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err == nil {
-		out, err = p.cmd.StdoutPipe()
+		p.out, err = p.cmd.StdoutPipe()
 	}
 	if err == nil {
 		err = p.cmd.Start()
@@ -69,7 +70,7 @@ func Start(ctx context.Context, command []string, o ProcessOptions) (Adapter, er
 		stop()
 		return nil, err
 	}
-	go p.read(ctx, out)
+	go p.read(ctx, p.out)
 	return p, nil
 }
 
@@ -120,7 +121,8 @@ func (p *process) Do(ctx context.Context, r *Request) (*Response, error) {
 	select {
 	case err = <-written:
 	case <-ctx.Done():
-		p.stop() // ends the write
+		p.stop()
+		_ = p.in.Close() // ends the write, also if another process has the pipe
 		<-written
 		return nil, &Trouble{report.AdapterSilent, fmt.Sprintf("the adapter did not read %s within %v", r.Op, p.o.Timeout)}
 	}
@@ -161,7 +163,13 @@ func parse(line []byte, r *Request) (*Response, error) {
 func (p *process) Close(context.Context) error {
 	const patience = 2 * time.Second
 	err := p.in.Close()
-	timer := time.AfterFunc(patience, p.stop)
+	if errors.Is(err, os.ErrClosed) { // by Do
+		err = nil
+	}
+	timer := time.AfterFunc(patience, func() {
+		p.stop()
+		_ = p.out.Close() // another process that has the pipe does not hold up the suite
+	})
 	defer timer.Stop()
 	for range p.answers { // a process that still writes can end
 	}

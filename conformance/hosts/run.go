@@ -65,7 +65,10 @@ func (r *runner) ready(ctx context.Context) error {
 		return &Trouble{report.AdapterLost, "the adapter does not start: " + err.Error()}
 	}
 	r.adapter = a
-	r.hello, err = r.ask(ctx, &Request{Op: OpHello})
+	if r.hello, err = r.ask(ctx, &Request{Op: OpHello}); err != nil && r.adapter != nil {
+		r.end(ctx) // it answered, but did not introduce itself
+		r.lost++
+	}
 	return err
 }
 

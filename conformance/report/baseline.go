@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -34,16 +35,23 @@ func ParseBaseline(name string, text []byte, known func(check string) bool) (*Ba
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
-	if err := dec.Decode(&lines); err != nil {
+	switch err := dec.Decode(&lines); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s:1: the file is empty: write expected_failures: with a list", name)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
+	case !errors.Is(dec.Decode(new(yaml.Node)), io.EOF):
+		return nil, fmt.Errorf("%s has a second document: write one list", name)
 	}
 	out := &Baseline{}
 	var wrong []error
 	for _, n := range lines.ExpectedFailures {
 		var e Expectation
 		err := n.Decode(&e)
-		switch {
+		switch unknown := unknownKey(&n); {
 		case err != nil:
+		case unknown != "":
+			err = fmt.Errorf("%q is not a member of an entry; use check, subject and reason", unknown)
 		case e.Why == "":
 			err = fmt.Errorf("the entry for %q has no reason", e.Check)
 		case !known(e.Check):
@@ -55,6 +63,17 @@ func ParseBaseline(name string, text []byte, known func(check string) bool) (*Ba
 		out.ExpectedFailures = append(out.ExpectedFailures, e)
 	}
 	return out, errors.Join(wrong...)
+}
+
+// unknownKey returns a key of an entry that an expectation does not have; "" if there is
+// none.
+func unknownKey(entry *yaml.Node) string {
+	for i := 0; i+1 < len(entry.Content) && entry.Kind == yaml.MappingNode; i += 2 {
+		if key := entry.Content[i].Value; key != "check" && key != "subject" && key != "reason" {
+			return key
+		}
+	}
+	return ""
 }
 
 func (b *Baseline) list() []Expectation {

@@ -78,6 +78,15 @@ func TestBaselineMistakes(t *testing.T) {
 			t.Errorf("no mistake at %s: %v", want, err)
 		}
 	}
+	for text, want := range map[string]string{
+		"expected_failures:\n  - {check: a/one, subjct: a.wasm, reason: x}\n": `b.yaml:2: "subjct" is not a member`,
+		"expected_failures: []\n---\nexpected_failures: []\n":                 "second document",
+		"": "the file is empty",
+	} {
+		if _, err := report.ParseBaseline("b.yaml", []byte(text), func(string) bool { return true }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 	if _, err := report.ParseBaseline("b.yaml", []byte("expected: []"), func(string) bool { return true }); err == nil {
 		t.Error("an unknown field is accepted")
 	}

@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -67,12 +68,24 @@ func (s *server) validate(ctx context.Context) {
 	}
 	s.running = true
 	s.validating.Go(func() {
-		o := outcome{v, versions, s.o.Validate(ctx, v)}
+		o := outcome{v, versions, s.findings(ctx, v)}
 		select {
 		case s.results <- o:
 		case <-ctx.Done():
 		}
 	})
+}
+
+// findings are those of a validation. A panic, such as one of a library that a strange text
+// causes, becomes a finding.
+func (s *server) findings(ctx context.Context, v Validation) (found recipes.Diagnostics) {
+	defer func() {
+		if r := recover(); r != nil {
+			found = recipes.Diagnostics{{Severity: recipes.Error, Summary: "The recipe cannot be checked", Detail: fmt.Sprintf("The check failed: %v.", r),
+				Range: recipes.Range{File: v.Path}}}
+		}
+	}()
+	return s.o.Validate(ctx, v)
 }
 
 // publish publishes the findings of a validation. If a text has changed since, they are

@@ -158,6 +158,28 @@ func TestPositions(t *testing.T) {
 	}
 }
 
+// Positions are the same in whatever order they are requested.
+func TestPositionsInAnyOrder(t *testing.T) {
+	text := []byte("a🐸b\né, 🐸🐸, x\n\nend")
+	used := newLines(text)
+	for _, step := range []int{1, 3, 7, 11} {
+		for i := range len(text) + 1 {
+			at := i * step % (len(text) + 1)
+			if got, want := used.position(at), newLines(text).position(at); got != want {
+				t.Errorf("%d is %v, not %v", at, got, want)
+			}
+		}
+	}
+}
+
+// A check that panics is a finding, and not the end of the server.
+func TestFindingsOfAPanic(t *testing.T) {
+	s := &server{o: Options{Validate: func(context.Context, Validation) recipes.Diagnostics { panic("strange") }}}
+	if found := s.findings(t.Context(), Validation{Path: "/a.hcl"}); len(found) != 1 || found[0].Range.File != "/a.hcl" {
+		t.Errorf("%v", found)
+	}
+}
+
 func TestPaths(t *testing.T) {
 	for uri, want := range map[string]string{
 		"file:///a/b%20c/d.hcl": "/a/b c/d.hcl", "file://localhost/a": "/a", "file:///a/../b": "/b",

@@ -15,6 +15,8 @@ import (
 type lines struct {
 	text   []byte
 	starts []int
+	last   position // that was requested last, and its offset
+	lastAt int
 }
 
 func newLines(text []byte) *lines {
@@ -59,12 +61,16 @@ func (l *lines) position(offset int) position {
 	if !found {
 		line--
 	}
-	p := position{Line: line}
-	for at := l.starts[line]; at < offset; {
+	p, at := position{Line: line}, l.starts[line]
+	if l.last.Line == line && l.lastAt >= at && l.lastAt <= offset { // most are requested in their order
+		p, at = l.last, l.lastAt
+	}
+	for at < offset {
 		r, size := utf8.DecodeRune(l.text[at:])
 		p.Character += unitsOf(r)
 		at += size
 	}
+	l.last, l.lastAt = p, at
 	return p
 }
 

@@ -58,7 +58,7 @@ func (w *Watcher) pass() {
 func (w *Watcher) Changed() <-chan struct{} { return w.change }
 
 // Watch watches these folders, without the folders in them, and no others. A folder that
-// does not exist is left out. Watch reports whether there are new ones: they may have
+// does not exist, or cannot be read, is left out. Watch reports whether there are new ones: they may have
 // changed before they were watched. It must not be called by several goroutines at the same
 // time.
 func (w *Watcher) Watch(dirs []string) (added bool, err error) {
@@ -67,8 +67,8 @@ func (w *Watcher) Watch(dirs []string) (added bool, err error) {
 		// A folder that was replaced by another of the same name has to be added again,
 		// and adding one twice changes nothing.
 		switch err := w.events.Add(dir); {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+			continue // its sum has none of its files either
 		case err != nil:
 			return added, refuse(dir, err)
 		}

@@ -29,7 +29,11 @@ func partOf(place int64) int64 { return place >> partBits }
 func (ix *index) find(ctx context.Context, match string, before int64, take func(indexed) bool) error {
 	before = min(before, ix.next)
 	r := run{first: before}
-	for part := partOf(before - 1); part >= 0; part-- {
+	newest := partOf(before - 1)
+	if !words.parts {
+		newest = min(newest, 0)
+	}
+	for part := newest; part >= 0; part-- {
 		err := ix.c.QueryWithin(ctx, words.find, []driver.Value{match, part, before}, func(v []driver.Value) error {
 			var place int64
 			if err := sqlite.TakeRow(v, &place); err != nil {

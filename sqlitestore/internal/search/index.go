@@ -60,21 +60,25 @@ PRAGMA user_version = 3;
 var words = indexes[sqlite.FullText]
 
 // indexes are those statements for each version of the full-text index.
-var indexes = map[int]struct{ name, table, insert, find, star string }{
+var indexes = map[int]struct {
+	name, table, insert, find, star string
+	parts                           bool // each is searched by itself
+}{
 	// FTS4 records parts separately, as languages.
 	4: {
+		parts:  true,
 		name:   "search.db",
 		table:  `CREATE VIRTUAL TABLE word USING fts4 (content="", text, languageid="part", order=desc, matchinfo=fts3, tokenize=unicode61 "remove_diacritics=2" "tokenchars=%")`,
 		insert: "INSERT INTO word (docid, part, text) VALUES (?, ?, ?)",
 		find:   "SELECT docid FROM word WHERE word MATCH ? AND part = ? AND docid < ? ORDER BY docid DESC",
 		star:   `*"`,
 	},
-	// FTS5 finds its way to a range of places.
+	// FTS5 begins at the newest by itself.
 	5: {
 		name:   "search5.db",
 		table:  `CREATE VIRTUAL TABLE word USING fts5 (text, content='', tokenize="unicode61 remove_diacritics 2 tokenchars '%'")`,
 		insert: "INSERT INTO word (rowid, text) VALUES (?1, ?3)",
-		find:   fmt.Sprintf("SELECT rowid FROM word WHERE word MATCH ?1 AND rowid >= ?2 << %[1]d AND rowid < min(?3, (?2 + 1) << %[1]d) ORDER BY rowid DESC", partBits),
+		find:   "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid < ?3 ORDER BY rowid DESC",
 		star:   `" *`,
 	},
 }

@@ -163,6 +163,9 @@ func (c *Conn) QueryWithin(ctx context.Context, query string, args []driver.Valu
 	defer rows.Close()
 	values := make([]driver.Value, len(rows.Columns()))
 	for {
+		if err := ctx.Err(); err != nil { // an interrupt before a step is lost
+			return err
+		}
 		switch err := rows.Next(values); {
 		case errors.Is(err, io.EOF):
 			return nil

@@ -143,6 +143,9 @@ func (conn *Conn) prepare(query string) (st *Stmt, rest string, err error) {
 			return kept, "", nil
 		}
 	}
+	if strings.IndexByte(query, 0) >= 0 {
+		return nil, "", errors.New("a statement has a zero byte")
+	}
 	text := conn.text(query)
 	if text == 0 {
 		return nil, "", errNoMemory
@@ -175,9 +178,12 @@ func (conn *Conn) ExecContext(ctx context.Context, query string, args []driver.N
 		if st == nil {
 			continue
 		}
-		n := min(st.NumInput(), len(args))
-		result, err = st.ExecContext(ctx, args[:n])
-		if args = args[n:]; err != nil {
+		own := make([]driver.NamedValue, min(st.NumInput(), len(args)))
+		for i := range own {
+			own[i] = driver.NamedValue{Ordinal: i + 1, Value: args[i].Value}
+		}
+		result, err = st.ExecContext(ctx, own)
+		if args = args[len(own):]; err != nil {
 			return nil, errors.Join(err, st.finalize())
 		}
 		conn.keep(st)
@@ -235,6 +241,10 @@ func (t tx) Rollback() error { return t.end("ROLLBACK") }
 
 func (t tx) end(how string) error {
 	_, err := t.conn.ExecContext(context.Background(), how, nil)
+	if err != nil && !t.conn.AutoCommit() { // a transaction that could not be committed does not stay open
+		_, rollbackErr := t.conn.ExecContext(context.Background(), "ROLLBACK", nil)
+		err = errors.Join(err, rollbackErr)
+	}
 	return err
 }
 

@@ -28,7 +28,12 @@ var _ interface {
 } = (*Stmt)(nil)
 
 // NumInput is the number of its parameters.
-func (st *Stmt) NumInput() int { return int(c.Xsqlite3_bind_parameter_count(st.conn.tls, st.raw)) }
+func (st *Stmt) NumInput() int {
+	if st.raw == 0 || st.conn.tls == nil {
+		return 0
+	}
+	return int(c.Xsqlite3_bind_parameter_count(st.conn.tls, st.raw))
+}
 
 // Close closes the statement.
 func (st *Stmt) Close() error { return st.finalize() }
@@ -185,6 +190,9 @@ func (r *Rows) Columns() []string {
 func (r *Rows) step() error {
 	if r.done || r.st.conn.tls == nil {
 		return io.EOF
+	}
+	if r.watch.interrupted.Load() { // before the first step, which would not notice
+		return r.watch.cause()
 	}
 	switch code := c.Xsqlite3_step(r.st.conn.tls, r.st.raw); code {
 	case c.SQLITE_ROW:
