@@ -63,7 +63,7 @@ func TestAPolicyIsKept(t *testing.T) {
 	h := judging(journal.JudgeTool)
 	d := crew("own", judgedBy(h))
 	a := s.apply(d)
-	broken := crew("own", judgedBy(h), func(d *deploy.Deployment) { d.Creatures[0].Wasm = []byte("nobody") })
+	broken := crew("own", judgedBy(h), func(d *deploy.Deployment) { d.Creatures[0].Wasm = []byte("missing") })
 	if _, err := s.Apply(t.Context(), broken); abi.CodeOf(err) != abi.InvalidArgument {
 		t.Errorf("Apply of a module that does not exist: %v", err)
 	}

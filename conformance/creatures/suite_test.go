@@ -71,7 +71,7 @@ func TestKitsConform(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(files) == 0 {
-		t.Skip("no reference creatures are built; make kits builds them")
+		skipFor(t, "no reference creatures are built; make kits builds them")
 	}
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(filepath.ToSlash(file), "../../bin/kits/"), func(t *testing.T) {

@@ -221,7 +221,7 @@ func TestModulesAreCurrent(t *testing.T) {
 		t.Fatalf("no modules: %v", err)
 	}
 	if _, err := exec.LookPath("wat2wasm"); err != nil {
-		t.Skip("wat2wasm is not installed (Debian: wabt)")
+		skipFor(t, "wat2wasm is not installed (Debian: wabt)")
 	}
 	for _, source := range sources {
 		text, err := os.ReadFile(source)
@@ -246,7 +246,7 @@ func TestModulesAreCurrent(t *testing.T) {
 func TestProbesAreCurrent(t *testing.T) {
 	version, err := exec.Command("clang", "--version").Output()
 	if err != nil || !strings.Contains(string(version), "version 14.") {
-		t.Skip("clang 14 is not installed (Debian: clang, lld)")
+		skipFor(t, "clang 14 is not installed (Debian: clang, lld)")
 	}
 	for probe, with := range map[string]string{"probe": "-DWITH_NOTICE", "probe_wasi": "-DWITH_WASI"} {
 		target := filepath.Join(t.TempDir(), "probe.wasm")
@@ -292,10 +292,7 @@ func TestPythonHost(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import wasmtime").Run() != nil {
 		const missing = "Python with the package wasmtime is not installed (pip install wasmtime)"
-		if os.Getenv("TERRARIUM_KITS") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
+		skipFor(t, missing)
 	}
 	r := run(t, func(ctx context.Context) (hosts.Adapter, error) {
 		return hosts.Start(ctx, []string{python, "python/host.py"}, hosts.ProcessOptions{Errors: t.Output()})
@@ -321,4 +318,13 @@ func TestPythonHost(t *testing.T) {
 		_ = r.Text(&b) // a Builder never fails
 		t.Errorf("%d of %d requirements\n%s", passed, scored, b.String())
 	}
+}
+
+// skipFor skips a test for want of a tool. Where TERRARIUM_KITS is set, all are installed.
+func skipFor(t *testing.T, missing string) {
+	t.Helper()
+	if os.Getenv("TERRARIUM_KITS") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
 }
