@@ -62,6 +62,7 @@ func (s *server) validate(ctx context.Context) {
 		}
 	}
 	delete(s.dirty, path)
+	format := s.ws.Format(path)
 	versions := map[string]int{}
 	for path, d := range s.docs {
 		versions[path] = d.version
@@ -69,11 +70,19 @@ func (s *server) validate(ctx context.Context) {
 	s.running = true
 	s.validating.Go(func() {
 		o := outcome{v, versions, s.findings(ctx, v)}
+		prepare(format)
 		select {
 		case s.results <- o:
 		case <-ctx.Done():
 		}
 	})
+}
+
+// prepare lays out a text, so that the first request to format it need not wait for all of
+// it. A panic is that of the request to come.
+func prepare(format func() []byte) {
+	defer func() { _ = recover() }()
+	_ = format()
 }
 
 // findings are those of a validation. A panic, such as one of a library that a strange text

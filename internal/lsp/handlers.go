@@ -3,9 +3,7 @@ package lsp
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/recipes/editor"
 )
 
@@ -338,8 +336,8 @@ func symbolsOf(d *document, found []editor.Symbol) []documentSymbol {
 // say why.
 func (s *server) format(params json.RawMessage) (any, error) {
 	return placed(s, params, func(d *document, path string, _ int, _ *placeParams) ([]textEdit, error) {
-		out, diags := recipes.Format(path, d.text)
-		if diags.HasErrors() || string(out) == string(d.text) || !strings.HasSuffix(path, ".hcl") {
+		out := s.ws.Format(path)()
+		if out == nil || string(out) == string(d.text) {
 			return []textEdit{}, nil
 		}
 		return []textEdit{{d.span(editor.Span{Start: 0, End: len(d.text)}), string(out)}}, nil

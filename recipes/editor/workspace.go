@@ -30,11 +30,12 @@ const (
 
 // Workspace has the texts of an editor, and reads the other files of their recipes.
 type Workspace struct {
-	roots  []string // absolute paths
-	layout Layout
-	open   map[string]*file
-	saved  map[string]savedFile
-	known  map[string]*recipe // by path
+	roots      []string // absolute paths
+	layout     Layout
+	open       map[string]*file
+	saved      map[string]savedFile
+	known      map[string]*recipe    // by path
+	formatters map[string]*formatter // of open texts
 	// listed has the folders that were listed, and the files that were looked at, for one
 	// question: they are not looked at again.
 	listed map[string][]*file
@@ -51,7 +52,8 @@ type savedFile struct {
 // NewWorkspace returns a workspace with the folders that the editor has opened. Files
 // outside them are read only if they are in the same folder as an open text.
 func NewWorkspace(roots []string, layout Layout) *Workspace {
-	return &Workspace{roots: roots, layout: layout, open: map[string]*file{}, saved: map[string]savedFile{}, known: map[string]*recipe{}}
+	return &Workspace{roots: roots, layout: layout, open: map[string]*file{}, saved: map[string]savedFile{}, known: map[string]*recipe{},
+		formatters: map[string]*formatter{}}
 }
 
 // begin begins to answer a question: files may have changed since the last one.
@@ -70,6 +72,7 @@ func (w *Workspace) Set(path string, text []byte) {
 func (w *Workspace) Close(path string) {
 	delete(w.open, path)
 	delete(w.saved, path)
+	delete(w.formatters, path)
 }
 
 // Unsaved returns the open texts, by path.
