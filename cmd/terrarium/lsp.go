@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ them in all files of a recipe, shows an outline, and formats. It runs nothing,
 writes no file, and reads no file outside the folder that the editor has opened.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := lsp.Serve(cmd.Context(), s.in, s.out, lsp.Options{Validate: validateUnsaved, Builtins: plugins.Names(), Version: terrarium.Version})
+			err := lsp.Serve(cmd.Context(), interruptible(func() (io.ReadCloser, error) { return s.in, nil }), s.out, lsp.Options{Validate: validateUnsaved, Builtins: plugins.Names(), Version: terrarium.Version})
 			if errors.Is(err, lsp.ErrNoExit) {
 				return &exit{code: exitFailed, err: err, shown: true} // as the protocol asks
 			}

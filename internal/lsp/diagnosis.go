@@ -23,8 +23,8 @@ type diagnosis struct {
 	validating sync.WaitGroup
 	running    bool
 	timer      *time.Timer
-	dirty      map[string]bool // the texts that have changed, by path
-	published  map[string]map[string]bool
+	dirty      map[string]bool   // the texts that have changed, by path
+	published  map[string]string // the recipe for which there are findings, by the path of the file
 }
 
 // outcome is what a validation found.
@@ -35,7 +35,7 @@ type outcome struct {
 }
 
 func newDiagnosis() *diagnosis {
-	g := &diagnosis{results: make(chan outcome), timer: time.NewTimer(0), dirty: map[string]bool{}, published: map[string]map[string]bool{}}
+	g := &diagnosis{results: make(chan outcome), timer: time.NewTimer(0), dirty: map[string]bool{}, published: map[string]string{}}
 	g.timer.Stop()
 	return g
 }
@@ -54,14 +54,14 @@ func (s *server) validate(ctx context.Context) {
 	if s.running || len(s.dirty) == 0 {
 		return
 	}
-	path := slices.Min(slices.Collect(maps.Keys(s.dirty)))
-	v := Validation{Path: s.ws.Outermost(path), Root: s.ws.Root(path), Unsaved: s.ws.Unsaved()}
-	for other := range s.dirty {
-		if s.ws.Outermost(other) == v.Path {
+	dirty := slices.Sorted(maps.Keys(s.dirty))
+	path, recipes := dirty[0], s.ws.Outermost(dirty...)
+	v := Validation{Path: recipes[0], Root: s.ws.Root(path), Unsaved: s.ws.Unsaved()}
+	for i, other := range dirty {
+		if recipes[i] == v.Path {
 			delete(s.dirty, other)
 		}
 	}
-	delete(s.dirty, path)
 	format := s.ws.Format(path)
 	versions := map[string]int{}
 	for path, d := range s.docs {
@@ -103,9 +103,13 @@ func (s *server) publish(o outcome) error {
 	s.running = false
 	texts := map[string]*lines{}
 	found := map[string][]diagnostic{}
-	for path := range s.docs {
-		if s.ws.Outermost(path) == o.Path {
+	open := slices.Sorted(maps.Keys(s.docs))
+	recipes := s.ws.Outermost(open...)
+	first := o.Path // the first open text of the recipe, else its path
+	for i, path := range slices.Backward(open) {
+		if recipes[i] == o.Path {
 			found[path] = []diagnostic{}
+			first = path
 		}
 	}
 	for path := range found {
@@ -114,13 +118,13 @@ func (s *server) publish(o outcome) error {
 		}
 	}
 	for i := range o.found {
-		path, d := s.diagnostic(&o, &o.found[i], texts)
+		path, d := s.diagnostic(&o, &o.found[i], first, texts)
 		found[path] = append(found[path], d)
 	}
-	before := s.published[o.Path]
-	s.published[o.Path] = map[string]bool{}
-	for path := range before {
-		if _, again := found[path]; !again {
+	for path, recipe := range s.published {
+		// A recipe that no open text belongs to any more has become another: a folder instead
+		// of a file, say.
+		if _, again := found[path]; !again && (recipe == o.Path || !slices.Contains(recipes, recipe)) {
 			found[path] = []diagnostic{}
 		}
 	}
@@ -129,8 +133,8 @@ func (s *server) publish(o outcome) error {
 		if d := s.docs[path]; d != nil {
 			p.Version = &d.version
 		}
-		if len(found[path]) > 0 {
-			s.published[o.Path][path] = true
+		if delete(s.published, path); len(found[path]) > 0 {
+			s.published[path] = o.Path
 		}
 		if err := s.out.notify("textDocument/publishDiagnostics", p); err != nil {
 			return err
@@ -141,7 +145,7 @@ func (s *server) publish(o outcome) error {
 
 // diagnostic converts a finding. One about the whole recipe is shown at the start of its
 // first open text.
-func (s *server) diagnostic(o *outcome, f *recipes.Diagnostic, texts map[string]*lines) (string, diagnostic) {
+func (s *server) diagnostic(o *outcome, f *recipes.Diagnostic, first string, texts map[string]*lines) (string, diagnostic) {
 	d := diagnostic{Severity: severityError, Source: "terrarium", Message: textOf(f)}
 	switch {
 	case f.Severity == recipes.Warning:
@@ -151,8 +155,7 @@ func (s *server) diagnostic(o *outcome, f *recipes.Diagnostic, texts map[string]
 	}
 	path := f.Range.File
 	if !filepath.IsAbs(path) || path == o.Path && f.Range.Start.Line == 0 || f.Range.Start.Line == 0 && s.docs[path] == nil {
-		path = s.firstOf(o.Path)
-		return path, d
+		return first, d
 	}
 	if f.Range.Start.Line == 0 {
 		return path, d
@@ -163,16 +166,6 @@ func (s *server) diagnostic(o *outcome, f *recipes.Diagnostic, texts map[string]
 		d.Range = textRange{position{f.Range.Start.Line - 1, f.Range.Start.Column - 1}, position{f.Range.End.Line - 1, max(f.Range.End.Column-1, 0)}}
 	}
 	return path, d
-}
-
-// firstOf returns the first open text of a recipe, else its path.
-func (s *server) firstOf(recipe string) string {
-	for _, path := range slices.Sorted(maps.Keys(s.docs)) {
-		if s.ws.Outermost(path) == recipe {
-			return path
-		}
-	}
-	return recipe
 }
 
 func textOf(f *recipes.Diagnostic) string {

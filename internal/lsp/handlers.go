@@ -36,6 +36,7 @@ const (
 	maxDocuments = 256
 	maxDocument  = 4 << 20 // bytes; recipes are smaller, and a larger text is refused anyway
 	maxFolders   = 64
+	maxCopied    = 1 << 30 // bytes, for the changes of one message
 )
 
 func read[T any](params json.RawMessage) (p T, err error) {
@@ -142,7 +143,7 @@ func (s *server) didChange(params json.RawMessage) error {
 	if d == nil {
 		return nil
 	}
-	l := d.lines
+	l, copied := d.lines, 0
 	for _, c := range p.ContentChanges {
 		if c.Range == nil {
 			l = newLines([]byte(c.Text))
@@ -155,6 +156,10 @@ func (s *server) didChange(params json.RawMessage) error {
 		if len(l.text)+len(c.Text) > 2*maxDocument {
 			s.forget(path)
 			return fmt.Errorf("the text has more than %d bytes; it is left out", maxDocument)
+		}
+		if copied += len(l.text) + len(c.Text); copied > maxCopied {
+			s.forget(path)
+			return fmt.Errorf("%d changes of a text of %d bytes take too long in one message; the text is left out until it is opened again", len(p.ContentChanges), len(l.text))
 		}
 		text := make([]byte, 0, len(l.text)+len(c.Text))
 		text = append(append(append(text, l.text[:from]...), c.Text...), l.text[to:]...)

@@ -1,6 +1,7 @@
 package editor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -300,8 +301,43 @@ func TestDefinitionAndReferences(t *testing.T) {
 			t.Errorf("%s at %q: %d places with the declaration, %d without", c.file, c.mark, n, len(uses))
 		}
 	}
-	if got := w.Outermost(filepath.Join(dir, "alerts/alerts.hcl")); got != dir {
-		t.Errorf("the outermost recipe of a sub-recipe is %s", got)
+	if got := w.Outermost(filepath.Join(dir, "alerts/alerts.hcl")); got[0] != dir {
+		t.Errorf("the outermost recipe of a sub-recipe is %s", got[0])
+	}
+}
+
+// TestFolderOfLargeFiles has more text in a folder than is kept.
+func TestFolderOfLargeFiles(t *testing.T) {
+	dir := t.TempDir()
+	text := "channel \"a\" {}\n#" + strings.Repeat("x", 10_000) + "\n"
+	for i := range 12 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%02d.hcl", i)), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := NewWorkspace([]string{dir}, Folders)
+	w.most = 8 * int64(len(text))
+	open := filepath.Join(dir, "open.hcl")
+	w.Set(open, []byte("creature \"b\" { listen = [channel.a] }\n"))
+	if got := w.Outermost(open); got[0] != dir {
+		t.Errorf("the recipe is %s", got[0])
+	}
+	if len(w.saved) != 8 || w.bytes > w.most {
+		t.Errorf("%d files with %d bytes are kept", len(w.saved), w.bytes)
+	}
+	for i := range 12 { // the same in folders of their own
+		sub := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.Mkdir(sub, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(sub, "one.hcl")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.Outermost(path)
+		if w.saved[path].file == nil || w.bytes > w.most {
+			t.Errorf("%d: %d files with %d bytes are kept", i, len(w.saved), w.bytes)
+		}
 	}
 }
 
@@ -410,7 +446,7 @@ func TestLayouts(t *testing.T) {
 		if c.files["team.hcl"] != "" {
 			name = "team.hcl"
 		}
-		if got := w.Outermost(filepath.Join(dir, name)); got == dir != c.folder {
+		if got := w.Outermost(filepath.Join(dir, name)); got[0] == dir != c.folder {
 			t.Errorf("with the layout %s, %s belongs to %s", c.layout, name, got)
 		}
 	}

@@ -158,9 +158,14 @@ func (r *recipe) names(root string) []string {
 // file are the same recipe.
 func (r *recipe) same(o *recipe) bool { return r.path == o.path || slices.Equal(r.files, o.files) }
 
+// maxAlike bounds how many declarations of one sub-recipe are looked at; all but one of
+// them are mistakes.
+const maxAlike = 4
+
 // sub returns a sub-recipe, or nil if its source is not plain or not to be read.
 func (r *recipe) sub(name string) *recipe {
-	for _, d := range r.declarations[key{"recipe", name}] {
+	alike := r.declarations[key{"recipe", name}]
+	for _, d := range alike[:min(len(alike), maxAlike)] {
 		if s := r.subOf(d.f, d.b); s != nil {
 			return s
 		}

@@ -14,6 +14,7 @@ import (
 const (
 	MaxFileBytes = 1 << 20 // of a text; recipes have the same limit
 	maxFiles     = 256     // that are read of one folder
+	maxSaved     = 8 << 20 // bytes of the files that are kept; one byte of text takes some ten of memory
 )
 
 // Layout says which files belong to one recipe.
@@ -34,6 +35,8 @@ type Workspace struct {
 	layout     Layout
 	open       map[string]*file
 	saved      map[string]savedFile
+	bytes      int64                 // of saved
+	most       int64                 // of bytes
 	known      map[string]*recipe    // by path
 	formatters map[string]*formatter // of open texts
 	// listed has the folders that were listed, and the files that were looked at, for one
@@ -53,7 +56,7 @@ type savedFile struct {
 // outside them are read only if they are in the same folder as an open text.
 func NewWorkspace(roots []string, layout Layout) *Workspace {
 	return &Workspace{roots: roots, layout: layout, open: map[string]*file{}, saved: map[string]savedFile{}, known: map[string]*recipe{},
-		formatters: map[string]*formatter{}}
+		formatters: map[string]*formatter{}, most: maxSaved}
 }
 
 // begin begins to answer a question: files may have changed since the last one.
@@ -71,7 +74,7 @@ func (w *Workspace) Set(path string, text []byte) {
 // Close forgets an open text: from now on, the file counts.
 func (w *Workspace) Close(path string) {
 	delete(w.open, path)
-	delete(w.saved, path)
+	w.drop(path)
 	delete(w.formatters, path)
 }
 
@@ -95,19 +98,28 @@ func (w *Workspace) Text(path string) ([]byte, bool) {
 	return nil, false
 }
 
-// Outermost returns the path of the recipe that a file belongs to: a folder, or a file. If
-// it is a sub-recipe, it is the path of the outermost recipe around it.
-func (w *Workspace) Outermost(path string) string {
+// Outermost returns the paths of the recipes that files belong to: folders, or files. For a
+// file of a sub-recipe, it is the path of the outermost recipe around it.
+func (w *Workspace) Outermost(paths ...string) []string {
 	w.begin()
-	r := w.recipeOf(path)
-	for range maxDepth {
-		parent := r.parent()
-		if parent == nil {
-			break
+	known := map[string]string{} // by the path of the recipe
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		r := w.recipeOf(path)
+		first := r.path
+		if out[i] = known[first]; out[i] != "" {
+			continue
 		}
-		r = parent
+		for range maxDepth {
+			parent := r.parent()
+			if parent == nil {
+				break
+			}
+			r = parent
+		}
+		out[i], known[first] = r.path, r.path
 	}
-	return r.path
+	return out
 }
 
 // Root returns the folder within which the recipe of a file may be read: the one that the
@@ -186,6 +198,31 @@ func (w *Workspace) file(path string) *file {
 	return f
 }
 
+// drop forgets a file that was read.
+func (w *Workspace) drop(path string) {
+	w.bytes -= w.saved[path].size
+	delete(w.saved, path)
+}
+
+// keep keeps a file that was read. If too many bytes are kept, those of other folders are
+// forgotten; if there are still too many, the file counts as one that cannot be read.
+func (w *Workspace) keep(path string, s savedFile) bool {
+	w.drop(path)
+	if w.bytes+s.size > w.most {
+		for other := range w.saved {
+			if w.looked[other] == nil {
+				w.drop(other)
+			}
+		}
+	}
+	if w.bytes+s.size > w.most {
+		return false
+	}
+	w.saved[path] = s
+	w.bytes += s.size
+	return true
+}
+
 func (w *Workspace) fromDisk(path string) *file {
 	info, err := os.Stat(path) // opening a pipe could block
 	if err != nil || !info.Mode().IsRegular() || info.Size() > MaxFileBytes {
@@ -198,7 +235,11 @@ func (w *Workspace) fromDisk(path string) *file {
 	if err != nil {
 		return nil
 	}
-	s := savedFile{w.scan(path, text), info.Size(), info.ModTime()}
+	s := savedFile{size: info.Size(), modified: info.ModTime()}
+	if !w.keep(path, s) {
+		return nil
+	}
+	s.file = w.scan(path, text)
 	w.saved[path] = s
 	return s.file
 }
