@@ -37,8 +37,9 @@ another module or the recipe changes, the creatures concerned continue with the 
 module or settings, with their state, timers and waiting deliveries.
 
 What cannot be built, does not start or is not valid is shown, and the last good
-version continues to run. Deliveries that became dead letters since dev began are
-delivered again to a creature that has got a new module.
+version continues to run. A build whose source changes meanwhile is stopped, and begins
+again. Deliveries that became dead letters since dev began are delivered again to a
+creature that has got a new module or other settings.
 
 With --watch, a creature's recorded turns are first run on the new module, and the
 first turn that differs is shown. With --check, a module that does not repeat them

@@ -25,7 +25,12 @@ type devModule struct {
 	newest  []byte           // nil until there is one
 	running []byte           // what its creatures run or, before they do, what was in its file
 	refused bool             // newest does not repeat the recorded turns
+	stopped int              // how many builds in a row were stopped by an edit
 }
+
+// maxStopped bounds how many builds in a row are stopped because the source changes: a
+// build that writes into its own source is to end.
+const maxStopped = 3
 
 // newDevModule returns a module in the state in which its file is.
 func newDevModule(ctx context.Context, path string) *devModule {
@@ -95,7 +100,12 @@ func (d *developing) build(ctx context.Context, m *devModule) (changed bool, err
 		return changed, d.shown(ctx, m, "", err)
 	default:
 		var built *project.Built
-		built, err = p.Build(ctx, project.Options{Debug: d.f.debug})
+		var edited bool
+		if built, edited, err = d.make(ctx, m, p); edited {
+			m.sum = watch.Sum{} // the next round builds what is there now
+			d.watcher.Again()
+			return false, nil
+		}
 		if built != nil {
 			output = built.Output
 		}
@@ -110,6 +120,41 @@ func (d *developing) build(ctx context.Context, m *devModule) (changed bool, err
 	}
 	m.project = p
 	return changed, d.shown(ctx, m, output, err)
+}
+
+// make builds a module. It stops, and reports edited, if the source changes meanwhile.
+func (d *developing) make(ctx context.Context, m *devModule, p *project.Project) (built *project.Built, edited bool, err error) {
+	building, stop := context.WithCancel(ctx)
+	done := make(chan bool, 1)
+	var other bool // something else has changed
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-building.Done():
+				return
+			case <-d.watcher.Changed():
+				other = true
+				if sum, _, err := m.watched().Sum(); err == nil && sum != m.sum && m.stopped < maxStopped {
+					done <- true
+					stop()
+					return
+				}
+			}
+		}
+	}()
+	built, err = p.Build(building, project.Options{Debug: d.f.debug})
+	stop()
+	edited = <-done
+	if other {
+		d.watcher.Again()
+	}
+	if edited = edited && ctx.Err() == nil && err != nil; edited {
+		m.stopped++
+	} else {
+		m.stopped = 0
+	}
+	return built, edited, err
 }
 
 // shown shows why a module was not built.

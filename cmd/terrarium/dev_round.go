@@ -158,18 +158,15 @@ func (d *developing) settle(ctx context.Context) (recipe watch.Sum, sums map[str
 	for range most {
 		before, was := recipe, sums
 		var dirs, more []string
-		if recipe, dirs, err = d.recipeFiles().Sum(); err != nil {
-			return recipe, nil, err
-		}
+		recipe, dirs, err = d.recipeFiles().Sum()
 		sums = map[string]watch.Sum{}
 		for path, m := range d.modules {
-			if sums[path], more, err = m.watched().Sum(); err != nil {
-				return recipe, nil, err
-			}
-			dirs = append(dirs, more...)
+			var failed error
+			sums[path], more, failed = m.watched().Sum()
+			dirs, err = append(dirs, more...), errors.Join(err, failed)
 		}
-		added, err := d.watcher.Watch(dirs)
-		if err != nil {
+		added, failed := d.watcher.Watch(dirs) // what is too large may be corrected
+		if err = errors.Join(err, failed); err != nil {
 			return recipe, nil, err
 		}
 		same := recipe == before && len(sums) == len(was)

@@ -40,22 +40,24 @@ var skipped = []string{"target", "node_modules", "zig-out", "zig-cache", "build"
 
 // Sum reads the files. It returns their sum, and the folders in which a change of the set
 // can show. A file that cannot be read is part of the sum as such. The error has the code
-// [abi.TooLarge].
+// [abi.TooLarge]; the folders that were read until then are returned with it.
 func (s Set) Sum() (sum Sum, dirs []string, err error) {
 	r := &reading{hash: sha256.New(), left: maxBytes}
 	if s.Tree != "" {
-		if err := r.tree(s.Tree, s.Match); err != nil {
-			return sum, nil, err
-		}
+		r.dirs = append(r.dirs, s.Tree)
+		err = r.tree(s.Tree, s.Match)
 	}
 	for _, path := range slices.Sorted(slices.Values(s.Files)) {
-		if err := r.file(path); err != nil {
-			return sum, nil, err
-		}
 		r.dirs = append(r.dirs, filepath.Dir(path))
+		if err == nil {
+			err = r.file(path)
+		}
+	}
+	if err == nil {
+		sum = Sum(r.hash.Sum(nil))
 	}
 	slices.Sort(r.dirs)
-	return Sum(r.hash.Sum(nil)), slices.Compact(r.dirs), nil
+	return sum, slices.Compact(r.dirs), err
 }
 
 // reading is one reading of a set.

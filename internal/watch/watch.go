@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/fsnotify/fsnotify"
 
@@ -46,10 +47,7 @@ func (w *Watcher) pass() {
 				return
 			}
 		}
-		select {
-		case w.change <- struct{}{}:
-		default:
-		}
+		w.Again()
 	}
 }
 
@@ -57,16 +55,30 @@ func (w *Watcher) pass() {
 // happen until it is received.
 func (w *Watcher) Changed() <-chan struct{} { return w.change }
 
-// Watch watches these folders, without the folders in them, and no others. A folder that
-// does not exist, or cannot be read, is left out. Watch reports whether there are new ones: they may have
-// changed before they were watched. It must not be called by several goroutines at the same
-// time.
+// Again has Changed get a value, for a change that was received and not looked at.
+func (w *Watcher) Again() {
+	select {
+	case w.change <- struct{}{}:
+	default:
+	}
+}
+
+// Watch watches these folders, without the folders in them, and no others. For a folder
+// that does not exist, the nearest one around it that does is watched, in which it or its
+// parent will appear. A folder that cannot be read is left out. Watch reports whether there
+// are new ones: they may have changed before they were watched. It must not be called by
+// several goroutines at the same time.
 func (w *Watcher) Watch(dirs []string) (added bool, err error) {
 	wanted := map[string]bool{}
 	for _, dir := range dirs {
 		// A folder that was replaced by another of the same name has to be added again,
 		// and adding one twice changes nothing.
-		switch err := w.events.Add(dir); {
+		err := w.events.Add(dir)
+		for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+			dir = filepath.Dir(dir)
+			err = w.events.Add(dir)
+		}
+		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 			continue // its sum has none of its files either
 		case err != nil:

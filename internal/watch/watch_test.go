@@ -165,3 +165,52 @@ func awaitChange(t *testing.T, w *Watcher, s Set, known Sum) {
 func replaceFolder(dir string) error {
 	return errors.Join(os.Rename(filepath.Join(dir, "tree"), filepath.Join(dir, "old")), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "tree")))
 }
+
+// TestWatcherOfMissingFolders makes a folder, and one in it, of which neither exists when
+// they are watched.
+func TestWatcherOfMissingFolders(t *testing.T) {
+	dir := t.TempDir()
+	w, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	s := Set{Files: []string{filepath.Join(dir, "a", "b", "c.hcl")}}
+	before := sum(t, s)
+	for _, missing := range []string{"a", filepath.Join("a", "b"), filepath.Join("a", "b", "c.hcl")} {
+		_, dirs, err := s.Sum()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if added, err := w.Watch(dirs); err != nil || !added {
+			t.Fatalf("before %s there is, a new folder is watched: %t, %v", missing, added, err)
+		}
+		if path := filepath.Join(dir, missing); filepath.Ext(missing) == "" {
+			err = os.Mkdir(path, 0o755)
+		} else {
+			err = os.WriteFile(path, nil, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-w.Changed()
+	}
+	if sum(t, s) == before {
+		t.Error("the sum is the same with the file")
+	}
+}
+
+// TestSumTellsWhereToLook names the folders of a set that is too large, so that a change
+// which makes it smaller is noticed.
+func TestSumTellsWhereToLook(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.c")
+	put(t, file, "")
+	if err := os.Truncate(file, maxBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	s := Set{Tree: dir, Match: func(string) bool { return true }, Files: []string{filepath.Join(dir, "b", "x.hcl")}}
+	if _, dirs, err := s.Sum(); abi.CodeOf(err) != abi.TooLarge || !slices.Equal(dirs, []string{dir, filepath.Join(dir, "b")}) {
+		t.Errorf("the folders are %v, the error is %v", dirs, err)
+	}
+}
