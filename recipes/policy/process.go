@@ -104,6 +104,13 @@ func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
 		return answer{}, p.fault(1, 1, err.Error(), "")
 	}
 	a, fault, err := ch.judge(p, s)
+	if errors.Is(err, errGone) {
+		ch.kill()
+		if ch, err = c.start(); err != nil {
+			return answer{}, p.fault(1, 1, err.Error(), "")
+		}
+		a, fault, err = ch.judge(p, s)
+	}
 	if err != nil {
 		ch.kill()
 		return answer{}, p.fault(1, 1, fmt.Sprintf("its process ended: %s", ch.epitaph(err)), "")
@@ -273,6 +280,10 @@ func (ch *child) within(d time.Duration, f func() error) error {
 	return err
 }
 
+// errGone says that a process does not take a question: it ended while it was idle, because
+// the system needed its memory, say.
+var errGone = errors.New("the process does not read")
+
 func (ch *child) judge(p *compiled, s *subject) (answer, *ScriptError, error) {
 	var r *reply
 	err := ch.within(p.Timeout+grace, func() (err error) {
@@ -290,7 +301,7 @@ func (ch *child) judge(p *compiled, s *subject) (answer, *ScriptError, error) {
 func (ch *child) ask(p *compiled, s *subject) (*reply, error) {
 	ch.limit.N = maxReply
 	if err := ch.in.Encode(question{Index: p.index, Send: s.send, Event: s.event}); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errGone, err)
 	}
 	for {
 		var r reply

@@ -164,6 +164,23 @@ func TestASpareProcessIsReady(t *testing.T) {
 	}
 }
 
+// A process that something else kills while it is idle fails no judgement.
+func TestAProcessKilledWhileIdle(t *testing.T) {
+	s := apart(t, Policy{Name: "p0", Source: `() => deny("no")`, Timeout: patience})
+	for range 3 {
+		if d := s.Send(t.Context(), event("x")); len(d.Denials) != 1 || d.Denials[0].Reason != "no" {
+			t.Fatal(describeSend(d))
+		}
+		s.children.mu.Lock()
+		idle := s.children.idle[0]
+		s.children.mu.Unlock()
+		idle.killProcess()
+		if _, err := idle.command.Process.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // counted returns how many processes there are, and how many judgements.
 func (c *children) counted() (processes, judgements int) {
 	c.mu.Lock()
