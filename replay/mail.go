@@ -25,6 +25,7 @@ type mail struct {
 	recent map[letterBox]*journal.Event
 	order  []letterBox // oldest first
 	pages  map[reading][]journal.Event
+	paged  int // bytes of pages, with those that have been handled
 }
 
 // letterBox is the place of a message.
@@ -79,6 +80,13 @@ func (m *mail) find(ctx context.Context, t *recorded) (*journal.Event, error) {
 		var err error
 		if page, err = m.source.Messages(ctx, t.session, t.event.Channel, t.event.Seq-1, 0, mailPage, int64(m.bound/4)); err != nil {
 			return nil, err
+		}
+		for i := range page {
+			m.paged += size(&page[i])
+		}
+		if m.paged > m.bound { // of all readers together; they are read again
+			clear(m.pages)
+			m.paged = 0
 		}
 	}
 	m.pages[reader] = page

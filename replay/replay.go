@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -173,19 +172,3 @@ func (r *Report) Skipped() (n int) {
 
 // Same reports whether turns were compared and none differed.
 func (r *Report) Same() bool { return r.Turns > 0 && r.Differ == 0 }
-
-// noteUnjudged counts a turn that was not compared.
-func (r *Report) noteUnjudged(t *recorded, name string, reason Reason, detail string) {
-	same := func(u Unjudged) bool {
-		return u.Creature == t.creature && u.Reason == reason && u.Detail == detail
-	}
-	at := slices.IndexFunc(r.Unjudged, same)
-	if at < 0 {
-		at = len(r.Unjudged)
-		r.Unjudged = append(r.Unjudged, Unjudged{Creature: t.creature, Name: name, Reason: reason, Detail: detail, First: t.event.ID})
-	}
-	u := &r.Unjudged[at]
-	u.Turns++
-	u.Last = t.event.ID
-	u.Name = name
-}

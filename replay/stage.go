@@ -14,12 +14,13 @@ import (
 
 // stage is where turns are run again: the creatures, the modules and the result.
 type stage struct {
-	o       Options
-	cast    *cast
-	actors  map[journal.CreatureID]*actor
-	chosen  map[journal.CreatureID]bool // whether Options.Creatures selects it
-	modules map[string]*loaded          // by name; "": Options.Module
-	result  Report
+	o        Options
+	cast     *cast
+	actors   map[journal.CreatureID]*actor
+	chosen   map[journal.CreatureID]bool // whether Options.Creatures selects it
+	modules  map[string]*loaded          // by name; "": Options.Module
+	result   Report
+	unjudged map[unjudged]int // index in the result
 }
 
 // loaded is a module, or the error of loading it.
@@ -31,7 +32,7 @@ type loaded struct {
 func newStage(o Options) *stage {
 	return &stage{
 		o: o, cast: newCast(), actors: map[journal.CreatureID]*actor{}, chosen: map[journal.CreatureID]bool{},
-		modules: map[string]*loaded{}, result: Report{Differences: []Difference{}, Unjudged: []Unjudged{}},
+		modules: map[string]*loaded{}, result: Report{Differences: []Difference{}, Unjudged: []Unjudged{}}, unjudged: map[unjudged]int{},
 	}
 }
 
@@ -149,7 +150,7 @@ func (s *stage) judge(ctx context.Context, a *actor, t *recorded, name string) e
 	case err != nil:
 		return err
 	case gap != nil:
-		s.result.noteUnjudged(t, name, gap.reason, gap.detail)
+		s.noteUnjudged(t, name, gap)
 		return nil
 	}
 	s.result.Turns++
@@ -192,4 +193,25 @@ func (s *stage) report() (*Report, error) {
 		}
 	}
 	return r, nil
+}
+
+// unjudged is what the turns have in common that are counted together.
+type unjudged struct {
+	creature journal.CreatureID
+	gap
+}
+
+// noteUnjudged counts a turn that was not compared.
+func (s *stage) noteUnjudged(t *recorded, name string, g *gap) {
+	r := &s.result
+	at, ok := s.unjudged[unjudged{t.creature, *g}]
+	if !ok {
+		at = len(r.Unjudged)
+		s.unjudged[unjudged{t.creature, *g}] = at
+		r.Unjudged = append(r.Unjudged, Unjudged{Creature: t.creature, Reason: g.reason, Detail: g.detail, First: t.event.ID})
+	}
+	u := &r.Unjudged[at]
+	u.Turns++
+	u.Last = t.event.ID
+	u.Name = name
 }
