@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/seed47132306/terrarium/internal/guesttools"
 )
 
 // TestCMake builds a creature and its test program with the CMake files of the kits for C
@@ -62,17 +64,15 @@ endif()
 	}
 }
 
-// requireTools skips the test if a tool is missing, unless TERRARIUM_KITS is set.
+// requireTools skips the test if a tool is missing.
 func requireTools(t *testing.T, tools ...string) {
 	t.Helper()
+	guesttools.Use(t)
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err == nil {
 			continue
 		}
-		if os.Getenv("TERRARIUM_KITS") != "" {
-			t.Fatalf("%s is missing", tool)
-		}
-		t.Skipf("%s is missing", tool)
+		guesttools.Missing(t, tool+" is missing")
 	}
 }
 

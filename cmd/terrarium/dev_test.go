@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/guesttools"
 	"github.com/seed47132306/terrarium/internal/project"
 	"github.com/seed47132306/terrarium/plugins"
 )
@@ -38,12 +39,14 @@ var devLanguages = map[string]devLanguage{
 
 // TestDev makes a creature in every language and, in one dev session while messages keep
 // arriving, upgrades, breaks and repairs it. In the end every message has been answered
-// exactly once, and the count in the creature's state has no gap. JavaScript needs no
-// toolchain; a language whose compiler is missing is skipped, unless TERRARIUM_KITS is set.
+// exactly once, and the count in the creature's state has no gap.
 func TestDev(t *testing.T) {
 	devToolchains(t)
 	for _, l := range project.All {
 		t.Run(l.Name, func(t *testing.T) {
+			if l.Name != "javascript" { // which needs no toolchain
+				guesttools.Use(t)
+			}
 			dir, files := t.TempDir(), devLanguages[l.Name]
 			once(t, dir, "", "new", "counter", "--lang", l.Name)
 			folder := filepath.Join(dir, "counter")
@@ -105,8 +108,8 @@ func buildOrSkip(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	built, err := p.Build(t.Context(), project.Options{})
-	if abi.CodeOf(err) == abi.Unavailable && os.Getenv("TERRARIUM_KITS") == "" {
-		t.Skip(err)
+	if abi.CodeOf(err) == abi.Unavailable {
+		guesttools.Missing(t, err.Error())
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, built.Output)
@@ -474,15 +477,13 @@ func TestRecipeBesideItsTests(t *testing.T) {
 // TestDevEditDuringBuild edits a source while a compiler reads the edit before it, and
 // would never end.
 func TestDevEditDuringBuild(t *testing.T) {
+	guesttools.Use(t)
 	clang, err := exec.LookPath("clang-14")
 	if err != nil {
 		clang, err = exec.LookPath("clang")
 	}
 	if err != nil {
-		if os.Getenv("TERRARIUM_KITS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("clang is missing")
+		guesttools.Missing(t, "clang is missing")
 	}
 	devToolchains(t)
 	dir, tools := t.TempDir(), t.TempDir()

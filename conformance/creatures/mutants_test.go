@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/conformance/creatures"
 	"github.com/seed47132306/terrarium/conformance/report"
+	"github.com/seed47132306/terrarium/internal/guesttools"
 )
 
 func readModule(t *testing.T, name string) []byte {
@@ -24,7 +25,7 @@ func readModule(t *testing.T, name string) []byte {
 
 func TestModulesAreCurrent(t *testing.T) {
 	if _, err := exec.LookPath("wat2wasm"); err != nil {
-		skipFor(t, "wat2wasm is not installed (Debian: wabt)")
+		guesttools.Missing(t, "wat2wasm is not installed (Debian: wabt)")
 	}
 	sources, err := filepath.Glob("testdata/*.wat")
 	if err != nil || len(sources) == 0 {
@@ -185,13 +186,4 @@ func FuzzParseCases(f *testing.F) {
 			t.Error("a case is nil")
 		}
 	})
-}
-
-// skipFor skips a test for want of a tool. Where TERRARIUM_KITS is set, all are installed.
-func skipFor(t *testing.T, missing string) {
-	t.Helper()
-	if os.Getenv("TERRARIUM_KITS") != "" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
 }

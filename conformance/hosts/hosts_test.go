@@ -21,6 +21,7 @@ import (
 	"github.com/seed47132306/terrarium/conformance/report"
 	"github.com/seed47132306/terrarium/conformance/requirements"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/internal/guesttools"
 )
 
 // actsAs makes the test program an adapter in another process.
@@ -221,7 +222,7 @@ func TestModulesAreCurrent(t *testing.T) {
 		t.Fatalf("no modules: %v", err)
 	}
 	if _, err := exec.LookPath("wat2wasm"); err != nil {
-		skipFor(t, "wat2wasm is not installed (Debian: wabt)")
+		guesttools.Missing(t, "wat2wasm is not installed (Debian: wabt)")
 	}
 	for _, source := range sources {
 		text, err := os.ReadFile(source)
@@ -246,7 +247,7 @@ func TestModulesAreCurrent(t *testing.T) {
 func TestProbesAreCurrent(t *testing.T) {
 	version, err := exec.Command("clang", "--version").Output()
 	if err != nil || !strings.Contains(string(version), "version 14.") {
-		skipFor(t, "clang 14 is not installed (Debian: clang, lld)")
+		guesttools.Missing(t, "clang 14 is not installed (Debian: clang, lld)")
 	}
 	for probe, with := range map[string]string{"probe": "-DWITH_NOTICE", "probe_wasi": "-DWITH_WASI"} {
 		target := filepath.Join(t.TempDir(), "probe.wasm")
@@ -286,13 +287,14 @@ func TestPythonHost(t *testing.T) {
 	if code > 500 {
 		t.Errorf("the host has %d lines of code; 500 show that the contract is small", code)
 	}
+	guesttools.Use(t)
 	if tools, err := filepath.Abs("../../bin/toolchains/python"); err == nil {
 		t.Setenv("PYTHONPATH", tools+string(filepath.ListSeparator)+os.Getenv("PYTHONPATH")) // where make toolchains puts wasmtime
 	}
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import wasmtime").Run() != nil {
 		const missing = "Python with the package wasmtime is not installed (pip install wasmtime)"
-		skipFor(t, missing)
+		guesttools.Missing(t, missing)
 	}
 	r := run(t, func(ctx context.Context) (hosts.Adapter, error) {
 		return hosts.Start(ctx, []string{python, "python/host.py"}, hosts.ProcessOptions{Errors: t.Output()})
@@ -318,13 +320,4 @@ func TestPythonHost(t *testing.T) {
 		_ = r.Text(&b) // a Builder never fails
 		t.Errorf("%d of %d requirements\n%s", passed, scored, b.String())
 	}
-}
-
-// skipFor skips a test for want of a tool. Where TERRARIUM_KITS is set, all are installed.
-func skipFor(t *testing.T, missing string) {
-	t.Helper()
-	if os.Getenv("TERRARIUM_KITS") != "" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
 }

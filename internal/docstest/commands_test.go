@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/seed47132306/terrarium/internal/guesttools"
 )
 
 // TestCommands runs the commands of every page, in order.
@@ -60,12 +62,13 @@ func npmTools(t *testing.T) string {
 func (p *page) needs(t *testing.T) {
 	for i := range p.blocks {
 		if tool, ok := p.blocks[i].note("needs"); ok {
+			guesttools.Use(t)
 			// A tool without a program of its own is named by a command that succeeds.
 			words := strings.Fields(tool)
 			_, err := exec.LookPath(words[0])
 			_, inToolchains := os.Stat(filepath.Join(npmTools(t), words[0]))
 			if err != nil && inToolchains != nil || len(words) > 1 && exec.Command(words[0], words[1:]...).Run() != nil {
-				t.Skipf("%s is missing: make toolchains installs it", tool)
+				guesttools.Missing(t, tool+" is missing: make toolchains installs it")
 			}
 		}
 	}

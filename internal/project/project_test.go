@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/guesttools"
 	"github.com/seed47132306/terrarium/internal/ramdisk"
 	_ "github.com/seed47132306/terrarium/internal/seeded"
 )
@@ -37,12 +38,14 @@ var unitTests = map[string][]string{
 }
 
 // TestTemplates makes a project in every language, builds it, with debug information too,
-// and runs its unit tests and the test of its recipe. A language whose compiler is missing
-// is skipped by name, unless TERRARIUM_KITS is set.
+// and runs its unit tests and the test of its recipe.
 func TestTemplates(t *testing.T) {
 	toolchains(t)
 	for _, l := range All {
 		t.Run(l.Name, func(t *testing.T) {
+			if l != &javaScript && l != &wat {
+				guesttools.Use(t)
+			}
 			dir := filepath.Join(t.TempDir(), "frog_pond")
 			own, err := Create(dir, "frog_pond", l)
 			if err != nil {
@@ -77,8 +80,8 @@ func buildHere(t *testing.T, dir string, l *Language, o Options) *Built {
 		t.Fatalf("it is taken for %s", p.Language.Name)
 	}
 	built, err := p.Build(t.Context(), o)
-	if abi.CodeOf(err) == abi.Unavailable && os.Getenv("TERRARIUM_KITS") == "" {
-		t.Skip(err)
+	if abi.CodeOf(err) == abi.Unavailable {
+		guesttools.Missing(t, err.Error())
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, built.Output)
@@ -100,10 +103,7 @@ func runUnitTests(t *testing.T, dir string, l *Language) {
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
 		if command[0] != "zig" { // the compiler was found as a package of Python
-			if os.Getenv("TERRARIUM_KITS") != "" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
+			guesttools.Missing(t, err.Error())
 		}
 		command = append([]string{"python3", "-m", "ziglang"}, command[1:]...)
 	}

@@ -4,19 +4,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/seed47132306/terrarium/internal/guesttools"
 )
 
 // TestJavaScriptPackage runs the tests of the package, packs it, and uses it elsewhere
 // without a network.
 func TestJavaScriptPackage(t *testing.T) {
+	guesttools.Use(t)
 	for _, tool := range []string{"node", "npm"} {
 		if found(tool) {
 			continue
 		}
-		if os.Getenv("TERRARIUM_KITS") != "" {
-			t.Fatalf("%s is missing", tool)
-		}
-		t.Skipf("%s is missing", tool)
+		guesttools.Missing(t, tool+" is missing")
 	}
 	env := []string{"npm_config_offline=true", "npm_config_audit=false", "npm_config_fund=false"}
 	dir := t.TempDir()

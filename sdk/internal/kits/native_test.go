@@ -1,10 +1,11 @@
 package kits
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/seed47132306/terrarium/internal/guesttools"
 )
 
 // TestNative runs the native tests of the kits for C, C++, Rust and Zig, among them those
@@ -29,15 +30,13 @@ func TestNative(t *testing.T) {
 		{&zigKit, "zig", append(slices.Clip(zig), "--dep", "probes", "-Mroot=src/probes_test.zig", "-Mprobes=../reference/probes.txt")},
 	} {
 		t.Run(c.kit.Language, func(t *testing.T) {
+			guesttools.Use(t)
 			missing := c.kit.Missing(root)
 			if missing == "" && !found(c.args[0]) {
 				missing = c.args[0]
 			}
 			if missing != "" {
-				if os.Getenv("TERRARIUM_KITS") != "" {
-					t.Fatalf("%s is missing", missing)
-				}
-				t.Skipf("%s is missing", missing)
+				guesttools.Missing(t, missing+" is missing")
 			}
 			env := []string{"CARGO_TARGET_DIR=" + filepath.Join(cache, "rust"), "ZIG_GLOBAL_CACHE_DIR=" + filepath.Join(root, "bin", "kits", "cache-zig", "global")}
 			if err := run(t.Context(), filepath.Join(root, "sdk", c.dir), env, c.args...); err != nil {
