@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
@@ -31,7 +29,7 @@ func (dec *decoder) catalog(ctx context.Context, d *declaration, most int) []dep
 	if c == nil {
 		return nil
 	}
-	defer func() { _ = c.root.Close() }()
+	defer c.close()
 	names := dec.modules.catalogFiles(s, expr, c, text)
 	if len(names) > most {
 		dec.fault(s, expr, "Too many species", fmt.Sprintf("The folder has %s. A recipe can have at most %d spawnable species, so only %d more fit.",
@@ -52,11 +50,18 @@ func (dec *decoder) catalog(ctx context.Context, d *declaration, most int) []dep
 	return out
 }
 
-// catalogFolder is the folder of a catalog. All reading goes through the root, so that
-// symbolic links cannot lead out of it.
+// catalogFolder is the folder of a catalog. On the machine, all reading goes through the
+// root, so that symbolic links cannot lead out of it.
 type catalogFolder struct {
-	abs  string
-	root *os.Root
+	abs   string
+	files fs.FS
+	root  *os.Root // nil in [Options.FS]
+}
+
+func (c *catalogFolder) close() {
+	if c.root != nil {
+		_ = c.root.Close()
+	}
 }
 
 // openCatalog opens a folder within the recipe's folder or, by its absolute path, any
@@ -69,8 +74,8 @@ func (ms *moduleReader) openCatalog(s scope, expr hcl.Expression, text string) *
 		ms.fault(s, expr, "No folder", "The path is empty.", "Write the path of a folder with modules.")
 		return nil
 	case err == nil:
-		path = filepath.Join(ms.folder.abs, filepath.FromSlash(rel))
-	case !filepath.IsAbs(path):
+		path = under(ms.folder.abs, rel)
+	case !IsAbs(path), ms.leavesFS(path):
 		ms.fault(s, expr, "Folder outside the recipe", fmt.Sprintf("%q is outside the recipe's folder.", text),
 			"Copy the modules into the recipe's folder, or use an absolute path.")
 		return nil
@@ -78,33 +83,46 @@ func (ms *moduleReader) openCatalog(s scope, expr hcl.Expression, text string) *
 	if !ms.opts.mayRead(path) {
 		return nil
 	}
-	root, err := openBeneath(ms.folder.abs, rel, path)
+	c, err := ms.openBeneath(rel, path)
 	if err != nil {
 		ms.catalogFault(s, expr, text, path, err)
 		return nil
 	}
-	return &catalogFolder{path, root}
+	return c
 }
 
-// openBeneath opens rel within the folder top; if rel is empty, it opens path.
-func openBeneath(top, rel, path string) (*os.Root, error) {
-	if rel == "" {
-		return os.OpenRoot(path)
-	}
-	root, err := os.OpenRoot(top)
+// openBeneath opens rel within the recipe's folder; if rel is empty, it opens path.
+func (ms *moduleReader) openBeneath(rel, path string) (*catalogFolder, error) {
+	c := &catalogFolder{abs: path}
+	at, err := ms.opts.at(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }()
-	return root.OpenRoot(rel)
+	if rel == "" || at.fsys != nil {
+		if c.files, c.root, err = at.files(); err == nil && c.root == nil {
+			_, err = fs.Stat(c.files, ".") // a missing folder of an fs.FS is found only here
+		}
+		return c, err
+	}
+	top, err := os.OpenRoot(ms.folder.abs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = top.Close() }()
+	if c.root, err = top.OpenRoot(rel); err != nil {
+		return nil, err
+	}
+	c.files = c.root.FS()
+	return c, nil
 }
 
 func (ms *moduleReader) catalogFault(s scope, expr hcl.Expression, text, path string, err error) {
-	info, serr := os.Stat(path)
+	at, _ := ms.opts.at(path) // its error is err
+	info, serr := at.stat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		var siblings []string
-		entries, _ := os.ReadDir(filepath.Dir(path)) // without entries there is no suggestion
+		entries, _ := at.dir().readDir() // without entries there is no suggestion
 		for _, e := range entries {
 			if e.IsDir() {
 				siblings = append(siblings, e.Name())
@@ -129,7 +147,7 @@ func (ms *moduleReader) catalogFault(s scope, expr hcl.Expression, text, path st
 func escapes(err error) bool { return strings.Contains(cause(err), "escapes") }
 
 func (ms *moduleReader) catalogFiles(s scope, expr hcl.Expression, c *catalogFolder, text string) []string {
-	entries, err := fs.ReadDir(c.root.FS(), ".")
+	entries, err := fs.ReadDir(c.files, ".")
 	if err != nil {
 		ms.fault(s, expr, "Folder cannot be read", sentence(cause(err)), "")
 		return nil
@@ -159,12 +177,12 @@ func (ms *moduleReader) catalogFiles(s scope, expr hcl.Expression, c *catalogFol
 
 // catalogModule reads and inspects one module of a catalog, once.
 func (ms *moduleReader) catalogModule(ctx context.Context, s scope, expr hcl.Expression, c *catalogFolder, name string) *module {
-	ref := filepath.Join(c.abs, name)
+	ref := under(c.abs, name)
 	m := ms.known[ref]
 	if m == nil {
 		m = &module{ref: ref}
 		ms.known[ref] = m
-		if m.wasm, m.err = c.read(name); m.err == nil && ms.opts.Inspector != nil {
+		if m.wasm, m.err = readWasm(place{c.files, name}); m.err == nil && ms.opts.Inspector != nil {
 			m.info, m.err = ms.opts.Inspector.Inspect(ctx, m.wasm)
 		}
 	}
@@ -173,23 +191,4 @@ func (ms *moduleReader) catalogModule(ctx context.Context, s scope, expr hcl.Exp
 		return nil
 	}
 	return m
-}
-
-func (c *catalogFolder) read(name string) ([]byte, error) {
-	info, err := c.root.Stat(name)
-	if err != nil {
-		if escapes(err) {
-			return nil, errors.New("a symbolic link leads out of the catalog's folder")
-		}
-		return nil, err
-	}
-	if err := fitsModule(info); err != nil {
-		return nil, err
-	}
-	f, err := c.root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, abi.MaxModuleBytes))
 }

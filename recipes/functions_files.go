@@ -92,7 +92,7 @@ func (f *folder) exists(rel string) (bool, error) {
 	if err := f.look(1); err != nil {
 		return false, err
 	}
-	info, err := f.root.Stat(rel)
+	info, err := fs.Stat(f.files, rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -170,7 +170,7 @@ func (f *folder) matching(rel, pattern string) ([]string, error) {
 // beneathFolder lists the regular files of a folder and of all folders in it. It follows
 // links to files within the recipe's folder, and no links to folders.
 func (f *folder) beneathFolder(rel string) ([]string, error) {
-	info, err := f.root.Stat(rel)
+	info, err := fs.Stat(f.files, rel)
 	if err != nil {
 		return nil, f.refused(rel, err)
 	}
@@ -178,7 +178,7 @@ func (f *folder) beneathFolder(rel string) ([]string, error) {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("%q is not a folder", rel)}
 	}
 	var out []string
-	err = fs.WalkDir(f.root.FS(), rel, func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(f.files, rel, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return f.refused(name, err)
 		}
@@ -192,7 +192,7 @@ func (f *folder) beneathFolder(rel string) ([]string, error) {
 			return nil
 		}
 		if d.Type()&fs.ModeSymlink != 0 {
-			if info, err := f.root.Stat(name); err != nil || !info.Mode().IsRegular() {
+			if info, err := fs.Stat(f.files, name); err != nil || !info.Mode().IsRegular() {
 				return nil
 			}
 		} else if !d.Type().IsRegular() {

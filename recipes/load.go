@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,9 @@ type Builtins interface {
 	// Wasm returns the module with that name; an unknown name is an error.
 	Wasm(name string) ([]byte, error)
 }
+
+// ModuleSource returns the module with a name. It may be called from any goroutine.
+type ModuleSource func(ctx context.Context, name string) (wasm []byte, err error)
 
 // Options control how a recipe is loaded. The zero value loads a recipe without
 // inspecting its modules.
@@ -58,6 +62,15 @@ type Options struct {
 	Inspector Inspector
 	// Builtins may be nil: then the engine resolves builtin:NAME.
 	Builtins Builtins
+	// Modules returns modules by name, for references SCHEME:NAME. It is not called for
+	// builtin and fs. Each module is read once in a recipe.
+	Modules map[string]ModuleSource
+	// FS has the files of paths that begin with fs:/, such as those that are embedded in
+	// the program. A recipe there reads only files of FS. It may be nil.
+	//
+	// A path in FS cannot lead out of FS. Whether symbolic links can is up to FS: they
+	// can in [os.DirFS], and cannot in [os.Root.FS].
+	FS fs.FS
 	// Version is the version of the program, for required_version; if it is empty,
 	// required_version is not checked.
 	Version string
@@ -109,7 +122,7 @@ func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
 		return nil, Diagnostics{*d}
 	}
 	defer l.close()
-	if abs, err := filepath.Abs(path); err == nil {
+	if abs, err := AbsPath(path); err == nil {
 		path = abs // later users may have another working directory
 	}
 	r := l.evaluate(ctx, path)
@@ -132,7 +145,7 @@ func openLoader(path string, o Options) (*loader, *Diagnostic) {
 		}
 		unsaved[name] = append([]byte{}, text...) // not nil
 	}
-	f, names, d := openRecipe(path, o.MaxFileBytes, unsaved)
+	f, names, d := o.openRecipe(path, unsaved)
 	if d != nil {
 		return nil, d
 	}
@@ -180,7 +193,7 @@ func (l *loader) checkUnsaved() {
 	used := map[string]bool{}
 	for _, f := range l.folders {
 		for name := range f.read {
-			used[filepath.Join(f.abs, filepath.FromSlash(name))] = true
+			used[under(f.abs, name)] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.folder.unsaved)) {

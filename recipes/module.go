@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ const builtinPrefix = "builtin:"
 
 // module is a module that the recipe names. It is read and inspected once.
 type module struct {
-	ref  string // an absolute path, or builtin:NAME
+	ref  string // an absolute path, builtin:NAME, or SCHEME:NAME of [Options.Modules]
 	wasm []byte
 	info *abi.ModuleInfo // nil without an inspector
 	err  error
@@ -86,10 +85,15 @@ func (ms *moduleReader) of(ctx context.Context, s scope, d *declaration) *module
 		return nil
 	}
 	ref := text
-	if !strings.HasPrefix(ref, builtinPrefix) {
+	if source, _ := ms.opts.source(ref); source == nil && !strings.HasPrefix(ref, builtinPrefix) {
 		ref = filepath.FromSlash(ref)
-		if !filepath.IsAbs(ref) {
-			ref = filepath.Join(ms.folder.abs, ref)
+		if !IsAbs(ref) {
+			ref = under(ms.folder.abs, ref)
+		}
+		if ms.leavesFS(ref) {
+			ms.fault(s, expr, "Module outside the recipe", fmt.Sprintf("%q is a file of the machine, and the recipe is in a file system of the program.", text),
+				"Add the module to the program's file system, or give the program a source of modules.")
+			return nil
 		}
 	}
 	if ms.opts.ShapeOnly {
@@ -110,11 +114,17 @@ func (ms *moduleReader) of(ctx context.Context, s scope, d *declaration) *module
 
 func (ms *moduleReader) readModule(ctx context.Context, m *module) (err error) {
 	name, builtin := strings.CutPrefix(m.ref, builtinPrefix)
+	source, own := ms.opts.source(m.ref)
 	switch {
+	case source != nil:
+		m.wasm, err = source(ctx, own)
 	case !builtin && !ms.opts.mayRead(m.ref):
 		return nil
 	case !builtin:
-		m.wasm, err = readWasm(m.ref)
+		var at place
+		if at, err = ms.opts.at(m.ref); err == nil {
+			m.wasm, err = readWasm(at)
+		}
 	case ms.opts.Builtins == nil:
 		return nil
 	default:
@@ -127,15 +137,44 @@ func (ms *moduleReader) readModule(ctx context.Context, m *module) (err error) {
 	return err
 }
 
-func readWasm(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+// source returns the source of a module with a scheme of its own, and its name there.
+func (o *Options) source(ref string) (ModuleSource, string) {
+	scheme, name, ok := strings.Cut(ref, ":")
+	if !ok || scheme+":" == builtinPrefix || scheme+":" == fsPrefix {
+		return nil, ""
+	}
+	return o.Modules[scheme], name
+}
+
+// leavesFS reports whether a recipe in [Options.FS] names a file of the machine.
+func (ms *moduleReader) leavesFS(path string) bool {
+	_, within := NameInFS(ms.folder.abs)
+	_, there := NameInFS(path)
+	return within && !there
+}
+
+// ReadModule reads the module at a path that begins with fs:/ from fsys, or another path
+// from the machine.
+func ReadModule(fsys fs.FS, path string) ([]byte, error) {
+	at, err := (&Options{FS: fsys}).at(path)
 	if err != nil {
+		return nil, err
+	}
+	return readWasm(at)
+}
+
+func readWasm(at place) ([]byte, error) {
+	info, err := at.stat()
+	if err != nil {
+		if escapes(err) {
+			return nil, errors.New("a symbolic link leads out of the catalog's folder")
+		}
 		return nil, err
 	}
 	if err := fitsModule(info); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := at.open()
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +188,7 @@ func fitsModule(info fs.FileInfo) error {
 		return errors.New("it is not a regular file")
 	}
 	if info.Size() > abi.MaxModuleBytes {
-		return fmt.Errorf("it has %d bytes; at most %d are allowed", info.Size(), int64(abi.MaxModuleBytes))
+		return &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("it has %d bytes; at most %d are allowed", info.Size(), int64(abi.MaxModuleBytes))}
 	}
 	return nil
 }
@@ -157,7 +196,10 @@ func fitsModule(info fs.FileInfo) error {
 func (ms *moduleReader) moduleFault(s scope, expr hcl.Expression, text string, m *module) {
 	name, builtin := strings.CutPrefix(m.ref, builtinPrefix)
 	var refused *abi.Error
+	source, _ := ms.opts.source(m.ref)
 	switch {
+	case source != nil && !errors.As(m.err, &refused):
+		ms.fault(s, expr, "Module cannot be read", fmt.Sprintf("The program has no module %s: %s", text, sentence(m.err.Error())), "")
 	case builtin && !slices.Contains(ms.opts.Builtins.Names(), name):
 		names := ms.opts.Builtins.Names()
 		d := Diagnostic{Summary: "Unknown builtin creature", Detail: fmt.Sprintf("No creature %q ships with this version.", name), Suggestion: nearest(name, names)}
@@ -169,6 +211,8 @@ func (ms *moduleReader) moduleFault(s scope, expr hcl.Expression, text string, m
 		ms.report(s, expr.Range(), d)
 	case errors.Is(m.err, fs.ErrNotExist):
 		ms.moduleMissing(s, expr, text, m.ref)
+	case errors.As(m.err, &refused) && m.wasm == nil:
+		ms.fault(s, expr, "Module cannot be read", fmt.Sprintf("%s: %s", text, sentence(refused.Message)), sentence(refused.Remedy))
 	case errors.As(m.err, &refused):
 		detail := refused.Message
 		if refused.Err != nil {
@@ -181,9 +225,9 @@ func (ms *moduleReader) moduleFault(s scope, expr hcl.Expression, text string, m
 }
 
 func (ms *moduleReader) moduleMissing(s scope, expr hcl.Expression, text, path string) {
-	dir := filepath.Dir(path)
+	at, _ := ms.opts.at(path) // it has been read from there
 	d := Diagnostic{Summary: "Module not found", Detail: fmt.Sprintf("There is no file %s.", path)}
-	entries, err := os.ReadDir(dir)
+	entries, err := at.dir().readDir()
 	var files, wasm []string
 	for _, e := range entries {
 		files = append(files, e.Name())

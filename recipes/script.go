@@ -106,12 +106,12 @@ func (sc *scripts) scriptFile(s scope, d *declaration) (*script, bool) {
 		return nil, false
 	}
 	shown := filepath.Join(sc.folder.shown, path)
-	if filepath.IsAbs(path) {
+	if IsAbs(path) {
 		shown = path
 	}
 	sc.extra[shown] = []byte(text)
 	name := path
-	if !filepath.IsAbs(path) {
+	if !IsAbs(path) {
 		name = sc.folder.prefix + path
 	}
 	return &script{in: sc.reporter, title: d.title, text: text, name: name, shown: shown, line: 1, src: []byte(text)}, true

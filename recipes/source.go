@@ -10,16 +10,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// folder is the folder of a recipe. All reading goes through the os.Root, so that neither
-// ".." nor a symbolic link leads out of it.
+// folder is the folder of a recipe. On the machine, all reading goes through the os.Root,
+// so that neither ".." nor a symbolic link leads out of it.
 type folder struct {
 	name  string // of the recipe: that of its only file, or of the folder
 	shown string // as the caller wrote it, for messages
 	abs   string
-	root  *os.Root          // nil for a copy
+	files fs.FS             // nil for a copy
+	root  *os.Root          // that of files; nil for a copy and in [Options.FS]
 	kept  map[string]string // the files of a copy
 	limit int64
 	// unsaved has texts that take the place of files, by absolute path.
@@ -36,43 +38,59 @@ type folder struct {
 	parsed map[string]parsedFile
 }
 
-func openRecipe(path string, limit int64, unsaved map[string][]byte) (*folder, []string, *Diagnostic) {
+func (o *Options) openRecipe(path string, unsaved map[string][]byte) (*folder, []string, *Diagnostic) {
+	at, err := o.at(path)
+	if err != nil {
+		return nil, nil, at.unreadable(path, err)
+	}
 	isDir := false
-	if info, err := os.Stat(path); err == nil {
+	if info, err := at.stat(); err == nil {
 		isDir = info.IsDir()
 	} else if !hasUnsaved(unsaved, path) {
-		return nil, nil, unreadable(path, err)
+		return nil, nil, at.unreadable(path, err)
 	}
 	dir, names := path, []string(nil)
 	if !isDir {
-		dir, names = filepath.Dir(path), []string{filepath.Base(path)}
+		dir, names = dirOf(path), []string{filepath.Base(path)}
 		if d := notARecipe(path, names[0]); d != nil {
 			return nil, nil, d
 		}
+		at = at.dir()
 	}
-	abs, err := filepath.Abs(dir)
+	abs, err := AbsPath(dir)
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return nil, nil, at.unreadable(path, err)
 	}
 	if isDir {
+		entries, err := at.readDir()
+		if err != nil {
+			return nil, nil, at.unreadable(path, err)
+		}
 		var d *Diagnostic
-		if names, d = listRecipe(path, unsavedIn(unsaved, abs)); d != nil {
+		if names, d = recipesAmong(entries, path, unsavedIn(unsaved, abs)); d != nil {
 			return nil, nil, d
 		}
 	}
-	root, err := os.OpenRoot(abs)
+	files, root, err := at.files()
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return nil, nil, at.unreadable(path, err)
 	}
-	name := filepath.Base(abs)
+	f := &folder{name: nameOf(abs), shown: dir, abs: abs, files: files, root: root, limit: o.MaxFileBytes, unsaved: unsaved, read: map[string][]byte{}}
 	if !isDir {
-		name = recipeName(names[0])
+		f.name = recipeName(names[0])
 	}
-	f := &folder{name: name, shown: dir, abs: abs, root: root, limit: limit, unsaved: unsaved, read: map[string][]byte{}}
-	if in, err := root.Stat("."); err == nil {
+	if in, err := fs.Stat(files, "."); err == nil {
 		f.noteOwner("its folder", in)
 	}
 	return f, names, nil
+}
+
+// nameOf returns the name of the recipe in a folder.
+func nameOf(abs string) string {
+	if name, ok := NameInFS(abs); ok && name == "." {
+		return "recipe"
+	}
+	return filepath.Base(abs)
 }
 
 // notARecipe refuses a file by its name.
@@ -105,10 +123,10 @@ const testEnding = ".test"
 // testFiles returns the names of the files with tests that belong to the recipe: all in its
 // folder or, if the folder has other recipes too, those that are named after its file.
 func (f *folder) testFiles(recipe []string) []string {
-	if f.root == nil {
+	if f.files == nil {
 		return nil // a copy has none
 	}
-	entries, _ := fs.ReadDir(f.root.FS(), ".") // the recipe in it has been found
+	entries, _ := fs.ReadDir(f.files, ".") // the recipe in it has been found
 	names := map[string]bool{}
 	for _, e := range entries {
 		names[e.Name()] = !e.IsDir()
@@ -125,14 +143,6 @@ func (f *folder) testFiles(recipe []string) []string {
 		}
 	}
 	return out
-}
-
-func listRecipe(path string, unsaved []string) (names []string, d *Diagnostic) {
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	return recipesAmong(entries, path, unsaved)
 }
 
 // recipesAmong returns the names of the recipe's files in a folder, also of those that
@@ -166,22 +176,23 @@ func recipesAmong(entries []fs.DirEntry, path string, unsaved []string) (names [
 		Remedy: "A recipe consists of files whose names end in .hcl or .hcl.json."}
 }
 
-func unreadable(path string, err error) *Diagnostic {
+// unreadable reports a recipe that is not at a place, or cannot be read there.
+func (p place) unreadable(path string, err error) *Diagnostic {
 	d := &Diagnostic{Severity: Error, Summary: "Recipe cannot be read", Detail: sentence(cause(err)), Range: Range{File: path}}
+	var refused *abi.Error
+	if errors.As(err, &refused) {
+		d.Detail, d.Remedy = sentence(refused.Message), sentence(refused.Remedy)
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return d
 	}
 	d.Summary, d.Detail = "Recipe not found", fmt.Sprintf("There is no file or folder %q.", path)
-	if to, err := os.Readlink(path); err == nil {
+	if to, err := os.Readlink(p.name); err == nil && p.fsys == nil {
 		d.Detail = fmt.Sprintf("%q is a link to %q, which does not exist.", path, to)
 		return d
 	}
-	if entries, err := os.ReadDir(filepath.Dir(path)); err == nil {
-		names := make([]string, 0, len(entries))
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		d.Suggestion = meantFile(filepath.Base(path), names)
+	if entries, err := p.dir().readDir(); err == nil {
+		d.Suggestion = meantFile(filepath.Base(path), namesOf(entries))
 	}
 	return d
 }
@@ -202,13 +213,13 @@ func openCopy(source deploy.Source, limit int64) (*folder, []string, *Diagnostic
 	dir := source.Path
 	single := isRecipe(filepath.Base(dir))
 	if single {
-		dir = filepath.Dir(dir)
+		dir = dirOf(dir)
 	}
-	abs, err := filepath.Abs(dir)
+	abs, err := AbsPath(dir)
 	if err != nil {
-		return nil, nil, unreadable(source.Path, err)
+		return nil, nil, place{}.unreadable(source.Path, err)
 	}
-	f := &folder{name: filepath.Base(abs), shown: dir, abs: abs, kept: source.Files, limit: limit, read: map[string][]byte{}}
+	f := &folder{name: nameOf(abs), shown: dir, abs: abs, kept: source.Files, limit: limit, read: map[string][]byte{}}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(source.Files)) {
 		if isRecipe(name) && !strings.Contains(name, "/") && (!single || name == filepath.Base(source.Path)) {

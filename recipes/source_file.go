@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -32,7 +32,7 @@ func (f *folder) file(name string) ([]byte, error) {
 
 func (f *folder) relative(name string) (string, error) {
 	rel := filepath.FromSlash(name)
-	if filepath.IsAbs(rel) {
+	if IsAbs(rel) {
 		var err error
 		if rel, err = filepath.Rel(f.abs, rel); err != nil {
 			return "", outside(name)
@@ -58,14 +58,14 @@ func (f *folder) readAll(rel string) ([]byte, error) {
 		}
 		return []byte(text), nil
 	}
-	if text, ok := f.unsaved[filepath.Join(f.abs, filepath.FromSlash(rel))]; ok {
+	if text, ok := f.unsaved[under(f.abs, rel)]; ok {
 		if int64(len(text)) > f.limit {
 			return nil, tooLarge(rel, f.limit)
 		}
 		return text, nil
 	}
 	// Opening a pipe or device could block; Stat does not open it.
-	info, err := f.root.Stat(rel)
+	info, err := fs.Stat(f.files, rel)
 	if err != nil {
 		return nil, f.refused(rel, err)
 	}
@@ -73,7 +73,7 @@ func (f *folder) readAll(rel string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("%q is not a regular file", rel)}
 	}
-	h, err := f.root.Open(rel)
+	h, err := f.files.Open(rel)
 	if err != nil {
 		return nil, f.refused(rel, err)
 	}
@@ -101,22 +101,24 @@ func (f *folder) refused(rel string, err error) error {
 		}
 		return e
 	}
-	if l, lerr := f.root.Lstat(rel); lerr == nil && l.Mode()&fs.ModeSymlink != 0 || strings.Contains(cause(err), "escapes") {
+	if l, lerr := fs.Lstat(f.files, rel); lerr == nil && l.Mode()&fs.ModeSymlink != 0 || strings.Contains(cause(err), "escapes") {
 		return outside(rel)
 	}
 	return &abi.Error{Code: abi.Unavailable, Message: fmt.Sprintf("%q cannot be read: %s", rel, cause(err))}
 }
 
 func (f *folder) siblings(rel string) []string {
-	d, err := f.root.Open(filepath.Dir(rel))
+	entries, err := fs.ReadDir(f.files, path.Dir(rel))
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = d.Close() }()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil
+	return namesOf(entries)
+}
+
+func namesOf(entries []fs.DirEntry) []string {
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
 	}
-	slices.Sort(names)
 	return names
 }

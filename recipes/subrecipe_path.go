@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -47,7 +48,7 @@ func (f *folder) beneath(source string) (*folder, []string, *Diagnostic) {
 }
 
 func (f *folder) enter(rel string) (*folder, error) {
-	sub := &folder{name: path.Base(rel), shown: filepath.Join(f.shown, filepath.FromSlash(rel)), abs: filepath.Join(f.abs, filepath.FromSlash(rel)),
+	sub := &folder{name: path.Base(rel), shown: filepath.Join(f.shown, filepath.FromSlash(rel)), abs: under(f.abs, rel),
 		limit: f.limit, unsaved: f.unsaved, read: map[string][]byte{}, prefix: f.prefix}
 	if rel != "." {
 		sub.prefix += rel + "/"
@@ -61,16 +62,30 @@ func (f *folder) enter(rel string) (*folder, error) {
 		}
 		return sub, nil
 	}
+	if f.root == nil {
+		info, err := fs.Stat(f.files, rel)
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "open", Path: rel, Err: syscall.ENOTDIR}
+		}
+		if err == nil {
+			sub.files, err = fs.Sub(f.files, rel)
+		}
+		if err != nil {
+			return nil, f.refused(rel, err)
+		}
+		return sub, nil
+	}
 	var err error
 	if sub.root, err = f.root.OpenRoot(filepath.FromSlash(rel)); err != nil {
 		return nil, f.refused(rel, err)
 	}
+	sub.files = sub.root.FS()
 	return sub, nil
 }
 
 func (f *folder) recipes() ([]string, *Diagnostic) {
 	if f.kept == nil {
-		entries, err := fs.ReadDir(f.root.FS(), ".")
+		entries, err := fs.ReadDir(f.files, ".")
 		if err != nil {
 			return nil, sourceFault(f.shown, err)
 		}
