@@ -38,10 +38,10 @@ func (t *Terrarium) ForkAt(ctx context.Context, graphOrSession string, at journa
 // returns the problems that prevent this at present. Only a caller that reads the files
 // with other tools needs Settle.
 func (t *Terrarium) Settle(ctx context.Context) error {
-	if t.storage == nil {
-		return nil
+	if s, ok := t.storage.(interface{ Settle(context.Context) error }); ok {
+		return s.Settle(ctx)
 	}
-	return t.storage.Settle(ctx)
+	return nil
 }
 
 // SessionOf returns the present session of a live graph. Any other id is returned as the

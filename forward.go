@@ -273,7 +273,7 @@ func (t *Terrarium) Sessions(ctx context.Context) ([]journal.SessionInfo, error)
 // or demoted stays so as long as the recipe has not changed in this. A recipe from another
 // path under the same name is refused with already_exists.
 func (t *Terrarium) ApplyDeployment(ctx context.Context, d *deploy.Deployment) (*engine.Applied, error) {
-	return t.engine.Apply(ctx, inProcesses(&t.policies, d)[0])
+	return t.engine.Apply(ctx, judged(&t.policies, t.policy, d)[0])
 }
 
 // ApplyAll is [Terrarium.ApplyDeployment] for deployments that share saved graphs. Each
@@ -281,13 +281,13 @@ func (t *Terrarium) ApplyDeployment(ctx context.Context, d *deploy.Deployment) (
 // applied. If one fails, neither it nor later ones are applied; earlier ones stay applied.
 // [Terrarium.Plan] fails where ApplyAll would.
 func (t *Terrarium) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment) ([]*engine.Applied, error) {
-	return t.engine.ApplyAll(ctx, inProcesses(&t.policies, deployments...)...)
+	return t.engine.ApplyAll(ctx, judged(&t.policies, t.policy, deployments...)...)
 }
 
 // Plan returns the changes that [Terrarium.ApplyAll] would make with the deployments, and
 // changes nothing. Its error is the one that ApplyAll would return.
 func (t *Terrarium) Plan(ctx context.Context, deployments ...*deploy.Deployment) (*diff.Plan, error) {
-	return planning(deployments, func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.Plan(ctx, d...) })
+	return planning(t.policy, deployments, func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.Plan(ctx, d...) })
 }
 
 // Restore restores every saved graph as it was, including creatures without a recipe. A

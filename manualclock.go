@@ -1,27 +1,70 @@
 package terrarium
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/seed47132306/terrarium/abi"
 )
 
 // testStart is the time at which every test begins, so that its messages have the same
 // times whenever it runs.
 var testStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// testClock is a clock that a test moves. Its timers never fire: [engine.Engine.WaitIdle]
-// calls what has come due.
-type testClock struct{ now atomic.Int64 }
+// ManualClock is a clock that stands still until [Terrarium.Advance] moves it, for tests
+// that give the same result at every run. Together with [Options.Seed] and one worker, the
+// ids and times of a run are repeatable. It serves one terrarium.
+type ManualClock struct{ now atomic.Int64 }
 
-func newTestClock() *testClock {
-	c := &testClock{}
-	c.set(testStart)
+// NewManualClock returns a clock that shows a time.
+func NewManualClock(start time.Time) *ManualClock {
+	c := &ManualClock{}
+	c.now.Store(start.UnixNano())
 	return c
 }
 
-func (c *testClock) Now() time.Time { return time.Unix(0, c.now.Load()).UTC() }
+// Now implements [engine.Clock].
+func (c *ManualClock) Now() time.Time { return time.Unix(0, c.now.Load()).UTC() }
 
-func (c *testClock) Timer(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
+// Timer implements [engine.Clock]. The timers never fire: [engine.Engine.WaitIdle] calls
+// what has come due.
+func (c *ManualClock) Timer(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
 
 // set moves the clock to a time, but never backwards.
-func (c *testClock) set(at time.Time) { c.now.Store(max(c.now.Load(), at.UnixNano())) }
+func (c *ManualClock) set(at time.Time) { c.now.Store(max(c.now.Load(), at.UnixNano())) }
+
+// Advance moves the [ManualClock] of the terrarium. It stops at each timer on the way: the
+// timer fires at its time, and what follows from it has been handled before the clock moves
+// on. A failed delivery is tried again when the clock passes the end of its pause. Calls run
+// one after the other, and with nothing else that waits for time.
+//
+// The error is unsupported with another clock, and deadline if ctx ends first, which
+// leaves the clock where it is.
+func (t *Terrarium) Advance(ctx context.Context, d time.Duration) error {
+	if t.clock == nil {
+		return &abi.Error{Code: abi.Unsupported, Op: "advance", Message: "the clock of the terrarium moves by itself", Remedy: "use NewManualClock as Options.Clock"}
+	}
+	if err := t.advance(ctx, t.clock.Now().Add(d)); err != nil {
+		return err
+	}
+	return t.WaitIdle(ctx)
+}
+
+// advance moves the clock from timer to timer up to a time.
+func (t *Terrarium) advance(ctx context.Context, until time.Time) error {
+	for {
+		if err := t.WaitIdle(ctx); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		at, ok := t.engine.NextTimer()
+		if !ok || at.After(until) {
+			t.clock.set(until)
+			return nil
+		}
+		t.clock.set(at)
+	}
+}

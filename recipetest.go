@@ -75,14 +75,13 @@ func runTest(ctx context.Context, test *recipes.Test, o Options) (outcome recipe
 	if test.Recipe == nil {
 		return outcome, nil
 	}
-	clock := newTestClock()
-	o.Dir, o.Scratch, o.Clock, o.manualClock = "", true, clock, true
+	o.Dir, o.Storage, o.Scratch, o.Clock = "", nil, true, NewManualClock(testStart)
 	t, err := New(ctx, o)
 	if err != nil {
 		return outcome, &startFailure{err}
 	}
 	defer func() { _ = t.Close(context.WithoutCancel(ctx)) }() // the session is temporary
-	return (&testRun{t, clock}).outcome(ctx, test)
+	return (&testRun{t}).outcome(ctx, test)
 }
 
 // withoutRemedy returns the message of an error without its remedy.
@@ -97,7 +96,6 @@ func withoutRemedy(err error) string {
 // testRun is the run of one test.
 type testRun struct {
 	*Terrarium
-	clock *testClock
 }
 
 // outcome applies the recipe of a test, takes its steps and collects the results. The
@@ -135,7 +133,7 @@ func (t *testRun) takeSteps(ctx context.Context, applied *Applied, steps []recip
 		case err != nil:
 			return denials, err
 		case step.Advance > 0:
-			err = t.advance(ctx, t.clock.Now().Add(step.Advance))
+			err = t.Advance(ctx, step.Advance)
 		default:
 			s := step.Send
 			_, err = t.Send(ctx, applied.Channels[s.Channel], Outgoing{Payload: s.Payload, Headers: s.Headers})
@@ -164,25 +162,6 @@ func (t *testRun) settle(ctx context.Context) error {
 		if err := t.advance(ctx, at); err != nil {
 			return err
 		}
-	}
-}
-
-// advance moves the clock from timer to timer, so that each fires at its time and what it
-// leads to has been handled before the next one.
-func (t *testRun) advance(ctx context.Context, until time.Time) error {
-	for {
-		if err := t.WaitIdle(ctx); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		at, ok := t.engine.NextTimer()
-		if !ok || at.After(until) {
-			t.clock.set(until)
-			return nil
-		}
-		t.clock.set(at)
 	}
 }
 

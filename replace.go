@@ -70,7 +70,7 @@ func (t *Terrarium) ReplaceModule(ctx context.Context, creature CreatureID, o Re
 	var out ReplacedModule
 	var err error
 	if o.Wasm == nil {
-		if o.Wasm, err = LoadModule(ctx, o.Module); err != nil {
+		if o.Wasm, err = t.defaults.LoadModule(ctx, o.Module); err != nil {
 			return nil, err
 		}
 	}
@@ -94,12 +94,13 @@ func (t *Terrarium) ReplaceModule(ctx context.Context, creature CreatureID, o Re
 // creature may be saved without running. The error has the code [abi.Unsupported] if there
 // is no record.
 func (t *Terrarium) CheckModule(ctx context.Context, creature CreatureID, wasm []byte, turns int, all bool) (*replay.Report, error) {
-	r := replay.Options{Source: t.storage, Host: t.host, Creatures: []string{string(creature)}, Module: wasm, All: all}
+	source, recorded := t.storage.(replay.Source)
+	r := replay.Options{Source: source, Host: t.host, Creatures: []string{string(creature)}, Module: wasm, All: all}
 	graph, session, err := t.graphOf(creature)
 	if err != nil {
 		return nil, err
 	}
-	if t.storage == nil || session == "" {
+	if !recorded || session == "" {
 		return nil, &abi.Error{
 			Code: abi.Unsupported, Op: "replace_module", Message: "the graph of the creature keeps no history to check the module against",
 			Remedy: "replace it without a check", IDs: map[string]string{"creature": string(creature), "graph": string(graph)},

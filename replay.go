@@ -28,6 +28,8 @@ type ReplayOptions struct {
 	// CacheDir and CacheOptional keep compiled modules, as in [Options].
 	CacheDir      string
 	CacheOptional bool
+	// Load reads a module by its recorded name; nil means [LoadModule].
+	Load func(ctx context.Context, module string) ([]byte, error)
 	// Compiler compiles large modules, as in [Options].
 	Compiler []string
 }
@@ -35,6 +37,9 @@ type ReplayOptions struct {
 // Replay runs recorded turns of a session directory again, on the recorded modules or on
 // another one, and compares their effects. The directory is only read, and may be in use.
 func Replay(ctx context.Context, dir string, o ReplayOptions) (report *replay.Report, err error) {
+	if o.Load == nil {
+		o.Load = LoadModule
+	}
 	view, err := sqlitestore.OpenReadOnly(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -46,7 +51,7 @@ func Replay(ctx context.Context, dir string, o ReplayOptions) (report *replay.Re
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
 	return replay.Run(ctx, replay.Options{
-		Source: view, Host: h, Load: LoadModule, Creatures: o.Creatures, Module: o.Module, From: o.From,
+		Source: view, Host: h, Load: o.Load, Creatures: o.Creatures, Module: o.Module, From: o.From,
 		Sessions: o.Sessions, Fresh: o.Fresh, All: o.All,
 	})
 }

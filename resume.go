@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine"
@@ -61,18 +59,19 @@ func FindRecipes(ctx context.Context, list []engine.Remembered, o ResumeOptions)
 	if err != nil {
 		return nil, Diagnostics{{Severity: recipes.Error, Summary: "The modules cannot be inspected", Detail: err.Error()}}
 	}
-	found, diags := findRecipes(ctx, h, list, o)
+	found, diags := findRecipes(ctx, list, o, o.loading(h))
 	if err := h.Close(ctx); err != nil {
 		diags = append(diags, recipes.Diagnostic{Severity: recipes.Warning, Summary: "The module inspector did not close", Detail: err.Error()})
 	}
 	return found, diags
 }
 
-func findRecipes(ctx context.Context, h *host.Host, list []engine.Remembered, o ResumeOptions) (out []FoundRecipe, diags Diagnostics) {
+func findRecipes(ctx context.Context, list []engine.Remembered, o ResumeOptions, ro recipes.Options) (out []FoundRecipe, diags Diagnostics) {
 	known := map[string]bool{}
+	ro.Shared = len(list) > 1
 	for _, r := range list {
 		known[r.Name] = true
-		f, more := findRecipe(ctx, h, r, o, len(list) > 1)
+		f, more := findRecipe(ctx, r, o, ro)
 		out, diags = append(out, f), append(diags, more...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Recipes)) {
@@ -87,12 +86,9 @@ func findRecipes(ctx context.Context, h *host.Host, list []engine.Remembered, o 
 }
 
 // findRecipe finds the recipe at its path, at its new path, or otherwise in the session.
-func findRecipe(ctx context.Context, h *host.Host, r engine.Remembered, o ResumeOptions, shared bool) (FoundRecipe, Diagnostics) {
+func findRecipe(ctx context.Context, r engine.Remembered, o ResumeOptions, ro recipes.Options) (FoundRecipe, Diagnostics) {
 	f := FoundRecipe{Remembered: r, Path: r.Source.Path}
-	ro := recipes.Options{
-		Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Given: r.Source.Variables, Shared: shared,
-		Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess,
-	}
+	ro.Given = r.Source.Variables
 	moved, isGiven := o.Recipes[r.Name]
 	if isGiven {
 		f.Path = moved
@@ -101,7 +97,7 @@ func findRecipe(ctx context.Context, h *host.Host, r engine.Remembered, o Resume
 		return f, nil
 	}
 	var diags Diagnostics
-	if _, err := os.Stat(f.Path); errors.Is(err, fs.ErrNotExist) && !isGiven {
+	if ro.Missing(f.Path) && !isGiven {
 		f.Copied = true
 		f.Recipe, diags = recipes.LoadSource(ctx, r.Source, ro)
 	} else {
@@ -161,8 +157,7 @@ func (t *Terrarium) Resume(ctx context.Context, o ResumeOptions) (*Resumed, erro
 
 // findRecipes finds the recipes of the deployments in the session directory.
 func (t *Terrarium) findRecipes(ctx context.Context, o ResumeOptions) ([]FoundRecipe, error) {
-	o.RecipeOptions = t.completed(o.RecipeOptions)
-	found, diags := findRecipes(ctx, t.host, t.Remembered(), o)
+	found, diags := findRecipes(ctx, t.Remembered(), o, t.loading(o.RecipeOptions))
 	return found, diags.Err()
 }
 
@@ -198,26 +193,29 @@ func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*diff.Plan
 	if err != nil {
 		return nil, err
 	}
-	return planning(deploymentsOf(found), func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.PlanResume(ctx, d...) })
+	return planning(t.policy, deploymentsOf(found), func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.PlanResume(ctx, d...) })
 }
 
 // planning makes a plan of deployments whose policies run in processes that end with it.
-func planning(deployments []*deploy.Deployment, plan func([]*deploy.Deployment) (*diff.Plan, error)) (*diff.Plan, error) {
+func planning(also deploy.Policy, deployments []*deploy.Deployment, plan func([]*deploy.Deployment) (*diff.Plan, error)) (*diff.Plan, error) {
 	var p policy.Processes
 	defer p.Close()
-	return plan(inProcesses(&p, deployments...))
+	return plan(judged(&p, also, deployments...))
 }
 
-// inProcesses returns the deployments with policies that run in processes of p where they
-// need one.
-func inProcesses(p *policy.Processes, deployments ...*deploy.Deployment) []*deploy.Deployment {
+// judged returns the deployments with policies that run in processes of p where they need
+// one, and with one more.
+func judged(p *policy.Processes, also deploy.Policy, deployments ...*deploy.Deployment) []*deploy.Deployment {
 	out := slices.Clone(deployments)
 	for i, d := range out {
+		own := *d
 		if s, ok := d.Policy.(*policy.Set); ok {
-			own := *d
 			own.Policy = s.In(p)
-			out[i] = &own
 		}
+		if also != nil {
+			own.Policy = deploy.Policies(own.Policy, also)
+		}
+		out[i] = &own
 	}
 	return out
 }
@@ -244,7 +242,7 @@ func (t *Terrarium) SavePlan(ctx context.Context, path string, o RecipeOptions) 
 }
 
 func (t *Terrarium) planApply(ctx context.Context, path string, o RecipeOptions) (*recipes.Recipe, *diff.Plan, error) {
-	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
+	r, diags := recipes.Load(ctx, path, t.loading(o))
 	if err := diags.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -290,7 +288,7 @@ func planSaved(ctx context.Context, how planner, graphs []journal.SavedGraph, pr
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
-	return planning(deployments, func(d []*deploy.Deployment) (*diff.Plan, error) {
+	return planning(nil, deployments, func(d []*deploy.Deployment) (*diff.Plan, error) {
 		return how(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, archive, d...)
 	})
 }

@@ -217,7 +217,7 @@ func notAPlan(message string) error {
 // compared.
 func (p *SavedPlan) check() error {
 	switch {
-	case !filepath.IsAbs(p.Recipe):
+	case !recipes.IsAbs(p.Recipe):
 		return errors.New("recipe is not an absolute path")
 	case p.Dir != "" && !filepath.IsAbs(p.Dir):
 		return errors.New("dir is not an absolute path")
@@ -229,19 +229,24 @@ func (p *SavedPlan) check() error {
 	return nil
 }
 
+// IsFor reports whether the plan is for the recipe at a path.
+func (p *SavedPlan) IsFor(path string) bool {
+	abs, err := recipes.AbsPath(path)
+	return err == nil && abs == p.Recipe
+}
+
 // Load loads the recipe of the plan as it is now, without an engine; see [LoadRecipe].
 func (p *SavedPlan) Load(ctx context.Context, o RecipeOptions) (*recipes.Recipe, Diagnostics) {
 	var r *recipes.Recipe
 	diags := inspecting(ctx, func(h *host.Host) (diags Diagnostics) {
-		r, diags = p.load(ctx, h, o)
+		r, diags = p.load(ctx, o.loading(h))
 		return diags
 	})
 	return r, diags
 }
 
 // load loads the recipe with the values that its variables had.
-func (p *SavedPlan) load(ctx context.Context, h *host.Host, o RecipeOptions) (*recipes.Recipe, Diagnostics) {
-	ro := o.loading(h)
+func (p *SavedPlan) load(ctx context.Context, ro recipes.Options) (*recipes.Recipe, Diagnostics) {
 	ro.Given = p.Variables
 	return recipes.Load(ctx, p.Recipe, ro)
 }
@@ -254,7 +259,7 @@ func (p *SavedPlan) load(ctx context.Context, h *host.Host, o RecipeOptions) (*r
 // The caller must not change the graphs at the same time: a change by another caller
 // between the comparison and the application is not noticed.
 func (t *Terrarium) ApplyPlan(ctx context.Context, p *SavedPlan, o RecipeOptions) (*Applied, error) {
-	r, diags := p.load(ctx, t.host, t.completed(o))
+	r, diags := p.load(ctx, t.loading(o))
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}

@@ -23,9 +23,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +37,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/internal/scratch"
-	"github.com/seed47132306/terrarium/plugins"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/recipes/policy"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -91,8 +91,30 @@ type Options struct {
 	// there is a session directory.
 	Durability Durability
 	// Clock tells the time; nil means the clock of the machine. With a clock that the
-	// caller moves, [Terrarium.WaitIdle] fires the timers that have come due.
+	// caller moves, [Terrarium.WaitIdle] fires the timers that have come due. With a
+	// [ManualClock], [Terrarium.Advance] moves it.
 	Clock engine.Clock
+	// Host runs modules instead of a host that the terrarium makes with CacheDir,
+	// CacheOptional and Compiler. Several terrariums can share one. The caller closes it,
+	// after [Terrarium.Close]. If it has no method Inspect, recipes are checked by compiling
+	// their modules.
+	Host abi.Host
+	// Storage keeps sessions instead of Dir and Scratch. The caller closes it, after
+	// [Terrarium.Close]. Everything works as with Dir if it is a [sqlitestore.Directory].
+	// Otherwise [Terrarium.Search] does not work, copies need a [journal.Exporter], and
+	// [Terrarium.CheckModule] needs a [replay.Source].
+	Storage journal.Storage
+	// FS has the files of paths that begin with fs:/, such as files that go:embed has put
+	// into the program: of recipes, which then read no other files, and of modules. A
+	// session remembers such paths, so a later start should have the same FS.
+	FS fs.FS
+	// Modules returns modules by name, for references SCHEME:NAME in recipes and
+	// specifications; see [ModuleResolver].
+	Modules map[string]ModuleResolver
+	// Policy judges what the members of every applied deployment do, after the policies of
+	// its recipe; see [deploy.Policies]. Creatures without a deployment, and graphs that are
+	// restored without their recipe, have no policies. Nil allows everything.
+	Policy deploy.Policy
 	// CacheDir keeps compiled modules between processes. It holds executable code, so
 	// no other user may have write access. Empty means no cache.
 	CacheDir string
@@ -124,8 +146,6 @@ type Options struct {
 	Compiler []string
 	// Log gets the engine's own messages. Nil discards them.
 	Log *slog.Logger
-	// manualClock is [engine.Options.ManualClock].
-	manualClock bool
 }
 
 // ServeCompiler compiles one module for the process at the other end of the pipes. It
@@ -136,12 +156,14 @@ func ServeCompiler(in io.Reader, out io.Writer) error { return host.ServeCompile
 // may be called from any goroutine.
 type Terrarium struct {
 	engine  *engine.Engine
-	host    *host.Host
-	storage *sqlitestore.Directory // nil: volatile
-	scratch *scratch.Dir           // nil: none
+	host    abi.Host
+	storage journal.Storage               // nil: volatile
+	owned   []func(context.Context) error // close what New has made, in this order
+	clock   *ManualClock                  // Options.Clock, if it is one
 	log     *slog.Logger
-	// policyProcess is Options.PolicyProcess, and policies has the processes that it starts.
-	policyProcess   []string
+	// defaults are those of RecipeOptions, and policies has the processes that they start.
+	defaults        RecipeOptions
+	policy          deploy.Policy // Options.Policy
 	policies        policy.Processes
 	shutdownTimeout time.Duration // zero: the default
 
@@ -159,7 +181,10 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Terrarium{log: o.Log, policyProcess: o.PolicyProcess, shutdownTimeout: o.ShutdownTimeout}
+	t := &Terrarium{
+		log: o.Log, policy: o.Policy, shutdownTimeout: o.ShutdownTimeout,
+		defaults: RecipeOptions{PolicyProcess: o.PolicyProcess, FS: o.FS, Modules: o.Modules},
+	}
 	if err := t.open(ctx, o); err != nil {
 		return nil, errors.Join(err, t.release(context.WithoutCancel(ctx)))
 	}
@@ -167,29 +192,68 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 }
 
 func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
-	if t.host, err = host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler, Log: o.Log}); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
-	dir := o.Dir
-	if dir == "" && o.Scratch {
-		if t.scratch, err = scratch.Make(scratch.Sessions, o.Log); err != nil {
-			return err
-		}
-		dir = filepath.Join(t.scratch.Path, "session")
+	if err := t.openHost(ctx, o); err != nil {
+		return err
 	}
+	if err := t.openStorage(ctx, o); err != nil {
+		return err
+	}
+	t.clock, _ = o.Clock.(*ManualClock)
 	eo := engine.Options{
-		Host: t.host, Durability: o.Durability, Load: LoadModule, Clock: o.Clock, ManualClock: o.manualClock, Seed: o.Seed,
+		Host: t.host, Durability: o.Durability, Load: t.defaults.LoadModule, Clock: o.Clock, ManualClock: t.clock != nil, Seed: o.Seed,
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout,
 		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log,
 	}
-	if dir != "" {
-		if t.storage, err = sqlitestore.Open(ctx, dir, sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SearchIndex: !o.NoSearchIndex && o.Dir != ""}); err != nil {
-			return err
-		}
-		eo.Storage = t.storage
-	}
+	eo.Storage = t.storage
 	t.engine, err = engine.New(ctx, eo)
 	return err
+}
+
+// check refuses options that contradict each other.
+func (o *Options) check() error {
+	if o.Storage != nil && (o.Dir != "" || o.Scratch) {
+		return &abi.Error{Code: abi.InvalidArgument, Op: "new", Message: "there is a Storage, and also a Dir or Scratch", Remedy: "set only one of them"}
+	}
+	return checkSchemes(o.Modules)
+}
+
+func (t *Terrarium) openHost(ctx context.Context, o Options) error {
+	if t.host = o.Host; t.host != nil {
+		return nil
+	}
+	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler, Log: o.Log})
+	if err != nil {
+		return err
+	}
+	t.host, t.owned = h, append(t.owned, h.Close)
+	return nil
+}
+
+func (t *Terrarium) openStorage(ctx context.Context, o Options) error {
+	if t.storage = o.Storage; t.storage != nil {
+		return nil
+	}
+	dir := o.Dir
+	if dir == "" && o.Scratch {
+		s, err := scratch.Make(scratch.Sessions, o.Log)
+		if err != nil {
+			return err
+		}
+		t.owned = slices.Insert(t.owned, 0, func(context.Context) error { return s.Remove() })
+		dir = filepath.Join(s.Path, "session")
+	}
+	if dir == "" {
+		return nil
+	}
+	s, err := sqlitestore.Open(ctx, dir, sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SearchIndex: !o.NoSearchIndex && o.Dir != ""})
+	if err != nil {
+		return err
+	}
+	t.storage, t.owned = s, slices.Insert(t.owned, 0, func(context.Context) error { return s.Close() })
+	return nil
 }
 
 // Close stops the engine and releases the session directory, within
@@ -223,21 +287,19 @@ func (t *Terrarium) Close(ctx context.Context) error {
 	}
 }
 
-// Directory returns the session directory for reading, or nil if there is none. Close closes it.
-func (t *Terrarium) Directory() *sqlitestore.Directory { return t.storage }
+// Directory returns the session directory for reading, or nil if there is none. Close
+// closes it, unless it is [Options.Storage].
+func (t *Terrarium) Directory() *sqlitestore.Directory {
+	dir, _ := t.storage.(*sqlitestore.Directory)
+	return dir
+}
 
 // release releases the resources that New acquired.
 func (t *Terrarium) release(ctx context.Context) error {
 	t.policies.Close()
 	var errs []error
-	if t.storage != nil {
-		errs = append(errs, t.storage.Close())
-	}
-	if t.scratch != nil {
-		errs = append(errs, t.scratch.Remove())
-	}
-	if t.host != nil {
-		errs = append(errs, t.host.Close(ctx))
+	for _, closes := range t.owned {
+		errs = append(errs, closes(ctx))
 	}
 	return errors.Join(errs...)
 }
@@ -256,6 +318,10 @@ type RecipeOptions struct {
 	// policies with isolation = "process". The program must only call [ServePolicies].
 	// Without it, recipes with such policies are refused.
 	PolicyProcess []string
+	// FS has the files of paths that begin with fs:/, and Modules returns modules by name;
+	// see [Options]. Without them, a terrarium uses its own.
+	FS      fs.FS
+	Modules map[string]ModuleResolver
 	// Tests makes [LoadRecipe] report errors in test blocks too.
 	Tests bool
 	// Unsaved are texts that take the place of files when [LoadRecipe] reads a recipe, by
@@ -314,8 +380,8 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 }
 
 // loading converts the options to those of package recipes.
-func (o RecipeOptions) loading(h *host.Host) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: h, Builtins: builtins{}, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
+func (o RecipeOptions) loading(inspector recipes.Inspector) recipes.Options {
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: inspector, Builtins: builtins{}, Modules: o.sources(), FS: o.FS, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
 		Unsaved: o.Unsaved, ReadsUnsaved: o.ReadsUnsaved, Within: o.Within}
 }
 
@@ -323,7 +389,7 @@ func (o RecipeOptions) loading(h *host.Host) recipes.Options {
 // recipe is not valid, the error describes the first fault; [LoadRecipe] returns all of
 // them.
 func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*Applied, error) {
-	r, diags := recipes.Load(ctx, path, t.completed(o).loading(t.host))
+	r, diags := recipes.Load(ctx, path, t.loading(o))
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}
@@ -333,65 +399,36 @@ func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*A
 // completed adds the terrarium's own defaults to the options.
 func (t *Terrarium) completed(o RecipeOptions) RecipeOptions {
 	if o.PolicyProcess == nil {
-		o.PolicyProcess = t.policyProcess
+		o.PolicyProcess = t.defaults.PolicyProcess
+	}
+	if o.FS == nil {
+		o.FS = t.defaults.FS
+	}
+	if o.Modules == nil {
+		o.Modules = t.defaults.Modules
 	}
 	return o
 }
 
-// builtins returns the creatures that ship with the library, for recipes.
-type builtins struct{}
-
-func (builtins) Names() []string                  { return plugins.Names() }
-func (builtins) Wasm(name string) ([]byte, error) { return plugins.Get(name) }
-
-// BuiltinPrefix is the prefix of modules that ship with the library.
-const BuiltinPrefix = "builtin:"
-
-// LoadModule reads a module: a file or, with the prefix builtin:, a module that ships with
-// the library.
-func LoadModule(_ context.Context, name string) ([]byte, error) {
-	if short, ok := strings.CutPrefix(name, BuiltinPrefix); ok {
-		return plugins.Get(short)
-	}
-	b, err := readModule(name)
-	if err == nil {
-		return b, nil
-	}
-	if full := abi.TooManyFiles(err); full != nil {
-		return nil, full.With("path", name)
-	}
-	remedy := "name a file, or a module that ships with terrarium: " + BuiltinPrefix + strings.Join(plugins.Names(), ", "+BuiltinPrefix)
-	return nil, &abi.Error{
-		Code: abi.NotFound, Message: "the module cannot be read", Remedy: remedy,
-		IDs: map[string]string{"path": name}, Err: err,
-	}
+// loading returns the options with which the terrarium loads a recipe.
+func (t *Terrarium) loading(o RecipeOptions) recipes.Options {
+	return t.completed(o).loading(inspectorOf(t.host))
 }
 
-// ExamineModule finds all that is wrong with a module, and describes it without compiling
-// it. The error is about ctx or the machine, not about the module.
-func ExamineModule(ctx context.Context, wasm []byte) (x *host.Examination, err error) {
-	h, err := host.New(ctx, host.Options{})
-	if err != nil {
-		return nil, err
+// ApplyFS is [Terrarium.Apply] for a recipe in a file system such as one of go:embed. path
+// has slashes, as in [fs.ValidPath]; "." is the root. The rules and limits are those of
+// folders: the recipe reads its files within its folder, and modules and catalogs within
+// fsys. In messages, plans and the session, its path is fs:/ and path.
+//
+// [Terrarium.Resume] and [Terrarium.Restore] read such modules from [Options.FS]. A program
+// that calls ApplyFS at every start does not need them.
+func (t *Terrarium) ApplyFS(ctx context.Context, fsys fs.FS, path string, o RecipeOptions) (*Applied, error) {
+	if !fs.ValidPath(path) {
+		return nil, &abi.Error{
+			Code: abi.InvalidArgument, Op: "apply", Message: fmt.Sprintf("%q is not a path in a file system of the program", path),
+			Remedy: "use slashes, and no leading slash and no ..",
+		}
 	}
-	defer func() { err = errors.Join(err, h.Close(ctx)) }()
-	return h.Examine(ctx, wasm)
-}
-
-// readModule reads a regular file. It rejects files without an end, such as devices. Of a
-// file that is too large it reads enough for the host to detect that.
-func readModule(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, abi.MaxModuleBytes+1))
+	o.FS = fsys
+	return t.Apply(ctx, "fs:/"+strings.TrimPrefix(path, "."), o)
 }

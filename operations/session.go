@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/seed47132306/terrarium"
@@ -124,7 +123,7 @@ func applySaved(ctx context.Context, s *client, a *ApplyArgs, o terrarium.Recipe
 	if err != nil {
 		return nil, err
 	}
-	if abs, err := filepath.Abs(a.Recipe); err != nil || abs != p.Recipe {
+	if !p.IsFor(a.Recipe) {
 		return nil, invalid("apply", fmt.Sprintf("the saved plan is for %s, and not for %s", p.Recipe, a.Recipe), "name the recipe of the plan, or plan again")
 	}
 	return s.t.ApplyPlan(ctx, p, o)
