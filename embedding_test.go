@@ -500,3 +500,43 @@ func TestWithoutSQLite(t *testing.T) {
 		t.Errorf("it needs\n%s", out)
 	}
 }
+
+func TestMetrics(t *testing.T) {
+	x := opened(t, terrarium.Options{})
+	if _, err := x.Apply(t.Context(), "testdata/count.hcl", terrarium.RecipeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := send(t, x, "lines", "INFO"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	figures, err := x.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, m := range figures {
+		if _, twice := got[m.Name]; twice || m.Help == "" || m.Counter != (strings.HasSuffix(m.Name, "_total") || m.Name == "terrarium_failed_policies") {
+			t.Errorf("a figure is %+v", m)
+		}
+		if got[m.Name] = m.Value; m.Labels != nil && (m.Labels["name"] != "counts" || m.Labels["deployment"] != "count") {
+			t.Errorf("the labels of %s are %v", m.Name, m.Labels)
+		}
+	}
+	for name, want := range map[string]float64{
+		"terrarium_graphs": 1, "terrarium_creatures": 1, "terrarium_turns_total": 4, "terrarium_sent_total": 1, "terrarium_running": 1,
+		"terrarium_pending_messages": 0, "terrarium_instance_starts_total": 1, "terrarium_failures_total": 0,
+	} {
+		if value, ok := got[name]; !ok || value != want {
+			t.Errorf("%s is %v instead of %v", name, value, want)
+		}
+	}
+	if got["terrarium_fuel_total"] == 0 || got["terrarium_memory_bytes"] == 0 {
+		t.Errorf("the figures are %v", got)
+	}
+	closed(t, x)
+	if figures, err := x.Metrics(); err == nil && len(figures) == 0 {
+		t.Error("a closed one has no figures and no error")
+	}
+}

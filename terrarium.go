@@ -59,6 +59,7 @@ type (
 	Incoming      = engine.Incoming
 	Durability    = journal.Durability
 	Applied       = engine.Applied
+	Reader        = engine.Reader
 	ReaderOptions = engine.ReaderOptions
 	Error         = abi.Error
 )
