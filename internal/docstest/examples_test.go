@@ -99,6 +99,7 @@ func TestEmbedFromOutside(t *testing.T) {
 	t.Parallel()
 	dir := outside(t)
 	goCommand(t, dir, "vet", "./...")
+	goCommand(t, dir, "test", "-vet=off", undebuggable, "./...")
 	goCommand(t, dir, "build", undebuggable, "-o", "embed", ".")
 	out, code := shell(t, dir, "./embed")
 	if code != 0 || strings.Count(out, "alarm ") != 3 || !strings.HasSuffix(out, "count/humidity = 1\ncount/temperature = 1\n") {
