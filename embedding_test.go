@@ -161,6 +161,34 @@ func TestApplyFS(t *testing.T) {
 	}
 }
 
+// Values of variables are files of the program too.
+func TestVarFilesInFS(t *testing.T) {
+	files := fstest.MapFS{
+		"a.hcl":      {Data: []byte("variable \"name\" { type = string }\nchannel \"c\" { description = var.name }\ncreature \"e\" {\n module = \"builtin:echo\"\n listen = [channel.c]\n}")},
+		"values.hcl": {Data: []byte(`name = "pond"`)},
+	}
+	x := opened(t, terrarium.Options{FS: files})
+	if _, err := x.Apply(t.Context(), "fs:/a.hcl", terrarium.RecipeOptions{VarFiles: []string{"fs:/values.hcl"}}); err != nil {
+		t.Fatal(err)
+	}
+	graphs, err := x.Status("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, g := range graphs {
+		for _, c := range g.Channels {
+			found = found || c.Description == "pond"
+		}
+	}
+	if !found {
+		t.Errorf("the channels are in %+v", graphs)
+	}
+	if _, err := x.Apply(t.Context(), "fs:/a.hcl", terrarium.RecipeOptions{VarFiles: []string{"fs:/../values.hcl"}}); err == nil {
+		t.Error("a file out of the file system has values")
+	}
+}
+
 func TestHostileFS(t *testing.T) {
 	huge := fstest.MapFS{"a.hcl": {Data: []byte("#" + strings.Repeat("x", 2<<20))}}
 	creature := func(module string) fstest.MapFS {

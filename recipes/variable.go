@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,7 +85,7 @@ func (vs *variables) readInputs() {
 }
 
 func (vs *variables) readVarFile(path string) {
-	src, err := readBounded(path, vs.opts.MaxFileBytes)
+	src, err := vs.opts.readBounded(path)
 	if err != nil {
 		d := Diagnostic{Summary: "Variables file cannot be read", Detail: sentence(cause(err)), Range: Range{File: path}}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -118,17 +118,26 @@ func (vs *variables) readVarFile(path string) {
 	}
 }
 
-func readBounded(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
+func (o *Options) readBounded(path string) ([]byte, error) {
+	at, err := o.at(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := at.stat()
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a regular file")
-	case info.Size() > limit:
-		return nil, fmt.Errorf("it has %d bytes; at most %d are allowed", info.Size(), limit)
+	case info.Size() > o.MaxFileBytes:
+		return nil, fmt.Errorf("it has %d bytes; at most %d are allowed", info.Size(), o.MaxFileBytes)
 	}
-	return os.ReadFile(path)
+	f, err := at.open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, o.MaxFileBytes)) // also if it has grown
 }
 
 // checkInputs reports values for variables that do not exist, except those from the
