@@ -36,11 +36,11 @@ func (c *ManualClock) set(at time.Time) { c.now.Store(max(c.now.Load(), at.UnixN
 
 // Advance moves the [ManualClock] of the terrarium. It stops at each timer on the way: the
 // timer fires at its time, and what follows from it has been handled before the clock moves
-// on. A failed delivery is tried again when the clock passes the end of its pause. Calls run
-// one after the other, and with nothing else that waits for time.
+// on. A failed delivery is tried again when the clock passes the end of its pause. Only one
+// caller may move the clock at a time.
 //
-// The error is unsupported with another clock, and deadline if ctx ends first, which
-// leaves the clock where it is.
+// The error is unsupported with another clock. If ctx ends first, the clock stays at the
+// last timer that it has reached.
 func (t *Terrarium) Advance(ctx context.Context, d time.Duration) error {
 	if t.clock == nil {
 		return &abi.Error{Code: abi.Unsupported, Op: "advance", Message: "the clock of the terrarium moves by itself", Remedy: "use NewManualClock as Options.Clock"}
