@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build dist run test test-kits test-pure test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site lint clean
+.PHONY: build dist run test test-kits test-pure test-device test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site lint clean
 
 # With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
 # compiler itself, and turns cgo off if there is none.
@@ -42,6 +42,10 @@ test-pure:
 	CGO_ENABLED=0 $(GO) test -vet=off -timeout 30m ./sqlitestore/... ./operations
 	CGO_ENABLED=0 $(GO) build -o bin/terrarium-pure ./cmd/terrarium
 	TERRARIUM_OTHER=$(CURDIR)/bin/terrarium-pure $(GO) test -vet=off -count=1 -timeout 30m -run 'Kill' ./cmd/terrarium
+
+# The program of examples/embed/device, built for 32-bit ARM without cgo, killed under qemu-arm.
+test-device:
+	TERRARIUM_ARCH=1 $(GO) test -vet=off -count=1 -run 'TestDeviceOnARM' ./internal/docstest
 
 # Static programs for other machines, without a C compiler for them.
 DIST = linux/amd64 linux/arm64 linux/arm/7 linux/riscv64 darwin/amd64 darwin/arm64 windows/amd64 freebsd/amd64
