@@ -75,6 +75,7 @@ var layers = map[string][]string{
 	"operations":               {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
 	"abi":                      {},
 	"abi/pack":                 {"abi"},
+	"telemetry":                {"", "abi", "engine", "engine/journal"},
 	"conformance":              {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations"},
 	"conformance/creatures":    {"abi", "conformance/report", "conformance/stage", "host", "operations"},
 	"conformance/hosts":        {"abi", "conformance/report", "conformance/stage", "engine/journal", "host", "replay"},
