@@ -1,6 +1,7 @@
 package sqlitestore_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -18,6 +19,14 @@ func TestStorage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d
+		return pruning{d}
 	})
+}
+
+// pruning is a directory that the suite can prune.
+type pruning struct{ *sqlitestore.Directory }
+
+func (p pruning) KeepNewest(ctx context.Context, session journal.SessionID, events int64) error {
+	_, err := p.Prune(ctx, session, sqlitestore.Retention{Events: events})
+	return err
 }

@@ -1,23 +1,14 @@
 package storetest
 
 import (
-	"testing"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-func testAppend(t *testing.T, open Opener) {
-	t.Run("EveryField", func(t *testing.T) { appendEveryField(t, open) })
-	t.Run("Order", func(t *testing.T) { appendOrder(t, open) })
-	t.Run("Whole", func(t *testing.T) { appendWhole(t, open) })
-	t.Run("CloseWrites", func(t *testing.T) { closeWrites(t, open) })
-}
-
 // awkward are bytes that get lost when they are treated as text.
 var awkward = [][]byte{nil, {}, {0}, {0xff, 0xfe, 0x00, 0xc3, 0x28}, []byte("plain"), []byte("a\x00b"), make([]byte, 100_000)}
 
-func appendEveryField(t *testing.T, open Opener) {
+func appendEveryField(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{Durability: journal.Full})
 	elsewhere := journal.EventID{Origin: journal.Origin{1, 2, 3}, Seq: 77}
 	var want []journal.Event
@@ -37,7 +28,7 @@ func appendEveryField(t *testing.T, open Opener) {
 	equal(t, "History", j.history(journal.HistoryQuery{}), want)
 }
 
-func appendOrder(t *testing.T, open Opener) {
+func appendOrder(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	var want []journal.Event
 	for i := range 700 { // more than one group
@@ -57,20 +48,21 @@ func appendOrder(t *testing.T, open Opener) {
 }
 
 // appendWhole reads while the writer writes: no reader ever sees part of a record.
-func appendWhole(t *testing.T, open Opener) {
+func appendWhole(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	const records, size = 200, 5
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	done := spawn(func() error {
 		for range records {
 			j.put(journal.Record{Events: make([]journal.Event, size)})
 		}
-	}()
+		return nil
+	})
 	for ended := false; !ended; {
 		select {
-		case <-done:
-			ended = true
+		case err := <-done:
+			if ended = true; err != nil {
+				t.Fatal(err)
+			}
 		default:
 		}
 		if n := len(j.history(journal.HistoryQuery{Limit: records * size})); n%size != 0 {
@@ -82,7 +74,7 @@ func appendWhole(t *testing.T, open Opener) {
 	}
 }
 
-func closeWrites(t *testing.T, open Opener) {
+func closeWrites(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
 	want := j.messages("c", 1, 300)

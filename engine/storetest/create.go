@@ -1,19 +1,12 @@
 package storetest
 
 import (
-	"testing"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-func testCreate(t *testing.T, open Opener) {
-	t.Run("Several", func(t *testing.T) { createSeveral(t, open) })
-	t.Run("Fails", func(t *testing.T) { createFails(t, open) })
-}
-
 // createSeveral makes several stores at once, with and without a first record.
-func createSeveral(t *testing.T, open Opener) {
+func createSeveral(t T, open Opener) {
 	b := newBench(t, open)
 	first := func(o journal.Origin) *journal.Record {
 		r := community()
@@ -69,7 +62,7 @@ func createSeveral(t *testing.T, open Opener) {
 }
 
 // createFails leaves nothing of the other stores if one of them cannot be made.
-func createFails(t *testing.T, open Opener) {
+func createFails(t T, open Opener) {
 	b := newBench(t, open)
 	there := b.create(journal.StoreSpec{})
 	fine := journal.StoreSpec{Graph: "a", Durability: journal.Full}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -38,7 +37,7 @@ var creatures = []journal.CreatureID{"a", "b", "c", "d", "e", "f", "g", "h"}
 
 func ownChannel(c journal.CreatureID) journal.ChannelID { return journal.ChannelID("of-" + c) }
 
-func newFamily(t *testing.T, open Opener, seed uint64) *family {
+func newFamily(t T, open Opener, seed uint64) *family {
 	return &family{
 		bench: newBench(t, open), random: rand.New(rand.NewPCG(seed, 3)), heads: map[journal.ChannelID]uint64{},
 		state: map[journal.CreatureID]map[string][]byte{}, letters: map[journal.CreatureID][]journal.DeadLetterRow{},

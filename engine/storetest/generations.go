@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -13,18 +12,9 @@ import (
 // The histories of children of a cut may be copied in the background. None of these cases
 // may notice: they hold whether a child is complete at once, later, or never, because it
 // is cut before.
-func testGenerations(t *testing.T, open Opener) {
-	t.Run("Deep", func(t *testing.T) { deep(t, open) })
-	t.Run("Wide", func(t *testing.T) { wide(t, open) })
-	t.Run("BeforeAndAfter", func(t *testing.T) { beforeAndAfter(t, open) })
-	for seed := range families(t) {
-		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) { anyFamily(t, open, seed) })
-	}
-}
 
-// families is how many random families to run: usually a few; TERRARIUM_SEEDS requests
-// more.
-func families(t *testing.T) uint64 {
+// seeds is how many random families to run: usually a few; TERRARIUM_SEEDS requests more.
+func seeds(t T) uint64 {
 	text := os.Getenv("TERRARIUM_SEEDS")
 	if text == "" {
 		return 2
@@ -36,9 +26,15 @@ func families(t *testing.T) uint64 {
 	return n
 }
 
+func anyFamilies(t T, open Opener) {
+	for seed := range seeds(t) {
+		anyFamily(labelled{t, fmt.Sprintf("seed %d", seed)}, open, seed)
+	}
+}
+
 // deep cuts one side of a split again and again, a moment after, and restarts in between;
 // then all sides are merged.
-func deep(t *testing.T, open Opener) {
+func deep(t T, open Opener) {
 	f := newFamily(t, open, 1)
 	last := f.found(creatures...)
 	f.live(last, 30)
@@ -64,7 +60,7 @@ func deep(t *testing.T, open Opener) {
 
 // wide divides a store among many, all of which continue, and merges them in pairs and as
 // a whole.
-func wide(t *testing.T, open Opener) {
+func wide(t T, open Opener) {
 	f := newFamily(t, open, 2)
 	root := f.found(creatures...)
 	f.live(root, 30)
@@ -94,7 +90,7 @@ func wide(t *testing.T, open Opener) {
 
 // beforeAndAfter compares every answer before all stores are complete (or possibly
 // complete) with the same answer afterwards.
-func beforeAndAfter(t *testing.T, open Opener) {
+func beforeAndAfter(t T, open Opener) {
 	f := newFamily(t, open, 3)
 	first, second := f.found(creatures[:3]...), f.found(creatures[3:]...)
 	f.live(first, 200)
@@ -110,7 +106,7 @@ func beforeAndAfter(t *testing.T, open Opener) {
 }
 
 // anyFamily performs random actions.
-func anyFamily(t *testing.T, open Opener, seed uint64) {
+func anyFamily(t T, open Opener, seed uint64) {
 	f := newFamily(t, open, seed)
 	f.random = rand.New(rand.NewPCG(seed, 4))
 	f.live(f.found(creatures[:4]...), 10)

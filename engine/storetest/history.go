@@ -3,18 +3,12 @@ package storetest
 import (
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-func testMessages(t *testing.T, open Opener) {
-	t.Run("Ranges", func(t *testing.T) { messageRanges(t, open) })
-	t.Run("Many", func(t *testing.T) { manyMessages(t, open) })
-}
-
-func messageRanges(t *testing.T, open Opener) {
+func messageRanges(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	var want []journal.Event
 	for i := 1; i <= 25; i++ {
@@ -66,7 +60,7 @@ func messageRanges(t *testing.T, open Opener) {
 
 // manyMessages pages through long channels, before and after a restart, a split
 // and a merge: wherever a store changes how it finds messages.
-func manyMessages(t *testing.T, open Opener) {
+func manyMessages(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
 	channels := []journal.ChannelID{"a", "b", "c"}
@@ -113,27 +107,31 @@ func manyMessages(t *testing.T, open Opener) {
 	check(j)
 }
 
-func testHistory(t *testing.T, open Opener) {
-	t.Run("Filters", func(t *testing.T) { historyFilters(t, open) })
-	t.Run("Pages", func(t *testing.T) { historyPages(t, open) })
-	t.Run("Own", func(t *testing.T) { historyOwn(t, open) })
-	t.Run("DefaultLimit", func(t *testing.T) {
-		j := newBench(t, open).create(journal.StoreSpec{})
-		want := j.put(journal.Record{Events: make([]journal.Event, 1_500)})
-		equal(t, "History without a limit", j.history(journal.HistoryQuery{}), want[:1_000])
-	})
-	t.Run("Unknown", func(t *testing.T) {
-		b := newBench(t, open)
-		j := b.create(journal.StoreSpec{})
-		_, err := j.History(t.Context(), journal.HistoryQuery{After: journal.EventID{Origin: j.Origin(), Seq: 9}})
-		wantCode(t, "History after an unknown event", err, abi.NotFound)
-		equal(t, "History of an unknown turn", j.history(journal.HistoryQuery{Turn: journal.EventID{Origin: journal.Origin{9}, Seq: 9}}), []journal.Event(nil))
-		_, err = b.storage.History(t.Context(), "nowhere", journal.HistoryQuery{})
-		wantCode(t, "History of an unknown session", err, abi.NotFound)
-	})
+func defaultLimit(t T, open Opener) {
+	j := newBench(t, open).create(journal.StoreSpec{})
+	want := j.put(journal.Record{Events: make([]journal.Event, 1_500)})
+	equal(t, "History without a limit", j.history(journal.HistoryQuery{}), want[:1_000])
 }
 
-func historyFilters(t *testing.T, open Opener) {
+// unknown asks for what is not there.
+func unknown(t T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(journal.StoreSpec{})
+	_, err := j.History(t.Context(), journal.HistoryQuery{After: journal.EventID{Origin: j.Origin(), Seq: 9}})
+	wantCode(t, "History after an unknown event", err, abi.NotFound)
+	equal(t, "History of an unknown turn", j.history(journal.HistoryQuery{Turn: journal.EventID{Origin: journal.Origin{9}, Seq: 9}}), []journal.Event(nil))
+	_, err = b.storage.History(t.Context(), "nowhere", journal.HistoryQuery{})
+	wantCode(t, "History of an unknown session", err, abi.NotFound)
+	_, err = b.storage.Verify(t.Context(), "nowhere")
+	wantCode(t, "Verify of an unknown session", err, abi.NotFound)
+	_, err = b.storage.Open(t.Context(), "nowhere")
+	wantCode(t, "opening an unknown session", err, abi.NotFound)
+	wantCode(t, "retiring an unknown session", b.storage.Retire(t.Context(), "nowhere"), abi.NotFound)
+	_, err = b.storage.Lineage(t.Context(), "nowhere")
+	wantCode(t, "the lineage of an unknown session", err, abi.NotFound)
+}
+
+func historyFilters(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	var all []journal.Event
 	for i := range 60 {
@@ -196,7 +194,7 @@ func fits(e journal.Event, q journal.HistoryQuery) bool {
 
 // historyPages reads a history of several interleaved origins in pages of
 // every size, forwards and from the end.
-func historyPages(t *testing.T, open Opener) {
+func historyPages(t T, open Opener) {
 	b := newBench(t, open)
 	left, right := b.create(journal.StoreSpec{}), b.create(journal.StoreSpec{})
 	var all []journal.Event
@@ -226,7 +224,7 @@ func historyPages(t *testing.T, open Opener) {
 
 // historyOwn reads what each session of a family wrote itself, in pages that continue
 // behind a mark: live, ended, opened again, and after files were removed.
-func historyOwn(t *testing.T, open Opener) {
+func historyOwn(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
 	session := j.Info().Session

@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -56,69 +55,67 @@ func letter(creature journal.CreatureID, seq uint64) journal.DeadLetterRow {
 	}
 }
 
-func testLive(t *testing.T, open Opener) {
-	t.Run("Upsert", func(t *testing.T) {
-		b := newBench(t, open)
-		j := b.create(journal.StoreSpec{Graph: "g", Born: 7, Meta: map[string]string{"recipe": "x", "": ""}})
-		j.put(everyRow())
-		second := everyRow()
-		second.Cursors[0].Seq, second.Heads[0].Seq, second.Producers[1].Offset = 8, 99, 12
-		second.Creatures[0].Name, second.Channels[0].Name, second.Edges[0].Alias = "anna", "tips", "news"
-		second.Timers[1].Due, second.Timers[1].Payload, second.Requests[0].Deadline = 2, nil, 2
-		second.Wires[1].To, second.Wires[1].Order, second.Wires[0].Prompt = "b", 3, ""
-		second.Letters[0].Reason, second.Letters[0].Message = "deadline", journal.EventID{}
-		second.Meta = map[string]string{"recipe": "y", "new": "z"}
-		second.State = []journal.StateRow{{Creature: "a", Key: "k", Value: []byte("new")}, {Creature: "b", Key: "", Deleted: true}}
-		j.put(second)
-		wantState(t, j, "a", map[string][]byte{"k": []byte("new"), "empty": {}})
-		wantState(t, j, "b", map[string][]byte{})
-		meta := map[string]string{"recipe": "y", "new": "z", "": ""}
-		equal(t, "Info().Meta", j.Info().Meta, meta)
-		wantLetters(t, j, "", second.Letters)
-		wantSaved(t, b, j, savedOf(j, 7, second, meta))
-	})
-	t.Run("LastWins", func(t *testing.T) {
-		b := newBench(t, open)
-		j := b.create(journal.StoreSpec{})
-		for i := range uint64(2_000) {
-			j.put(journal.Record{
-				Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: i}},
-				Heads:   []journal.HeadRow{{Channel: "c", Seq: i}, {Channel: "c", Seq: i + 1}},
-				State:   []journal.StateRow{{Creature: "a", Key: "k", Value: []byte{byte(i)}}},
-			})
-		}
-		wantState(t, j, "a", map[string][]byte{"k": {1999 & 0xff}})
-		wantSaved(t, b, j, savedOf(j, 0, journal.Record{
-			Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: 1999}}, Heads: []journal.HeadRow{{Channel: "c", Seq: 2000}},
-		}, nil))
-	})
-	t.Run("Drop", func(t *testing.T) { liveDrop(t, open) })
-	t.Run("DeadLetters", func(t *testing.T) { deadLetters(t, open) })
-	t.Run("LastTime", func(t *testing.T) {
-		b := newBench(t, open)
-		j := b.create(journal.StoreSpec{})
-		events := j.messages("c", 1, 3)
-		want := savedOf(j, 0, journal.Record{Heads: []journal.HeadRow{{Channel: "c", Seq: 3}}}, nil)
-		want.LastTime = events[2].Time
-		wantSaved(t, b, j, want)
-	})
+func upsert(t T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(journal.StoreSpec{Graph: "g", Born: 7, Meta: map[string]string{"recipe": "x", "": ""}})
+	j.put(everyRow())
+	second := everyRow()
+	second.Cursors[0].Seq, second.Heads[0].Seq, second.Producers[1].Offset = 8, 99, 12
+	second.Creatures[0].Name, second.Channels[0].Name, second.Edges[0].Alias = "anna", "tips", "news"
+	second.Timers[1].Due, second.Timers[1].Payload, second.Requests[0].Deadline = 2, nil, 2
+	second.Wires[1].To, second.Wires[1].Order, second.Wires[0].Prompt = "b", 3, ""
+	second.Letters[0].Reason, second.Letters[0].Message = "deadline", journal.EventID{}
+	second.Meta = map[string]string{"recipe": "y", "new": "z"}
+	second.State = []journal.StateRow{{Creature: "a", Key: "k", Value: []byte("new")}, {Creature: "b", Key: "", Deleted: true}}
+	j.put(second)
+	wantState(t, j, "a", map[string][]byte{"k": []byte("new"), "empty": {}})
+	wantState(t, j, "b", map[string][]byte{})
+	meta := map[string]string{"recipe": "y", "new": "z", "": ""}
+	equal(t, "Info().Meta", j.Info().Meta, meta)
+	wantLetters(t, j, "", second.Letters)
+	wantSaved(t, b, j, savedOf(j, 7, second, meta))
 }
 
-func liveDrop(t *testing.T, open Opener) {
+func lastWins(t T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(journal.StoreSpec{})
+	for i := range uint64(2_000) {
+		j.put(journal.Record{
+			Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: i}},
+			Heads:   []journal.HeadRow{{Channel: "c", Seq: i}, {Channel: "c", Seq: i + 1}},
+			State:   []journal.StateRow{{Creature: "a", Key: "k", Value: []byte{byte(i)}}},
+		})
+	}
+	wantState(t, j, "a", map[string][]byte{"k": {1999 & 0xff}})
+	wantSaved(t, b, j, savedOf(j, 0, journal.Record{
+		Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: 1999}}, Heads: []journal.HeadRow{{Channel: "c", Seq: 2000}},
+	}, nil))
+}
+
+func lastTime(t T, open Opener) {
+	b := newBench(t, open)
+	j := b.create(journal.StoreSpec{})
+	events := j.messages("c", 1, 3)
+	want := savedOf(j, 0, journal.Record{Heads: []journal.HeadRow{{Channel: "c", Seq: 3}}}, nil)
+	want.LastTime = events[2].Time
+	wantSaved(t, b, j, want)
+}
+
+func liveDrop(t T, open Opener) {
 	for _, c := range []struct {
 		name string
 		drop journal.Drop
 		want func(r *journal.Record)
 	}{
-		{"Creature", journal.Drop{Creatures: []journal.CreatureID{"a"}}, func(r *journal.Record) {
+		{"a creature", journal.Drop{Creatures: []journal.CreatureID{"a"}}, func(r *journal.Record) {
 			r.Creatures, r.Cursors, r.Edges, r.State = r.Creatures[1:], r.Cursors[2:], r.Edges[2:], r.State[2:]
 			r.Channels, r.Heads, r.Timers, r.Requests = r.Channels[:1], r.Heads[:1], r.Timers[2:], r.Requests[1:]
 			r.Wires = r.Wires[2:]
 		}},
-		{"Channel", journal.Drop{Channels: []journal.ChannelID{"c"}}, func(r *journal.Record) {
+		{"a channel", journal.Drop{Channels: []journal.ChannelID{"c"}}, func(r *journal.Record) {
 			r.Channels, r.Heads, r.Cursors, r.Edges, r.Producers = r.Channels[1:], r.Heads[1:], r.Cursors[1:2], nil, nil
 		}},
-		{"Rows", journal.Drop{
+		{"rows", journal.Drop{
 			Edges:   []journal.EdgeRow{{Creature: "a", Channel: "c", Direction: journal.Listen}},
 			Cursors: []journal.CursorRow{{Reader: "reader:out", Channel: "c"}},
 			Timers:  []journal.TimerRow{{Creature: "a", Name: "tick"}, {Creature: "a", Name: "none"}},
@@ -127,36 +124,35 @@ func liveDrop(t *testing.T, open Opener) {
 			r.Edges, r.Cursors, r.Timers = r.Edges[1:], r.Cursors[:2], slices.Delete(r.Timers, 1, 2)
 			r.Wires = r.Wires[1:]
 		}},
-		{"ByID", journal.Drop{
+		{"by id", journal.Drop{
 			Requests: []journal.EventID{{Origin: journal.Origin{7}, Seq: 2}, {Origin: journal.Origin{99}, Seq: 1}},
 			Letters:  []journal.EventID{{Origin: journal.Origin{7}, Seq: 4}, {Origin: journal.Origin{99}, Seq: 1}},
 		}, func(r *journal.Record) {
 			r.Requests, r.Letters = r.Requests[:1], slices.Delete(r.Letters, 1, 2)
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, open)
-			j := b.create(journal.StoreSpec{})
-			j.put(everyRow())
-			j.put(journal.Record{Drop: c.drop}) // in the same group, as a rule
-			want := everyRow()
-			c.want(&want)
-			states := map[journal.CreatureID]map[string][]byte{"a": {}, "b": {}}
-			for _, row := range want.State {
-				states[row.Creature][row.Key] = row.Value
-			}
-			wantState(t, j, "a", states["a"])
-			wantState(t, j, "b", states["b"])
-			wantLetters(t, j, "", want.Letters)
-			// Rows of the record that drops are written after the drop.
-			j.put(journal.Record{Drop: c.drop, Heads: []journal.HeadRow{{Channel: "z", Seq: 1}}})
-			want.Heads = append(want.Heads, journal.HeadRow{Channel: "z", Seq: 1})
-			wantSaved(t, b, j, savedOf(j, 0, want, nil))
-		})
+		t := labelled{t, "dropping " + c.name}
+		b := newBench(t, open)
+		j := b.create(journal.StoreSpec{})
+		j.put(everyRow())
+		j.put(journal.Record{Drop: c.drop}) // in the same group, as a rule
+		want := everyRow()
+		c.want(&want)
+		states := map[journal.CreatureID]map[string][]byte{"a": {}, "b": {}}
+		for _, row := range want.State {
+			states[row.Creature][row.Key] = row.Value
+		}
+		wantState(t, j, "a", states["a"])
+		wantState(t, j, "b", states["b"])
+		wantLetters(t, j, "", want.Letters)
+		// Rows of the record that drops are written after the drop.
+		j.put(journal.Record{Drop: c.drop, Heads: []journal.HeadRow{{Channel: "z", Seq: 1}}})
+		want.Heads = append(want.Heads, journal.HeadRow{Channel: "z", Seq: 1})
+		wantSaved(t, b, j, savedOf(j, 0, want, nil))
 	}
 }
 
-func wantState(t *testing.T, j *writer, creature journal.CreatureID, want map[string][]byte) {
+func wantState(t T, j *writer, creature journal.CreatureID, want map[string][]byte) {
 	t.Helper()
 	got, err := j.State(t.Context(), creature)
 	if err != nil {
@@ -178,7 +174,7 @@ func savedOf(j *writer, born uint64, r journal.Record, meta map[string]string) j
 }
 
 // wantSaved closes the store and compares what a new process would find.
-func wantSaved(t *testing.T, b *bench, j *writer, want journal.SavedGraph) {
+func wantSaved(t T, b *bench, j *writer, want journal.SavedGraph) {
 	t.Helper()
 	j.shut()
 	b.restart()
@@ -191,7 +187,7 @@ func wantSaved(t *testing.T, b *bench, j *writer, want journal.SavedGraph) {
 	t.Errorf("session %s is not among the saved ones", want.Session)
 }
 
-func wantLetters(t *testing.T, j *writer, creature journal.CreatureID, want []journal.DeadLetterRow) {
+func wantLetters(t T, j *writer, creature journal.CreatureID, want []journal.DeadLetterRow) {
 	t.Helper()
 	got, err := j.DeadLetters(t.Context(), creature, journal.EventID{}, 0)
 	if err != nil {
@@ -202,7 +198,7 @@ func wantLetters(t *testing.T, j *writer, creature journal.CreatureID, want []jo
 
 // deadLetters pages through dead letters of several origins, of all creatures
 // and of one.
-func deadLetters(t *testing.T, open Opener) {
+func deadLetters(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
 	wantLetters(t, j, "", nil)

@@ -1,33 +1,43 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
-	"pgregory.net/rapid"
 )
 
-func testModel(t *testing.T, open Opener) {
-	rapid.Check(t, func(r *rapid.T) {
-		dir := t.TempDir()
-		p := &program{t: r, open: func() journal.Storage { return open(t, dir) }, want: newRows()}
-		p.storage = p.open()
-		defer func() { p.check(p.storage.Close()) }()
-		p.mustOne(p.storage.Create(context.Background(), journal.StoreSpec{Graph: "g", Durability: journal.Normal}))
-		r.Repeat(map[string]func(*rapid.T){
-			"append": p.append,
-			"drop":   p.drop,
-			"anew":   p.anew,
-			"":       func(*rapid.T) {},
-			"read":   p.read,
-		})
-		p.reopen(r)
-	})
+// models runs random programs on a store and on a model of it.
+func models(t T, open Opener) {
+	const programs, steps = 2, 30
+	for seed := range programs * seeds(t) {
+		t := labelled{t, fmt.Sprintf("seed %d", seed)}
+		b := newBench(t, open)
+		p := &program{bench: b, random: rand.New(rand.NewPCG(seed, 5)), want: newRows()}
+		p.become(b.create(journal.StoreSpec{}))
+		for range steps {
+			switch n := p.random.IntN(5); n {
+			case 0, 1:
+				p.append()
+			case 2:
+				p.drop()
+			case 3:
+				p.read()
+			default: // both take long
+				if p.random.IntN(2) == 0 {
+					p.cut()
+				} else {
+					p.reopen()
+				}
+			}
+		}
+		p.reopen()
+		p.store.shut()
+		b.close()
+	}
 }
 
 // rows are live rows by key.
@@ -55,54 +65,50 @@ func newRows() *rows {
 
 // program runs random operations on a store and on rows.
 type program struct {
-	t       *rapid.T
-	open    func() journal.Storage
-	storage journal.Storage
-	store   journal.Store
-	last    uint64
-	want    *rows
+	*bench
+	random *rand.Rand
+	store  *writer
+	want   *rows
 }
 
-func (p *program) check(err error) {
-	if err != nil {
-		p.t.Fatal(err)
+func (p *program) become(j *writer) { p.store = j }
+
+func pick[V any](p *program, list ...V) V { return list[p.random.IntN(len(list))] }
+
+func (p *program) creature() journal.CreatureID { return pick[journal.CreatureID](p, "a", "b", "c") }
+func (p *program) channel() journal.ChannelID   { return pick[journal.ChannelID](p, "x", "y") }
+
+func (p *program) bytes() []byte {
+	out := make([]byte, p.random.IntN(40))
+	for i := range out {
+		out[i] = byte(p.random.Uint32())
 	}
+	return out
 }
 
-func (p *program) must(s journal.Store, err error) {
-	p.check(err)
-	p.store, p.last = s, s.Durable()
+// number is small, large or anything.
+func (p *program) number() uint64 {
+	return pick(p, p.random.Uint64N(4), p.random.Uint64(), 1<<64-1-p.random.Uint64N(4))
 }
 
-func (p *program) mustOne(stores []journal.Store, err error) {
-	p.check(err)
-	p.must(stores[0], nil)
+// id is one of few, so that some are used again.
+func (p *program) id() journal.EventID {
+	return journal.EventID{Origin: p.store.Origin(), Seq: 1 + p.random.Uint64N(p.store.last+1)}
 }
 
-var (
-	anyCreature = rapid.SampledFrom([]journal.CreatureID{"a", "b", "c"})
-	anyChannel  = rapid.SampledFrom([]journal.ChannelID{"x", "y"})
-	anyBytes    = rapid.SliceOfN(rapid.Byte(), -1, 40)
-	anyKind     = rapid.SampledFrom(journal.EventKinds())
-)
-
-func (p *program) append(t *rapid.T) {
-	for range rapid.IntRange(1, 30).Draw(t, "records") {
+func (p *program) append() {
+	for range 1 + p.random.IntN(30) {
 		r := &journal.Record{}
-		for range rapid.IntRange(0, 4).Draw(t, "events") {
-			p.last++
-			r.Events = append(r.Events, journal.Event{
-				ID: journal.EventID{Origin: p.store.Origin(), Seq: p.last}, Time: clock.Add(1), Kind: anyKind.Draw(t, "kind"),
-				Creature: anyCreature.Draw(t, "creature"), Channel: anyChannel.Draw(t, "channel"), Payload: anyBytes.Draw(t, "payload"),
-			})
+		for range p.random.IntN(5) {
+			r.Events = append(r.Events, journal.Event{Kind: pick(p, journal.EventKinds()...), Creature: p.creature(), Channel: p.channel(), Payload: p.bytes()})
 		}
-		c, ch, n := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel"), rapid.Uint64().Draw(t, "number")
-		id := journal.EventID{Origin: p.store.Origin(), Seq: 1 + n%max(p.last, 1)} // few ids, so that some are used again
-		switch rapid.IntRange(0, 8).Draw(t, "row") {
+		p.store.stamp(r)
+		c, ch, n := p.creature(), p.channel(), p.number()
+		switch p.random.IntN(9) {
 		case 0:
 			r.Cursors = append(r.Cursors, journal.CursorRow{Reader: journal.ReaderID(c), Channel: ch, Seq: n})
 		case 1:
-			r.State = append(r.State, journal.StateRow{Creature: c, Key: string(ch), Value: anyBytes.Draw(t, "value"), Deleted: n%3 == 0})
+			r.State = append(r.State, journal.StateRow{Creature: c, Key: string(ch), Value: p.bytes(), Deleted: n%3 == 0})
 		case 2:
 			r.Heads = append(r.Heads, journal.HeadRow{Channel: ch, Seq: n})
 		case 3:
@@ -110,11 +116,12 @@ func (p *program) append(t *rapid.T) {
 		case 4:
 			r.Edges = append(r.Edges, journal.EdgeRow{Creature: c, Channel: ch, Direction: journal.Send, Order: n})
 		case 5:
-			r.Timers = append(r.Timers, journal.TimerRow{Creature: c, Name: string(ch), Due: int64(n >> 1), Payload: anyBytes.Draw(t, "payload")})
+			r.Timers = append(r.Timers, journal.TimerRow{Creature: c, Name: string(ch), Due: int64(n >> 1), Payload: p.bytes()})
 		case 6:
-			r.Requests = append(r.Requests, journal.RequestRow{ID: id, Creature: c, Tag: int64(n)})
+			r.Requests = append(r.Requests, journal.RequestRow{ID: p.id(), Creature: c, Tag: int64(n)})
 		case 7:
-			r.Letters = append(r.Letters, journal.DeadLetterRow{ID: id, Creature: c, Message: id, Kind: anyKind.Draw(t, "kind"), Channel: ch, Seq: n})
+			id := p.id()
+			r.Letters = append(r.Letters, journal.DeadLetterRow{ID: id, Creature: c, Message: id, Kind: pick(p, journal.EventKinds()...), Channel: ch, Seq: n})
 		case 8:
 			r.Wires = append(r.Wires, journal.OutputWire{ID: journal.WireID(ch), From: c, To: journal.ToRoot, Order: n, WithContent: n%2 == 0})
 		}
@@ -123,11 +130,10 @@ func (p *program) append(t *rapid.T) {
 	}
 }
 
-func (p *program) drop(t *rapid.T) {
+func (p *program) drop() {
 	r := &journal.Record{}
-	creature, channel := anyCreature.Draw(t, "creature"), anyChannel.Draw(t, "channel")
-	id := journal.EventID{Origin: p.store.Origin(), Seq: rapid.Uint64Range(1, p.last+1).Draw(t, "id")}
-	switch rapid.IntRange(0, 5).Draw(t, "what") {
+	creature, channel, id := p.creature(), p.channel(), p.id()
+	switch p.random.IntN(6) {
 	case 0:
 		r.Drop.Creatures = []journal.CreatureID{creature}
 	case 1:
@@ -145,25 +151,14 @@ func (p *program) drop(t *rapid.T) {
 	p.store.Append(r)
 }
 
-// anew continues with another file or another process. Both take long, and are therefore
-// one action among many.
-func (p *program) anew(t *rapid.T) {
-	if rapid.Bool().Draw(t, "cut") {
-		p.cut(t)
-	} else {
-		p.reopen(t)
-	}
-}
-
-func (p *program) reopen(*rapid.T) {
+// reopen continues with another process.
+func (p *program) reopen() {
 	session := p.store.Info().Session
-	p.check(p.store.Close(context.Background()))
-	p.check(p.storage.Close())
-	p.storage = p.open()
-	graphs, problems, err := p.storage.Saved(context.Background())
-	p.check(err)
-	if len(problems) > 0 || len(graphs) != 1 {
-		p.t.Fatalf("%d graphs saved; problems: %v", len(graphs), problems)
+	p.store.shut()
+	p.restart()
+	graphs := p.saved()
+	if len(graphs) != 1 {
+		p.t.Fatalf("%d graphs saved", len(graphs))
 	}
 	p.compare("cursors", sorted(graphs[0].Cursors), sorted(slices.Collect(maps.Values(p.want.cursors))))
 	p.compare("heads", sorted(graphs[0].Heads), sorted(slices.Collect(maps.Values(p.want.heads))))
@@ -173,32 +168,31 @@ func (p *program) reopen(*rapid.T) {
 	p.compare("requests", sorted(graphs[0].Requests), sorted(slices.Collect(maps.Values(p.want.requests))))
 	p.compare("wires", sorted(graphs[0].Wires), sorted(slices.Collect(maps.Values(p.want.wires))))
 	p.compare("the last time", graphs[0].LastTime, p.want.lastTime)
-	p.must(p.storage.Open(context.Background(), session))
-	p.read(p.t)
+	p.become(p.bench.reopen(session))
+	p.read()
 }
 
 // cut gives the graph a new store, which must hold the same.
-func (p *program) cut(*rapid.T) {
-	want, old := p.want, p.store
-	stores, err := p.storage.Cut(context.Background(), journal.Cut{Kind: journal.CutSplit, Parents: []journal.Store{old}, Children: []journal.CutChild{{
-		Parents: []journal.SessionID{old.Info().Session}, Creatures: []journal.CreatureID{"a", "b", "c"}, Channels: []journal.ChannelID{"x", "y"},
-		StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(journal.Origin) *journal.Record {
+func (p *program) cut() {
+	want := p.want
+	p.become(p.bench.cut(journal.CutSplit, []*writer{p.store}, journal.CutChild{
+		Parents: ids(p.store), Creatures: []journal.CreatureID{"a", "b", "c"}, Channels: []journal.ChannelID{"x", "y"},
+		StoreSpec: journal.StoreSpec{Graph: "g", First: func(journal.Origin) *journal.Record {
 			return &journal.Record{
 				Heads: slices.Collect(maps.Values(want.heads)), Edges: slices.Collect(maps.Values(want.edges)),
 				Cursors: slices.Collect(maps.Values(want.cursors)), Timers: slices.Collect(maps.Values(want.timers)),
 				Requests: slices.Collect(maps.Values(want.requests)), Wires: slices.Collect(maps.Values(want.wires)),
 			}
 		}},
-	}}})
-	p.mustOne(stores, err)
+	})[0])
 }
 
-func (p *program) read(*rapid.T) {
-	events, err := p.store.History(context.Background(), journal.HistoryQuery{Limit: 1 << 20})
-	p.check(err)
-	p.compare("events", events, p.want.events)
-	letters, err := p.store.DeadLetters(context.Background(), "", journal.EventID{}, 1<<20)
-	p.check(err)
+func (p *program) read() {
+	p.compare("events", p.store.history(journal.HistoryQuery{Limit: everything}), p.want.events)
+	letters, err := p.store.DeadLetters(p.t.Context(), "", journal.EventID{}, everything)
+	if err != nil {
+		p.t.Fatalf("DeadLetters: %v", err)
+	}
 	p.compare("dead letters", sorted(letters), sorted(slices.Collect(maps.Values(p.want.letters))))
 	for _, c := range []journal.CreatureID{"a", "b", "c"} {
 		want := map[string][]byte{}
@@ -207,9 +201,7 @@ func (p *program) read(*rapid.T) {
 				want[row.Key] = row.Value
 			}
 		}
-		got, err := p.store.State(context.Background(), c)
-		p.check(err)
-		p.compare("state of "+string(c), got, want)
+		wantState(p.t, p.store, c, want)
 	}
 }
 

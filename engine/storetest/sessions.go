@@ -2,13 +2,12 @@ package storetest
 
 import (
 	"slices"
-	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-func testReopen(t *testing.T, open Opener) {
+func reopen(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{Durability: journal.Full})
 	session := j.Info().Session
@@ -36,11 +35,9 @@ func testReopen(t *testing.T, open Opener) {
 	}
 	_, err := b.storage.Open(t.Context(), session)
 	wantCode(t, "opening an open session", err, abi.Conflict)
-	_, err = b.storage.Open(t.Context(), "nowhere")
-	wantCode(t, "opening an unknown session", err, abi.NotFound)
 }
 
-func testSessions(t *testing.T, open Opener) {
+func sessions(t T, open Opener) {
 	b := newBench(t, open)
 	if saved := b.saved(); len(saved) != 0 {
 		t.Errorf("a new directory has %d saved graphs", len(saved))
@@ -71,9 +68,6 @@ func testSessions(t *testing.T, open Opener) {
 	equal(t, "History of a retired session", got, want)
 	_, err = b.storage.Open(t.Context(), info.Session)
 	wantCode(t, "opening a retired session", err, abi.InvalidArgument)
-	wantCode(t, "retiring an unknown session", b.storage.Retire(t.Context(), "nowhere"), abi.NotFound)
-	_, err = b.storage.Lineage(t.Context(), "nowhere")
-	wantCode(t, "the lineage of an unknown session", err, abi.NotFound)
 }
 
 // wantSessions checks the sessions, and which of them are live.

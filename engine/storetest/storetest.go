@@ -1,5 +1,6 @@
-// Package storetest is the test suite for implementers of [journal.Storage]
-// and [journal.Store]. It is for tests only.
+// Package storetest is the test suite for implementers of [journal.Storage] and
+// [journal.Store]. Each of its [Checks] proves numbered rules of a store. [Run] runs all of
+// them under go test; package conformance/stores runs them in any program.
 package storetest
 
 import (
@@ -9,39 +10,80 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
+// T is what a check needs of a test. A [testing.T] has it. Fatal, Fatalf and Skip do not
+// return: they end the goroutine of the check. Error and Errorf may be called by any
+// goroutine. What is registered with Cleanup runs after the check, the last first.
+type T interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Skip(args ...any)
+	Context() context.Context
+	TempDir() string
+	Cleanup(f func())
+}
+
 // Opener opens the session directory dir, and creates it if need be. The suite closes
 // what it has opened. If the directory cannot be opened, it fails the test through t.
-type Opener func(t *testing.T, dir string) journal.Storage
+type Opener func(t T, dir string) journal.Storage
 
-// Run tests an implementation. Run it with the race detector too.
-func Run(t *testing.T, open func(t *testing.T, dir string) journal.Storage) {
-	for _, group := range []struct {
-		name string
-		run  func(*testing.T, Opener)
-	}{
-		{"Create", testCreate},
-		{"Append", testAppend},
-		{"Live", testLive},
-		{"Messages", testMessages},
-		{"History", testHistory},
-		{"Reopen", testReopen},
-		{"Sessions", testSessions},
-		{"Cut", testCut},
-		{"CutFails", testCutFails},
-		{"Generations", testGenerations},
-		{"Verify", testVerify},
-		{"Waiting", testWaiting},
-		{"Model", testModel},
-	} {
-		t.Run(group.name, func(t *testing.T) { group.run(t, open) })
+// Run runs all checks on an implementation, each as a test of its own. Run it with the
+// race detector too.
+func Run[S interface {
+	T
+	Run(name string, f func(S)) bool
+}](t S, open func(t S, dir string) journal.Storage) {
+	for _, c := range Checks() {
+		t.Run(c.Name, func(t S) { c.Run(t, func(_ T, dir string) journal.Storage { return open(t, dir) }) })
 	}
+}
+
+// labelled says what a check was about when it fails.
+type labelled struct {
+	T
+	label string
+}
+
+func (l labelled) Error(args ...any) {
+	l.T.Helper()
+	l.T.Error(append([]any{l.label + ":"}, args...)...)
+}
+func (l labelled) Fatal(args ...any) {
+	l.T.Helper()
+	l.T.Fatal(append([]any{l.label + ":"}, args...)...)
+}
+func (l labelled) Errorf(format string, args ...any) {
+	l.T.Helper()
+	l.T.Errorf("%s: %s", l.label, fmt.Sprintf(format, args...))
+}
+func (l labelled) Fatalf(format string, args ...any) {
+	l.T.Helper()
+	l.T.Fatalf("%s: %s", l.label, fmt.Sprintf(format, args...))
+}
+
+// spawn runs f in a goroutine that the caller waits for by receiving its answer. A panic
+// is an answer too.
+func spawn(f func() error) <-chan error {
+	answer := make(chan error, 1)
+	go func() {
+		err := errors.New("the goroutine has ended early")
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("panic: %v", v)
+			}
+			answer <- err
+		}()
+		err = f()
+	}()
+	return answer
 }
 
 // clock gives every event of the suite a time of its own.
@@ -58,13 +100,13 @@ func init() {
 
 // bench is an open directory in a test.
 type bench struct {
-	t       *testing.T
+	t       T
 	open    Opener
 	dir     string
 	storage journal.Storage
 }
 
-func newBench(t *testing.T, open Opener) *bench {
+func newBench(t T, open Opener) *bench {
 	b := &bench{t: t, open: open, dir: t.TempDir()}
 	b.storage = open(t, b.dir)
 	t.Cleanup(func() { b.close() })
@@ -106,7 +148,7 @@ func (b *bench) createAll(specs ...journal.StoreSpec) (out []*writer) {
 		b.t.Fatalf("Create made %d of %d stores: %v", len(stores), len(specs), err)
 	}
 	for _, s := range stores {
-		out = append(out, newWriter(b.t, s))
+		out = append(out, &writer{s, b.t, s.Durable()}) // the first record is durable
 	}
 	return out
 }
@@ -117,7 +159,7 @@ func (b *bench) reopen(session journal.SessionID) *writer {
 	if err != nil {
 		b.t.Fatalf("Open(%s): %v", session, err)
 	}
-	return newWriter(b.t, s)
+	return &writer{s, b.t, 0}
 }
 
 func (b *bench) saved() []journal.SavedGraph {
@@ -132,12 +174,8 @@ func (b *bench) saved() []journal.SavedGraph {
 // writer is a store that numbers what is appended.
 type writer struct {
 	journal.Store
-	t    *testing.T
+	t    T
 	last uint64
-}
-
-func newWriter(t *testing.T, s journal.Store) *writer {
-	return &writer{Store: s, t: t, last: s.Durable()}
 }
 
 // stamp gives events their ids and times.
@@ -202,7 +240,7 @@ func (j *writer) shut() {
 
 // equal compares without distinguishing an absent list from an empty one. It
 // distinguishes nil from empty bytes: these payloads differ.
-func equal(t *testing.T, what string, got, want any) {
+func equal(t T, what string, got, want any) {
 	t.Helper()
 	if diff := difference(got, want); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -214,6 +252,17 @@ func equal(t *testing.T, what string, got, want any) {
 func difference(got, want any) string {
 	if reflect.DeepEqual(got, want) {
 		return ""
+	}
+	a, ok := got.([]journal.Event)
+	b, both := want.([]journal.Event)
+	if ok && both && len(b) > 0 {
+		at := 0
+		for at < min(len(a), len(b)) && reflect.DeepEqual(a[at], b[at]) {
+			at++
+		}
+		const window = 3
+		part := func(list []journal.Event) []journal.Event { return list[at:min(len(list), at+window)] }
+		return fmt.Sprintf("%d events instead of %d, and from event %d on:\n%s", len(a), len(b), at, cmp.Diff(part(b), part(a), lists))
 	}
 	return cmp.Diff(want, got, lists)
 }
@@ -229,7 +278,7 @@ func equateEmpty[T any]() cmp.Option {
 }
 
 // wantCode checks that an error has a code and a remedy.
-func wantCode(t *testing.T, what string, err error, code abi.Code) {
+func wantCode(t T, what string, err error, code abi.Code) {
 	t.Helper()
 	if abi.CodeOf(err) != code {
 		t.Errorf("%s: got %v (code %s), want the code %s", what, err, abi.CodeOf(err), code)

@@ -2,21 +2,9 @@ package storetest
 
 import (
 	"fmt"
-	"testing"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
-
-func testVerify(t *testing.T, open Opener) {
-	t.Run("Sound", func(t *testing.T) { verifySound(t, open) })
-	t.Run("Unlogged", func(t *testing.T) { verifyUnlogged(t, open) })
-	t.Run("Findings", func(t *testing.T) { verifyFindings(t, open) })
-	t.Run("Unknown", func(t *testing.T) {
-		_, err := newBench(t, open).storage.Verify(t.Context(), "nowhere")
-		wantCode(t, "Verify of an unknown session", err, abi.NotFound)
-	})
-}
 
 // wantReport checks what Verify finds. That a history is still being copied is
 // no finding.
@@ -47,7 +35,7 @@ func community() journal.Record {
 
 // verifySound checks a session that is open, one that a cut has ended, its
 // children, and all of them in a new process.
-func verifySound(t *testing.T, open Opener) {
+func verifySound(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
 	j.put(community())
@@ -78,20 +66,20 @@ func verifySound(t *testing.T, open Opener) {
 
 // verifyUnlogged checks a session that a graph without a store has become part of:
 // earlier messages of its channels may be missing, and nothing else.
-func verifyUnlogged(t *testing.T, open Opener) {
+func verifyUnlogged(t T, open Opener) {
 	b := newBench(t, open)
 	parent := b.create(journal.StoreSpec{})
+	at := clock.Add(10)
 	first := func(o journal.Origin) *journal.Record {
 		r := community()
 		for i, seq := range []uint64{4, 6} { // the rest has been delivered
 			ev := message("c", seq)
-			ev.ID, ev.Time = journal.EventID{Origin: o, Seq: uint64(i + 1)}, clock.Load()-5+int64(i) // before the cut
+			ev.ID, ev.Time = journal.EventID{Origin: o, Seq: uint64(i + 1)}, at-5+int64(i) // before the cut
 			r.Events = append(r.Events, ev)
 		}
 		r.Heads = []journal.HeadRow{{Channel: "c", Seq: 7}, {Channel: inbox, Seq: 3}}
 		return &r
 	}
-	at := clock.Add(10)
 	stores, err := b.storage.Cut(t.Context(), journal.Cut{
 		Kind: journal.CutMerge, At: at, Parents: []journal.Store{parent.Store}, Children: []journal.CutChild{{
 			StoreSpec: journal.StoreSpec{Durability: journal.Normal, First: first}, Parents: ids(parent), VolatileParents: 1,
@@ -100,7 +88,7 @@ func verifyUnlogged(t *testing.T, open Opener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := newWriter(t, stores[0])
+	j := &writer{stores[0], t, 2}
 	session := j.Info().Session
 	b.wantReport(session, journal.VerifyReport{Events: 2})
 	j.messages("c", 8, 2)
@@ -117,7 +105,7 @@ func verifyUnlogged(t *testing.T, open Opener) {
 }
 
 // verifyFindings appends what an engine never would.
-func verifyFindings(t *testing.T, open Opener) {
+func verifyFindings(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
 	o := j.Origin()

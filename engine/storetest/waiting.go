@@ -4,45 +4,39 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-func testWaiting(t *testing.T, open Opener) {
-	t.Run("Many", func(t *testing.T) { manyWaiters(t, open) })
-	t.Run("Ends", func(t *testing.T) {
-		j := newBench(t, open).create(journal.StoreSpec{})
-		ctx, cancel := context.WithCancel(t.Context())
-		answer := make(chan error)
-		go func() { answer <- j.Wait(ctx, 1) }() // of an event that is never appended
-		cancel()
-		if err := <-answer; err == nil {
-			t.Error("Wait for an event that was not appended succeeded")
-		}
-	})
-	t.Run("CloseAnswers", func(t *testing.T) {
-		j := newBench(t, open).create(journal.StoreSpec{})
-		answer := make(chan error)
-		go func() { answer <- j.Wait(context.Background(), 1) }()
-		j.shut()
-		if err := <-answer; err == nil {
-			t.Error("Wait on a store that was closed meanwhile succeeded")
-		}
-	})
-	t.Run("Room", func(t *testing.T) { room(t, open) })
-	t.Run("Notify", func(t *testing.T) { notify(t, open) })
+// waitEnds waits for an event that is never appended.
+func waitEnds(t T, open Opener) {
+	j := newBench(t, open).create(journal.StoreSpec{})
+	ctx, cancel := context.WithCancel(t.Context())
+	answer := spawn(func() error { return j.Wait(ctx, 1) })
+	cancel()
+	if err := <-answer; err == nil {
+		t.Error("Wait for an event that was not appended succeeded")
+	}
+}
+
+func closeAnswers(t T, open Opener) {
+	j := newBench(t, open).create(journal.StoreSpec{})
+	answer := spawn(func() error { return j.Wait(context.Background(), 1) })
+	j.shut()
+	if err := <-answer; err == nil {
+		t.Error("Wait on a store that was closed meanwhile succeeded")
+	}
 }
 
 // manyWaiters appends from many goroutines, as a graph does in its critical
 // section, and reads beside them.
-func manyWaiters(t *testing.T, open Opener) {
+func manyWaiters(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{Durability: journal.Full})
 	const producers, each = 64, 25
 	var critical sync.Mutex
-	var group sync.WaitGroup
+	var answers []<-chan error
 	for p := range producers {
-		group.Go(func() {
+		answers = append(answers, spawn(func() error {
 			for i := range each {
 				critical.Lock()
 				seq := j.put(journal.Record{
@@ -51,28 +45,32 @@ func manyWaiters(t *testing.T, open Opener) {
 				})[0].ID.Seq
 				critical.Unlock()
 				if err := j.Wait(t.Context(), seq); err != nil {
-					t.Error(err)
-					return
+					return err
 				}
 				if j.Durable() < seq {
 					t.Errorf("Durable is %d after Wait(%d)", j.Durable(), seq)
 				}
 				if i%8 == 0 {
 					if _, err := j.History(t.Context(), journal.HistoryQuery{Newest: true, Limit: 3}); err != nil {
-						t.Error(err)
+						return err
 					}
 				}
 			}
-		})
+			return nil
+		}))
 	}
-	group.Wait()
+	for _, answer := range answers {
+		if err := <-answer; err != nil {
+			t.Error(err)
+		}
+	}
 	if n := len(j.history(journal.HistoryQuery{Limit: producers*each + 1})); n != producers*each {
 		t.Errorf("%d events, want %d", n, producers*each)
 	}
 }
 
 // room appends far more than any bound, waiting for room as a graph does.
-func room(t *testing.T, open Opener) {
+func room(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	payload := make([]byte, 1<<20)
 	for range 64 {
@@ -90,7 +88,7 @@ func room(t *testing.T, open Opener) {
 	}
 }
 
-func notify(t *testing.T, open Opener) {
+func notify(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	var highest atomic.Uint64
 	risen := make(chan struct{}, 1)
@@ -103,7 +101,11 @@ func notify(t *testing.T, open Opener) {
 	})
 	last := j.messages("c", 1, 100)[99].ID.Seq
 	for highest.Load() < last {
-		<-risen
+		select {
+		case <-risen:
+		case <-t.Context().Done():
+			t.Fatalf("the last call of Notify said %d of %d events", highest.Load(), last)
+		}
 	}
 	j.Notify(nil)
 	j.messages("c", 101, 1)

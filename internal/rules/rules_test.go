@@ -82,6 +82,7 @@ var layers = map[string][]string{
 	"conformance/report":       {"conformance/requirements"},
 	"conformance/requirements": {},
 	"conformance/stage":        {"abi", "engine", "engine/journal", "operations", "replay"},
+	"conformance/stores":       {"conformance/report", "engine/journal", "engine/storetest"},
 	"conformance/hostile":      {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations", "plugins"},
 	"engine":                   {"abi", "engine/deploy", "engine/diff", "engine/draft", "engine/inspect", "engine/journal", "engine/outlook", "engine/reconcile", "engine/tools", "engine/topology"},
 	"engine/deploy":            {"abi", "engine/internal/errtext", "engine/journal", "engine/topology"},
@@ -126,7 +127,7 @@ var layers = map[string][]string{
 	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
 	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":      {"", "abi", "abi/pack", "conformance/creatures", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "host", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "recipes", "replay", "sqlitestore"},
+	"cmd/terrarium":      {"", "abi", "abi/pack", "conformance/creatures", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "recipes", "replay", "sqlitestore"},
 	"internal/lsp":       {"abi", "recipes", "recipes/editor"},
 	"internal/project":   {"abi", "abi/pack", "host", "internal/near", "internal/watch", "plugins", "sdk"},
 	"internal/watch":     {"abi"},
@@ -179,7 +180,7 @@ func TestImportsPointOneWay(t *testing.T) {
 					t.Errorf("%s imports %s, which only %s may", room, imported, owner)
 				}
 			}
-			if imported == "testing" && room != "engine/storetest" && !strings.HasSuffix(room, "test") {
+			if imported == "testing" && !strings.HasSuffix(room, "test") {
 				t.Errorf("%s imports testing in code that is not a test", room)
 			}
 		}
@@ -362,7 +363,7 @@ func sources(t *testing.T, endings ...string) map[string][]byte {
 // the others take their seeds from it, or count them up.
 func TestRandomTestsAreSeeded(t *testing.T) {
 	drawn := regexp.MustCompile(`\brand\.(Uint64|Uint32|Int|IntN|Int64N|Uint64N|N|Perm|Shuffle|Float64)(\[\w+\])?\(|PCG\(uint64\(time\.Now`)
-	const rapid, storetest, seeded = `"pgregory.net/rapid"`, `engine/storetest"`, `internal/seeded"`
+	const rapid, seeded = `"pgregory.net/rapid"`, `internal/seeded"`
 	needs, has := map[string]string{}, map[string]bool{}
 	err := filepath.WalkDir(root(t), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
@@ -379,7 +380,7 @@ func TestRandomTestsAreSeeded(t *testing.T) {
 		if filepath.Base(dir) == "rules" {
 			return nil
 		}
-		if strings.Contains(text, rapid) || strings.Contains(text, storetest) {
+		if strings.Contains(text, rapid) {
 			needs[dir] = path
 		}
 		if at := drawn.FindString(text); at != "" && strings.Contains(text, `"math/rand/v2"`) {

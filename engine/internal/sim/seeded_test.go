@@ -1,3 +1,0 @@
-package sim
-
-import _ "github.com/seed47132306/terrarium/internal/seeded"
