@@ -7,12 +7,13 @@
 // instance between turns or gets a fresh one for each; [CheckCreature] runs
 // both and compares them with the transcript that the case expects.
 //
-// Package creatures tests modules without knowing anything about them, and package hosts
-// tests hosts through an adapter. Package requirements has the rules that they prove, and
-// package report the outcome. The command terrarium conformance runs both.
+// Package creatures tests modules without knowing anything about them, package hosts tests
+// hosts through an adapter, and package stores tests session stores. Package requirements
+// has the rules that they prove, and package report the outcome. The command terrarium
+// conformance runs all three.
 //
 // The cases of the creatures that ship with terrarium are in
 // testdata/creatures. Package hostile has modules that attack their host, with
-// the required outcomes. The suite for stores is engine/storetest, beside the
-// interface that it tests.
+// the required outcomes. The checks of stores are in engine/storetest, beside the
+// interface that they test.
 package conformance

@@ -12,71 +12,92 @@ import (
 	"github.com/seed47132306/terrarium/conformance/creatures"
 	"github.com/seed47132306/terrarium/conformance/hosts"
 	"github.com/seed47132306/terrarium/conformance/requirements"
+	"github.com/seed47132306/terrarium/conformance/stores"
 )
 
 // proofs returns the checks of each suite by the rule that they prove.
-func proofs(t *testing.T) (creature, host map[string][]string) {
+func proofs(t *testing.T) (creature, host, store map[string][]string) {
 	t.Helper()
-	creature, host = map[string][]string{}, map[string][]string{}
-	checks := creatures.Checks()
-	for _, name := range slices.Sorted(maps.Keys(checks)) {
-		for _, rule := range checks[name] {
-			creature[rule] = append(creature[rule], name)
+	byRule := func(names []string, rules func(name string) []string) map[string][]string {
+		out := map[string][]string{}
+		for _, name := range names {
+			for _, rule := range rules(name) {
+				out[rule] = append(out[rule], name)
+			}
 		}
+		return out
 	}
+	ofCreatures := creatures.Checks()
+	creature = byRule(slices.Sorted(maps.Keys(ofCreatures)), func(name string) []string { return ofCreatures[name] })
+	ofStores := stores.Checks()
+	store = byRule(stores.Names(), func(name string) []string { return ofStores[name] })
 	cases, err := hosts.Cases()
 	if err != nil {
 		t.Fatal(err)
 	}
+	var names []string
+	ofHosts := map[string][]string{}
 	for _, c := range cases {
-		for _, rule := range c.Proves {
-			host[rule] = append(host[rule], c.Check)
-		}
+		names, ofHosts[c.Check] = append(names, c.Check), c.Proves
 	}
-	return creature, host
+	return creature, byRule(names, func(name string) []string { return ofHosts[name] }), store
 }
 
-// TestEveryRuleIsProven compares the set of requirements with the page that has the rules,
-// and with the checks of the suites. -update writes it anew, and keeps the reasons of rules
-// that are not scored.
+// TestEveryRuleIsProven compares the sets of requirements with the pages that have the
+// rules, and with the checks of the suites. -update writes them anew, and keeps the reasons
+// of rules that are not scored.
 func TestEveryRuleIsProven(t *testing.T) {
-	set, err := requirements.Load("abi-1")
+	creature, host, store := proofs(t)
+	t.Run("abi-1", func(t *testing.T) { everyRuleIsProven(t, "abi-1", creature, host, nil) })
+	t.Run("store-1", func(t *testing.T) { everyRuleIsProven(t, "store-1", nil, nil, store) })
+}
+
+func everyRuleIsProven(t *testing.T, name string, creature, host, store map[string][]string) {
+	set, err := requirements.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../" + set.Page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	creature, host := proofs(t)
 	var want []requirements.Requirement
 	numbers := map[string]bool{}
-	for _, rule := range requirements.Rules(string(page)) {
-		numbers[rule.Number] = true
-		q := requirements.Requirement{Rule: rule.Number, Words: rule.Words, Creature: creature[rule.Number], Host: host[rule.Number]}
-		for _, old := range set.Requirements {
-			if old.Rule == rule.Number {
-				q.NotScored = old.NotScored
+	for _, path := range set.Pages {
+		page, err := os.ReadFile("../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := requirements.Rules(string(page))
+		if len(rules) == 0 {
+			t.Errorf("%s has no rules", path)
+		}
+		for _, rule := range rules {
+			if numbers[rule.Number] {
+				t.Errorf("two rules have the number %s", rule.Number)
 			}
+			numbers[rule.Number] = true
+			q := requirements.Requirement{Rule: rule.Number, Words: rule.Words, Creature: creature[rule.Number], Host: host[rule.Number], Store: store[rule.Number]}
+			for _, old := range set.Requirements {
+				if old.Rule == rule.Number {
+					q.NotScored = old.NotScored
+				}
+			}
+			switch proven := len(q.Proofs()) > 0; {
+			case proven && q.NotScored != "":
+				t.Errorf("%s is proven by %v, and not scored because %s", q.Rule, q.Proofs(), q.NotScored)
+			case !proven && q.NotScored == "" && !*update:
+				t.Errorf("%s is proven by no check: %s", q.Rule, q.Words)
+			}
+			want = append(want, q)
 		}
-		switch proven := len(q.Proofs()) > 0; {
-		case proven && q.NotScored != "":
-			t.Errorf("%s is proven by %v, and not scored because %s", q.Rule, q.Proofs(), q.NotScored)
-		case !proven && q.NotScored == "" && !*update:
-			t.Errorf("%s is proven by no check: %s", q.Rule, q.Words)
-		}
-		want = append(want, q)
 	}
-	for _, known := range []map[string][]string{creature, host} {
+	for _, known := range []map[string][]string{creature, host, store} {
 		for rule, checks := range known {
 			if !numbers[rule] {
-				t.Errorf("%v prove %s, which %s does not have", checks, rule, set.Page)
+				t.Errorf("%v prove %s, which %v do not have", checks, rule, set.Pages)
 			}
 		}
 	}
 	if *update {
 		set.Requirements = want
-		writeSet(t, "requirements/abi-1.yaml", set)
+		writeSet(t, "requirements/"+name+".yaml", set)
 		return
 	}
 	for i := range max(len(want), len(set.Requirements)) {

@@ -28,10 +28,10 @@ var errDoesNotConform = errors.New("it does not conform")
 func conformanceCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
-		Short: "Test whether creatures and hosts keep to the contract",
-		Long: `conformance runs the suites that creatures and hosts of the creature ABI must pass. The
-cases are part of the program. Each numbered rule of the contract is a requirement, and
-the report says which of them are met.
+		Short: "Test whether creatures, hosts and stores keep to their contracts",
+		Long: `conformance runs the suites that creatures and hosts of the creature ABI and session stores
+must pass. The cases are part of the program. Each numbered rule of a contract is a
+requirement, and the report says which of them are met.
 
 Exit codes: 0 the subject conforms; 4 it does not; 2 the command line, a file of cases or
 a baseline is not valid.`,
@@ -40,7 +40,7 @@ a baseline is not valid.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(conformanceCreatureCommand(s), conformanceHostCommand(s), conformanceAdapterCommand(s))
+	cmd.AddCommand(conformanceCreatureCommand(s), conformanceHostCommand(s), conformanceStoreCommand(s), conformanceAdapterCommand(s))
 	return cmd
 }
 
@@ -51,6 +51,9 @@ type suiteFlags struct {
 	format   string
 	list     bool
 	files    map[string]*string // by format
+	set      string             // of requirements; prepare sets it
+	cases    bool               // the author's own cases are among the checks
+	own      bool               // files with such cases are given
 }
 
 var reportFormats = []string{"text", "json", "junit", "html", "badge"}
@@ -78,13 +81,20 @@ func fits(pattern, check string) bool {
 	return pattern == check || ok && err == nil
 }
 
-// prepare checks the flags, and reads the baseline. rules has the rules of every check.
-func (f *suiteFlags) prepare(rules map[string][]string) (*report.Baseline, error) {
+// isOwn reports whether a check may be one of the author's cases.
+func (f *suiteFlags) isOwn(check string) bool {
+	return f.cases && strings.HasPrefix(check, creatures.CasesCheck+"/")
+}
+
+// prepare checks the flags, and reads the baseline. rules has the rules of every check, and
+// set names the requirements.
+func (f *suiteFlags) prepare(set string, rules map[string][]string) (*report.Baseline, error) {
+	f.set = set
 	if !slices.Contains(reportFormats, f.format) {
 		return nil, usage("--format %s: use %s", f.format, strings.Join(reportFormats, ", "))
 	}
 	for _, pattern := range f.checks {
-		found := strings.HasPrefix(pattern, creatures.CasesCheck+"/")
+		found := f.isOwn(pattern)
 		for check := range rules {
 			found = found || fits(pattern, check)
 		}
@@ -101,7 +111,7 @@ func (f *suiteFlags) prepare(rules map[string][]string) (*report.Baseline, error
 	}
 	b, err := report.ParseBaseline(f.expected, text, func(check string) bool {
 		_, ok := rules[check]
-		return ok || strings.HasPrefix(check, creatures.CasesCheck+"/")
+		return ok || f.isOwn(check)
 	})
 	return b, failWith(exitUsage, err)
 }
@@ -121,13 +131,13 @@ func (f *suiteFlags) show(s streams, names []string, rules map[string][]string) 
 // finish settles the report, writes it wherever the flags say, and returns the outcome.
 func (f *suiteFlags) finish(s streams, r *report.Report, b *report.Baseline) error {
 	if len(r.Results) == 0 {
-		return usage("--check %s: there is no such check; --list shows them, and --cases adds those of a file", strings.Join(f.checks, ", "))
+		return usage("--check %s: there is no such check; --list shows them, and for creatures --cases adds those of a file", strings.Join(f.checks, ", "))
 	}
-	set, err := requirements.Load("abi-1")
+	set, err := requirements.Load(f.set)
 	if err != nil {
 		return failWith(exitFailed, err)
 	}
-	r.Settle(set, b, len(f.checks) == 0)
+	r.Settle(set, b, func(check string) bool { return len(f.checks) == 0 && (f.own || !f.isOwn(check)) })
 	writers := map[string]func(io.Writer) error{"text": r.Text, "json": r.JSON, "junit": r.JUnit, "html": r.HTML, "badge": r.Badge}
 	for format, file := range f.files {
 		if *file == "" {
@@ -196,7 +206,8 @@ shows them.`,
 			if len(args) == 0 {
 				return usage("name a module; usage: %s", cmd.UseLine())
 			}
-			b, err := f.prepare(rules)
+			f.cases, f.own = true, len(cases) > 0
+			b, err := f.prepare("abi-1", rules)
 			if err != nil {
 				return err
 			}
@@ -314,7 +325,7 @@ func (f *suiteFlags) host(ctx context.Context, s streams, adapter string, timeou
 	if f.list {
 		return f.show(s, names, rules)
 	}
-	b, err := f.prepare(rules)
+	b, err := f.prepare("abi-1", rules)
 	if err != nil {
 		return err
 	}

@@ -277,7 +277,7 @@ func TestEveryRequirementHasAMutant(t *testing.T) {
 	for _, m := range mutants() {
 		m.change = rememberingScripts(m.change)
 		r := run(t, func(context.Context) (hosts.Adapter, error) { return &recording{answers: answers, mutant: &m}, nil }, list)
-		r.Settle(set, nil, true)
+		r.Settle(set, nil, func(string) bool { return true })
 		var by []string
 		for _, x := range r.Results {
 			switch x.Verdict {

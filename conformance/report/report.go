@@ -40,6 +40,7 @@ const (
 	LacksFeature       Reason = "lacks_feature"       // not applicable: an optional feature is missing
 	NeedsConfiguration Reason = "needs_configuration" // the creature starts with none that the suite can make
 	Unreached          Reason = "unreached"           // an earlier check has failed that this one needs
+	StoreSilent        Reason = "store_silent"        // the store did not answer in time
 	SuiteError         Reason = "suite_error"         // the suite itself failed
 )
 
@@ -80,9 +81,10 @@ type Report struct {
 }
 
 // Settle compares the results with the requirements and the expected failures, and decides
-// whether the subject conforms. whole is whether all checks of the subject were run: only
-// then an expected failure that did not occur is stale.
-func (r *Report) Settle(set *requirements.Set, b *Baseline, whole bool) {
+// whether the subject conforms. tried tells the names of
+// checks that the run would have made if the subject had them: only then an expected
+// failure that did not occur is stale.
+func (r *Report) Settle(set *requirements.Set, b *Baseline, tried func(check string) bool) {
 	r.Set, r.Revision, r.Conforms = set.Name, set.Revision, true
 	met := map[string]bool{}
 	for i := range r.Results {
@@ -100,7 +102,7 @@ func (r *Report) Settle(set *requirements.Set, b *Baseline, whole bool) {
 	}
 	for _, e := range b.list() {
 		ran, known := met[e.key()]
-		if known && !ran || !known && whole {
+		if known && !ran || !known && tried(e.Check) {
 			r.Stale, r.Conforms = append(r.Stale, e.key()), false
 		}
 	}

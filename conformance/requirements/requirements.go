@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-//go:embed abi-1.yaml
+//go:embed abi-1.yaml store-1.yaml
 var files embed.FS
 
 // Set is the requirements of one revision of a contract. A revision is frozen: a later
@@ -19,7 +19,7 @@ var files embed.FS
 type Set struct {
 	Name         string        `yaml:"name"`     // such as "terrarium ABI 1"
 	Revision     string        `yaml:"revision"` // the month, such as "2026-11"
-	Page         string        `yaml:"page"`     // that has the rules, from the top of the repository
+	Pages        []string      `yaml:"pages"`    // that have the rules, from the top of the repository
 	Requirements []Requirement `yaml:"requirements"`
 }
 
