@@ -251,7 +251,7 @@ func (f *callFlags) call(ctx context.Context, s streams, wasm []byte, list []sta
 	}
 	defer x.Close(context.WithoutCancel(ctx))
 	records, err := x.Perform(ctx, list)
-	if errors.Is(err, stage.ErrManyTimers) {
+	if errors.Is(err, stage.ErrManyTimers) || errors.Is(err, stage.ErrManyStopped) {
 		err = failWith(exitUsage, err)
 	}
 	if err != nil {

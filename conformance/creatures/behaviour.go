@@ -54,17 +54,6 @@ func anyBytes(ctx context.Context, b *bench) (wrong []string, err error) {
 	return wrong, nil
 }
 
-// spins reports whether a guest did not return until it was stopped.
-func spins(r *stage.Record) bool {
-	switch r.Status {
-	case abi.OutOfFuel.String(), abi.Deadline.String():
-		return true
-	case abi.LimitExceeded.String():
-		return r.Error != nil && strings.Contains(r.Error.Message, "the limit calls")
-	}
-	return false
-}
-
 // stillClock hands out random deliveries, and expects that no turn runs until it is
 // stopped: the clock of the stage never advances by itself.
 func stillClock(ctx context.Context, b *bench) ([]string, error) {
@@ -74,7 +63,7 @@ func stillClock(ctx context.Context, b *bench) ([]string, error) {
 		return nil, err
 	}
 	for i, rec := range records {
-		if spins(rec) {
+		if rec.Spun() {
 			return []string{fmt.Sprintf("%s does not end by itself: %s", title(&list[min(i, len(list)-1)]), clip(rec.Error.Message))}, nil
 		}
 	}
@@ -111,7 +100,7 @@ func otherLimits(ctx context.Context, b *bench) ([]string, error) {
 		return nil, err
 	}
 	for i, rec := range small {
-		if spins(rec) {
+		if rec.Spun() {
 			return []string{fmt.Sprintf("with small limits %s does not end by itself: %s", title(&list[min(i, len(list)-1)]), clip(rec.Error.Message))}, nil
 		}
 	}
@@ -149,7 +138,11 @@ func startReadsOnly(ctx context.Context, b *bench) (wrong []string, err error) {
 		}
 		defer c.Close(ctx)
 		if _, err = c.Start(ctx); err == nil && deliver {
-			_, err = c.Deliver(ctx, &stage.Delivery{Kind: stage.Start})
+			var rec *stage.Record
+			rec, err = c.Deliver(ctx, &stage.Delivery{Kind: stage.Start})
+			if err == nil && rec.Error != nil && (rec.Status == abi.Trapped.String() || rec.Spun()) {
+				wrong = append(wrong, "its first delivery, start, does not end by itself: "+clip(rec.Error.Message))
+			}
 		}
 		if err == nil {
 			_, err = c.Stop(ctx)

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/conformance/report"
 	"github.com/seed47132306/terrarium/conformance/stage"
 	"github.com/seed47132306/terrarium/operations"
 )
@@ -264,6 +265,9 @@ func (c *Case) perform(ctx context.Context, creature *stage.Creature) (string, e
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		records, err := creature.Perform(ctx, []stage.Delivery{s.d})
+		if errors.Is(err, stage.ErrManyTimers) || errors.Is(err, stage.ErrManyStopped) {
+			return "", &undecided{report.BoundReached, fmt.Sprintf("%s:%d: %v", c.File, s.line, err)}
+		}
 		if err != nil {
 			return "", err
 		}

@@ -57,6 +57,25 @@ var caught = map[string]string{
 	"mutant_probes_limits":          "creature/other-limits",
 	"mutant_traps_on_configuration": "creature/bad-configuration",
 	"mutant_stops_badly":            "creature/start-reads-only",
+	"mutant_spins_in_timers":        "creature/still-clock",
+	"mutant_traps_at_start":         "creature/start-reads-only",
+}
+
+// A creature with a fast timer conforms: the suite fires only so many.
+func TestFastTimersConform(t *testing.T) {
+	wantPassed(t, newHost(t), &creatures.Subject{Name: "ticking", Wasm: readModule(t, "ticking")})
+	cases, err := creatures.ParseCases("cases.yaml", []byte("- {case: an hour, steps: [{start: '', expect: ['timer tick in 5ms, every 5ms']}, {advance: 1h}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &creatures.Subject{Name: "ticking", Wasm: readModule(t, "ticking"), Cases: cases}
+	results, err := creatures.Run(t.Context(), newHost(t), s, func(check string) bool { return check == creatures.CasesCheck+"/an hour" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 1 || results[0].Verdict != report.Inconclusive || results[0].Reason != report.BoundReached {
+		t.Errorf("a case with more timers than the suite fires: %+v", results)
+	}
 }
 
 func TestEveryCheckCatchesItsMutant(t *testing.T) {

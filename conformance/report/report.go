@@ -41,6 +41,7 @@ const (
 	NeedsConfiguration Reason = "needs_configuration" // the creature starts with none that the suite can make
 	Unreached          Reason = "unreached"           // an earlier check has failed that this one needs
 	StoreSilent        Reason = "store_silent"        // the store did not answer in time
+	BoundReached       Reason = "bound_reached"       // there is more than the suite makes, such as timers of a case
 	SuiteError         Reason = "suite_error"         // the suite itself failed
 )
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -26,8 +27,11 @@ const (
 	// Deadline is what a turn may take. Fuel bounds its work, so the deadline only has
 	// to be long enough for a slow machine.
 	Deadline = time.Minute
-	// maxFired is how many timers may fire in one call.
+	// maxFired is how many timers of a creature may fire.
 	maxFired = 10_000
+	// maxStopped is how many of them may run until a limit stops them: each may take a
+	// second.
+	maxStopped = 10
 	// Subject is the name and the id of the creature that is called.
 	Subject = "subject"
 )
@@ -45,7 +49,8 @@ type Creature struct {
 	last     uint64            // number of the last delivery
 	seqs     map[string]uint64 // last number by alias
 	revision uint64            // of the surroundings
-	fired    int
+	fired    int               // timers
+	stopped  int               // of them, those that a limit has stopped
 	timers   map[string]*Timer
 	asked    []question
 	state    map[string]operations.Payload
@@ -185,7 +190,10 @@ func (s *Creature) Deliver(ctx context.Context, d *Delivery) (*Record, error) {
 	w := &bystander{r: s.r, o: &s.o}
 	logs, err := s.ready(ctx, w)
 	out.Starting = logs
-	if out.Refused = err != nil; err == nil {
+	if out.Refused = err != nil; out.Refused && kind == abi.KindTimer {
+		s.rang(d.Name) // an engine does not keep it either
+	}
+	if err == nil {
 		w.Turn = s.r.Begin(s.rehearsed(d, kind))
 		for _, name := range append([]string{s.o.Name}, s.o.Peers...) {
 			s.r.Introduce(journal.CreatureID(name), name)
@@ -332,11 +340,27 @@ func (s *Creature) Write(key string, value []byte, deleted bool) {
 	}
 }
 
-// ErrManyTimers is the error of [Creature.Advance] over more timers than it fires.
-var ErrManyTimers = fmt.Errorf("more than %d timers fire: advance by less", maxFired)
+// The errors of [Creature.Advance] over more timers than it fires, and over timers whose
+// turns do not end by themselves.
+var (
+	ErrManyTimers  = fmt.Errorf("more than %d timers fire: advance by less", maxFired)
+	ErrManyStopped = fmt.Errorf("%d turns of timers ran until a limit stopped them: advance by less", maxStopped)
+)
 
-// Advance moves the clock and delivers the timers that come due, each at its time.
-func (s *Creature) Advance(ctx context.Context, by time.Duration, each func(*Record)) error {
+// Spun reports whether a turn did not end until it was stopped.
+func (r *Record) Spun() bool {
+	switch r.Status {
+	case abi.OutOfFuel.String(), abi.Deadline.String():
+		return true
+	case abi.LimitExceeded.String():
+		return r.Error != nil && strings.Contains(r.Error.Message, "the limit calls")
+	}
+	return false
+}
+
+// Advance moves the clock and delivers the timers that come due, each at its time. It ends
+// early, with the clock at the last of them, when each returns false.
+func (s *Creature) Advance(ctx context.Context, by time.Duration, each func(*Record) (more bool)) error {
 	end := s.now + int64(by)
 	for {
 		next := s.Next()
@@ -347,12 +371,20 @@ func (s *Creature) Advance(ctx context.Context, by time.Duration, each func(*Rec
 		if s.fired++; s.fired > maxFired {
 			return ErrManyTimers
 		}
+		if s.stopped >= maxStopped {
+			return ErrManyStopped
+		}
 		s.now = max(s.now, next.due)
 		rec, err := s.Deliver(ctx, &Delivery{Kind: TimerFired, Name: next.Name, Payload: next.Payload})
 		if err != nil {
 			return err
 		}
-		each(rec)
+		if rec.Spun() {
+			s.stopped++
+		}
+		if !each(rec) {
+			return nil
+		}
 	}
 }
 
@@ -385,7 +417,7 @@ func (s *Creature) Perform(ctx context.Context, list []Delivery) ([]*Record, err
 	for i := range list {
 		d := &list[i]
 		if d.Advance != "" {
-			err := s.Advance(ctx, d.Step(), func(r *Record) { records = append(records, r) })
+			err := s.Advance(ctx, d.Step(), func(r *Record) bool { records = append(records, r); return true })
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,15 @@
+;; Sets a timer and a state with which its next instance refuses to start.
+(module
+  (import "terrarium_v1" "timer_set" (func $timer_set (param i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "terrarium_v1" "state_set" (func $state_set (param i32 i32 i32 i32) (result i32)))
+  (import "terrarium_v1" "state_get" (func $state_get (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 2)
+  (data (i32.const 0) "tick")
+  (func (export "terrarium_abi_v1"))
+  (func (export "creature_init") (result i32)
+    (if (result i32) (i32.ge_s (call $state_get (i32.const 0) (i32.const 4) (i32.const 100) (i32.const 4)) (i32.const 0))
+      (then (i32.const -1))
+      (else (i32.const 0))))
+  (func (export "creature_handle") (param $kind i32) (param $size i32) (result i32)
+    (drop (call $timer_set (i32.const 0) (i32.const 4) (i64.const 5) (i64.const 0) (i32.const 0) (i32.const 0)))
+    (call $state_set (i32.const 0) (i32.const 4) (i32.const 0) (i32.const 4))))
