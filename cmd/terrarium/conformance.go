@@ -288,8 +288,7 @@ func (f *suiteFlags) creatures(ctx context.Context, s streams, modules []string,
 
 func conformanceHostCommand(s streams) *cobra.Command {
 	var f suiteFlags
-	var adapter string
-	var timeout time.Duration
+	var h hostFlags
 	cmd := &cobra.Command{
 		Use:   "host",
 		Short: "Test whether a host keeps to the contract",
@@ -299,61 +298,21 @@ on each line, as docs/reference/host-adapters.md describes. Without it the host 
 program is tested.
 
 An adapter that ends, hangs or writes nonsense is started again, and the check is
-inconclusive.`,
+inconclusive.
+
+--hostile runs modules that attack their host. Each must be refused or end within its
+limits, and the host must then serve another creature. An adapter that ends or hangs
+meanwhile has failed.`,
 		Example: `  terrarium conformance host
   terrarium conformance host --adapter "python3 host.py" --expected baseline.yaml --html report.html`,
 		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.host(cmd.Context(), s, adapter, timeout) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.host(cmd.Context(), s, &h) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&adapter, "adapter", "", "`COMMAND` that operates the host: words separated by spaces")
-	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long one answer of the adapter may take")
+	cmd.Flags().StringVar(&h.adapter, "adapter", "", "`COMMAND` that operates the host: words separated by spaces")
+	cmd.Flags().DurationVar(&h.timeout, "timeout", 30*time.Second, "how long one answer of the adapter may take")
+	cmd.Flags().BoolVar(&h.hostile, "hostile", false, "run the gallery of hostile modules instead of the cases")
 	return cmd
-}
-
-func (f *suiteFlags) host(ctx context.Context, s streams, adapter string, timeout time.Duration) error {
-	cases, err := hosts.Cases()
-	if err != nil {
-		return failWith(exitFailed, err)
-	}
-	rules := map[string][]string{}
-	var names []string
-	for _, c := range cases {
-		rules[c.Check] = c.Proves
-		names = append(names, c.Check)
-	}
-	if f.list {
-		return f.show(s, names, rules)
-	}
-	b, err := f.prepare("abi-1", rules)
-	if err != nil {
-		return err
-	}
-	cases = slices.DeleteFunc(cases, func(c *hosts.Case) bool { return !f.selected(c.Check) })
-	start := func(ctx context.Context) (hosts.Adapter, error) {
-		return hosts.NewOwn(ctx, host.Options{Compiler: compiler()})
-	}
-	repeat := "terrarium conformance host"
-	if adapter != "" {
-		command := strings.Fields(adapter)
-		if len(command) == 0 {
-			return usage("--adapter: name a command")
-		}
-		start = func(ctx context.Context) (hosts.Adapter, error) {
-			return hosts.Start(ctx, command, hosts.ProcessOptions{Timeout: timeout, Errors: s.err})
-		}
-		repeat += " --adapter " + shellWord(adapter)
-	}
-	ctx, stop := untilSignal(ctx)
-	defer stop()
-	r, err := hosts.Run(ctx, start, cases)
-	if err != nil {
-		return interrupted(ctx)
-	}
-	for i := range r.Results {
-		r.Results[i].Repeat = repeat + " --check " + r.Results[i].Check
-	}
-	return f.finish(s, r, b)
 }
 
 func conformanceAdapterCommand(s streams) *cobra.Command {

@@ -207,6 +207,51 @@ func TestAdaptersThatMisbehave(t *testing.T) {
 	})
 }
 
+// attacks are modules of the suite in the place of hostile ones.
+func attacks() (out []hosts.Attack) {
+	for _, name := range []string{"plain", "no_handle", "plain", "starts_and_traps", "plain"} {
+		wasm, err := os.ReadFile("modules/" + name + ".wasm")
+		if err != nil {
+			panic(err)
+		}
+		refused := name != "plain"
+		out = append(out, hosts.Attack{Check: "hostile/" + name, About: name, Module: func() []byte { return wasm }, Refused: refused, Fails: refused})
+	}
+	return out
+}
+
+// An adapter that an attack ends has failed, and the run goes on with another one.
+func TestAttacksThatEndTheAdapter(t *testing.T) {
+	o := hosts.ProcessOptions{Timeout: 2 * time.Second, MaxAnswer: 1 << 20}
+	for role, fails := range map[string]bool{"good": false, "dies": true, "hangs": true} {
+		r, err := hosts.RunAttacks(t.Context(), process(t, role, o), attacks())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Results) != 5 || (r.Count(report.Failed) > 0) != fails || r.Count(report.Passed) == 0 || !fails && r.Count(report.Inconclusive) > 0 {
+			t.Errorf("%s: %+v", role, r.Results)
+		}
+	}
+	wrong := attacks()
+	for i := range wrong {
+		wrong[i].Refused, wrong[i].Fails = i%2 == 0, i%2 == 0 // the opposite
+	}
+	wrong[1].Module = wrong[0].Module
+	r, err := hosts.RunAttacks(t.Context(), ownHost, wrong)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range r.Results {
+		if i%2 == 0 && (x.Verdict != report.Failed || x.Seen[0] != "the module is accepted") {
+			t.Errorf("%s: %s %q", x.Check, x.Verdict, x.Seen)
+		}
+	}
+	wrong[0].Refused = false
+	if r, err = hosts.RunAttacks(t.Context(), ownHost, wrong[:1]); err != nil || r.Results[0].Verdict != report.Failed || !strings.Contains(r.Results[0].Seen[0], "nothing fails") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestCancelledRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -90,7 +90,7 @@ func (p *process) read(ctx context.Context, out io.Reader) {
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		select {
-		case p.answers <- answer{err: &Trouble{report.AdapterFlood, fmt.Sprintf("a line of the adapter is longer than %d bytes", p.o.MaxAnswer)}}:
+		case p.answers <- answer{err: &Trouble{Reason: report.AdapterFlood, Text: fmt.Sprintf("a line of the adapter is longer than %d bytes", p.o.MaxAnswer)}}:
 		case <-ctx.Done():
 		}
 	}
@@ -102,7 +102,7 @@ func (p *process) Do(ctx context.Context, r *Request) (*Response, error) {
 	select { // what was written before the request belongs to none
 	case a, ok := <-p.answers:
 		if ok && a.err == nil {
-			return nil, &Trouble{report.AdapterNonsense, fmt.Sprintf("the adapter wrote a line that was not requested: %.200q", a.line)}
+			return nil, &Trouble{Reason: report.AdapterNonsense, Text: fmt.Sprintf("the adapter wrote a line that was not requested: %.200q", a.line)}
 		}
 		return nil, lost(a)
 	default:
@@ -124,10 +124,10 @@ func (p *process) Do(ctx context.Context, r *Request) (*Response, error) {
 		p.stop()
 		_ = p.in.Close() // ends the write, also if another process has the pipe
 		<-written
-		return nil, &Trouble{report.AdapterSilent, fmt.Sprintf("the adapter did not read %s within %v", r.Op, p.o.Timeout)}
+		return nil, &Trouble{Reason: report.AdapterSilent, Text: fmt.Sprintf("the adapter did not read %s within %v", r.Op, p.o.Timeout)}
 	}
 	if err != nil {
-		return nil, &Trouble{report.AdapterLost, fmt.Sprintf("the adapter ended before %s: %v", r.Op, err)}
+		return nil, &Trouble{Reason: report.AdapterLost, Text: fmt.Sprintf("the adapter ended before %s: %v", r.Op, err)}
 	}
 	select {
 	case a, ok := <-p.answers:
@@ -136,7 +136,7 @@ func (p *process) Do(ctx context.Context, r *Request) (*Response, error) {
 		}
 		return parse(a.line, r)
 	case <-ctx.Done():
-		return nil, &Trouble{report.AdapterSilent, fmt.Sprintf("the adapter did not answer %s within %v", r.Op, p.o.Timeout)}
+		return nil, &Trouble{Reason: report.AdapterSilent, Text: fmt.Sprintf("the adapter did not answer %s within %v", r.Op, p.o.Timeout)}
 	}
 }
 
@@ -144,16 +144,16 @@ func lost(a answer) error {
 	if a.err != nil {
 		return a.err
 	}
-	return &Trouble{report.AdapterLost, "the adapter ended"}
+	return &Trouble{Reason: report.AdapterLost, Text: "the adapter ended"}
 }
 
 func parse(line []byte, r *Request) (*Response, error) {
 	var out Response
 	if err := json.Unmarshal(line, &out); err != nil {
-		return nil, &Trouble{report.AdapterNonsense, fmt.Sprintf("the answer to %s is not a response: %v: %.200q", r.Op, err, line)}
+		return nil, &Trouble{Reason: report.AdapterNonsense, Text: fmt.Sprintf("the answer to %s is not a response: %v: %.200q", r.Op, err, line)}
 	}
 	if out.ID != r.ID {
-		return nil, &Trouble{report.AdapterNonsense, fmt.Sprintf("the answer to request %d has the number %d", r.ID, out.ID)}
+		return nil, &Trouble{Reason: report.AdapterNonsense, Text: fmt.Sprintf("the answer to request %d has the number %d", r.ID, out.ID)}
 	}
 	return &out, nil
 }

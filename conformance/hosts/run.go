@@ -57,12 +57,12 @@ func (r *runner) ready(ctx context.Context) error {
 		return nil
 	}
 	if r.lost >= maxLost {
-		return &Trouble{report.AdapterLost, fmt.Sprintf("the adapter was lost %d times; it is not started again", r.lost)}
+		return &Trouble{Reason: report.AdapterLost, Text: fmt.Sprintf("the adapter was lost %d times; it is not started again", r.lost)}
 	}
 	a, err := r.start(ctx)
 	if err != nil {
 		r.lost = maxLost
-		return &Trouble{report.AdapterLost, "the adapter does not start: " + err.Error()}
+		return &Trouble{Reason: report.AdapterLost, Text: "the adapter does not start: " + err.Error()}
 	}
 	r.adapter = a
 	if r.hello, err = r.ask(ctx, &Request{Op: OpHello}); err != nil && r.adapter != nil {
@@ -82,15 +82,15 @@ func (r *runner) ask(ctx context.Context, q *Request) (*Response, error) {
 		r.lost++
 		var known *Trouble
 		if !errors.As(err, &known) {
-			known = &Trouble{report.AdapterLost, err.Error()}
+			known = &Trouble{Reason: report.AdapterLost, Text: err.Error()}
 		}
 		return nil, known
 	}
 	switch {
 	case out.Lacks != "":
-		return nil, &Trouble{report.HostLacks, out.Lacks}
+		return nil, &Trouble{Reason: report.HostLacks, Text: out.Lacks}
 	case out.Error != "":
-		return nil, &Trouble{report.AdapterError, fmt.Sprintf("%s: %.500s", q.Op, out.Error)}
+		return nil, &Trouble{Reason: report.AdapterError, Text: fmt.Sprintf("%s: %.500s", q.Op, out.Error)}
 	}
 	return out, nil
 }
@@ -99,6 +99,7 @@ func (r *runner) ask(ctx context.Context, q *Request) (*Response, error) {
 type Trouble struct {
 	Reason report.Reason
 	Text   string
+	during bool // it came while an attack was under way
 }
 
 func (t *Trouble) Error() string { return t.Text }
@@ -128,7 +129,7 @@ func (r *runner) attempt(ctx context.Context, c *Case) ([]string, error) {
 	}
 	for _, f := range c.Needs {
 		if !slices.Contains(r.hello.Features, f) {
-			return nil, &Trouble{report.LacksFeature, "the host does not have the feature " + f}
+			return nil, &Trouble{Reason: report.LacksFeature, Text: "the host does not have the feature " + f}
 		}
 	}
 	if _, err := r.ask(ctx, &Request{Op: OpReset}); err != nil {

@@ -1,0 +1,173 @@
+package hosts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/conformance/report"
+)
+
+// Attack is a module that attacks its host, and how it must end.
+type Attack struct {
+	Check  string // the name of its check
+	About  string
+	Module func() []byte
+	Config string
+	// Limits are those of the creature; zero ones are the defaults.
+	Limits abi.Limits
+	// Refused is whether no instance of the module may be made.
+	Refused bool
+	// Fails is whether it must fail: when it is loaded, handles a message, or is stopped.
+	Fails bool
+	Rules []string
+}
+
+// attackDeadline is what a turn of an attack may take where its limits do not say: it must
+// end the guest before the adapter counts as silent, also on a host without fuel.
+const attackDeadline = 10 * time.Second
+
+// RunAttacks loads each module, lets it handle a message, stops it, and expects that it is refused or
+// ends within its limits, and that the host then serves another creature. An adapter that
+// ends or hangs has lost: that is a failure here. The error is only about ctx.
+func RunAttacks(ctx context.Context, start func(ctx context.Context) (Adapter, error), attacks []Attack) (*report.Report, error) {
+	r := &runner{start: start}
+	defer r.end(ctx)
+	out := &report.Report{Subject: "host"}
+	for i := range attacks {
+		a := &attacks[i]
+		x := report.Result{Check: a.Check, About: a.About, Rules: a.Rules, Verdict: report.Passed}
+		seen, err := r.attack(ctx, a)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		var trouble *Trouble
+		switch {
+		case errors.As(err, &trouble) && trouble.during && trouble.Reason != report.HostLacks && trouble.Reason != report.AdapterError:
+			x.Verdict, x.Seen = report.Failed, []string{"the attack has ended the adapter: " + trouble.Text}
+		case errors.As(err, &trouble):
+			x.Verdict, x.Reason, x.Seen = report.Inconclusive, trouble.Reason, []string{trouble.Text}
+		case err != nil:
+			x.Verdict, x.Reason, x.Seen = report.Inconclusive, report.SuiteError, []string{err.Error()}
+		case seen != "":
+			x.Verdict, x.Seen = report.Failed, []string{seen}
+		}
+		out.Results = append(out.Results, x)
+	}
+	if r.hello != nil {
+		out.Name = r.hello.Host + " " + r.hello.Version
+	}
+	return out, nil
+}
+
+// attack returns what is wrong with how a module ended.
+func (r *runner) attack(ctx context.Context, a *Attack) (string, error) {
+	if err := r.ready(ctx); err != nil {
+		return "", err
+	}
+	if _, err := r.ask(ctx, &Request{Op: OpReset}); err != nil {
+		return "", err
+	}
+	limits, err := plainLimits(a.Limits)
+	if err != nil {
+		return "", err
+	}
+	load := &Request{Op: OpLoad, Creature: subject, Module: a.Module(), Config: json.RawMessage(a.Config), Send: []Edge{{"loot", "loot"}}, Limits: &limits}
+	wrong := ""
+	status, err := r.during(ctx, load)
+	switch {
+	case err != nil:
+		return "", err
+	case status != abi.OK.String():
+	case a.Refused:
+		wrong = "the module is accepted"
+	default:
+		if status, err = r.during(ctx, &Request{Op: OpDeliver, Creature: subject, Kind: int32(abi.KindMessage)}); err != nil {
+			return "", err
+		}
+		if status == abi.OK.String() { // else its instance is discarded, and has nothing to stop
+			if status, err = r.during(ctx, &Request{Op: OpStop, Creature: subject}); err != nil {
+				return "", err
+			}
+		}
+		if a.Fails && status == abi.OK.String() {
+			wrong = "it handles a message and stops, and nothing fails"
+		}
+	}
+	if wrong == "" {
+		wrong, err = r.serves(ctx)
+	}
+	return wrong, err
+}
+
+// during asks for something that an attack may prevent, and returns the status of the turn.
+func (r *runner) during(ctx context.Context, q *Request) (string, error) {
+	got, err := r.ask(ctx, q)
+	var trouble *Trouble
+	if errors.As(err, &trouble) {
+		trouble.during = true
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(got.Turns) != 1 {
+		return "", &Trouble{Reason: report.AdapterNonsense, Text: fmt.Sprintf("the adapter reported %d turns instead of one", len(got.Turns))}
+	}
+	return got.Turns[0].Status, nil
+}
+
+// serves checks that the host still runs a good creature.
+func (r *runner) serves(ctx context.Context) (string, error) {
+	const bystander = "bystander"
+	good, err := module("plain")
+	if err != nil {
+		return "", err
+	}
+	for _, q := range []*Request{
+		{Op: OpLoad, Creature: bystander, Module: good},
+		{Op: OpDeliver, Creature: bystander, Kind: int32(abi.KindMessage), Payload: []byte("hello")},
+	} {
+		status, err := r.during(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		if status != abi.OK.String() {
+			return fmt.Sprintf("afterwards %s of a good creature ends with %s", q.Op, status), nil
+		}
+	}
+	return "", nil
+}
+
+// plainLimits returns limits as an adapter gets them.
+func plainLimits(l abi.Limits) (Limits, error) {
+	deadline := l.Deadline
+	if deadline == 0 || deadline > attackDeadline {
+		deadline = attackDeadline
+	}
+	l.Deadline = 0
+	text, err := json.Marshal(l)
+	if err != nil {
+		return nil, err
+	}
+	out := Limits{}
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	out["deadline"] = deadline.Milliseconds()
+	return out, nil
+}
+
+// AttackChecks returns the rules of each attack by the name of its check, and the names in
+// order.
+func AttackChecks(attacks []Attack) (rules map[string][]string, names []string) {
+	rules = map[string][]string{}
+	for i := range attacks {
+		rules[attacks[i].Check] = slices.Clone(attacks[i].Rules)
+		names = append(names, attacks[i].Check)
+	}
+	return rules, names
+}
