@@ -51,7 +51,7 @@ func messageOperations() []Operation {
 	return []Operation{
 		wait("send", "Sends a message on a channel.", send),
 		wait("send_to", "Sends a message directly to a creature.", sendTo),
-		wait("wait_idle", "Waits until no turn is running, no delivery can run, and none waits for a retry.", waitIdle),
+		wait("wait_idle", "Waits until no turn is running, no delivery can run, and none waits for a retry.", waitIdle).needs(Read),
 	}
 }
 

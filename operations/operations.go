@@ -28,6 +28,8 @@ type Operation struct {
 	Args, Result reflect.Type
 	// Batchable operations change the topology and can be part of a batch.
 	Batchable bool
+	// Scope is what a caller over the network needs for the operation.
+	Scope Scope
 
 	waits   bool // may answer later
 	inOrder bool // concerns the connection, so other requests never overtake it
@@ -68,7 +70,7 @@ func findOperation(name string) (Operation, error) {
 // read returns an operation that does not change the topology.
 func read[A, R any](name, doc string, run func(ctx context.Context, s *client, a *A) (R, error)) Operation {
 	return Operation{
-		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](),
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Scope: Read,
 		run: func(ctx context.Context, s *client, args any) (any, error) { return run(ctx, s, args.(*A)) },
 	}
 }
@@ -77,7 +79,7 @@ func read[A, R any](name, doc string, run func(ctx context.Context, s *client, a
 // function that waits or, if there is nothing to wait for, the result.
 func wait[A, R any](name, doc string, begin func(ctx context.Context, s *client, a *A) (*R, func(context.Context) (*R, error), error)) Operation {
 	return Operation{
-		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), waits: true,
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Scope: Operate, waits: true,
 		run: func(ctx context.Context, s *client, args any) (any, error) {
 			result, end, err := begin(ctx, s, args.(*A))
 			if err != nil || end == nil {
@@ -107,7 +109,7 @@ func changePrepared[A, R any](name, doc string,
 	stage func(ctx context.Context, b *staging, a *A, p *engine.Prepared) (*R, error),
 ) Operation {
 	op := Operation{
-		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Batchable: true,
+		Name: name, Doc: doc, Args: reflect.TypeFor[A](), Result: reflect.TypeFor[R](), Scope: Operate, Batchable: true,
 		stage: func(ctx context.Context, b *staging, args any, p *engine.Prepared) (any, error) {
 			return stage(ctx, b, args.(*A), p)
 		},
@@ -277,30 +279,6 @@ func jsonName(f reflect.StructField) string {
 
 func invalid(op, message, remedy string) *abi.Error {
 	return &abi.Error{Code: abi.InvalidArgument, Op: op, Message: message, Remedy: remedy}
-}
-
-// Do runs one operation of the table, with its arguments as a JSON object, and returns
-// the struct whose JSON form is the result. It blocks until the operation is done.
-//
-// subscribe, unsubscribe and shutdown need a connection: see
-// [Serve].
-func Do(ctx context.Context, t *terrarium.Terrarium, name string, args json.RawMessage) (any, error) {
-	op, err := findOperation(name)
-	if err != nil {
-		return nil, err
-	}
-	if len(bytes.TrimSpace(args)) == 0 {
-		args = []byte("{}")
-	}
-	decoded, err := op.decode(args)
-	if err != nil {
-		return nil, err
-	}
-	result, err := op.run(ctx, &client{t: t}, decoded)
-	if later, waits := result.(later); err == nil && waits {
-		return later(ctx)
-	}
-	return result, err
 }
 
 // later is the result of an operation that has begun in its place among the others but

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -90,6 +91,33 @@ func NewEventRecord(ev *journal.Event) EventRecord {
 		r.Payload = newStateRecord(ev.Payload)
 	case len(ev.Payload) > 0:
 		r.Payload = json.RawMessage(ev.Payload)
+	}
+	return r
+}
+
+// NewObservedRecord returns the JSON form of the event that a subscription returned last,
+// with its cursor.
+func NewObservedRecord(sub *engine.Subscription, ob *engine.Observed) EventRecord {
+	r := NewEventRecord(&ob.Event)
+	r.Seq, r.ChannelSeq = ob.Seq, ob.Event.Seq
+	if !ob.Event.ID.IsZero() {
+		r.Cursor = sub.Cursor()
+	}
+	return r
+}
+
+// WithoutContent returns the record without what creatures and senders have written: the
+// headers and payloads of messages, outputs, values of state and log lines.
+func (r EventRecord) WithoutContent() EventRecord {
+	r.Headers = nil
+	switch {
+	case r.Kind.IsMessage(), r.Kind == journal.EventOutput, r.Kind == journal.EventLog:
+		r.Payload = nil
+	case r.Kind == journal.EventState:
+		if state, ok := r.Payload.(StateRecord); ok {
+			state.Value = nil
+			r.Payload = state
+		}
 	}
 	return r
 }

@@ -54,6 +54,13 @@ type HistoryResult struct {
 	Events []EventRecord `json:"events"` // in causal order
 }
 
+// hideContent implements withoutContent.
+func (r *HistoryResult) hideContent() {
+	for i := range r.Events {
+		r.Events[i] = r.Events[i].WithoutContent()
+	}
+}
+
 // LineageArgs are the arguments of lineage.
 type LineageArgs struct {
 	Session string `json:"session,omitempty" doc:"session id, live or ended"`
@@ -97,10 +104,10 @@ type SessionsResult struct {
 func readingOperations() []Operation {
 	return []Operation{
 		read("status", "Describes graphs with their creatures and channels.", status),
-		read("state", "Shows the state of a creature.", state),
-		read("awareness", "Shows what a creature can see of itself and of its surroundings.", awareness),
+		read("state", "Shows the state of a creature.", state).needs(Operate),
+		read("awareness", "Shows what a creature can see of itself and of its surroundings.", awareness).needs(Operate),
 		read("history", "Lists events of a graph or session, in causal order.", history),
-		read("search", "Searches the text of events, newest first.", searchEvents),
+		read("search", "Searches the text of events, newest first.", searchEvents).needs(Operate),
 		read("lineage", "Lists a session and its ancestors, back to the first ones.", lineage),
 		read("sessions", "Lists the sessions of the session directory, oldest first.", sessions),
 	}
@@ -241,6 +248,11 @@ func lineage(ctx context.Context, s *client, a *LineageArgs) (*LineageResult, er
 }
 
 func sessions(ctx context.Context, s *client, a *SessionsArgs) (*SessionsResult, error) {
+	if a.Dir != "" {
+		if err := s.allow("sessions", Admin); err != nil {
+			return nil, err
+		}
+	}
 	list, err := s.sessions(ctx, a.Dir)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func NewPlanRecord(p *diff.Plan) *PlanRecord {
 func resumeOperations() []Operation {
 	return []Operation{
 		read("resume", "Resumes the deployments in the session directory by applying their recipes again. "+
-			"An engine only uses the directory with which it was started; `terrarium resume FILE` creates a directory from an exported file.", resume),
+			"An engine only uses the directory with which it was started; `terrarium resume FILE` creates a directory from an exported file.", resume).needs(Admin),
 	}
 }
 

@@ -71,7 +71,7 @@ type Empty struct{}
 
 func sessionOperations() []Operation {
 	return []Operation{
-		read("apply", "Applies a recipe, all or nothing.", apply),
+		read("apply", "Applies a recipe, all or nothing.", apply).needs(Admin),
 		ofConnection(read("subscribe", "Starts a subscription, which sends events as lines of the form {\"subscription\": …, \"event\": {…}}.", subscribe)),
 		ofConnection(read("unsubscribe", "Ends a subscription.", unsubscribe)),
 		ofConnection(read("shutdown", "Ends the connection after all answers. In the command exec it also ends the engine.", shutdown)),
@@ -159,24 +159,12 @@ const (
 )
 
 func subscribe(ctx context.Context, s *client, a *SubscribeArgs) (*SubscriptionResult, error) {
-	if s.out == nil {
-		return nil, &abi.Error{Code: abi.Unsupported, Op: "subscribe", Message: "there is no connection to send events on", Remedy: "use Subscribe, or Serve"}
-	}
-	if n := len(a.Creatures) + len(a.Graphs) + len(a.Channels); n > maxFiltered {
-		return nil, invalid("subscribe", fmt.Sprintf("%d creatures, graphs and channels are more than the %d allowed", n, maxFiltered), "name fewer, or divide them among several subscriptions")
-	}
-	buffer := cmp.Or(a.Buffer, engine.DefaultSubscriptionBuffer)
-	if err := s.roomFor(buffer); err != nil {
-		return nil, err
-	}
-	f, err := s.filter(ctx, a)
+	buffer, err := s.bufferOf(a)
 	if err != nil {
 		return nil, err
 	}
-	var sub *engine.Subscription
-	if a.After == "" {
-		sub = s.t.Subscribe(f, buffer)
-	} else if sub, err = s.t.SubscribeAfter(ctx, f, journal.EventCursor(a.After), buffer); err != nil {
+	sub, err := s.startSubscription(ctx, a, buffer)
+	if err != nil {
 		return nil, err
 	}
 	s.subMu.Lock()
@@ -186,12 +174,7 @@ func subscribe(ctx context.Context, s *client, a *SubscribeArgs) (*SubscriptionR
 	s.subMu.Unlock()
 	s.waiting.Go(func() {
 		for ob := range sub.All(ctx) {
-			r := NewEventRecord(&ob.Event)
-			r.Seq, r.ChannelSeq = ob.Seq, ob.Event.Seq
-			if !ob.Event.ID.IsZero() {
-				r.Cursor = sub.Cursor()
-			}
-			s.write(eventLine{name, r})
+			s.write(eventLine{name, NewObservedRecord(sub, &ob)})
 		}
 	})
 	return &SubscriptionResult{name}, nil
@@ -201,6 +184,12 @@ func subscribe(ctx context.Context, s *client, a *SubscribeArgs) (*SubscriptionR
 type subscription struct {
 	*engine.Subscription
 	buffer int
+}
+
+// bufferOf returns the number of events that a subscription holds.
+func (s *client) bufferOf(a *SubscribeArgs) (int, error) {
+	buffer := cmp.Or(a.Buffer, engine.DefaultSubscriptionBuffer)
+	return buffer, s.roomFor(buffer)
 }
 
 // roomFor returns an error if the connection may not have another subscription with
@@ -226,6 +215,21 @@ func (s *client) roomFor(buffer int) error {
 		}
 	}
 	return nil
+}
+
+// startSubscription starts a subscription that holds a number of events.
+func (s *client) startSubscription(ctx context.Context, a *SubscribeArgs, buffer int) (*engine.Subscription, error) {
+	if n := len(a.Creatures) + len(a.Graphs) + len(a.Channels); n > maxFiltered {
+		return nil, invalid("subscribe", fmt.Sprintf("%d creatures, graphs and channels are more than the %d allowed", n, maxFiltered), "name fewer, or divide them among several subscriptions")
+	}
+	f, err := s.filter(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if a.After == "" {
+		return s.t.Subscribe(f, buffer), nil
+	}
+	return s.t.SubscribeAfter(ctx, f, journal.EventCursor(a.After), buffer)
 }
 
 func (s *client) filter(ctx context.Context, a *SubscribeArgs) (f engine.Filter, err error) {

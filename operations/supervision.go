@@ -70,6 +70,13 @@ type TimerRecord struct {
 	Payload Payload  `json:"payload"`
 }
 
+// hideContent implements withoutContent.
+func (r *TimersResult) hideContent() {
+	for i := range r.Timers {
+		r.Timers[i].Payload = nil
+	}
+}
+
 // DeadLettersArgs are the arguments of dead_letters.
 type DeadLettersArgs struct {
 	Graph    string `json:"graph,omitempty" doc:"any id the graph has had, or the name of a member; not needed if there is only one graph"`
@@ -100,6 +107,14 @@ type DeadLetterRecord struct {
 	LastWords string               `json:"last_words,omitempty"` // the last line that the creature logged
 	Headers   map[string]string    `json:"headers,omitempty"`
 	Payload   Payload              `json:"payload"`
+}
+
+// hideContent implements withoutContent.
+func (r *DeadLettersResult) hideContent() {
+	for i := range r.DeadLetters {
+		l := &r.DeadLetters[i]
+		l.Headers, l.Payload, l.LastWords = nil, nil, ""
+	}
 }
 
 // NewDeadLetterRecord returns the JSON form of a dead letter.
@@ -159,10 +174,10 @@ func supervisionOperations() []Operation {
 	return []Operation{
 		wait("request", "Sends a request directly to a creature and waits for its reply.", request),
 		read("replace_module", "Makes a running creature continue with another module. It keeps its state, cursors, timers and waiting deliveries. "+
-			"If a recipe declares the creature, applying the recipe again returns it to the recipe's module.", replaceModule),
+			"If a recipe declares the creature, applying the recipe again returns it to the recipe's module.", replaceModule).needs(Admin),
 		read("timers", "Lists the timers that a creature has set.", timers),
 		read("dead_letters", "Lists dead letters: deliveries that no creature has handled.", deadLetters),
-		read("redeliver", "Delivers a dead letter again.", redeliver),
+		read("redeliver", "Delivers a dead letter again.", redeliver).needs(Operate),
 		read("verify", "Checks that a session's log has every event once and every channel in order.", verify),
 	}
 }

@@ -148,7 +148,7 @@ type ChannelArgs struct {
 
 func topologyOperations() []Operation {
 	return []Operation{
-		changePrepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature),
+		changePrepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature).needs(Admin),
 		edit("remove_creature", "Removes a creature, and its workers if they are set to be removed with it. Its waiting deliveries become dead letters. Its graph may split.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
 		edit("start_creature", "Starts a stopped or quarantined creature.",
@@ -166,7 +166,7 @@ func topologyOperations() []Operation {
 		edit("disconnect", "Undoes connect, without cutting off third parties. The graph may split.", disconnect),
 		edit("set_listen", "Adds or removes a listen edge.", setEdge(journal.Listen)),
 		edit("set_send", "Adds or removes a send edge.", setEdge(journal.Send)),
-		read("batch", "Applies operations that change the topology, all or nothing.", batch),
+		read("batch", "Applies operations that change the topology, all or nothing.", batch).needs(Operate),
 	}
 }
 
@@ -341,6 +341,9 @@ func batch(ctx context.Context, s *client, a *BatchArgs) (*BatchResult, error) {
 		op, err := findOperation(name)
 		if err == nil && !op.Batchable {
 			err = invalid("batch", "the operation "+name+" cannot be part of a batch", "use only operations that change the topology")
+		}
+		if err == nil {
+			err = s.allow(name, op.Scope)
 		}
 		if err != nil {
 			return nil, atStep(err, i)

@@ -1,0 +1,14 @@
+// Package serve offers a running [terrarium.Terrarium] over HTTP: the operations of
+// package operations, the events as server-sent events, and a page for a browser.
+//
+// A caller shows a bearer token. A browser exchanges a one-time code for a cookie, which
+// scripts cannot read. Requests under other host names than the allowed ones, or from
+// pages of other origins, are refused before anything else, since a browser would send
+// them on behalf of any page that it shows.
+//
+//   - handler.go: the routes, and what every answer has in common
+//   - login.go: tokens, one-time codes and cookies
+//   - events.go: the stream of events
+//   - problem.go: errors as RFC 9457 describes them
+//   - listen.go: bounds on connections and time
+package serve

@@ -1,0 +1,262 @@
+package serve
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/operations"
+)
+
+//go:embed page
+var page embed.FS
+
+// Options configures a [Handler].
+type Options struct {
+	// Tokens are the tokens that callers may show. Without any, every request is refused,
+	// except for those of Trusted connections.
+	Tokens []Token
+	// Trusted allows everything without a token, for a listener that only the user can
+	// reach, such as a private Unix socket.
+	Trusted bool
+	// Hosts are the host names, without ports, under which requests may come in addition to
+	// localhost and the loopback addresses.
+	Hosts []string
+	// Secure says that requests come over TLS.
+	Secure bool
+	// Ready reports whether the recipes are applied. Nil means that they are.
+	Ready func() bool
+	// Log gets messages about the server. Nil discards them.
+	Log *slog.Logger
+}
+
+// Handler serves a terrarium. It may be called from any goroutine.
+type Handler struct {
+	t       *terrarium.Terrarium
+	o       Options
+	mux     *http.ServeMux
+	origins *http.CrossOriginProtection
+	logins  logins
+	streams chan struct{} // has an element for each stream of events
+	ending  chan struct{} // closed by End
+	end     sync.Once
+}
+
+// maxStreams bounds the streams of events, each of which has a goroutine and a buffer.
+const maxStreams = 1100
+
+// NewHandler returns a handler. The caller closes the terrarium after [Handler.End], when
+// no request is running any more.
+func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Handler{
+		t: t, o: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), logins: newLogins(),
+		streams: make(chan struct{}, maxStreams), ending: make(chan struct{}),
+	}
+	h.routes()
+	return h
+}
+
+// End ends the streams of events, which would go on until their readers leave.
+func (h *Handler) End() { h.end.Do(func() { close(h.ending) }) }
+
+// routes fills the mux. Every route says which scope it needs; zero means none.
+func (h *Handler) routes() {
+	h.mux.HandleFunc("POST /api/v1/{operation}", h.operation)
+	h.mux.HandleFunc("GET /api/v1/events", h.events)
+	h.mux.HandleFunc("GET /login", h.login)
+	h.mux.HandleFunc("POST /logout", h.logout)
+	h.mux.HandleFunc("GET /healthz", healthy)
+	h.mux.HandleFunc("GET /readyz", h.ready)
+	files, err := fs.Sub(page, "page")
+	if err != nil {
+		return // the name is a valid one
+	}
+	h.mux.Handle("GET /", pageHeaders(http.FileServerFS(onlyFiles{files})))
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if !h.o.Trusted {
+		if err := h.checkHost(r); err != nil {
+			failWith(w, http.StatusMisdirectedRequest, err)
+			return
+		}
+		if err := h.checkOrigin(r); err != nil {
+			fail(w, err)
+			return
+		}
+	}
+	if _, pattern := h.mux.Handler(r); pattern == "" {
+		unknown(w, r)
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// unknown answers a request without a route.
+func unknown(w http.ResponseWriter, r *http.Request) {
+	failWith(w, http.StatusNotFound, &abi.Error{
+		Code: abi.NotFound, Message: "there is nothing to " + r.Method + " at this address",
+		Remedy: "see GET /api/v1/openapi.json; operations are called with POST /api/v1/OPERATION",
+	})
+}
+
+// checkHost refuses unknown host names. A page of another site can make its name resolve
+// to a loopback address, and is then of the same origin as this server; only the name
+// shows it.
+func (h *Handler) checkHost(r *http.Request) error {
+	name := r.Host
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		name = host
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	if name == "localhost" || slices.Contains(h.o.Hosts, name) {
+		return nil
+	}
+	if ip := net.ParseIP(name); ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return refused("the server does not answer to this host name", "use the address that it printed, or allow the name with --host NAME")
+}
+
+// checkOrigin refuses requests that a browser sends on behalf of a page of another site.
+func (h *Handler) checkOrigin(r *http.Request) error {
+	if err := h.origins.Check(r); err != nil {
+		return refused("the request comes from a page of another origin", "use the page of this server")
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return nil
+	}
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/api/") {
+		return nil // a link on another page
+	}
+	return refused("the request comes from a page of another origin", "use the page of this server")
+}
+
+// bodyTime bounds the time that a request may take to arrive.
+const bodyTime = 30 * time.Second
+
+// operation runs an operation of the table.
+func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
+	who, err := h.caller(r)
+	if err != nil {
+		unauthorized(w, err)
+		return
+	}
+	if kind := r.Header.Get("Content-Type"); !jsonType(kind) {
+		failWith(w, http.StatusUnsupportedMediaType, &abi.Error{Code: abi.InvalidArgument, Message: "the body is not of the type application/json", Remedy: "send the arguments as a JSON object, with Content-Type: application/json"})
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // not every server can
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, operations.MaxRequest))
+	if err != nil {
+		fail(w, unread(err))
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	ctx, cancel := h.during(r.Context())
+	defer cancel()
+	result, err := operations.DoAs(ctx, h.t, who.scope, r.PathValue("operation"), body)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answer(w, result)
+}
+
+// during returns a context that also ends when the handler does.
+func (h *Handler) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-h.ending:
+			cancel(errEnding)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-ended
+	}
+}
+
+var errEnding = &abi.Error{Code: abi.Stopped, Message: "the server is ending", Remedy: "try again when it runs again"}
+
+func jsonType(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
+}
+
+// unread describes why a body could not be read.
+func unread(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return &abi.Error{Code: abi.TooLarge, Message: "the body is too large", Remedy: "send a smaller payload"}
+	}
+	return &abi.Error{Code: abi.Deadline, Message: "the body did not arrive", Remedy: "send the whole body within 30 seconds"}
+}
+
+func healthy(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "ok\n")
+}
+
+func (h *Handler) ready(w http.ResponseWriter, r *http.Request) {
+	if h.o.Ready != nil && !h.o.Ready() {
+		fail(w, &abi.Error{Code: abi.Unavailable, Message: "the recipes are not applied yet", Remedy: "ask again"})
+		return
+	}
+	healthy(w, r)
+}
+
+// policy is the content security policy of the page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+// pageHeaders adds the headers of the page.
+func pageHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cache-Control", "no-cache")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// onlyFiles has no listings of directories.
+type onlyFiles struct{ fs.FS }
+
+func (f onlyFiles) Open(name string) (fs.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil || name == "." {
+		return file, err
+	}
+	if info, err := file.Stat(); err != nil || info.IsDir() {
+		return nil, errors.Join(fs.ErrNotExist, file.Close())
+	}
+	return file, nil
+}

@@ -1,0 +1,78 @@
+package serve
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/operations"
+)
+
+// Problem is the JSON form of an error, as RFC 9457 describes it. It has the fields of
+// [operations.ErrorRecord] too.
+type Problem struct {
+	Type   string            `json:"type"`             // `urn:terrarium:error:` and the code
+	Title  string            `json:"title"`            // meaning of the code
+	Status int               `json:"status"`           // status of the response
+	Detail string            `json:"detail"`           // what happened
+	Code   string            `json:"code"`             // one of the [error codes](errors.md)
+	Remedy string            `json:"remedy,omitempty"` // what to do about it
+	IDs    map[string]string `json:"ids,omitempty"`    // ids concerned, by what they name
+}
+
+// statuses maps codes to the statuses of responses.
+var statuses = map[abi.Code]int{
+	abi.InvalidArgument: http.StatusBadRequest,
+	abi.NotFound:        http.StatusNotFound,
+	abi.AlreadyExists:   http.StatusConflict,
+	abi.Ambiguous:       http.StatusConflict,
+	abi.NotConnected:    http.StatusConflict,
+	abi.NotPrivileged:   http.StatusForbidden,
+	abi.Denied:          http.StatusForbidden,
+	abi.LimitExceeded:   http.StatusTooManyRequests,
+	abi.Conflict:        http.StatusConflict,
+	abi.Stopped:         http.StatusConflict,
+	abi.Trapped:         http.StatusUnprocessableEntity,
+	abi.OutOfFuel:       http.StatusUnprocessableEntity,
+	abi.Deadline:        http.StatusGatewayTimeout,
+	abi.TooLarge:        http.StatusRequestEntityTooLarge,
+	abi.Unsupported:     http.StatusNotImplemented,
+	abi.Storage:         http.StatusInternalServerError,
+	abi.Unavailable:     http.StatusServiceUnavailable,
+	abi.Internal:        http.StatusInternalServerError,
+	abi.UnknownOutcome:  http.StatusInternalServerError,
+	abi.Failed:          http.StatusUnprocessableEntity,
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, err error) { failWith(w, statuses[abi.CodeOf(err)], err) }
+
+// failWith answers with an error and a status.
+func failWith(w http.ResponseWriter, status int, err error) {
+	code := abi.CodeOf(err)
+	info, _ := code.Info()
+	r := operations.NewErrorRecord(err)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	writeJSON(w, Problem{
+		Type: "urn:terrarium:error:" + r.Code, Title: info.Doc, Status: status,
+		Detail: r.Message, Code: r.Code, Remedy: r.Remedy, IDs: r.IDs,
+	})
+}
+
+// answer answers with a result.
+func answer(w http.ResponseWriter, result any) {
+	w.Header().Set("Content-Type", "application/json")
+	writeJSON(w, result)
+}
+
+// writeJSON writes a value. The reader is gone if that fails, so nothing can be told to it.
+func writeJSON(w http.ResponseWriter, v any) {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+}
+
+func refused(message, remedy string) *abi.Error {
+	return &abi.Error{Code: abi.NotPrivileged, Message: message, Remedy: remedy}
+}
