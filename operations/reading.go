@@ -122,6 +122,11 @@ func status(ctx context.Context, s *client, a *StatusArgs) (*StatusResult, error
 	if err != nil {
 		return nil, err
 	}
+	if len(s.rights.Graphs) > 0 {
+		allowed := s.allowedGraphs(ctx)
+		graphs = slices.DeleteFunc(graphs, func(g inspect.GraphStatus) bool { return !slices.Contains(allowed, g.ID) })
+		return &StatusResult{Graphs: graphs}, nil
+	}
 	return &StatusResult{graphs, s.t.UnaccountedBytes(), errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}, nil
 }
 

@@ -41,6 +41,14 @@ func ParseScope(name string) (Scope, bool) {
 	return 0, false
 }
 
+// Rights are what a caller over the network may do.
+type Rights struct {
+	Scope Scope
+	// Graphs are the graphs that the caller may use: ids, of which a graph keeps every one
+	// through merges, or names of members. Empty means all.
+	Graphs []string
+}
+
 // needs returns the operation with another scope than its kind of operation has.
 func (op Operation) needs(s Scope) Operation {
 	op.Scope = s
@@ -56,17 +64,17 @@ type withoutContent interface{ hideContent() }
 // subscribe, unsubscribe and shutdown concern a connection, and are unsupported: see
 // [Subscribe] and [Serve].
 func Do(ctx context.Context, t *terrarium.Terrarium, name string, args json.RawMessage) (any, error) {
-	return DoAs(ctx, t, Admin, name, args)
+	return DoAs(ctx, t, Rights{Scope: Admin}, name, args)
 }
 
-// DoAs is [Do] for a caller with a scope. If the scope does not suffice, the error has the
-// code not_privileged. Results for the scope read have no contents.
-func DoAs(ctx context.Context, t *terrarium.Terrarium, scope Scope, name string, args json.RawMessage) (any, error) {
+// DoAs is [Do] for a caller with rights. If they do not suffice, the error has the code
+// not_privileged. Results for the scope read have no contents.
+func DoAs(ctx context.Context, t *terrarium.Terrarium, rights Rights, name string, args json.RawMessage) (any, error) {
 	op, err := findOperation(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := op.allowed(scope); err != nil {
+	if err := op.allowed(rights.Scope); err != nil {
 		return nil, err
 	}
 	decoded, err := op.decodeOr(args)
@@ -76,11 +84,15 @@ func DoAs(ctx context.Context, t *terrarium.Terrarium, scope Scope, name string,
 	if op.inOrder {
 		return nil, &abi.Error{Code: abi.Unsupported, Op: name, Message: "the operation concerns a connection, and there is none", Remedy: "use the command exec, or subscribe to the stream of events"}
 	}
-	result, err := op.run(ctx, &client{t: t, scope: scope}, decoded)
+	s := &client{t: t, rights: rights}
+	if err := s.confine(ctx, &op, decoded); err != nil {
+		return nil, err
+	}
+	result, err := op.run(ctx, s, decoded)
 	if later, waits := result.(later); err == nil && waits {
 		result, err = later(ctx)
 	}
-	if r, ok := result.(withoutContent); ok && err == nil && scope < Operate {
+	if r, ok := result.(withoutContent); ok && err == nil && rights.Scope < Operate {
 		r.hideContent()
 	}
 	return result, err
@@ -112,20 +124,20 @@ func notAllowed(op string, scope, needed Scope) error {
 // allow returns an error if the client's scope does not suffice for a part of an operation.
 // A client without a scope is the process itself.
 func (s *client) allow(op string, needed Scope) error {
-	if s.scope == 0 || s.scope >= needed {
+	if s.rights.Scope == 0 || s.rights.Scope >= needed {
 		return nil
 	}
-	return notAllowed(op, s.scope, needed)
+	return notAllowed(op, s.rights.Scope, needed)
 }
 
 // Subscribe starts a subscription with the arguments of the operation subscribe. The
 // caller closes it.
-func Subscribe(ctx context.Context, t *terrarium.Terrarium, scope Scope, args json.RawMessage) (*engine.Subscription, error) {
+func Subscribe(ctx context.Context, t *terrarium.Terrarium, rights Rights, args json.RawMessage) (*engine.Subscription, error) {
 	op, err := findOperation("subscribe")
 	if err != nil {
 		return nil, err
 	}
-	if err := op.allowed(scope); err != nil {
+	if err := op.allowed(rights.Scope); err != nil {
 		return nil, err
 	}
 	decoded, err := op.decodeOr(args)
@@ -133,7 +145,10 @@ func Subscribe(ctx context.Context, t *terrarium.Terrarium, scope Scope, args js
 		return nil, err
 	}
 	a := decoded.(*SubscribeArgs)
-	s := &client{t: t, scope: scope}
+	s := &client{t: t, rights: rights}
+	if err := s.confine(ctx, &op, a); err != nil {
+		return nil, err
+	}
 	buffer, err := s.bufferOf(a)
 	if err != nil {
 		return nil, err

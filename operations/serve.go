@@ -26,8 +26,8 @@ const MaxRequest = deploy.MaxMessage*4/3 + 1<<20
 // client sends requests, over a connection or in this process. Their answers and the
 // events of its subscriptions share one output.
 type client struct {
-	t     *terrarium.Terrarium
-	scope Scope // zero: the process itself, which may do everything
+	t      *terrarium.Terrarium
+	rights Rights // zero: the process itself, which may do everything
 
 	mu     sync.Mutex // guards out and err
 	out    *json.Encoder

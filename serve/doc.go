@@ -9,6 +9,10 @@
 //   - handler.go: the routes, and what every answer has in common
 //   - login.go: tokens, one-time codes and cookies
 //   - events.go: the stream of events
+//   - metrics.go: figures for Prometheus
 //   - problem.go: errors as RFC 9457 describes them
-//   - listen.go: bounds on connections and time
+//   - page.go: the files of the page
+//   - tokens.go: the file of tokens
+//   - conns.go: a bound on connections that keeps those in use
+//   - listen.go: the server, and bounds on headers and time
 package serve

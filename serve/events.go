@@ -29,13 +29,13 @@ const (
 
 // events streams events until the reader leaves, or the handler ends.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
-	who, err := h.caller(r)
+	rights, err := h.caller(r)
 	if err != nil {
 		unauthorized(w, err)
 		return
 	}
 	args, payloads, err := streamArgs(r)
-	if err == nil && payloads && who.scope < operations.Operate {
+	if err == nil && payloads && rights.Scope < operations.Operate {
 		err = refused("payloads need the scope operate", "leave out payload")
 	}
 	if err != nil {
@@ -51,7 +51,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := h.during(r.Context())
 	defer cancel()
-	sub, err := operations.Subscribe(ctx, h.t, who.scope, args)
+	sub, err := operations.Subscribe(ctx, h.t, rights, args)
 	if err != nil {
 		fail(w, err)
 		return

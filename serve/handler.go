@@ -2,10 +2,8 @@ package serve
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,20 +17,16 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-//go:embed page
-var page embed.FS
-
 // Options configures a [Handler].
 type Options struct {
-	// Tokens are the tokens that callers may show. Without any, every request is refused,
-	// except for those of Trusted connections.
+	// Tokens are the tokens that callers may show.
 	Tokens []Token
-	// Trusted allows everything without a token, for a listener that only the user can
-	// reach, such as a private Unix socket.
-	Trusted bool
 	// Hosts are the host names, without ports, under which requests may come in addition to
 	// localhost and the loopback addresses.
 	Hosts []string
+	// Certificates are the rights of connections with a verified client certificate. With
+	// the zero value, these need a token too.
+	Certificates operations.Rights
 	// Secure says that requests come over TLS.
 	Secure bool
 	// Ready reports whether the recipes are applied. Nil means that they are.
@@ -77,15 +71,13 @@ func (h *Handler) End() { h.end.Do(func() { close(h.ending) }) }
 func (h *Handler) routes() {
 	h.mux.HandleFunc("POST /api/v1/{operation}", h.operation)
 	h.mux.HandleFunc("GET /api/v1/events", h.events)
+	h.mux.HandleFunc("GET /metrics", h.metrics)
 	h.mux.HandleFunc("GET /login", h.login)
+	h.mux.HandleFunc("POST /login-code", h.loginCode)
 	h.mux.HandleFunc("POST /logout", h.logout)
 	h.mux.HandleFunc("GET /healthz", healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)
-	files, err := fs.Sub(page, "page")
-	if err != nil {
-		return // the name is a valid one
-	}
-	h.mux.Handle("GET /", pageHeaders(http.FileServerFS(onlyFiles{files})))
+	h.mux.HandleFunc("GET /", pageFile)
 }
 
 // ServeHTTP implements http.Handler.
@@ -96,7 +88,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	if !h.o.Trusted {
+	if !trusted(r) {
 		if err := h.checkHost(r); err != nil {
 			failWith(w, http.StatusMisdirectedRequest, err)
 			return
@@ -133,10 +125,19 @@ func (h *Handler) checkHost(r *http.Request) error {
 	if name == "localhost" || slices.Contains(h.o.Hosts, name) {
 		return nil
 	}
-	if ip := net.ParseIP(name); ip != nil && ip.IsLoopback() {
+	if ip := net.ParseIP(name); ip != nil && (ip.IsLoopback() || ip.Equal(localIP(r))) {
 		return nil
 	}
 	return refused("the server does not answer to this host name", "use the address that it printed, or allow the name with --host NAME")
+}
+
+// localIP is the address at which a request arrived.
+func localIP(r *http.Request) net.IP {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok {
+		return nil
+	}
+	return addr.IP
 }
 
 // checkOrigin refuses requests that a browser sends on behalf of a page of another site.
@@ -148,7 +149,7 @@ func (h *Handler) checkOrigin(r *http.Request) error {
 	case "", "none", "same-origin":
 		return nil
 	}
-	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/api/") {
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/api/") {
 		return nil // a link on another page
 	}
 	return refused("the request comes from a page of another origin", "use the page of this server")
@@ -159,7 +160,7 @@ const bodyTime = 30 * time.Second
 
 // operation runs an operation of the table.
 func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
-	who, err := h.caller(r)
+	rights, err := h.caller(r)
 	if err != nil {
 		unauthorized(w, err)
 		return
@@ -177,7 +178,7 @@ func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	ctx, cancel := h.during(r.Context())
 	defer cancel()
-	result, err := operations.DoAs(ctx, h.t, who.scope, r.PathValue("operation"), body)
+	result, err := operations.DoAs(ctx, h.t, rights, r.PathValue("operation"), body)
 	if err != nil {
 		fail(w, err)
 		return
@@ -232,31 +233,3 @@ func (h *Handler) ready(w http.ResponseWriter, r *http.Request) {
 	healthy(w, r)
 }
 
-// policy is the content security policy of the page.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-	"worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-
-// pageHeaders adds the headers of the page.
-func pageHeaders(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Security-Policy", policy)
-		header.Set("Cross-Origin-Opener-Policy", "same-origin")
-		header.Set("Cache-Control", "no-cache")
-		next.ServeHTTP(w, r)
-	})
-}
-
-// onlyFiles has no listings of directories.
-type onlyFiles struct{ fs.FS }
-
-func (f onlyFiles) Open(name string) (fs.File, error) {
-	file, err := f.FS.Open(name)
-	if err != nil || name == "." {
-		return file, err
-	}
-	if info, err := file.Stat(); err != nil || info.IsDir() {
-		return nil, errors.Join(fs.ErrNotExist, file.Close())
-	}
-	return file, nil
-}

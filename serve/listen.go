@@ -18,11 +18,34 @@ const (
 	endTime = 10 * time.Second
 )
 
-// Serve serves a handler on a listener, with bounds on headers and time, until ctx ends.
-// It closes the listener, and waits for the requests that are running. secure may be nil.
-func Serve(ctx context.Context, listener net.Listener, h *Handler, secure *tls.Config) error {
+// Serve serves on a listener, with bounds on headers and time, until ctx ends. It closes
+// the listener, and waits for the requests that are running. secure may be nil.
+func (h *Handler) Serve(ctx context.Context, listener net.Listener, secure *tls.Config) error {
+	return h.serve(ctx, listener, secure, false)
+}
+
+// ServeTrusted is [Handler.Serve] for a listener that only the user of the process can
+// reach, such as a private Unix socket. Its requests need no token, and may do everything.
+func (h *Handler) ServeTrusted(ctx context.Context, listener net.Listener) error {
+	return h.serve(ctx, listener, nil, true)
+}
+
+type trustedKey struct{}
+
+// trusted reports whether a request came over a trusted listener.
+func trusted(r *http.Request) bool {
+	is, _ := r.Context().Value(trustedKey{}).(bool)
+	return is
+}
+
+func (h *Handler) serve(ctx context.Context, listener net.Listener, secure *tls.Config, trusted bool) error {
+	connections := newConns(maxConns)
 	server := &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, TLSConfig: secure,
+		ConnState: connections.note, ConnContext: connections.context,
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.WithoutCancel(ctx), trustedKey{}, trusted)
+		},
 		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)

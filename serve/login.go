@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,19 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// Token is a secret with what its bearer may do.
-type Token struct {
-	Secret string
-	Scope  operations.Scope
-}
-
-// caller is the sender of a request.
-type caller struct {
-	scope operations.Scope
-}
-
 const (
-	cookieName = "terrarium"
 	// cookieTime is how long a browser stays logged in.
 	cookieTime = 12 * time.Hour
 	// codeTime is how long a one-time code is valid.
@@ -42,7 +31,7 @@ func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 // admission is what a code or cookie allows until it expires.
 type admission struct {
 	digest  digest
-	caller  caller
+	rights  operations.Rights
 	expires time.Time
 }
 
@@ -57,11 +46,11 @@ type logins struct {
 func newLogins() logins { return logins{now: time.Now} }
 
 // add remembers a new secret.
-func (l *logins) add(list *[]admission, most int, who caller, valid time.Duration) (secret string) {
+func (l *logins) add(list *[]admission, most int, rights operations.Rights, valid time.Duration) (secret string) {
 	secret = rand.Text()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	*list = append(*list, admission{digestOf(secret), who, l.now().Add(valid)})
+	*list = append(*list, admission{digestOf(secret), rights, l.now().Add(valid)})
 	if len(*list) > most {
 		*list = (*list)[len(*list)-most:]
 	}
@@ -69,7 +58,7 @@ func (l *logins) add(list *[]admission, most int, who caller, valid time.Duratio
 }
 
 // find finds a secret. With take, it is not valid any more.
-func (l *logins) find(list *[]admission, secret string, take bool) (caller, bool) {
+func (l *logins) find(list *[]admission, secret string, take bool) (operations.Rights, bool) {
 	d := digestOf(secret)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,25 +69,39 @@ func (l *logins) find(list *[]admission, secret string, take bool) (caller, bool
 		if take {
 			*list = append((*list)[:i:i], (*list)[i+1:]...)
 		}
-		return a.caller, l.now().Before(a.expires)
+		return a.rights, l.now().Before(a.expires)
 	}
-	return caller{}, false
+	return operations.Rights{}, false
 }
 
 // LoginCode returns a code for GET /login?code=CODE, which is valid once, for ten minutes,
-// and logs a browser in with a scope.
-func (h *Handler) LoginCode(scope operations.Scope) string {
-	return h.logins.add(&h.logins.codes, maxCodes, caller{scope}, codeTime)
+// and logs a browser in with rights.
+func (h *Handler) LoginCode(rights operations.Rights) string {
+	return h.logins.add(&h.logins.codes, maxCodes, rights, codeTime)
+}
+
+// loginCode answers with a one-time code that has the rights of its caller. Only a caller
+// without a cookie may make one, so that a stolen cookie does not outlive its time.
+func (h *Handler) loginCode(w http.ResponseWriter, r *http.Request) {
+	rights, err := h.caller(r)
+	if err == nil && !trusted(r) && r.Header.Get("Authorization") == "" {
+		err = refused("a login code needs a token", "send Authorization: Bearer TOKEN")
+	}
+	if err != nil {
+		unauthorized(w, err)
+		return
+	}
+	answer(w, map[string]string{"code": h.LoginCode(rights)})
 }
 
 // login exchanges a one-time code for a cookie.
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
-	who, ok := h.logins.find(&h.logins.codes, r.URL.Query().Get("code"), true)
+	rights, ok := h.logins.find(&h.logins.codes, r.URL.Query().Get("code"), true)
 	if !ok {
-		unauthorized(w, refused("the link is not valid any more", "a link is valid once; make another one with terrarium serve-link DIR"))
+		unauthorized(w, refused("the link is not valid any more", "a link is valid once; make another one with terrarium login DIR"))
 		return
 	}
-	cookie := h.cookie(h.logins.add(&h.logins.cookies, maxCookies, who, cookieTime))
+	cookie := h.cookie(r, h.logins.add(&h.logins.cookies, maxCookies, rights, cookieTime))
 	cookie.MaxAge = int(cookieTime / time.Second)
 	http.SetCookie(w, cookie)
 	http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -106,54 +109,80 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 
 // logout makes a cookie invalid.
 func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
-	if c, err := r.Cookie(cookieName); err == nil {
+	if c, err := r.Cookie(h.cookieName(r)); err == nil {
 		h.logins.find(&h.logins.cookies, c.Value, true)
 	}
-	cookie := h.cookie("")
+	cookie := h.cookie(r, "")
 	cookie.MaxAge = -1
 	http.SetCookie(w, cookie)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (h *Handler) cookie(value string) *http.Cookie {
-	return &http.Cookie{Name: cookieName, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: h.o.Secure}
+// cookie returns the cookie of the server at this port. Browsers send a cookie to every
+// port of a host, so each server has a name of its own.
+func (h *Handler) cookie(r *http.Request, value string) *http.Cookie {
+	return &http.Cookie{Name: h.cookieName(r), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: h.o.Secure}
 }
 
-// caller says who sent a request.
-func (h *Handler) caller(r *http.Request) (caller, error) {
-	if h.o.Trusted {
-		return caller{operations.Admin}, nil
+func (h *Handler) cookieName(r *http.Request) string {
+	name := "terrarium"
+	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if _, port, err := net.SplitHostPort(addr.String()); err == nil {
+			name += "-" + port
+		}
+	}
+	if h.o.Secure {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// caller returns the rights of the sender of a request.
+func (h *Handler) caller(r *http.Request) (operations.Rights, error) {
+	rights, err := h.rightsOf(r)
+	if err == nil {
+		keep(r)
+	}
+	return rights, err
+}
+
+func (h *Handler) rightsOf(r *http.Request) (operations.Rights, error) {
+	none := operations.Rights{}
+	if trusted(r) {
+		return operations.Rights{Scope: operations.Admin}, nil
 	}
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, secret, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return caller{}, refused("the authorization is not a bearer token", "send Authorization: Bearer TOKEN")
+			return none, refused("the authorization is not a bearer token", "send Authorization: Bearer TOKEN")
 		}
 		return h.bearer(strings.TrimSpace(secret))
 	}
-	if c, err := r.Cookie(cookieName); err == nil {
-		if who, ok := h.logins.find(&h.logins.cookies, c.Value, false); ok {
-			return who, nil
+	if c, err := r.Cookie(h.cookieName(r)); err == nil {
+		if rights, ok := h.logins.find(&h.logins.cookies, c.Value, false); ok {
+			return rights, nil
 		}
-		return caller{}, refused("the browser is not logged in any more", "open a new link")
+		return none, refused("the browser is not logged in any more", "open a new link")
 	}
-	return caller{}, refused("a token is missing", "send Authorization: Bearer TOKEN, or open the link that the server printed")
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && h.o.Certificates.Scope != 0 {
+		return h.o.Certificates, nil
+	}
+	return none, refused("a token is missing", "send Authorization: Bearer TOKEN, or open the link that the server printed")
 }
 
 // bearer finds a token. It compares with all of them, so that the time tells nothing.
-func (h *Handler) bearer(secret string) (caller, error) {
+func (h *Handler) bearer(secret string) (rights operations.Rights, err error) {
 	d := digestOf(secret)
-	var who caller
 	for _, t := range h.o.Tokens {
 		known := digestOf(t.Secret)
 		if subtle.ConstantTimeCompare(known[:], d[:]) == 1 {
-			who = caller{t.Scope}
+			rights = t.Rights
 		}
 	}
-	if who.scope == 0 {
-		return who, refused("the token is not known", "use the token in the server's token file")
+	if rights.Scope == 0 {
+		return rights, refused("the token is not known", "use a token of the server's token file")
 	}
-	return who, nil
+	return rights, nil
 }
 
 // unauthorized answers a request without valid credentials.

@@ -40,7 +40,7 @@ func start(t testing.TB, o serve.Options) *world {
 		t.Fatal(err)
 	}
 	if o.Tokens == nil {
-		o.Tokens = []serve.Token{{Secret: readToken, Scope: operations.Read}, {Secret: operateToken, Scope: operations.Operate}, {Secret: adminToken, Scope: operations.Admin}}
+		o.Tokens = []serve.Token{{Secret: readToken, Rights: operations.Rights{Scope: operations.Read}}, {Secret: operateToken, Rights: operations.Rights{Scope: operations.Operate}}, {Secret: adminToken, Rights: operations.Rights{Scope: operations.Admin}}}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,7 +50,7 @@ func start(t testing.TB, o serve.Options) *world {
 	w.c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- serve.Serve(ctx, listener, w.h, nil) }()
+	go func() { served <- w.h.Serve(ctx, listener, nil) }()
 	t.Cleanup(func() {
 		w.c.CloseIdleConnections()
 		cancel()
@@ -229,7 +229,7 @@ func TestStreamContinuesAfterItsCursor(t *testing.T) {
 // A one-time link works once.
 func TestLogin(t *testing.T) {
 	w := start(t, serve.Options{})
-	link := "/login?code=" + w.h.LoginCode(operations.Read)
+	link := "/login?code=" + w.h.LoginCode(operations.Rights{Scope: operations.Read})
 	r := w.request("GET", link, "")
 	r.Body.Close()
 	cookies := r.Cookies()
@@ -259,7 +259,7 @@ func TestLogin(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	w := start(t, serve.Options{})
-	for path, status := range map[string]int{"/": 200, "/index.html": 301, "/app.js": 200, "/app.css": 200, "/nothing": 404, "/healthz": 200, "/readyz": 200} {
+	for path, status := range map[string]int{"/": 200, "/index.html": 200, "/app.js": 200, "/app.css": 200, "/nothing": 404, "/healthz": 200, "/readyz": 200} {
 		r := w.request("GET", path, "")
 		r.Body.Close()
 		if r.StatusCode != status {

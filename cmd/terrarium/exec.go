@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"regexp"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type engineFlags struct {
 	despite    bool
 	shutdown   time.Duration
 	retain     retainFlags
+	log        *slog.Logger // nil: text on standard error
 }
 
 func (f *engineFlags) add(cmd *cobra.Command) {
@@ -53,6 +55,9 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 		Dir: f.session, Scratch: f.session == "", Workers: f.workers,
 		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(), Compiler: compiler(),
 		ShutdownTimeout: f.shutdown,
+	}
+	if f.log != nil {
+		o.Log = f.log
 	}
 	var err error
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {

@@ -67,12 +67,17 @@ func gaveUp(err error) bool {
 // From then on a closed standard output causes a write error rather than ending the
 // process, so that sessions are closed first.
 func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
-	signal.Ignore(syscall.SIGPIPE)
-	ctx, cancel := context.WithCancelCause(parent)
 	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
+	return untilSignals(parent, signals...)
+}
+
+// untilSignals is [untilSignal] for other signals.
+func untilSignals(parent context.Context, signals ...os.Signal) (context.Context, context.CancelFunc) {
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, cancel := context.WithCancelCause(parent)
 	arrived := make(chan os.Signal, 1)
 	signal.Notify(arrived, signals...)
 	watched := make(chan struct{})

@@ -2,19 +2,19 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
+	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
+	"os/signal"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/serve"
 	"github.com/spf13/cobra"
@@ -24,9 +24,16 @@ import (
 type serveFlags struct {
 	engineFlags
 	recipeFlags
-	listen    string
-	tokenFile string
-	hosts     []string
+	listen     string
+	tokenFile  string
+	hosts      []string
+	tlsCert    string
+	tlsKey     string
+	tlsClients string
+	tlsScope   string
+	noLink     bool
+	logFormat  string
+	logLevel   string
 }
 
 func serveCommand(s streams) *cobra.Command {
@@ -41,8 +48,12 @@ operations of docs/reference/operations.md over HTTP until it is interrupted:
   GET  /api/v1/events      events as server-sent events
   GET  /                   a page for a browser
 
-serve prints a link that logs a browser in, once. Other callers send the token in the
-token file as Authorization: Bearer TOKEN.`,
+serve prints a link that logs a browser in, once. Other callers send a token of the
+token file as Authorization: Bearer TOKEN. Each line of that file has a token, its
+scope (read, operate or admin; admin if left out) and the graphs that it is for.
+
+SIGHUP reads the recipes again and applies them; if one is not valid, nothing changes.
+SIGTERM ends serve with the exit code 0. On systemd, use Type=notify-reload.`,
 		Example: `  terrarium serve examples/quickstart --session S
   terrarium serve --session S --listen 127.0.0.1:8000`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.serve(cmd, s, args) },
@@ -53,164 +64,144 @@ token file as Authorization: Bearer TOKEN.`,
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7480", "`ADDRESS` to listen on; port 0 chooses a free one")
 	fs.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token, made if it does not exist (default SESSION.token; without --session, only the link logs in)")
 	fs.StringArrayVar(&f.hosts, "host", nil, "also answer to requests for the host `NAME`; may be repeated")
+	fs.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` with the certificate for TLS, which other addresses than loopback ones need")
+	fs.StringVar(&f.tlsKey, "tls-key", "", "`FILE` with its key, which only the user may be able to read")
+	fs.StringVar(&f.tlsClients, "tls-client-ca", "", "`FILE` with a certificate; clients with a certificate from it need no token")
+	fs.StringVar(&f.tlsScope, "tls-client-scope", "operate", "what these clients may do: read, operate or admin")
+	fs.BoolVar(&f.noLink, "no-login-link", false, "do not print a link that logs a browser in")
+	fs.StringVar(&f.logFormat, "log-format", "json", "format of the log on standard error: json or text")
+	fs.StringVar(&f.logLevel, "log-level", "info", "least level of the log: debug, info, warn or error")
 	return cmd
 }
 
+// logger returns the log of the service.
+func (f *serveFlags) logger(s streams) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return nil, usage("--log-level %s: use debug, info, warn or error", f.logLevel)
+	}
+	if f.verbose {
+		level = slog.LevelDebug
+	}
+	o := &slog.HandlerOptions{Level: level}
+	switch f.logFormat {
+	case "json":
+		return slog.New(slog.NewJSONHandler(s.err, o)), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(s.err, o)), nil
+	}
+	return nil, usage("--log-format %s: use json or text", f.logFormat)
+}
+
+// service is a running serve command.
+type service struct {
+	f        *serveFlags
+	s        streams
+	log      *slog.Logger
+	t        *terrarium.Terrarium
+	h        *serve.Handler
+	listener net.Listener
+	secure   *tls.Config
+	source   recipeSource
+	ready    atomic.Bool
+}
+
 func (f *serveFlags) serve(cmd *cobra.Command, s streams, paths []string) (err error) {
-	ctx, stop := untilSignal(cmd.Context())
+	ctx, stop := untilSignals(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	deployments, err := f.deployments(ctx, s, paths)
-	if err != nil {
+	if f.log, err = f.logger(s); err != nil {
 		return err
 	}
-	token, forget, err := f.token()
-	if err != nil {
+	x := &service{f: f, s: s, log: f.log}
+	o := serve.Options{Hosts: f.hosts, Ready: x.ready.Load, Log: f.log}
+	if x.secure, o.Certificates, err = f.security(); err != nil {
 		return err
 	}
-	defer forget()
-	listener, err := f.bind(ctx)
-	if err != nil {
+	o.Secure = x.secure != nil
+	if x.source, err = f.recipes(ctx, s, paths); err != nil {
 		return err
 	}
-	defer listener.Close()
-	t, err := f.open(ctx, cmd, s)
-	if err != nil {
+	if o.Tokens, err = f.tokens(); err != nil {
+		return err
+	}
+	if x.listener, err = f.bind(ctx); err != nil {
+		return err
+	}
+	defer x.listener.Close()
+	if x.t, err = f.open(ctx, cmd, s); err != nil {
 		return unlessInterrupted(ctx, err)
 	}
-	defer func() {
-		if cerr := shut(ctx, t); cerr != nil {
-			err = besides(err, cerr)
+	x.h = serve.NewHandler(x.t, o)
+	err = x.run(ctx)
+	if cerr := shut(ctx, x.t); cerr != nil {
+		err = besides(err, cerr)
+	}
+	return err
+}
+
+// run serves until the context ends.
+func (x *service) run(ctx context.Context) error {
+	reloads := make(chan os.Signal, 1)
+	signal.Notify(reloads, syscall.SIGHUP) // from the start: by default, it would end the process
+	defer signal.Stop(reloads)
+	work, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var others sync.WaitGroup
+	others.Go(func() {
+		if err := x.h.Serve(work, x.listener, x.secure); err != nil {
+			fail(failWith(exitFailed, err))
 		}
-	}()
-	var ready atomic.Bool
-	h := serve.NewHandler(t, serve.Options{
-		Tokens: []serve.Token{{Secret: token, Scope: operations.Admin}}, Hosts: f.hosts, Ready: ready.Load,
-		Log: verbosity(s.err, f.verbose),
 	})
-	served := make(chan error, 1)
-	serving, end := context.WithCancel(ctx)
-	go func() { served <- serve.Serve(serving, listener, h, nil) }()
-	defer func() {
-		end()
-		if serr := <-served; serr != nil && err == nil {
-			err = failWith(exitFailed, serr)
-		}
-	}()
-	if err := f.begin(ctx, s, t, deployments); err != nil {
-		return unlessInterrupted(ctx, applyExit(ctx, err))
+	err := x.begin(work)
+	if err == nil {
+		x.ready.Store(true)
+		x.announce()
+		others.Go(func() { x.reloadUntil(work, reloads) })
+		others.Go(func() { x.keepAlive(work) })
+		<-work.Done()
 	}
-	ready.Store(true)
-	fmt.Fprintf(s.err, "Serving on http://%s. To log a browser in, once: http://%s/login?code=%s\n", listener.Addr(), listener.Addr(), h.LoginCode(operations.Admin))
-	select {
-	case serr := <-served:
-		served <- nil
-		return failWith(exitFailed, serr)
-	case <-ctx.Done():
-		return interrupted(ctx)
-	}
+	failure := context.Cause(work)
+	x.notify("STOPPING=1")
+	x.log.Info("the service is ending")
+	fail(nil)
+	others.Wait()
+	return outcome(ctx, err, failure)
 }
 
-// deployments loads the recipes.
-func (f *serveFlags) deployments(ctx context.Context, s streams, paths []string) (out []*deploy.Deployment, err error) {
-	for _, path := range paths {
-		r, err := f.load(ctx, s, path)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, r.Deployment())
-	}
-	return out, nil
-}
-
-// begin applies the recipes, or resumes those of the session directory.
-func (f *serveFlags) begin(ctx context.Context, s streams, t *terrarium.Terrarium, deployments []*deploy.Deployment) error {
-	if len(deployments) > 0 {
-		_, err := t.ApplyAll(ctx, deployments...)
-		return err
-	}
-	o, err := f.options()
-	if err != nil {
-		return err
-	}
-	resumed, err := t.Resume(ctx, terrarium.ResumeOptions{RecipeOptions: o})
-	if err != nil {
-		return err
-	}
-	for _, p := range resumed.Problems {
-		showError(s.err, p)
-	}
-	return nil
-}
-
-// bind listens on the address.
-func (f *serveFlags) bind(ctx context.Context) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(f.listen)
-	if err != nil {
-		return nil, usage("--listen %s: write it as ADDRESS:PORT, such as 127.0.0.1:7480", f.listen)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, usage("--listen %s: use a loopback address, such as 127.0.0.1:7480", f.listen)
-	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", f.listen)
-	if err != nil {
-		return nil, failWith(exitUsage, &abi.Error{Code: abi.Unavailable, Message: "cannot listen on " + f.listen, Remedy: "end the process that uses the port, or choose another one with --listen; port 0 chooses a free one", Err: err})
-	}
-	return listener, nil
-}
-
-// token reads the token, or makes it. forget removes one that is not kept.
-func (f *serveFlags) token() (token string, forget func(), err error) {
-	forget = func() {}
-	path := f.tokenFile
-	if path == "" && f.session == "" {
-		return rand.Text(), forget, nil
-	}
-	if path == "" {
-		path = filepath.Clean(f.session) + ".token"
-	}
-	token, err = readToken(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		token, err = makeToken(path)
-	}
-	return token, forget, err
-}
-
-const private = 0o600
-
-func makeToken(path string) (string, error) {
-	token := rand.Text()
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, private)
-	if err != nil {
-		return "", usage("--token-file %s: %w", path, err)
-	}
-	_, err = fmt.Fprintln(file, token)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return "", failWith(exitFailed, errors.Join(err, os.Remove(path)))
-	}
-	return token, nil
-}
-
-// readToken reads a token from a file that only its owner can read.
-func readToken(path string) (string, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return "", err
-	}
+// outcome returns the error with which the service ends. SIGTERM is the usual way to end it.
+func outcome(ctx context.Context, err, failure error) error {
+	var signalled *interruption
 	switch {
-	case !info.Mode().IsRegular():
-		return "", usage("%s is not a plain file; name another one with --token-file", path)
-	case info.Mode().Perm()&0o077 != 0:
-		return "", usage("other users can use the token in %s: run chmod 600 on it, and replace the token if it may have been read", path)
+	case err != nil:
+		return unlessInterrupted(ctx, applyExit(ctx, err))
+	case ctx.Err() == nil:
+		return failure
+	case errors.As(context.Cause(ctx), &signalled) && signalled.signal == syscall.SIGTERM:
+		return nil
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", usage("--token-file %s: %w", path, err)
+	return interrupted(ctx)
+}
+
+// begin applies the recipes.
+func (x *service) begin(ctx context.Context) error {
+	problems, err := x.source.begin(ctx, x.t)
+	for _, p := range problems {
+		x.log.Warn("a problem of the session directory", "error", operations.NewErrorRecord(p))
 	}
-	token := strings.TrimSpace(string(text))
-	const fewest = 20
-	if len(token) < fewest {
-		return "", usage("%s has no token of at least %d characters; remove the file, and the next start makes another one", path, fewest)
+	return err
+}
+
+// announce says where the service is.
+func (x *service) announce() {
+	scheme := "http"
+	if x.secure != nil {
+		scheme = "https"
 	}
-	return token, nil
+	address := scheme + "://" + x.listener.Addr().String()
+	x.log.Info("the service is ready", "address", address)
+	x.notify("READY=1", "STATUS=Serving on "+address)
+	if !x.f.noLink {
+		code := x.h.LoginCode(operations.Rights{Scope: operations.Admin})
+		fmt.Fprintf(x.s.out, "To open the page, once and within ten minutes: %s/login?code=%s\n", strings.Replace(address, "[::]", "localhost", 1), code)
+	}
 }

@@ -73,7 +73,7 @@ func root(t *testing.T) string {
 var layers = map[string][]string{
 	"":                         {"abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/scratch"},
 	"operations":               {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
-	"serve":                    {"", "abi", "engine", "operations"},
+	"serve":                    {"", "abi", "engine", "engine/inspect", "operations"},
 	"abi":                      {},
 	"abi/pack":                 {"abi"},
 	"telemetry":                {"", "abi", "engine", "engine/journal"},

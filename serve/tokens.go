@@ -1,0 +1,54 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/seed47132306/terrarium/operations"
+)
+
+// Token is a secret with what its bearer may do.
+type Token struct {
+	Secret string
+	Rights operations.Rights
+}
+
+// fewestCharacters is the shortest token that is accepted. Tokens are made with 26.
+const fewestCharacters = 20
+
+// maxTokens bounds the comparisons that a request needs.
+const maxTokens = 1000
+
+// ParseTokens reads the text of a token file. Each line has a token, its scope (admin if
+// it is left out) and the graphs that it is for (all if they are left out), separated by
+// spaces. Empty lines and lines that begin with # are ignored.
+func ParseTokens(text string) ([]Token, error) {
+	var out []Token
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		t := Token{Secret: fields[0], Rights: operations.Rights{Scope: operations.Admin}}
+		if len(t.Secret) < fewestCharacters {
+			return nil, fmt.Errorf("line %d: the token has fewer than %d characters", number, fewestCharacters)
+		}
+		if len(fields) > 1 {
+			var ok bool
+			if t.Rights.Scope, ok = operations.ParseScope(fields[1]); !ok {
+				return nil, fmt.Errorf("line %d: the scope is not read, operate or admin", number)
+			}
+			t.Rights.Graphs = fields[2:]
+		}
+		if out = append(out, t); len(out) > maxTokens {
+			return nil, fmt.Errorf("there are more than %d tokens", maxTokens)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no token")
+	}
+	return out, nil
+}
