@@ -49,6 +49,10 @@ type Rights struct {
 	Graphs []string
 }
 
+// OfConnection reports whether the operation concerns a connection, so that neither [Do]
+// nor the network has it.
+func (op *Operation) OfConnection() bool { return op.inOrder }
+
 // needs returns the operation with another scope than its kind of operation has.
 func (op Operation) needs(s Scope) Operation {
 	op.Scope = s

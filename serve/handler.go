@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/docs/reference"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -71,6 +72,7 @@ func (h *Handler) End() { h.end.Do(func() { close(h.ending) }) }
 func (h *Handler) routes() {
 	h.mux.HandleFunc("POST /api/v1/{operation}", h.operation)
 	h.mux.HandleFunc("GET /api/v1/events", h.events)
+	h.mux.HandleFunc("GET /api/v1/openapi.json", describe)
 	h.mux.HandleFunc("GET /metrics", h.metrics)
 	h.mux.HandleFunc("GET /login", h.login)
 	h.mux.HandleFunc("POST /login-code", h.loginCode)
@@ -220,6 +222,12 @@ func unread(err error) error {
 	return &abi.Error{Code: abi.Deadline, Message: "the body did not arrive", Remedy: "send the whole body within 30 seconds"}
 }
 
+// describe answers with the description of the interface, which is no secret.
+func describe(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, reference.OpenAPI)
+}
+
 func healthy(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "ok\n")
@@ -232,4 +240,3 @@ func (h *Handler) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	healthy(w, r)
 }
-

@@ -245,7 +245,7 @@ func FuzzHandler(f *testing.F) {
 		}
 	})
 	h := serve.NewHandler(tr, serve.Options{Tokens: []serve.Token{{Secret: "0123456789abcdefghijkl-this-is-never-sent", Rights: operations.Rights{Scope: operations.Admin}}}})
-	open := map[string]bool{"/": true, "/app.js": true, "/app.css": true, "/healthz": true, "/readyz": true}
+	open := map[string]bool{"/": true, "/app.js": true, "/app.css": true, "/index.html": true, "/healthz": true, "/readyz": true, "/api/v1/openapi.json": true}
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
 		if err != nil {

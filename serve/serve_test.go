@@ -259,7 +259,7 @@ func TestLogin(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	w := start(t, serve.Options{})
-	for path, status := range map[string]int{"/": 200, "/index.html": 200, "/app.js": 200, "/app.css": 200, "/nothing": 404, "/healthz": 200, "/readyz": 200} {
+	for path, status := range map[string]int{"/": 200, "/index.html": 200, "/app.js": 200, "/app.css": 200, "/nothing": 404, "/healthz": 200, "/readyz": 200, "/api/v1/openapi.json": 200} {
 		r := w.request("GET", path, "")
 		r.Body.Close()
 		if r.StatusCode != status {

@@ -57,7 +57,7 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	comments, err := readComments(root, ".", "operations", "engine", "engine/journal", "engine/deploy", "engine/diff", "engine/inspect", "engine/outlook", "engine/tools", "engine/topology", "abi")
+	comments, err := readComments(root, ".", "operations", "engine", "engine/journal", "engine/deploy", "engine/diff", "engine/inspect", "engine/outlook", "engine/tools", "engine/topology", "abi", "serve")
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +96,9 @@ func generate(ctx context.Context, root string) (map[string][]byte, error) {
 		if pages[t.page], err = fill(text, t.name, t.write); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.page, err)
 		}
+	}
+	if pages[openapiFile], err = openapi(comments); err != nil {
+		return nil, err
 	}
 	return pages, addTools(ctx, pages, root, comments)
 }

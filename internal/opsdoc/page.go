@@ -28,6 +28,8 @@ Operations are the data API of a terrarium. ` + "`terrarium exec`" + ` reads the
 - ` + "`id`" + ` is any JSON value. The answer repeats it; without an ` + "`id`" + `, the answer has none either.
 - The answer is ` + "`{\"id\": …, \"ok\": true, \"result\": {…}}`" + ` or ` + "`{\"id\": …, \"ok\": false, \"error\": {\"code\", \"message\", \"remedy\", \"ids\"}}`" + `. See the [error
   codes](errors.md).
+- ` + "`" + `terrarium serve` + "`" + ` offers the operations over HTTP too: see [serve](command-line.md#serve). There, a caller needs a *scope*: ` + "`" + `read` + "`" + `; ` + "`" + `operate` + "`" + `,
+  which includes it; or ` + "`" + `admin` + "`" + `, which includes both. With the scope ` + "`" + `read` + "`" + `, results have no payloads, headers and log lines.
 - Operations run one after the other, in the order of their lines. A request can therefore rely on earlier ones without waiting for
   their answers. Operations marked *waits* start in that order, answer when they are done, and do not delay others.
 - With ` + "`\"async\": true`" + ` a request does not delay later ones. Use it for requests that take long, such as an ` + "`add_creature`" + ` whose module
@@ -75,7 +77,7 @@ func operationsPage(c comments, examples map[string]example) []byte {
 }
 
 func notesOf(op operations.Operation) string {
-	var notes []string
+	notes := []string{fmt.Sprintf("scope *%v*", op.Scope)}
 	if op.Batchable {
 		notes = append(notes, "*batchable*")
 	}
