@@ -75,7 +75,7 @@ func (h *Handler) routes() {
 	h.mux.HandleFunc("GET /api/v1/openapi.json", describe)
 	h.mux.HandleFunc("GET /metrics", h.metrics)
 	h.mux.HandleFunc("GET /login", h.login)
-	h.mux.HandleFunc("POST /login-code", h.loginCode)
+	h.mux.HandleFunc("POST /api/v1/login-code", h.loginCode)
 	h.mux.HandleFunc("POST /logout", h.logout)
 	h.mux.HandleFunc("GET /healthz", healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)

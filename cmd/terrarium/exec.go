@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
+	"github.com/seed47132306/terrarium/serve"
 	"github.com/spf13/cobra"
 )
 
@@ -31,7 +32,11 @@ type engineFlags struct {
 	despite    bool
 	shutdown   time.Duration
 	retain     retainFlags
+	noSocket   bool
 	log        *slog.Logger // nil: text on standard error
+	web        serve.Options
+	handler    *serve.Handler // of the engine that is open
+	closeDoor  func()
 }
 
 func (f *engineFlags) add(cmd *cobra.Command) {
@@ -46,6 +51,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not build the search index in the background; session search is slower without it")
 	fs.DurationVar(&f.shutdown, "shutdown-timeout", engine.DefaultShutdownTimeout, "how long shutting down may take; running turns are interrupted after a third of it")
 	f.retain.add(fs)
+	fs.BoolVar(&f.noSocket, "no-socket", false, "do not listen on the socket beside the session directory, with which other commands reach this process")
 	addDespite(fs, &f.despite)
 }
 
@@ -108,6 +114,8 @@ func (f *engineFlags) open(ctx context.Context, cmd *cobra.Command, s streams) (
 	if err := refuseDamage(s, f.session, t.Problems(), f.despite); err != nil {
 		return nil, errors.Join(err, shut(ctx, t))
 	}
+	f.web.Log = o.Log
+	f.closeDoor = f.openDoor(ctx, t)
 	return t, nil
 }
 
@@ -199,7 +207,7 @@ func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, rec
 		if rerr := f.retain.pruneAtEnd(ctx, s, t); rerr != nil {
 			err = besides(err, failWith(exitFailed, rerr))
 		}
-		if cerr := shut(ctx, t); cerr != nil {
+		if cerr := f.shut(ctx, t); cerr != nil {
 			err = besides(err, cerr)
 		}
 	}()

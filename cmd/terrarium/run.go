@@ -101,7 +101,7 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 	if rerr := f.retain.pruneAtEnd(ctx, s, t); rerr != nil {
 		err = errors.Join(err, failWith(exitFailed, rerr))
 	}
-	if cerr := shut(ctx, t); cerr != nil {
+	if cerr := f.shut(ctx, t); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
 	if err == nil && ctx.Err() != nil {

@@ -113,7 +113,8 @@ func (f *serveFlags) serve(cmd *cobra.Command, s streams, paths []string) (err e
 		return err
 	}
 	x := &service{f: f, s: s, log: f.log}
-	o := serve.Options{Hosts: f.hosts, Ready: x.ready.Load, Log: f.log}
+	o := &f.web
+	o.Hosts, o.Ready = f.hosts, x.ready.Load
 	if x.secure, o.Certificates, err = f.security(); err != nil {
 		return err
 	}
@@ -131,9 +132,9 @@ func (f *serveFlags) serve(cmd *cobra.Command, s streams, paths []string) (err e
 	if x.t, err = f.open(ctx, cmd, s); err != nil {
 		return unlessInterrupted(ctx, err)
 	}
-	x.h = serve.NewHandler(x.t, o)
+	x.h = f.handler
 	err = x.run(ctx)
-	if cerr := shut(ctx, x.t); cerr != nil {
+	if cerr := f.shut(ctx, x.t); cerr != nil {
 		err = besides(err, cerr)
 	}
 	return err
