@@ -14,6 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/recipes"
+	"github.com/seed47132306/terrarium/serve"
 )
 
 // applyFlags holds the flags of the apply command.
@@ -39,8 +40,8 @@ apply loads the recipe again, from the path in the plan. Variables keep the valu
 they had when the plan was made. Sensitive values are not in the plan, and must be
 passed again.
 
-No creature runs: resume does that afterwards. The directory must not be in use; in a
-running session, use the operation apply with saved.`,
+If a process runs the directory, it applies the plan. Otherwise no creature runs: resume
+does that afterwards.`,
 		Example: `  terrarium plan team.hcl --session S --out team.plan
   terrarium apply team.plan && terrarium resume S`,
 		Args: arguments(1, 1),
@@ -92,6 +93,13 @@ func (f *applyFlags) apply(ctx context.Context, s streams, path string) error {
 
 // applyIn applies the plan with an engine in which nothing runs.
 func (f *applyFlags) applyIn(ctx context.Context, s streams, p *terrarium.SavedPlan, r *recipes.Recipe) (err error) {
+	conn, err := serve.DialSocket(ctx, f.session)
+	switch {
+	case err == nil:
+		return f.applyRunning(ctx, s, remoteHolder(conn), p)
+	case !errors.Is(err, fs.ErrNotExist):
+		return failWith(exitSession, err)
+	}
 	o := terrarium.Options{Dir: f.session, Paused: true, Log: verbosity(s.err, false), Compiler: compiler()}
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
 		return err
@@ -111,11 +119,38 @@ func (f *applyFlags) applyIn(ctx context.Context, s streams, p *terrarium.SavedP
 	if err = errors.Join(err, shut(ctx, t)); err != nil {
 		return unlessInterrupted(ctx, err)
 	}
-	if f.format == "json" {
-		return printJSON(s, operations.NewApplyResult(applied))
+	return f.printApplied(s, operations.NewApplyResult(applied), ". To run it: terrarium resume "+f.session)
+}
+
+// applyRunning applies the plan in the process that runs the directory.
+func (f *applyFlags) applyRunning(ctx context.Context, s streams, h *holder, p *terrarium.SavedPlan) error {
+	o, err := f.options()
+	if err == nil && len(f.varFiles) > 0 {
+		err = usage("--var-file: a process runs the directory, and does not read the file; use --var")
 	}
-	_, err = fmt.Fprintf(s.text(), "Applied the plan: %d created, %d resumed, %d removed. To run it: terrarium resume %s\n",
-		len(applied.Created), len(applied.Resumed), len(applied.Removed), f.session)
+	if err != nil {
+		return errors.Join(err, h.close(ctx))
+	}
+	var text bytes.Buffer
+	if err := p.Write(&text); err != nil {
+		return failWith(exitFailed, err)
+	}
+	var result operations.ApplyResult
+	err = h.do(ctx, "apply", operations.ApplyArgs{Recipe: p.Recipe, Vars: o.Vars, Saved: text.Bytes()}, &result)
+	if err != nil {
+		err = applyExit(ctx, err)
+	}
+	if err = errors.Join(err, h.close(ctx)); err != nil {
+		return unlessInterrupted(ctx, err)
+	}
+	return f.printApplied(s, &result, "")
+}
+
+func (f *applyFlags) printApplied(s streams, r *operations.ApplyResult, next string) error {
+	if f.format == "json" {
+		return printJSON(s, r)
+	}
+	_, err := fmt.Fprintf(s.text(), "Applied the plan: %d created, %d resumed, %d removed%s\n", len(r.Created), len(r.Resumed), len(r.Removed), next)
 	return failWith(exitFailed, err)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/operations"
 	"github.com/spf13/cobra"
 )
 
@@ -26,9 +28,8 @@ func sessionRedeliverCommand(s streams) *cobra.Command {
 		Use:   "redeliver DIR [LETTER...]",
 		Short: "Put dead letters back for delivery",
 		Long: `redeliver puts dead letters back into the inboxes of their creatures. Name them by
-their ids, which session dead-letters shows, or by the ids of their messages. Nothing
-runs: the creatures get the messages when the session is resumed. The directory must
-not be in use; in a running session, use the operation redeliver.`,
+their ids, which session dead-letters shows, or by the ids of their messages. If no
+process runs the directory, the creatures get the messages when the session is resumed.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("an argument is missing; usage: %s", cmd.UseLine())
@@ -62,28 +63,22 @@ func (r *redelivery) checkFlags() error {
 	return checkFormat(r.format)
 }
 
-func (r *redelivery) run(ctx context.Context, s streams, dir string) (err error) {
+func (r *redelivery) run(ctx context.Context, s streams, dir string) error {
 	if err := r.checkFlags(); err != nil {
 		return err
 	}
-	if err := mustExist(dir); err != nil {
+	h, err := holderOf(ctx, s, dir, true, r.despite)
+	if err != nil {
 		return err
 	}
-	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, Paused: true, Log: verbosity(s.err, false)})
-	if err != nil {
-		return sessionExit(err)
-	}
-	var done []redelivered
-	if err = refuseDamage(s, dir, t.Problems(), r.despite); err == nil {
-		done, err = r.deliver(ctx, t)
-	}
-	if cerr := t.Close(context.WithoutCancel(ctx)); cerr != nil {
-		return errors.Join(err, failWith(exitSession, fmt.Errorf("closing the session: %w", cerr)))
+	done, err := r.deliver(ctx, h)
+	if cerr := h.close(ctx); cerr != nil {
+		return errors.Join(err, cerr)
 	}
 	if err != nil && len(done) == 0 {
 		return err
 	}
-	return errors.Join(r.printDelivered(s, done), err)
+	return errors.Join(r.printDelivered(s, done, h.running), err)
 }
 
 // redelivered is a dead letter that has been put back.
@@ -96,120 +91,107 @@ type redelivered struct {
 }
 
 // deliver redelivers the requested dead letters, as far as possible.
-func (r *redelivery) deliver(ctx context.Context, t *terrarium.Terrarium) (done []redelivered, err error) {
-	graphs, _, err := t.Restore(ctx)
-	if err != nil {
-		return nil, sessionExit(err)
-	}
-	found, err := r.findLetters(ctx, t, graphs)
+func (r *redelivery) deliver(ctx context.Context, h *holder) (done []redelivered, err error) {
+	found, err := r.findLetters(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	var failures []error
 	for _, l := range found {
-		id, err := journal.ParseEventID(l.Letter)
-		if err != nil {
-			return done, failWith(exitFailed, err)
-		}
-		sent, err := t.Redeliver(ctx, l.Graph, id)
-		if err != nil {
+		var sent operations.SendResult
+		if err := h.do(ctx, "redeliver", operations.RedeliverArgs{Graph: string(l.Graph), Message: l.Letter}, &sent); err != nil {
 			failures = append(failures, fmt.Errorf("dead letter %s: %w", l.Letter, err))
 			continue
 		}
-		l.Message, l.Seq = sent.Message.String(), sent.Seq
+		l.Message, l.Seq = sent.Message, sent.Seq
 		done = append(done, l)
 	}
 	return done, failWith(exitFailed, errors.Join(failures...))
 }
 
 // findLetters looks for the requested dead letters in all graphs.
-func (r *redelivery) findLetters(ctx context.Context, t *terrarium.Terrarium, graphs []journal.GraphID) (found []redelivered, err error) {
+func (r *redelivery) findLetters(ctx context.Context, h *holder) (found []redelivered, err error) {
+	var status operations.StatusResult
+	if err := h.do(ctx, "status", operations.StatusArgs{}, &status); err != nil {
+		return nil, failWith(exitFailed, err)
+	}
 	hits := make([]int, len(r.letters))
 	known := false // whether a creature has the name in --creature
-	for _, g := range graphs {
-		names, err := namesIn(t, g)
-		if err != nil {
-			return nil, failWith(exitFailed, err)
+	for i := range status.Graphs {
+		g := &status.Graphs[i]
+		names := map[terrarium.CreatureID]string{}
+		for k := range g.Creatures {
+			c := &g.Creatures[k]
+			names[c.ID] = c.Name
+			known = known || r.creature == c.Name || r.creature == string(c.ID)
 		}
-		err = eachLetter(ctx, t, g, func(l *journal.DeadLetterRow) {
-			name := names[l.Creature]
-			if name == "" {
-				name = string(l.Creature)
-			}
+		err := eachLetter(ctx, h, g.ID, func(l *operations.DeadLetterRecord) {
+			name := cmp.Or(names[l.Creature], string(l.Creature))
 			mine := r.all && (r.creature == "" || r.creature == name || r.creature == string(l.Creature))
 			for i, want := range r.letters {
-				if want == l.ID.String() || want == l.Message.String() {
+				if want == l.ID || want == l.Message {
 					hits[i]++
 					mine = true
 				}
 			}
 			if mine {
-				found = append(found, redelivered{Letter: l.ID.String(), Graph: g, Creature: name})
+				found = append(found, redelivered{Letter: l.ID, Graph: g.ID, Creature: name})
 			}
 		})
 		if err != nil {
 			return nil, failWith(exitSession, err)
 		}
-		for id, name := range names {
-			known = known || r.creature == name || r.creature == string(id)
-		}
 	}
 	if r.creature != "" && !known && len(found) == 0 {
 		return nil, noCreature(r.creature)
 	}
+	return found, r.checkHits(hits)
+}
+
+// checkHits returns an error unless each requested dead letter was found once.
+func (r *redelivery) checkHits(hits []int) error {
 	for i, n := range hits {
 		switch {
 		case n == 0:
-			return nil, failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no dead letter " + r.letters[i], Remedy: "session dead-letters lists the dead letters"})
+			return failWith(exitSession, &abi.Error{Code: abi.NotFound, Message: "there is no dead letter " + r.letters[i], Remedy: "session dead-letters lists the dead letters"})
 		case n > 1:
-			return nil, failWith(exitSession, &abi.Error{
+			return failWith(exitSession, &abi.Error{
 				Code: abi.Ambiguous, Message: "several creatures have a dead letter of message " + r.letters[i],
 				Remedy: "name the dead letters by their own ids",
 			})
 		}
 	}
-	return found, nil
-}
-
-// namesIn returns the names of the creatures of a graph.
-func namesIn(t *terrarium.Terrarium, g journal.GraphID) (map[journal.CreatureID]string, error) {
-	status, err := t.Status(g)
-	if err != nil {
-		return nil, err
-	}
-	names := map[journal.CreatureID]string{}
-	for _, s := range status {
-		for _, c := range s.Creatures {
-			names[c.ID] = c.Name
-		}
-	}
-	return names, nil
+	return nil
 }
 
 // eachLetter calls f for the dead letters of a graph.
-func eachLetter(ctx context.Context, t *terrarium.Terrarium, g journal.GraphID, f func(*journal.DeadLetterRow)) error {
-	for after := (journal.EventID{}); ; {
-		page, err := t.DeadLetters(ctx, g, "", after, pageSize)
-		if err != nil {
+func eachLetter(ctx context.Context, h *holder, g terrarium.GraphID, f func(*operations.DeadLetterRecord)) error {
+	for after := ""; ; {
+		var page operations.DeadLettersResult
+		if err := h.do(ctx, "dead_letters", operations.DeadLettersArgs{Graph: string(g), After: after, Limit: pageSize}, &page); err != nil {
 			return err
 		}
-		for i := range page {
-			f(&page[i])
+		for i := range page.DeadLetters {
+			f(&page.DeadLetters[i])
 		}
-		if len(page) < pageSize {
+		if len(page.DeadLetters) < pageSize {
 			return nil
 		}
-		after = page[len(page)-1].ID
+		after = page.DeadLetters[len(page.DeadLetters)-1].ID
 	}
 }
 
-func (r *redelivery) printDelivered(s streams, done []redelivered) error {
+func (r *redelivery) printDelivered(s streams, done []redelivered, running bool) error {
 	if r.format == "json" {
 		if done == nil {
 			done = []redelivered{}
 		}
 		return printJSON(s, map[string]any{"redelivered": done})
 	}
-	_, err := fmt.Fprintf(s.out, "Put back %s, to be delivered when the session is resumed.\n", count(len(done), "dead letter"))
+	when := ", to be delivered when the session is resumed"
+	if running {
+		when = ""
+	}
+	_, err := fmt.Fprintf(s.out, "Put back %s%s.\n", count(len(done), "dead letter"), when)
 	return failWith(exitFailed, err)
 }
