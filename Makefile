@@ -82,7 +82,7 @@ test-race:
 # In sqlitestore, only the processes that are killed use it. The commands that meet
 # damaged session directories do not.
 test-fresh:
-	TERRARIUM_FRESH=1 $(GO) test -vet=off -timeout 30m -skip '^TestStrangers' ./engine ./operations ./cmd/terrarium ./internal/docstest
+	TERRARIUM_FRESH=1 $(GO) test -vet=off -timeout 30m -skip '^TestStrangers' ./engine ./operations ./serve ./cmd/terrarium ./internal/docstest
 	TERRARIUM_FRESH=1 $(GO) test -vet=off -timeout 30m -run 'Kill' ./sqlitestore
 
 # More of what make test has a short version of, and from new seeds: the tests above

@@ -44,8 +44,8 @@ func ParseScope(name string) (Scope, bool) {
 // Rights are what a caller over the network may do.
 type Rights struct {
 	Scope Scope
-	// Graphs are the graphs that the caller may use: ids, of which a graph keeps every one
-	// through merges, or names of members. Empty means all.
+	// Graphs are the graphs that the caller may use, by the name of a member or by any id.
+	// Ids stay valid through merges. Empty means all graphs.
 	Graphs []string
 }
 

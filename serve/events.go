@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// heartbeat is how often a silent stream sends a comment, so that both sides notice
-	// when the other is gone.
+	// heartbeat is how often a silent stream sends a comment, so that each side notices
+	// when the other has left.
 	heartbeat = 15 * time.Second
 	// writeTime bounds how long a reader may take to accept a part of a stream.
 	writeTime = 30 * time.Second
@@ -107,7 +107,7 @@ type stream struct {
 	part     bytes.Buffer
 }
 
-// run writes until the context ends or the reader is gone.
+// run writes until the context ends or the reader leaves.
 func (s *stream) run(ctx context.Context) {
 	s.part.WriteString("retry: 1000\n\n")
 	for {
@@ -127,7 +127,7 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// next returns the next event, or nil if it is time to send what there is.
+// next returns the next event, or nil if it is time to send the part.
 func (s *stream) next(ctx context.Context) (*engine.Observed, error) {
 	wait := heartbeat
 	if s.part.Len() > 0 {
@@ -166,7 +166,7 @@ func (s *stream) add(ob *engine.Observed) {
 	s.part.WriteByte('\n')
 }
 
-// send sends what there is. It reports whether the reader is still there.
+// send sends the part. It reports whether the reader is still there.
 func (s *stream) send() bool {
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
 	_, err := s.w.Write(s.part.Bytes())

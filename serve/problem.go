@@ -66,7 +66,7 @@ func answer(w http.ResponseWriter, result any) {
 	writeJSON(w, result)
 }
 
-// writeJSON writes a value. The reader is gone if that fails, so nothing can be told to it.
+// writeJSON writes a value. If that fails, the reader has left.
 func writeJSON(w http.ResponseWriter, v any) {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

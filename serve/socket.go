@@ -109,7 +109,7 @@ func (l ownListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sameUser(conn) {
+		if sameUser(conn, false) {
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -126,7 +126,7 @@ func DialSocket(ctx context.Context, dir string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	switch {
-	case err == nil && sameUser(conn):
+	case err == nil && sameUser(conn, true):
 		return conn, nil
 	case err == nil:
 		err = conn.Close()

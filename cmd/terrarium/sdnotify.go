@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// notify tells the service manager about the state of the service, if there is a manager
-// that has asked for it. What it does not get is not worth failing for.
+// notify sends the state of the service to the service manager, if there is one that has
+// requested it. A failure is only reported.
 func (x *service) notify(lines ...string) {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {
