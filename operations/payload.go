@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -106,8 +107,13 @@ func NewObservedRecord(sub *engine.Subscription, ob *engine.Observed) EventRecor
 	return r
 }
 
+// contentMembers are the members of structured payloads that contain what creatures and
+// senders have written, or configurations.
+var contentMembers = []string{"notes", "last_words", "original"}
+
 // WithoutContent returns the record without what creatures and senders have written: the
-// headers and payloads of messages, outputs, values of state and log lines.
+// headers and payloads of messages, outputs, values of state, log lines, and the notes with
+// which a turn can be replayed.
 func (r EventRecord) WithoutContent() EventRecord {
 	r.Headers = nil
 	switch {
@@ -118,8 +124,31 @@ func (r EventRecord) WithoutContent() EventRecord {
 			state.Value = nil
 			r.Payload = state
 		}
+	default:
+		if raw, ok := r.Payload.(json.RawMessage); ok {
+			r.Payload = withoutMembers(raw)
+		}
 	}
 	return r
+}
+
+// withoutMembers returns a JSON object without its members of contents.
+func withoutMembers(raw json.RawMessage) json.RawMessage {
+	if !slices.ContainsFunc(contentMembers, func(name string) bool { return bytes.Contains(raw, []byte(`"`+name+`"`)) }) {
+		return raw
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil
+	}
+	for _, name := range contentMembers {
+		delete(members, name)
+	}
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return nil
+	}
+	return rest
 }
 
 // StateRecord is the payload of an event of the kind state.

@@ -177,6 +177,18 @@ func TestReadersSeeNoContents(t *testing.T) {
 	if status, text := w.do(readToken, "history", `{"graph":"a"}`); status != http.StatusOK || strings.Contains(text, "confidential") {
 		t.Error(text)
 	}
+	w.must("add_creature", `{"name":"picky","module":"builtin:split","config":{"to":["confidential"]},"restart":{"mode":"never"}}`)
+	w.must("send_to", `{"creature":"picky","payload":"confidential"}`)
+	w.must("wait_idle", ``)
+	for _, kind := range []string{"turn_ended", "turn_failed", "log", "dead_letter", "direct_message"} {
+		query := `{"graph":"picky","kinds":["` + kind + `"]}`
+		if status, text := w.do(readToken, "history", query); status != http.StatusOK || strings.Contains(text, "config") || strings.Contains(text, "last_words") {
+			t.Error(text)
+		}
+	}
+	if _, text := w.do(readToken, "dead_letters", `{"graph":"picky"}`); !strings.Contains(text, `"reason"`) || strings.Contains(text, `"payload":"confidential"`) {
+		t.Error(text)
+	}
 	for token, shown := range map[string]bool{readToken: false, operateToken: true} {
 		query := "?after=start&kinds=channel_message"
 		if shown {
