@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -51,16 +53,29 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := h.during(r.Context())
 	defer cancel()
-	sub, err := operations.Subscribe(ctx, h.t, rights, args)
+	s := &stream{w: w, control: http.NewResponseController(w), hub: &h.hub, payloads: payloads}
+	shared, err := s.share(args, rights)
+	if err == nil && !(shared && s.after == "") {
+		s.sub, err = operations.Subscribe(ctx, h.t, rights, args)
+	}
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	defer sub.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	s := &stream{w: w, control: http.NewResponseController(w), sub: sub, payloads: payloads}
-	s.run(ctx)
+	s.part.WriteString("retry: 1000\n\n")
+	place, join := uint64(0), true
+	if shared {
+		place = h.hub.join()
+		defer h.hub.leave()
+	}
+	if s.sub != nil {
+		place, join = s.run(ctx, shared)
+	}
+	if join {
+		s.runShared(ctx, place)
+	}
 }
 
 // listFields are the arguments of subscribe that are lists.
@@ -98,30 +113,101 @@ func streamArgs(r *http.Request) (args json.RawMessage, payloads bool, err error
 	return args, payloads, err
 }
 
-// stream writes the events of a subscription.
+// stream writes the events of a subscription of its own, of the hub, or of first the one
+// and then the other.
 type stream struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
+	hub      *hub
 	sub      *engine.Subscription
 	payloads bool
+	after    string
+	kinds    []journal.EventKind // empty: all
 	part     bytes.Buffer
 }
 
-// run writes until the context ends or the reader leaves.
-func (s *stream) run(ctx context.Context) {
-	s.part.WriteString("retry: 1000\n\n")
+// share reports whether the hub has the events that the stream needs: all, or those of some
+// kinds, without contents.
+func (s *stream) share(args json.RawMessage, rights operations.Rights) (bool, error) {
+	var a operations.SubscribeArgs
+	if err := json.Unmarshal(args, &a); err != nil {
+		return false, nil // the operation says what is wrong
+	}
+	if s.payloads || len(rights.Graphs)+len(a.Creatures)+len(a.Graphs)+len(a.Channels) > 0 || a.Buffer != streamBuffer || rights.Scope < operations.Read {
+		return false, nil
+	}
+	var known operations.SubscribeArgs
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&known) != nil {
+		return false, nil
+	}
+	var err error
+	s.after = a.After
+	s.kinds, err = operations.ParseKinds("subscribe", a.Kinds)
+	return err == nil, err
+}
+
+func (s *stream) wants(k journal.EventKind) bool {
+	return len(s.kinds) == 0 || k == journal.EventLagged || slices.Contains(s.kinds, k)
+}
+
+// run writes the events of the stream's own subscription until the context ends or the
+// reader leaves. With shared, it ends with join when the hub has all that follows.
+func (s *stream) run(ctx context.Context, shared bool) (place uint64, join bool) {
+	defer s.sub.Close()
 	for {
 		ob, err := s.next(ctx)
 		if err != nil {
-			return
+			return 0, false
 		}
 		if ob != nil {
-			s.add(ob)
+			s.part.Write(encodeEvent(nil, s.sub, ob, s.payloads))
+			if shared && ob.Seq > 0 {
+				if place, join = s.hub.placeAfter(ob.Seq); join {
+					return place, true
+				}
+			}
 		}
 		if s.part.Len() < maxPart && ob != nil {
 			continue
 		}
 		if !s.send() {
+			return 0, false
+		}
+	}
+}
+
+// runShared writes the events of the hub from a place on.
+func (s *stream) runShared(ctx context.Context, place uint64) {
+	beat := time.NewTimer(heartbeat)
+	defer beat.Stop()
+	pause := time.NewTimer(gather)
+	defer pause.Stop()
+	for {
+		var news <-chan struct{}
+		place, news = s.hub.take(&s.part, place, s.wants)
+		if s.part.Len() > 0 {
+			if !s.send() {
+				return
+			}
+			beat.Reset(heartbeat)
+		}
+		if news == nil {
+			continue
+		}
+		select {
+		case <-news:
+		case <-beat.C:
+			s.part.WriteString(": still here\n\n")
+			continue
+		case <-ctx.Done():
+			return
+		}
+		pause.Reset(gather)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -146,24 +232,6 @@ func (s *stream) next(ctx context.Context) (*engine.Observed, error) {
 		s.part.WriteString(": still here\n\n")
 	}
 	return nil, nil
-}
-
-// add adds an event to the next part.
-func (s *stream) add(ob *engine.Observed) {
-	r := operations.NewObservedRecord(s.sub, ob)
-	if !s.payloads {
-		r = r.WithoutContent()
-	}
-	if r.Cursor != "" {
-		fmt.Fprintf(&s.part, "id: %s\n", r.Cursor)
-	}
-	fmt.Fprintf(&s.part, "event: %s\ndata: ", r.Kind)
-	enc := json.NewEncoder(&s.part)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil { // cannot be: the types are of this module
-		s.part.WriteString("{}\n")
-	}
-	s.part.WriteByte('\n')
 }
 
 // send sends the part. It reports whether the reader is still there.

@@ -43,6 +43,7 @@ type Handler struct {
 	mux     *http.ServeMux
 	origins *http.CrossOriginProtection
 	logins  logins
+	hub     hub
 	streams chan struct{} // has an element for each stream of events
 	ending  chan struct{} // closed by End
 	end     sync.Once
@@ -61,6 +62,7 @@ func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 		t: t, o: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), logins: newLogins(),
 		streams: make(chan struct{}, maxStreams), ending: make(chan struct{}),
 	}
+	h.hub.t = t
 	h.routes()
 	return h
 }

@@ -282,3 +282,13 @@ func TestPage(t *testing.T) {
 		}
 	}
 }
+
+// numberOf is the number of a message in its channel.
+func numberOf(t *testing.T, data string) uint64 {
+	t.Helper()
+	var r operations.EventRecord
+	if err := json.Unmarshal([]byte(data), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.ChannelSeq
+}

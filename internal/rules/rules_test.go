@@ -73,7 +73,7 @@ func root(t *testing.T) string {
 var layers = map[string][]string{
 	"":                         {"abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/scratch"},
 	"operations":               {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
-	"serve":                    {"", "abi", "docs/reference", "engine", "engine/inspect", "operations"},
+	"serve":                    {"", "abi", "docs/reference", "engine", "engine/inspect", "engine/journal", "operations"},
 	"docs/reference":           {},
 	"abi":                      {},
 	"abi/pack":                 {"abi"},

@@ -1,0 +1,204 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/operations"
+	"github.com/seed47132306/terrarium/serve"
+)
+
+// subscribers connects readers of the stream of events. slow ones read nothing. The
+// returned function ends them.
+func (w *world) subscribers(fast, slow int) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for i := range fast + slow {
+		conn, err := net.Dial("tcp", w.addr)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		context.AfterFunc(ctx, func() { conn.Close() })
+		if _, err := fmt.Fprintf(conn, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", readToken); err != nil {
+			w.t.Fatal(err)
+		}
+		r := bufio.NewReader(conn)
+		for { // until the head of the stream has arrived, so that the subscription exists
+			line, err := r.ReadString('\n')
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if strings.HasPrefix(line, "retry:") {
+				break
+			}
+		}
+		if i < fast {
+			all.Go(func() { _, _ = io.Copy(io.Discard, r) })
+		}
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// BenchmarkTurnsWithSubscribers measures turns at a rate of 10,000 events a second: the
+// processor time that they need with 50 subscribers, of whom 10 are slow, and without.
+func BenchmarkTurnsWithSubscribers(b *testing.B) {
+	for _, c := range []struct{ fast, slow int }{{0, 0}, {40, 10}} {
+		b.Run(fmt.Sprintf("%d+%d", c.fast, c.slow), func(b *testing.B) {
+			w := start(b, serve.Options{})
+			w.populate()
+			stop := w.subscribers(c.fast, c.slow)
+			defer stop()
+			a, err := w.tr.FindChannel("", "lines")
+			if err != nil {
+				b.Fatal(err)
+			}
+			const each = 3 // events of a turn: the message, the start and the end
+			begun := time.Now()
+			var worst time.Duration
+			b.ResetTimer()
+			for i := range b.N {
+				due := begun.Add(time.Duration(i) * each * time.Second / 10_000)
+				time.Sleep(time.Until(due))
+				at := time.Now()
+				if _, err := w.tr.Send(b.Context(), a, terrarium.Outgoing{Payload: []byte("x")}); err != nil {
+					b.Fatal(err)
+				}
+				worst = max(worst, time.Since(at))
+			}
+			if err := w.tr.WaitIdle(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(b.N)*each/time.Since(begun).Seconds(), "events/s")
+			b.ReportMetric(float64(worst.Microseconds()), "µs-worst-send")
+		})
+	}
+}
+
+// A thousand connections that only wait need less than 50 MB.
+func TestIdleConnections(t *testing.T) {
+	w := start(t, serve.Options{})
+	w.populate()
+	before := memory()
+	stop := w.subscribers(0, 1000)
+	defer stop()
+	const most = 50 << 20
+	if used := memory() - before; used > most {
+		t.Errorf("%d bytes", used)
+	}
+}
+
+// memory is what the heap and the stacks need.
+func memory() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// Neither connections without a request nor requests that arrive slowly keep others out.
+func TestSlowConnections(t *testing.T) {
+	w := start(t, serve.Options{})
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for i := range 2200 {
+		conn, err := net.Dial("tcp", w.addr)
+		if err != nil {
+			t.Skip(err) // the limit of open files
+		}
+		conns = append(conns, conn)
+		if i%2 == 0 {
+			if _, err := io.WriteString(conn, "POST /api/v1/status HTTP/1.1\r\nHost: local"); err != nil {
+				break // it was closed already
+			}
+		}
+	}
+	w.must("status", "{}")
+}
+
+// A reader that is cut off again and again, by itself and by the server, gets every event
+// once, if it continues after the id of the last one.
+func TestCutOffReaders(t *testing.T) {
+	w := start(t, serve.Options{})
+	w.populate()
+	const total = 400
+	var failed atomic.Bool
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for range total {
+			if status, _ := w.do(adminToken, "send", `{"channel":"lines","payload":"x","durable":true}`); status != http.StatusOK {
+				failed.Store(true)
+			}
+		}
+	})
+	defer sending.Wait()
+	after, seen := "start", uint64(0)
+	for round := 0; seen < total && !failed.Load(); round++ {
+		cut := func() {}
+		reader := *w
+		if round%2 == 1 { // a server that ends in the middle of the stream
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := serve.NewHandler(w.tr, serve.Options{Tokens: []serve.Token{{Secret: readToken, Rights: operations.Rights{Scope: operations.Read}}}})
+			ctx, cancel := context.WithCancel(context.Background())
+			served := make(chan error, 1)
+			go func() { served <- h.Serve(ctx, listener, nil) }()
+			reader.addr = listener.Addr().String()
+			cut = func() {
+				cancel()
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		n := 0
+		after, seen = reader.follow(t, after, seen, func() bool {
+			n++
+			if n == 5+round%7 {
+				if round%2 == 1 {
+					cut()
+					cut = func() {}
+				}
+				return false
+			}
+			return seen < total
+		})
+		cut()
+	}
+	if seen != total {
+		t.Errorf("%d of %d", seen, total)
+	}
+}
+
+// follow reads the messages after a cursor, which are numbered without a gap.
+func (w *world) follow(t *testing.T, after string, seen uint64, more func() bool) (string, uint64) {
+	w.stream(readToken, "?kinds=channel_message&after="+after, func(ev streamed) bool {
+		number := numberOf(t, ev.data)
+		if number != seen+1 {
+			t.Fatalf("message %d comes after %d", number, seen)
+		}
+		after, seen = ev.id, number
+		return seen < 400 && more()
+	})
+	return after, seen
+}
