@@ -11,11 +11,13 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/serve"
+	"github.com/seed47132306/terrarium/telemetry"
 )
 
 // openDoor serves the operations on the socket of the session directory, until close is
@@ -41,6 +43,31 @@ func (f *engineFlags) openDoor(ctx context.Context, t *terrarium.Terrarium) (clo
 	return func() {
 		end()
 		serving.Wait()
+	}
+}
+
+// lastSpans bounds how long the end of a command waits for a collector.
+const lastSpans = 5 * time.Second
+
+// export sends spans and figures to the collector that the environment names, until the
+// door closes.
+func (f *engineFlags) export(ctx context.Context, t *terrarium.Terrarium) {
+	if !f.telemetry.Enabled() {
+		return
+	}
+	f.telemetry.Log = f.web.Log
+	x := telemetry.Start(ctx, t, f.telemetry)
+	closeDoor := f.closeDoor
+	f.closeDoor = func() {
+		closeDoor()
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
+		defer cancel()
+		if err := x.Close(bounded); err != nil {
+			f.web.Log.Warn("not everything was sent to the collector", "error", err.Error())
+		}
+		if n := x.Lost(); n > 0 {
+			f.web.Log.Warn("spans were left out", "spans", n)
+		}
 	}
 }
 

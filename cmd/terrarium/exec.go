@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/serve"
+	"github.com/seed47132306/terrarium/telemetry"
 	"github.com/spf13/cobra"
 )
 
@@ -37,6 +39,7 @@ type engineFlags struct {
 	web        serve.Options
 	handler    *serve.Handler // of the engine that is open
 	closeDoor  func()
+	telemetry  telemetry.Options
 }
 
 func (f *engineFlags) add(cmd *cobra.Command) {
@@ -57,6 +60,10 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 
 // engineOptions converts the flags to options of the library.
 func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Options, error) {
+	var err error
+	if f.telemetry, err = telemetry.FromEnvironment(os.Environ()); err != nil {
+		return terrarium.Options{}, failWith(exitUsage, err)
+	}
 	o := terrarium.Options{
 		Dir: f.session, Scratch: f.session == "", Workers: f.workers,
 		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(), Compiler: compiler(),
@@ -65,7 +72,6 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	if f.log != nil {
 		o.Log = f.log
 	}
-	var err error
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
 		return o, err
 	}
@@ -116,6 +122,7 @@ func (f *engineFlags) open(ctx context.Context, cmd *cobra.Command, s streams) (
 	}
 	f.web.Log = o.Log
 	f.closeDoor = f.openDoor(ctx, t)
+	f.export(ctx, t)
 	return t, nil
 }
 

@@ -129,7 +129,7 @@ var layers = map[string][]string{
 	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
 	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
 	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":      {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "recipes", "replay", "serve", "sqlitestore"},
+	"cmd/terrarium":      {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
 	"internal/lsp":       {"abi", "recipes", "recipes/editor"},
 	"internal/project":   {"abi", "abi/pack", "host", "internal/near", "internal/watch", "plugins", "sdk"},
 	"internal/watch":     {"abi"},
