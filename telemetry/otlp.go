@@ -133,8 +133,8 @@ func points(figures []terrarium.Metric, start, now int64) []point {
 	return list
 }
 
-// metricsBody is the body of a request with figures, of which those with the same name
-// follow each other. start is when the counters were zero, in nanoseconds since 1970.
+// metricsBody is the body of a request with figures. Those with the same name follow each
+// other. start is when the counters were zero, in nanoseconds since 1970.
 func metricsBody(r resource, by scope, figures []terrarium.Metric, start, now int64) ([]byte, error) {
 	var list []metric
 	for len(figures) > 0 {
