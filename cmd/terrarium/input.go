@@ -23,6 +23,7 @@ type input struct {
 	name    string // the file's name, for messages
 	file    io.ReadCloser
 	info    os.FileInfo // nil for standard input
+	grows   bool        // with --follow, and a regular file
 	once    sync.Once   // closes file
 
 	lines   atomic.Int64 // read so far
@@ -31,8 +32,8 @@ type input struct {
 }
 
 // openInputs opens all inputs, so that a missing file is found before anything
-// starts.
-func openInputs(specs []string, s streams) (out []*input, err error) {
+// starts. With follow, regular files are followed.
+func openInputs(specs []string, s streams, follow bool) (out []*input, err error) {
 	defer func() {
 		if err != nil {
 			closeInputs(out)
@@ -43,6 +44,7 @@ func openInputs(specs []string, s streams) (out []*input, err error) {
 		if err != nil {
 			return out, err
 		}
+		in.grows = follow && in.info != nil && in.info.Mode().IsRegular()
 		for _, other := range out {
 			if in.info == nil && other.info == nil {
 				return append(out, in), usage("--input %s: standard input can be read only once", spec)
@@ -96,6 +98,9 @@ func (in *input) feed(ctx context.Context, x *running) error {
 		return err
 	}
 	defer in.tellAllDenied(x.report)
+	if in.grows {
+		return in.follow(ctx, x, channel)
+	}
 	known, err := x.t.Producers(channel)
 	if err != nil {
 		return err
@@ -105,6 +110,11 @@ func (in *input) feed(ctx context.Context, x *running) error {
 	if err != nil {
 		return in.ended(ctx, err)
 	}
+	return in.feedLines(ctx, x, channel, r, producer, seen)
+}
+
+// feedLines sends the lines of one file, of which seen bytes were taken in before.
+func (in *input) feedLines(ctx context.Context, x *running, channel terrarium.ChannelID, r *bufio.Reader, producer string, seen uint64) error {
 	var position uint64
 	for {
 		line, err := in.readLine(r)

@@ -17,6 +17,7 @@ type runFlags struct {
 	inputs       []string
 	outputs      []string
 	exitWhenIdle bool
+	follow       bool
 	format       string
 	quiet        bool
 	// watch, if set, is called before the recipe is applied. It returns a function
@@ -38,6 +39,9 @@ the lines that an earlier run has read, even if the file has grown since. The
 beginning of an input, at most 64 KiB, identifies it, not its name. Without --session,
 run uses a temporary session and removes it at the end.
 
+With --follow, an input file has no end: run waits for further lines, as tail -F does,
+and continues with the file that takes its name when a log is rotated.
+
 If the reader of standard output closes it, the run ends as if it were done.`,
 		Example: `  terrarium run examples/quickstart --input lines=examples/quickstart/lines.txt --output report --exit-when-idle
   terrarium run examples/log-triage --input lines=/var/log/dpkg.log --output alerts --exit-when-idle --session S`,
@@ -48,6 +52,7 @@ If the reader of standard output closes it, the run ends as if it were done.`,
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.outputs, "output", nil, "print the messages of `CHANNEL`; may be repeated")
 	fs.StringVarP(&f.format, "format", "o", "text", "format of outputs: text or json")
+	f.addFollow(cmd)
 	return cmd
 }
 
@@ -59,6 +64,11 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.inputs, "input", nil, "send each line of a file to a channel, as `CHANNEL=FILE`; - is standard input; may be repeated")
 	fs.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "exit when all input has been handled")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress and no summary on standard error")
+}
+
+// addFollow adds the flag of commands whose inputs can be followed.
+func (f *runFlags) addFollow(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "at the end of an input file, wait for more lines, also across log rotation")
 }
 
 func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
@@ -86,7 +96,10 @@ func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {
 
 // runWith runs the recipes that begin applies until the run is done.
 func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, begin func(context.Context, *running) ([]*terrarium.Applied, error)) error {
-	inputs, err := openInputs(f.inputs, s)
+	if f.follow && f.exitWhenIdle {
+		return usage("--follow: a followed file has no end, so it cannot be used with --exit-when-idle; leave out one of them")
+	}
+	inputs, err := openInputs(f.inputs, s, f.follow)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type serveFlags struct {
 	tlsClients string
 	tlsScope   string
 	noLink     bool
+	inputs     []string
+	follow     bool
 	logFormat  string
 	logLevel   string
 }
@@ -64,6 +66,8 @@ SIGTERM ends serve with the exit code 0. On systemd, use Type=notify-reload.`,
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7480", "`ADDRESS` to listen on; port 0 chooses a free one")
 	fs.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token, made if it does not exist (default SESSION.token; without --session, only the link logs in)")
 	fs.StringArrayVar(&f.hosts, "host", nil, "also answer to requests for the host `NAME`; may be repeated")
+	fs.StringArrayVar(&f.inputs, "input", nil, "send each line of a file to a channel, as `CHANNEL=FILE`; may be repeated")
+	fs.BoolVar(&f.follow, "follow", false, "at the end of an input file, wait for more lines, also across log rotation")
 	fs.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` with the certificate for TLS, which other addresses than loopback ones need")
 	fs.StringVar(&f.tlsKey, "tls-key", "", "`FILE` with its key, which only the user may be able to read")
 	fs.StringVar(&f.tlsClients, "tls-client-ca", "", "`FILE` with a certificate; clients with a certificate from it need no token")
@@ -103,6 +107,7 @@ type service struct {
 	listener net.Listener
 	secure   *tls.Config
 	source   recipeSource
+	inputs   []*input
 	ready    atomic.Bool
 }
 
@@ -125,6 +130,10 @@ func (f *serveFlags) serve(cmd *cobra.Command, s streams, paths []string) (err e
 	if o.Tokens, err = f.tokens(); err != nil {
 		return err
 	}
+	if x.inputs, err = openInputs(f.inputs, s, f.follow); err != nil {
+		return err
+	}
+	defer closeInputs(x.inputs)
 	if x.listener, err = f.bind(ctx); err != nil {
 		return err
 	}
@@ -159,6 +168,7 @@ func (x *service) run(ctx context.Context) error {
 		x.announce()
 		others.Go(func() { x.reloadUntil(work, reloads) })
 		others.Go(func() { x.keepAlive(work) })
+		others.Go(func() { x.feed(work, fail) })
 		<-work.Done()
 	}
 	failure := context.Cause(work)
@@ -190,6 +200,18 @@ func (x *service) begin(ctx context.Context) error {
 		x.log.Warn("a problem of the session directory", "error", operations.NewErrorRecord(p))
 	}
 	return err
+}
+
+// feed sends the lines of the inputs.
+func (x *service) feed(ctx context.Context, fail context.CancelCauseFunc) {
+	s := streams{x.s.in, x.s.out, slog.NewLogLogger(x.log.Handler(), slog.LevelWarn).Writer()}
+	r := &running{f: &runFlags{engineFlags: x.f.engineFlags, quiet: true}, s: s, t: x.t, inputs: x.inputs}
+	r.report = newReporter(r)
+	r.feed(ctx, func(err error) {
+		if err != nil {
+			fail(failWith(exitFailed, err))
+		}
+	})
 }
 
 // announce says where the service is.
