@@ -96,7 +96,7 @@ var language = []Block{
 		{Name: "clock", Type: FlagValue, Default: "false", Doc: "the real time"},
 		{Name: "random", Type: FlagValue, Default: "false", Doc: "random bytes without a seed"},
 	}},
-	{Name: "wire", Labels: named, Within: []string{"creature"}, Repeated: true, Doc: "[where its output goes](recipes.md#wire); as many as 64", Attributes: []Attribute{
+	{Name: "wire", Labels: named, Within: []string{"creature"}, Repeated: true, Doc: "[where its output goes](recipes.md#wire); at most 64", Attributes: []Attribute{
 		{Name: "to", Type: "creature or `root`", Required: true, Doc: "the creature that gets the output"},
 		{Name: "with_content", Type: FlagValue, Default: "true", Doc: "whether the output itself is delivered"},
 		{Name: "prompt", Type: TextValue, Doc: "a text to deliver, in which `{output}`, `{source}` and `{channel}` are replaced; double literal braces"},
@@ -146,7 +146,7 @@ var language = []Block{
 	{Name: "test", Labels: named, Repeated: true, Doc: "messages, and assertions on what they lead to", Attributes: []Attribute{
 		{Name: "variables", Type: "object", Without: "those of the command line", Doc: "values for variables, which take precedence over all others"},
 		{Name: "expect_failures", Type: "list of references", Without: "none", Doc: "what has to [fail](recipes.md#expected-failures): `var.NAME`, `check.NAME`, `creature.NAME`"},
-		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "for its steps, in real time, once the creatures have started, at most " + plainDuration(MaxTestTimeout)},
+		{Name: "timeout", Type: DurationValue, Default: DefaultTestTimeout.String(), Doc: "how long its steps may take in real time, once the creatures have started, at most " + plainDuration(MaxTestTimeout)},
 		attrDescription,
 	}},
 	{Name: "mock", Within: []string{"test"}, Repeated: true, Doc: "[canned answers](recipes.md#mocks) in place of a creature", Attributes: []Attribute{
@@ -164,14 +164,14 @@ var language = []Block{
 	{Name: "advance", Within: []string{"test"}, Repeated: true, Doc: "moves the test's [clock](recipes.md#the-clock), in the order of the blocks", Attributes: []Attribute{
 		{Name: "by", Type: DurationValue, Required: true, Doc: "how far: timers that become due meanwhile fire one after the other"},
 	}},
-	{Name: "send", Within: []string{"test"}, Repeated: true, Doc: "messages to send, in the order of the blocks, each after everything before it has been handled; exactly one of `payload`, `json` and `lines` is required", Attributes: []Attribute{
+	{Name: "send", Within: []string{"test"}, Repeated: true, Doc: "messages to send, in the order of the blocks; each is sent after everything before it has been handled. Exactly one of `payload`, `json` and `lines` is required", Attributes: []Attribute{
 		{Name: "channel", Type: "channel", Required: true, Doc: "the channel to send on"},
 		{Name: "payload", Type: TextValue, Doc: "one message"},
 		{Name: "json", Type: "any", Doc: "one message, as JSON"},
 		{Name: "lines", Type: TextsValue, Doc: "one message for each"},
 		{Name: "headers", Type: TextMapValue, Doc: "the headers of each message"},
 	}},
-	{Name: "assert", Within: []string{"test", "check"}, Repeated: true, Doc: "a condition; at least one is required, in a test unless there is `expect_failures`", Attributes: []Attribute{
+	{Name: "assert", Within: []string{"test", "check"}, Repeated: true, Doc: "a condition; at least one is required, except in a test with `expect_failures`", Attributes: []Attribute{
 		{Name: "condition", Type: "condition", Required: true, Doc: "an expression, in a test on `result`, in a check on the recipe's values and `graph`"},
 		{Name: "error_message", Type: TextValue, Doc: "the message if it is false"},
 	}},

@@ -50,7 +50,7 @@ func (x excess) diagnostic() *hcl.Diagnostic {
 			Detail: fmt.Sprintf("A number has at most %d digits, before and after the point.", maxBits*3/10)}
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Values too large", Subject: x.at.Ptr(),
-		Detail: fmt.Sprintf("The values that the expressions of a recipe make are larger than %d MiB in total, which is the limit.", maxSpending>>20)}
+		Detail: fmt.Sprintf("The values that the expressions of the recipe compute exceed the limit of %d MiB in total.", maxSpending>>20)}
 }
 
 // spendingName is the variable that holds the spending of an evaluation. Recipes cannot

@@ -66,7 +66,7 @@ func parseNative(src []byte, shown string) (*hcl.File, hcl.Diagnostics) {
 }
 
 // firstOfLines removes findings that follow from an earlier mistake in the same line: the
-// parser continues behind a mistake, and fails at the rest.
+// parser continues after a mistake, and fails at the rest.
 func firstOfLines(diags hcl.Diagnostics) hcl.Diagnostics {
 	seen := map[int]bool{}
 	return slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool {

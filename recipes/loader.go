@@ -90,7 +90,7 @@ func (ds *declarations) parse(name string, kind fileKind) {
 	}
 }
 
-// withoutEchoes removes findings that follow from a quote that was not closed: behind it,
+// withoutEchoes removes findings that follow from a quote that was not closed: after it,
 // the parser confuses code and text.
 func withoutEchoes(diags hcl.Diagnostics) hcl.Diagnostics {
 	unclosed := map[string]bool{"Invalid multi-line string": true, "Unterminated template string": true}

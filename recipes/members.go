@@ -76,7 +76,7 @@ func (ev *evaluator) hasMember(from *evaluator, s scope, t, rest hcl.Traversal) 
 	}
 	if !slices.Contains(memberKinds, kind) {
 		from.report(s, t.SourceRange(), Diagnostic{Summary: "Unknown reference",
-			Detail:     fmt.Sprintf("A sub-recipe has no %q to refer to, and this one no output of that name.", kind),
+			Detail:     fmt.Sprintf("%q is neither an output of this sub-recipe nor a kind of thing in it.", kind),
 			Suggestion: nearest(kind, append(ev.declared("output"), memberKinds...)), Remedy: fmt.Sprintf("The kinds are %s. Variables get their values in the block of the sub-recipe.", enumerate(memberKinds))})
 		return false
 	}

@@ -86,7 +86,7 @@ func (s *script) indent(line int) int {
 		if line > 0 {
 			return 0
 		}
-		return s.expr.Range().Start.Column // behind the opening quote
+		return s.expr.Range().Start.Column // after the opening quote
 	}
 	written, text := strings.Split(string(s.src), "\n"), strings.Split(s.text, "\n")
 	if line >= len(text) || s.line-1+line >= len(written) {

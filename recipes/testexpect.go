@@ -32,7 +32,7 @@ func (ts *testReader) readExpected(s scope, t *Test, c blockBody) {
 		ts.hcl(s.title, &ds)
 	}
 	if !diags.HasErrors() && (len(list) == 0 || len(list) > maxExpected) {
-		ts.report(s, a.Expr.Range(), Diagnostic{Summary: "Nothing is expected", Detail: fmt.Sprintf("expect_failures has from 1 to %d references; this list has %d.", maxExpected, len(list)),
+		ts.report(s, a.Expr.Range(), Diagnostic{Summary: "Wrong number of expected failures", Detail: fmt.Sprintf("expect_failures has from 1 to %d references; this list has %d.", maxExpected, len(list)),
 			Remedy: "Remove the attribute, or name what has to fail."})
 		return
 	}

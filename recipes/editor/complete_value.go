@@ -105,7 +105,7 @@ func (c *completion) expression(a *attr, last int) {
 }
 
 // stepsBefore returns the finished steps of the reference that the cursor is in, and sets
-// what the proposals replace. It is not ok behind a number, a closing bracket or the like.
+// what the proposals replace. It is not ok after a number, a closing bracket or the like.
 func (c *completion) stepsBefore(a *attr, last int) ([]step, bool) {
 	i := last
 	if i >= a.from && c.f.lexemes[i].kind == word && c.f.lexemes[i].touches(c.offset) {

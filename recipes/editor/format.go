@@ -71,7 +71,7 @@ func one(path string, text []byte) []byte {
 }
 
 // parts splits a text where the layout of a line does not depend on the one before it: in
-// front of a block behind an empty line, or behind a line with nothing but the end of a
+// front of a block after an empty line, or after a line with nothing but the end of a
 // block. Equals signs and comments are aligned with those of neighbouring lines only.
 func (f *file) parts() []Span {
 	var out []Span

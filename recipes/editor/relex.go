@@ -15,7 +15,7 @@ func rescan(old *file, src []byte) *file {
 	return f
 }
 
-// relex takes over the tokens before and behind the lines that differ. It is not ok if
+// relex takes over the tokens before and after the lines that differ. It is not ok if
 // these lines end within a text or a comment, so that what follows must be split too.
 func (f *file) relex(old *file) bool {
 	prefix, suffix := common(old.text, f.text)

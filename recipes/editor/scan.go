@@ -143,7 +143,7 @@ func (s *scanner) attribute() {
 	s.at = a.to
 }
 
-// valueEnd returns the index of the lexeme behind a value.
+// valueEnd returns the index of the lexeme after a value.
 func (s *scanner) valueEnd(from int) int {
 	var open []lexemeKind
 	for i := from; i < len(s.f.lexemes); i++ {

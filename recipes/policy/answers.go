@@ -39,7 +39,7 @@ var Answers = []Answer{
 	{"deny(reason)", "all but `fail`", "it does not happen, and the caller gets `denied`", kindDeny},
 	{"warn(reason)", "all", "recorded only", kindWarn},
 	{"patch({payload, base64, headers})", "`send`, mode `mutate`", "the message is replaced", kindPatch},
-	{"drop(reason)", "`send`, mode `mutate`", "the message is dropped; a sending creature goes on, a sender from outside gets `denied`", kindDrop},
+	{"drop(reason)", "`send`, mode `mutate`", "the message is dropped; a sending creature continues, a sender from outside gets `denied`", kindDrop},
 	{"patch({names: {NAME: \"unify\"}})", "`merge`, mode `mutate`", "`unify` or `rename`: how channels of that name are merged", kindPatch},
 	{"restart(reason)", "`fail`", "the delivery is tried again, however many attempts there were", kindRestart},
 	{"drop(reason)", "`fail`", "it becomes a dead letter", kindDrop},

@@ -10,10 +10,10 @@
 //
 // A decision depends on the event (event.go, fields.go) and on ctx (context.go): the
 // graph, and the state of the policy in the graph. The time is the event's, and random
-// numbers are seeded by the event. Both are read-only, and a policy cannot keep data
-// anywhere else: it is a single function, and all objects that scripts share are frozen,
-// or restored before the next call (isolate.go, pristine). So a decision is the same in
-// every runtime.
+// numbers are seeded by the event. The event is read-only, and a policy can keep data
+// only in ctx.state: it is a single function, and all objects that scripts share are
+// frozen, or restored before the next call (isolate.go, pristine). So a decision is
+// the same in every runtime.
 //
 // A policy cannot stop the program by a loop, by recursion, or by built-in functions that
 // do a lot of work in one step. These functions are bounded, or removed if that is not
