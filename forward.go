@@ -270,8 +270,8 @@ func (t *Terrarium) Sessions(ctx context.Context) ([]journal.SessionInfo, error)
 // instance with their state and waiting deliveries; quarantine ends. Creatures and channels
 // that the recipe no longer declares are removed. Workers, channels, edges and wires that
 // were added while the recipe ran are kept. A creature that was stopped or started, promoted
-// or demoted stays so as long as the recipe has not changed in this. A recipe from another
-// path under the same name is refused with already_exists.
+// or demoted stays as it is, unless the recipe has changed the corresponding setting. A
+// recipe from another path under the same name is refused with already_exists.
 func (t *Terrarium) ApplyDeployment(ctx context.Context, d *deploy.Deployment) (*engine.Applied, error) {
 	return t.engine.Apply(ctx, judged(&t.policies, t.policy, d)[0])
 }

@@ -53,7 +53,7 @@ func notRunning(g GraphID, successor journal.SessionInfo) error {
 	}
 	return &abi.Error{
 		Code: abi.NotFound, IDs: ids,
-		Message: fmt.Sprintf("graph %s does not exist any more: %s ended, and session %s has its history", g, became, successor.Session),
+		Message: fmt.Sprintf("graph %s no longer exists: %s ended, and session %s has its history", g, became, successor.Session),
 		Remedy:  "status lists the live graphs; history, lineage and export also work with ended ones",
 	}
 }

@@ -19,7 +19,7 @@ import (
 // maxStaleNamed bounds how many differences an error names.
 const maxStaleNamed = 5
 
-// stale returns the error for a plan that must not be applied any more.
+// stale returns the error for a plan that must no longer be applied.
 func (p *SavedPlan) stale(reasons []string) error {
 	if more := len(reasons) - maxStaleNamed; more > 0 {
 		reasons = append(slices.Clone(reasons[:maxStaleNamed]), fmt.Sprintf("and %d more", more))
@@ -56,7 +56,7 @@ type differenceWords struct{ added, removed, changed string }
 
 var (
 	inputWords  = differenceWords{"is new", "is missing", "has changed"}
-	changeWords = differenceWords{"would change too", "would not change any more", "would change in another way"}
+	changeWords = differenceWords{"would change too", "would no longer change", "would change in another way"}
 )
 
 // differing describes the differences between two sets of hashes, values or changes.

@@ -22,15 +22,15 @@ import (
 // and listed in [Applied.Removed]. A session that [Engine.Restore] has restored keeps
 // its workers, the edges that lead to them, and their waiting deliveries.
 //
-// A deployment that is already applied is changed into what it is now. Creatures whose
-// declaration is unchanged continue undisturbed. If the module or settings of a
-// creature have changed, Apply waits until its current turn has ended; the creature
-// then continues with another instance, and keeps everything that it has and its
-// waiting deliveries. This also ends its quarantine. Whatever the recipe declared
-// before and does not declare now is removed. Workers, channels, edges and wires that
-// were added while the deployment ran stay. Creatures that were stopped, started, made
-// privileged or demoted stay so while the recipe says the same of them as before. A
-// recipe of the same name from another path is refused with already_exists.
+// If the deployment is already applied, Apply makes only the changes since then.
+// Creatures whose declaration is unchanged continue undisturbed. If the module or
+// settings of a creature have changed, Apply waits until its current turn has ended.
+// The creature then continues on another instance, and keeps its state and its waiting
+// deliveries; its quarantine ends. Everything that the recipe no longer declares is
+// removed. Workers, channels, edges and wires that were added while the deployment ran
+// stay. A creature that was stopped, started, made privileged or demoted stays as it is,
+// unless the recipe has changed the corresponding setting. A recipe of the same name from
+// another path is refused with already_exists.
 func (e *Engine) Apply(ctx context.Context, d *deploy.Deployment) (*Applied, error) {
 	applied, err := e.ApplyAll(ctx, d)
 	if err != nil {

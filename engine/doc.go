@@ -6,9 +6,9 @@
 //
 // A creature runs a module in a graph. A turn handles one delivery; its effects are
 // one record of the graph's log. A mailbox is the window on the logs that a creature
-// reads. Its inbox is the log of what is for that creature alone. A merge or split of
-// graphs cuts their session stores. docs/reference/glossary.md defines these terms and
-// all others.
+// reads. Its inbox is the log of the deliveries for that creature alone. A merge or
+// split of graphs cuts their session stores. docs/reference/glossary.md defines these
+// terms and all others.
 //
 // # State and its owners
 //
@@ -73,9 +73,9 @@
 // # Awareness
 //
 // What a creature can know of its surroundings is a function of its graph
-// (describe.go). A change of the graph computes none of it. It gives the graph another
-// shape, which is a number. When a creature looks and the shape differs from that of
-// its last look, the engine makes the document again and compares the two
+// (describe.go). A change of the graph does not compute it. The change only gives the
+// graph another shape, which is a number. When a creature looks and the shape differs
+// from that of its last look, the engine makes the document again and compares the two
 // (awareness_seen.go). What a turn sees is fixed when the worker takes the delivery,
 // in the critical section.
 //

@@ -211,7 +211,7 @@ func (s section) none() bool { return s.graph == nil }
 type graphPointer struct{ p atomic.Pointer[graph] }
 
 // enter enters the critical section of the current graph, following cuts. The result is
-// none if there is no graph any more.
+// none if the graph no longer exists.
 func (h *graphPointer) enter() section {
 	for {
 		g := h.p.Load()

@@ -49,7 +49,7 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*h
 		case <-ctx.Done():
 			h.release(ctx)
 			return nil, &abi.Error{
-				Code: abi.Deadline, Op: "apply", Message: "a creature to be changed is still in a turn",
+				Code: abi.Deadline, Op: "apply", Message: "a creature that the recipe changes is still in a turn",
 				Remedy: "wait longer, or lower its deadline", IDs: map[string]string{"creature": string(c.id)}, Err: context.Cause(ctx),
 			}
 		}

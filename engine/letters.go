@@ -107,7 +107,7 @@ func (g section) redeliver(w *waker, c *creature, row journal.DeadLetterRow) (Se
 		kind, sender = abi.KindMessage, c.id
 	}
 	if kind == abi.KindRequest {
-		kind = abi.KindMessage // no sender waits for the answer any more
+		kind = abi.KindMessage // no sender still waits for the answer
 	}
 	rec := g.newRecord()
 	m := message.New(slices.Clone(row.Payload), headersAgain(&row, c, g))

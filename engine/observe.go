@@ -42,7 +42,7 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.EventCursor, buffer int) (*Subscription, error) {
 	if e.core.storage == nil {
 		return nil, &abi.Error{
-			Code: abi.Unsupported, Op: "subscribe", Message: "the engine stores no events to catch up on",
+			Code: abi.Unsupported, Op: "subscribe", Message: "the engine keeps no events from which the subscription could catch up",
 			Remedy: "use a session directory, or omit after",
 		}
 	}

@@ -108,7 +108,7 @@ func (x *change) remember() (undo func(), err error) {
 }
 
 var errForgotten = &abi.Error{
-	Code: abi.Conflict, Op: "policy", Message: "what the policies have recalled has changed meanwhile", Remedy: "try again",
+	Code: abi.Conflict, Op: "policy", Message: "the state that the policies have read has changed in the meantime", Remedy: "try again",
 }
 
 // writeMemories writes the changed memories to the records of graphs that keep their

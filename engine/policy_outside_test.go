@@ -133,7 +133,7 @@ func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
 	}
 }
 
-// Without a store, subscribers get the verdicts all the same.
+// Without a store, subscribers get the verdicts nevertheless.
 func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {

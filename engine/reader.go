@@ -15,7 +15,6 @@ import (
 //
 // In a graph with a store a slow reader reads from the log later; in one without, outside
 // publishers wait for it. Next and Ack must be called by one goroutine at a time.
-// goroutine at a time.
 type Reader struct {
 	e    *core
 	name string
@@ -247,9 +246,9 @@ type Missed struct {
 // Error names the missed messages.
 func (m *Missed) Error() string {
 	if m.From == m.To {
-		return fmt.Sprintf("message %d is not kept any more", m.From)
+		return fmt.Sprintf("message %d is no longer kept", m.From)
 	}
-	return fmt.Sprintf("messages %d to %d are not kept any more", m.From, m.To)
+	return fmt.Sprintf("messages %d to %d are no longer kept", m.From, m.To)
 }
 
 // Ack moves the cursor past a message, so that a later reader of the same name continues

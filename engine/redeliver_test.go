@@ -15,7 +15,7 @@ import (
 
 // A redelivered message of a channel arrives as it did the first time: with its channel's
 // alias and its headers, and not as a direct one. It does so each time, after a restart
-// too, and when the creature does not listen any more.
+// too, and when the creature no longer listens.
 func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()

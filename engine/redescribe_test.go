@@ -33,7 +33,7 @@ func (s *saved) described(a journal.CreatureID) string {
 }
 
 // TestARecipeDescribesAChannelAgain applies a recipe with another description to a running
-// session. The description stays when the recipe is not applied any more, and stays the
+// session. The description stays when the recipe is no longer applied, and stays the
 // old one when the recipe is refused.
 func TestARecipeDescribesAChannelAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})

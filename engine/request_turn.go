@@ -61,15 +61,15 @@ func (t *turn) Reply(payload []byte) abi.Code {
 	return abi.OK
 }
 
-// notWaiting is the error of the dead letter of a reply whose request has no waiting
-// sender any more, and notWaitingBefore is its text in sessions of earlier versions.
+// notWaiting is the error of the dead letter of a reply whose request no longer has a
+// waiting sender, and notWaitingBefore is its text in sessions of earlier versions.
 const (
 	notWaiting       = "the sender of the request no longer waits in this graph"
 	notWaitingBefore = "who asked is not waiting in this graph any more"
 )
 
 // NotWaiting reports whether the error of a dead letter says that it is a reply whose
-// request has no waiting sender any more.
+// request no longer has a waiting sender.
 func NotWaiting(text string) bool { return text == notWaiting || text == notWaitingBefore }
 
 // noteRequest remembers a request that was just sent.

@@ -65,7 +65,6 @@ func (e locked) startAbove(g *journal.SavedGraph) {
 // missing; everything else continues. Then come the present problems of the session
 // directory, such as a store that cannot be written. The errors are of the type
 // [abi.Error] and name the path.
-// written. The errors are of the type [abi.Error] and name the path.
 func (e *Engine) Problems() []error {
 	l := e.core.rlock()
 	out := slices.Clone(l.problems)

@@ -62,7 +62,7 @@ func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSen
 		g.wall = e.core.wallClock()
 		switch {
 		case e.core.isClosing():
-			g.leave() // the store accepts nothing any more
+			g.leave() // the store no longer accepts anything
 			return nil, section{}, errtext.Closed
 		case !judged.recalled.Current(g.memory):
 			g.leave() // another message has changed what the policies remember

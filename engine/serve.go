@@ -162,7 +162,7 @@ func (c *creature) chooseNext(g section) (delivery, abi.Kind, todo) {
 	return delivery{}, 0, doRefill
 }
 
-// retire releases a creature that is in no graph any more.
+// retire releases a creature that is no longer in a graph.
 func (w *turnWorker) retire(ctx context.Context, c *creature) {
 	w.closeInstance(ctx, c)
 	w.rest(section{}, c)

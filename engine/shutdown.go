@@ -108,7 +108,7 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 	for _, graph := range l.sortedGraphs() {
 		g, ok := graph.tryEnter()
 		if !ok {
-			turns = append(turns, fmt.Sprintf("what goes on in the graph %s", graph.id))
+			turns = append(turns, fmt.Sprintf("work in the graph %s", graph.id))
 			continue
 		}
 		for _, c := range g.creatures {

@@ -50,7 +50,7 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) (templat
 		}
 		if len(templates) == deploy.MaxSpecies {
 			return templates, s.Wrap(&abi.Error{
-				Code: abi.LimitExceeded, Op: "apply", Message: fmt.Sprintf("more than %d species may be spawned", deploy.MaxSpecies),
+				Code: abi.LimitExceeded, Op: "apply", Message: fmt.Sprintf("the deployment has more than %d species that may be spawned", deploy.MaxSpecies),
 				Remedy: "remove the species that are not spawned", IDs: map[string]string{"limit": "species", "deployment": d.Name},
 			})
 		}

@@ -142,7 +142,7 @@ type toolUse struct {
 }
 
 // stopInstance runs creature_stop and closes the instance. Failures of both are ignored,
-// because the instance is not used any more.
+// because the instance is no longer used.
 func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instance) {
 	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
 	err := c.veil.Error(instance.Stop(ctx, t))

@@ -91,7 +91,7 @@ func (t *turn) notes(g section, cause journal.EventID, moved bool) *journal.Turn
 }
 
 // toolNotes are the notes of a tool call from outside. There is no guest's turn to
-// repeat, but what policies have changed in a message is kept all the same.
+// repeat, but what policies have changed in a message is kept nevertheless.
 func (t *turn) toolNotes() *journal.TurnNotes {
 	if !t.judged {
 		return nil

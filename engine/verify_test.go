@@ -11,7 +11,7 @@ import (
 )
 
 // A creature that drains a channel of another graph has a cursor in a channel that its
-// store does not know any more. That is valid.
+// store no longer knows. That is valid.
 func TestABacklogAcrossASplitIsSound(t *testing.T) {
 	h := newFakeHost()
 	release := make(chan struct{})

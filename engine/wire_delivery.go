@@ -143,7 +143,7 @@ func (g section) undeliverable(c, to *creature, o *wiredOutput) (abi.Code, strin
 	case to == nil && wire.To == journal.ToRoot:
 		return abi.NotConnected, "the wire " + wire.Label() + " leads to the root, but there is none"
 	case to == nil:
-		return abi.NotConnected, "the wire " + wire.Label() + " leads to " + string(wire.To) + ", which does not exist any more"
+		return abi.NotConnected, "the wire " + wire.Label() + " leads to " + string(wire.To) + ", which no longer exists"
 	case to == c && !wire.AllowSelf:
 		return abi.Denied, "the wire " + wire.Label() + " leads back to its source, which it does not allow"
 	case o.hops > journal.MaxHops:

@@ -58,7 +58,7 @@ func (w *turnWorker) closeInstance(ctx context.Context, c *creature) {
 	}
 }
 
-// rest releases a creature, which is not busy any more.
+// rest releases a creature, which is no longer busy.
 func (w *turnWorker) rest(g section, c *creature) {
 	c.release(g)
 	w.wake.owed--

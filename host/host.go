@@ -55,7 +55,7 @@ type Options struct {
 	// Compiler is the command, an executable and its arguments, that compiles
 	// modules which take more than a moment: a program that only calls
 	// [ServeCompiler]. Its processes are killed if they exceed their time or,
-	// on Linux, their memory, and when no caller waits for them any more.
+	// on Linux, their memory, and when no caller still waits for them.
 	// Without it all modules are compiled in this process, bounded by the
 	// estimate alone.
 	Compiler []string

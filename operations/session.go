@@ -37,7 +37,7 @@ type ApplyResult struct {
 	Saved     *terrarium.SavedPlan            `json:"saved,omitempty"`    // with save: the plan for a later apply
 }
 
-// RemovedRecord is a creature or channel that was removed, because the recipe does not have it any more.
+// RemovedRecord is a creature or channel that was removed, because the recipe no longer has it.
 type RemovedRecord struct {
 	Address string `json:"address"` // address that it had in the recipe
 	Pending uint64 `json:"pending"` // deliveries that waited for it, and are dead letters now
@@ -49,7 +49,7 @@ type SubscribeArgs struct {
 	Creatures []string `json:"creatures,omitempty" doc:"only events about these creatures"`
 	Graphs    []string `json:"graphs,omitempty" doc:"only events of these graphs, each by any id it has had"`
 	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`
-	After     string   `json:"after,omitempty" doc:"first send the logged events after this cursor, which every event has; start means from the beginning"`
+	After     string   `json:"after,omitempty" doc:"cursor of an event, to first send the logged events after it; start means from the beginning"`
 	Buffer    int      `json:"buffer,omitempty" doc:"number of events held for a slow subscriber; an event lagged counts those dropped beyond it"`
 }
 

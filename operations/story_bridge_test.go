@@ -76,7 +76,7 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 	twoPasts(t, s, before.Session, past, halves, watching)
 	tornDown(t, watching, bridge, delta)
 
-	// Each half continues on its own: nothing crosses over any more, no creature was restarted,
+	// Each half continues on its own: nothing crosses over, no creature was restarted,
 	// and the lead has no say in what is not its graph.
 	s.say(west, "here")
 	s.say(east, "there")

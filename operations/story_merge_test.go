@@ -78,7 +78,7 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 	oneConversation(t, s, now, before, past)
 	seenFromSouth(t, s, watching, delta, now.Session, before)
 
-	// South's members have other names, and continue all the same.
+	// South's members have other names, and continue nevertheless.
 	if got, want := members(now), []string{"lead", "clerk", "archive", "lead~2", "clerk~2", "archive~2"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the members are %v, want %v", got, want)
 	}

@@ -291,7 +291,7 @@ func redeliver(ctx context.Context, s *client, a *RedeliverArgs) (*SendResult, e
 	}
 	id, err := journal.ParseEventID(a.Message)
 	if err != nil {
-		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "redeliver", Message: "message is not an id", Remedy: "take it from dead_letters", Err: err}
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "redeliver", Message: "message is not an id", Remedy: "take the id from dead_letters", Err: err}
 	}
 	sent, err := s.t.Redeliver(ctx, g, id)
 	if err != nil {

@@ -163,7 +163,7 @@ func topologyOperations() []Operation {
 		edit("add_channel", "Declares a channel in a graph.", addChannel),
 		edit("remove_channel", "Removes a channel and its edges. Its graph may split.", removeChannel),
 		edit("connect", "Makes one creature send on a channel on which another listens. If they are in different graphs, these merge.", connect),
-		edit("disconnect", "Undoes connect, without cutting off third parties. The graph may split.", disconnect),
+		edit("disconnect", "Undoes connect, and affects no other creature. The graph may split.", disconnect),
 		edit("set_listen", "Adds or removes a listen edge.", setEdge(journal.Listen)),
 		edit("set_send", "Adds or removes a send edge.", setEdge(journal.Send)),
 		read("batch", "Applies operations that change the topology, all or nothing.", batch).needs(Operate),

@@ -22,7 +22,7 @@ func exported(t *testing.T, dir string) (path string, session journal.SessionID)
 }
 
 // TestAdoptOlderVersions makes directories of exported files as older versions wrote
-// them. The session has there what it had, and goes on; the file stays as it was, and
+// them. The session has there what it had, and continues; the file stays as it was, and
 // nothing but the copy of it is in the directory.
 func TestAdoptOlderVersions(t *testing.T) {
 	from := lineaged(t)

@@ -139,7 +139,7 @@ func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems 
 		return nil, nil, err
 	}
 	// Read before the logs, which a process may be writing to: the records are never
-	// behind them.
+	// after them.
 	acks, err := catalog.ReadAcks(v.catalog.Dir())
 	if err != nil {
 		return nil, nil, storageError("open", v.catalog.Path(), err)

@@ -181,7 +181,7 @@ func (b *backlogReports) happened() {
 	last := len(list) - 1
 	switch {
 	case p.On && last >= 0 && list[last].upTo == p.Head:
-		list[last].upTo = 0 // it goes on where it had ended
+		list[last].upTo = 0 // it continues where it had ended
 	case p.On:
 		list = append(list, stretchOf{behind: p.Head})
 	case list[last].behind == p.Head:

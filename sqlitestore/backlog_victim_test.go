@@ -121,7 +121,7 @@ func backlogs() *deploy.Deployment {
 	return out
 }
 
-// backlogVictim goes on with a directory until it is killed or has taken its steps.
+// backlogVictim continues with a directory until it is killed or has taken its steps.
 type backlogVictim struct {
 	*engine.Engine
 	d        *Directory

@@ -134,7 +134,7 @@ func (b *builder) strip() error {
 // trim removes events that the source files do not have. An earlier attempt may have
 // copied events of a session before they were durable; if the power then failed, the
 // session lost them, and continued without. Or the sources have been pruned since: the
-// remaining copies would leave a gap behind them.
+// remaining copies would leave a gap after them.
 func (b *builder) trim(sources []catalog.Entry) error {
 	wanted := map[journal.Origin]stretch{}
 	for _, source := range sources {

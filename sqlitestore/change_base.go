@@ -61,7 +61,7 @@ type jsonText struct {
 }
 
 // layBase begins the table of changes in a file that does not have one yet: it writes
-// down all rows, behind the last event of the session. It is used within a transaction.
+// down all rows, after the last event of the session. It is used within a transaction.
 func (w *writer) layBase() error {
 	if w.based {
 		return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCopyStartsOverWithAnotherBase interrupts a copy of a file that has another
-// layout when the copy goes on, as after an upgrade in between.
+// layout when the copy continues, as after an upgrade in between.
 func TestCopyStartsOverWithAnotherBase(t *testing.T) {
 	for name, test := range map[string]struct{ damage func([]byte) []byte }{
 		"the same base":    {func(b []byte) []byte { return b }},

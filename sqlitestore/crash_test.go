@@ -146,7 +146,7 @@ func dieAt(point failpoint.Point, pass int32) func(failpoint.Point, string) erro
 
 // TestKilled kills a process again and again: at every failpoint, and at random
 // moments, while it appends, cuts, creates, retires and copies. The next process
-// goes on in the same directory, by itself. Whatever had been acknowledged is in
+// continues in the same directory, by itself. Whatever had been acknowledged is in
 // every session that descends from where it was written, once, in order and
 // together with its rows; lineages are right; nothing is left over.
 func TestKilled(t *testing.T) {

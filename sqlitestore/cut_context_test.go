@@ -18,7 +18,7 @@ import (
 
 // TestCutEndsWithItsContext ends the context of a cut while the catalogue does not
 // answer: before the cut has begun, because the catalogue is waited for by others,
-// and when it is about to be made. Nothing has happened, and the parent goes on.
+// and when it is about to be made. Nothing has happened, and the parent continues.
 func TestCutEndsWithItsContext(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var filling atomic.Int32 // children that are to be filled before the context ends
@@ -75,7 +75,7 @@ func TestCutEndsWithItsContext(t *testing.T) {
 }
 
 // TestCutDoesNotWaitForARelease has the disk hang when it is to take in that the files of
-// ended sessions are of no use any more.
+// ended sessions are no longer of use.
 func TestCutDoesNotWaitForARelease(t *testing.T) {
 	var releasing atomic.Bool
 	var first sync.Once

@@ -112,7 +112,7 @@ func acknowledgedEach(t *testing.T, durability journal.Durability, events uint64
 }
 
 // TestDamagedLogOfAStore damages the write-ahead log of a live store. Whatever of what
-// was acknowledged is lost by that, the next start tells and goes on without; and
+// was acknowledged is lost by that, the next start tells and continues without; and
 // verifying names it before and ever after.
 func TestDamagedLogOfAStore(t *testing.T) {
 	for _, durability := range []journal.Durability{journal.Normal, journal.Full} {

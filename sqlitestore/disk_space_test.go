@@ -10,7 +10,7 @@ import (
 )
 
 // TestLowSpace cuts a store while there is no room for copies of its history: it
-// is read where it is, writing goes on, and once there is room it is copied.
+// is read where it is, writing continues, and once there is room it is copied.
 func TestLowSpace(t *testing.T) {
 	var free atomic.Int64
 	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Free: free.Load}})

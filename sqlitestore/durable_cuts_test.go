@@ -21,7 +21,7 @@ import (
 // any of the cuts is durable; in every other program it
 // fails once more while the next start takes them back. Whatever has reached the disk,
 // the cuts have happened as a whole or not at all, an earlier one if a later one has,
-// and it goes on by itself.
+// and it continues by itself.
 func TestLooseCut(t *testing.T) {
 	t.Parallel()
 	var whole, back atomic.Int32

@@ -26,7 +26,7 @@ const (
 // TestKilledEditors kills a process in which two real creatures edit their graphs by
 // tools, as random orders ask of them: they spawn, remove, stop and start workers, wire
 // their outputs, make and delete channels, and join and part the two graphs. It dies
-// at the steps of cuts and at random moments, and the next process goes on by itself.
+// at the steps of cuts and at random moments, and the next process continues by itself.
 //
 // After every life the editors' answers in the log match the store, and then the engine,
 // exactly: by id, once, and nothing else. So no turn lacks its changes, and no change
@@ -82,7 +82,7 @@ type editorReports struct {
 	cuts       map[journal.CutKind]int      // sessions by what made them
 	died       map[string]int               // by what ended a life
 
-	// Of the life that goes on: what the teams were before it applied their deployments,
+	// Of the life that continues: what the teams were before it applied their deployments,
 	// the graphs that it has told of, and whether it came to its end.
 	before map[string]*team
 	graphs [][]string

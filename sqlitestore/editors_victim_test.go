@@ -113,7 +113,7 @@ func (i gatedInstance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, si
 	return i.Instance.Handle(ctx, t, kind, size)
 }
 
-// editingVictim goes on with the session of a directory, and gives its editors
+// editingVictim continues with the session of a directory, and gives its editors
 // orders until it is killed or they have reached the goal.
 type editingVictim struct {
 	editing

@@ -168,7 +168,7 @@ func TestCommitFails(t *testing.T) {
 }
 
 // TestDiskFull fills a store up to its limit of pages: what was acknowledged
-// stays, reads and Wait say what is wrong, and writing goes on by itself.
+// stays, reads and Wait say what is wrong, and writing continues by itself.
 func TestDiskFull(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var f faults

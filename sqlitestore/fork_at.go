@@ -22,7 +22,7 @@ import (
 // are now, as far as there is something to read. Unlike Fork it needs only the history,
 // so it can also fork an ended session whose file has been removed.
 //
-// It answers invalid_argument for a mark before the session's first event. It answers
+// It returns invalid_argument for a mark before the session's first event. It returns
 // unsupported for a mark at which the rows cannot be determined: an older program wrote
 // the session, or history has been pruned since, even if only up to the mark.
 func (a *archive) ForkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string) (fork journal.SessionID, last journal.EventID, err error) {
@@ -79,7 +79,7 @@ func newWhole(path string, h failpoint.Hooks) (*builder, error) {
 	return openBuilder(path, h, &crossing{})
 }
 
-// bounds are how much of each of a session's own origins is not behind a mark, in whole
+// bounds are how much of each of a session's own origins is not after a mark, in whole
 // records, and the last of these events.
 func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at journal.Mark) (upTo map[journal.Origin]uint64, last journal.EventID, err error) {
 	v, err := f.look(ctx)
@@ -112,7 +112,7 @@ func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at j
 	return upTo, last, nil
 }
 
-// bound is the last event of a span that is not behind a mark and ends a record, packed,
+// bound is the last event of a span that is not after a mark and ends a record, packed,
 // and its time.
 func (s span) bound(ctx context.Context, at journal.Mark) (id, ts int64, err error) {
 	id = s.low>>storefile.SeqBits<<storefile.SeqBits | int64(min(at.Event.Seq, uint64(s.high&storefile.SeqMask)))

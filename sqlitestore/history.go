@@ -119,7 +119,7 @@ type source struct {
 	next  place         // of the first event of page; before reading, the bound of the span
 	read  bool          // page has been read
 	page  []packedEvent // read and not yet taken
-	ended bool          // nothing is left behind page
+	ended bool          // nothing is left after page
 }
 
 // condition restricts what is read of a file.
@@ -262,7 +262,7 @@ func (m *merge) Pop() any {
 	return last
 }
 
-// behind limits spans to the events behind a mark.
+// behind limits spans to the events after a mark.
 func behind(ctx context.Context, spans []span, mark journal.Mark) ([]span, error) {
 	var out, others []span
 	for _, s := range spans {
@@ -288,7 +288,7 @@ func behind(ctx context.Context, spans []span, mark journal.Mark) ([]span, error
 	return append(out, others...), err
 }
 
-// lastOrigin is behind all origins that there are.
+// lastOrigin comes after all origins that there are.
 var lastOrigin = journal.Origin(bytes.Repeat([]byte{0xff}, len(journal.Origin{})))
 
 // after limits spans to the events that the history lists after an event.
@@ -300,13 +300,13 @@ func (v *familySnapshot) after(ctx context.Context, spans []span, after journal.
 	if !found {
 		return nil, &abi.Error{
 			Code: abi.NotFound, Op: "history", Message: "the session has no event " + after.String(),
-			Remedy: "continue behind an event that this session listed", IDs: map[string]string{"event": after.String()},
+			Remedy: "take the id from an event of this session; history lists them", IDs: map[string]string{"event": after.String()},
 		}
 	}
 	return cutAt(ctx, spans, limit)
 }
 
-// cutAt limits spans to the events behind a place.
+// cutAt limits spans to the events after a place.
 func cutAt(ctx context.Context, spans []span, limit place) ([]span, error) {
 	out := spans[:0]
 	for _, s := range spans {
@@ -340,12 +340,12 @@ func (v *familySnapshot) placeOf(ctx context.Context, spans []span, id journal.E
 	return p, false, nil
 }
 
-// bisect moves the start of a span behind a place that lies within it.
+// bisect moves the start of a span after a place that lies within it.
 func (s *span) bisect(ctx context.Context, limit place) error {
 	if s.origin == limit.origin {
 		s.low = limit.id + 1
 	} else {
-		// Invariant: low is not behind the place, high is.
+		// Invariant: low is not after the place, high is.
 		low, high := s.low, s.high
 		for high-low > 1 {
 			middle, found, err := s.in.firstFrom(ctx, low+(high-low)/2, high)

@@ -41,7 +41,7 @@ const (
 //	noted      choose: the catalogue records what it begins with, a copy or nothing
 //	copied     copyBase: the copy is durable and recorded; its progress is recorded now and then
 //	stripped   the live rows that came with the copy are removed
-//	trimmed    if an earlier attempt began it: events that no source has any more are removed
+//	trimmed    if an earlier attempt began it: events that no source still has are removed
 //	united     it has the history of the ancestors
 //	followed   it has what the session has written by then
 //	standing   the session's writer is parked, so that nothing is written to the session

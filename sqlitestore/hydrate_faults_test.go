@@ -76,7 +76,7 @@ func (b *breakable) goesOn(stores []*Store, from, to uint64, inherited int) {
 	}
 }
 
-// settled checks that all is done, and nothing wrong any more.
+// settled checks that all is done, and that nothing is wrong.
 func (b *breakable) settled(stores []*Store) {
 	b.t.Helper()
 	if err := b.d.Settle(b.t.Context()); err != nil {
@@ -95,7 +95,7 @@ func (b *breakable) settled(stores []*Store) {
 
 // TestHydrationFails lets every step of the work in the background fail. The stores
 // go on and can be read meanwhile, and the directory says what is wrong, unless the
-// step had happened all the same; when the disk works again, so does the rest.
+// step had happened nevertheless; when the disk works again, so does the rest.
 func TestHydrationFails(t *testing.T) {
 	t.Parallel()
 	// The catalogue is asked what became of a change, and where some of the work is

@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestLeftOut has stores that were in use and that no session has any more. Every opening
+// TestLeftOut has stores that were in use and that no session still has. Every opening
 // of the directory reports them, until work continues without them.
 func TestLeftOut(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, dir, path string){

@@ -18,7 +18,7 @@ type packedLetter struct {
 	id, message int64
 }
 
-// letters reads dead letters behind a given one, which may have been removed meanwhile.
+// letters reads dead letters after a given one, which may have been removed meanwhile.
 func (r *reader) letters(ctx context.Context, creature journal.CreatureID, after journal.EventID, limit int) (out []journal.DeadLetterRow, err error) {
 	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -35,8 +35,8 @@ func (r *reader) letters(ctx context.Context, creature journal.CreatureID, after
 		}
 		if low == 0 {
 			return nil, &abi.Error{
-				Code: abi.NotFound, Op: "dead_letters", Message: "the session does not know " + after.String(),
-				Remedy: "continue behind a dead letter that this session listed", IDs: map[string]string{"event": after.String()},
+				Code: abi.NotFound, Op: "dead_letters", Message: "the session has no dead letter " + after.String(),
+				Remedy: "take the id from a dead letter of this session; dead_letters lists them", IDs: map[string]string{"event": after.String()},
 			}
 		}
 	}

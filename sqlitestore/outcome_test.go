@@ -121,8 +121,8 @@ func forOutcomes(t *testing.T, test func(t *testing.T, u *unsure)) {
 	}
 }
 
-// TestCutIsWhatItSeems lets syncs fail that are to make a cut durable. The caller goes
-// on with the children, and nothing that is written there is acknowledged before they
+// TestCutIsWhatItSeems lets syncs fail that are to make a cut durable. The caller continues
+// with the children, and nothing that is written there is acknowledged before they
 // succeed; then the power fails, and what was acknowledged must be there.
 func TestCutIsWhatItSeems(t *testing.T) {
 	for failures := 1; failures <= 3; failures++ {
@@ -184,7 +184,7 @@ func TestMoveThatFailedStaysUndone(t *testing.T) {
 
 // TestMoveThatIsFoundIsDurable lets all syncs fail when a file becomes the whole one
 // of its session. That it has is found in the catalogue when they work again, and
-// it must be on the disk before the session goes on in that file.
+// it must be on the disk before the session continues in that file.
 func TestMoveThatIsFoundIsDurable(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.divide()
@@ -213,7 +213,7 @@ func TestMoveThatIsFoundIsDurable(t *testing.T) {
 }
 
 // TestCutThatIsFoundIsDurable lets all syncs fail from a cut on, so that it does not
-// become durable. The directory is opened again: what it goes on with must be on the
+// become durable. The directory is opened again: what it continues with must be on the
 // disk before.
 func TestCutThatIsFoundIsDurable(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {

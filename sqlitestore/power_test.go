@@ -47,7 +47,7 @@ func seeds(t *testing.T, usual int) int {
 // the durability full every acknowledged event is there afterwards. In both,
 // each log has lost nothing but its end, and that by whole records; live rows
 // are those of the last record; what a cut has divided is either whole or
-// divided; and the next start goes on by itself.
+// divided; and the next start continues by itself.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
@@ -481,7 +481,7 @@ func (p *powerProgram) rowsAgree(t *testing.T, d *Directory, g journal.SavedGrap
 
 // TestFaults lets writes and syncs fail now and then: the disk is full for a
 // while, or broken. Every failure leaves it unknown what was written. Nothing is
-// lost or doubled, and appending goes on by itself; also when the power fails
+// lost or doubled, and appending continues by itself; also when the power fails
 // in the end.
 func TestFaults(t *testing.T) {
 	defer goleak.VerifyNone(t)

@@ -19,7 +19,7 @@ type FileProblem = rebuild.FileProblem
 
 // Rebuild makes a lost or damaged catalogue again from what the stores record about
 // themselves. The stores are left unchanged, and the remains of the old catalogue are
-// kept beside the new one. It answers the code not_found for a directory without stores,
+// kept beside the new one. It returns the code not_found for a directory without stores,
 // unavailable while a process has it open, and conflict when nothing is wrong with the
 // catalogue.
 //
@@ -49,7 +49,7 @@ func rebuildWith(ctx context.Context, dir string, h failpoint.Hooks) (report Reb
 
 func nothingToRebuild(dir string) error {
 	return &abi.Error{
-		Code: abi.NotFound, Op: "rebuild", Message: dir + " has no session stores", Remedy: "name the directory that --session was given",
+		Code: abi.NotFound, Op: "rebuild", Message: dir + " has no session stores", Remedy: "name the directory that was given to --session",
 		IDs: map[string]string{"path": dir},
 	}
 }

@@ -14,7 +14,7 @@ import (
 // mover has a session that gets another file, and is in two for a while.
 type mover struct {
 	t       *testing.T
-	dir     string // where it goes on in the second file
+	dir     string // where it continues in the second file
 	stopped string // a copy from when the second file was whole, and not yet the session's
 	session journal.SessionID
 	path    string // of the first file, in stopped
@@ -71,7 +71,7 @@ func (m *mover) loseTail() {
 }
 
 // rebuilds loses the catalogue of a directory, makes it again, and checks that the
-// session goes on with so many events, of so many of its origins, and that nothing is
+// session continues with so many events, of so many of its origins, and that nothing is
 // left for a person to do.
 func (m *mover) rebuilds(dir string, events int) {
 	m.t.Helper()

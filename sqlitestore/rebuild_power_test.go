@@ -163,7 +163,7 @@ func (c *comparison) compare(session journal.SessionID) string {
 	return ""
 }
 
-// outlived reports whether a session that is between two files goes on in the one
+// outlived reports whether a session that is between two files continues in the one
 // that was about to be its own. That had followed what a power loss took from the
 // other, so it may have more.
 func (c *comparison) outlived(old, fresh *View, session journal.SessionID) bool {

@@ -81,7 +81,7 @@ func noteRun(t abi.Turn, kind abi.Kind, n uint64) abi.Code {
 	return t.StateSet(key, append(before, '|'))
 }
 
-// run goes on with a directory, and replaces modules for as long as messages arrive.
+// run continues with a directory, and replaces modules for as long as messages arrive.
 func (r *replacing) run(ctx context.Context, dir string, options Options) error {
 	d, err := Open(ctx, dir, options)
 	if err != nil {

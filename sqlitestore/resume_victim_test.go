@@ -119,7 +119,7 @@ type resumed struct {
 	Marks   [ponds]uint64
 }
 
-// run goes on with the directory as resuming it does: the recipe is applied, and what
+// run continues with the directory as resuming it does: the recipe is applied, and what
 // no recipe has comes back as it was. Then every pond is fed.
 func (r *resuming) run(ctx context.Context, dir string, options Options) error {
 	durability := journal.Normal

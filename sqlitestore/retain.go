@@ -96,7 +96,7 @@ func (d *Directory) overBudget(ctx context.Context) error {
 	return &abi.Error{
 		Code:    abi.LimitExceeded,
 		Op:      "retain",
-		Message: fmt.Sprintf("%s exceeds its budget of %d bytes: the rest is still to be delivered, or is not history", d.dir, d.options.MaxDiskBytes),
+		Message: fmt.Sprintf("%s exceeds its budget of %d bytes: what is left still has to be delivered, or is not history", d.dir, d.options.MaxDiskBytes),
 		Remedy:  "let slow creatures catch up, or raise the budget",
 		IDs:     map[string]string{"path": d.dir},
 	}
@@ -283,7 +283,7 @@ func (b *builder) noteKept() error {
 	return b.c.Exec("INSERT OR REPLACE INTO main.store (key, value) VALUES (?, ?)", storefile.Pruned, strconv.FormatInt(b.pruned, 10))
 }
 
-// lowerBound is the number behind which an origin's events are kept.
+// lowerBound is the number after which an origin's events are kept.
 func (b *builder) lowerBound(p numbers) (int64, error) {
 	if b.since == 0 {
 		return 0, nil

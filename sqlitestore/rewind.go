@@ -22,7 +22,7 @@ type change struct {
 
 // rewind makes the live rows of a session as they were at the end of the history that the
 // file has, within a transaction. own are the origins under which the session wrote:
-// their changes begin with a base, and everything behind it is applied to the base.
+// their changes begin with a base, and everything after it is applied to the base.
 func (w *writer) rewind(e catalog.Entry, own []journal.Origin) error {
 	line, err := w.inOrder(own)
 	if err != nil {
@@ -111,7 +111,7 @@ func (w *writer) lastBase(line []int64) (at int, base change, err error) {
 	return -1, base, nil
 }
 
-// replay applies the records of one origin behind a place.
+// replay applies the records of one origin after a place.
 func (w *writer) replay(from int64, base change) error {
 	end := (from>>storefile.SeqBits + 1) << storefile.SeqBits
 	var changes []struct {

@@ -211,7 +211,7 @@ func (s *Store) Messages(ctx context.Context, channel journal.ChannelID, after, 
 }
 
 // History lists events in the order that the package documentation states. It
-// answers the code not_found when the store does not have q.After.
+// returns the code not_found when the store does not have q.After.
 func (s *Store) History(ctx context.Context, q journal.HistoryQuery) (out []journal.Event, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (s *Store) History(ctx context.Context, q journal.HistoryQuery) (out []jour
 }
 
 // DeadLetters returns dead letters by rising id, origin by origin, in the order
-// in which the file came to know the origins. It answers the code not_found
+// in which the file came to know the origins. It returns the code not_found
 // when the store does not know the origin of after.
 func (s *Store) DeadLetters(ctx context.Context, creature journal.CreatureID, after journal.EventID, limit int) (out []journal.DeadLetterRow, err error) {
 	if err := s.flush(ctx); err != nil {

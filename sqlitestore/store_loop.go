@@ -28,7 +28,7 @@ const (
 //	writing    a group of records is in a transaction
 //	retrying   writing has failed; waiting callers get the reason, and new records stay queued
 //	parked     the file stands still for a cut, or for a move to another file
-//	ended      nothing is written any more; done is closed
+//	ended      nothing more is written; done is closed
 //
 // It changes states as follows:
 //

@@ -91,7 +91,7 @@ func wantBacklog(t *testing.T, s journal.Store) {
 
 // TestCopyForAnotherSession interrupts the copying of what one half of a session keeps.
 // The copy is taken over for what comes of both halves, and lacks what the reader in the
-// other half has yet to read; the reader gets it all the same.
+// other half has yet to read; the reader gets it nevertheless.
 func TestCopyForAnotherSession(t *testing.T) {
 	var broken atomic.Bool
 	reached := func(last failpoint.Point) func(p failpoint.Point, path string) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // neededFrom is the time of the oldest event that is, or may be, still to be read: a
-// message behind a cursor, or a request that waits for its answer. The session's own file
+// message after a cursor, or a request that waits for its answer. The session's own file
 // names the waiting readers, but the event may be in that of an ancestor.
 func (v *familySnapshot) neededFrom(ctx context.Context) (since int64, err error) {
 	own := v.files[0]
@@ -61,7 +61,7 @@ func (s *snapshot) unread(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// firstBehind is the time of the oldest message of the file behind one of the pairs.
+// firstBehind is the time of the oldest message of the file after one of the pairs.
 func (s *snapshot) firstBehind(ctx context.Context, pairs string) (since int64, err error) {
 	since = math.MaxInt64
 	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {

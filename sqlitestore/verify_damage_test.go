@@ -132,7 +132,7 @@ func rootPage(t *testing.T, path, table string) (page, size int64) {
 }
 
 // TestAClosedStorePromisesNothing is about what is said when the disk is still
-// full at the end: then nothing is written by itself any more.
+// full at the end: then nothing more is written by itself.
 func TestAClosedStorePromisesNothing(t *testing.T) {
 	full := sqlite3.Error{Code: sqlite3.ErrFull}
 	var open, closed *abi.Error

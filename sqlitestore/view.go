@@ -24,7 +24,7 @@ type View struct {
 	visitor *sqlite.Visitor
 }
 
-// OpenReadOnly opens a session directory for reading. It answers the code not_found when
+// OpenReadOnly opens a session directory for reading. It returns the code not_found when
 // there is none, and storage when the catalogue is damaged or older than the stores; then
 // [Rebuild] makes a new one.
 func OpenReadOnly(ctx context.Context, dir string) (*View, error) {
@@ -42,7 +42,7 @@ func OpenReadOnly(ctx context.Context, dir string) (*View, error) {
 		}
 		return nil, &abi.Error{
 			Code: abi.NotFound, Op: "open", Message: dir + " is not a session directory: it has no " + catalog.Name,
-			Remedy: "name the directory that --session was given", IDs: map[string]string{"path": dir},
+			Remedy: "name the directory that was given to --session", IDs: map[string]string{"path": dir},
 		}
 	}
 	visitor := sqlite.NewVisitor()

@@ -43,8 +43,8 @@ type writer struct {
 	// claimed says that the file lists our origin among those of its session. If not, the
 	// next commit adds it.
 	claimed   bool
-	unindexed int // messages behind the end of the index
-	unspanned int // events behind it
+	unindexed int // messages after the end of the index
+	unspanned int // events after it
 
 	// chain is the chain of our last event in the file. begun is the same for the
 	// predecessor of the next event while a group is written.
@@ -56,7 +56,7 @@ type writer struct {
 	based  bool   // the file has begun to
 	lossy  bool   // the file of an ancestor lacks some of the values written to states
 	behind uint64 // the number of our last event
-	parts  int64  // of the changes behind it
+	parts  int64  // of the changes after it
 }
 
 func openWriter(path string, durability journal.Durability, own journal.Origin, h failpoint.Hooks) (*writer, error) {

@@ -32,9 +32,9 @@ func applyCommand(s streams) *cobra.Command {
 		Use:   "apply PLAN",
 		Short: "Apply a saved plan",
 		Long: `apply applies a plan that plan --out has saved. It changes the session directory
-exactly as the plan says. If anything that the plan depends on has changed since, it
-changes nothing and names what: the recipe's files, its modules, the values of
-variables, or the session directory, as far as the plan would be another one now.
+exactly as the plan says. If something that the plan depends on has changed since, apply
+changes nothing, and names what has changed: a file of the recipe, a module, the value of
+a variable, or the session directory, if the change would make the plan a different one.
 
 apply loads the recipe again, from the path in the plan. Variables keep the values that
 they had when the plan was made. Sensitive values are not in the plan, and must be
@@ -49,7 +49,7 @@ does that afterwards.`,
 	}
 	f.recipeFlags.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.session, "session", "", "change the sessions in `DIR`, to which the directory of the plan was moved; or, for a plan without a directory, a new one")
+	fs.StringVar(&f.session, "session", "", "session directory, if that of the plan was moved to `DIR`; for a plan without one, a new directory")
 	fs.StringVarP(&f.format, "format", "o", "text", "format of the result: text or json")
 	f.cache.add(fs)
 	addDespite(fs, &f.despite)

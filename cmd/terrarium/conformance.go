@@ -60,7 +60,7 @@ var reportFormats = []string{"text", "json", "junit", "html", "badge"}
 
 func (f *suiteFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.checks, "check", nil, "run only the checks whose name fits `PATTERN`, in which * stands for any text without a slash; may be repeated")
+	fs.StringArrayVar(&f.checks, "check", nil, "run only the checks whose name matches `PATTERN`, in which * stands for any text without a slash; may be repeated")
 	fs.StringVar(&f.expected, "expected", "", "`FILE` in YAML that lists the failures that are expected, each with a reason; one that does not occur is an error")
 	fs.StringVarP(&f.format, "format", "o", "text", "`FORMAT` of the report: "+strings.Join(reportFormats, ", "))
 	fs.BoolVar(&f.list, "list", false, "list the checks and the rules that they prove, and run none")
@@ -189,9 +189,9 @@ func conformanceCreatureCommand(s streams) *cobra.Command {
 		Short: "Test whether modules are creatures that keep to the contract",
 		Long: `creature tests modules. It needs nothing but the module: it draws deliveries and
 configurations from a fixed seed, in the shape of the module's manifest. It tests the form
-of the module, unknown kinds of deliveries, that linear memory is only a cache, limits,
-and configurations that do not fit. --cases adds deliveries with the effects that the
-author expects.
+of the module, unknown kinds of deliveries, limits, configurations that the schema does
+not allow, and whether linear memory is only a cache. --cases adds deliveries with the
+effects that the author expects.
 
 MODULE is a file or builtin:NAME. Effects in a file of cases are written as terrarium call
 shows them.`,
@@ -294,11 +294,11 @@ func conformanceHostCommand(s streams) *cobra.Command {
 		Short: "Test whether a host keeps to the contract",
 		Long: `host tests a host of creatures. --adapter starts a program that operates the host: it
 reads requests from its standard input and answers on its standard output, one JSON object
-on each line, as docs/reference/host-adapters.md describes. Without it the host of this
-program is tested.
+on each line, as docs/reference/host-adapters.md describes. Without --adapter, the host in
+terrarium itself is tested.
 
-An adapter that ends, hangs or writes nonsense is started again, and the check is
-inconclusive.
+If an adapter ends, hangs or writes something that is not a response, the check is
+inconclusive, and the adapter is started again.
 
 --hostile runs modules that attack their host. Each must be refused or end within its
 limits, and the host must then serve another creature. An adapter that ends or hangs

@@ -30,22 +30,22 @@ func devCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev DIR | RECIPE",
 		Short: "Run a recipe, and rebuild and replace its modules when their sources change",
-		Long: `dev runs a recipe as run does. DIR is a folder with a recipe, such as terrarium new
-makes. If the folder of a module that the recipe names has the source of the module,
+		Long: `dev runs a recipe as run does. DIR is a folder with a recipe, such as one that terrarium
+new makes. If the folder of a module that the recipe names has the source of the module,
 dev builds it as build does, and writes the module into that folder. Whenever a source,
 another module or the recipe changes, the creatures concerned continue with the new
 module or settings, with their state, timers and waiting deliveries.
 
-What cannot be built, does not start or is not valid is shown, and the last good
-version continues to run. A build whose source changes meanwhile is stopped, and begins
-again. Deliveries that became dead letters since dev began are delivered again to a
-creature that has got a new module or other settings.
+If something cannot be built, does not start or is not valid, dev shows why, and the last
+good version continues to run. If a source changes during its build, dev stops the build
+and starts it again. When a creature gets a new module or other settings, dev redelivers
+those of its deliveries that have become dead letters since dev began.
 
 With --watch, a creature's recorded turns are first run on the new module, and the
 first turn that differs is shown. With --check, a module that does not repeat them
 is not used.
 
-With -o json, dev prints what it does on standard output, among the messages: objects
+With -o json, dev also writes reports to standard output, between the messages: objects
 with the attribute event, which is built, build_failed, checked, refused, warned,
 applied or waiting. dev runs until it is interrupted.`,
 		Example: `  terrarium dev frog --input in=- --output out

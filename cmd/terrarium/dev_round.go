@@ -259,7 +259,7 @@ func (d *developing) addFile(path string) {
 }
 
 // maxRecipeFiles bounds how many files of a recipe are watched. A file that the recipe does
-// not use any more stays among them.
+// no longer use stays among them.
 const maxRecipeFiles = 10_000
 
 // lacks reports whether a module that the recipe names does not exist yet.

@@ -26,11 +26,12 @@ func doctorCommand(s streams) *cobra.Command {
 toolchains for creatures are installed and how to get the others, how much memory there
 is, and whether DIR (by default the current directory) can hold a session directory. It
 warns of file systems on which sessions are not safe: those of a network, in memory or in
-a layer of a container, and those that are mounted with certain options. It reads this
-from Linux, and shows nothing of it on other systems.
+a layer of a container, and those that are mounted with certain options. Memory and file
+systems are shown on Linux only.
 
 Exit codes: 0 terrarium can run here; 1 the cache or the directory cannot be used; 2 the
-command line is not valid. A toolchain that is missing and a warning change nothing.`,
+command line is not valid. Missing toolchains and warnings do
+not change the exit code.`,
 		Example: "  terrarium doctor\n  terrarium doctor /var/lib/sessions -o json",
 		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

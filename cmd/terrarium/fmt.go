@@ -48,7 +48,7 @@ code is that of the first error.`,
 }
 
 // run formats every file that it can. Errors of single files are shown and
-// remembered; run returns an error if nothing can be shown any more.
+// remembered; run returns an error if nothing more can be shown.
 func (f *formatting) run(args []string) error {
 	for _, arg := range args {
 		if err := f.argument(arg); err != nil {

@@ -115,7 +115,7 @@ func (d *picture) nodes() map[string]string {
 }
 
 // arrows lists the lines of a graph. A parent in another graph is drawn too; a parent
-// that does not exist any more is not.
+// that no longer exists is not.
 func (g *drawnGraph) arrows(nodes map[string]string) (out []arrow) {
 	names := map[journal.ChannelID]string{}
 	for _, ch := range g.Channels {

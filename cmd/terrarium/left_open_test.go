@@ -32,7 +32,7 @@ func hold(t *testing.T, database string) (release func()) {
 }
 
 // TestLeftOpen ends a process that cannot write what it has taken in, because another one
-// holds the store: it ends all the same when the shutdown timeout is over, and its exit
+// holds the store: it ends nevertheless when the shutdown timeout is over, and its exit
 // code and standard error say what is left. What was acknowledged is there afterwards.
 func TestLeftOpen(t *testing.T) {
 	for _, how := range []string{"end of input", "SIGTERM"} {

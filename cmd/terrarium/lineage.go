@@ -157,7 +157,7 @@ func eventCount(i *journal.SessionInfo) string {
 }
 
 // sizeOf returns the size of a session's file. A session whose history is only in
-// other sessions' files has no file any more.
+// other sessions' files no longer has a file.
 func sizeOf(i *journal.SessionInfo) string {
 	if i.Bytes <= 0 {
 		return "-"

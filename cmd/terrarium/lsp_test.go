@@ -334,7 +334,7 @@ func TestLanguageServerFindings(t *testing.T) {
 	e.end()
 }
 
-// What a hostile or broken client sends is answered with an error, and the server goes on.
+// What a hostile or broken client sends is answered with an error, and the server continues.
 func TestLanguageServerHostile(t *testing.T) {
 	e := edit(t, map[string]string{"team.hcl": teamRecipe})
 	for _, c := range []struct {

@@ -32,7 +32,7 @@ func (n *names) readLive(ctx context.Context, v *sqlitestore.View, list []journa
 	return nil
 }
 
-// read adds the names in a session. A session that has been cut may have none any more.
+// read adds the names in a session. A session that has been cut may have none left.
 func (n *names) read(ctx context.Context, v *sqlitestore.View, session journal.SessionID) error {
 	saved, err := v.Saved(ctx, session)
 	if err != nil && abi.CodeOf(err) != abi.NotFound {
@@ -77,7 +77,7 @@ func named[T ~string](m map[T]string, id T) string {
 }
 
 // creature finds an id by name. A text that is not a name is taken for an id, because
-// removed creatures have no name any more.
+// removed creatures no longer have a name.
 func (n *names) creature(name string) (journal.CreatureID, error) {
 	return lookUp("--creature", n.creatures, name)
 }

@@ -348,7 +348,7 @@ creature "two" {
 }
 
 // TestRemovedLock removes the file that keeps others out of a session. A second process
-// is refused all the same, and nothing is lost that the first acknowledges.
+// is refused nevertheless, and nothing is lost that the first acknowledges.
 func TestRemovedLock(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "count.hcl", relayAndCount)

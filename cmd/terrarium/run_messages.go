@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// tellRemoved reports what was removed because the recipe does not have it any more.
+// tellRemoved reports what was removed because the recipe no longer has it.
 func (x *running) tellRemoved() {
 	if x.f.quiet {
 		return

@@ -6,9 +6,9 @@
 //
 // # Cases
 //
-// [Cases] are data: the files in cases. Each is a sequence of requests with what must come
-// of them, and names the rules that it proves. Most use the probe, a creature that makes
-// any hostcalls with any arguments and reports the results:
+// [Cases] are data: the files in cases. Each is a sequence of requests with the
+// required results, and names the rules that it proves. Most use the probe, a creature
+// that makes any hostcalls with any arguments and reports the results:
 //
 //   - check: state/missing
 //     about: state_get of a missing key returns not_found.
@@ -22,8 +22,8 @@
 // [Run] gives every check creatures of its own, and starts the adapter again when it is
 // lost. The check that lost it is inconclusive.
 //
-// testdata/mutants.txt lists wrong hosts, and which checks catch each. A test derives it, and
-// proves that every requirement is missed by at least one of them.
+// testdata/mutants.txt lists faulty hosts, and the checks that catch each. A test
+// generates it, and proves that at least one of these hosts breaks each requirement.
 //
 // The folder python has a host on wasmtime in Python, which shares no code with
 // terrarium's, with its adapter and its baseline.

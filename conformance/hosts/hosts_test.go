@@ -154,7 +154,7 @@ func TestOwnHostConforms(t *testing.T) {
 	}
 }
 
-// Whatever an adapter does, the check that it spoils is inconclusive, and the run goes on
+// Whatever an adapter does, the check that it spoils is inconclusive, and the run continues
 // with another process.
 func TestAdaptersThatMisbehave(t *testing.T) {
 	list := cases(t)[:12]

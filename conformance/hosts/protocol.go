@@ -147,7 +147,7 @@ type Effect struct {
 
 // Adapter operates a host. One goroutine at a time calls its methods.
 type Adapter interface {
-	// Do answers a request. An error means that the adapter cannot be used any more.
+	// Do answers a request. An error means that the adapter can no longer be used.
 	Do(ctx context.Context, r *Request) (*Response, error)
 	// Close ends the host.
 	Close(ctx context.Context) error

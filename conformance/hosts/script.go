@@ -54,7 +54,7 @@ type script struct {
 // (its address and length; "x"*N repeats it), or @N: the address and length of a buffer of
 // N bytes. RESULT is a number, the name of an error, >N, or $NAME, which must be equal
 // wherever it is used; !$NAME must differ. BYTES is the text at the beginning of the
-// buffer, with nothing written behind it; ~"text" for a part of it; untouched; or $NAME.
+// buffer, with nothing written after it; ~"text" for a part of it; untouched; or $NAME.
 func parseScript(text string) (*script, error) {
 	s := &script{}
 	lines := strings.Split(text, "\n")

@@ -4,7 +4,7 @@ package deploy
 // creature is a child that no recipe declares and that is not privileged.
 type Workers uint8
 
-// What becomes of workers.
+// What happens to workers.
 const (
 	WorkersKeep   Workers = iota // they stay, without a parent
 	WorkersRemove                // they are removed in the same change, and so are their own workers

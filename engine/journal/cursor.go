@@ -82,7 +82,7 @@ func (p *Position) Cursor() EventCursor {
 }
 
 // Covering returns a function that reports whether an event of the session directory
-// comes before a cursor, so that a [Replay] from there skips it. It answers not_found for
+// comes before a cursor, so that a [Replay] from there skips it. It returns not_found for
 // a cursor of another directory.
 func Covering(ctx context.Context, from Chronicle, cursor EventCursor) (func(SessionID, *Event) bool, error) {
 	r, err := NewReplay(ctx, from, cursor, nil)

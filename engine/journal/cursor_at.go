@@ -10,16 +10,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
-// CursorAt is the cursor behind everything that happened up to a time, in
+// CursorAt is the cursor after everything that happened up to a time, in
 // nanoseconds since 1970. sessions are those of the directory, oldest first.
 func CursorAt(sessions []SessionInfo, at int64) EventCursor {
 	p := positionAt(sessions, at, at)
 	return p.Cursor()
 }
 
-// CursorBehind is a cursor behind an event that a session wrote, and behind everything
+// CursorBehind is a cursor after an event that a session wrote, and after everything
 // that happened before it. sessions are those of the directory, oldest first. Events that
-// other sessions logged in the same nanosecond come behind it, perhaps a second time.
+// other sessions logged in the same nanosecond come after it, perhaps a second time.
 func CursorBehind(sessions []SessionInfo, session SessionID, ev *Event) EventCursor {
 	p := positionAt(sessions, ev.Time, ev.Time-1)
 	if _, begun := p.Marks[session]; begun {
@@ -28,7 +28,7 @@ func CursorBehind(sessions []SessionInfo, session SessionID, ev *Event) EventCur
 	return p.Cursor()
 }
 
-// positionAt marks every session that existed at a time, behind what it had written up to
+// positionAt marks every session that existed at a time, after what it had written up to
 // since.
 func positionAt(sessions []SessionInfo, at, since int64) Position {
 	p := Position{Marks: map[SessionID]Mark{}}

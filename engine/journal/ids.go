@@ -2,7 +2,7 @@ package journal
 
 import "strings"
 
-// idAlphabet are the characters of ids behind their first letter, which says
+// idAlphabet are the characters of ids after their first letter, which says
 // what they name; there are idLength of them.
 const (
 	idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"

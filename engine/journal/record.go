@@ -42,7 +42,7 @@ const maxPooledRows = 64
 func NewRecord() *Record { return recordPool.Get().(*Record) }
 
 // Recycle lets the memory of a record be used again. A store calls it at most once, when
-// it will not use the record any more. It has no effect on a record that NewRecord has
+// it no longer uses the record. It has no effect on a record that NewRecord has
 // not made.
 func (r *Record) Recycle() {
 	if !r.pooled {

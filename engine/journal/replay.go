@@ -40,7 +40,7 @@ type sessionLog struct {
 	age   int // its place in the catalogue
 	page  []Event
 	size  int  // of the page before; it grows with every full page
-	ended bool // there is nothing behind page for now
+	ended bool // there is nothing after page for now
 }
 
 // The events of a session are read in pages. The first ones are small, so that a reader
@@ -52,8 +52,8 @@ const (
 	maxReplayBytes  = 4 << 20
 )
 
-// NewReplay begins to read behind a cursor. only, if it is not nil, selects sessions. It
-// answers not_found for a cursor of another directory.
+// NewReplay begins to read after a cursor. only, if it is not nil, selects sessions. It
+// returns not_found for a cursor of another directory.
 func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func(*SessionInfo) bool) (*Replay, error) {
 	at, err := ParseCursor(after)
 	if err != nil {
@@ -69,7 +69,7 @@ func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func
 // Position is the position of the replay. The replay owns its marks.
 func (r *Replay) Position() Position { return r.at }
 
-// Cursor is the position behind the event that Next returned last.
+// Cursor is the position after the event that Next returned last.
 func (r *Replay) Cursor() EventCursor { return r.at.Cursor() }
 
 // Before is the position before the event that Next returned last, so that it comes

@@ -221,7 +221,7 @@ type Store interface {
 	// has ended, it answers at once, with an error if there is no room.
 	Room(ctx context.Context) error
 	// Wait waits until every event up to seq of the store's origin is as durable as
-	// promised. It answers the code storage when writing fails, although the event may
+	// promised. It returns the code storage when writing fails, although the event may
 	// become durable later.
 	Wait(ctx context.Context, seq uint64) error
 	// Durable is the highest seq for which Wait returns at once. Notify, if not nil, is
@@ -270,9 +270,9 @@ type HistoryQuery struct {
 	// Own lists only what the session wrote itself, not what it inherited from its
 	// parents.
 	Own bool
-	// After continues behind an event: with the events that History lists after it.
+	// After continues after an event: with the events that History lists after it.
 	After EventID
-	// Behind continues behind a place, also if its event was pruned or lost in a crash.
+	// Behind continues after a place, also if its event was pruned or lost in a crash.
 	Behind Mark
 	Limit  int // 0: 1,000
 	// Bytes ends the list with the event with which payloads and headers amount to so

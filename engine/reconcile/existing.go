@@ -29,8 +29,8 @@ func CheckMoves(d *deploy.Deployment, base Base, saved []journal.SavedGraph) err
 			from, with = other, address
 		}
 		return &abi.Error{
-			Code: abi.Conflict, Op: "apply", Message: fmt.Sprintf("%s cannot move to %s: %s would be there too, and only one of them can be", from, now, with),
-			Remedy: "let a moved block lead each of them to an address of its own, or remove the block; what no block moves is removed",
+			Code: abi.Conflict, Op: "apply", Message: fmt.Sprintf("%s cannot move to %s: %s would have the same address", from, now, with),
+			Remedy: "give each of them an address of its own with a moved block, or remove the block; a creature or channel that no block moves is removed",
 			IDs:    map[string]string{"deployment": d.Name, "address": from, "other": with},
 		}
 	}
@@ -87,7 +87,7 @@ func (r *Reconciliation) checkProtected(declared []deploy.Declaration) error {
 	}
 	return &abi.Error{
 		Code: abi.Conflict, Op: "apply", Message: fmt.Sprintf("%s would be removed%s, but it was declared with %s = true", found[0], more, deploy.PreventDestroy),
-		Remedy: fmt.Sprintf("declare it again, or say with a moved block where it is now; to remove it, first apply the recipe with %s = false", deploy.PreventDestroy),
+		Remedy: fmt.Sprintf("declare it again, or name its new address in a moved block; to remove it, first apply the recipe with %s = false", deploy.PreventDestroy),
 		IDs:    map[string]string{"deployment": r.d.Name, "address": found[0]},
 	}
 }

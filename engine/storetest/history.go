@@ -223,7 +223,7 @@ func historyPages(t T, open Opener) {
 }
 
 // historyOwn reads what each session of a family wrote itself, in pages that continue
-// behind a mark: live, ended, opened again, and after files were removed.
+// after a mark: live, ended, opened again, and after files were removed.
 func historyOwn(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})

@@ -230,7 +230,7 @@ func deadLetters(t T, open Opener) {
 				if most := map[int]int{0: 1_000}[limit] + limit; len(page) > most {
 					t.Fatalf("a page of %d dead letters, limit %d", len(page), limit)
 				}
-				// Continuing behind a letter that was removed meanwhile is possible.
+				// Continuing after a letter that was removed meanwhile is possible.
 				got, after = append(got, page...), page[len(page)-1].ID
 			}
 			equal(t, fmt.Sprintf("all dead letters of %q in pages of %d", creature, limit), got, want)

@@ -190,7 +190,7 @@ func (s *Stage) ownChannel(id journal.ChannelID) (topology.Channel, error) {
 func (s *Stage) keepsReport(ch topology.Channel) error {
 	return &abi.Error{
 		Code: abi.Denied, Op: "group_channel", Message: fmt.Sprintf("the deployment reports to its root on %s", ch.Name),
-		Remedy: "remove the root to remove it", IDs: map[string]string{"channel": string(ch.ID)},
+		Remedy: "remove the root, which also removes this channel", IDs: map[string]string{"channel": string(ch.ID)},
 	}
 }
 

@@ -31,7 +31,7 @@ type AddNodeArgs struct {
 type AddNodeResult struct {
 	Creature journal.CreatureID `json:"creature"`
 	Name     string             `json:"name"`
-	// Channel is the node's direct channel, if it has one.
+	// Channel is the direct channel of the creature, if it has one.
 	Channel journal.ChannelID `json:"channel,omitempty"`
 }
 

@@ -63,7 +63,7 @@ func TestRefusals(t *testing.T) {
 		"delete nothing":       {"lead-id", "group_channel", `{"action":"delete","channel":"none"}`, abi.NotFound, ""},
 		"delete far":           {"lead-id", "group_channel", `{"action":"delete","channel":"far-id"}`, abi.NotFound, ""},
 		"delete the report":    {"lead-id", "group_channel", `{"action":"delete","channel":"report_to_root"}`, abi.Denied, "the deployment reports to its root"},
-		"unwire the report":    {"lead-id", "group_channel", `{"action":"unwire","channel":"report_to_root","creature":"ann","direction":"send"}`, abi.Denied, "remove the root to remove it"},
+		"unwire the report":    {"lead-id", "group_channel", `{"action":"unwire","channel":"report_to_root","creature":"ann","direction":"send"}`, abi.Denied, "remove the root, which also removes this channel"},
 		"wire no member":       {"lead-id", "group_channel", `{"action":"wire","channel":"talk","creature":"eve","direction":"send"}`, abi.NotFound, ""},
 		"wire sideways":        {"lead-id", "group_channel", `{"action":"wire","channel":"talk","creature":"ann","direction":"up"}`, abi.InvalidArgument, ""},
 		"wire far":             {"lead-id", "group_channel", `{"action":"wire","channel":"far-id","creature":"ann","direction":"send"}`, abi.NotFound, ""},

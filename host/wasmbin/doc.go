@@ -22,7 +22,7 @@
 //
 // A module is valid if the specification says so, with four extra rules
 // required by wazero, which no known compiler breaks: imports name their
-// module, the number behind a prefix is in its shortest form, no empty custom
+// module, the number after a prefix is in its shortest form, no empty custom
 // section stands at the end, and a name section is well-formed. A feature of a
 // later version is refused by name.
 //

@@ -20,7 +20,7 @@ const (
 )
 
 // featureOf names the feature of an instruction that Wasm 2.0 does not have,
-// or "" if it is unknown. number matters only behind a prefix.
+// or "" if it is unknown. number matters only after a prefix.
 func featureOf(op byte, number uint32) string {
 	switch {
 	case op >= 0x06 && op <= 0x0a, op == 0x18, op == 0x19, op == 0x1f:

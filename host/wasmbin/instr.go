@@ -128,7 +128,7 @@ func (it *Instrs) Next() bool {
 	return it.fault == nil
 }
 
-// prefixed reads the number behind a prefix. Only its shortest form is
+// prefixed reads the number after a prefix. Only its shortest form is
 // accepted: in places wazero reads only one byte of it, so a longer form would
 // have another meaning there.
 func (it *Instrs) prefixed(prefix Opcode) Opcode {

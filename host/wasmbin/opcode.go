@@ -2,8 +2,8 @@ package wasmbin
 
 import "fmt"
 
-// Opcode is an instruction: its byte, or for the instructions behind a prefix
-// 0xfc00 or 0xfd00 plus the number behind the prefix.
+// Opcode is an instruction: its byte, or for the instructions after a prefix
+// 0xfc00 or 0xfd00 plus the number after the prefix.
 type Opcode uint16
 
 // The prefixes of instructions of more than one byte.

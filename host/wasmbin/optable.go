@@ -187,7 +187,7 @@ var plainOps = [...]opInfo{
 	OpRefFunc:           {name: "ref.func", imm: ImmFunc, special: true},
 }
 
-// miscOps describes the instructions behind the prefix 0xfc.
+// miscOps describes the instructions after the prefix 0xfc.
 var miscOps = [...]opInfo{
 	OpI32TruncSatF32S & 0xff: {name: "i32.trunc_sat_f32_s", pops: "f", pushes: "i"},
 	OpI32TruncSatF32U & 0xff: {name: "i32.trunc_sat_f32_u", pops: "f", pushes: "i"},

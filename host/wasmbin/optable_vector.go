@@ -1,6 +1,6 @@
 package wasmbin
 
-// vectorOps describes the instructions behind the prefix 0xfd.
+// vectorOps describes the instructions after the prefix 0xfd.
 var vectorOps = [...]opInfo{
 	OpV128Load & 0xff:                  {name: "v128.load", imm: ImmMemArg, align: 4, pops: "i", pushes: "V"},
 	OpV128Load8x8S & 0xff:              {name: "v128.load8x8_s", imm: ImmMemArg, align: 3, pops: "i", pushes: "V"},

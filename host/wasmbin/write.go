@@ -301,7 +301,7 @@ func (m *Module) CodeOffsets() []int {
 	return offsets
 }
 
-// size returns how many bytes the code takes behind its own size.
+// size returns how many bytes the code takes after its own size.
 func (c *Code) size() int {
 	size := sizeU32(uint32(len(c.Locals))) + len(c.Body)
 	for _, g := range c.Locals {

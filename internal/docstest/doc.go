@@ -6,7 +6,7 @@
 // The language of a fenced block, and a comment right before it, say what the block is
 // for:
 //
-//	```console                 commands behind "$ " and what they print; "> " continues
+//	```console                 commands after "$ " and what they print; "> " continues
 //	                           a command, and … stands for any text, or for any lines
 //	<!-- run -->   ```sh       a script that has to succeed
 //	<!-- not run -->           a block that is left alone

@@ -122,7 +122,7 @@ func (s *server) publish(o outcome) error {
 		found[path] = append(found[path], d)
 	}
 	for path, recipe := range s.published {
-		// A recipe that no open text belongs to any more has become another: a folder instead
+		// A recipe to which no open text belongs has become another: a folder instead
 		// of a file, say.
 		if _, again := found[path]; !again && (recipe == o.Path || !slices.Contains(recipes, recipe)) {
 			found[path] = []diagnostic{}

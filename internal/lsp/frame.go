@@ -27,12 +27,12 @@ const (
 // errTooLong says that a message was skipped because of its length.
 var errTooLong = errors.New("the message is too long")
 
-// frames reads messages, each behind headers with its length.
+// frames reads messages, each after headers with its length.
 type frames struct{ in *bufio.Reader }
 
 func newFrames(in io.Reader) *frames { return &frames{bufio.NewReaderSize(in, maxHeader)} }
 
-// next returns the next message. After errTooLong, the one behind it can be read; other
+// next returns the next message. After errTooLong, the one after it can be read; other
 // errors are final. At the end of the input it returns io.EOF.
 func (f *frames) next() ([]byte, error) {
 	length, err := f.headers()

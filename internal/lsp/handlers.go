@@ -241,7 +241,7 @@ func (s *server) completion(params json.RawMessage) (any, error) {
 	})
 }
 
-// locations converts places; files that cannot be read any more are left out.
+// locations converts places; files that can no longer be read are left out.
 func (s *server) locations(places []editor.Place) []location {
 	out := make([]location, 0, len(places))
 	texts := map[string]*lines{}

@@ -131,7 +131,7 @@ func grammarWords() (blocks, attributes, roots, functions string) {
 	return alternatives(b), alternatives(a), alternatives(r), alternatives(f)
 }
 
-// alternatives joins words. A word must not continue behind them.
+// alternatives joins words. A word must not continue after them.
 func alternatives(words []string) string {
 	slices.Sort(words)
 	return `(?:` + strings.Join(slices.Compact(words), "|") + `)(?![\w-])`

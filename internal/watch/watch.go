@@ -14,7 +14,7 @@ import (
 )
 
 // Watcher watches folders. It does not watch files: an editor that renames a new file over
-// the old one would leave it with a file that has no name any more.
+// the old one would leave it with a file that no longer has a name.
 type Watcher struct {
 	events *fsnotify.Watcher
 	dirs   map[string]bool
@@ -89,7 +89,7 @@ func (w *Watcher) Watch(dirs []string) (added bool, err error) {
 	}
 	for dir := range w.dirs {
 		if !wanted[dir] {
-			_ = w.events.Remove(dir) // it may not exist any more
+			_ = w.events.Remove(dir) // it may no longer exist
 		}
 	}
 	w.dirs = wanted

@@ -2,7 +2,7 @@ package sessions
 
 const (
 	endless   = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-	unlaidOut = "is not laid out as"
+	unlaidOut = "does not have the layout of"
 )
 
 // schemas returns cases with altered schemas.

@@ -65,7 +65,7 @@ func (f *Policies) List() []error {
 		}
 		out = append(out, &abi.Error{
 			Code: abi.Denied, Op: "judge", Message: fmt.Sprintf("policy %s (%s) has failed %s: %s", f.first.Policy, f.first.Where, times, f.first.Reason),
-			Remedy: "correct the script at " + f.first.Where + "; what a failure amounts to is said by on_error",
+			Remedy: "correct the script at " + f.first.Where + "; on_error says what happens when the script fails",
 			IDs:    map[string]string{"policy": f.first.Policy, "where": f.first.Where, "failures": strconv.Itoa(f.count)},
 		})
 	}

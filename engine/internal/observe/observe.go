@@ -41,7 +41,7 @@ type Subscription struct {
 	kinds  uint32 // bit set of the kinds wanted
 
 	// What follows belongs to the goroutine that calls Next.
-	at       journal.Position                   // behind what Next answered last
+	at       journal.Position                   // after what Next answered last
 	floor    map[journal.SessionID]journal.Mark // what came before the first event of the ring
 	replay   *journal.Replay                    // what is to be read of the stores first; nil when that is done
 	attached bool                               // events as they happen go to the ring
@@ -83,7 +83,7 @@ type Source struct {
 }
 
 // Init sets what observers need of the engine: the clock, and, if there is a session
-// directory, the position behind everything that has been logged. A caller that attaches a
+// directory, the position after everything that has been logged. A caller that attaches a
 // subscription before it asks for that misses nothing: what is being logged is in the
 // position or comes to the ring, or both.
 func (o *Observers) Init(now func() int64, here func() journal.Position) { o.now, o.here = now, here }
@@ -114,7 +114,7 @@ func (o *Observers) Subscribe(f Filter, buffer int, replay *journal.Replay) *Sub
 	return s
 }
 
-// Next waits for the next event. It answers stopped when the subscription or
+// Next waits for the next event. It returns stopped when the subscription or
 // the engine has been closed and everything has been read.
 func (s *Subscription) Next(ctx context.Context) (Observed, error) {
 	for {
@@ -256,7 +256,7 @@ func (s *Subscription) wantsGraph(id journal.GraphID) bool {
 	})
 }
 
-// Cursor says where to continue behind what Next answered last; without a
+// Cursor says where to continue after what Next answered last; without a
 // session directory it is empty. It belongs to the goroutine that calls Next.
 func (s *Subscription) Cursor() journal.EventCursor {
 	if s.o.here == nil {
@@ -318,7 +318,7 @@ func (s *Subscription) isClosed() bool {
 	return closed || o.closed
 }
 
-// passEvent moves the position behind an event of the ring. It reports whether the
+// passEvent moves the position after an event of the ring. It reports whether the
 // event is to be handed out: those that came before the floor have been read in
 // the stores, or were there before the subscription.
 func (s *Subscription) passEvent(ob *Observed) bool {

@@ -38,8 +38,8 @@ func (c Cells) Text(k storemeta.MemoryKey) string {
 	return ""
 }
 
-// Inherit is what a graph remembers that goes on with what others were: of each key
-// what the first has that has it.
+// Inherit is what a graph remembers that continues others: for each key, the cell of the
+// first of them that has the key.
 func Inherit(before ...Cells) Cells {
 	var out Cells
 	for _, c := range before {

@@ -68,7 +68,7 @@ func TestCallDueAfterClose(t *testing.T) {
 }
 
 // TestCloseWaitsForCalls proves that Close waits for a function that CallDue is calling,
-// and that the next function, due at the same time, is not called any more.
+// and that the next function, due at the same time, is no longer called.
 func TestCloseWaitsForCalls(t *testing.T) {
 	timers := New(&still{now: time.Unix(100, 0)})
 	running, proceed, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})

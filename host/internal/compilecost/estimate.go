@@ -110,7 +110,7 @@ func Estimate(m *wasmbin.Module, infos []wasmbin.FuncInfo, limits Limits) (Cost,
 
 func costly(function int, what string) *abi.Error {
 	return (&abi.Error{Code: abi.TooLarge, Op: "compile", Message: "function " + strconv.Itoa(function) + " " + what,
-		Remedy: "split it, or compile it with less inlining; most expensive are many branches, calls or loops across which many locals are live"}).
+		Remedy: "split it, or compile it with less inlining; a function is most expensive if it has many branches, calls or loops across which many locals are live"}).
 		With("function", strconv.Itoa(function))
 }
 

@@ -91,7 +91,7 @@ func refuse(m *wasmbin.Module) error {
 	for _, mem := range m.AllMemories() {
 		if mem.Min > maxPages {
 			return &abi.Error{Code: abi.TooLarge, Op: "meter", Message: "the module starts with a memory of 4 GiB",
-				Remedy: "let it start with a smaller one"}
+				Remedy: "declare a smaller initial memory"}
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ type frame struct {
 	op       wasmbin.Opcode // OpBlock for the function
 	parent   int32
 	depth    int32
-	after    int32 // the segment behind its end, or none
+	after    int32 // the segment after its end, or none
 	opener   int32 // of an if: the segment that ends with it, none in dead code
 	outer    int32 // the outermost frame that code inside branches to; itself if there is none
 	stamp    int32 // the last segment for which an edge was recorded
@@ -82,7 +82,7 @@ type frame struct {
 	other    bool  // of an if: it has an else
 	targeted bool  // a branch reaches the label
 	level    int64 // of a loop: in of its label
-	run      int64 // run of the segment behind its end
+	run      int64 // run of the segment after its end
 }
 
 // planner makes plans for one body after another.
@@ -103,7 +103,7 @@ type planner struct {
 	joins    int
 }
 
-// loopEnd records that a loop ends behind a segment.
+// loopEnd records that a loop ends after a segment.
 type loopEnd struct{ frame, segment int32 }
 
 // plan makes the plan for a body. It is valid until the next call. entry is

@@ -30,7 +30,7 @@ func Take(path string, h failpoint.Hooks) (*Catalog, error) {
 //
 // After a commit that failed, or whose process was killed, a power loss may still decide
 // otherwise than the file. Content of the file may not have reached the disk. Content
-// that the file lacks may be on the disk nevertheless: behind what SQLite takes for the
+// that the file lacks may be on the disk nevertheless: after what SQLite takes for the
 // end of the write-ahead log, or in a log that it has removed. No caller may act on
 // either, so ready makes an empty commit before anything is answered.
 func (k *connection) ready(path string) error {

@@ -253,7 +253,7 @@ func NoSession(op, session string) *abi.Error {
 		Code:    abi.NotFound,
 		Op:      op,
 		Message: fmt.Sprintf("the directory has no session %q", session),
-		Remedy:  "list the sessions to see which there are",
+		Remedy:  "sessions lists them",
 		IDs:     map[string]string{"session": session},
 	}
 }

@@ -22,7 +22,7 @@ func NameOf(text string) (Name, error) {
 		strings.ContainsAny(text, `/\:`) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 	if unfit {
 		return Name{}, &abi.Error{Code: abi.Storage, Op: "open", Message: "not the plain name of a file: " + shown(text),
-			Remedy: "use the directory only if you know where it comes from; nothing of it has been changed"}
+			Remedy: "use the directory only if you know where it comes from; nothing in it has been changed"}
 	}
 	return Name{text}, nil
 }

@@ -103,7 +103,7 @@ func compareRemains(a, b *remains, there map[string]bool) int {
 	)
 }
 
-// truth orders true behind false.
+// truth orders true after false.
 func truth(a, b bool) int {
 	switch {
 	case a == b:

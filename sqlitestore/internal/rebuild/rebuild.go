@@ -96,7 +96,7 @@ func refuseSoundCatalog(ctx context.Context, path string) error {
 	}
 	return &abi.Error{
 		Code: abi.Conflict, Op: "rebuild", Message: fmt.Sprintf("%s exists, and nothing is wrong with it", path),
-		Remedy: "use the directory as it is. If it is nevertheless the wrong catalogue, move it and its -wal and -shm files away, and rebuild",
+		Remedy: "use the directory as it is. If its catalogue is nevertheless the wrong one, move the catalogue and its -wal and -shm files away, and rebuild",
 		IDs:    map[string]string{"path": path},
 	}
 }

@@ -8,8 +8,8 @@
 // again. Each transition is one transaction; several processes may work on it at once.
 //
 //	missing               -> empty     Extend, and everything else that may write
-//	empty, behind         -> behind    Extend adds a batch of events and notes the cursor behind them
-//	behind                -> complete  Extend, when no event is left behind the cursor
+//	empty, behind         -> behind    Extend adds a batch of events and notes the cursor after them
+//	behind                -> complete  Extend, when no event is left after the cursor
 //	complete              -> behind    something is logged
 //	of an older version   -> empty     Extend
 //	of another directory  -> empty     Extend, which finds no session for its cursor; Run does not use it

@@ -21,7 +21,7 @@ const (
 type extension struct {
 	ix     *index // nil: a temporary one is made if there is anything
 	from   journal.Chronicle
-	until  int64 // reading stops behind an event of this time
+	until  int64 // reading stops after an event of this time
 	pacing Pacing
 }
 
@@ -34,7 +34,7 @@ type Pacing struct {
 // Hurry is the pacing while a caller waits.
 var Hurry = Pacing{func() {}, func() {}}
 
-// Everything is a time behind all events.
+// Everything is a time after all events.
 const Everything = math.MaxInt64
 
 // run reads until nothing is left. Several goroutines or processes may do so at once:
@@ -61,7 +61,7 @@ func (x *extension) run(ctx context.Context) error {
 	}
 }
 
-// follow continues to read behind a cursor.
+// follow continues to read after a cursor.
 func (x *extension) follow(ctx context.Context, cursor journal.EventCursor) error {
 	replay, err := journal.NewReplay(ctx, x.from, cursor, nil)
 	if err != nil {

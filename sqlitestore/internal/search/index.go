@@ -142,7 +142,7 @@ func newIndex(c *sqlite.Conn) *index {
 	return &index{c: c, origins: map[journal.Origin]int64{}, insert: sqlite.NewStatement(c, words.insert)}
 }
 
-// temporaryIndex makes an index of the events behind a cursor, which is removed when it
+// temporaryIndex makes an index of the events after a cursor, which is removed when it
 // is closed. It is kept in memory as long as it is small.
 func temporaryIndex(ctx context.Context, after journal.EventCursor) (*index, error) {
 	c, err := sqlite.Temporary()
@@ -233,7 +233,7 @@ func (ix *index) reset(done func() bool) error {
 // forget drops what is known of the content.
 func (ix *index) forget() { ix.origins = map[journal.Origin]int64{} }
 
-// maxPlace is far behind all events that a directory can have. It is bounded because a
+// maxPlace is far after all events that a directory can have. It is bounded because a
 // search takes a moment for each part up to the last.
 const maxPlace = 1 << 36
 
@@ -260,7 +260,7 @@ type textEvent struct {
 // errOvertaken says that another process has extended the index.
 var errOvertaken = errors.New("the index has been extended by another process")
 
-// add adds the events that were read behind a cursor, and the next cursor, atomically. So
+// add adds the events that were read after a cursor, and the next cursor, atomically. So
 // each event is in the index once.
 func (ix *index) add(after journal.EventCursor, events []textEvent, next journal.EventCursor, pace func()) error {
 	err := ix.c.Transact(func() error {

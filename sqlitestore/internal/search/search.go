@@ -96,7 +96,7 @@ func Run(ctx context.Context, q Query, from Stores, index Index) (Result, error)
 func (s *search) run(ctx context.Context) (Result, error) {
 	if s.query.Limit < 0 || s.query.Limit > MostFound {
 		return s.result, &abi.Error{
-			Code: abi.InvalidArgument, Op: "search", Message: "the limit is not a number from 0 to 1,000", Remedy: "ask for less, and narrow the query",
+			Code: abi.InvalidArgument, Op: "search", Message: "the limit is not a number from 0 to 1,000", Remedy: "lower the limit, and narrow the query",
 		}
 	}
 	if s.query.Limit == 0 {
@@ -137,7 +137,7 @@ func ofAnother(path string, err error) error {
 	}
 }
 
-// openIndex opens the index as it is at one moment, and returns the cursor behind its
+// openIndex opens the index as it is at one moment, and returns the cursor after its
 // events. Without an index, everything is read from the stores.
 func (s *search) openIndex(ctx context.Context) (journal.EventCursor, *index) {
 	if s.index.Problem != nil || s.index.Mode == "" {

@@ -97,7 +97,7 @@ func textsIn(payload []byte) string {
 	return strings.Join(out, "\n")
 }
 
-// What is before and behind the first match in a snippet, in bytes at most.
+// What is before and after the first match in a snippet, in bytes at most.
 const (
 	snippetBefore = 60
 	snippetBehind = 140

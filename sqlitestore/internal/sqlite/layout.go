@@ -154,7 +154,7 @@ func (wanted Layout) Compare(ctx context.Context, c *Conn, what string, newest b
 
 func foreign(path, what, difference string) error {
 	return &abi.Error{
-		Code: abi.Storage, Op: "open", Message: fmt.Sprintf("%s is not laid out as %s is: %s", path, what, difference),
+		Code: abi.Storage, Op: "open", Message: fmt.Sprintf("%s does not have the layout of %s: %s", path, what, difference),
 		Remedy: "if the file is yours, undo what another tool has added to its layout; otherwise do not use it. The file is unchanged",
 		IDs:    map[string]string{"path": path},
 	}

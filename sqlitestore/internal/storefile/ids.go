@@ -10,7 +10,7 @@ import (
 )
 
 // Every event of a file has an id in one integer: the number that its origin has in the
-// file, and behind it the number of the event.
+// file, and after it the number of the event.
 const (
 	// SeqBits is how much of a packed event id is the number within the
 	// origin; what is left is enough for eight million origins.

@@ -11,7 +11,7 @@ type body struct {
 	result  []valueType
 	locals  []valueType // parameters first
 	params  int
-	shared  int // the locals that the steps read and write; behind them is scratch
+	shared  int // the locals that the steps read and write; after them is scratch
 	scratch map[scratch]uint32
 	stack   []valueType
 	frames  []frame
@@ -39,7 +39,7 @@ type frame struct {
 	kind            frameKind
 	params, results []valueType
 	height          int  // of the stack below its parameters
-	dead            bool // behind a branch that is always taken
+	dead            bool // after a branch that is always taken
 	counter         int  // the local of a loop that counts, or -1
 }
 
