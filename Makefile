@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build dist run test test-kits test-pure test-device test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site lint clean
+.PHONY: build dist run test test-kits test-pure test-device test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site lint clean mutants
 
 # With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
 # compiler itself, and turns cgo off if there is none.
@@ -114,6 +114,14 @@ fuzz:
 COUNT ?= 1
 bench:
 	$(GO) run ./internal/bench -count $(COUNT)
+
+# Programs that are wrong by one operator, and which of them the tests do not notice. It takes
+# about a minute for each.
+MUTANTS ?= 20
+MUTANTS_SEED ?= 1
+mutants:
+	nice -n 15 $(GO) run ./internal/mutants -n $(MUTANTS) -seed $(MUTANTS_SEED) ./host
+	nice -n 15 $(GO) run ./internal/mutants -n $(MUTANTS) -seed $(MUTANTS_SEED) ./engine
 
 # How the topology's operations grow from 10,000 to 1,000,000 creatures: some
 # minutes and some gigabytes of memory, so make bench leaves it out.
