@@ -69,8 +69,9 @@ NOT_RACED = host/wasmbin host/wasmbin/meter host/wasmbin/internal/wasmgen host/i
 # Tests that do one thing after the other, beside others that do the same at once:
 # hostile modules one by one (TestAllAtOnce has them together), and commands on damaged
 # session directories (TestStrangersSessions has every command). TestDev waits for compilers
-# most of the time; TestDevRecipe and others run the same command.
-NOT_RACED_TESTS = TestDev TestGallery TestSizeAloneIsRefused TestTruncatedAnywhere \
+# most of the time; TestDevRecipe and others run the same command. Wrong hosts
+# and stores (TestEveryRuleHasAMutant) do what the right ones do.
+NOT_RACED_TESTS = TestDev TestEveryRequirementHasAMutant TestEveryRuleHasAMutant TestGallery TestSizeAloneIsRefused TestTruncatedAnywhere \
 	TestStrangersColumns TestStrangersTexts TestStrangersSessionsFromOutside
 test-race:
 	$(GO) test -race -vet=off -timeout 30m -skip "^($$(echo $(NOT_RACED_TESTS) | tr ' ' '|'))\$$" \

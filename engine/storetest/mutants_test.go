@@ -357,10 +357,10 @@ func (m *mutant) quick(check string) bool {
 	return group != "generations" && group != "model" && check != "live/dead-letters" && check != "messages/many" && check != m.hangs && check != "waiting/room"
 }
 
-// TestEveryRequirementHasAMutant runs the suite over wrong stores. Every one is caught, and
+// TestEveryRuleHasAMutant runs the suite over wrong stores. Every one is caught, and
 // every requirement that stores are scored by is missed by at least one. The table says
 // what catches what.
-func TestEveryRequirementHasAMutant(t *testing.T) {
+func TestEveryRuleHasAMutant(t *testing.T) {
 	set, err := requirements.Load("store-1")
 	if err != nil {
 		t.Fatal(err)

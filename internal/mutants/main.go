@@ -4,7 +4,8 @@
 //	go run ./internal/mutants -n 20 ./host ./engine
 //
 // Each mutant is tested by the tests of its package and then by the suites that -suites
-// names, until one fails. Files in the working tree are not changed: the mutant is an
+// names, until one fails. First they all must pass on the program as it is, in half of the
+// time that a mutant has, so that a slow machine is not taken for a good test. Files in the working tree are not changed: the mutant is an
 // overlay of the build. The same seed draws the same mutants.
 package main
 
@@ -38,7 +39,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	count := flags.Int("n", 20, "how many mutants to test")
 	seed := flags.Uint64("seed", 1, "draws the mutants")
-	limit := flags.Duration("timeout", 3*time.Minute, "how long the tests of one package may take; longer ones count as caught")
+	limit := flags.Duration("timeout", 10*time.Minute, "how long the tests of one package may take")
 	suites := flags.String("suites", "./conformance/hosts ./conformance/creatures ./conformance", "packages that also test every mutant")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,6 +61,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	fmt.Fprintf(out, "%d operators; seed %d\n", len(sites), *seed)
+	for _, pkg := range append(flags.Args(), strings.Fields(*suites)...) {
+		if output, err := tests(ctx, *limit/2, pkg).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s fails without a mutant, or needs more than half of -timeout: %w\n%s", pkg, err, output)
+		}
+	}
 	caught, tested := 0, 0
 	for _, i := range rand.New(rand.NewPCG(*seed, 0)).Perm(len(sites)) {
 		if tested == *count {
@@ -120,15 +126,24 @@ func (s *site) test(ctx context.Context, dir string, suites []string, limit time
 		return "", errNotBuilt
 	}
 	for _, pkg := range append([]string{own}, suites...) {
-		err := command(ctx, limit, "test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout", limit.String(), pkg).Run()
+		output, err := tests(ctx, limit, pkg, "-overlay", overlay).CombinedOutput()
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		if err != nil {
+		switch {
+		case err != nil && bytes.Contains(output, []byte("test timed out after")):
+			return pkg + ", which did not end", nil
+		case err != nil:
 			return pkg, nil
 		}
 	}
 	return "", nil
+}
+
+// tests runs the tests of a package.
+func tests(ctx context.Context, limit time.Duration, pkg string, flags ...string) *exec.Cmd {
+	args := append([]string{"test", "-vet=off", "-count=1", "-failfast", "-timeout", limit.String()}, flags...)
+	return command(ctx, limit, append(args, pkg)...)
 }
 
 // command runs go. It ends some time after the limit at the latest: the tests end themselves
