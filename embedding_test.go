@@ -568,3 +568,24 @@ func TestMetrics(t *testing.T) {
 		t.Error("a closed one has no figures and no error")
 	}
 }
+
+// Policies are isolated when a session is resumed, as when its recipe is applied.
+func TestIsolationOfResume(t *testing.T) {
+	files := fstest.MapFS{"a.hcl": {Data: []byte(`
+creature "echo" { module = "builtin:echo" }
+policy "spawn" "any" { run = "(event) => undefined" }
+`)}}
+	dir := t.TempDir()
+	x := opened(t, terrarium.Options{Dir: dir, FS: files})
+	if _, err := x.Apply(t.Context(), "fs:/a.hcl", terrarium.RecipeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, x)
+	x = opened(t, terrarium.Options{Dir: dir, FS: files})
+	all := terrarium.RecipeOptions{Isolation: "all"} // without a process for them
+	_, applied := x.Apply(t.Context(), "fs:/a.hcl", all)
+	_, resumed := x.Resume(t.Context(), terrarium.ResumeOptions{RecipeOptions: all})
+	if applied == nil || resumed == nil || applied.Error() != resumed.Error() {
+		t.Errorf("applying answers %v, and resuming %v", applied, resumed)
+	}
+}
