@@ -249,7 +249,11 @@ func (t *Terrarium) openStorage(ctx context.Context, o Options) error {
 	if dir == "" {
 		return nil
 	}
-	s, err := sqlitestore.Open(ctx, dir, sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SearchIndex: !o.NoSearchIndex && o.Dir != ""})
+	so := sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SearchIndex: !o.NoSearchIndex && o.Dir != ""}
+	if o.Clock != nil {
+		so.Now = o.Clock.Now
+	}
+	s, err := sqlitestore.Open(ctx, dir, so)
 	if err != nil {
 		return err
 	}

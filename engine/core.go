@@ -26,7 +26,7 @@ type core struct {
 	host           abi.Host
 	storage        *serialstore.Storage // nil: every graph is volatile
 	load           func(context.Context, string) ([]byte, error)
-	clock          Clock
+	clock          *timing.Steady
 	manualClock    bool                       // see Options.ManualClock
 	heap           *heapwatch.Watch[creature] // nil: none
 	sampled        bool                       // workers read the clock from time to time
@@ -61,8 +61,9 @@ func (e *core) releaseModule(c *creature) {
 	}
 }
 
-// Clock tells the time and waits. Its methods may be called from any
-// goroutine.
+// Clock tells the time and waits. It may be set while the engine uses it: the engine takes
+// the times of its events and timers from a [timing.Steady]. Its methods may be called
+// from any goroutine.
 type Clock interface {
 	Now() time.Time
 	// Timer returns a channel on which the time is sent once after d, and a function
@@ -71,6 +72,6 @@ type Clock interface {
 }
 
 // wallClock reads the clock; see [graph.enterAt].
-func (e *core) wallClock() int64 { return e.clock.Now().UnixNano() }
+func (e *core) wallClock() int64 { return e.clock.Nanoseconds() }
 
 func (e *core) isClosing() bool { return e.closes.Load() }

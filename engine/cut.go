@@ -88,6 +88,7 @@ func (x *change) makeStores(ctx context.Context, cut journal.Cut) ([]journal.Sto
 	}
 	var specs []journal.StoreSpec
 	for _, c := range cut.Children {
+		c.StoreSpec.At = cut.At
 		specs = append(specs, c.StoreSpec)
 	}
 	return x.e.storage.Create(ctx, specs...)

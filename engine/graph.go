@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -101,7 +102,7 @@ func newGraph(e *core, id journal.GraphID, born uint64) *graph {
 // tick returns the time of a new event: the time of the critical section, but always
 // later than that of the last event.
 func (g section) tick() int64 {
-	g.now = max(g.now+1, g.wall)
+	g.now = max(timing.After(g.now, 1), g.wall)
 	return g.now
 }
 

@@ -199,7 +199,7 @@ func (t *turn) neighbour(name []byte) *creature {
 
 func (t *turn) Now() int64 {
 	if t.c.spec.Grants.Clock {
-		return t.e.clock.Now().UnixNano()
+		return t.e.clock.Given().UnixNano()
 	}
 	return t.now
 }

@@ -92,7 +92,7 @@ func (e *core) publishTurnStarted(c *creature, d delivery) {
 		return
 	}
 	e.observers.Publish(&journal.Event{
-		Time: e.clock.Now().UnixNano(), Kind: journal.EventTurnStarted, Graph: g.id, Creature: c.id,
+		Time: e.wallClock(), Kind: journal.EventTurnStarted, Graph: g.id, Creature: c.id,
 		Attempt: c.attempt + 1, Channel: d.msg.Channel, Seq: d.msg.Seq, Cause: d.msg.ID,
 	}, observe.Source{})
 }

@@ -34,6 +34,7 @@ func (e locked) loadSaved(ctx context.Context) error {
 	}
 	for _, g := range graphs {
 		e.startAbove(&g)
+		e.clock.Begin(g.LastTime)
 		if len(g.Creatures) == 0 {
 			if !journal.IsCutShort(problems, g.Session) { // its members may be in the lost part
 				e.retireEmpty(ctx, &g)

@@ -38,7 +38,7 @@ func (e *Engine) outsideSeed(ch *channel, out *Outgoing) uint64 {
 	h.Write([]byte(out.Producer))
 	h.Write(binary.LittleEndian.AppendUint64(nil, number))
 	if out.Producer == "" {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(e.core.clock.Now().UnixNano())))
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(e.core.wallClock())))
 	}
 	return h.Sum64()
 }
@@ -88,7 +88,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 	}
 	out.recalled.Home = ch.home.memories
 	d := (*policy).Send(ctx, &deploy.SendEvent{
-		Graph: graphID(&ch.home), Time: e.core.clock.Now().UnixNano(), Seed: sent.seed, Deployment: ch.deployment,
+		Graph: graphID(&ch.home), Time: e.core.wallClock(), Seed: sent.seed, Deployment: ch.deployment,
 		ChannelName: ch.place().label, ChannelAddress: ch.place().address, Payload: sent.Payload, Headers: sent.Headers,
 		Surroundings: deploy.Surroundings{View: ch.home.view(), Memory: out.recalled.Of(ch.deployment)},
 	})

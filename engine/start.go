@@ -73,7 +73,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 
 // init sets the core up from the options.
 func (e *core) init(o *Options) {
-	e.host, e.load, e.clock, e.manualClock, e.freshInstances, e.paused, e.log = o.Host, o.Load, o.Clock, o.ManualClock, o.FreshInstances, o.Paused, o.Log
+	e.host, e.load, e.clock, e.manualClock, e.freshInstances, e.paused, e.log = o.Host, o.Load, timing.NewSteady(timing.Real{}), o.ManualClock, o.FreshInstances, o.Paused, o.Log
 	e.jitter, e.queue, e.closing = rand.N[time.Duration], runqueue.New[creature](), make(chan struct{})
 	e.heap = e.newHeapWatch(o.UnaccountedMemory)
 	var here func() journal.Position
@@ -81,8 +81,8 @@ func (e *core) init(o *Options) {
 		e.storage, here = serialstore.Of(o.Storage), e.here
 	}
 	e.observers.Init(e.wallClock, here)
-	if e.clock == nil {
-		e.clock, e.sampled = timing.Real{}, true
+	if e.sampled = o.Clock == nil; !e.sampled {
+		e.clock = timing.NewSteady(o.Clock)
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -1,9 +1,9 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
@@ -28,11 +28,10 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 	if err != nil {
 		return nil, storageError("create", d.dir, err)
 	}
-	now := time.Now().UnixNano()
 	var made []*child
 	for i, p := range files {
 		c := &child{Entry: newEntry(specs[i], p), plan: &journal.CutChild{StoreSpec: specs[i]}, p: p}
-		c.Created, c.Complete = now, true
+		c.Created, c.Complete = cmp.Or(specs[i].At, d.options.Now().UnixNano()), true
 		made = append(made, c)
 	}
 	if err = d.writeNew(ctx, made); err == nil {

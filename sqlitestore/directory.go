@@ -45,6 +45,8 @@ type Options struct {
 	// SearchIndex keeps an index for [Directory.Search] up to date in the background.
 	// Without it, a search reads every event that the index lacks.
 	SearchIndex bool
+	// Now tells the time; nil means the clock of the machine.
+	Now func() time.Time
 
 	hooks failpoint.Hooks
 }
@@ -99,6 +101,9 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 		return nil, err
 	}
 	options.MaxQueueBytes = cmp.Or(options.MaxQueueBytes, defaultQueueBytes)
+	if options.Now == nil {
+		options.Now = time.Now
+	}
 	dir, err := makeDirectory(ctx, dir)
 	if err != nil {
 		return nil, err

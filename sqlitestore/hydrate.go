@@ -65,6 +65,9 @@ type hydrator struct {
 	done chan struct{}
 	end  context.CancelFunc
 
+	begun time.Time // by the clock of the directory
+	jumps jumps
+
 	mu     sync.Mutex
 	asked  uint64 // how often work was announced
 	did    uint64 // what had been announced when the last round began that is over
@@ -77,7 +80,7 @@ type hydrator struct {
 
 func startHydrator(d *Directory) *hydrator {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &hydrator{d: d, wake: make(chan struct{}, 1), done: make(chan struct{}), end: cancel}
+	h := &hydrator{d: d, wake: make(chan struct{}, 1), done: make(chan struct{}), end: cancel, begun: d.options.Now()}
 	h.change = sync.NewCond(&h.mu)
 	go h.run(ctx)
 	h.nudge()

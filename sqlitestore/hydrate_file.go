@@ -92,7 +92,7 @@ func (h *hydrator) keptSince(ctx context.Context, e catalog.Entry, sources []cat
 	for _, p := range sources {
 		size += sqlite.DiskSize(p.Path)
 	}
-	return s.since(ctx, h.d.bound(ctx, size), size)
+	return s.since(ctx, h.bound(ctx, size), size)
 }
 
 // begin copies the largest of the files, or continues where an earlier attempt was

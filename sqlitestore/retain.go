@@ -27,6 +27,8 @@ type Retention struct {
 	Age    time.Duration // events younger than this are kept; 0: of any age
 	Events int64         // so many of the newest events are kept; 0: all
 	Bytes  int64         // the size that the file of a store should have at most; 0: any
+
+	now int64 // the time, if Age depends on it: see [Retention.cutoff]
 }
 
 func (r Retention) bounded() bool { return r != Retention{} }
@@ -46,7 +48,7 @@ func (h *hydrator) retainAll(ctx context.Context) error {
 		if !s.complete.Load() || d.opened(s.info.Session) != s {
 			continue // it will get no more than it keeps, or has been cut meanwhile
 		}
-		err := h.retain(ctx, s, d.bound(ctx, 0))
+		err := h.retain(ctx, s, h.bound(ctx, 0))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -65,6 +67,19 @@ func (d *Directory) bound(ctx context.Context, more int64) Retention {
 		d.mu.Unlock()
 		if r.Bytes == 0 || share < r.Bytes {
 			r.Bytes = share
+		}
+	}
+	return r
+}
+
+// bound is [Directory.bound] at the present time. No history is too old while the clock may
+// be wrong.
+func (h *hydrator) bound(ctx context.Context, more int64) Retention {
+	r := h.d.bound(ctx, more)
+	if r.Age > 0 {
+		now := h.d.options.Now()
+		if r.now = now.UnixNano(); !h.jumps.calm(r.now, now.Sub(h.begun)) {
+			r.Age = 0
 		}
 	}
 	return r
@@ -221,8 +236,10 @@ func summary(spans []span) extent {
 // from is the time from which on the bound keeps history; 0 if it keeps all. The bound
 // may be exceeded by a factor before anything is pruned.
 func (bound Retention) from(ctx context.Context, spans []span, h extent, size int64, factor float64) (since int64, err error) {
-	if bound.Age > 0 && h.newest-h.oldest > int64(float64(bound.Age)*factor) {
-		since = h.newest - int64(bound.Age)
+	if bound.Age > 0 {
+		if since, err = bound.cutoff(ctx, spans, h, factor); err != nil {
+			return 0, err
+		}
 	}
 	keep := h.count
 	if bound.Events > 0 && float64(h.count) > float64(bound.Events)*factor {
@@ -237,6 +254,31 @@ func (bound Retention) from(ctx context.Context, spans []span, h extent, size in
 			return 0, err
 		}
 		since = max(since, from)
+	}
+	return since, nil
+}
+
+// cutoff is the time from which on events are young enough. Their age is measured from the
+// newest of them, because the clock may have been set back since. But if the clock was ahead
+// when the newest events were logged, it is measured from now, as long as there are events
+// that are young enough by the clock.
+func (bound Retention) cutoff(ctx context.Context, spans []span, h extent, factor float64) (since int64, err error) {
+	newest := h.newest
+	if 0 < bound.now && bound.now < newest {
+		young, err := countFrom(ctx, spans, bound.now-int64(bound.Age))
+		if err != nil {
+			return 0, err
+		}
+		ahead, err := countFrom(ctx, spans, bound.now+1)
+		if err != nil {
+			return 0, err
+		}
+		if young > ahead {
+			newest = bound.now
+		}
+	}
+	if newest-h.oldest > int64(float64(bound.Age)*factor) {
+		since = newest - int64(bound.Age)
 	}
 	return since, nil
 }

@@ -74,6 +74,69 @@ func numbersLeft(t *testing.T, s journal.Store) (left []uint64) {
 	return left
 }
 
+// TestAgeByAClockThatJumps prunes a log whose last events were logged while the clock was far
+// ahead: what is young by the clock is kept until it is old.
+func TestAgeByAClockThatJumps(t *testing.T) {
+	const began, ahead = 1_000_000, 74 * 365 * 24 * 3600 // seconds
+	for _, c := range []struct {
+		name string
+		now  int64 // seconds
+		from uint64
+	}{
+		{"right again", began + 1010, 510},
+		{"behind", 5, 1501},
+		{"later", began + 3000, 1501},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			now := func() time.Time { return time.Unix(c.now, 0) }
+			d, err := Open(t.Context(), t.TempDir(), Options{Retain: Retention{Age: 500 * time.Second}, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			s := createStore(t, d)
+			for seq := uint64(1); seq <= 2000; seq++ {
+				at := int64(seq) + began
+				if seq > 1000 {
+					at += ahead
+				}
+				s.Append(&journal.Record{
+					Events:   []journal.Event{{ID: journal.EventID{Origin: s.Origin(), Seq: seq}, Time: at * int64(time.Second), Kind: journal.EventChannelMessage, Channel: "c", Seq: seq}},
+					Channels: []journal.ChannelRow{{ID: "c"}}, Creatures: []journal.CreatureRow{{ID: "a"}},
+					Heads: []journal.HeadRow{{Channel: "c", Seq: seq}}, Cursors: []journal.CursorRow{{Reader: "reader:x", Channel: "c", Seq: seq}},
+				})
+			}
+			if err := s.Wait(t.Context(), 2000); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, d)
+			wantNewest(t, numbersLeft(t, s), c.from-1, c.from+1, 2000)
+			wantSound(t, d, s.info.Session)
+		})
+	}
+}
+
+// TestJumps tells a clock that is set from one that is corrected.
+func TestJumps(t *testing.T) {
+	var j jumps
+	for i, step := range []struct {
+		wall, passed time.Duration
+		calm         bool
+	}{
+		{0, 0, true},
+		{time.Hour, time.Hour, true},
+		{2*time.Hour + 30*time.Second, 2 * time.Hour, true},
+		{1000 * time.Hour, 2*time.Hour + time.Minute, false},
+		{3*time.Hour + time.Minute, 2*time.Hour + 2*time.Minute, false},
+		{4 * time.Hour, 3*time.Hour + time.Minute, false},
+		{4*time.Hour + time.Minute, 3*time.Hour + 2*time.Minute, true},
+	} {
+		if got := j.calm(int64(step.wall), step.passed); got != step.calm {
+			t.Errorf("step %d: calm is %v, want %v", i, got, step.calm)
+		}
+	}
+}
+
 // wantNewest checks that the newest numbers are left, without a gap, and the
 // oldest not.
 func wantNewest(t *testing.T, left []uint64, from, to, last uint64) {

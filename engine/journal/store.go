@@ -127,6 +127,7 @@ type StoreSpec struct {
 	Graph      GraphID
 	Born       uint64 // creation number of the graph
 	Durability Durability
+	At         int64             // when, nanoseconds since 1970; zero is now, and a cut has its own
 	Meta       map[string]string // free metadata: recipe path, recipe text, deployment, …
 	// First builds the first record of the store's log, which is written together with
 	// the store. It is called once, with the store's origin. Nil, or a nil record, means

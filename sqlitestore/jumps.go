@@ -1,0 +1,31 @@
+package sqlitestore
+
+import "time"
+
+const (
+	// clockSet is by how much more than the time that has passed a clock is moved when it is
+	// set. Small corrections are made all the time.
+	clockSet = time.Minute
+	// clockProven is how long the clock must have run without being set before its time is
+	// believed. A clock that was wrong is mostly set right within minutes.
+	clockProven = time.Hour
+)
+
+// jumps notices that the clock is set.
+type jumps struct {
+	read   bool
+	wall   int64         // when it was last read
+	passed time.Duration // the same by a clock that is never set
+	set    bool
+	at     time.Duration // when it was last set, by the same
+}
+
+// calm reports whether the clock has not been set for a while. wall is its time, and passed
+// how much time has really passed since some fixed moment.
+func (j *jumps) calm(wall int64, passed time.Duration) bool {
+	if moved := time.Duration(wall-j.wall) - (passed - j.passed); j.read && (moved > clockSet || moved < -clockSet) {
+		j.set, j.at = true, passed
+	}
+	j.read, j.wall, j.passed = true, wall, passed
+	return !j.set || passed-j.at >= clockProven
+}
