@@ -85,6 +85,9 @@ type Options struct {
 	// MaxDiskBytes is a budget for the session directory; see
 	// [sqlitestore.Options]. Zero means none.
 	MaxDiskBytes int64
+	// SyncEvery bounds what a power failure can take from sessions of the durability Normal;
+	// see [sqlitestore.Options]. It cannot be combined with another Durability.
+	SyncEvery time.Duration
 	// NoSearchIndex turns off the index that makes [Terrarium.Search] fast. Otherwise
 	// the index is updated in the background.
 	NoSearchIndex bool
@@ -218,6 +221,12 @@ func (o *Options) check() error {
 	if o.Storage != nil && (o.Dir != "" || o.Scratch) {
 		return &abi.Error{Code: abi.InvalidArgument, Op: "new", Message: "there is a Storage, and also a Dir or Scratch", Remedy: "set only one of them"}
 	}
+	if o.SyncEvery != 0 && (o.Dir == "" || o.Durability == Full) {
+		return &abi.Error{
+			Code: abi.InvalidArgument, Op: "open", Message: "SyncEvery is for sessions that are kept with the durability normal",
+			Remedy: "leave it out: the durability full syncs every group of writes, and without a session directory nothing survives the process",
+		}
+	}
 	return checkSchemes(o.Modules)
 }
 
@@ -249,7 +258,7 @@ func (t *Terrarium) openStorage(ctx context.Context, o Options) error {
 	if dir == "" {
 		return nil
 	}
-	so := sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SearchIndex: !o.NoSearchIndex && o.Dir != ""}
+	so := sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SyncEvery: o.SyncEvery, SearchIndex: !o.NoSearchIndex && o.Dir != ""}
 	if o.Clock != nil {
 		so.Now = o.Clock.Now
 	}

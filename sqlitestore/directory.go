@@ -45,6 +45,10 @@ type Options struct {
 	// SearchIndex keeps an index for [Directory.Search] up to date in the background.
 	// Without it, a search reads every event that the index lacks.
 	SearchIndex bool
+	// SyncEvery bounds what a power failure can take from stores of the durability normal:
+	// what they have written is synced after this time, with one sync for all of it. Zero
+	// leaves that to the system, and to the checkpoints.
+	SyncEvery time.Duration
 	// Now tells the time; nil means the clock of the machine.
 	Now func() time.Time
 
@@ -67,6 +71,7 @@ type Directory struct {
 	home        string // see [catalog.Catalog.Home]
 	acks        *catalog.Acknowledgements
 	checkpoints *checkpoints
+	syncs       *syncs // nil: none
 	keeper      *keeper
 	spares      *spares
 	hydrator    *hydrator
@@ -101,6 +106,9 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 		return nil, err
 	}
 	options.MaxQueueBytes = cmp.Or(options.MaxQueueBytes, defaultQueueBytes)
+	if err := checkSyncEvery(options.SyncEvery); err != nil {
+		return nil, err
+	}
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -120,6 +128,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 		return nil, errors.Join(err, d.acks.Close(), lock.Close())
 	}
 	d.checkpoints = startCheckpoints()
+	d.syncs = startSyncs(d)
 	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), commitBytes) })
 	d.keeper = startKeeper(d)
 	d.spares = startSpares(d.catalog, &d.crossing)
@@ -378,6 +387,7 @@ func (d *Directory) shut() error {
 	d.keeper.close()
 	errs = append(errs, storageError("close", d.dir, d.spares.close()))
 	d.checkpoints.close()
+	d.syncs.close()
 	errs = append(errs, storageError("close", d.catalog.Path(), errors.Join(d.catalog.Close(), d.acks.Close())), storageError("close", d.lock.Path(), d.lock.Close()))
 	return errors.Join(errs...)
 }

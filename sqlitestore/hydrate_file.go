@@ -403,6 +403,7 @@ func (s *Store) moveTo(file vouched) *loan {
 	s.complete.Store(true)
 	lent := s.shelf.exchange(&family{own: ownReader(file)})
 	s.checkpoints.forget(before)
+	s.syncs.forget(before)
 	return lent
 }
 

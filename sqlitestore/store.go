@@ -24,6 +24,7 @@ type Store struct {
 	changing    exclusion // the directory's
 	acks        *catalog.Acknowledgements
 	checkpoints *checkpoints
+	syncs       *syncs
 
 	shelf *shelf
 	said  *catalog.Slot             // belongs to the writing goroutine; nil until something was acknowledged
@@ -67,7 +68,7 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 	e.MadeBy = e.Kind
 	s := &Store{
 		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own,
-		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints,
+		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints, syncs: d.syncs,
 		shelf: newShelf(f), w: w, wrote: wrote, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
 	}
 	s.highest.Store(first)
@@ -272,6 +273,7 @@ func (s *Store) shut() error {
 	// The reading connections go first: the last one to be closed empties the
 	// write-ahead log into the file, which a reader is not able to.
 	s.checkpoints.forget(path)
+	s.syncs.forget(path)
 	err := errors.Join(s.shelf.close(), s.w.close())
 	return errors.Join(firmErr, s.lastErr, storageError("close", path, err))
 }

@@ -195,6 +195,9 @@ func (s *Store) goOn() {
 
 // acknowledge says that a group is written, and makes room in the queue.
 func (s *Store) acknowledge(group []*journal.Record) {
+	if len(group) > 0 { // before any caller gets an acknowledgement
+		s.syncs.wrote(s.path(), s.durability)
+	}
 	var size int64
 	seq := s.highest.Load()
 	for _, r := range group {

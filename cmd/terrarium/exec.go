@@ -25,6 +25,7 @@ import (
 type engineFlags struct {
 	session    string
 	durability string
+	syncEvery  time.Duration
 	cache      cacheFlags
 	seed       uint64
 	workers    int
@@ -52,6 +53,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that keep state in linear memory")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "print more on standard error")
 	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not build the search index in the background; session search is slower without it")
+	fs.DurationVar(&f.syncEvery, "sync-every", 0, "with the durability normal, sync what was written after at most this time, such as 1s (default leave it to the system)")
 	fs.DurationVar(&f.shutdown, "shutdown-timeout", engine.DefaultShutdownTimeout, "how long shutting down may take; running turns are interrupted after a third of it")
 	f.retain.add(fs)
 	fs.BoolVar(&f.noSocket, "no-socket", false, "do not listen on the socket beside the session directory, with which other commands reach this process")
@@ -86,6 +88,9 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	}
 	if err := f.retain.options(&o); err != nil {
 		return o, err
+	}
+	if o.SyncEvery = f.syncEvery; f.syncEvery != 0 && (f.session == "" || f.durability != "" && f.durability != journal.Normal.String()) {
+		return o, usage("--sync-every is for --durability normal and needs --session: full syncs every group of writes, and none keeps nothing")
 	}
 	if f.durability == "" {
 		return o, nil

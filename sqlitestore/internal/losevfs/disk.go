@@ -40,6 +40,7 @@ type Disk struct {
 	known   map[string]bool // files whose names are durable, and which SQLite has not opened yet
 	plain   []plain
 	ops     int
+	syncs   map[string]int
 	dieAt   int
 	dead    bool
 	died    chan struct{}   // closed when the power fails
@@ -87,7 +88,7 @@ var mounts struct {
 // Mount begins to simulate a directory. Its content is durable. SQLite must not have any
 // file in it open.
 func Mount(dir string, seed uint64) *Disk {
-	d := &Disk{dir: dir, random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]*entry{}, known: map[string]bool{}, died: make(chan struct{})}
+	d := &Disk{dir: dir, random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]*entry{}, known: map[string]bool{}, syncs: map[string]int{}, died: make(chan struct{})}
 	for path := range d.files() {
 		d.known[path] = true
 		d.keep(path)
@@ -137,6 +138,13 @@ func (d *Disk) Operations() int {
 	return d.ops
 }
 
+// Syncs returns how often a file was synced, by SQLite or by the program.
+func (d *Disk) Syncs(path string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.syncs[path]
+}
+
 // Fail makes operations fail with a result code: after skip of them have
 // succeeded, the next n do not. A sync that fails makes nothing durable.
 func (d *Disk) Fail(code, skip, n int) {
@@ -174,6 +182,7 @@ func (d *Disk) Synced(path string) error {
 		if d.operate(flush) != ok {
 			return errNotSynced
 		}
+		d.syncs[path]++
 		if e := d.entries[path]; e != nil && e.current != nil {
 			e.current.sync()
 		}
@@ -531,6 +540,7 @@ func (h *handle) sync() int {
 		return rc
 	}
 	h.file.sync()
+	h.disk.syncs[h.path]++
 	if h.linked {
 		h.linked = false
 		h.disk.link(filepath.Dir(h.path))
