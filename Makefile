@@ -49,13 +49,13 @@ test-device:
 
 # Static programs for other machines, without a C compiler for them.
 DIST = linux/amd64 linux/arm64 linux/arm/7 linux/riscv64 darwin/amd64 darwin/arm64 windows/amd64 freebsd/amd64
-dist: $(DIST:%=bin/dist/terrarium-%)
-	@ls -l $^
+dist: $(DIST:%=bin/dist/%)
+	@ls -l bin/dist
 
-.PHONY: $(DIST:%=bin/dist/terrarium-%)
-$(DIST:%=bin/dist/terrarium-%): bin/dist/terrarium-%:
+.PHONY: $(DIST:%=bin/dist/%)
+$(DIST:%=bin/dist/%): bin/dist/%:
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst /, ,$*)) GOARCH=$(word 2,$(subst /, ,$*)) GOARM=$(word 3,$(subst /, ,$*)) \
-		$(GO) build -trimpath -ldflags='-s -w' -o $@ ./cmd/terrarium
+		$(GO) build -trimpath -ldflags='-s -w' -o bin/dist/terrarium-$(subst /,-,$*)$(if $(findstring windows,$*),.exe) ./cmd/terrarium
 
 # The race detector takes several times the time, so that packages are left out which
 # have nothing for it: readers, validators and rewriters of modules, which start no
