@@ -105,7 +105,9 @@ func wantInOrder(t *testing.T, s *saved, c journal.CreatureID) {
 	}
 	created := map[journal.SessionID]int64{}
 	for _, i := range infos {
-		created[i.Session] = i.Created
+		if created[i.Session] = i.Created; i.Created < jumps[0].UnixNano() {
+			t.Errorf("session %s was created at %d, before the clock began", i.Session, i.Created)
+		}
 		for _, p := range i.Parents {
 			if i.MergedAt < created[p] {
 				t.Errorf("session %s was merged at %d, before its parent %s was created at %d", i.Session, i.MergedAt, p, created[p])

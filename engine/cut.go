@@ -88,7 +88,7 @@ func (x *change) makeStores(ctx context.Context, cut journal.Cut) ([]journal.Sto
 	}
 	var specs []journal.StoreSpec
 	for _, c := range cut.Children {
-		c.StoreSpec.At = cut.At
+		c.StoreSpec.At = max(cut.At, x.e.wallClock()) // no graph may have been entered yet
 		specs = append(specs, c.StoreSpec)
 	}
 	return x.e.storage.Create(ctx, specs...)
