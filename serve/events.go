@@ -67,7 +67,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	s.part.WriteString("retry: 1000\n\n")
 	place, join := uint64(0), true
 	if shared {
-		place = h.hub.join()
+		place = h.hub.join(ctx)
 		defer h.hub.leave()
 	}
 	if s.sub != nil {

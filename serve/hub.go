@@ -45,14 +45,14 @@ type entry struct {
 }
 
 // join adds a reader, which has to leave, and returns the place of the next event.
-func (b *hub) join() uint64 {
+func (b *hub) join(ctx context.Context) uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.readers++
 	if b.sub == nil {
 		b.first = b.next
 		b.sub, b.ended = b.t.Subscribe(engine.Filter{}, hubEvents), make(chan struct{})
-		go b.read(b.sub, b.ended)
+		go b.read(context.WithoutCancel(ctx), b.sub, b.ended) // it ends with the last reader, not with the first
 	}
 	return b.next
 }
@@ -73,9 +73,9 @@ func (b *hub) leave() {
 }
 
 // read encodes events until the subscription is closed.
-func (b *hub) read(sub *engine.Subscription, ended chan struct{}) {
+func (b *hub) read(ctx context.Context, sub *engine.Subscription, ended chan struct{}) {
 	defer close(ended)
-	for ob := range sub.All(context.Background()) {
+	for ob := range sub.All(ctx) {
 		e := entry{ob.Seq, ob.Event.Kind, encodeEvent(nil, sub, &ob, false)}
 		b.mu.Lock()
 		if b.sub != sub { // closed: a later subscription has the following events
