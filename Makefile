@@ -105,7 +105,7 @@ test-sim:
 
 FUZZTIME ?= 30s
 fuzz:
-	@for p in . ./abi/... ./engine/... ./host/... ./recipes/... ./sqlitestore/... ; do \
+	@for p in . ./abi/... ./engine/... ./host/... ./recipes/... ./serve ./sqlitestore/... ; do \
 		for d in $$($(GO) list $$p); do \
 			for f in $$($(GO) test -list '^Fuzz' $$d | grep '^Fuzz'); do \
 				echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$d || exit 1; \
