@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine/inspect"
 )
 
 // maxSeries is the number of creatures up to which each has series of its own. Beyond it,
@@ -29,21 +28,17 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		fail(w, refused("the metrics are of all graphs, and the token is not", "use a token without graphs"))
 		return
 	}
-	graphs, err := h.t.Status("")
+	figures, err := h.t.Metrics()
 	if err != nil {
 		fail(w, err)
 		return
 	}
+	figures = append(figures,
+		terrarium.Metric{Name: "terrarium_build_info", Help: "the version", Labels: map[string]string{"version": terrarium.Version}, Value: 1},
+		terrarium.Metric{Name: "terrarium_streams", Help: "open streams of events", Value: float64(len(h.streams))},
+	)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(h.exposition(graphs))
-}
-
-// subject is what a series of figures is about. Names need not be unique, so several
-// creatures may share one.
-type subject struct{ deployment, creature string }
-
-func (s subject) labels() string {
-	return fmt.Sprintf(`{deployment="%s",creature="%s"}`, label(s.deployment), label(s.creature))
+	_, _ = w.Write(exposition(figures))
 }
 
 // label escapes the value of a label.
@@ -51,92 +46,49 @@ func label(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// figures are what is added up about a subject.
-type figures struct {
-	inspect.Counters
-	pending uint64
-	memory  int64
-}
-
-// perSubject are the metrics of subjects.
-var perSubject = []struct {
-	name, kind, help string
-	value            func(*figures) uint64
-}{
-	{"terrarium_turns_total", "counter", "Turns that have ended.", func(f *figures) uint64 { return f.Turns }},
-	{"terrarium_turn_failures_total", "counter", "Turns that have failed.", func(f *figures) uint64 { return f.Failures }},
-	{"terrarium_messages_sent_total", "counter", "Messages that creatures have sent.", func(f *figures) uint64 { return f.Sent }},
-	{"terrarium_dead_letters_total", "counter", "Deliveries that have become dead letters.", func(f *figures) uint64 { return f.DeadLetters }},
-	{"terrarium_denied_total", "counter", "Calls and messages that policies have denied.", func(f *figures) uint64 { return f.Denied }},
-	{"terrarium_fuel_total", "counter", "Fuel that turns have used.", func(f *figures) uint64 { return f.Fuel }},
-	{"terrarium_pending_deliveries", "gauge", "Deliveries that wait.", func(f *figures) uint64 { return f.pending }},
-	{"terrarium_memory_bytes", "gauge", "Linear memory of instances.", func(f *figures) uint64 { return uint64(max(f.memory, 0)) }},
-}
-
-// exposition returns the text of all metrics.
-func (h *Handler) exposition(graphs []inspect.GraphStatus) []byte {
+// exposition returns the text of figures. Those with the same name follow each other.
+func exposition(figures []terrarium.Metric) []byte {
 	var b bytes.Buffer
-	one := func(name, kind, help string, value any) {
-		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n%s %v\n", name, help, name, kind, name, value)
-	}
-	fmt.Fprintf(&b, "# HELP terrarium_build_info The version.\n# TYPE terrarium_build_info gauge\nterrarium_build_info{version=%q} 1\n", terrarium.Version)
-	one("terrarium_graphs", "gauge", "Live graphs.", len(graphs))
-	one("terrarium_streams", "gauge", "Open streams of events.", len(h.streams))
-	one("terrarium_unaccounted_bytes", "gauge", "Memory of the process that is not accounted to creatures.", h.t.UnaccountedBytes())
-	one("terrarium_problems", "gauge", "Problems of the session directory.", len(h.t.Problems()))
-	one("terrarium_policy_failures", "gauge", "Policies that have failed to decide.", len(h.t.PolicyFailures()))
-	states, subjects := addUp(graphs)
-	b.WriteString("# HELP terrarium_creatures Creatures, by state.\n# TYPE terrarium_creatures gauge\n")
-	for _, state := range slices.Sorted(maps.Keys(states)) {
-		fmt.Fprintf(&b, "terrarium_creatures{state=\"%s\"} %d\n", label(state), states[state])
-	}
-	order := slices.SortedFunc(maps.Keys(subjects), func(x, y subject) int {
-		return cmp.Or(cmp.Compare(x.deployment, y.deployment), cmp.Compare(x.creature, y.creature))
-	})
-	for _, m := range perSubject {
-		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
-		for _, s := range order {
-			fmt.Fprintf(&b, "%s%s %d\n", m.name, s.labels(), m.value(subjects[s]))
+	for len(figures) > 0 {
+		n := 1
+		for n < len(figures) && figures[n].Name == figures[0].Name {
+			n++
 		}
+		kind := "gauge"
+		if figures[0].Counter {
+			kind = "counter"
+		}
+		fmt.Fprintf(&b, "# HELP %s %s.\n# TYPE %s %s\n", figures[0].Name, figures[0].Help, figures[0].Name, kind)
+		for _, f := range series(figures[:n]) {
+			b.WriteString(f.Name)
+			for i, name := range slices.Sorted(maps.Keys(f.Labels)) {
+				fmt.Fprintf(&b, `%s%s="%s"`, cmp.Or(strings.Repeat(",", min(i, 1)), "{"), name, label(f.Labels[name]))
+			}
+			if len(f.Labels) > 0 {
+				b.WriteByte('}')
+			}
+			fmt.Fprintf(&b, " %v\n", f.Value)
+		}
+		figures = figures[n:]
 	}
 	return b.Bytes()
 }
 
-// addUp returns the number of creatures by state, and the figures by subject.
-func addUp(graphs []inspect.GraphStatus) (states map[string]int, subjects map[subject]*figures) {
-	states, subjects = map[string]int{}, map[subject]*figures{}
-	total := 0
-	for i := range graphs {
-		total += len(graphs[i].Creatures)
+// series returns the series of one figure. If there are too many creatures, those of a
+// deployment are added up.
+func series(figures []terrarium.Metric) []terrarium.Metric {
+	if len(figures) <= maxSeries {
+		return figures
 	}
-	for i := range graphs {
-		for k := range graphs[i].Creatures {
-			c := &graphs[i].Creatures[k]
-			states[string(c.State)]++
-			s := subject{deployment: c.Deployment}
-			if total <= maxSeries {
-				s.creature = c.Name
-			}
-			f := subjects[s]
-			if f == nil {
-				f = &figures{}
-				subjects[s] = f
-			}
-			f.add(c)
-		}
+	sums := map[string]float64{}
+	for _, f := range figures {
+		sums[f.Labels["deployment"]] += f.Value
 	}
-	return states, subjects
-}
-
-func (f *figures) add(c *inspect.CreatureStatus) {
-	f.Turns += c.Counters.Turns
-	f.Failures += c.Counters.Failures
-	f.Sent += c.Counters.Sent
-	f.DeadLetters += c.Counters.DeadLetters
-	f.Denied += c.Counters.Denied
-	f.Fuel += c.Counters.Fuel
-	f.memory += c.MemoryBytes
-	for _, cursor := range c.Cursors {
-		f.pending += cursor.Pending
+	out := make([]terrarium.Metric, 0, len(sums))
+	for _, deployment := range slices.Sorted(maps.Keys(sums)) {
+		f := figures[0]
+		f.Labels, f.Value = map[string]string{"deployment": deployment}, sums[deployment]
+		out = append(out, f)
 	}
+	return out
 }
