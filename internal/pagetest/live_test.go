@@ -1,0 +1,193 @@
+package pagetest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/operations"
+	"github.com/seed47132306/terrarium/serve"
+)
+
+// A live terrarium with the real server.
+type live struct {
+	t   *testing.T
+	tr  *terrarium.Terrarium
+	url string
+}
+
+func startLive(t *testing.T) *live {
+	t.Helper()
+	tr, err := terrarium.New(context.Background(), terrarium.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := serve.NewHandler(tr, serve.Options{Trusted: true})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(handler.ServeHTTP))
+	server.Start()
+	t.Cleanup(func() {
+		handler.End()
+		server.Close()
+		if err := tr.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &live{t: t, tr: tr, url: server.URL}
+}
+
+func (l *live) do(operation, args string) map[string]any {
+	l.t.Helper()
+	result, err := operations.Do(context.Background(), l.tr, operation, json.RawMessage(args))
+	if err != nil {
+		l.t.Fatal(operation, err)
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		l.t.Fatal(err)
+	}
+	return object
+}
+
+// rescue starts the example rescue: two graphs, each with a channel calls.
+func rescue(t *testing.T) *live {
+	l := startLive(t)
+	for _, recipe := range []string{"north", "south"} {
+		l.do("apply", `{"recipe": "../../examples/rescue/`+recipe+`.hcl"}`)
+	}
+	l.do("add_creature", `{"name": "bystander", "module": "builtin:echo"}`)
+	l.do("send", `{"graph": "scouts", "channel": "calls", "payload": "hut sprained ankle"}`)
+	l.do("send", `{"graph": "helicopter", "channel": "calls", "payload": "pier boat adrift"}`)
+	l.do("wait_idle", `{}`)
+	return l
+}
+
+// What is drawn in each frame: places of chips, and the colour of each.
+const watch = `(() => {
+	window.seen = []
+	const step = () => {
+		const frame = {}
+		for (const c of document.querySelectorAll('.chip')) {
+			frame[c.querySelector('.name').textContent] = c.getAttribute('transform') + ' ' + c.classList[1]
+		}
+		frame.moves = document.querySelector('.stage')?.dataset.motion || ''
+		seen.push(frame)
+		requestAnimationFrame(step)
+	}
+	requestAnimationFrame(step)
+})()`
+
+// A merge and a split while the page watches: who is not concerned does not move by a
+// pixel, colours belong to graphs, and the card covers no chip of the change.
+func TestMergeAndSplit(t *testing.T) {
+	l := rescue(t)
+	b := open(t, l.url+"/#/graph", desk)
+	b.until("document.querySelectorAll('.chip').length === 5")
+	b.run(settle)
+	eval[any](b, watch)
+	colour := func(name string) string {
+		return eval[string](b, "seen.at(-1)["+quote(name)+"].split(' ').at(-1)")
+	}
+	north, south := colour("alarm"), colour("helicopter")
+	if north == south {
+		t.Errorf("both graphs have the colour %s", north)
+	}
+
+	l.do("connect", `{"from": "alarm", "to": "helicopter", "channel": "help"}`)
+	b.until("document.querySelector('[data-motion=merge]')")
+	b.until("document.querySelector('.card')")
+	b.shot("live-together")
+	b.holds(".card", "Merged", "south", "(2 creatures) went into", "north, which keeps its id", "an edge from alarm to helicopter over help", "calls is now calls~2", "desk still knows it as calls")
+	b.cardIsBeside()
+	if got := colour("helicopter"); got != north {
+		t.Errorf("after the merge the helicopter has the colour %s, the graph %s", got, north)
+	}
+	if n := eval[int](b, "document.querySelectorAll('.chip.came').length"); n != 2 {
+		t.Errorf("%d chips have the bar of newcomers, not 2", n)
+	}
+
+	l.do("disconnect", `{"from": "alarm", "to": "helicopter"}`)
+	b.until("document.querySelector('[data-motion=split]')")
+	b.until("document.querySelector('.card')?.textContent.includes('Split')")
+	b.shot("live-apart-again")
+	b.cardIsBeside()
+	if got := colour("alarm"); got != north {
+		t.Errorf("after the split the alarm has the colour %s, not %s", got, north)
+	}
+	places := eval[[]string](b, "[...new Set(seen.map(f => f.bystander))]")
+	if len(places) != 1 {
+		t.Errorf("the bystander was at %d places: %v", len(places), places)
+	}
+	frames := eval[map[string]int](b, "Object.fromEntries(['merge', 'split'].map(k => [k, seen.filter(f => f.moves === k).length]))")
+	t.Log("frames of the films: ", frames)
+	if frames["merge"] < 3 || frames["split"] < 3 {
+		t.Errorf("the films have only these frames: %v", frames)
+	}
+	b.holds("[aria-live]", "Merged")
+}
+
+func quote(text string) string {
+	data, _ := json.Marshal(text) // a string cannot fail
+	return string(data)
+}
+
+// cardIsBeside fails the test if the card covers a chip that the change concerns.
+func (b *tab) cardIsBeside() {
+	b.t.Helper()
+	covered := eval[[]string](b, `(() => {
+		const card = document.querySelector('.card').getBoundingClientRect()
+		return [...document.querySelectorAll('.chip')].filter(c => {
+			const r = c.getBoundingClientRect()
+			return r.left < card.right && r.right > card.left && r.top < card.bottom && r.bottom > card.top
+		}).map(c => c.querySelector('.name').textContent)
+	})()`)
+	if len(covered) > 0 {
+		b.t.Errorf("the card covers %v", covered)
+	}
+}
+
+// With reduced motion there is no film, only its end.
+func TestReducedMotion(t *testing.T) {
+	l := rescue(t)
+	b := open(t, l.url+"/#/graph", look{width: 1440, height: 900, dark: true, still: true})
+	b.until("document.querySelectorAll('.chip').length === 5")
+	eval[any](b, watch)
+	l.do("connect", `{"from": "alarm", "to": "helicopter", "channel": "help"}`)
+	b.until("document.querySelector('.card')")
+	if n := eval[int](b, "seen.filter(f => f.moves).length"); n != 0 {
+		t.Errorf("%d frames were of a film", n)
+	}
+	b.clickText("Show in lineage")
+	b.until("document.querySelectorAll('.lines .node').length >= 3")
+	b.holds("main table", "merge", "start", "north + south")
+}
+
+// The real server, from a message to its turn, and what was sent by hand.
+func TestLiveTurn(t *testing.T) {
+	l := rescue(t)
+	b := open(t, l.url+"/#/graph?creature=desk", desk)
+	b.until("document.querySelectorAll('.chip').length === 5")
+	eval[any](b, "location.hash = '#/graph?tab=send&creature=desk'")
+	b.until("document.querySelector('#send-to option:nth-child(2)')")
+	eval[any](b, "document.querySelector('#send-to').selectedIndex = 1; document.querySelector('#send-text').value = 'cove "+secret+"'")
+	b.click(".form .main")
+	b.until("document.querySelector('.note')?.textContent.includes('Sent as number 2')")
+	eval[any](b, "location.hash = '#/events?q=kind:turn_ended%20creature:helicopter'")
+	b.until("document.querySelectorAll('.event').length >= 1")
+	eval[any](b, "document.querySelector('.event').click()")
+	b.clickText("Turn")
+	b.until("document.querySelector('.three')")
+	b.holds(".three", "desk", "flights#2", "state write", "count/cove")
+	if strings.Contains(eval[string](b, "document.documentElement.outerHTML"), secret) {
+		t.Error("a payload is in the page before it was shown")
+	}
+	b.clickText("Show")
+	b.until("document.querySelector('.payload.shown')?.textContent.includes('" + secret + "')")
+}

@@ -1,0 +1,109 @@
+// The past: what the stores say about the time before this page, and the graphs as they
+// were before the cuts since.
+import { graphName } from './store.js'
+
+const structure = ['topology_changed', 'creature_quarantined', 'turn_failed', 'session_merged', 'session_forked']
+const pages = 4 // of a thousand events, for each graph
+
+async function read(call, graph, kinds, take) {
+  let after
+  for (let i = 0; i < pages; i++) {
+    const { events } = await call('history', { graph, kinds, limit: 1000, ...(after ? { after } : {}) })
+    for (const event of events) take(event)
+    if (events.length < 1000) return
+    after = events.at(-1).id
+  }
+}
+
+// backfill reads flags, failures and turns of the last minutes.
+export async function backfill({ store, call }) {
+  const seen = new Set(store.events.map(e => e.id))
+  const take = event => {
+    if (!event.id || seen.has(event.id)) return
+    seen.add(event.id)
+    store.event(event, true)
+  }
+  for (const graph of [...store.graphs.keys()].slice(0, 12)) {
+    try {
+      await read(call, graph, structure, take)
+      await read(call, graph, ['turn_ended', 'dead_letter', 'policy_denied'], take)
+    } catch { return } // a graph without a store has no history
+  }
+  store.filledAt = store.now()
+  store.emit('status', { before: new Map() })
+}
+
+// timeOf reads the parameter at: a time in milliseconds, or the cursor of an event that
+// the page knows.
+export function timeOf(store, at) {
+  if (/^\d{11,}$/.test(at)) return Number(at)
+  return store.flags.find(f => f.cursor === at)?.at ?? store.events.find(e => e.cursor === at)?.at ?? store.now()
+}
+
+// pastStatus puts the creatures of now into the graphs of then, by undoing the cuts since.
+// A merge is undone only if two graphs took part: of more, the event does not say which
+// creature came from where.
+export function pastStatus(store, at) {
+  const then = timeOf(store, at)
+  const graphOf = new Map([...store.creatures.values()].map(c => [c.id, c.graph]))
+  const names = new Map()
+  for (const flag of [...store.flags].reverse()) {
+    if (flag.at <= then || flag.kind === 'quarantined') continue
+    const { kind, old_graphs: old, new_graphs: next, affected, renamed } = flag.event.payload
+    if (kind === 'merge' && old.length === 2) {
+      const gone = old.find(g => !next.includes(g))
+      for (const id of affected) if (graphOf.has(id)) graphOf.set(id, gone)
+      for (const r of renamed || []) names.set(r.channel || r.creature, r.old)
+    } else if (kind === 'split') {
+      for (const id of affected) if (graphOf.has(id)) graphOf.set(id, old[0])
+    }
+  }
+  const graphs = new Map()
+  for (const [id, graph] of graphOf) {
+    if (!graphs.has(graph)) graphs.set(graph, { id: graph, creatures: [], channels: [], wires: [], slot: store.slot(graph) })
+    graphs.get(graph).creatures.push(store.creatures.get(id))
+  }
+  for (const channel of store.channels.values()) {
+    const ends = [...channel.senders, ...channel.listeners]
+    const home = graphs.get(ends.length ? graphOf.get(ends[0]) : channel.graph)
+    if (home) home.channels.push({ ...channel, name: names.get(channel.id) || channel.name })
+  }
+  for (const g of store.graphs.values()) for (const w of g.wires) graphs.get(graphOf.get(w.from))?.wires.push(w)
+  const list = [...graphs.values()]
+  for (const g of list) g.name = graphName(g)
+  list.then = then
+  return list
+}
+
+// bodyOf fetches the payload of a logged event: the event that comes right after its
+// predecessor in the log.
+export async function bodyOf(call, event) {
+  const [log, n] = (event.id || '').split('-')
+  const of = event.graph ? { graph: event.graph } : {}
+  const args = { ...of, kinds: [event.kind], limit: 200 }
+  if (event.channel) args.channel = event.channel
+  if (Number(n) > 1) args.after = `${log}-${Number(n) - 1}`
+  const { events } = await call('history', args)
+  const found = events.find(e => e.id === event.id)
+  if (!found) throw new Error('The event is not in the log any more, or was never stored.')
+  return found.payload
+}
+
+// eventOf finds an event by its id in the histories of the graphs.
+export async function eventOf({ store, call }, id) {
+  const known = store.events.find(e => e.id === id)
+  const [log, n] = id.split('-')
+  const graphs = known?.graph ? [known.graph] : [...store.graphs.keys()]
+  let trouble
+  for (const graph of graphs) {
+    try {
+      const args = { graph, limit: 60 }
+      if (Number(n) > 9) args.after = `${log}-${Number(n) - 9}` // with what a failed turn logged before
+      const { events } = await call('history', args)
+      const at = events.findIndex(e => e.id === id)
+      if (at >= 0) return { event: events[at], around: events }
+    } catch (err) { trouble = err }
+  }
+  if (trouble) throw trouble
+  throw new Error(`No graph has the event ${id} in its history.`)
+}
