@@ -226,6 +226,16 @@ func (b *tab) shot(name string) {
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o666); err != nil {
 		b.t.Fatal(err)
 	}
+	if !strings.HasPrefix(name, "page-") {
+		return
+	}
+	b.run(chromedp.ActionFunc(func(ctx context.Context) (err error) { // smaller, for the documentation
+		data, err = page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatWebp).WithQuality(82).Do(ctx)
+		return err
+	}))
+	if err := os.WriteFile(filepath.Join(dir, name+".webp"), data, 0o666); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // holds fails the test unless the text has all of the parts.

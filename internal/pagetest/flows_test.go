@@ -121,7 +121,7 @@ func TestFailureIsTwoClicksAway(t *testing.T) {
 	b.clickText("Look at the turn")
 	b.until("document.querySelector('.frames')")
 	b.holds("main", "Why it failed", "boat.c:118:9", "on_message", "creature_handle", "tide table ends at 40", "1 · Delivered", "harbour", "Nothing of this turn took effect")
-	b.shot("turn")
+	b.shot("page-turn")
 	eval[any](b, "location.hash = '#/graph?creature=c-gae3h-boat-2'")
 	b.clickText("Start again")
 	b.until("document.querySelector('.panel .said').textContent === 'running' || document.querySelector('.panel .said').textContent === 'failing'")

@@ -3,8 +3,7 @@ package pagetest
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
+	"net"
 	"strings"
 	"testing"
 
@@ -15,9 +14,10 @@ import (
 
 // A live terrarium with the real server.
 type live struct {
-	t   *testing.T
-	tr  *terrarium.Terrarium
-	url string
+	t       *testing.T
+	tr      *terrarium.Terrarium
+	handler *serve.Handler
+	address string
 }
 
 func startLive(t *testing.T) *live {
@@ -26,17 +26,30 @@ func startLive(t *testing.T) *live {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := serve.NewHandler(tr, serve.Options{Trusted: true})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(handler.ServeHTTP))
-	server.Start()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := serve.NewHandler(tr, serve.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- handler.Serve(ctx, listener, nil) }()
 	t.Cleanup(func() {
-		handler.End()
-		server.Close()
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
 		if err := tr.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return &live{t: t, tr: tr, url: server.URL}
+	return &live{t: t, tr: tr, handler: handler, address: listener.Addr().String()}
+}
+
+// link is a link that logs a browser in, once, and leads to a view.
+func (l *live) link(view string) string {
+	code := l.handler.LoginCode(operations.Rights{Scope: operations.Admin})
+	return "http://" + l.address + "/login?code=" + code + "#/" + view
 }
 
 func (l *live) do(operation, args string) map[string]any {
@@ -84,11 +97,11 @@ const watch = `(() => {
 	requestAnimationFrame(step)
 })()`
 
-// A merge and a split while the page watches: who is not concerned does not move by a
+// A merge and a split while the page watches: a graph that is not concerned does not move by a
 // pixel, colours belong to graphs, and the card covers no chip of the change.
 func TestMergeAndSplit(t *testing.T) {
 	l := rescue(t)
-	b := open(t, l.url+"/#/graph", desk)
+	b := open(t, l.link("graph"), desk)
 	b.until("document.querySelectorAll('.chip').length === 5")
 	b.run(settle)
 	eval[any](b, watch)
@@ -156,7 +169,7 @@ func (b *tab) cardIsBeside() {
 // With reduced motion there is no film, only its end.
 func TestReducedMotion(t *testing.T) {
 	l := rescue(t)
-	b := open(t, l.url+"/#/graph", look{width: 1440, height: 900, dark: true, still: true})
+	b := open(t, l.link("graph"), look{width: 1440, height: 900, dark: true, still: true})
 	b.until("document.querySelectorAll('.chip').length === 5")
 	eval[any](b, watch)
 	l.do("connect", `{"from": "alarm", "to": "helicopter", "channel": "help"}`)
@@ -172,7 +185,7 @@ func TestReducedMotion(t *testing.T) {
 // The real server, from a message to its turn, and what was sent by hand.
 func TestLiveTurn(t *testing.T) {
 	l := rescue(t)
-	b := open(t, l.url+"/#/graph?creature=desk", desk)
+	b := open(t, l.link("graph?creature=desk"), desk)
 	b.until("document.querySelectorAll('.chip').length === 5")
 	eval[any](b, "location.hash = '#/graph?tab=send&creature=desk'")
 	b.until("document.querySelector('#send-to option:nth-child(2)')")

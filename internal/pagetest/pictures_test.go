@@ -11,11 +11,11 @@ import (
 
 var settle = chromedp.Sleep(300 * time.Millisecond)
 
-// look1 opens the pond and waits for its picture.
+// openPond opens the pond and waits for its picture.
 func openPond(t *testing.T, p *pond, hash string, l look) *tab {
 	t.Helper()
 	b := open(t, p.server.URL+"/"+hash, l)
-	b.until("document.querySelector('.link')?.textContent === 'live' && !document.querySelector('.outlines')")
+	b.until("document.querySelector('.link')?.textContent === 'live' && !document.querySelector('.outlines') && document.querySelector('main').childElementCount > 0")
 	return b
 }
 
@@ -24,36 +24,77 @@ func TestShots(t *testing.T) {
 	if os.Getenv("TERRARIUM_SHOTS") == "" {
 		t.Skip("TERRARIUM_SHOTS does not name a directory for pictures")
 	}
-	for _, dark := range []bool{false, true} {
-		name := map[bool]string{false: "light", true: "dark"}[dark]
-		t.Run(name, func(t *testing.T) {
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
 			p := newRescuePond(t)
-			b := openPond(t, p, "#/graph", look{width: 1440, height: 900, dark: dark})
+			b := openPond(t, p, "#/graph", look{width: 1440, height: 900, dark: scheme == "dark"})
 			b.until("document.querySelectorAll('.chip').length === 40")
-			p.traffic()
+			for range 3 {
+				p.traffic()
+			}
 			b.until("[...document.querySelectorAll('.ring .rate')].some(x => x.textContent.endsWith('/s'))")
 			b.run(chromedp.Sleep(2 * time.Second))
-			b.shot("graph-" + name)
-			for _, view := range []string{"creatures", "lineage", "events", "dead-letters", "problems", "policies", "approvals", "turn/00000000000000000000000000000007-25", "graph?show=table", "graph?creature=c-gae3h-boat-2"} {
-				eval[any](b, "location.hash = '#/"+view+"'")
-				b.until("document.querySelector('main').childElementCount > 0 && !document.querySelector('main').textContent.includes('Reading')")
+			b.shot("page-graph-" + scheme)
+			names := map[string]string{"graph?creature=c-gae3h-boat-2": "creature", "graph?show=table": "table", "lineage?at=" + at(15): "lineage"}
+			for _, view := range append([]string{"graph?creature=c-gae3h-boat-2", "graph?show=table", "lineage?at=" + at(15)}, "creatures", "events", "dead-letters", "problems", "policies") {
+				b.goTo(view)
 				b.run(settle)
-				b.shot(strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(view[:min(len(view), 12)]) + "-" + name)
+				name := names[view]
+				if name == "" {
+					name = view
+				}
+				b.shot("page-" + name + "-" + scheme)
 			}
 		})
 	}
+}
+
+func at(minutes int) string {
+	return strings.ReplaceAll(time.Now().Add(-time.Duration(minutes)*time.Minute).Format("2006-01-02T15:04:05Z07:00"), "+", "%2B")
+}
+
+// The film of a merge of 21 creatures, stopped in its middle, and its end.
+func TestFilm(t *testing.T) {
+	p := newRescuePond(t)
+	b := openPond(t, p, "#/graph", desk)
+	b.until("document.querySelectorAll('.chip').length === 40")
+	p.traffic()
+	b.until("[...document.querySelectorAll('.ring .rate')].some(x => x.textContent.endsWith('/s'))")
+	eval[any](b, "import('/motion.js').then(m => { m.pace.hold = 640 })")
+	crew := `JSON.stringify([...document.querySelectorAll('.chip')].filter(c => c.dataset.id.includes('gwj60')).map(c => c.getAttribute('transform')))`
+	before := eval[string](b, crew)
+	p.merge()
+	b.until("document.querySelector('[data-motion=merge]') && document.querySelectorAll('.ghost').length === 9")
+	b.run(chromedp.Sleep(900 * time.Millisecond))
+	b.shot("page-merging")
+	if got := eval[int](b, "[...document.querySelectorAll('.chip.came')].filter(c => c.classList.contains('g1')).length"); got != 9 {
+		t.Errorf("in the middle of the film %d of 9 newcomers have their old colour", got)
+	}
+	eval[any](b, "import('/motion.js').then(m => { m.pace.hold = undefined })")
+	b.until("document.querySelector('.card')")
+	b.shot("page-merged")
+	b.cardIsBeside()
+	if after := eval[string](b, crew); after != before {
+		t.Errorf("the graph that is not concerned moved:\n%s\n%s", before, after)
+	}
+	if got := eval[int](b, "[...document.querySelectorAll('.chip.came')].filter(c => c.classList.contains('g0')).length"); got != 9 {
+		t.Errorf("after the film %d of 9 newcomers have their new colour", got)
+	}
+	b.holds(".card", "south (9 creatures) went into", "north, which keeps its id gr5mz", "calls is now calls~2")
 }
 
 func TestPhone(t *testing.T) {
 	p := newRescuePond(t)
 	b := openPond(t, p, "#/graph", look{width: 390, height: 844})
 	b.until("document.querySelectorAll('.mini').length === 3")
+	b.holds(".cards", "boat-2", "quarantined", "medic", "backing off")
 	b.run(settle)
 	b.shot("phone-graph")
-	eval[any](b, "location.hash = '#/dead-letters'")
+	b.goTo("dead-letters")
 	b.until("document.querySelectorAll('.letter').length > 3")
 	b.shot("phone-letters")
-	eval[any](b, "location.hash = '#/graph?creature=c-gae3h-boat-2'")
+	b.goTo("graph")
+	b.clickText("boat-2")
 	b.until("document.querySelector('.panel .wrong')")
 	b.shot("phone-creature")
 }

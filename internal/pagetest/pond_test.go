@@ -56,7 +56,7 @@ type graph struct {
 func newPond(t *testing.T) *pond {
 	p := &pond{t: t, streams: map[chan object]bool{}, cut: make(chan struct{}), now: time.Now}
 	mux := http.NewServeMux()
-	mux.Handle("GET /", serve.NewHandler(nil, serve.Options{Trusted: true})) // only for the files of the page
+	mux.Handle("GET /", serve.NewHandler(nil, serve.Options{})) // only for the files of the page
 	mux.HandleFunc("GET /api/v1/events", p.stream)
 	mux.HandleFunc("POST /api/v1/{operation}", p.operation)
 	p.server = httptest.NewServer(mux)
@@ -482,4 +482,33 @@ func (p *pond) send(e object) {
 		default:
 		}
 	}
+}
+
+// merge makes south a part of north: alarm sends on help to helicopter.
+func (p *pond) merge() {
+	p.mu.Lock()
+	north, south := p.graphs[0], p.graphs[1]
+	affected := []string{}
+	for _, c := range south.creatures {
+		affected = append(affected, c["id"].(string))
+	}
+	for _, c := range south.channels {
+		if c["name"] == "calls" {
+			c["name"] = "calls~2"
+		}
+	}
+	north.creatures = append(north.creatures, south.creatures...)
+	north.channels = append(north.channels, south.channels...)
+	north.wires = append(north.wires, south.wires...)
+	for _, c := range north.channels {
+		if c["name"] == "help" {
+			c["listeners"] = []string{"c-gae3h-helicopter"}
+		}
+	}
+	p.graphs = slices.Delete(p.graphs, 1, 2)
+	p.mu.Unlock()
+	p.emit("topology_changed", "gr5mz", "", object{
+		"kind": "merge", "old_graphs": []string{"gr5mz", "gae3h"}, "new_graphs": []string{"gr5mz"}, "affected": affected,
+		"renamed": []object{{"channel": "h-gae3h-calls", "old": "calls", "new": "calls~2"}},
+	})
 }

@@ -288,7 +288,7 @@ function loading() {
 function denied() {
   const { err } = link
   el.main.append(h('div', { class: 'face' }, icon('lock'), h('h2', {}, err.status === 401 ? 'This page needs a link' : 'You may not read this'),
-    h('p', {}, err.message), err.remedy ? h('p', {}, capital(err.remedy) + '.') : '', h('code', {}, `terrarium serve link ${store.title || 'DIR'}`),
+    h('p', {}, err.message), err.remedy ? h('p', {}, capital(err.remedy) + '.') : '', h('code', {}, `terrarium login ${store.title || 'DIR'}`),
     h('button', { onclick: () => location.reload() }, 'Try again')))
 }
 function ended() {

@@ -86,6 +86,7 @@ export async function bodyOf(call, event) {
   const { events } = await call('history', args)
   const found = events.find(e => e.id === event.id)
   if (!found) throw new Error('The event is not in the log any more, or was never stored.')
+  if (found.payload === undefined) throw new Error('The server does not show it to this link: it takes the scope operate.')
   return found.payload
 }
 
