@@ -348,7 +348,7 @@ func TestThousandCreatures(t *testing.T) {
 	b := openPond(t, p, "#/graph", look{width: 1440, height: 900, dark: true})
 	b.until("document.querySelector('canvas')?.width > 100")
 	b.run(settle)
-	b.shot("thousand")
+	b.shot("page-thousand")
 	rates := eval[map[string]float64](b, `new Promise(resolve => {
 		const stage = document.querySelector('.stage'), r = stage.getBoundingClientRect(), begin = performance.now()
 		let frames = 0, x = r.x + 300

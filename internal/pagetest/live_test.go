@@ -105,6 +105,7 @@ func TestMergeAndSplit(t *testing.T) {
 	b.until("document.querySelectorAll('.chip').length === 5")
 	b.run(settle)
 	eval[any](b, watch)
+	b.until("seen.length > 0")
 	colour := func(name string) string {
 		return eval[string](b, "seen.at(-1)["+quote(name)+"].split(' ').at(-1)")
 	}

@@ -2,7 +2,7 @@ package pagetest
 
 import (
 	"os"
-	"strings"
+	"strconv"
 	"testing"
 	"time"
 
@@ -35,8 +35,8 @@ func TestShots(t *testing.T) {
 			b.until("[...document.querySelectorAll('.ring .rate')].some(x => x.textContent.endsWith('/s'))")
 			b.run(chromedp.Sleep(2 * time.Second))
 			b.shot("page-graph-" + scheme)
-			names := map[string]string{"graph?creature=c-gae3h-boat-2": "creature", "graph?show=table": "table", "lineage?at=" + at(15): "lineage"}
-			for _, view := range append([]string{"graph?creature=c-gae3h-boat-2", "graph?show=table", "lineage?at=" + at(15)}, "creatures", "events", "dead-letters", "problems", "policies") {
+			names := map[string]string{"graph?creature=c-gae3h-boat-2": "creature", "graph?show=table": "table", "lineage?at=" + at(10): "lineage"}
+			for _, view := range append([]string{"graph?creature=c-gae3h-boat-2", "graph?show=table", "lineage?at=" + at(10)}, "creatures", "events", "dead-letters", "problems", "policies") {
 				b.goTo(view)
 				b.run(settle)
 				name := names[view]
@@ -50,7 +50,7 @@ func TestShots(t *testing.T) {
 }
 
 func at(minutes int) string {
-	return strings.ReplaceAll(time.Now().Add(-time.Duration(minutes)*time.Minute).Format("2006-01-02T15:04:05Z07:00"), "+", "%2B")
+	return strconv.FormatInt(time.Now().Add(-time.Duration(minutes)*time.Minute).UnixMilli(), 10)
 }
 
 // The film of a merge of 21 creatures, stopped in its middle, and its end.

@@ -28,7 +28,7 @@ export function card({ cut, store, slots, address, dismiss, again }) {
       merged ? h('span', { class: `came-mark g${colour(slots.old)}` }, 'marks the creatures that came') : ''))
 }
 
-function formerName(spec) {
+export function formerName(spec) {
   const names = new Set([...spec.nodes.values()].flatMap(n => n.members.map(c => c.deployment)).filter(d => d && !d.startsWith('root:')))
   return names.size ? [...names].join(' + ') : [...spec.nodes.values()][0]?.name || spec.id.slice(0, 5)
 }

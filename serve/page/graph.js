@@ -50,8 +50,8 @@ export class Picture {
     const bed = this.bedOf.get(channel)
     const p = bed?.block.rings.get(channel) || bed?.open.get(channel) || bed?.pills.get(channel)
     if (!p) return undefined
-    const o = this.shiftOf(channel)
-    return { x: bed.x + p.x + o.x, y: bed.y + p.y + o.y, side: p.side }
+    const o = this.shiftOf(channel), edge = p.side === 'out' && this.offset.edges?.(bed, this.offset.ids.has(channel))
+    return { x: edge || bed.x + p.x + o.x, y: bed.y + p.y + o.y, side: p.side }
   }
 
   // sync makes and removes elements until they are those of the places.
@@ -151,7 +151,7 @@ export class Picture {
     if (troubled) facts.push(`${troubled} ${troubled === 1 ? 'needs' : 'need'} a look`)
     const full = [...facts, short(graph.id)].join(' · ')
     const room = this.at(bed).w - 60
-    const name = fit(graph.name, room * 0.45, '650 14px system-ui, sans-serif')
+    const name = fit(this.offset.titles?.get(graph.id) || graph.name, room * 0.45, '650 14px system-ui, sans-serif')
     const left = room - 24 - name.length * 8
     el.name.textContent = name
     el.facts.textContent = full.length * 6.4 < left ? full : fit(facts[0] + (troubled ? ' · ' + facts.at(-1) : ''), left, '12px system-ui, sans-serif')

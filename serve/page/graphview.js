@@ -3,7 +3,7 @@ import { border, colour, Picture } from './graph.js'
 import { Places, specOf } from './places.js'
 import { Dots } from './dots.js'
 import { length, merge, play, split, still } from './motion.js'
-import { card, placeCard } from './card.js'
+import { card, formerName, placeCard } from './card.js'
 import { Panel } from './panel.js'
 import { Strip } from './strip.js'
 import { pastStatus } from './past.js'
@@ -197,6 +197,7 @@ export class GraphView {
     const { store, picture } = this
     const slots = { old: store.slot(cut.kind === 'merge' ? cut.piece : cut.from) }
     slots.oldDash = border(slots.old)
+    if (cut.kind === 'merge') Object.assign(slots, { oldName: formerName(cut.oldSpec), intoName: formerName(cut.oldIntoSpec) })
     const renamed = cut.event?.payload.renamed || []
     slots.names = new Map(renamed.filter(r => r.channel).map(r => [r.channel, r.old]))
     slots.cutLines = cut.kind === 'split' ? (cutLines || []).filter(l => !picture.edges.has(l.key) && l.d).map(l => {

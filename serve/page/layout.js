@@ -247,7 +247,7 @@ export function free(bed, others, wish) {
 // join puts the block of an absorbed graph below that of the survivor, or beside it, each
 // as it was.
 export function join(a, b, beside) {
-  const dy = beside ? 0 : a.h - pad.bottom + 20 - pad.top, dx = beside ? a.w - pad.x + gap.plain - pad.x : 0
+  const dy = beside ? 0 : a.h - pad.bottom + 40 - pad.top, dx = beside ? a.w - pad.x + gap.plain - pad.x : 0
   const both = { chips: new Map(a.chips), rings: new Map(a.rings), bends: new Map(a.bends), dx, dy }
   const move = p => ({ x: p.x + dx, y: p.y + dy })
   for (const [id, p] of b.chips) both.chips.set(id, move(p))

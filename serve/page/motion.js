@@ -37,7 +37,8 @@ export function merge(picture, cut, slots) {
   const channels = channelsOf(bed, cut)
   const moving = new Set([...cut.moved, ...channels])
   const ghosts = ghostsOf(picture, cut)
-  const old = s('g', { class: `bed g${slots.old % 6} thick` }, s('rect', { class: 'ground', rx: 16, 'stroke-dasharray': slots.oldDash }))
+  const old = s('g', { class: `bed g${slots.old % 6} thick` }, s('rect', { class: 'ground', rx: 16, 'stroke-dasharray': slots.oldDash }),
+    s('rect', { class: 'sign', width: 11, height: 11, rx: 3 }), s('text', { class: 'bed-name' }, slots.oldName))
   picture.layers.beds.append(old)
   const frame = ms => {
     const k = 1 - within(ms, 170, 870)
@@ -48,6 +49,11 @@ export function merge(picture, cut, slots) {
     picture.offset.rects = new Map([[cut.into, between({ ...cut.oldInto }, target, grown)]])
     const moved = { x: cut.old.x - cut.dx * (1 - k), y: cut.old.y - cut.dy * (1 - k), w: cut.old.w, h: cut.old.h }
     set(old.firstChild, { x: moved.x, y: moved.y, width: moved.w, height: moved.h })
+    set(old.childNodes[1], { x: moved.x + 16, y: moved.y + 14 })
+    set(old.childNodes[2], { x: moved.x + 34, y: moved.y + 24.5 })
+    const at = picture.offset.rects.get(cut.into)
+    picture.offset.edges = (b, moves) => b !== bed ? 0 : moves ? (moved.x + moved.w) * (1 - grown) + (bed.x + bed.w) * grown : at.x + at.w
+    picture.offset.titles = ms < 870 ? new Map([[cut.into, slots.intoName]]) : undefined
     old.setAttribute('opacity', 1 - within(ms, 640, 900))
     const el = picture.beds.get(cut.into)
     el.thick = ms < length
@@ -103,7 +109,7 @@ export function split(picture, cut, slots) {
 }
 
 function settle(picture, cut) {
-  Object.assign(picture.offset, { ids: new Set(), x: 0, y: 0, rects: undefined, names: undefined, all: undefined })
+  Object.assign(picture.offset, { ids: new Set(), x: 0, y: 0, rects: undefined, names: undefined, all: undefined, edges: undefined, titles: undefined })
   for (const bed of picture.beds.values()) bed.thick = false
   for (const id of cut.moved) { const c = picture.chips.get(id); if (c) c.slot = undefined }
   picture.paint()
