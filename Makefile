@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build dist run test test-kits test-pure test-device test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site lint clean mutants
+.PHONY: build dist run test test-kits test-pure test-device test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants
 
 # With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
 # compiler itself, and turns cgo off if there is none.
@@ -35,6 +35,10 @@ test-kits:
 	$(GO) test -vet=off ./sdk ./sdk/internal/kits ./internal/project ./conformance/creatures ./conformance/hosts
 	$(GO) test -vet=off -run 'TestDev' ./cmd/terrarium
 	$(GO) test -vet=off -run 'TestCommands/(docs|sdk)/(tutorial|how-to|c|cpp|zig)/(creature|first-c|find|write|wire|README)' ./internal/docstest
+
+# The page of terrarium serve in a real browser, which make toolchains installs.
+test-page:
+	TERRARIUM_BROWSER=1 $(GO) test -vet=off ./internal/pagetest
 
 # SQLite without a C compiler: the tests of stores, and processes that are killed on
 # sessions that both libraries use in turn.
@@ -65,7 +69,7 @@ $(DIST:%=bin/dist/%): bin/dist/%:
 # as those of plugins and conformance.
 MODULE = github.com/seed47132306/terrarium
 NOT_RACED = host/wasmbin host/wasmbin/meter host/wasmbin/internal/wasmgen host/internal/compilecost \
-	internal/prose internal/rules internal/house internal/docstest sdk sdk/internal/kits
+	internal/prose internal/rules internal/house internal/docstest internal/pagetest sdk sdk/internal/kits
 # Tests that do one thing after the other, beside others that do the same at once:
 # hostile modules one by one (TestAllAtOnce has them together), and commands on damaged
 # session directories (TestStrangersSessions has every command). TestDev waits for compilers
@@ -110,6 +114,12 @@ fuzz:
 			for f in $$($(GO) test -list '^Fuzz' $$d | grep '^Fuzz'); do \
 				echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$d || exit 1; \
 			done; done; done
+
+# The pictures of docs/how-to/watch-in-the-browser.md, and those of all views in bin/shots.
+PICTURES = graph-light merged creature-dark turn lineage-dark
+pictures:
+	TERRARIUM_BROWSER=1 TERRARIUM_SHOTS=$(CURDIR)/bin/shots $(GO) test -count=1 ./internal/pagetest
+	cp $(PICTURES:%=bin/shots/page-%.webp) docs/pictures/
 
 # What it costs, beside what it is compared with. COUNT=6 for benchstat.
 COUNT ?= 1
