@@ -76,6 +76,10 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	if join {
 		s.runShared(ctx, place)
 	}
+	if context.Cause(ctx) == errEnding {
+		s.part.WriteString("event: ended\ndata: {}\n\n") // a reader need not try again at once
+		s.send()
+	}
 }
 
 // listFields are the arguments of subscribe that are lists.

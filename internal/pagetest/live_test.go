@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +20,7 @@ type live struct {
 	tr      *terrarium.Terrarium
 	handler *serve.Handler
 	address string
+	end     func() // ends the server, as SIGTERM does
 }
 
 func startLive(t *testing.T) *live {
@@ -43,7 +46,7 @@ func startLive(t *testing.T) *live {
 			t.Error(err)
 		}
 	})
-	return &live{t: t, tr: tr, handler: handler, address: listener.Addr().String()}
+	return &live{t: t, tr: tr, handler: handler, end: cancel, address: listener.Addr().String()}
 }
 
 // link is a link that logs a browser in, once, and leads to a view.
@@ -204,4 +207,41 @@ func TestLiveTurn(t *testing.T) {
 	}
 	b.clickText("Show")
 	b.until("document.querySelector('.payload.shown')?.textContent.includes('" + secret + "')")
+}
+
+// A service that ends says so; the page does not try again and again.
+func TestLiveEnd(t *testing.T) {
+	l := rescue(t)
+	b := open(t, l.link("graph"), desk)
+	b.until("document.querySelectorAll('.chip').length === 5")
+	b.expectLoss()
+	l.end()
+	b.until("document.querySelector('main').textContent.includes('Everything up to then is saved.')")
+	b.shot("ended")
+}
+
+// The page listens to every kind of event that there is.
+func TestKinds(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/events.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		OneOf []struct {
+			Properties struct{ Kind struct{ Const string } }
+		}
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	b := openPond(t, newPond(t), "#/graph", desk)
+	kinds := eval[[]string](b, "import('/api.js').then(m => m.kinds)")
+	for _, k := range schema.OneOf {
+		if !slices.Contains(kinds, k.Properties.Kind.Const) {
+			t.Errorf("the page does not listen to %q", k.Properties.Kind.Const)
+		}
+	}
+	if len(kinds) != len(schema.OneOf) {
+		t.Errorf("the page listens to %d kinds, and there are %d", len(kinds), len(schema.OneOf))
+	}
 }

@@ -6,6 +6,7 @@ import { chip } from './layout.js'
 import { count, fit, h, number, rate, severity, words } from './lib.js'
 
 const bed = { w: 400, h: 312, gap: 22 }
+const mostPixels = 8e6 // of the image of the lines
 const near = 3.2 // the zoom from which on chips are drawn
 
 export class Dots {
@@ -110,7 +111,20 @@ export class Dots {
     g.clearRect(0, 0, r.width, r.height)
     this.labels = []
     for (const b of this.beds) this.drawBed(g, b)
-    g.setTransform(dpr * k, 0, 0, dpr * k, x * dpr, y * dpr)
+    const lines = this.linesAt(k * dpr)
+    if (lines) {
+      g.setTransform(1, 0, 0, 1, 0, 0)
+      g.drawImage(lines, Math.round(x * dpr), Math.round(y * dpr))
+      g.setTransform(dpr, 0, 0, dpr, 0, 0)
+    } else {
+      g.setTransform(dpr * k, 0, 0, dpr * k, x * dpr, y * dpr)
+      this.strokeLines(g, k)
+      g.setTransform(dpr, 0, 0, dpr, 0, 0)
+    }
+    this.drawCreatures(g, r)
+  }
+
+  strokeLines(g, k) {
     g.strokeStyle = this.token('edge')
     g.globalAlpha = 0.35
     g.lineWidth = 0.6 / Math.max(k, 0.5)
@@ -118,8 +132,20 @@ export class Dots {
     for (const b of this.beds) for (const [a, c] of b.lines) { g.moveTo(a.x, a.y); g.lineTo(c.x, c.y) }
     g.stroke()
     g.globalAlpha = 1
-    g.setTransform(dpr, 0, 0, dpr, 0, 0)
-    this.drawCreatures(g, r)
+  }
+
+  // linesAt keeps the lines as an image, which panning only moves: stroking them takes most
+  // of a frame. Enlarged much, the image would be too large, and most lines are outside.
+  linesAt(k) {
+    const key = [k, this.signature, this.scheme.matches].join()
+    if (this.image?.key === key) return this.image.canvas
+    const { w, h: high } = this.bounds()
+    if (w * k * high * k > mostPixels) return undefined
+    const canvas = new OffscreenCanvas(Math.ceil(w * k), Math.ceil(high * k)), g = canvas.getContext('2d')
+    g.setTransform(k, 0, 0, k, 0, 0)
+    this.strokeLines(g, k)
+    this.image = { key, canvas }
+    return canvas
   }
 
   drawBed(g, b) {
@@ -179,7 +205,7 @@ export class Dots {
   }
 
   drawChip(g, { c, status, px, py }) {
-    const tint = this.token({ waits: 'backing', running: 'g' + colour(this.store.graphs.get(c.graph)?.slot || 0), stopped: 'stopped' }[status] || status)
+    const tint = this.token({ running: 'g' + colour(this.store.graphs.get(c.graph)?.slot || 0), stopped: 'stopped' }[status] || status)
     g.font = '600 12px system-ui, sans-serif'
     g.textAlign = 'left'
     const name = fit(c.name, chip.w - 24, g.font), w = g.measureText(name).width + 32, left = px - 12, top = py - 11
@@ -208,7 +234,7 @@ export class Dots {
     } else if (status === 'backing') {
       g.beginPath(); g.arc(x, y, 4.8, 0, 7); g.stroke()
       g.beginPath(); g.arc(x, y, 4.8, Math.PI / 2, Math.PI * 1.5); g.fill()
-    } else if (status === 'waits') { poly([[0, -6], [6, 0], [0, 6], [-6, 0]]); g.stroke() } else if (status === 'stopped') g.strokeRect(x - 4, y - 4, 8, 8)
+    } else if (status === 'stopped') g.strokeRect(x - 4, y - 4, 8, 8)
     else { g.beginPath(); g.arc(x, y, 4, 0, 7); g.fill() }
   }
 }

@@ -93,9 +93,8 @@ export class Panel {
       failing: [h('b', {}, `A turn failed at ${clock(failed?.at)}.`), ` ${number(c.counters?.failures)} of its turns have failed since the engine started.`],
       backing: [h('b', {}, 'It waits before it tries again.'), ' Its restart policy makes a pause after a failure.'],
       stopped: [h('b', {}, 'Stopped.'), ` It keeps its state, and ${count(c.pending, 'delivery waits', 'deliveries wait')}.`],
-      waits: [h('b', {}, 'It waits for you.'), ' A policy asks for an approval.'],
     }[status]
-    const buttons = { quarantined: [start, turn], stopped: [start], waits: [h('a', { class: 'button', href: this.ctx.address('approvals') }, 'Look at the approval')] }[status] || [turn]
+    const buttons = { quarantined: [start, turn], stopped: [start] }[status] || [turn]
     return h('section', { class: 'part' }, h('div', { class: `wrong st-${status}` }, h('p', {}, says), failed?.error ? h('code', {}, `${failed.code}: ${inShort(failed.error)}`) : '', h('div', { class: 'acts' }, buttons)))
   }
 

@@ -37,8 +37,7 @@ export class Meter {
 const messageKinds = new Set(['channel_message', 'direct_message', 'timer', 'request', 'result', 'wired_output'])
 const bodies = new Set([...messageKinds, 'output', 'state'])
 const structural = new Set(['topology_changed', 'creature_started', 'creature_stopped', 'creature_quarantined', 'creature_failed',
-  'output_wire_added', 'output_wire_removed', 'parent_link_changed', 'module_replaced', 'turn_failed', 'dead_letter',
-  'approval_requested', 'approval_decided', 'store_set_aside'])
+  'output_wire_added', 'output_wire_removed', 'parent_link_changed', 'module_replaced', 'turn_failed', 'dead_letter', 'store_set_aside'])
 
 const kept = 2000 // events in the list
 const remembered = 40 // turns of a creature
@@ -60,7 +59,6 @@ export class Store extends EventTarget {
     this.events = []
     this.flags = []
     this.deadLetters = 0
-    this.approvals = []
     this.window = 10
     this.slots = new Map()
     this.title = ''
@@ -122,9 +120,7 @@ export class Store extends EventTarget {
       case 'quarantined': return 'quarantined'
       case 'backing_off': return 'backing'
       case 'stopped': return 'stopped'
-      case 'waiting': return 'waits'
     }
-    if (this.approvals.some(a => a.creature === creature.id)) return 'waits'
     const failed = this.failed.get(creature.id)
     return failed && this.now() - failed.at < Math.max(this.window, 10) * second ? 'failing' : 'running'
   }

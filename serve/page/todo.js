@@ -1,4 +1,4 @@
-// The views Dead letters and Approvals.
+// The view Dead letters.
 import { clock, count, h, hidden, mark, number, payload, payloadBytes, replace } from './lib.js'
 import { inShort } from './turn.js'
 import { todoTabs } from './lists.js'
@@ -85,11 +85,3 @@ export function deadLettersView(ctx, host, route) {
   let tick = 0
   return { update() { if (++tick % 10 === 0) read(); else if (!list.contains(document.activeElement)) paint() }, event(e) { if (e.kind === 'dead_letter') setTimeout(read, 200) }, structure: paint }
 }
-
-export function approvalsView(ctx, host) {
-  const { store } = ctx
-  host.append(h('div', { class: 'page narrow' }, todoTabs(ctx), h('div', { class: 'head' }, h('h1', {}, 'Approvals')),
-    h('div', { class: 'face' }, h('h2', {}, 'Nothing waits for you'), h('p', {}, store.approvals.length ? '' : 'No policy of this session asks for an approval.'))))
-  return {}
-}
-
