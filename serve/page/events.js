@@ -94,6 +94,7 @@ export function eventsView(ctx, host, route) {
         const { events } = await ctx.call('history', { graph, limit: 1000 })
         for (const e of events) if (!seen.has(e.id) && e.kind !== 'turn_started') store.event(e, true)
       }
+      store.settle()
       gaps = gaps.filter(g => g !== gap)
       take()
     } catch (err) { button.after(ctx.errorText(err)); button.disabled = false }

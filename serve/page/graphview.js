@@ -226,9 +226,15 @@ export class GraphView {
     return keys
   }
 
+  // eventOf finds the event of a cut that the status has shown before the event came.
+  eventOf(cut) {
+    const had = cut.kind === 'merge' ? cut.piece : cut.from, recent = this.store.now() - 10000
+    return this.store.flags.findLast(f => f.kind === cut.kind && f.at > recent && f.event.payload.old_graphs?.includes(had))?.event
+  }
+
   showCard(cut, slots) {
     this.card?.remove()
-    this.cut = cut
+    cut.event ||= this.eventOf(cut)
     this.card = card({
       cut, slots, store: this.store, address: this.ctx.address, dismiss: () => this.dismiss(),
       again: () => { this.card?.remove(); this.card = undefined; this.film([cut], []) },

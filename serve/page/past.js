@@ -27,8 +27,9 @@ export async function backfill({ store, call }) {
     try {
       await read(call, graph, structure, take)
       await read(call, graph, ['turn_ended', 'dead_letter', 'policy_denied'], take)
-    } catch { return } // a graph without a store has no history
+    } catch { break } // a graph without a store has no history
   }
+  store.settle()
   store.filledAt = store.now()
   store.emit('status', { before: new Map() })
 }

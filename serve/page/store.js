@@ -40,6 +40,7 @@ const structural = new Set(['topology_changed', 'creature_started', 'creature_st
   'output_wire_added', 'output_wire_removed', 'parent_link_changed', 'module_replaced', 'turn_failed', 'dead_letter', 'store_set_aside'])
 
 const kept = 2000 // events in the list
+const most = 5000 // names of what is gone
 const remembered = 40 // turns of a creature
 
 export class Store extends EventTarget {
@@ -89,6 +90,7 @@ export class Store extends EventTarget {
     this.channels.clear()
     for (const g of answer.graphs) this.takeGraph(g)
     this.problems = answer.problems || []
+    this.forget()
     const path = answer.graphs.find(g => g.store_path)?.store_path
     if (path) this.title = path.split(/[\\/]/).slice(-3)[0]
     this.loaded = true
@@ -214,12 +216,34 @@ export class Store extends EventTarget {
   }
 
   keep(event, past) {
-    if (past) {
-      if (this.events.some(e => e.id === event.id)) return
-      this.events.push(event)
-      this.events.sort((a, b) => a.at - b.at)
-    } else this.events.push(event)
-    if (this.events.length > kept) this.events.splice(0, this.events.length - kept)
+    this.events.push(event)
+    if (!past && this.events.length > kept) this.settle()
+  }
+
+  // settle puts the events in order after some of the past were added, whose readers see
+  // to it that none is added twice.
+  settle() {
+    this.events.sort((a, b) => a.at - b.at)
+    this.events.splice(0, Math.max(0, this.events.length - kept))
+  }
+
+  // forget drops what belongs to creatures and channels that are gone, so that a page that
+  // is open for weeks does not grow.
+  forget() {
+    const wires = new Set([...this.graphs.values()].flatMap(g => g.wires.map(w => w.wire)))
+    const live = { turn: this.creatures, channel: this.channels, wire: wires }
+    for (const key of this.meters.keys()) {
+      const [kind, id] = key.split(' ')
+      if (!live[kind].has(id)) this.meters.delete(key)
+    }
+    for (const map of [this.turns, this.failed]) for (const id of map.keys()) if (!this.creatures.has(id)) map.delete(id)
+    for (const map of [this.former, this.slots]) {
+      for (const id of map.keys()) {
+        if (map.size <= most) break
+        if (!this.graphs.has(id)) map.delete(id)
+      }
+    }
+    this.flags.splice(0, Math.max(0, this.flags.length - 500))
   }
 }
 
