@@ -53,7 +53,7 @@ type Handler struct {
 const maxStreams = 1100
 
 // NewHandler returns a handler. The caller closes the terrarium after [Handler.End], when
-// no request is running any more.
+// no request is running.
 func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -57,7 +57,7 @@ func (l *logins) add(list *[]admission, most int, rights operations.Rights, vali
 	return secret
 }
 
-// find finds a secret. With take, it is not valid any more.
+// find finds a secret. With take, the secret is then no longer valid.
 func (l *logins) find(list *[]admission, secret string, take bool) (operations.Rights, bool) {
 	d := digestOf(secret)
 	l.mu.Lock()
@@ -98,7 +98,7 @@ func (h *Handler) loginCode(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 	rights, ok := h.logins.find(&h.logins.codes, r.URL.Query().Get("code"), true)
 	if !ok {
-		unauthorized(w, refused("the link is not valid any more", "a link is valid once; make another one with terrarium login DIR"))
+		unauthorized(w, refused("the link is no longer valid", "a link is valid once; make another one with terrarium login DIR"))
 		return
 	}
 	cookie := h.cookie(r, h.logins.add(&h.logins.cookies, maxCookies, rights, cookieTime))
@@ -162,7 +162,7 @@ func (h *Handler) rightsOf(r *http.Request) (operations.Rights, error) {
 		if rights, ok := h.logins.find(&h.logins.cookies, c.Value, false); ok {
 			return rights, nil
 		}
-		return none, refused("the browser is not logged in any more", "open a new link")
+		return none, refused("the browser is no longer logged in", "open a new link")
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && h.o.Certificates.Scope != 0 {
 		return h.o.Certificates, nil

@@ -220,7 +220,7 @@ func attacks() (out []hosts.Attack) {
 	return out
 }
 
-// An adapter that an attack ends has failed, and the run goes on with another one.
+// An adapter that an attack ends has failed, and the run continues with another one.
 func TestAttacksThatEndTheAdapter(t *testing.T) {
 	o := hosts.ProcessOptions{Timeout: 2 * time.Second, MaxAnswer: 1 << 20}
 	for role, fails := range map[string]bool{"good": false, "dies": true, "hangs": true} {

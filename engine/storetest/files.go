@@ -16,7 +16,7 @@ import (
 
 const noFiles = "the store keeps no files in its directory"
 
-// killed goes on with a copy of the files as they are while the directory is in use: what
+// killed continues with a copy of the files as they are while the directory is in use: what
 // the end of the process would leave.
 func killed(t T, open Opener) {
 	b := newBench(t, open)
