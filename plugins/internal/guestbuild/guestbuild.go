@@ -61,6 +61,12 @@ var Guests = []Guest{
 // Examples holds the creatures of the examples. They are also kept beside
 // their sources, but are not part of the program.
 var Examples = []Guest{
+	{
+		Name: "numbers", Dir: "examples/embed/device", Tools: []string{"wat2wasm"}, Inputs: []string{"examples/embed/device/*.wat"},
+		commands: func(g Guest, out string) []command {
+			return []command{{args: []string{"wat2wasm", g.Dir + "/numbers.wat", "-o", out}}}
+		},
+	},
 	fromCIn("examples/review-team/reviewer"),
 	fromCIn("examples/review-team/writer"),
 }
@@ -146,7 +152,7 @@ func (g Guest) MissingTool() (name string, missing bool) {
 	return "", false
 }
 
-// Build builds the guest from source, and adds its manifest. root is the top
+// Build builds the guest from source, and adds its manifest, if it has one. root is the top
 // folder of the repository. Build blocks until the compiler is done.
 func (g Guest) Build(ctx context.Context, root string) ([]byte, error) {
 	if tool, missing := g.MissingTool(); missing {
@@ -170,6 +176,9 @@ func (g Guest) Build(ctx context.Context, root string) ([]byte, error) {
 	module, err := os.ReadFile(out)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.Contains(g.Inputs, g.Dir+"/manifest.json") {
+		return module, nil
 	}
 	manifest, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(g.Dir), "manifest.json"))
 	if err != nil {

@@ -17,7 +17,7 @@ func tree(t *testing.T) string {
 	t.Helper()
 	const root = "../../.."
 	dir := t.TempDir()
-	for _, part := range []string{"plugins", "sdk", "examples/review-team"} {
+	for _, part := range []string{"plugins", "sdk", "examples/review-team", "examples/embed/device"} {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
 			t.Fatal(err)
 		}
