@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,27 +15,36 @@ import (
 // maxSocketPath is the longest path of a socket that all systems accept.
 const maxSocketPath = 100
 
-// SocketOf returns the path of the socket of the process that holds a session directory:
-// beside the directory or, if that would be too long, in a private directory for temporary
-// files. It follows from the path of the directory, so that nothing in the directory, which
-// may come from a stranger, says where to connect.
+// SocketOf returns the path of the socket of the process that holds a session directory: it
+// is beside the directory. It follows from the path of the directory, so that nothing in the
+// directory, which may come from a stranger, says where to connect.
 func SocketOf(dir string) (string, error) {
 	whole, err := filepath.Abs(dir)
 	if err == nil {
 		whole, err = filepath.EvalSymlinks(whole)
 	}
+	return whole + ".sock", err
+}
+
+// address returns a path of a socket that systems accept, however long its own path is. It
+// is valid until release is called.
+func address(path string) (short string, release func() error, err error) {
+	if len(path) <= maxSocketPath {
+		return path, func() error { return nil }, nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if path := whole + ".sock"; len(path) <= maxSocketPath {
-		return path, nil
+	// On Linux, a directory that is open has a short path.
+	short = fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))
+	if _, err := os.Stat(filepath.Dir(short)); err != nil || len(short) > maxSocketPath {
+		return "", nil, errors.Join(&abi.Error{
+			Code: abi.TooLarge, Op: "listen", Message: "the path of the session directory is too long for a socket beside it",
+			Remedy: "use a directory with a shorter path", IDs: map[string]string{"path": path},
+		}, dir.Close())
 	}
-	sum := sha256.Sum256([]byte(whole))
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("terrarium-%d", os.Geteuid()), hex.EncodeToString(sum[:12])+".sock")
-	if len(path) > maxSocketPath {
-		return "", &abi.Error{Code: abi.TooLarge, Op: "listen", Message: "the path of the session directory is too long for a socket, and so is that of temporary files", Remedy: "use a directory with a shorter path"}
-	}
-	return path, nil
+	return short, dir.Close, nil
 }
 
 // ListenSocket listens on the socket of a session directory, which this process holds. Only
@@ -45,9 +52,6 @@ func SocketOf(dir string) (string, error) {
 func ListenSocket(ctx context.Context, dir string) (net.Listener, error) {
 	path, err := SocketOf(dir)
 	if err != nil {
-		return nil, err
-	}
-	if err := makePlace(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	info, err := os.Lstat(path)
@@ -62,46 +66,30 @@ func ListenSocket(ctx context.Context, dir string) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "unix", path)
+	short, release, err := address(path)
 	if err != nil {
 		return nil, err
 	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", short)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
 	const private = 0o600
 	if err := os.Chmod(path, private); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, errors.Join(err, l.Close(), release())
 	}
-	return ownListener{l}, nil
-}
-
-// makePlace makes a private directory for sockets with long paths. A directory that exists
-// beside a session directory is as it is.
-func makePlace(dir string) error {
-	if filepath.Dir(dir) != filepath.Clean(os.TempDir()) || filepath.Base(dir) != fmt.Sprintf("terrarium-%d", os.Geteuid()) {
-		return nil
-	}
-	const private = 0o700
-	if err := os.Mkdir(dir, private); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return checkPlace(dir)
-}
-
-// checkPlace refuses a directory in which other users could put a socket.
-func checkPlace(dir string) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	const others = 0o077
-	if !info.IsDir() || info.Mode().Perm()&others != 0 || !owned(info) {
-		return &abi.Error{Code: abi.Unavailable, Op: "listen", Message: dir + " is not a private directory of this user", Remedy: "set TMPDIR to a directory of your own, or use a session directory with a shorter path", IDs: map[string]string{"path": dir}}
-	}
-	return nil
+	return ownListener{l, release}, nil
 }
 
 // ownListener accepts connections of processes of the same user.
-type ownListener struct{ net.Listener }
+type ownListener struct {
+	net.Listener
+	release func() error // what the address of the listener needs
+}
+
+// Close also removes the socket, which the listener finds at its address.
+func (l ownListener) Close() error { return errors.Join(l.Listener.Close(), l.release()) }
 
 func (l ownListener) Accept() (net.Conn, error) {
 	for {
@@ -123,8 +111,13 @@ func DialSocket(ctx context.Context, dir string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	short, release, err := address(path)
+	if err != nil {
+		return nil, err
+	}
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", path)
+	conn, err := dialer.DialContext(ctx, "unix", short)
+	err = errors.Join(err, release())
 	switch {
 	case err == nil && sameUser(conn, true):
 		return conn, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -61,7 +62,16 @@ func moduleBytes(ctx context.Context, s streams, name string) ([]byte, error) {
 	if name == standardInput {
 		return io.ReadAll(io.LimitReader(s.in, abi.MaxModuleBytes+1))
 	}
-	return terrarium.LoadModule(ctx, name)
+	wasm, err := terrarium.LoadModule(ctx, name)
+	if abi.CodeOf(err) != abi.TooLarge {
+		return wasm, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, abi.MaxModuleBytes+1))
 }
 
 func printExamination(s streams, name string, x *host.Examination, format string) error {
