@@ -26,5 +26,6 @@
 // generates it, and proves that at least one of these hosts breaks each requirement.
 //
 // The folder python has a host on wasmtime in Python, which shares no code with
-// terrarium's, with its adapter and its baseline.
+// terrarium's, with its adapter and its baseline. The folder wazero has one on wazero's
+// interpreter in Go, without a meter.
 package hosts
