@@ -51,12 +51,22 @@ func (c *creature) count() bool {
 	return c.turn.calls <= c.limit["calls"]
 }
 
+// caller returns the creature that makes a hostcall, and its memory. wazero passes the guest's
+// module, or the host's own if the guest exports an import as a function that the host calls.
+func caller(ctx context.Context, mod api.Module) (*creature, api.Memory) {
+	c := ctx.Value(creatureKey{}).(*creature)
+	if c.instance != nil {
+		mod = c.instance
+	}
+	return c, mod.Memory()
+}
+
 // hostcall returns a function of the contract as wazero calls it.
 func hostcall(f abi.Function) api.GoModuleFunc {
 	do := handlers[f.Name]
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		c := ctx.Value(creatureKey{}).(*creature)
-		a, err := c.admit(f, mod.Memory(), stack)
+		c, mem := caller(ctx, mod)
+		a, err := c.admit(f, mem, stack)
 		var result int64
 		if err == nil {
 			result, err = do(c, a)
@@ -521,7 +531,9 @@ func logLine(c *creature, a *arguments) (int64, *abi.Error) {
 }
 
 func (c *creature) log(level abi.Level, text []byte) *abi.Error {
-	t, line := c.turn, string([]rune(string(text)))
+	t := c.turn
+	text = text[:min(int64(len(text)), c.limit["log_bytes"]+1)] // what is beyond is cut in any case
+	line := string([]rune(string(text)))
 	if level >= abi.LevelWarn {
 		t.words = line
 	}

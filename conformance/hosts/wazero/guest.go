@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -149,7 +148,7 @@ func (c *creature) start(ctx context.Context, now int64) *abi.Error {
 	c.made++
 	err := c.guarded(ctx, 10, func(ctx context.Context) (err error) {
 		ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(uint64, uint64) experimental.LinearMemory {
-			return &memory{limit: uint64(c.limit["memory"])}
+			return &memory{bytes: []byte{}, limit: uint64(c.limit["memory"])}
 		}))
 		c.instance, err = c.world.runtime.InstantiateModule(ctx, c.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 		return err
@@ -216,10 +215,18 @@ func (c *creature) guarded(ctx context.Context, deadlines int64, f func(ctx cont
 		return ended
 	case errors.As(err, &exit):
 		return fail(abi.Deadline, "the guest was ended at its deadline, %d ms", c.limit["deadline"]*deadlines)
-	case strings.HasPrefix(err.Error(), "wasm error: stack overflow"):
+	case cause(err).Error() == "stack overflow": // wazero does not export this error
 		return fail(abi.LimitExceeded, "the guest's calls nest beyond the bound of the interpreter, which stands for the limit stack")
 	}
 	return fail(abi.Trapped, "%v", err)
+}
+
+// cause returns the innermost error; the texts of the outer ones have names from the module.
+func cause(err error) error {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err
 }
 
 // handle runs one turn and applies its effects.

@@ -266,7 +266,7 @@ func (w *world) fire(end int64) bool {
 }
 
 func (w *world) advance(ctx context.Context, ms int64) (turns []report) {
-	end := later(w.now, ms)
+	end := later(w.now, max(ms, 0))
 	for {
 		for len(w.queue) > 0 {
 			next := w.queue[0]

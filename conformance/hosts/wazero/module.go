@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"slices"
 
 	"github.com/tetratelabs/wazero"
@@ -171,11 +172,11 @@ func bound(wasm []byte, spare int64) []byte {
 				body = binary.AppendUvarint(body, in.uint())
 				least, most := in.limits()
 				grown := least + spare/int64(count)
-				if most >= 0 {
-					grown = min(grown, most)
+				if most < 0 {
+					most = math.MaxUint32
 				}
 				body = binary.AppendUvarint(append(body, 1), uint64(least))
-				body = binary.AppendUvarint(body, uint64(grown))
+				body = binary.AppendUvarint(body, uint64(min(grown, most)))
 			}
 		}
 		out = append(binary.AppendUvarint(append(out, id), uint64(len(body))), body...)

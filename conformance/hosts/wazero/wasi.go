@@ -60,10 +60,11 @@ func (w *world) provide(ctx context.Context) error {
 }
 
 // abort is AssemblyScript's; its strings are in UTF-16, after their length in bytes.
-func abort(_ context.Context, mod api.Module, stack []uint64) {
+func abort(ctx context.Context, mod api.Module, stack []uint64) {
+	_, mem := caller(ctx, mod)
 	at := uint32(stack[0])
-	length, _ := mod.Memory().ReadUint32Le(at - 4)
-	text, _ := mod.Memory().Read(at, min(length, 512)&^1)
+	length, _ := mem.ReadUint32Le(at - 4)
+	text, _ := mem.Read(at, min(length, 512)&^1)
 	units := make([]uint16, len(text)/2)
 	for i := range units {
 		units[i] = binary.LittleEndian.Uint16(text[2*i:])
@@ -75,7 +76,7 @@ func abort(_ context.Context, mod api.Module, stack []uint64) {
 var wasi = map[string]func(c *creature, mem api.Memory, p []uint64) uint64{
 	"args_get": nothing, "environ_get": nothing, "sched_yield": nothing, "args_sizes_get": none, "environ_sizes_get": none,
 	"clock_res_get":  func(_ *creature, mem api.Memory, p []uint64) uint64 { return fault(mem.WriteUint64Le(uint32(p[1]), 1)) },
-	"clock_time_get": wasiTime, "fd_read": wasiRead, "fd_write": wasiWrite, "fd_fdstat_get": wasiStatus, "poll_oneoff": wasiPoll,
+	"clock_time_get": wasiTime, "fd_read": wasiRead, "fd_write": wasiWrite, "poll_oneoff": wasiPoll,
 	"random_get": func(c *creature, mem api.Memory, p []uint64) uint64 {
 		b, ok := mem.Read(uint32(p[0]), uint32(p[1]))
 		c.draw(b)
@@ -87,7 +88,7 @@ var wasi = map[string]func(c *creature, mem api.Memory, p []uint64) uint64{
 func confined(name string) api.GoModuleFunc {
 	do := wasi[name]
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		c := ctx.Value(creatureKey{}).(*creature)
+		c, mem := caller(ctx, mod)
 		within := c.count()
 		switch {
 		case name == "proc_exit":
@@ -95,7 +96,7 @@ func confined(name string) api.GoModuleFunc {
 		case !within:
 			stack[0] = errnoDquot
 		case do != nil:
-			stack[0] = do(c, mod.Memory(), stack)
+			stack[0] = do(c, mem, stack)
 		case len(stack) > 0:
 			stack[0] = errnoBadf
 		}
@@ -183,19 +184,6 @@ func (c *creature) endLine(descriptor int) {
 		_ = c.log(abi.Level(descriptor), bytes.TrimSuffix(line, []byte("\n"))) // what is beyond the limit is lost
 		c.turn.lines[descriptor] = nil
 	}
-}
-
-func wasiStatus(_ *creature, mem api.Memory, p []uint64) uint64 {
-	if uint32(p[0]) > 2 {
-		return errnoBadf
-	}
-	status := make([]byte, 24)
-	status[0] = 2 // a character device
-	status[8] = 1 << 6
-	if uint32(p[0]) == 0 {
-		status[8] = 1 << 1
-	}
-	return fault(mem.Write(uint32(p[1]), status))
 }
 
 // wasiPoll does not wait: the monotonic clock advances to the first time that is due.
