@@ -77,7 +77,7 @@ func TestMain(m *testing.M) {
 	}
 	// Programs on files take long; TERRARIUM_SEEDS or the command line may ask for
 	// more of them.
-	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("TERRARIUM_SEEDS"), "8")); err != nil {
+	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("TERRARIUM_SEEDS"), "4")); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}

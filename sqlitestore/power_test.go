@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	powerSeeds  = 4 // in a run of the tests; TERRARIUM_SEEDS asks for more
+	powerSeeds  = 2 // in a run of the tests; TERRARIUM_SEEDS asks for more
 	powerRounds = 3 // power losses in one directory
-	faultSeeds  = 8
+	faultSeeds  = 4
 	faultSteps  = 40 // in one program with faults
 	// powerOperations bounds when the power fails: about as many writes and
 	// syncs as a program below makes.

@@ -105,7 +105,7 @@ func wantSame(t *testing.T, sound, dir string) {
 
 // stepSeeds is how often the power fails at each step in a run of the tests, the
 // unsynced writes surviving or not; TERRARIUM_SEEDS asks for more.
-const stepSeeds = 2
+const stepSeeds = 1
 
 // TestPowerLossWhileRebuilding lets the power fail at every step. There is the whole
 // catalogue then, or none, and it can be made again.

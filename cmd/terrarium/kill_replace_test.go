@@ -34,7 +34,7 @@ func TestKillReplace(t *testing.T) {
 	}
 	x := &swaps{t: t, dir: t.TempDir(), wasm: wasm, random: rand.New(rand.NewPCG(seed, 0)), asked: map[string]bool{}, replaced: map[string]bool{}}
 	x.begin()
-	for range kills(t, 6) {
+	for range kills(t, 3) {
 		x.life(1 + x.random.IntN(300))
 		x.check()
 	}

@@ -31,7 +31,7 @@ func TestKillPipelines(t *testing.T) {
 	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
 		t.Run(durability.String(), func(t *testing.T) {
 			t.Parallel()
-			for round, left := 0, kills(t, 6); left > 0 && !t.Failed(); round++ {
+			for round, left := 0, kills(t, 3); left > 0 && !t.Failed(); round++ {
 				n := min(left, killsPerPipelines)
 				left -= n
 				t.Run(fmt.Sprint(round), func(t *testing.T) { killPipelines(t, durability, n) })
