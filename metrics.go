@@ -62,7 +62,7 @@ func (t *Terrarium) Metrics() ([]Metric, error) {
 	for i := range graphs {
 		creatures += len(graphs[i].Creatures)
 	}
-	out := make([]Metric, 0, 6+creatures*len(ofCreatures))
+	out := make([]Metric, 0, 8+creatures*len(ofCreatures))
 	out = append(out,
 		Metric{Name: "terrarium_graphs", Help: "graphs that run", Value: float64(len(graphs))},
 		Metric{Name: "terrarium_creatures", Help: "creatures", Value: float64(creatures)},
@@ -71,6 +71,13 @@ func (t *Terrarium) Metrics() ([]Metric, error) {
 		Metric{Name: "terrarium_problems", Help: "problems of the session directory", Value: float64(len(t.Problems()))},
 		Metric{Name: "terrarium_unaccounted_bytes", Help: "Go heap that is not accounted to creatures", Value: float64(t.UnaccountedBytes())},
 	)
+	if d := t.Directory(); d != nil {
+		wear := d.Wear()
+		out = append(out,
+			Metric{Name: "terrarium_store_syncs_total", Help: "syncs of logs of the session directory", Counter: true, Value: float64(wear.Syncs)},
+			Metric{Name: "terrarium_store_written_bytes_total", Help: "bytes written to logs of the session directory", Counter: true, Value: float64(wear.WrittenBytes)},
+		)
+	}
 	for _, f := range ofCreatures {
 		for i := range graphs {
 			for j := range graphs[i].Creatures {

@@ -24,7 +24,26 @@ type StatusArgs struct {
 type StatusResult struct {
 	Graphs           []inspect.GraphStatus `json:"graphs"`                      // oldest first
 	UnaccountedBytes int64                 `json:"unaccounted_bytes,omitempty"` // Go heap of the process after its last garbage collection, without the part that is accounted to creatures
+	Wear             *WearRecord           `json:"wear,omitempty"`              // what the logs of the session directory have cost its disk
 	Problems         []*ErrorRecord        `json:"problems,omitempty"`          // problems of the session directory, such as a store that was set aside or cannot be written, and failed policies
+}
+
+// WearRecord is what the logs of a session directory have cost its disk.
+type WearRecord struct {
+	Since               string `json:"since"`                  // RFC 3339, UTC: when the directory was opened
+	Syncs               int64  `json:"syncs"`                  // since then
+	SyncsPerHour        int64  `json:"syncs_per_hour"`         // on average; those until now in the first hour
+	WrittenBytes        int64  `json:"written_bytes"`          // since then; emptying the logs writes at most as many again
+	WrittenBytesPerHour int64  `json:"written_bytes_per_hour"` // on average; those until now in the first hour
+}
+
+// NewWearRecord returns the wear for callers.
+func NewWearRecord(w sqlitestore.Wear) *WearRecord {
+	hours := max(w.Until.Sub(w.Since).Hours(), 1)
+	return &WearRecord{
+		Since: w.Since.UTC().Format(time.RFC3339), Syncs: w.Syncs, SyncsPerHour: int64(float64(w.Syncs) / hours),
+		WrittenBytes: w.WrittenBytes, WrittenBytesPerHour: int64(float64(w.WrittenBytes) / hours),
+	}
 }
 
 // StateArgs are the arguments of state.
@@ -127,7 +146,11 @@ func status(ctx context.Context, s *client, a *StatusArgs) (*StatusResult, error
 		graphs = slices.DeleteFunc(graphs, func(g inspect.GraphStatus) bool { return !slices.Contains(allowed, g.ID) })
 		return &StatusResult{Graphs: graphs}, nil
 	}
-	return &StatusResult{graphs, s.t.UnaccountedBytes(), errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}, nil
+	out := &StatusResult{Graphs: graphs, UnaccountedBytes: s.t.UnaccountedBytes(), Problems: errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}
+	if d := s.t.Directory(); d != nil {
+		out.Wear = NewWearRecord(d.Wear())
+	}
+	return out, nil
 }
 
 func state(ctx context.Context, s *client, a *StateArgs) (*StateResult, error) {

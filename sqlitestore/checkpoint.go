@@ -1,10 +1,6 @@
 package sqlitestore
 
-import (
-	"sync"
-
-	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
-)
+import "sync"
 
 // checkpointBytes is how much is appended to a store before its write-ahead
 // log is emptied into the file, in the background.
@@ -16,6 +12,7 @@ const commitBytes = 40 << 10
 // checkpoints empties write-ahead logs, one after another. Within a commit it would delay
 // every caller that waits for that commit.
 type checkpoints struct {
+	wear  *wear
 	mu    sync.Mutex
 	bytes map[string]int64 // appended since the last checkpoint
 	due   []string
@@ -26,10 +23,10 @@ type checkpoints struct {
 	done  chan struct{}
 }
 
-func startCheckpoints() *checkpoints {
+func startCheckpoints(w *wear) *checkpoints {
 	c := &checkpoints{
-		bytes: map[string]int64{},
-		wake:  make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		wear: w, bytes: map[string]int64{},
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.idle = sync.NewCond(&c.mu)
 	go c.run()
@@ -86,7 +83,7 @@ func (c *checkpoints) run() {
 	defer close(c.done)
 	for {
 		if path, ok := c.next(); ok {
-			sqlite.Checkpoint(path)
+			c.wear.checkpoint(path)
 			continue
 		}
 		select {

@@ -72,6 +72,7 @@ type Directory struct {
 	acks        *catalog.Acknowledgements
 	checkpoints *checkpoints
 	syncs       *syncs // nil: none
+	wear        *wear
 	keeper      *keeper
 	spares      *spares
 	hydrator    *hydrator
@@ -120,14 +121,17 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{dir: dir, options: options, lock: lock, changing: newExclusion(), open: map[journal.SessionID]*Store{}, troubles: map[string]error{}}
+	counted := newWear(options.Now())
+	counted.observe(&options.hooks)
+	counted.found(filepath.Join(dir, catalog.Name))
+	d := &Directory{dir: dir, options: options, lock: lock, wear: counted, changing: newExclusion(), open: map[journal.SessionID]*Store{}, troubles: map[string]error{}}
 	if err := d.load(ctx); err != nil {
 		if d.catalog != nil {
 			err = errors.Join(err, d.catalog.Close())
 		}
 		return nil, errors.Join(err, d.acks.Close(), lock.Close())
 	}
-	d.checkpoints = startCheckpoints()
+	d.checkpoints = startCheckpoints(d.wear)
 	d.syncs = startSyncs(d)
 	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), commitBytes) })
 	d.keeper = startKeeper(d)
@@ -232,7 +236,8 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 	if err != nil {
 		return nil, err
 	}
-	crashed := !missing(e.Path + "-wal")
+	crashed := !missing(e.Path + logSuffix)
+	d.wear.found(e.Path)
 	w, err := openWriter(e.Path, e.Durability, origin, d.options.hooks)
 	if err != nil {
 		return nil, storageError("open", e.Path, err)
@@ -244,6 +249,7 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 		// Readers take the present content for durable, and a commit that failed when the
 		// file was last written to for not made; see [catalog.Take]. What another process
 		// has left in the log is about to be marked as acknowledged.
+		d.wear.syncs.Add(1)
 		err = w.sync()
 	}
 	if err != nil {

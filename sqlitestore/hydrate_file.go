@@ -398,6 +398,7 @@ func (h *hydrator) commitMove(ctx context.Context, s *Store, y catalog.Hydration
 // write tries again.
 func (s *Store) moveTo(file vouched) *loan {
 	before := s.path()
+	s.wear.measure(before)
 	s.w.path = file.path
 	_ = s.w.reopen()
 	s.complete.Store(true)

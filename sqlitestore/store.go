@@ -25,6 +25,7 @@ type Store struct {
 	acks        *catalog.Acknowledgements
 	checkpoints *checkpoints
 	syncs       *syncs
+	wear        *wear
 
 	shelf *shelf
 	said  *catalog.Slot             // belongs to the writing goroutine; nil until something was acknowledged
@@ -68,7 +69,7 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 	e.MadeBy = e.Kind
 	s := &Store{
 		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own,
-		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints, syncs: d.syncs,
+		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints, syncs: d.syncs, wear: d.wear,
 		shelf: newShelf(f), w: w, wrote: wrote, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
 	}
 	s.highest.Store(first)
@@ -274,6 +275,8 @@ func (s *Store) shut() error {
 	// write-ahead log into the file, which a reader is not able to.
 	s.checkpoints.forget(path)
 	s.syncs.forget(path)
+	closed := s.wear.closing(path)
 	err := errors.Join(s.shelf.close(), s.w.close())
+	closed()
 	return errors.Join(firmErr, s.lastErr, storageError("close", path, err))
 }

@@ -240,6 +240,10 @@ func (r *reporter) summary(word string) {
 	line := fmt.Sprintf("%s in %s: %s.", word, time.Since(r.started).Round(time.Millisecond), r.counts())
 	if s := r.x.f.session; s != "" {
 		line += " Session: " + s
+		if d := r.x.t.Directory(); d != nil && r.x.f.verbose {
+			wear := d.Wear()
+			line += fmt.Sprintf(". Its logs: %s and %s written", count(wear.Syncs, "sync"), size(wear.WrittenBytes))
+		}
 	}
 	fmt.Fprintln(r.w, line)
 }

@@ -32,6 +32,7 @@ var (
 	evtPattern  = regexp.MustCompile(`"events":[0-9]+`)
 	memPattern  = regexp.MustCompile(`"memory_bytes":[0-9]+`)
 	heapPattern = regexp.MustCompile(`,"unaccounted_bytes":[0-9]+|"unaccounted_bytes":[0-9]+,?`)
+	wearPattern = regexp.MustCompile(`"(syncs|syncs_per_hour|written_bytes|written_bytes_per_hour)":[0-9]+`)
 	limPattern  = regexp.MustCompile(`"limits":\{[^}]*\}`)
 	inlined     = regexp.MustCompile(`(?s)[\[{]\s+[^\[\]{}]{0,150}[\]}]`)
 )
@@ -67,6 +68,7 @@ func (s *shortener) show(answer []byte) (string, error) {
 	text = bytePattern.ReplaceAllString(text, `"bytes":131072`)
 	text = evtPattern.ReplaceAllString(text, `"events":25`)
 	text = memPattern.ReplaceAllString(text, `"memory_bytes":131072`)
+	text = wearPattern.ReplaceAllString(text, `"$1":40`)
 	text = heapPattern.ReplaceAllString(text, "")
 	text = limPattern.ReplaceAllString(text, `"limits":{"memory":67108864}`)
 	if len(text) <= 150 {

@@ -145,6 +145,18 @@ func (d *Disk) Syncs(path string) int {
 	return d.syncs[path]
 }
 
+// LogSyncs returns how often write-ahead logs were synced.
+func (d *Disk) LogSyncs() (sum int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for path, n := range d.syncs {
+		if strings.HasSuffix(path, "-wal") {
+			sum += n
+		}
+	}
+	return sum
+}
+
 // Fail makes operations fail with a result code: after skip of them have
 // succeeded, the next n do not. A sync that fails makes nothing durable.
 func (d *Disk) Fail(code, skip, n int) {
