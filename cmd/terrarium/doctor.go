@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/operations"
 )
@@ -50,6 +52,7 @@ not change the exit code.`,
 			system := os.DirFS("/")
 			d.Memory = memoryOf(system)
 			d.examineDirectory(system, dir)
+			d.examineClock(time.Now())
 			return d.print(s, format)
 		},
 	}
@@ -162,6 +165,20 @@ func (d *diagnosis) examineDirectory(system fs.FS, dir string) {
 		})
 	}
 	d.Directory.Writable = err == nil
+}
+
+// clockSet is a time before which a clock cannot be right: terrarium is younger.
+var clockSet = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// examineClock warns of a clock that nothing has set since the machine was started.
+func (d *diagnosis) examineClock(now time.Time) {
+	if now.Before(clockSet) {
+		d.Warnings = append(d.Warnings, &operations.ErrorRecord{
+			Code:    abi.Unavailable.String(),
+			Message: "the clock is not set: it says " + now.UTC().Format(time.RFC3339) + "; events get wrong times until it is set, and timers may then end early",
+			Remedy:  "set the clock, for example by NTP, before sessions are started",
+		})
+	}
 }
 
 func (d *diagnosis) print(s streams, format string) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -82,6 +83,16 @@ func TestMemoryOf(t *testing.T) {
 	} {
 		if got := memoryOf(c.root); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// TestClockThatIsNotSet warns of a clock that stands at 1970, and of no later one.
+func TestClockThatIsNotSet(t *testing.T) {
+	for at, want := range map[int64]int{0: 1, clockSet.Unix() - 1: 1, clockSet.Unix(): 0} {
+		var d diagnosis
+		if d.examineClock(time.Unix(at, 0)); len(d.Warnings) != want || len(d.Problems) > 0 {
+			t.Errorf("at %d there are the warnings %v", at, d.Warnings)
 		}
 	}
 }
