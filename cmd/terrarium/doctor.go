@@ -88,10 +88,12 @@ type directoryRecord struct {
 	Dir      string `json:"dir"`
 	Writable bool   `json:"writable"`
 	// FreeBytes and FreeInodes are -1 where the system does not say.
-	FreeBytes  int64            `json:"free_bytes"`
-	FreeInodes int64            `json:"free_inodes"`
-	OpenFiles  int64            `json:"open_files"` // the most that the process may have open, or -1
-	FileSystem fileSystemRecord `json:"file_system"`
+	FreeBytes  int64 `json:"free_bytes"`
+	FreeInodes int64 `json:"free_inodes"`
+	// SyncMicroseconds is the median of some syncs of a small file, or -1.
+	SyncMicroseconds int64            `json:"sync_microseconds"`
+	OpenFiles        int64            `json:"open_files"` // the most that the process may have open, or -1
+	FileSystem       fileSystemRecord `json:"file_system"`
 }
 
 // engineHere returns which engine runs modules on this platform.
@@ -143,7 +145,7 @@ func (d *diagnosis) examineDirectory(system fs.FS, dir string) {
 	if err != nil {
 		abs = dir
 	}
-	d.Directory = directoryRecord{Dir: abs, FreeBytes: -1, FreeInodes: -1, OpenFiles: openFiles()}
+	d.Directory = directoryRecord{Dir: abs, FreeBytes: -1, FreeInodes: -1, SyncMicroseconds: -1, OpenFiles: openFiles()}
 	if free, inodes, ok := freeSpace(abs); ok {
 		d.Directory.FreeBytes, d.Directory.FreeInodes = free, inodes
 	}
@@ -151,7 +153,11 @@ func (d *diagnosis) examineDirectory(system fs.FS, dir string) {
 	d.Warnings = append(d.Warnings, d.Directory.FileSystem.warnings()...)
 	file, err := os.CreateTemp(abs, ".terrarium-doctor-")
 	if err == nil {
-		_, err = file.Write([]byte("x"))
+		var took time.Duration
+		if took, err = syncTime(file); err == nil {
+			d.Directory.SyncMicroseconds = took.Microseconds()
+			d.Warnings = append(d.Warnings, d.Directory.FileSystem.syncWarning(took)...)
+		}
 		if cerr := file.Close(); err == nil {
 			err = cerr
 		}
@@ -214,6 +220,9 @@ func (d *diagnosis) text() string {
 		fmt.Fprintf(&b, ", %s free", count(d.Directory.FreeInodes, "inode"))
 	}
 	b.WriteString("\n" + d.systemText())
+	if d.Directory.SyncMicroseconds >= 0 {
+		fmt.Fprintf(&b, "sync        %v, the median of %d\n", time.Duration(d.Directory.SyncMicroseconds)*time.Microsecond, syncsTried)
+	}
 	if d.Directory.OpenFiles >= 0 {
 		fmt.Fprintf(&b, "open files  at most %s\n", count(d.Directory.OpenFiles, "file"))
 	}

@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/operations"
@@ -205,4 +207,39 @@ func real(dir string) string {
 		return plain
 	}
 	return dir
+}
+
+const (
+	syncsTried = 9
+	// fastestSync is less than any disk that keeps what it has synced takes.
+	fastestSync = 10 * time.Microsecond
+)
+
+// syncTime returns the median time in which a file is synced after a small write.
+func syncTime(file *os.File) (time.Duration, error) {
+	var took []time.Duration
+	for range syncsTried {
+		if _, err := file.Write([]byte("x")); err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		if err := file.Sync(); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	return took[syncsTried/2], nil
+}
+
+// syncWarning warns of syncs that are too fast for a disk. In memory, every sync is.
+func (f *fileSystemRecord) syncWarning(took time.Duration) []*operations.ErrorRecord {
+	if took >= fastestSync || slices.Contains(memoryTypes, f.Type) {
+		return nil
+	}
+	return []*operations.ErrorRecord{{
+		Code:    abi.Storage.String(),
+		Message: "a sync takes " + took.String() + ", which is too fast for a disk: the file system or the device may not wait until data is kept, and then the durability full does not survive a power loss",
+		Remedy:  "test the device by switching it off while a session is written, or use another disk",
+	}}
 }

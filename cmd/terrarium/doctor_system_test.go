@@ -96,3 +96,30 @@ func TestClockThatIsNotSet(t *testing.T) {
 		}
 	}
 }
+
+// TestSyncsThatAreTooFast warns of them on disks, and not in memory.
+func TestSyncsThatAreTooFast(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		took time.Duration
+		want int
+	}{{"ext4", time.Microsecond, 1}, {"ext4", fastestSync, 0}, {"unknown", 0, 1}, {"tmpfs", 0, 0}} {
+		f := fileSystemRecord{Type: c.kind}
+		if got := f.syncWarning(c.took); len(got) != c.want {
+			t.Errorf("%s, %v: %v", c.kind, c.took, got)
+		}
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took, err := syncTime(file); took <= 0 || err != nil {
+		t.Errorf("a sync takes %v, %v", took, err)
+	}
+	if err := file.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := syncTime(file); err == nil {
+		t.Error("a closed file is synced")
+	}
+}
