@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestNamesAndLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 		}
 	}
 	for what, limits := range map[string]abi.Limits{
-		"mailbox": {Mailbox: 1 << 62}, "memory": {Memory: 1 << 40}, "sends": {Sends: -1}, "deadline": {Deadline: -1}, "message": {Message: 1 << 40},
+		"mailbox": {Mailbox: math.MaxInt}, "memory": {Memory: 1 << 40}, "sends": {Sends: -1}, "deadline": {Deadline: -1}, "message": {Message: 1 << 40},
 	} {
 		_, err := w.AddCreature(t.Context(), deploy.CreatureSpec{Name: "b", Wasm: []byte("sink"), Limits: limits})
 		if abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), what) {

@@ -71,7 +71,7 @@ func TestWhatAGuestSaysOfItsSecrets(t *testing.T) {
 	d := &deploy.Deployment{Name: "d", Channels: []deploy.ChannelSpec{{Address: "channel.in", Name: "in"}}}
 	c := spec("a", "teller")
 	c.Address, c.Listen = "creature.a", []deploy.WireSpec{{Channel: "channel.in"}}
-	c.Config = mustJSON(t, map[string]any{"token": secret, "deep": map[string]any{"list": []any{4815162342, "xy"}}, "open": "in plain sight"})
+	c.Config = mustJSON(t, map[string]any{"token": secret, "deep": map[string]any{"list": []any{int64(4815162342), "xy"}}, "open": "in plain sight"})
 	c.Secret = []string{"token", "deep"}
 	c.Restart = deploy.RestartPolicy{Attempts: 1}
 	d.Creatures = append(d.Creatures, c)

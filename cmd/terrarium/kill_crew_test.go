@@ -61,7 +61,7 @@ func newCrew(t *testing.T, tasks int) *triage {
 	}
 	var list strings.Builder
 	for n := range tasks {
-		fmt.Fprintf(&list, "%s %d\n", []string{"factor", "sha256", "words"}[n%3], 1_000_000_000_000+7*n)
+		fmt.Fprintf(&list, "%s %d\n", []string{"factor", "sha256", "words"}[n%3], int64(1_000_000_000_000)+7*int64(n))
 	}
 	return &triage{
 		t: t, dir: t.TempDir(), log: list.String(), lines: tasks,

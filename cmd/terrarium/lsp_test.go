@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/textproto"
 	"os"
 	"path/filepath"
@@ -362,10 +363,10 @@ func TestLanguageServerHostile(t *testing.T) {
 	e.notify("$/cancelRequest", map[string]any{"id": 12345})
 	e.raw(`{"jsonrpc":"2.0","id":99,"result":null}`) // a response to no request
 	e.open("team.hcl", teamRecipe)
-	for version, at := range [][2][2]int{{{-5, 3}, {99, 99}}, {{99, 0}, {0, 0}}, {{0, 1 << 40}, {0, -9}}} {
+	for version, at := range [][2][2]int{{{-5, 3}, {99, 99}}, {{99, 0}, {0, 0}}, {{0, math.MaxInt}, {0, -9}}} {
 		e.change("team.hcl", version+2, at[0], at[1], "x")
 	}
-	for _, at := range [][2]int{{-1, -1}, {1 << 40, 1 << 40}, {0, 1 << 40}} {
+	for _, at := range [][2]int{{-1, -1}, {math.MaxInt, math.MaxInt}, {0, math.MaxInt}} {
 		if r := e.request("textDocument/completion", e.place("team.hcl", at[0], at[1])); r.Error != nil {
 			t.Errorf("completion at %v: %v", at, r.Error)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +65,7 @@ type moment struct {
 	delay time.Duration
 }
 
-var never = moment{lines: 1 << 60}
+var never = moment{lines: math.MaxInt}
 
 func (b *reports) anyMoment() moment {
 	within := func(d time.Duration) time.Duration { return time.Duration(b.random.Int64N(int64(d))) }

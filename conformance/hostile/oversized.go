@@ -16,8 +16,8 @@ func oversized() []Module {
 }
 
 // tooMany returns a module of a shape that exceeds a cap at one size and runs
-// at another.
-func tooMany(limit, name, attacks string, shape func(n int) []byte, size, harmless int) Module {
+// at another. A count that no int of 32 bits holds is a uint32.
+func tooMany[N int | uint32](limit, name, attacks string, shape func(n N) []byte, size, harmless N) Module {
 	return Module{
 		Name: name, Attacks: attacks, Ends: once(InCompile, abi.TooLarge, limit),
 		Build:    func() []byte { return shape(size) },
@@ -26,14 +26,14 @@ func tooMany(limit, name, attacks string, shape func(n int) []byte, size, harmle
 }
 
 func manyLocals() []Module {
-	one := func(n int) []byte {
+	one := func(n uint32) []byte {
 		m := newCreature(1)
-		m.function(":", []locals{{uint32(n), typeI64}})
+		m.function(":", []locals{{n, typeI64}})
 		return m.harmless()
 	}
-	two := func(n int) []byte {
+	two := func(n uint32) []byte {
 		m := newCreature(1)
-		m.function(":", []locals{{uint32(n), typeI64}, {2, typeI32}})
+		m.function(":", []locals{{n, typeI64}, {2, typeI32}})
 		return m.harmless()
 	}
 	groups := func(functions int) []byte {
