@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build dist run test test-kits test-pure test-device test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants
+.PHONY: build dist run test test-kits test-pure test-device test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
 
 # With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
 # compiler itself, and turns cgo off if there is none.
@@ -46,6 +46,13 @@ test-pure:
 	CGO_ENABLED=0 $(GO) test -vet=off -timeout 30m ./sqlitestore/... ./operations
 	CGO_ENABLED=0 $(GO) build -o bin/terrarium-pure ./cmd/terrarium
 	TERRARIUM_OTHER=$(CURDIR)/bin/terrarium-pure $(GO) test -vet=off -count=1 -timeout 30m -run 'Kill' ./cmd/terrarium
+
+# Programs of make dist for other Linux machines, in the emulators of the package qemu-user:
+# they print what the one for this machine prints, with the same fuel, and share its sessions.
+# The tests of all packages compile where an int has 32 bits.
+test-arch: test-device
+	CGO_ENABLED=0 GOARCH=arm GOARM=7 $(GO) vet -unsafeptr ./...
+	TERRARIUM_ARCH=1 $(GO) test -vet=off -count=1 ./internal/archtest
 
 # The program of examples/embed/device, built for 32-bit ARM without cgo, killed under qemu-arm.
 test-device:

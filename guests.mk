@@ -21,8 +21,8 @@ digest:
 kits:
 	$(GO) run ./sdk/internal/kits/build
 
-# chromium is for the tests of the page of terrarium serve.
-TOOLCHAIN_PACKAGES = clang lld cmake wasi-libc libclang-rt-14-dev-wasm32 wabt binaryen chromium
+# chromium is for the tests of the page of terrarium serve, qemu-user for make test-arch.
+TOOLCHAIN_PACKAGES = clang lld cmake wasi-libc libclang-rt-14-dev-wasm32 wabt binaryen chromium qemu-user
 ZIG = 0.17.1
 WASMTIME = 50.0.1
 ASSEMBLYSCRIPT = 0.28.20
