@@ -274,9 +274,12 @@ func (s *Store) shut() error {
 	// The reading connections go first: the last one to be closed empties the
 	// write-ahead log into the file, which a reader is not able to.
 	s.checkpoints.forget(path)
-	s.syncs.forget(path)
 	closed := s.wear.closing(path)
 	err := errors.Join(s.shelf.close(), s.w.close())
 	closed()
+	// Closing makes the store durable, unless another connection has its file open: then
+	// SQLite leaves the log as it is.
+	err = errors.Join(err, s.syncs.sync(path))
+	s.syncs.forget(path)
 	return errors.Join(firmErr, s.lastErr, storageError("close", path, err))
 }

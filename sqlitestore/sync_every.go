@@ -38,6 +38,8 @@ type syncs struct {
 	hooks  failpoint.Hooks
 	report func(error)
 
+	working sync.Mutex // held while a log is synced; taken before mu
+
 	mu      sync.Mutex
 	written map[string]bool // stores with records that are not durable
 	named   map[string]bool // whose logs have durable names
@@ -71,15 +73,17 @@ func (y *syncs) wrote(path string, durability journal.Durability) {
 	nudge(y.wake)
 }
 
-// forget drops a store that is being closed, which makes it durable.
+// forget drops a store whose file is no longer written to.
 func (y *syncs) forget(path string) {
 	if y == nil {
 		return
 	}
+	y.working.Lock()
+	defer y.working.Unlock()
 	y.mu.Lock()
+	defer y.mu.Unlock()
 	delete(y.written, path)
 	delete(y.named, path) // SQLite removes the log
-	y.mu.Unlock()
 }
 
 func (y *syncs) run() {
@@ -117,11 +121,21 @@ func (y *syncs) round() error {
 	return errors.Join(errs...)
 }
 
+// sync makes the log of a store durable, if something was written to it.
 func (y *syncs) sync(path string) error {
+	if y == nil {
+		return nil
+	}
+	y.working.Lock()
+	defer y.working.Unlock()
 	y.mu.Lock()
+	written := y.written[path]
 	named := y.named[path]
 	delete(y.written, path) // what is written from now on is for the next round
 	y.mu.Unlock()
+	if !written {
+		return nil // it has been closed meanwhile
+	}
 	err := y.hooks.SyncLog(path)
 	if err == nil && !named {
 		err = y.hooks.SyncDirectory(filepath.Dir(path))

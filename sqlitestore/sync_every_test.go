@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // TestSyncEvery writes many records in a few periods, and lets the power fail at the end: no
@@ -86,6 +87,51 @@ func TestSyncEvery(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSyncEveryWhileRead closes a store while another connection has its file open: its
+// events are there after a loss of power.
+func TestSyncEveryWhileRead(t *testing.T) {
+	const events = 50
+	dir := t.TempDir()
+	disk := losevfs.Mount(dir, 1)
+	d, err := Open(t.Context(), dir, Options{SyncEvery: time.Hour, hooks: failpoint.Hooks{Synced: disk.Synced}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := createNormal(t, d)
+	settle(t, d)
+	logged(s, 1, events)
+	if err := s.Wait(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := sqlite.Open(s.path(), sqlite.ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Exec("SELECT count(*) FROM sqlite_schema"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	disk.Die()
+	_ = reader.Close() // there is no power
+	if err := disk.PowerOff(); err != nil {
+		t.Fatal(err)
+	}
+	d = mustOpen(t, dir)
+	again, err := d.Open(t.Context(), s.info.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := again.History(t.Context(), journal.HistoryQuery{Limit: 1 << 20})
+	if err != nil || len(got) != events {
+		t.Errorf("%d events are left, %v; want %d", len(got), err, events)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
