@@ -38,16 +38,23 @@ func (c *checkpoints) wrote(path string, size int64) {
 	c.mu.Lock()
 	c.bytes[path] += size
 	due := c.bytes[path] >= checkpointBytes
+	c.mu.Unlock()
 	if due {
+		c.ask(path)
+	}
+}
+
+// ask has the log of a store emptied, whatever its size.
+func (c *checkpoints) ask(path string) {
+	c.mu.Lock()
+	_, open := c.bytes[path]
+	if open {
 		c.bytes[path] = 0
 		c.due = append(c.due, path)
 	}
 	c.mu.Unlock()
-	if due {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
+	if open {
+		nudge(c.wake)
 	}
 }
 

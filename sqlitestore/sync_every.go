@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -37,12 +38,14 @@ type syncs struct {
 	every  time.Duration
 	hooks  failpoint.Hooks
 	report func(error)
+	empty  func(path string) // asks for a checkpoint
 
 	working sync.Mutex // held while a log is synced; taken before mu
 
 	mu      sync.Mutex
-	written map[string]bool // stores with records that are not durable
-	named   map[string]bool // whose logs have durable names
+	written map[string]bool  // stores with records that are not durable
+	named   map[string]bool  // whose logs have durable names
+	failed  map[string]error // whose syncs have failed at any time
 
 	wake chan struct{} // has room for one: something was written
 	stop chan struct{}
@@ -55,8 +58,8 @@ func startSyncs(d *Directory) *syncs {
 		return nil
 	}
 	y := &syncs{
-		every: d.options.SyncEvery, hooks: d.options.hooks, report: func(err error) { d.report("sync", err) },
-		written: map[string]bool{}, named: map[string]bool{}, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		every: d.options.SyncEvery, hooks: d.options.hooks, report: func(err error) { d.report("sync", err) }, empty: d.checkpoints.ask,
+		failed: map[string]error{}, written: map[string]bool{}, named: map[string]bool{}, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go y.run()
 	return y
@@ -84,6 +87,10 @@ func (y *syncs) forget(path string) {
 	defer y.mu.Unlock()
 	delete(y.written, path)
 	delete(y.named, path) // SQLite removes the log
+	if y.failed[path] != nil {
+		delete(y.failed, path)
+		nudge(y.wake) // the next round no longer reports it
+	}
 }
 
 func (y *syncs) run() {
@@ -114,9 +121,16 @@ func (y *syncs) round() error {
 	}
 	y.mu.Unlock()
 	slices.Sort(paths)
-	var errs []error
 	for _, path := range paths {
-		errs = append(errs, storageError("sync", path, y.sync(path)))
+		if y.sync(path) != nil {
+			y.empty(path)
+		}
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	var errs []error
+	for _, path := range slices.Sorted(maps.Keys(y.failed)) {
+		errs = append(errs, storageError("sync", path, y.failed[path]))
 	}
 	return errors.Join(errs...)
 }
@@ -144,6 +158,7 @@ func (y *syncs) sync(path string) error {
 	defer y.mu.Unlock()
 	if err != nil {
 		y.written[path] = true
+		y.failed[path] = err
 		nudge(y.wake)
 		return err
 	}
