@@ -30,7 +30,7 @@ type Rehearsal struct {
 // NewRehearsal makes a creature with an empty state and no settings yet: call
 // [Rehearsal.Become] before its first turn.
 func NewRehearsal(id journal.CreatureID) *Rehearsal {
-	e := &core{clock: timing.NewSteady(timing.Real{})}
+	e := &core{clock: timing.NewSteady(timing.Real{}, false)}
 	r := &Rehearsal{g: newGraph(e, "", 0)}
 	r.turn.e = e
 	r.c = &creature{id: id, memory: memory{state: &effects.State{}}, glance: glance{reads: true, beheld: outlook.NewView(&outlook.Awareness{})}}

@@ -73,7 +73,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 
 // init sets the core up from the options.
 func (e *core) init(o *Options) {
-	e.host, e.load, e.clock, e.manualClock, e.freshInstances, e.paused, e.log = o.Host, o.Load, timing.NewSteady(timing.Real{}), o.ManualClock, o.FreshInstances, o.Paused, o.Log
+	e.host, e.load, e.clock, e.manualClock, e.freshInstances, e.paused, e.log = o.Host, o.Load, timing.NewSteady(timing.Real{}, false), o.ManualClock, o.FreshInstances, o.Paused, o.Log
 	e.jitter, e.queue, e.closing = rand.N[time.Duration], runqueue.New[creature](), make(chan struct{})
 	e.heap = e.newHeapWatch(o.UnaccountedMemory)
 	var here func() journal.Position
@@ -82,7 +82,7 @@ func (e *core) init(o *Options) {
 	}
 	e.observers.Init(e.wallClock, here)
 	if e.sampled = o.Clock == nil; !e.sampled {
-		e.clock = timing.NewSteady(o.Clock)
+		e.clock = timing.NewSteady(o.Clock, o.ManualClock)
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -15,7 +15,8 @@ var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 // fast as it really does. So a timer is never later than requested, however the clock is
 // set, and events stay in order.
 type Steady struct {
-	clock clock
+	clock  clock
+	manual bool
 
 	readings atomic.Uint64 // that have been used; guarded by mu, and read without it
 
@@ -24,8 +25,28 @@ type Steady struct {
 	told int64     // the last time told, nanoseconds since 1970
 }
 
-// NewSteady returns a clock that begins at the time of another one.
-func NewSteady(of clock) *Steady { return &Steady{clock: of, read: of.Now()} }
+// NewSteady returns a clock that begins at the time of another one. If that one is manual,
+// all that it is moved ahead counts as time that passes.
+func NewSteady(of clock, manual bool) *Steady {
+	return &Steady{clock: of, manual: manual, read: of.Now()}
+}
+
+// leap is from when on a step ahead is not taken for time that has passed, if nothing proves
+// that it has.
+const leap = time.Minute
+
+// passed is how much time has passed between two readings. If both have a monotonic part, it
+// is their difference. Otherwise the clock may have been set between them.
+func (s *Steady) passed(from, to time.Time) time.Duration {
+	d := to.Sub(from)
+	if d >= leap && !s.manual && !(isMonotonic(from) && isMonotonic(to)) {
+		return 0
+	}
+	return max(d, 0)
+}
+
+// isMonotonic reports whether a reading has a monotonic part, which Round removes.
+func isMonotonic(reading time.Time) bool { return reading != reading.Round(0) }
 
 // Now is the time. It has no monotonic part.
 func (s *Steady) Now() time.Time { return time.Unix(0, s.Nanoseconds()) }
@@ -36,16 +57,12 @@ func (s *Steady) Nanoseconds() int64 {
 	now := s.clock.Now() // the code of another package, so without the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// If the readings have a monotonic part, their difference is the time that has passed.
-	passed := now.Sub(s.read)
-	if passed <= 0 && s.readings.Load() != before {
+	if now.Sub(s.read) <= 0 && s.readings.Load() != before {
 		return s.told // another caller has read the clock later
 	}
 	s.readings.Add(1)
+	s.told = believable(s.told, After(s.told, int64(s.passed(s.read, now))))
 	s.read = now
-	if passed > 0 {
-		s.told = believable(s.told, After(s.told, int64(passed)))
-	}
 	if year := now.Year(); 1970 <= year && year < 2200 { // nanoseconds cannot express any year
 		s.told = believable(s.told, now.UnixNano())
 	}
