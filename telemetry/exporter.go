@@ -58,7 +58,10 @@ func Start(ctx context.Context, t *terrarium.Terrarium, o Options) *Exporter {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok { // the program may have replaced it
+		transport = usual.Clone()
+	}
 	x := &Exporter{
 		t: t, o: o, started: time.Now(), stop: stop, ending: make(chan struct{}), names: map[journal.CreatureID]string{},
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
@@ -118,7 +121,7 @@ func (x *Exporter) follow(ctx context.Context, batches chan<- []span) {
 		select {
 		case batches <- spans:
 		default: // the collector is too slow
-			x.lose(len(spans))
+			x.flushLast(ctx, batches, spans)
 		}
 		spans = nil
 	}
@@ -154,6 +157,22 @@ func (x *Exporter) follow(ctx context.Context, batches chan<- []span) {
 	}
 }
 
+// flushLast passes spans on at the end, when no turn waits, as soon as there is room. Before,
+// it leaves them out.
+func (x *Exporter) flushLast(ctx context.Context, batches chan<- []span, spans []span) {
+	select {
+	case <-x.ending:
+	default:
+		x.lose(len(spans))
+		return
+	}
+	select {
+	case batches <- spans:
+	case <-ctx.Done():
+		x.lose(len(spans))
+	}
+}
+
 // nameOf returns the name of a creature, which a merge may have changed a moment ago.
 func (x *Exporter) nameOf(id journal.CreatureID) string {
 	if name, ok := x.names[id]; ok && time.Since(x.namedAt) < 10*refresh {
@@ -178,7 +197,7 @@ func (x *Exporter) nameOf(id journal.CreatureID) string {
 
 func (x *Exporter) lose(n int) {
 	if x.lost.Add(int64(n)) == int64(n) { // the first time; later ones are counted
-		x.o.Log.Warn("spans are left out: the collector is slow or away", "url", x.o.Traces)
+		x.o.Log.Warn("spans are left out: the collector is slow or away", "url", redacted(x.o.Traces))
 	}
 }
 

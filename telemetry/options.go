@@ -98,7 +98,7 @@ func (v variables) endpoint(signal, path string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", wrong(name, v[name], "use the address of a collector, such as http://localhost:4318")
+		return "", wrong(name, redacted(v[name]), "use the address of a collector, such as http://localhost:4318")
 	}
 	for _, protocol := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if p := v[protocol]; p != "" && p != "http/json" {
@@ -135,6 +135,16 @@ func (v variables) milliseconds(name string) (time.Duration, error) {
 		return 0, wrong(name, v[name], "use a number of milliseconds")
 	}
 	return time.Duration(n) * time.Millisecond, nil
+}
+
+// redacted returns the address of a collector without a password, or "" if it cannot tell
+// where one is.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Opaque != "" || u.Host == "" && strings.Contains(address, "@") {
+		return ""
+	}
+	return u.Redacted()
 }
 
 func wrong(name, value, remedy string) error {

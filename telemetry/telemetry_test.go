@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -281,6 +282,62 @@ func TestCollectorIsAway(t *testing.T) {
 	finish(t, x, r)
 	if n := x.Lost(); n < 2 {
 		t.Errorf("%d spans are lost", n)
+	}
+}
+
+// At the end, more spans than fit into the queue reach a collector that answers late.
+func TestCloseSendsAll(t *testing.T) {
+	x := &Exporter{ending: make(chan struct{}), o: Options{Log: slog.New(slog.DiscardHandler)}}
+	batches := make(chan []span, 1)
+	x.flushLast(t.Context(), batches, make([]span, 2))
+	if x.Lost() != 2 || len(batches) != 0 {
+		t.Errorf("while turns run, %d spans are lost", x.Lost())
+	}
+	close(x.ending)
+	batches <- nil
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.flushLast(t.Context(), batches, make([]span, 3))
+	}()
+	<-batches
+	if got := <-batches; len(got) != 3 || x.Lost() != 2 {
+		t.Errorf("%d spans get through, and %d are lost", len(got), x.Lost())
+	}
+	<-done
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	batches <- nil
+	if x.flushLast(ctx, batches, make([]span, 4)); x.Lost() != 6 {
+		t.Errorf("once the time is over, %d spans are lost", x.Lost())
+	}
+}
+
+// The program may have replaced the transport of all clients.
+func TestReplacedTransport(t *testing.T) {
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	http.DefaultTransport = struct{ http.RoundTripper }{usual}
+	c := collect(t)
+	r, _ := open(t, "")
+	finish(t, Start(t.Context(), r, c.options(t)), r)
+	if len(c.metrics) == 0 {
+		t.Error("no counters were sent")
+	}
+}
+
+// Neither the log nor an error has a password of the collector's address.
+func TestPasswordOfCollector(t *testing.T) {
+	var log strings.Builder
+	x := &Exporter{o: Options{Traces: "http://frog:secret@h:4318/v1/traces", Log: slog.New(slog.NewTextHandler(&log, nil))}}
+	if x.lose(1); !strings.Contains(log.String(), "h:4318") || strings.Contains(log.String(), "secret") {
+		t.Errorf("the log is %s", &log)
+	}
+	for _, address := range []string{"ftp://frog:secret@h", "frog:secret@h", "//frog:secret@", "http://frog:secret@h:port", "http://frog:secret@h:%zz"} {
+		_, err := FromEnvironment([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + address})
+		if abi.CodeOf(err) != abi.InvalidArgument || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 
