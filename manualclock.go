@@ -60,7 +60,8 @@ func (t *Terrarium) advance(ctx context.Context, until time.Time) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		at, ok := t.engine.NextTimer()
+		wait, ok := t.engine.NextTimer()
+		at := t.clock.Now().Add(wait)
 		if !ok || at.After(until) {
 			t.clock.set(until)
 			return nil

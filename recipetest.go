@@ -155,11 +155,11 @@ func (t *testRun) settle(ctx context.Context) error {
 		if err := t.WaitIdle(ctx); err != nil {
 			return err
 		}
-		at, ok := t.engine.NextPause()
+		wait, ok := t.engine.NextPause()
 		if !ok {
 			return nil
 		}
-		if err := t.advance(ctx, at); err != nil {
+		if err := t.advance(ctx, t.clock.Now().Add(wait)); err != nil {
 			return err
 		}
 	}

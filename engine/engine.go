@@ -108,13 +108,25 @@ func (e *Engine) callTimers() uint64 {
 	return called
 }
 
-// NextTimer returns when the next timer is due: that of a creature, the deadline of a
-// request, or the end of a pause.
-func (e *Engine) NextTimer() (at time.Time, ok bool) { return e.core.timers.Next() }
+// NextTimer returns in how much time the next timer is due: that of a creature, the deadline
+// of a request, or the end of a pause. It is not positive if the timer is due already. The
+// time of a session may be ahead of the clock, so the clock does not tell that.
+func (e *Engine) NextTimer() (wait time.Duration, ok bool) {
+	return e.core.until(e.core.timers.Next())
+}
 
-// NextPause returns when the next pause ends, after which a failed delivery is tried again
-// or a creature over its rate continues.
-func (e *Engine) NextPause() (at time.Time, ok bool) { return e.core.timers.NextPause() }
+// NextPause returns in how much time the next pause ends, after which a failed delivery is
+// tried again or a creature over its rate continues.
+func (e *Engine) NextPause() (wait time.Duration, ok bool) {
+	return e.core.until(e.core.timers.NextPause())
+}
+
+func (e *core) until(at time.Time, ok bool) (time.Duration, bool) {
+	if !ok {
+		return 0, false
+	}
+	return at.Sub(e.clock.Now()), true
+}
 
 // DeadLetterCount returns how many deliveries have become dead letters since the
 // engine was started.
