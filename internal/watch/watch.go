@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/fsnotify/fsnotify"
 
@@ -17,7 +19,7 @@ import (
 // the old one would leave it with a file that no longer has a name.
 type Watcher struct {
 	events *fsnotify.Watcher
-	dirs   map[string]bool
+	dirs   map[string]fs.FileInfo
 	change chan struct{}
 	done   chan struct{}
 }
@@ -28,7 +30,7 @@ func New() (*Watcher, error) {
 	if err != nil {
 		return nil, refuse("", err)
 	}
-	w := &Watcher{events: events, dirs: map[string]bool{}, change: make(chan struct{}, 1), done: make(chan struct{})}
+	w := &Watcher{events: events, dirs: map[string]fs.FileInfo{}, change: make(chan struct{}, 1), done: make(chan struct{})}
 	go w.pass()
 	return w, nil
 }
@@ -66,10 +68,12 @@ func (w *Watcher) Again() {
 // Watch watches these folders, without the folders in them, and no others. For a folder
 // that does not exist, the nearest one around it that does is watched, in which it or its
 // parent will appear. A folder that cannot be read is left out. Watch reports whether there
-// are new ones: they may have changed before they were watched. It must not be called by
+// are new ones, also under a name that is watched: they may have changed before they were
+// watched. It must not be called by
 // several goroutines at the same time.
 func (w *Watcher) Watch(dirs []string) (added bool, err error) {
-	wanted := map[string]bool{}
+	wanted := map[string]fs.FileInfo{}
+	watched := w.events.WatchList() // without those that were removed
 	for _, dir := range dirs {
 		// A folder that was replaced by another of the same name has to be added again,
 		// and adding one twice changes nothing.
@@ -84,11 +88,16 @@ func (w *Watcher) Watch(dirs []string) (added bool, err error) {
 		case err != nil:
 			return added, refuse(dir, err)
 		}
-		wanted[dir] = true
-		added = added || !w.dirs[dir]
+		info, err := os.Stat(dir)
+		if err != nil {
+			continue // it was removed meanwhile, which is a change
+		}
+		wanted[dir] = info
+		before := w.dirs[dir]
+		added = added || before == nil || !os.SameFile(before, info) || !slices.Contains(watched, filepath.Clean(dir))
 	}
 	for dir := range w.dirs {
-		if !wanted[dir] {
+		if wanted[dir] == nil {
 			_ = w.events.Remove(dir) // it may no longer exist
 		}
 	}

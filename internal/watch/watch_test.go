@@ -214,3 +214,28 @@ func TestSumTellsWhereToLook(t *testing.T) {
 		t.Errorf("the folders are %v, the error is %v", dirs, err)
 	}
 }
+
+// A folder that another one of the same name replaces is new: it may have changed before it
+// was watched.
+func TestReplacedFolderIsNew(t *testing.T) {
+	dir := t.TempDir()
+	tree := filepath.Join(dir, "tree")
+	put(t, filepath.Join(tree, "a.c"), "frog")
+	put(t, filepath.Join(dir, "next", "a.c"), "newt")
+	w, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	for _, want := range []bool{true, false} {
+		if added, err := w.Watch([]string{tree}); err != nil || added != want {
+			t.Fatalf("Watch: %v, %v; want %v", added, err, want)
+		}
+	}
+	if err := errors.Join(os.Rename(tree, filepath.Join(dir, "before")), os.Rename(filepath.Join(dir, "next"), tree)); err != nil {
+		t.Fatal(err)
+	}
+	if added, err := w.Watch([]string{tree}); err != nil || !added {
+		t.Errorf("after it was replaced: %v, %v", added, err)
+	}
+}
