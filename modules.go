@@ -33,8 +33,8 @@ type ModuleResolver func(ctx context.Context, name string) (Module, error)
 
 // resolve returns the checked bytes of a module.
 func (r ModuleResolver) resolve(ctx context.Context, scheme, name string) ([]byte, error) {
-	m, err := r(ctx, name)
 	ref := scheme + ":" + name
+	m, err := r.call(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -53,6 +53,19 @@ func (r ModuleResolver) resolve(ctx context.Context, scheme, name string) ([]byt
 		}
 	}
 	return m.Wasm, nil
+}
+
+// call calls the resolver, which is code of the program and may panic or be nil.
+func (r ModuleResolver) call(ctx context.Context, name string) (m Module, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			m, err = Module{}, &abi.Error{
+				Code: abi.Internal, Message: "the program's function for modules panicked: " + clipped(fmt.Sprint(v)),
+				Remedy: "correct the function in Modules",
+			}
+		}
+	}()
+	return r(ctx, name)
 }
 
 // clipped bounds a text for a message.

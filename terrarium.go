@@ -110,7 +110,8 @@ type Options struct {
 	Storage journal.Storage
 	// FS has the files of paths that begin with fs:/, such as files that go:embed has put
 	// into the program: of recipes, which then read no other files, and of modules. A
-	// session remembers such paths, so a later start should have the same FS.
+	// session remembers such paths, so a later start should have the same FS. What symbolic
+	// links lead to is the matter of FS; for a folder of a stranger, use that of an [os.Root].
 	FS fs.FS
 	// Modules returns modules by name, for references SCHEME:NAME in recipes and
 	// specifications; see [ModuleResolver].
@@ -433,6 +434,9 @@ func (t *Terrarium) loading(o RecipeOptions) recipes.Options {
 // has slashes, as in [fs.ValidPath]; "." is the root. The rules and limits are those of
 // folders: the recipe reads its files within its folder, and modules and catalogs within
 // fsys. In messages, plans and the session, its path is fs:/ and path.
+//
+// Symbolic links are the matter of the file system: [os.DirFS] follows them to everywhere.
+// For a folder of a stranger, use the FS of an [os.Root].
 //
 // [Terrarium.Resume] and [Terrarium.Restore] read such modules from [Options.FS]. A program
 // that calls ApplyFS at every start does not need them.
