@@ -74,7 +74,7 @@ func newFork(of catalog.Entry) (catalog.Entry, error) {
 	fork := of
 	fork.Session, fork.Parents = journal.SessionID(id.String()), []journal.SessionID{of.Session}
 	fork.Live, fork.Complete = true, true
-	fork.Created, fork.MergedAt, fork.SplitAt = time.Now().UnixNano(), 0, 0
+	fork.Created, fork.MergedAt, fork.SplitAt = max(time.Now().UnixNano(), of.Created), 0, 0
 	fork.Cut, fork.Kind, fork.File = cut.String(), catalog.KindFork, id.String()+files.StoreSuffix
 	return fork, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestForkHasItsOwnKind forks a session. The fork is the child of a cut of its own
@@ -40,5 +41,14 @@ func TestForkHasItsOwnKind(t *testing.T) {
 		if got := entriesOf(t, before)[fork]; got.MadeBy != catalog.KindFork || got.SplitAt != 0 {
 			t.Errorf("an older fork is %+v", got)
 		}
+	}
+}
+
+// TestForkIsNotOlder forks a session from the time at which the clock was ahead.
+func TestForkIsNotOlder(t *testing.T) {
+	of := catalog.Entry{}
+	of.Created = time.Now().Add(1000 * time.Hour).UnixNano()
+	if fork, err := newFork(of); err != nil || fork.Created < of.Created {
+		t.Errorf("the fork was created at %d, %v; its session at %d", fork.Created, err, of.Created)
 	}
 }
