@@ -233,6 +233,12 @@ func (b *Batch) FindGraph(name string) (journal.GraphID, error) { return b.x.e.f
 // GraphOf returns the graph of a creature.
 func (b *Batch) GraphOf(c journal.CreatureID) journal.GraphID { return b.x.e.topo.GraphOf(c) }
 
+// GraphOfChannel returns the graph of a channel, or none if there is no such channel.
+func (b *Batch) GraphOfChannel(id journal.ChannelID) journal.GraphID {
+	c, _ := b.x.e.topo.Channel(id)
+	return c.Graph
+}
+
 // change1 applies one operation.
 func (e *Engine) change1(ctx context.Context, op topology.Op) (Outcome, error) {
 	out, err := e.Change(ctx, op)

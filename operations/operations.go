@@ -163,6 +163,9 @@ func carryOut(ctx context.Context, s *client, steps []step, at func(err error, s
 		b := &staging{batch, func(name string) (terrarium.GraphID, error) { return s.t.FindGraphBy(ctx, batch.FindGraph, name) }}
 		for i := range steps {
 			st := &steps[i]
+			if err := s.confineAt(b.whereabouts(), &st.op, st.args); err != nil { // as earlier steps may have changed what names mean
+				return at(err, i)
+			}
 			r, err := st.op.stage(ctx, b, st.args, st.prepared)
 			if err != nil {
 				return at(err, i)

@@ -142,7 +142,7 @@ func status(ctx context.Context, s *client, a *StatusArgs) (*StatusResult, error
 		return nil, err
 	}
 	if len(s.rights.Graphs) > 0 {
-		allowed := s.allowedGraphs(ctx)
+		allowed := s.allowed(s.graphs(ctx))
 		graphs = slices.DeleteFunc(graphs, func(g inspect.GraphStatus) bool { return !slices.Contains(allowed, g.ID) })
 		return &StatusResult{Graphs: graphs}, nil
 	}

@@ -349,9 +349,6 @@ func batch(ctx context.Context, s *client, a *BatchArgs) (*BatchResult, error) {
 			return nil, atStep(err, i)
 		}
 		decoded, err := op.decode(args)
-		if err == nil {
-			err = s.confine(ctx, &op, decoded)
-		}
 		if err != nil {
 			return nil, atStep(err, i)
 		}

@@ -228,6 +228,55 @@ func TestTokenForAGraph(t *testing.T) {
 	})
 }
 
+// What names mean changes within a batch, and ids of what is gone are in no graph: neither
+// opens another graph.
+func TestTokenForAGraphAndNamesThatChange(t *testing.T) {
+	const token = "token-for-the-graph-of-tidy"
+	w := start(t, serve.Options{Tokens: []serve.Token{
+		{Secret: adminToken, Rights: operations.Rights{Scope: operations.Admin}},
+		{Secret: token, Rights: operations.Rights{Scope: operations.Operate, Graphs: []string{"tidy"}}},
+	}})
+	for _, args := range []string{`{"name":"tidy","module":"builtin:echo"}`, `{"name":"other","module":"builtin:echo"}`} {
+		w.must("add_creature", args)
+	}
+	w.must("add_channel", `{"graph":"tidy","name":"lines"}`)
+	w.must("add_creature", `{"name":"census","module":"builtin:echo","join":"tidy"}`)
+	own, err := w.tr.FindCreature("", "census")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.must("add_creature", `{"name":"census","module":"builtin:echo","join":"other"}`)
+	w.must("add_channel", `{"graph":"other","name":"hidden"}`)
+	w.must("send", `{"graph":"other","channel":"hidden","payload":"confidential","durable":true}`)
+	hidden, err := w.tr.FindChannel("", "hidden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.must("remove_channel", `{"channel":"hidden"}`)
+	for _, c := range [][2]string{
+		{"batch", `{"ops":[{"op":"remove_creature","creature":"` + string(own) + `"},{"op":"connect","from":"tidy","to":"census"}]}`},
+		{"batch", `{"ops":[{"op":"remove_creature","creature":"census"},{"op":"stop_creature","creature":"census"}]}`},
+		{"search", `{"query":"confidential","channels":["lines","` + string(hidden) + `"]}`},
+		{"search", `{"query":"confidential","channels":["` + string(hidden) + `"]}`},
+	} {
+		if status, text := w.do(token, c[0], c[1]); status != http.StatusForbidden {
+			t.Errorf("%s %s: %d %s", c[0], c[1], status, text)
+		}
+	}
+	if graphs, err := w.tr.Status(""); err != nil || len(graphs) != 2 {
+		t.Errorf("%d graphs, %v", len(graphs), err)
+	}
+	for _, c := range [][2]string{
+		{"search", `{"query":"confidential","graph":"tidy","channels":["lines","` + string(hidden) + `"]}`},
+		{"stop_creature", `{"creature":"census"}`}, // the one of the graph
+		{"batch", `{"ops":[{"op":"connect","from":"tidy","to":"census","channel":"new"},{"op":"remove_channel","channel":"new"}]}`},
+	} {
+		if status, text := w.do(token, c[0], c[1]); status != http.StatusOK || strings.Contains(text, "confidential") {
+			t.Errorf("%s %s: %d %s", c[0], c[1], status, text)
+		}
+	}
+}
+
 // FuzzHandler sends arbitrary requests without credentials: none changes anything, panics,
 // or gets more than the page and the state of the server.
 func FuzzHandler(f *testing.F) {
