@@ -55,7 +55,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	s := &stream{w: w, control: http.NewResponseController(w), hub: &h.hub, payloads: payloads}
 	shared, err := s.share(args, rights)
-	if err == nil && !(shared && s.after == "") {
+	if err == nil && !shared {
 		s.sub, err = operations.Subscribe(ctx, h.t, rights, args)
 	}
 	if err != nil {
@@ -65,16 +65,10 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	s.part.WriteString("retry: 1000\n\n")
-	place, join := uint64(0), true
 	if shared {
-		place = h.hub.join(ctx)
-		defer h.hub.leave()
-	}
-	if s.sub != nil {
-		place, join = s.run(ctx, shared)
-	}
-	if join {
-		s.runShared(ctx, place)
+		s.runShared(ctx)
+	} else {
+		s.run(ctx)
 	}
 	if context.Cause(ctx) == errEnding {
 		s.part.WriteString("event: ended\ndata: {}\n\n") // a reader need not try again at once
@@ -117,27 +111,27 @@ func streamArgs(r *http.Request) (args json.RawMessage, payloads bool, err error
 	return args, payloads, err
 }
 
-// stream writes the events of a subscription of its own, of the hub, or of first the one
-// and then the other.
+// stream writes the events of a subscription of its own or of the hub. It never changes from
+// the one to the other: events are not in the same order in both, so that some would be lost
+// or come twice.
 type stream struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	hub      *hub
 	sub      *engine.Subscription
 	payloads bool
-	after    string
 	kinds    []journal.EventKind // empty: all
 	part     bytes.Buffer
 }
 
-// share reports whether the hub has the events that the stream needs: all, or those of some
-// kinds, without contents.
+// share reports whether the hub has the events that the stream needs: from now on, all or
+// those of some kinds, without contents.
 func (s *stream) share(args json.RawMessage, rights operations.Rights) (bool, error) {
 	var a operations.SubscribeArgs
 	if err := json.Unmarshal(args, &a); err != nil {
 		return false, nil // the operation says what is wrong
 	}
-	if s.payloads || len(rights.Graphs)+len(a.Creatures)+len(a.Graphs)+len(a.Channels) > 0 || a.Buffer != streamBuffer || rights.Scope < operations.Read {
+	if a.After != "" || s.payloads || len(rights.Graphs)+len(a.Creatures)+len(a.Graphs)+len(a.Channels) > 0 || a.Buffer != streamBuffer || rights.Scope < operations.Read {
 		return false, nil
 	}
 	var known operations.SubscribeArgs
@@ -147,7 +141,6 @@ func (s *stream) share(args json.RawMessage, rights operations.Rights) (bool, er
 		return false, nil
 	}
 	var err error
-	s.after = a.After
 	s.kinds, err = operations.ParseKinds("subscribe", a.Kinds)
 	return err == nil, err
 }
@@ -157,33 +150,30 @@ func (s *stream) wants(k journal.EventKind) bool {
 }
 
 // run writes the events of the stream's own subscription until the context ends or the
-// reader leaves. With shared, it ends with join when the hub has all that follows.
-func (s *stream) run(ctx context.Context, shared bool) (place uint64, join bool) {
+// reader leaves.
+func (s *stream) run(ctx context.Context) {
 	defer s.sub.Close()
 	for {
 		ob, err := s.next(ctx)
 		if err != nil {
-			return 0, false
+			return
 		}
 		if ob != nil {
 			s.part.Write(encodeEvent(nil, s.sub, ob, s.payloads))
-			if shared && ob.Seq > 0 {
-				if place, join = s.hub.placeAfter(ob.Seq); join {
-					return place, true
-				}
-			}
 		}
 		if s.part.Len() < maxPart && ob != nil {
 			continue
 		}
 		if !s.send() {
-			return 0, false
+			return
 		}
 	}
 }
 
-// runShared writes the events of the hub from a place on.
-func (s *stream) runShared(ctx context.Context, place uint64) {
+// runShared writes the events of the hub from now on.
+func (s *stream) runShared(ctx context.Context) {
+	place := s.hub.join(ctx)
+	defer s.hub.leave()
 	beat := time.NewTimer(heartbeat)
 	defer beat.Stop()
 	pause := time.NewTimer(gather)

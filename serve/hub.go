@@ -39,7 +39,6 @@ type hub struct {
 
 // entry is an encoded event.
 type entry struct {
-	seq  uint64 // number of the event in this run of the engine
 	kind journal.EventKind
 	text []byte
 }
@@ -76,7 +75,7 @@ func (b *hub) leave() {
 func (b *hub) read(ctx context.Context, sub *engine.Subscription, ended chan struct{}) {
 	defer close(ended)
 	for ob := range sub.All(ctx) {
-		e := entry{ob.Seq, ob.Event.Kind, encodeEvent(nil, sub, &ob, false)}
+		e := entry{ob.Event.Kind, encodeEvent(nil, sub, &ob, false)}
 		b.mu.Lock()
 		if b.sub != sub { // closed: a later subscription has the following events
 			b.mu.Unlock()
@@ -90,17 +89,6 @@ func (b *hub) read(ctx context.Context, sub *engine.Subscription, ended chan str
 		}
 		b.mu.Unlock()
 	}
-}
-
-// placeAfter returns the place of the event that follows the one with a number, if the hub
-// has had every event since.
-func (b *hub) placeAfter(seq uint64) (place uint64, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	oldest := b.oldest()
-	for place = b.next; place > oldest && b.entries[(place-1)%hubEvents].seq > seq; place-- {
-	}
-	return place, place > oldest && b.entries[(place-1)%hubEvents].seq == seq
 }
 
 // oldest is the place of the oldest entry.

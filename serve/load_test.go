@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -187,6 +188,50 @@ func TestCutOffReaders(t *testing.T) {
 	}
 	if seen != total {
 		t.Errorf("%d of %d", seen, total)
+	}
+}
+
+// A reader that begins in the past, while messages come in many graphs and others read too,
+// gets those of each channel once and in order.
+func TestReadersOfThePastAmongOthers(t *testing.T) {
+	w := start(t, serve.Options{})
+	const graphs, each = 4, 300
+	var channels [graphs]terrarium.ChannelID
+	for i := range channels {
+		name := fmt.Sprintf("a%d", i)
+		w.must("add_creature", `{"name":"`+name+`","module":"builtin:echo"}`)
+		w.must("add_channel", `{"graph":"`+name+`","name":"lines`+name+`"}`)
+		var err error
+		if channels[i], err = w.tr.FindChannel("", "lines"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer w.subscribers(2, 0)()
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	for _, ch := range channels {
+		sending.Go(func() {
+			for range each {
+				if _, err := w.tr.Send(context.Background(), ch, terrarium.Outgoing{Payload: []byte("x")}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		seen, total := map[terrarium.ChannelID]uint64{}, 0
+		w.stream(readToken, "?after=start&kinds=channel_message", func(ev streamed) bool {
+			var r operations.EventRecord
+			if err := json.Unmarshal([]byte(ev.data), &r); err != nil {
+				t.Fatal(err)
+			}
+			if seen[r.Channel]++; seen[r.Channel] != r.ChannelSeq {
+				t.Fatalf("message %d of %s is the %dth", r.ChannelSeq, r.Channel, seen[r.Channel])
+			}
+			total++
+			return total < graphs*each
+		})
 	}
 }
 
