@@ -175,6 +175,9 @@ func history(ctx context.Context, s *client, a *HistoryArgs) (*HistoryResult, er
 		return nil, err
 	}
 	q := journal.HistoryQuery{Limit: a.Limit}
+	if s.rights.Bounded {
+		q.Bytes = maxListedBytes
+	}
 	if q.Kinds, err = ParseKinds("history", a.Kinds); err != nil {
 		return nil, err
 	}

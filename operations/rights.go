@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
@@ -47,6 +48,28 @@ type Rights struct {
 	// Graphs are the graphs that the caller may use, by the name of a member or by any id.
 	// Ids stay valid through merges. Empty means all graphs.
 	Graphs []string
+	// Bounded callers get at most MaxListed entries of a list, and events of about
+	// 64 MiB, so that a list can end before its limit.
+	Bounded bool
+}
+
+const (
+	// MaxListed is the most entries of a list that a bounded caller may ask for.
+	MaxListed = 10_000
+	// maxListedBytes ends the events of an answer to such a caller.
+	maxListedBytes = 64 << 20
+)
+
+// checkLimit returns an error if a bounded caller asks for a list that is too long.
+func (s *client) checkLimit(op *Operation, args any) error {
+	limit := reflect.ValueOf(args).Elem().FieldByName("Limit")
+	if !s.rights.Bounded || !limit.IsValid() || limit.Int() <= MaxListed {
+		return nil
+	}
+	return &abi.Error{
+		Code: abi.LimitExceeded, Op: op.Name, Message: fmt.Sprintf("a limit of %d is more than the %d allowed over the network", limit.Int(), MaxListed),
+		Remedy: "ask for fewer, and for the following ones with another request",
+	}
 }
 
 // OfConnection reports whether the operation concerns a connection, so that neither [Do]
@@ -90,6 +113,9 @@ func DoAs(ctx context.Context, t *terrarium.Terrarium, rights Rights, name strin
 	}
 	s := &client{t: t, rights: rights}
 	if err := s.confine(ctx, &op, decoded); err != nil {
+		return nil, err
+	}
+	if err := s.checkLimit(&op, decoded); err != nil {
 		return nil, err
 	}
 	result, err := op.run(ctx, s, decoded)

@@ -21,7 +21,7 @@ const (
 	// heartbeat is how often a silent stream sends a comment, so that each side notices
 	// when the other has left.
 	heartbeat = 15 * time.Second
-	// writeTime bounds how long a reader may take to accept a part of a stream.
+	// writeTime bounds how long a reader may take to accept a part of an answer.
 	writeTime = 30 * time.Second
 	// streamBuffer is the number of events that wait for a slow reader by default.
 	streamBuffer = 4096
@@ -230,7 +230,6 @@ func (s *stream) next(ctx context.Context) (*engine.Observed, error) {
 
 // send sends the part. It reports whether the reader is still there.
 func (s *stream) send() bool {
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
 	_, err := s.w.Write(s.part.Bytes())
 	if s.part.Reset(); err != nil {
 		return false

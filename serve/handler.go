@@ -86,6 +86,7 @@ func (h *Handler) routes() {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = newTimedWriter(w)
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
@@ -164,7 +165,7 @@ const bodyTime = 30 * time.Second
 
 // operation runs an operation of the table.
 func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
-	rights, err := h.caller(r)
+	rights, err := h.rightsOf(r)
 	if err != nil {
 		unauthorized(w, err)
 		return
@@ -180,6 +181,7 @@ func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	keep(r) // not before: bodies that arrive slowly must not keep others out
 	ctx, cancel := h.during(r.Context())
 	defer cancel()
 	result, err := operations.DoAs(ctx, h.t, rights, r.PathValue("operation"), body)

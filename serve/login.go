@@ -146,7 +146,14 @@ func (h *Handler) caller(r *http.Request) (operations.Rights, error) {
 	return rights, err
 }
 
+// rightsOf is caller for a request whose body is still to be read.
 func (h *Handler) rightsOf(r *http.Request) (operations.Rights, error) {
+	rights, err := h.admitted(r)
+	rights.Bounded = !trusted(r)
+	return rights, err
+}
+
+func (h *Handler) admitted(r *http.Request) (operations.Rights, error) {
 	none := operations.Rights{}
 	if trusted(r) {
 		return operations.Rights{Scope: operations.Admin}, nil

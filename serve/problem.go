@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/operations"
@@ -75,4 +76,38 @@ func writeJSON(w http.ResponseWriter, v any) {
 
 func refused(message, remedy string) *abi.Error {
 	return &abi.Error{Code: abi.NotPrivileged, Message: message, Remedy: remedy}
+}
+
+// timedWriter bounds the time that a reader may take to accept each part of an answer. The
+// server itself has no such bound, since streams of events have no end.
+type timedWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func newTimedWriter(w http.ResponseWriter) *timedWriter {
+	t := &timedWriter{w, http.NewResponseController(w)}
+	t.renew() // the connection may have the deadline of an earlier answer
+	return t
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *timedWriter) renew() { _ = w.control.SetWriteDeadline(time.Now().Add(writeTime)) } // not every server can
+
+func (w *timedWriter) WriteHeader(status int) {
+	w.renew()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *timedWriter) Write(p []byte) (n int, err error) {
+	for {
+		w.renew()
+		part := p[n:min(n+maxPart, len(p))]
+		m, err := w.ResponseWriter.Write(part)
+		if n += m; err != nil || n == len(p) {
+			return n, err
+		}
+	}
 }

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/internal/fresh"
@@ -291,4 +294,45 @@ func numberOf(t *testing.T, data string) uint64 {
 		t.Fatal(err)
 	}
 	return r.ChannelSeq
+}
+
+// timed is a connection that notes whether each part of an answer has a deadline.
+type timed struct {
+	*httptest.ResponseRecorder
+	due   bool
+	parts int
+	fault string
+}
+
+func (w *timed) SetWriteDeadline(at time.Time) error {
+	w.due = !at.IsZero()
+	return nil
+}
+
+func (w *timed) Write(p []byte) (int, error) {
+	if w.parts++; !w.due || len(p) > 64<<10 {
+		w.fault = fmt.Sprintf("part %d of %d bytes has a deadline: %t", w.parts, len(p), w.due)
+	}
+	w.due = false // the next part needs another one
+	return w.ResponseRecorder.Write(p)
+}
+
+// Answers have a deadline for each part, and lists over the network have bounds.
+func TestAnswersAreBounded(t *testing.T) {
+	w := start(t, serve.Options{})
+	w.populate()
+	w.must("send", `{"channel":"lines","payload":"`+strings.Repeat("x", 300_000)+`","durable":true}`)
+	r := httptest.NewRequest("POST", "http://localhost/api/v1/history", strings.NewReader(`{"graph":"a"}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+adminToken)
+	answer := &timed{ResponseRecorder: httptest.NewRecorder()}
+	w.h.ServeHTTP(answer, r)
+	if answer.Code != http.StatusOK || answer.parts < 4 || answer.fault != "" {
+		t.Errorf("%d in %d parts: %s", answer.Code, answer.parts, answer.fault)
+	}
+	for _, operation := range []string{"history", "dead_letters"} {
+		if status, text := w.do(adminToken, operation, `{"graph":"a","limit":10001}`); status != http.StatusTooManyRequests {
+			t.Errorf("%s: %d %s", operation, status, text)
+		}
+	}
 }
