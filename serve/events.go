@@ -31,11 +31,12 @@ const (
 
 // events streams events until the reader leaves, or the handler ends.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
-	rights, err := h.caller(r)
+	c, err := h.caller(r)
 	if err != nil {
 		unauthorized(w, err)
 		return
 	}
+	rights := c.rights
 	args, payloads, err := streamArgs(r)
 	if err == nil && payloads && rights.Scope < operations.Operate {
 		err = refused("payloads need the scope operate", "leave out payload")
@@ -44,15 +45,17 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	select {
-	case h.streams <- struct{}{}:
-		defer func() { <-h.streams }()
-	default:
+	defer h.streams.Add(-1)
+	if h.streams.Add(1) > maxStreams {
 		fail(w, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d streams of events are open", maxStreams), Remedy: "close one"})
 		return
 	}
-	ctx, cancel := h.during(r.Context())
-	defer cancel()
+	ctx, end, err := h.begin(r, c)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	defer end()
 	s := &stream{w: w, control: http.NewResponseController(w), hub: &h.hub, payloads: payloads}
 	shared, err := s.share(args, rights)
 	if err == nil && !shared {
@@ -98,6 +101,9 @@ func streamArgs(r *http.Request) (args json.RawMessage, payloads bool, err error
 			n, err := strconv.Atoi(last)
 			if err != nil {
 				return nil, false, &abi.Error{Code: abi.InvalidArgument, Op: "subscribe", Message: "buffer is not a number", Remedy: "use a number of events"}
+			}
+			if n > streamBuffer {
+				return nil, false, &abi.Error{Code: abi.LimitExceeded, Op: "subscribe", Message: fmt.Sprintf("a stream holds at most %d events", streamBuffer), Remedy: "use a smaller buffer, and continue after the last event when some were dropped"}
 			}
 			fields[name] = n
 		default:

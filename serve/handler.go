@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed47132306/terrarium"
@@ -44,7 +46,8 @@ type Handler struct {
 	origins *http.CrossOriginProtection
 	logins  logins
 	hub     hub
-	streams chan struct{} // has an element for each stream of events
+	streams atomic.Int64 // open streams of events
+	callers callers
 	ending  chan struct{} // closed by End
 	end     sync.Once
 }
@@ -60,9 +63,9 @@ func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 	}
 	h := &Handler{
 		t: t, o: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), logins: newLogins(),
-		streams: make(chan struct{}, maxStreams), ending: make(chan struct{}),
+		ending: make(chan struct{}),
 	}
-	h.hub.t = t
+	h.hub.t, h.callers.n = t, map[digest]int{}
 	h.routes()
 	return h
 }
@@ -165,7 +168,7 @@ const bodyTime = 30 * time.Second
 
 // operation runs an operation of the table.
 func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
-	rights, err := h.rightsOf(r)
+	c, err := h.admitted(r)
 	if err != nil {
 		unauthorized(w, err)
 		return
@@ -182,9 +185,13 @@ func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	keep(r) // not before: bodies that arrive slowly must not keep others out
-	ctx, cancel := h.during(r.Context())
-	defer cancel()
-	result, err := operations.DoAs(ctx, h.t, rights, r.PathValue("operation"), body)
+	ctx, end, err := h.begin(r, c)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	defer end()
+	result, err := operations.DoAs(ctx, h.t, c.rights, r.PathValue("operation"), body)
 	if err != nil {
 		fail(w, err)
 		return
@@ -192,8 +199,38 @@ func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
 	answer(w, result)
 }
 
-// during returns a context that also ends when the handler does.
-func (h *Handler) during(ctx context.Context) (context.Context, context.CancelFunc) {
+// callers counts the requests that are under way, by caller.
+type callers struct {
+	mu sync.Mutex // guards n
+	n  map[digest]int
+}
+
+// maxRequests bounds the requests of a caller that are under way at a time, so that some of
+// the streams and connections are left for the others.
+const maxRequests = 1000
+
+// begin notes that a request of a caller is under way until end is called. The context also
+// ends when the handler does, or when the caller's cookie is no longer valid.
+func (h *Handler) begin(r *http.Request, c caller) (ctx context.Context, end func(), err error) {
+	h.callers.mu.Lock()
+	defer h.callers.mu.Unlock()
+	if h.callers.n[c.who] >= maxRequests && !trusted(r) {
+		return nil, nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests of this caller are under way", maxRequests), Remedy: "wait for an answer, or close a stream"}
+	}
+	h.callers.n[c.who]++
+	ctx, cancel := h.during(r.Context(), c.gone)
+	return ctx, func() {
+		cancel()
+		h.callers.mu.Lock()
+		defer h.callers.mu.Unlock()
+		if h.callers.n[c.who]--; h.callers.n[c.who] == 0 {
+			delete(h.callers.n, c.who)
+		}
+	}, nil
+}
+
+// during returns a context that also ends when the handler does, or when gone is closed.
+func (h *Handler) during(ctx context.Context, gone chan struct{}) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -201,6 +238,8 @@ func (h *Handler) during(ctx context.Context) (context.Context, context.CancelFu
 		select {
 		case <-h.ending:
 			cancel(errEnding)
+		case <-gone:
+			cancel(errLoggedOut)
 		case <-ctx.Done():
 		}
 	}()
@@ -209,6 +248,8 @@ func (h *Handler) during(ctx context.Context) (context.Context, context.CancelFu
 		<-ended
 	}
 }
+
+var errLoggedOut = refused("the browser is no longer logged in", "open a new link")
 
 var errEnding = &abi.Error{Code: abi.Stopped, Message: "the server is ending", Remedy: "try again when it runs again"}
 

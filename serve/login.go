@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,8 @@ const (
 	cookieTime = 12 * time.Hour
 	// codeTime is how long a one-time code is valid.
 	codeTime = 10 * time.Minute
-	// maxCookies and maxCodes bound what is remembered; the oldest are forgotten.
+	// maxCookies and maxCodes bound what is remembered for each caller; its oldest are
+	// forgotten.
 	maxCookies = 100
 	maxCodes   = 20
 )
@@ -28,10 +30,20 @@ type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 
+// caller is the sender of a request.
+type caller struct {
+	rights operations.Rights
+	// who is the digest of the token or certificate, also behind a code and a cookie made
+	// from it. It is zero for the server itself.
+	who digest
+	// gone is closed when the caller's cookie is no longer valid; nil without a cookie.
+	gone chan struct{}
+}
+
 // admission is what a code or cookie allows until it expires.
 type admission struct {
+	caller
 	digest  digest
-	rights  operations.Rights
 	expires time.Time
 }
 
@@ -46,19 +58,33 @@ type logins struct {
 func newLogins() logins { return logins{now: time.Now} }
 
 // add remembers a new secret.
-func (l *logins) add(list *[]admission, most int, rights operations.Rights, valid time.Duration) (secret string) {
+func (l *logins) add(list *[]admission, most int, c caller, valid time.Duration) (secret string) {
 	secret = rand.Text()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	*list = append(*list, admission{digestOf(secret), rights, l.now().Add(valid)})
-	if len(*list) > most {
-		*list = (*list)[len(*list)-most:]
+	now := l.now()
+	*list = append(*list, admission{caller{c.rights, c.who, make(chan struct{})}, digestOf(secret), now.Add(valid)})
+	same := 0
+	for i := len(*list) - 1; i >= 0; i-- { // those of other callers stay
+		a := (*list)[i]
+		if a.who == c.who {
+			same++
+		}
+		if a.who == c.who && same > most || !now.Before(a.expires) {
+			l.remove(list, i)
+		}
 	}
 	return secret
 }
 
+// remove makes a secret invalid. The caller holds the lock.
+func (l *logins) remove(list *[]admission, i int) {
+	close((*list)[i].gone)
+	*list = slices.Delete(*list, i, i+1)
+}
+
 // find finds a secret. With take, the secret is then no longer valid.
-func (l *logins) find(list *[]admission, secret string, take bool) (operations.Rights, bool) {
+func (l *logins) find(list *[]admission, secret string, take bool) (caller, bool) {
 	d := digestOf(secret)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,23 +93,23 @@ func (l *logins) find(list *[]admission, secret string, take bool) (operations.R
 			continue
 		}
 		if take {
-			*list = append((*list)[:i:i], (*list)[i+1:]...)
+			l.remove(list, i)
 		}
-		return a.rights, l.now().Before(a.expires)
+		return a.caller, l.now().Before(a.expires)
 	}
-	return operations.Rights{}, false
+	return caller{}, false
 }
 
 // LoginCode returns a code for GET /login?code=CODE, which is valid once, for ten minutes,
 // and logs a browser in with rights.
 func (h *Handler) LoginCode(rights operations.Rights) string {
-	return h.logins.add(&h.logins.codes, maxCodes, rights, codeTime)
+	return h.logins.add(&h.logins.codes, maxCodes, caller{rights: rights}, codeTime)
 }
 
 // loginCode answers with a one-time code that has the rights of its caller. Only a caller
 // without a cookie may make one, so that a stolen cookie does not outlive its time.
 func (h *Handler) loginCode(w http.ResponseWriter, r *http.Request) {
-	rights, err := h.caller(r)
+	c, err := h.caller(r)
 	if err == nil && !trusted(r) && r.Header.Get("Authorization") == "" {
 		err = refused("a login code needs a token", "send Authorization: Bearer TOKEN")
 	}
@@ -91,17 +117,17 @@ func (h *Handler) loginCode(w http.ResponseWriter, r *http.Request) {
 		unauthorized(w, err)
 		return
 	}
-	answer(w, map[string]string{"code": h.LoginCode(rights)})
+	answer(w, map[string]string{"code": h.logins.add(&h.logins.codes, maxCodes, c, codeTime)})
 }
 
 // login exchanges a one-time code for a cookie.
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
-	rights, ok := h.logins.find(&h.logins.codes, r.URL.Query().Get("code"), true)
+	c, ok := h.logins.find(&h.logins.codes, r.URL.Query().Get("code"), true)
 	if !ok {
 		unauthorized(w, refused("the link is no longer valid", "a link is valid once; make another one with terrarium login DIR"))
 		return
 	}
-	cookie := h.cookie(r, h.logins.add(&h.logins.cookies, maxCookies, rights, cookieTime))
+	cookie := h.cookie(r, h.logins.add(&h.logins.cookies, maxCookies, c, cookieTime))
 	cookie.MaxAge = int(cookieTime / time.Second)
 	http.SetCookie(w, cookie)
 	http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -137,26 +163,26 @@ func (h *Handler) cookieName(r *http.Request) string {
 	return name
 }
 
-// caller returns the rights of the sender of a request.
-func (h *Handler) caller(r *http.Request) (operations.Rights, error) {
-	rights, err := h.rightsOf(r)
+// caller returns the sender of a request, and keeps its connection.
+func (h *Handler) caller(r *http.Request) (caller, error) {
+	c, err := h.admitted(r)
 	if err == nil {
 		keep(r)
 	}
-	return rights, err
+	return c, err
 }
 
-// rightsOf is caller for a request whose body is still to be read.
-func (h *Handler) rightsOf(r *http.Request) (operations.Rights, error) {
-	rights, err := h.admitted(r)
-	rights.Bounded = !trusted(r)
-	return rights, err
+// admitted is caller for a request whose body is still to be read.
+func (h *Handler) admitted(r *http.Request) (caller, error) {
+	c, err := h.credentials(r)
+	c.rights.Bounded = !trusted(r)
+	return c, err
 }
 
-func (h *Handler) admitted(r *http.Request) (operations.Rights, error) {
-	none := operations.Rights{}
+func (h *Handler) credentials(r *http.Request) (caller, error) {
+	none := caller{}
 	if trusted(r) {
-		return operations.Rights{Scope: operations.Admin}, nil
+		return caller{rights: operations.Rights{Scope: operations.Admin}}, nil
 	}
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, secret, _ := strings.Cut(header, " ")
@@ -166,20 +192,21 @@ func (h *Handler) admitted(r *http.Request) (operations.Rights, error) {
 		return h.bearer(strings.TrimSpace(secret))
 	}
 	if c, err := r.Cookie(h.cookieName(r)); err == nil {
-		if rights, ok := h.logins.find(&h.logins.cookies, c.Value, false); ok {
-			return rights, nil
+		if known, ok := h.logins.find(&h.logins.cookies, c.Value, false); ok {
+			return known, nil
 		}
 		return none, refused("the browser is no longer logged in", "open a new link")
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && h.o.Certificates.Scope != 0 {
-		return h.o.Certificates, nil
+		return caller{rights: h.o.Certificates, who: sha256.Sum256(r.TLS.VerifiedChains[0][0].Raw)}, nil
 	}
 	return none, refused("a token is missing", "send Authorization: Bearer TOKEN, or open the link that the server printed")
 }
 
 // bearer finds a token. It compares with all of them, so that the time tells nothing.
-func (h *Handler) bearer(secret string) (rights operations.Rights, err error) {
+func (h *Handler) bearer(secret string) (caller, error) {
 	d := digestOf(secret)
+	var rights operations.Rights
 	for _, t := range h.o.Tokens {
 		known := digestOf(t.Secret)
 		if subtle.ConstantTimeCompare(known[:], d[:]) == 1 {
@@ -187,9 +214,9 @@ func (h *Handler) bearer(secret string) (rights operations.Rights, err error) {
 		}
 	}
 	if rights.Scope == 0 {
-		return rights, refused("the token is not known", "use a token of the server's token file")
+		return caller{}, refused("the token is not known", "use a token of the server's token file")
 	}
-	return rights, nil
+	return caller{rights: rights, who: d}, nil
 }
 
 // unauthorized answers a request without valid credentials.

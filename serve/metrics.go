@@ -19,12 +19,12 @@ const maxSeries = 1000
 // metrics answers with figures in the text format of Prometheus. They are read from the
 // status of the graphs at each request, so that they cost nothing meanwhile.
 func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
-	rights, err := h.caller(r)
+	c, err := h.caller(r)
 	if err != nil {
 		unauthorized(w, err)
 		return
 	}
-	if len(rights.Graphs) > 0 {
+	if len(c.rights.Graphs) > 0 {
 		fail(w, refused("the metrics are of all graphs, and the token is not", "use a token without graphs"))
 		return
 	}
@@ -35,7 +35,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 	}
 	figures = append(figures,
 		terrarium.Metric{Name: "terrarium_build_info", Help: "the version", Labels: map[string]string{"version": terrarium.Version}, Value: 1},
-		terrarium.Metric{Name: "terrarium_streams", Help: "open streams of events", Value: float64(len(h.streams))},
+		terrarium.Metric{Name: "terrarium_streams", Help: "open streams of events", Value: float64(h.streams.Load())},
 	)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(exposition(figures))

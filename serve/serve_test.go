@@ -336,3 +336,47 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// The codes, cookies and requests of one token do not use up those of others, and logging out
+// ends the streams of a cookie.
+func TestCallersShare(t *testing.T) {
+	w := start(t, serve.Options{})
+	w.populate()
+	code := w.h.LoginCode(operations.Rights{Scope: operations.Read})
+	for range 30 {
+		r := w.request("POST", "/api/v1/login-code", "", "Authorization", "Bearer "+readToken)
+		r.Body.Close()
+	}
+	r := w.request("GET", "/login?code="+code, "")
+	r.Body.Close()
+	if r.StatusCode != http.StatusSeeOther {
+		t.Fatal(r.StatusCode)
+	}
+	cookie := r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+	stream := w.request("GET", "/api/v1/events", "", "Cookie", cookie)
+	defer stream.Body.Close()
+	r = w.request("POST", "/logout", "", "Cookie", cookie)
+	r.Body.Close()
+	if _, err := io.Copy(io.Discard, stream.Body); err != nil { // it ends
+		t.Error(err)
+	}
+	defer w.subscribers(0, 1000)()
+	r = w.request("GET", "/api/v1/events", "", "Authorization", "Bearer "+readToken)
+	r.Body.Close()
+	if r.StatusCode != http.StatusTooManyRequests {
+		t.Error(r.StatusCode)
+	}
+	if status, text := w.do(readToken, "status", "{}"); status != http.StatusTooManyRequests {
+		t.Errorf("%d %s", status, text)
+	}
+	r = w.request("GET", "/api/v1/events", "", "Authorization", "Bearer "+operateToken)
+	r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		t.Error(r.StatusCode)
+	}
+	r = w.request("GET", "/api/v1/events?buffer=4097", "", "Authorization", "Bearer "+operateToken)
+	r.Body.Close()
+	if r.StatusCode != http.StatusTooManyRequests {
+		t.Error(r.StatusCode)
+	}
+}
