@@ -2,14 +2,13 @@ package serve
 
 import (
 	"net"
-	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// sameUser reports whether the process at the other end has the same user, or is root's.
-// Root may connect to everyone.
-func sameUser(conn net.Conn, dialled bool) bool {
+// isOf reports whether the process at the other end is that of one of the users, or root's.
+func isOf(conn net.Conn, users ...int) bool {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
 		return false
@@ -18,10 +17,10 @@ func sameUser(conn net.Conn, dialled bool) bool {
 	if err != nil {
 		return false
 	}
-	same := false
+	is := false
 	err = raw.Control(func(fd uintptr) {
 		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		same = err == nil && (int(cred.Uid) == os.Geteuid() || cred.Uid == 0 || dialled && os.Geteuid() == 0)
+		is = err == nil && (cred.Uid == 0 || slices.Contains(users, int(cred.Uid)))
 	})
-	return err == nil && same
+	return err == nil && is
 }

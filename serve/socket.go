@@ -54,21 +54,12 @@ func ListenSocket(ctx context.Context, dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, err
-	case info.Mode().Type() != fs.ModeSocket:
-		return nil, &abi.Error{Code: abi.AlreadyExists, Op: "listen", Message: path + " is not a socket", Remedy: "move it elsewhere, or use --no-socket", IDs: map[string]string{"path": path}}
-	default: // of an earlier process, since this one holds the directory
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
-	}
 	short, release, err := address(path)
 	if err != nil {
 		return nil, err
+	}
+	if err := removeLeft(ctx, path, short); err != nil {
+		return nil, errors.Join(err, release())
 	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "unix", short)
@@ -80,6 +71,35 @@ func ListenSocket(ctx context.Context, dir string) (net.Listener, error) {
 		return nil, errors.Join(err, l.Close(), release())
 	}
 	return ownListener{l, release}, nil
+}
+
+// removeLeft removes the socket of an earlier process of this user, if it is there. A socket on
+// which a process listens stays.
+func removeLeft(ctx context.Context, path, short string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return taken(path, path+" is not a socket")
+	case ownerOf(info) != os.Geteuid():
+		return taken(path, path+" is a socket of another user")
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", short)
+	switch {
+	case err == nil:
+		return errors.Join(taken(path, "another process listens on "+path), conn.Close())
+	case !refusedByPeer(err):
+		return err
+	}
+	return os.Remove(path)
+}
+
+func taken(path, message string) error {
+	return &abi.Error{Code: abi.AlreadyExists, Op: "listen", Message: message, Remedy: "move it elsewhere, or use --no-socket", IDs: map[string]string{"path": path}}
 }
 
 // ownListener accepts connections of processes of the same user.
@@ -97,7 +117,7 @@ func (l ownListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sameUser(conn, false) {
+		if isOf(conn, os.Geteuid()) {
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -111,6 +131,10 @@ func DialSocket(ctx context.Context, dir string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	users, err := checkSocket(dir, path)
+	if err != nil {
+		return nil, err
+	}
 	short, release, err := address(path)
 	if err != nil {
 		return nil, err
@@ -119,7 +143,7 @@ func DialSocket(ctx context.Context, dir string) (net.Conn, error) {
 	conn, err := dialer.DialContext(ctx, "unix", short)
 	err = errors.Join(err, release())
 	switch {
-	case err == nil && sameUser(conn, true):
+	case err == nil && isOf(conn, users...):
 		return conn, nil
 	case err == nil:
 		err = conn.Close()
@@ -132,4 +156,28 @@ func DialSocket(ctx context.Context, dir string) (net.Conn, error) {
 		Code: abi.Unavailable, Op: "connect", Message: dir + " is in use by a process of another user",
 		Remedy: "run the command as that user", IDs: map[string]string{"path": path}, Err: err,
 	}
+}
+
+// checkSocket returns the users whose process may be at the other end of the socket of a
+// session directory: this user and, for root, the owner of the directory. It refuses what is
+// not a socket.
+func checkSocket(dir, path string) (users []int, err error) {
+	of, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("no process listens on %s: %w", path, fs.ErrNotExist)
+	case err != nil:
+		return nil, err
+	case info.Mode().Type() != fs.ModeSocket:
+		return nil, &abi.Error{Code: abi.Unavailable, Op: "connect", Message: path + " is not a socket", Remedy: "move it elsewhere", IDs: map[string]string{"path": path}}
+	}
+	users = []int{os.Geteuid()}
+	if users[0] == 0 {
+		users = append(users, ownerOf(of))
+	}
+	return users, nil
 }
