@@ -122,6 +122,10 @@ func (h *Handler) loginCode(w http.ResponseWriter, r *http.Request) {
 
 // login exchanges a one-time code for a cookie.
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet { // HEAD, as a preview of a link sends it, would use the code up
+		unknown(w, r)
+		return
+	}
 	c, ok := h.logins.find(&h.logins.codes, r.URL.Query().Get("code"), true)
 	if !ok {
 		unauthorized(w, refused("the link is no longer valid", "a link is valid once; make another one with terrarium login DIR"))

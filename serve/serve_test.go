@@ -245,6 +245,11 @@ func TestStreamContinuesAfterItsCursor(t *testing.T) {
 func TestLogin(t *testing.T) {
 	w := start(t, serve.Options{})
 	link := "/login?code=" + w.h.LoginCode(operations.Rights{Scope: operations.Read})
+	preview := w.request("HEAD", link, "")
+	preview.Body.Close()
+	if preview.StatusCode != http.StatusNotFound {
+		t.Error(preview.StatusCode)
+	}
 	r := w.request("GET", link, "")
 	r.Body.Close()
 	cookies := r.Cookies()
