@@ -214,17 +214,17 @@ const maxRequests = 1000
 func (h *Handler) begin(r *http.Request, c caller) (ctx context.Context, end func(), err error) {
 	h.callers.mu.Lock()
 	defer h.callers.mu.Unlock()
-	if h.callers.n[c.who] >= maxRequests && !trusted(r) {
+	if h.callers.n[c.source] >= maxRequests && !trusted(r) {
 		return nil, nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests of this caller are under way", maxRequests), Remedy: "wait for an answer, or close a stream"}
 	}
-	h.callers.n[c.who]++
+	h.callers.n[c.source]++
 	ctx, cancel := h.during(r.Context(), c.gone)
 	return ctx, func() {
 		cancel()
 		h.callers.mu.Lock()
 		defer h.callers.mu.Unlock()
-		if h.callers.n[c.who]--; h.callers.n[c.who] == 0 {
-			delete(h.callers.n, c.who)
+		if h.callers.n[c.source]--; h.callers.n[c.source] == 0 {
+			delete(h.callers.n, c.source)
 		}
 	}, nil
 }

@@ -228,7 +228,7 @@ func TestTokenForAGraph(t *testing.T) {
 	})
 }
 
-// What names mean changes within a batch, and ids of what is gone are in no graph: neither
+// What names mean changes within a batch, and ids of what was removed are in no graph: neither
 // opens another graph.
 func TestTokenForAGraphAndNamesThatChange(t *testing.T) {
 	const token = "token-for-the-graph-of-tidy"

@@ -33,9 +33,9 @@ func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 // caller is the sender of a request.
 type caller struct {
 	rights operations.Rights
-	// who is the digest of the token or certificate, also behind a code and a cookie made
+	// source is the digest of the token or certificate, also behind a code and a cookie made
 	// from it. It is zero for the server itself.
-	who digest
+	source digest
 	// gone is closed when the caller's cookie is no longer valid; nil without a cookie.
 	gone chan struct{}
 }
@@ -63,14 +63,14 @@ func (l *logins) add(list *[]admission, most int, c caller, valid time.Duration)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	*list = append(*list, admission{caller{c.rights, c.who, make(chan struct{})}, digestOf(secret), now.Add(valid)})
+	*list = append(*list, admission{caller{c.rights, c.source, make(chan struct{})}, digestOf(secret), now.Add(valid)})
 	same := 0
 	for i := len(*list) - 1; i >= 0; i-- { // those of other callers stay
 		a := (*list)[i]
-		if a.who == c.who {
+		if a.source == c.source {
 			same++
 		}
-		if a.who == c.who && same > most || !now.Before(a.expires) {
+		if a.source == c.source && same > most || !now.Before(a.expires) {
 			l.remove(list, i)
 		}
 	}
@@ -202,7 +202,7 @@ func (h *Handler) credentials(r *http.Request) (caller, error) {
 		return none, refused("the browser is no longer logged in", "open a new link")
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && h.o.Certificates.Scope != 0 {
-		return caller{rights: h.o.Certificates, who: sha256.Sum256(r.TLS.VerifiedChains[0][0].Raw)}, nil
+		return caller{rights: h.o.Certificates, source: sha256.Sum256(r.TLS.VerifiedChains[0][0].Raw)}, nil
 	}
 	return none, refused("a token is missing", "send Authorization: Bearer TOKEN, or open the link that the server printed")
 }
@@ -220,7 +220,7 @@ func (h *Handler) bearer(secret string) (caller, error) {
 	if rights.Scope == 0 {
 		return caller{}, refused("the token is not known", "use a token of the server's token file")
 	}
-	return caller{rights: rights, who: d}, nil
+	return caller{rights: rights, source: d}, nil
 }
 
 // unauthorized answers a request without valid credentials.

@@ -56,7 +56,7 @@ var readsClock = map[string]string{
 	"Cache.refuseStrangers": "times of files are of the real time",
 	"newLogins":             "a login expires in real time",
 	"Handler.operation":     "a connection's deadline is of the real time",
-	"stream.send":           "the same",
+	"timedWriter.renew":     "the same",
 	"appendLagged":          "what a reader has missed is no event of the engine",
 	"Cache.Entries":         "times of files are of the real time",
 	"Kit.tidy":              "the same",
