@@ -71,14 +71,14 @@ func (l *logins) add(list *[]admission, most int, c caller, valid time.Duration)
 			same++
 		}
 		if a.source == c.source && same > most || !now.Before(a.expires) {
-			l.remove(list, i)
+			revoke(list, i)
 		}
 	}
 	return secret
 }
 
-// remove makes a secret invalid. The caller holds the lock.
-func (l *logins) remove(list *[]admission, i int) {
+// revoke takes an admission off a list, and ends what its cookie has opened.
+func revoke(list *[]admission, i int) {
 	close((*list)[i].gone)
 	*list = slices.Delete(*list, i, i+1)
 }
@@ -93,7 +93,7 @@ func (l *logins) find(list *[]admission, secret string, take bool) (caller, bool
 			continue
 		}
 		if take {
-			l.remove(list, i)
+			revoke(list, i)
 		}
 		return a.caller, l.now().Before(a.expires)
 	}

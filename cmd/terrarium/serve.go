@@ -108,16 +108,20 @@ type service struct {
 	secure   *tls.Config
 	source   recipeSource
 	inputs   []*input
+	reloads  <-chan os.Signal // SIGHUP
 	ready    atomic.Bool
 }
 
 func (f *serveFlags) serve(cmd *cobra.Command, s streams, paths []string) (err error) {
 	ctx, stop := untilSignals(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	reloads := make(chan os.Signal, 1)
+	signal.Notify(reloads, syscall.SIGHUP) // from the start to the end: by default, it would end the process
+	defer signal.Stop(reloads)
 	if f.log, err = f.logger(s); err != nil {
 		return err
 	}
-	x := &service{f: f, s: s, log: f.log}
+	x := &service{f: f, s: s, log: f.log, reloads: reloads}
 	o := &f.web
 	o.Hosts, o.Ready = f.hosts, x.ready.Load
 	if x.secure, o.Certificates, err = f.security(); err != nil {
@@ -151,9 +155,6 @@ func (f *serveFlags) serve(cmd *cobra.Command, s streams, paths []string) (err e
 
 // run serves until the context ends.
 func (x *service) run(ctx context.Context) error {
-	reloads := make(chan os.Signal, 1)
-	signal.Notify(reloads, syscall.SIGHUP) // from the start: by default, it would end the process
-	defer signal.Stop(reloads)
 	work, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var others sync.WaitGroup
@@ -166,7 +167,7 @@ func (x *service) run(ctx context.Context) error {
 	if err == nil {
 		x.ready.Store(true)
 		x.announce()
-		others.Go(func() { x.reloadUntil(work, reloads) })
+		others.Go(func() { x.reloadUntil(work, x.reloads) })
 		others.Go(func() { x.keepAlive(work) })
 		others.Go(func() { x.feed(work, fail) })
 		<-work.Done()
