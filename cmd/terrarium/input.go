@@ -117,11 +117,17 @@ func (in *input) feed(ctx context.Context, x *running) error {
 func (in *input) feedLines(ctx context.Context, x *running, channel terrarium.ChannelID, r *bufio.Reader, producer string, seen uint64) error {
 	var position uint64
 	for {
-		line, err := in.readLine(r)
+		line, size, err := in.readLine(r)
+		position += size
+		if in.grows && abi.CodeOf(err) == abi.TooLarge {
+			if in.lines.Add(1); position > seen {
+				x.report.say("a line of %s is left out: %v", in.name, err)
+			}
+			continue
+		}
 		if err != nil {
 			return in.ended(ctx, err)
 		}
-		position += uint64(len(line))
 		in.lines.Add(1)
 		line, fresh := unseen(line, position, seen)
 		if !fresh {
@@ -167,29 +173,40 @@ func (in *input) ended(ctx context.Context, err error) error {
 	return fmt.Errorf("reading %s: %w", in.name, err)
 }
 
-// readLine reads a line with its newline. At the end of the input it returns no line
-// and an error.
-func (in *input) readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
+// readLine reads a line with its newline, and returns how many bytes it has. At the end of
+// the input it returns no line and an error. A line that is too long is an error; of a file
+// that is followed, it is read to its end, so that whatever writes the file cannot end the
+// command.
+func (in *input) readLine(r *bufio.Reader) (line []byte, size uint64, err error) {
+	var tooLong error
 	for {
 		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
+		size += uint64(len(part))
+		if tooLong == nil {
+			line = append(line, part...)
+		}
 		if len(line) > deploy.MaxMessage {
-			return nil, &abi.Error{
+			line, tooLong = nil, &abi.Error{
 				Code:    abi.TooLarge,
 				Message: fmt.Sprintf("line %d is longer than %d bytes, the size limit of a message", in.lines.Load()+1, deploy.MaxMessage),
 				Remedy:  "split it into shorter lines",
+			}
+			if !in.grows {
+				return nil, size, tooLong
 			}
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if errors.Is(err, io.EOF) && len(line) > 0 {
+		if errors.Is(err, io.EOF) && size > 0 {
 			err = nil
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = tooLong
 		}
-		return line, nil
+		if err != nil {
+			return nil, size, err
+		}
+		return line, size, nil
 	}
 }
