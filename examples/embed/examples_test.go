@@ -91,6 +91,10 @@ func TestNotes(t *testing.T) {
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// A goroutine that has been waited for may need a moment more to end.
+	for tries := 0; runtime.NumGoroutine() > before && tries < 500; tries++ {
+		time.Sleep(10 * time.Millisecond)
+	}
 	if after := runtime.NumGoroutine(); after > before {
 		t.Errorf("%d goroutines became %d", before, after)
 	}

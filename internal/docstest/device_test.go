@@ -56,6 +56,11 @@ func testDevice(t *testing.T, emulator []string, env ...string) {
 	if err := first.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	rest, err := io.ReadAll(first.out) // what it printed before it was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed += string(rest)
 	_ = first.cmd.Wait() // it was killed
 
 	second := startDevice(t, dir, argv)
