@@ -30,10 +30,13 @@ func TestCommands(t *testing.T) {
 }
 
 // environment is what a reader has set up by the README: the command is on the PATH,
-// and TERRARIUM is where the repository is.
+// and TERRARIUM is where the repository is. The tools of make toolchains are found too,
+// as if npm and pip had installed them.
 func environment(t *testing.T) []string {
+	list := func(paths ...string) string { return strings.Join(paths, string(os.PathListSeparator)) }
 	return []string{
-		"PATH=" + strings.Join([]string{commandFolder(t), npmTools(t), os.Getenv("PATH")}, string(os.PathListSeparator)),
+		"PATH=" + list(commandFolder(t), npmTools(t), os.Getenv("PATH")),
+		"PYTHONPATH=" + list(filepath.Join(repository(t), "bin", "toolchains", "python"), os.Getenv("PYTHONPATH")),
 		"TERRARIUM=" + repository(t),
 	}
 }
@@ -64,10 +67,11 @@ func (p *page) needs(t *testing.T) {
 		if tool, ok := p.blocks[i].note("needs"); ok {
 			guesttools.Use(t)
 			// A tool without a program of its own is named by a command that succeeds.
-			words := strings.Fields(tool)
-			_, err := exec.LookPath(words[0])
-			_, inToolchains := os.Stat(filepath.Join(npmTools(t), words[0]))
-			if err != nil && inToolchains != nil || len(words) > 1 && exec.Command(words[0], words[1:]...).Run() != nil {
+			found := tool
+			if !strings.Contains(tool, " ") {
+				found = "command -v " + tool
+			}
+			if _, code := shell(t, t.TempDir(), found, environment(t)...); code != 0 {
 				guesttools.Missing(t, tool+" is missing: make toolchains installs it")
 			}
 		}
