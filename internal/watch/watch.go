@@ -77,20 +77,18 @@ func (w *Watcher) Watch(dirs []string) (added bool, err error) {
 	for _, dir := range dirs {
 		// A folder that was replaced by another of the same name has to be added again,
 		// and adding one twice changes nothing.
-		err := w.events.Add(dir)
+		info, err := w.add(dir, wanted)
 		for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
 			dir = filepath.Dir(dir)
-			err = w.events.Add(dir)
+			info, err = w.add(dir, wanted)
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 			continue // its sum has none of its files either
 		case err != nil:
 			return added, refuse(dir, err)
-		}
-		info, err := os.Stat(dir)
-		if err != nil {
-			continue // it was removed meanwhile, which is a change
+		case info == nil:
+			continue
 		}
 		wanted[dir] = info
 		before := w.dirs[dir]
@@ -103,6 +101,21 @@ func (w *Watcher) Watch(dirs []string) (added bool, err error) {
 	}
 	w.dirs = wanted
 	return added, nil
+}
+
+// add watches a folder. It returns nothing for one that is wanted under another name: the
+// system has one watch for a folder, which has the name that was added last.
+func (w *Watcher) add(dir string, wanted map[string]fs.FileInfo) (fs.FileInfo, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range wanted {
+		if os.SameFile(other, info) {
+			return nil, nil
+		}
+	}
+	return info, w.events.Add(dir)
 }
 
 // Close stops watching, and waits until it has stopped.

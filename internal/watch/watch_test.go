@@ -239,3 +239,31 @@ func TestReplacedFolderIsNew(t *testing.T) {
 		t.Errorf("after it was replaced: %v, %v", added, err)
 	}
 }
+
+// TestOneFolderOfSeveralNames watches a folder by a relative and an absolute name, and by a
+// link, of which the system knows one.
+func TestOneFolderOfSeveralNames(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Symlink(".", "link"); err != nil {
+		t.Skipf("the file system has no links: %v", err)
+	}
+	w, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i, names := range [][]string{{".", dir, "link"}, {".", dir, "link"}, {dir, "."}, {dir, "."}, {dir, "."}} {
+		added, err := w.Watch(names)
+		// After another name came first, the folder may be new once more.
+		if err != nil || i != 2 && i != 3 && added != (i == 0) {
+			t.Errorf("round %d: added %t, %v", i, added, err)
+		}
+	}
+	select {
+	case <-w.Changed():
+	default:
+	}
+	put(t, filepath.Join(dir, "frog.hcl"), "frog")
+	<-w.Changed()
+}
