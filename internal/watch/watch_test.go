@@ -241,7 +241,7 @@ func TestReplacedFolderIsNew(t *testing.T) {
 }
 
 // TestOneFolderOfSeveralNames watches a folder by a relative and an absolute name, and by a
-// link, of which the system knows one.
+// link. The system knows it by one name.
 func TestOneFolderOfSeveralNames(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
