@@ -152,7 +152,7 @@ type RehearsedDelivery struct {
 	Headers []byte // in the form of the ABI
 	Payload []byte
 	Attempt int // from 1
-	// Revision of the awareness document, for the kind graph_changed.
+	// Revision of the awareness document.
 	Revision uint64
 }
 
@@ -168,10 +168,17 @@ func (r *Rehearsal) Begin(d *RehearsedDelivery) abi.Turn {
 		m.ID = message.NoticeID(r.c.id, d.Revision)
 	}
 	r.c.attempt = d.Attempt - 1
-	r.c.beheld = outlook.NewView(&outlook.Awareness{Revision: d.Revision})
+	if r.c.beheld.Revision() != d.Revision {
+		r.Behold(&outlook.Awareness{Revision: d.Revision})
+	}
 	r.turn.begin(context.Background(), r.c, delivery{msg: m, feed: &feed{id: d.Channel, alias: d.Alias}}, d.Kind, false)
 	return &r.turn
 }
+
+// Behold sets the awareness document of the next turns, which must not be changed
+// afterwards. [Rehearsal.Begin] replaces it by an empty one if its delivery has another
+// revision.
+func (r *Rehearsal) Behold(doc *outlook.Awareness) { r.c.beheld = outlook.NewView(doc) }
 
 // MayCallTool returns what an engine would return without looking at the graph: whether
 // the call is one too many, or too large.

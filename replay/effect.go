@@ -123,10 +123,11 @@ func (l *labels) creature(id journal.CreatureID) string {
 	return string(id)
 }
 
-// EffectsOf returns the effects of a turn of a rehearsal. sends are the channels that its
-// creature may send on; a creature in the effects has its id.
-func EffectsOf(e *engine.Effects, sends []journal.SettingEdge) []Effect {
-	return would(e, nil, &labels{&journal.Setting{Sends: sends}, &cast{}})
+// EffectsOf returns the effects of a turn of a rehearsal, with the calls of group tools that
+// it made. sends are the channels that its creature may send on; a creature in the effects
+// has its id.
+func EffectsOf(e *engine.Effects, calls []journal.NotedCall, sends []journal.SettingEdge) []Effect {
+	return would(e, calls, &labels{&journal.Setting{Sends: sends}, &cast{}})
 }
 
 // would returns the effects of a turn that was run again.

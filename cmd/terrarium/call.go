@@ -60,7 +60,8 @@ channels of its manifest and of --send.
 
 --file reads a JSON array of deliveries, - from standard input. Each has a kind (message
 by default) and, as needed, alias, payload, headers, sender, name (of a timer), tag and
-code (of a result), deadline (of a request) and wire (of an output). A step
+code (of a result), deadline (of a request) and wire (of an output). With peers or listen,
+the creature has these peers or listens on these channels from then on. A step
 {"advance": "5s"} moves the clock and fires the timers that come due.
 
 Exit codes: 0 every delivery was handled; 1 one failed; 2 the command line is not valid.`,
@@ -266,13 +267,16 @@ func (f *callFlags) stage(s streams, module abi.Module) (*stage.Creature, error)
 	if err != nil {
 		return nil, err
 	}
-	aliases := slices.Clone(f.send)
+	o := stage.Options{Config: config, Send: slices.Clone(f.send), Peers: f.peers, Fresh: f.fresh}
 	if m := module.Info().Manifest; m != nil {
 		for _, c := range m.Send {
-			aliases = append(aliases, c.Alias)
+			o.Send = append(o.Send, c.Alias)
+		}
+		for _, c := range m.Listen {
+			o.Listen = append(o.Listen, c.Alias)
 		}
 	}
-	x, err := stage.New(module, stage.Options{Config: config, Send: aliases, Peers: f.peers, Fresh: f.fresh})
+	x, err := stage.New(module, o)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func leaves(v any) (out []string) {
 
 // creature makes a creature with a configuration.
 func (b *bench) creature(config string, change func(*stage.Options)) (*stage.Creature, error) {
-	o := stage.Options{Config: config, Send: b.send, Peers: []string{"ann", "bob"}}
+	o := stage.Options{Config: config, Listen: b.listen, Send: b.send, Peers: []string{"ann", "bob"}, Privileged: true}
 	if change != nil {
 		change(&o)
 	}
@@ -188,7 +188,7 @@ func (b *bench) deliveries(seed uint64) []stage.Delivery {
 		case n == 15:
 			d.Kind, d.Sender, d.Wire = stage.Output, "ann", "w1"
 		case n == 16 && b.notice:
-			d = stage.Delivery{Kind: stage.GraphChanged}
+			d = stage.Delivery{Kind: stage.GraphChanged, Peers: [][]string{{"ann", "bob"}, {"bob"}, {"ann", "bob", "carol"}}[r.IntN(3)]}
 		case n > 17:
 			d = stage.Delivery{Advance: []string{"1ms", "1s", "1m"}[r.IntN(3)]}
 		}

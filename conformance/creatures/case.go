@@ -23,12 +23,16 @@ import (
 type Case struct {
 	Name   string            `yaml:"case"`
 	Config map[string]any    `yaml:"config"`
-	Send   []string          `yaml:"send"` // aliases; by default those of the manifest
+	Listen []string          `yaml:"listen"` // aliases; by default those of the manifest
+	Send   []string          `yaml:"send"`   // the same
 	Peers  []string          `yaml:"peers"`
 	State  map[string]string `yaml:"state"`
-	Steps  []step            `yaml:"-"`
-	File   string            `yaml:"-"`
-	Line   int               `yaml:"-"`
+	// Privileged shows the creature the peers in its awareness document.
+	Privileged bool `yaml:"privileged"`
+	tools      `yaml:",inline"`
+	Steps      []step `yaml:"-"`
+	File       string `yaml:"-"`
+	Line       int    `yaml:"-"`
 }
 
 // step is a delivery, or a step of the clock, and what must come of it.
@@ -50,14 +54,18 @@ type step struct {
 	Within       string            `yaml:"within"` // of a request
 	Expect       []string          `yaml:"expect"` // all effects, as terrarium call shows them
 	Fails        string            `yaml:"fails"`  // the code with which the turn fails
+	Peers        []string          `yaml:"peers"`  // from this step on
+	Listen       []string          `yaml:"listen"` // the same
+	tools        `yaml:",inline"`  // the same
 	line         int
 	d            stage.Delivery
 }
 
 var (
-	caseFields = []string{"case", "config", "send", "peers", "state", "steps"}
+	caseFields = []string{"case", "config", "listen", "send", "peers", "state", "privileged", "tools", "refuses", "steps"}
 	stepFields = []string{
 		"message", "request", "output", "result", "timer", "start", "graph_changed", "advance", "payload", "on", "from", "headers", "tag", "code", "within", "expect", "fails",
+		"peers", "listen", "tools", "refuses",
 	}
 	kindFields = stepFields[:8]
 )
@@ -147,7 +155,8 @@ func (p *parser) decode(fields map[string]*yaml.Node, names []string, into any) 
 func (p *parser) readCase(n *yaml.Node) *Case {
 	c := &Case{File: p.file, Line: n.Line}
 	fields := p.fields(n, caseFields)
-	p.decode(fields, caseFields[:5], c)
+	p.decode(fields, caseFields[:len(caseFields)-1], c)
+	p.checkTools(&c.tools, fields)
 	switch {
 	case c.Name == "" && n.Kind == yaml.MappingNode:
 		p.fail(n.Line, "the case has no name: begin it with case: NAME")
@@ -188,6 +197,7 @@ func (p *parser) readStep(n *yaml.Node) (s step) {
 	if _, ok := abi.ParseCode(s.Fails); s.Fails != "" && !ok {
 		p.fail(fields["fails"].Line, "fails: there is no code %q", s.Fails)
 	}
+	p.checkTools(&s.tools, fields)
 	text := func(v *string) string {
 		if v == nil {
 			return ""
@@ -211,7 +221,7 @@ func (p *parser) readStep(n *yaml.Node) (s step) {
 		}
 		d.Payload = operations.Payload(text(payload))
 	}
-	d.Sender = s.From
+	d.Sender, d.Peers, d.Listen = s.From, s.Peers, s.Listen
 	if d.Advance == "" && len(d.Payload) == 0 {
 		d.Payload = nil
 	}
@@ -232,10 +242,15 @@ func (c *Case) run(ctx context.Context, b *bench) ([]string, error) {
 		config = string(text)
 	}
 	for _, fresh := range []bool{false, true} {
+		script := &toolScript{c.tools}
 		creature, err := b.creature(config, func(o *stage.Options) {
-			o.Fresh, o.Peers = fresh, c.Peers
+			o.Fresh, o.Peers, o.Privileged = fresh, c.Peers, c.Privileged
+			o.Tools, o.Tool = c.tools.names(), script.call
 			if c.Send != nil {
 				o.Send = c.Send
+			}
+			if c.Listen != nil {
+				o.Listen = c.Listen
 			}
 		})
 		if err != nil {
@@ -244,7 +259,7 @@ func (c *Case) run(ctx context.Context, b *bench) ([]string, error) {
 		for key, value := range c.State {
 			creature.Write(key, []byte(value), false)
 		}
-		wrong, err := c.perform(ctx, creature)
+		wrong, err := c.perform(ctx, creature, script)
 		creature.Close(ctx)
 		if err != nil || wrong == "" {
 			if err != nil {
@@ -261,9 +276,10 @@ func (c *Case) run(ctx context.Context, b *bench) ([]string, error) {
 	return nil, nil
 }
 
-func (c *Case) perform(ctx context.Context, creature *stage.Creature) (string, error) {
+func (c *Case) perform(ctx context.Context, creature *stage.Creature, script *toolScript) (string, error) {
 	for i := range c.Steps {
 		s := &c.Steps[i]
+		script.change(&s.tools)
 		records, err := creature.Perform(ctx, []stage.Delivery{s.d})
 		if errors.Is(err, stage.ErrManyTimers) || errors.Is(err, stage.ErrManyStopped) {
 			return "", &undecided{report.BoundReached, fmt.Sprintf("%s:%d: %v", c.File, s.line, err)}

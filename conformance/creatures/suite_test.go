@@ -1,6 +1,8 @@
 package creatures_test
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +66,54 @@ func TestBuiltinCreaturesConform(t *testing.T) {
 	}
 }
 
+// shippedCases returns the cases of a shipped or reference creature.
+func shippedCases(t *testing.T, name string) []*creatures.Case {
+	t.Helper()
+	text, err := os.ReadFile("testdata/shipped/" + name + ".yaml")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := creatures.ParseCases(name+".yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// Members and channels come and go, and group tools are called: by a shipped creature and
+// by a script.
+func TestShippedCreaturesWithCases(t *testing.T) {
+	script, err := os.ReadFile("../../sdk/js/examples/scout.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := json.Marshal(map[string]string{"script": string(script)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t)
+	for name, subject := range map[string]creatures.Subject{"foreman": {Name: "foreman"}, "scout": {Name: "js", Config: string(config)}} {
+		if subject.Wasm, err = plugins.Get(subject.Name); err != nil {
+			t.Fatal(err)
+		}
+		if subject.Cases = shippedCases(t, name); len(subject.Cases) == 0 {
+			t.Errorf("%s has no cases", name)
+		}
+		results, err := creatures.Run(t.Context(), h, &subject, func(check string) bool { return strings.HasPrefix(check, creatures.CasesCheck) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if r.Verdict != report.Passed {
+				t.Errorf("%s: %s %s %q", r.Check, r.Verdict, r.Reason, r.Seen)
+			}
+		}
+	}
+}
+
 // TestKitsConform runs the suite over the reference creatures of the kits that are built.
 func TestKitsConform(t *testing.T) {
 	h := newHost(t)
@@ -84,7 +134,7 @@ func TestKitsConform(t *testing.T) {
 			if compiler := filepath.Base(filepath.Dir(file)); name != "shout" && (strings.HasPrefix(compiler, "go-") || strings.HasPrefix(compiler, "javascript-")) {
 				t.Skip("each has a runtime that takes seconds to compile; shout stands for them")
 			}
-			wantPassed(t, h, &creatures.Subject{Name: file, Wasm: wasm, Config: configs[name]})
+			wantPassed(t, h, &creatures.Subject{Name: file, Wasm: wasm, Config: configs[name], Cases: shippedCases(t, name)})
 		})
 	}
 }

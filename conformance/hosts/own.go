@@ -243,11 +243,13 @@ func (a *own) turn(ctx context.Context, c *resident, d stage.Delivery, asked uin
 		t.Text = rec.Error.Message
 	}
 	for _, e := range rec.Effects {
-		if e.Kind == replay.EffectLog {
+		switch e.Kind {
+		case replay.EffectLog:
 			t.Logs = append(t.Logs, [2]string{e.Target, string(e.Payload)})
-			continue
+		case replay.EffectTool: // the result of the call is what the suite sees
+		default:
+			t.Effects = append(t.Effects, effectOf(e, rec))
 		}
-		t.Effects = append(t.Effects, effectOf(e, rec))
 	}
 	a.route(c, t, asked)
 	return t, nil

@@ -54,7 +54,7 @@ type script struct {
 // (its address and length; "x"*N repeats it), or @N: the address and length of a buffer of
 // N bytes. RESULT is a number, the name of an error, >N, or $NAME, which must be equal
 // wherever it is used; !$NAME must differ. BYTES is the text at the beginning of the
-// buffer, with nothing written after it; ~"text" for a part of it; untouched; or $NAME.
+// buffer, with nothing written after it; ~"text" for a part of it; !"text" for another beginning; untouched; or $NAME.
 func parseScript(text string) (*script, error) {
 	s := &script{}
 	lines := strings.Split(text, "\n")
@@ -286,6 +286,11 @@ func matchesBytes(want string, got []byte, vars map[string]string) string {
 		}
 	case strings.Contains(want[:1], "$") || strings.HasPrefix(want, "!$"):
 		if !matchesVariable(want, string(got), vars) {
+			return shown(got)
+		}
+	case want[0] == '!':
+		text, err := strconv.Unquote(want[1:])
+		if err != nil || bytes.HasPrefix(got, []byte(text)) {
 			return shown(got)
 		}
 	case want[0] == '~':

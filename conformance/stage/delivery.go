@@ -39,6 +39,9 @@ type Delivery struct {
 	Deadline string             `json:"deadline,omitempty"` // of a request: 1m by default
 	Wire     string             `json:"wire,omitempty"`     // id of the wire of an output
 	Advance  string             `json:"advance,omitempty"`  // moves the clock instead
+	// Peers and Listen replace those of the creature from this delivery on; nil: they stay.
+	Peers  []string `json:"peers,omitempty"`
+	Listen []string `json:"listen,omitempty"`
 
 	// What only suites set.
 	Number  abi.Kind `json:"-"` // of a kind that Kind does not name
@@ -81,7 +84,7 @@ func (d *Delivery) Check() error {
 		if err != nil || v <= 0 || v > MaxAdvance {
 			return fmt.Errorf("advance %q: use a duration above 0, such as 5s or 24h, and of at most ten years", d.Advance)
 		}
-		if d.Kind != "" || d.Alias != "" || d.Payload != nil {
+		if d.Kind != "" || d.Alias != "" || d.Payload != nil || d.Peers != nil || d.Listen != nil {
 			return errors.New("a step with advance delivers nothing else: make two steps of it")
 		}
 		return nil

@@ -3,6 +3,7 @@
 package stage
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -48,7 +49,8 @@ type Creature struct {
 	now      int64             // nanoseconds since 1970
 	last     uint64            // number of the last delivery
 	seqs     map[string]uint64 // last number by alias
-	revision uint64            // of the surroundings
+	revision uint64            // of the awareness document
+	digest   string            // of the document at this revision
 	fired    int               // timers
 	stopped  int               // of them, those that a limit has stopped
 	timers   map[string]*Timer
@@ -62,8 +64,15 @@ type Options struct {
 	Config string // a JSON object; empty: {}
 	// Send lists the aliases of the channels that it may send on, in this order.
 	Send []string
+	// Listen lists the aliases of the channels that it listens on. Only the awareness
+	// document shows them: a message can come on any alias.
+	Listen []string
 	// Peers are the names of the other creatures that it can name.
-	Peers  []string
+	Peers []string
+	// Privileged shows it the other members of its graph in the awareness document.
+	Privileged bool
+	// Tools are the group tools that the document names. What they do is up to Tool.
+	Tools  []string
 	Limits abi.Limits // without a deadline it is [Deadline]
 	Grants journal.Grants
 	// Lacks are features that the creature finds missing.
@@ -156,8 +165,9 @@ func (s *Creature) Close(ctx context.Context) {
 // bystander answers the calls of a guest that need a graph.
 type bystander struct {
 	abi.Turn
-	r *engine.Rehearsal
-	o *Options
+	r     *engine.Rehearsal
+	o     *Options
+	calls []journal.NotedCall // of group tools
 }
 
 // HasFeature implements [abi.Turn].
@@ -170,6 +180,7 @@ func (b *bystander) Tool(name, args []byte) ([]byte, abi.Code) {
 	if code := b.r.MayCallTool(name, args); code != abi.OK {
 		return nil, code
 	}
+	b.calls = append(b.calls, journal.NotedCall{Tool: string(name), Args: bytes.Clone(args)})
 	if b.o.Tool != nil {
 		result, err := b.o.Tool(name, args)
 		if err != nil {
@@ -187,6 +198,8 @@ func (s *Creature) Deliver(ctx context.Context, d *Delivery) (*Record, error) {
 		Kind: d.Kind, Alias: d.Alias, Name: d.Name, Payload: d.Payload, Headers: d.Headers,
 		AtMS: (s.now - Begin*int64(time.Second)) / int64(time.Millisecond), Status: abi.OK.String(), Effects: []replay.Effect{},
 	}
+	s.move(d)
+	s.look(kind == abi.KindGraphChanged)
 	w := &bystander{r: s.r, o: &s.o}
 	logs, err := s.ready(ctx, w)
 	out.Starting = logs
@@ -207,14 +220,14 @@ func (s *Creature) Deliver(ctx context.Context, d *Delivery) (*Record, error) {
 	done := s.r.Effects()
 	if err != nil { // only its log lines are kept
 		out.Status, out.Error = abi.CodeOf(err).String(), operations.NewErrorRecord(err)
-		done = engine.Effects{Logs: done.Logs}
+		done, w.calls = engine.Effects{Logs: done.Logs}, nil
 	}
 	if !out.Refused {
 		done.Logs = append(logs, done.Logs...)
 	} else {
 		done.Logs = logs
 	}
-	out.Effects = append(out.Effects, replay.EffectsOf(&done, s.sends)...)
+	out.Effects = append(out.Effects, replay.EffectsOf(&done, w.calls, s.sends)...)
 	s.apply(&done)
 	out.Timers = done.Timers
 	for i := range done.Sends {
@@ -249,11 +262,7 @@ func (s *Creature) rehearsed(d *Delivery, kind abi.Kind) *engine.RehearsedDelive
 	s.last++
 	out := &engine.RehearsedDelivery{Kind: kind, Time: s.now, Attempt: cmp.Or(d.Attempt, 1), Payload: d.Payload, Sender: d.Sender, Revision: s.revision}
 	switch kind {
-	case abi.KindStart:
-		return out
-	case abi.KindGraphChanged:
-		s.revision++
-		out.Revision = s.revision
+	case abi.KindStart, abi.KindGraphChanged:
 		return out
 	}
 	s.seqs[d.Alias]++
@@ -443,6 +452,7 @@ func (s *Creature) Know(name string) { s.o.Peers = append(s.o.Peers, name) }
 
 // Start makes an instance unless there is one, and returns what creature_init logged.
 func (s *Creature) Start(ctx context.Context) ([]journal.LogPayload, error) {
+	s.look(false)
 	return s.ready(ctx, &bystander{r: s.r, o: &s.o})
 }
 

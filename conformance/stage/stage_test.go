@@ -47,6 +47,39 @@ func creature(t *testing.T, name string, o stage.Options) *stage.Creature {
 	return c
 }
 
+// The awareness document shows what the caller says, and its revision rises with it.
+func TestAwareness(t *testing.T) {
+	read := func(c *stage.Creature, d stage.Delivery) string {
+		t.Helper()
+		r, err := c.Deliver(t.Context(), &d)
+		if err != nil || r.Error != nil || len(r.Effects) != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return string(r.Effects[0].Payload)
+	}
+	c := creature(t, "../../testdata/modules/watcher", stage.Options{Privileged: true})
+	for i, step := range []struct {
+		d    stage.Delivery
+		want string
+	}{
+		{stage.Delivery{Kind: stage.Start}, "1"},
+		{stage.Delivery{Kind: stage.GraphChanged, Peers: []string{"ann"}}, "2"},
+		{stage.Delivery{Kind: stage.Start}, "2"},
+		{stage.Delivery{Kind: stage.Output, Peers: []string{}}, "3"},
+		{stage.Delivery{Kind: stage.Output, Listen: []string{"news"}}, "4"},
+		{stage.Delivery{Kind: stage.Output, Listen: []string{"news"}, Peers: []string{}}, "4"},
+		{stage.Delivery{Kind: stage.GraphChanged}, "5"},
+	} {
+		if got := read(c, step.d); got != step.want {
+			t.Errorf("delivery %d has the revision %s, want %s", i+1, got, step.want)
+		}
+	}
+	worker := creature(t, "../../testdata/modules/watcher", stage.Options{})
+	if got := read(worker, stage.Delivery{Kind: stage.Output, Peers: []string{"ann"}}); got != "1" {
+		t.Errorf("a worker sees another member: revision %s", got)
+	}
+}
+
 // A timer for which no instance can be made fires once, like any other.
 func TestRefusedTimerFiresOnce(t *testing.T) {
 	c := creature(t, "refuses_later", stage.Options{Fresh: true})
