@@ -1,6 +1,12 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,58 +18,105 @@ func f(a, b int, s string) (n int) {
 		n++
 	}
 	n += a * b
+	s += "y" + s
+	for n = 0; n < size; n++ {
+	}
+	_ = n
 	return n << 1
 }
 
-var text = "a" + "b"
+const size = 2 + 3
 `
 
-func TestSites(t *testing.T) {
-	sites, err := sitesIn("p.go", []byte(program))
+func sites(t *testing.T, text string) []*site {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, "p.go", text, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	pkg, err := (&types.Config{}).Check("p", set, []*ast.File{file}, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sitesIn(set, file, pkg, info)
+}
+
+func TestSites(t *testing.T) {
 	var got []string
-	for i := range sites {
-		mutated, err := sites[i].mutate([]byte(program))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines, wrong := strings.Split(program, "\n"), strings.Split(mutated, "\n")
-		for n := range lines {
-			if lines[n] != wrong[n] {
-				got = append(got, strings.TrimSpace(wrong[n]))
-			}
-		}
+	for i, s := range sites(t, program) {
+		s.id = i + 1
+		got = append(got, strings.TrimPrefix(s.String(), "p.go:"))
 	}
-	want := `if a < b || s != "x" {
-if a <= b && s != "x" {
-if a < b && s == "x" {
-n--
-n -= a * b
-n += a + b
-return n >> 1`
+	want := `4: && becomes ||
+4: < becomes <=
+4: != becomes ==
+5: ++ becomes --
+7: += becomes -=
+7: * becomes +
+9: < becomes <=
+9: ++ becomes --
+12: << becomes >>`
 	if strings.Join(got, "\n") != want {
-		t.Errorf("the mutants have\n%s", strings.Join(got, "\n"))
-	}
-	if _, err := sites[0].mutate([]byte("package p")); err == nil {
-		t.Error("a site of another text is exchanged")
+		t.Errorf("the sites are\n%s", strings.Join(got, "\n"))
 	}
 }
 
-// TestOwnSites finds the operators of this package, and draws none without a package.
-func TestOwnSites(t *testing.T) {
-	sites, err := sitesOf(".")
-	if err != nil || len(sites) < 10 {
-		t.Errorf("%d sites, %v", len(sites), err)
+// A program that chooses its operators is one, nested sites included, and has the lines of
+// the other.
+func TestMutate(t *testing.T) {
+	list := sites(t, program)
+	for i, s := range list {
+		s.id = i + 1
 	}
-	for _, s := range sites {
-		if strings.HasSuffix(s.file, "_test.go") {
-			t.Errorf("%v is in a test", &s)
+	mutated := mutate(program, list)
+	if got, want := strings.Count(mutated, "\n"), strings.Count(program, "\n"); got != want {
+		t.Errorf("%d lines of %d", got, want)
+	}
+	sites(t, mutated+"\nfunc mutantIs(int) bool { return false }\n")
+	if want := "n << 1"; !strings.Contains(mutated, "if mutantIs(9) { return n >> 1 }; return "+want) {
+		t.Errorf("the program is\n%s", mutated)
+	}
+	if got := mutate(program, nil); got != program {
+		t.Errorf("without sites the program is\n%s", got)
+	}
+}
+
+// TestRun draws all mutants of a small module. One of its two tests notices one of them.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":          "module example.org/small\n\ngo 1.26\n",
+		"small.go":        "package small\n\nimport \"time\"\n\nfunc Sum(a, b int) int { return a + b }\n\nfunc Late(d time.Duration) bool { return d*2 > 10 }\n",
+		"small_test.go":   "package small\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {\n\t\tt.Fail()\n\t}\n}\n\nfunc TestLate(t *testing.T) { Late(3) }\n\nfunc TestBroken(t *testing.T) { t.Fail() }\n",
+		"suite/s.go":      "package suite\n",
+		"suite/s_test.go": "package suite\n\nimport (\n\t\"testing\"\n\n\t\"example.org/small\"\n)\n\nfunc TestAll(t *testing.T) {\n\tif small.Sum(2, 2) != 4 {\n\t\tt.Fail()\n\t}\n}\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
 		}
 	}
+	t.Chdir(dir)
 	var out strings.Builder
+	if err := run(t.Context(), []string{"-suites", "./suite", "."}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"3 operators; seed 1\n", "3 tests; 1 others fail without a mutant\n",
+		"caught   small.go:5: + becomes - (. TestSum fails; suite TestAll fails)\n",
+		"ESCAPED  small.go:7: * becomes + (1 tests reach it)\n", "ESCAPED  small.go:7: > becomes >= (1 tests reach it)\n",
+		"1 of 3 mutants were caught: 1 by the tests of the package, 1 by the suites.\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not print %q:\n%s", want, out.String())
+		}
+	}
 	if err := run(t.Context(), nil, &out); err == nil || !strings.Contains(err.Error(), "name packages") {
-		t.Errorf("%v, %s", err, out.String())
+		t.Errorf("%v", err)
 	}
 }
