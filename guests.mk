@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: guests guests-check digest kits toolchains
+.PHONY: guests guests-check digest kits foreign toolchains
 
 # Rebuilds the modules that are kept beside their sources. Other compiler
 # versions than those of `make toolchains` give other bytes.
@@ -20,6 +20,16 @@ digest:
 # Builds the reference creatures of the kits whose toolchain is installed, into bin/kits.
 kits:
 	$(GO) run ./sdk/internal/kits/build
+
+# Builds modules of other ecosystems, which a test offers to the suite for creatures. They
+# do not contain where they were built.
+FOREIGN = conformance/creatures/testdata/foreign
+foreign: export RUSTFLAGS = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo --remap-path-prefix=$(HOME)/.rustup=rustup
+foreign:
+	for name in extism wapc proxy_wasm; do \
+		cargo build --quiet --release --target wasm32-unknown-unknown --target-dir bin/foreign --manifest-path $(FOREIGN)/$$name/Cargo.toml && \
+		install -m 644 bin/foreign/wasm32-unknown-unknown/release/foreign_$$name.wasm $(FOREIGN)/$$name.wasm && rm -f $(FOREIGN)/$$name/Cargo.lock || exit 1; \
+	done
 
 # chromium is for the tests of the page of terrarium serve, qemu-user for make test-arch.
 TOOLCHAIN_PACKAGES = clang lld cmake wasi-libc libclang-rt-14-dev-wasm32 wabt binaryen chromium qemu-user

@@ -2,6 +2,9 @@ package creatures_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,10 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/conformance/creatures"
 	"github.com/seed47132306/terrarium/conformance/report"
+	"github.com/seed47132306/terrarium/conformance/requirements"
 	"github.com/seed47132306/terrarium/internal/guesttools"
 )
+
+var update = flag.Bool("update", false, "write the table of mutants anew")
 
 func readModule(t *testing.T, name string) []byte {
 	t.Helper()
@@ -46,19 +53,62 @@ func TestModulesAreCurrent(t *testing.T) {
 	}
 }
 
-// caught says which check must catch each mutant: a creature that breaks one rule.
-var caught = map[string]string{
-	"mutant_no_marker":              "creature/contract",
-	"mutant_silent":                 "creature/starts",
-	"mutant_refuses_kinds":          "creature/unknown-kinds",
-	"mutant_remembers":              "creature/warm-is-fresh",
-	"mutant_expects_text":           "creature/any-bytes",
-	"mutant_waits":                  "creature/still-clock",
-	"mutant_probes_limits":          "creature/other-limits",
-	"mutant_traps_on_configuration": "creature/bad-configuration",
-	"mutant_stops_badly":            "creature/start-reads-only",
-	"mutant_spins_in_timers":        "creature/still-clock",
-	"mutant_traps_at_start":         "creature/start-reads-only",
+// mutants are creatures that break rules, and the rules that each is made to break. Most of
+// those of the contract are modules that hosts must refuse.
+var mutants = []struct {
+	module string // "hosts/…": of the suite for hosts; a word after a space: its manifest
+	check  string // that must catch it
+	rules  []string
+}{
+	{"bytes", "creature/contract", []string{"ABI-M1"}},
+	{"hosts/memory64", "creature/contract", []string{"ABI-M1"}},
+	{"hosts/no_memory", "creature/contract", []string{"ABI-M3", "ABI-E1"}},
+	{"hosts/two_memories", "creature/contract", []string{"ABI-M3"}},
+	{"hosts/imports_global", "creature/contract", []string{"ABI-M3"}},
+	{"mutant_no_marker", "creature/contract", []string{"ABI-E1"}},
+	{"hosts/handle_typed", "creature/contract", []string{"ABI-E1"}},
+	{"hosts/stop_typed", "creature/contract", []string{"ABI-E2"}},
+	{"hosts/import_unknown", "creature/contract", []string{"ABI-I1"}},
+	{"hosts/import_mistyped", "creature/contract", []string{"ABI-I1"}},
+	{"hosts/wasi_mistyped", "creature/contract", []string{"ABI-I3"}},
+	{"hosts/abort_mistyped", "creature/contract", []string{"ABI-I4"}},
+	{"hosts/import_foreign", "creature/contract", []string{"ABI-I5"}},
+	{"hosts/plain {} {}", "creature/contract", []string{"ABI-N1"}},
+	{`hosts/plain {"abi":[2]}`, "creature/contract", []string{"ABI-N2"}},
+	{"hosts/plain [1]", "creature/contract", []string{"ABI-N4"}},
+	{"mutant_silent", "creature/starts", []string{"ABI-P5"}},
+	{"mutant_traps_on_configuration", "creature/bad-configuration", []string{"ABI-P5", "ABI-C3"}},
+	{"mutant_refuses_kinds", "creature/unknown-kinds", []string{"ABI-T5", "ABI-V2"}},
+	{"mutant_remembers", "creature/warm-is-fresh", []string{"ABI-P7", "ABI-P6"}},
+	{"mutant_expects_text", "creature/any-bytes", []string{"ABI-R6"}},
+	{"mutant_expects_payload", "creature/any-bytes", []string{"ABI-R7"}},
+	{"mutant_waits", "creature/still-clock", []string{"ABI-F15", "ABI-T7"}},
+	{"mutant_spins_in_timers", "creature/still-clock", []string{"ABI-T7"}},
+	{"mutant_probes_limits", "creature/other-limits", []string{"ABI-L6"}},
+	{"mutant_stops_badly", "creature/start-reads-only", []string{"ABI-P3"}},
+	{"mutant_traps_at_start", "creature/start-reads-only", []string{"ABI-P3"}},
+}
+
+// mutantModule returns the bytes of a mutant.
+func mutantModule(t *testing.T, name string) []byte {
+	t.Helper()
+	words := strings.Fields(name)
+	if words[0] == "bytes" {
+		return []byte("hello")
+	}
+	path := "testdata/" + words[0]
+	if of, ok := strings.CutPrefix(words[0], "hosts/"); ok {
+		path = "../hosts/modules/" + of
+	}
+	wasm, err := os.ReadFile(path + ".wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, manifest := range words[1:] {
+		body := append(binary.AppendUvarint(nil, uint64(len(abi.ManifestSection))), abi.ManifestSection+manifest...)
+		wasm = append(binary.AppendUvarint(append(wasm, 0), uint64(len(body))), body...)
+	}
+	return wasm
 }
 
 // A creature with a fast timer conforms: the suite fires only so many.
@@ -78,30 +128,64 @@ func TestFastTimersConform(t *testing.T) {
 	}
 }
 
-func TestEveryCheckCatchesItsMutant(t *testing.T) {
-	h := newHost(t)
-	mutants, err := filepath.Glob("testdata/mutant_*.wasm")
+// TestEveryRequirementHasAMutant runs the suite over wrong creatures. Every check catches
+// one, and for every requirement that creatures are scored by there is one that is made to
+// break it, and caught by a check that proves it. The table says what catches what.
+func TestEveryRequirementHasAMutant(t *testing.T) {
+	files, err := filepath.Glob("testdata/mutant_*.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(mutants) != len(caught) {
-		t.Errorf("%d mutants, and %d are listed", len(mutants), len(caught))
-	}
-	tested := map[string]bool{}
-	for mutant, check := range caught {
-		tested[check] = true
-		results, err := creatures.Run(t.Context(), h, &creatures.Subject{Name: mutant, Wasm: readModule(t, mutant)}, func(name string) bool { return name == check })
+	h := newHost(t)
+	table := "# Wrong creatures, the check that catches each, and the rules that it is made to break.\n"
+	catches, breaks := map[string]int{}, map[string]int{}
+	for _, m := range mutants {
+		files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == m.module+".wasm" })
+		results, err := creatures.Run(t.Context(), h, &creatures.Subject{Name: m.module, Wasm: mutantModule(t, m.module)}, func(check string) bool { return check == m.check })
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(results) != 1 || results[0].Verdict != report.Failed {
-			t.Errorf("%s is not caught by %s: %+v", mutant, check, results)
+			t.Errorf("%s is not caught by %s: %+v", m.module, m.check, results)
 		}
+		for _, rule := range m.rules {
+			if breaks[rule]++; !slices.Contains(results[0].Rules, rule) {
+				t.Errorf("%s breaks %s, which %s does not prove", m.module, rule, m.check)
+			}
+		}
+		catches[m.check]++
+		table += fmt.Sprintf("%-32s %-28s %s\n", m.module, m.check, strings.Join(m.rules, " "))
+	}
+	if len(files) > 0 {
+		t.Errorf("no list has the mutants %q", files)
+	}
+	set, err := requirements.Load("abi-1")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, check := range creatures.Names() {
-		if !tested[check] {
+		if catches[check] == 0 {
 			t.Errorf("no mutant is caught by %s", check)
 		}
+	}
+	table += "\n# The rules, and how many of the creatures are made to break each.\n"
+	for _, q := range set.Requirements {
+		if len(q.Creature) == 0 {
+			continue
+		}
+		if breaks[q.Rule] == 0 {
+			t.Errorf("no mutant breaks %s: %s", q.Rule, q.Words)
+		}
+		table += fmt.Sprintf("%-10s %2d\n", q.Rule, breaks[q.Rule])
+	}
+	const golden = "testdata/mutants.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(table), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(golden); err != nil || string(want) != table {
+		t.Errorf("%s is stale (%v): run go test ./conformance/creatures -run Mutant -update\n%s", golden, err, table)
 	}
 }
 
@@ -136,10 +220,11 @@ func TestConformingCreatureWithCases(t *testing.T) {
 func TestForeignModulesAreRefused(t *testing.T) {
 	h := newHost(t)
 	for name, lacks := range map[string][]string{
-		"foreign_extism":     {"extism:host/env", "input_length", "terrarium_abi_v1", "creature_handle"},
-		"foreign_wapc":       {"wapc", "__guest_request", "__host_call", "terrarium_abi_v1", "creature_handle"},
-		"foreign_proxy_wasm": {"proxy_log", "proxy_get_buffer_bytes", "terrarium_abi_v1", "creature_handle"},
+		"foreign/extism":     {"extism:host/env.input_length", "extism:host/env.output_set"},
+		"foreign/wapc":       {"wapc.__guest_request", "wapc.__host_call", "wapc.__guest_response"},
+		"foreign/proxy_wasm": {"env.proxy_get_buffer_bytes", "env.proxy_send_local_response", "env.proxy_set_effective_context"},
 	} {
+		lacks = append(lacks, "terrarium_abi_v1", "creature_handle")
 		results, err := creatures.Run(t.Context(), h, &creatures.Subject{Name: name, Wasm: readModule(t, name)}, all)
 		if err != nil {
 			t.Fatal(err)
