@@ -87,7 +87,7 @@ func (f *suiteFlags) host(ctx context.Context, s streams, h *hostFlags) error {
 	defer stop()
 	var r *report.Report
 	if h.hostile {
-		r, err = hosts.RunAttacks(ctx, start, slices.DeleteFunc(hostiles, func(a hosts.Attack) bool { return !f.selected(a.Check) }))
+		r, err = hosts.RunAttacks(ctx, start, slices.DeleteFunc(hostiles, func(a hosts.Attack) bool { return !f.selected(a.Check) }), hosts.AttackOptions{Timeout: h.timeout})
 	} else {
 		r, err = hosts.Run(ctx, start, slices.DeleteFunc(cases, func(c *hosts.Case) bool { return !f.selected(c.Check) }))
 	}

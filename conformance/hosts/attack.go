@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,21 +28,42 @@ type Attack struct {
 	Rules []string
 }
 
-// attackDeadline is what a turn of an attack may take where its limits do not say: it must
-// end the guest before the adapter counts as silent, also on a host without fuel.
+// attackDeadline is the longest deadline of a turn of an attack: it must end the guest
+// before the adapter counts as silent, also on a host without fuel.
 const attackDeadline = 10 * time.Second
+
+// AttackOptions say how long attacks may take. The zero value is for adapters with the
+// default timeout.
+type AttackOptions struct {
+	// Timeout is how long the adapter may take for an answer; see [ProcessOptions]. The
+	// deadline of a turn is at most a third of it, so that a turn that is late can be told
+	// from an adapter that hangs.
+	Timeout time.Duration
+	// Now tells the time; by default it is [time.Now].
+	Now func() time.Time
+}
+
+// deadline returns the longest deadline of a turn. A turn may take half as long in addition
+// before it counts as late, since machines are slow at times.
+func (o *AttackOptions) deadline() time.Duration {
+	return min(attackDeadline, cmp.Or(o.Timeout, defaultTimeout)/3)
+}
 
 // RunAttacks loads each module, lets it handle a message, stops it, and expects that it is refused or
 // ends within its limits, and that the host then serves another creature. An adapter that
-// ends or hangs has lost: that is a failure here. The error is only about ctx.
-func RunAttacks(ctx context.Context, start func(ctx context.Context) (Adapter, error), attacks []Attack) (*report.Report, error) {
+// ends or hangs has lost, and so has one with a turn that ends long after its deadline: that
+// is a failure here. The error is only about ctx.
+func RunAttacks(ctx context.Context, start func(ctx context.Context) (Adapter, error), attacks []Attack, o AttackOptions) (*report.Report, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	r := &runner{start: start}
 	defer r.end(ctx)
 	out := &report.Report{Subject: "host"}
 	for i := range attacks {
 		a := &attacks[i]
 		x := report.Result{Check: a.Check, About: a.About, Rules: a.Rules, Verdict: report.Passed}
-		seen, err := r.attack(ctx, a)
+		seen, err := r.attack(ctx, a, &o)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -65,14 +87,15 @@ func RunAttacks(ctx context.Context, start func(ctx context.Context) (Adapter, e
 }
 
 // attack returns what is wrong with how a module ended.
-func (r *runner) attack(ctx context.Context, a *Attack) (string, error) {
+func (r *runner) attack(ctx context.Context, a *Attack, o *AttackOptions) (string, error) {
 	if err := r.ready(ctx); err != nil {
 		return "", err
 	}
 	if _, err := r.ask(ctx, &Request{Op: OpReset}); err != nil {
 		return "", err
 	}
-	limits, err := plainLimits(a.Limits)
+	deadline := cmp.Or(min(a.Limits.Deadline, o.deadline()), o.deadline())
+	limits, err := plainLimits(a.Limits, deadline)
 	if err != nil {
 		return "", err
 	}
@@ -86,32 +109,55 @@ func (r *runner) attack(ctx context.Context, a *Attack) (string, error) {
 	case a.Refused:
 		wrong = "the module is accepted"
 	default:
-		if status, err = r.during(ctx, &Request{Op: OpDeliver, Creature: subject, Kind: int32(abi.KindMessage)}); err != nil {
+		if wrong, err = r.suffer(ctx, a, o, deadline); err != nil {
 			return "", err
-		}
-		if status == abi.OK.String() { // else its instance is discarded, and has nothing to stop
-			if status, err = r.during(ctx, &Request{Op: OpStop, Creature: subject}); err != nil {
-				return "", err
-			}
-		}
-		if a.Fails && status == abi.OK.String() {
-			wrong = "it handles a message and stops, and nothing fails"
 		}
 	}
 	if wrong == "" {
 		wrong, err = r.serves(ctx)
 	}
+	if err == nil { // removing the creature is the last that it could prevent
+		_, err = r.ask(ctx, &Request{Op: OpReset})
+		markDuring(err)
+	}
 	return wrong, err
+}
+
+// suffer lets a loaded attack handle a message and stops it, and returns what is wrong.
+func (r *runner) suffer(ctx context.Context, a *Attack, o *AttackOptions, deadline time.Duration) (string, error) {
+	status := abi.OK.String()
+	for _, q := range []*Request{{Op: OpDeliver, Creature: subject, Kind: int32(abi.KindMessage)}, {Op: OpStop, Creature: subject}} {
+		began := o.Now()
+		var err error
+		if status, err = r.during(ctx, q); err != nil {
+			return "", err
+		}
+		if took := o.Now().Sub(began); took > deadline+o.deadline()/2 {
+			return fmt.Sprintf("%s took %v, and the deadline of a turn is %v", q.Op, took.Round(time.Millisecond), deadline), nil
+		}
+		if status != abi.OK.String() {
+			return "", nil // its instance is discarded, and has nothing to stop
+		}
+	}
+	if a.Fails {
+		return "it handles a message and stops, and nothing fails", nil
+	}
+	return "", nil
+}
+
+// markDuring notes that an attack was under way when an adapter was lost.
+func markDuring(err error) {
+	var trouble *Trouble
+	if errors.As(err, &trouble) {
+		trouble.during = true
+	}
 }
 
 // during asks for something that an attack may prevent, and returns the status of the turn.
 func (r *runner) during(ctx context.Context, q *Request) (string, error) {
 	got, err := r.ask(ctx, q)
-	var trouble *Trouble
-	if errors.As(err, &trouble) {
-		trouble.during = true
-	}
 	if err != nil {
+		markDuring(err)
 		return "", err
 	}
 	if len(got.Turns) != 1 {
@@ -143,11 +189,7 @@ func (r *runner) serves(ctx context.Context) (string, error) {
 }
 
 // plainLimits returns limits as an adapter gets them.
-func plainLimits(l abi.Limits) (Limits, error) {
-	deadline := l.Deadline
-	if deadline == 0 || deadline > attackDeadline {
-		deadline = attackDeadline
-	}
+func plainLimits(l abi.Limits, deadline time.Duration) (Limits, error) {
 	l.Deadline = 0
 	text, err := json.Marshal(l)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,7 +79,7 @@ func act(role string) {
 	}
 }
 
-// spoil passes the answers on, but spoils the sixth.
+// spoil passes the answers on, but spoils the tenth.
 func spoil(role string, answers io.Reader) error {
 	buffer := make([]byte, 1<<20)
 	for n := 1; ; n++ {
@@ -87,7 +88,7 @@ func spoil(role string, answers io.Reader) error {
 			return nil
 		}
 		line := buffer[:size]
-		if n == 6 {
+		if n == 10 {
 			switch role {
 			case "dies":
 				os.Exit(3)
@@ -224,7 +225,7 @@ func attacks() (out []hosts.Attack) {
 func TestAttacksThatEndTheAdapter(t *testing.T) {
 	o := hosts.ProcessOptions{Timeout: 2 * time.Second, MaxAnswer: 1 << 20}
 	for role, fails := range map[string]bool{"good": false, "dies": true, "hangs": true} {
-		r, err := hosts.RunAttacks(t.Context(), process(t, role, o), attacks())
+		r, err := hosts.RunAttacks(t.Context(), process(t, role, o), attacks(), hosts.AttackOptions{Timeout: o.Timeout})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +238,7 @@ func TestAttacksThatEndTheAdapter(t *testing.T) {
 		wrong[i].Refused, wrong[i].Fails = i%2 == 0, i%2 == 0 // the opposite
 	}
 	wrong[1].Module = wrong[0].Module
-	r, err := hosts.RunAttacks(t.Context(), ownHost, wrong)
+	r, err := hosts.RunAttacks(t.Context(), ownHost, wrong, hosts.AttackOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,8 +248,55 @@ func TestAttacksThatEndTheAdapter(t *testing.T) {
 		}
 	}
 	wrong[0].Refused = false
-	if r, err = hosts.RunAttacks(t.Context(), ownHost, wrong[:1]); err != nil || r.Results[0].Verdict != report.Failed || !strings.Contains(r.Results[0].Seen[0], "nothing fails") {
+	if r, err = hosts.RunAttacks(t.Context(), ownHost, wrong[:1], hosts.AttackOptions{}); err != nil || r.Results[0].Verdict != report.Failed || !strings.Contains(r.Results[0].Seen[0], "nothing fails") {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// late is an adapter whose turns take long, by a clock of its own, and that is lost when a
+// creature is removed.
+type late struct {
+	hosts.Adapter
+	now    *time.Time
+	takes  map[hosts.Op]time.Duration
+	resets int // until it is lost
+}
+
+func (a *late) Do(ctx context.Context, q *hosts.Request) (*hosts.Response, error) {
+	*a.now = a.now.Add(a.takes[q.Op])
+	if q.Op == hosts.OpReset {
+		if a.resets--; a.resets == 0 {
+			return nil, errors.New("lost")
+		}
+	}
+	return a.Adapter.Do(ctx, q)
+}
+
+// A turn that ends long after its deadline is a failure, and so is an adapter that is lost
+// when the attack is removed. Loading includes compiling, which no deadline of a turn bounds.
+func TestAttacksThatTakeLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes  map[hosts.Op]time.Duration
+		resets int
+		seen   string
+	}{
+		"in time":        {takes: map[hosts.Op]time.Duration{hosts.OpLoad: time.Hour, hosts.OpDeliver: 14 * time.Second, hosts.OpStop: 15 * time.Second}},
+		"a late turn":    {takes: map[hosts.Op]time.Duration{hosts.OpDeliver: 16 * time.Second}, seen: "deliver took 16s, and the deadline of a turn is 10s"},
+		"a late stop":    {takes: map[hosts.Op]time.Duration{hosts.OpStop: time.Minute}, seen: "stop took 1m0s"},
+		"a lost removal": {resets: 2, seen: "the attack has ended the adapter: lost"},
+	} {
+		now := time.Unix(0, 0)
+		start := func(ctx context.Context) (hosts.Adapter, error) {
+			a, err := ownHost(ctx)
+			return &late{a, &now, c.takes, c.resets}, err
+		}
+		r, err := hosts.RunAttacks(t.Context(), start, attacks()[:1], hosts.AttackOptions{Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := r.Results[0]; (x.Verdict == report.Passed) != (c.seen == "") || c.seen != "" && !strings.Contains(x.Seen[0], c.seen) {
+			t.Errorf("%s: %s %q", name, x.Verdict, x.Seen)
+		}
 	}
 }
 

@@ -15,9 +15,11 @@ import (
 	"github.com/seed47132306/terrarium/conformance/report"
 )
 
+const defaultTimeout = 30 * time.Second
+
 // ProcessOptions bounds a process that is an adapter. Zero fields mean the defaults.
 type ProcessOptions struct {
-	// Timeout is how long an answer may take; 30 seconds.
+	// Timeout is how long an answer may take; 30 seconds by default.
 	Timeout time.Duration
 	// MaxAnswer is the length of the longest answer, in bytes; 16 MiB.
 	MaxAnswer int
@@ -46,7 +48,7 @@ type answer struct {
 // Start starts a command as an adapter. Its end is awaited by Close.
 func Start(ctx context.Context, command []string, o ProcessOptions) (Adapter, error) {
 	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
+		o.Timeout = defaultTimeout
 	}
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = 16 << 20
