@@ -36,8 +36,8 @@ const attackDeadline = 10 * time.Second
 // default timeout.
 type AttackOptions struct {
 	// Timeout is how long the adapter may take for an answer; see [ProcessOptions]. The
-	// deadline of a turn is at most a third of it, so that a turn that is late can be told
-	// from an adapter that hangs.
+	// deadline of a turn is at most a third of it, so that a late turn differs from an adapter
+	// that hangs.
 	Timeout time.Duration
 	// Now tells the time; by default it is [time.Now].
 	Now func() time.Time

@@ -3,6 +3,9 @@ package report_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +97,49 @@ func TestBaselineMistakes(t *testing.T) {
 	}
 }
 
+// junitShape checks that a document has only what readers of JUnit's format know, and all
+// that they need.
+func junitShape(t *testing.T, text string) {
+	t.Helper()
+	shape := map[string]struct{ within, needs string }{
+		"testsuite": {"", "name tests failures errors skipped"},
+		"testcase":  {"testsuite", "classname name"},
+		"skipped":   {"testcase", "message"},
+		"failure":   {"testcase", "message type"},
+		"error":     {"testcase", "message type"},
+	}
+	dec := xml.NewDecoder(strings.NewReader(text))
+	path := []string{""}
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			want, known := shape[x.Name.Local]
+			if !known || want.within != path[len(path)-1] {
+				t.Errorf("%s is within %v", x.Name.Local, path)
+			}
+			var attributes []string
+			for _, a := range x.Attr {
+				attributes = append(attributes, a.Name.Local)
+			}
+			slices.Sort(attributes)
+			needs := strings.Fields(want.needs)
+			if slices.Sort(needs); !slices.Equal(attributes, needs) {
+				t.Errorf("%s has %q", x.Name.Local, attributes)
+			}
+			path = append(path, x.Name.Local)
+		case xml.EndElement:
+			path = path[:len(path)-1]
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	r := sample()
 	r.Settle(set, baseline(t, "expected_failures:\n  - {check: a/three, reason: never}\n"), always)
@@ -125,6 +171,7 @@ func TestFormats(t *testing.T) {
 	if err := xml.Unmarshal([]byte(junit), &suite); err != nil || suite.Tests != 4 || suite.Failures != 1 || suite.Errors != 0 || suite.Skipped != 2 {
 		t.Errorf("%v: %+v\n%s", err, suite, junit)
 	}
+	junitShape(t, junit)
 	page := write(func(b *strings.Builder) error { return r.HTML(b) })
 	if !strings.Contains(page, "A host MUST &lt;do&gt; this.") || strings.Contains(page, "<b>") || !strings.Contains(page, `id="ABI-A3"`) {
 		t.Errorf("the page is\n%s", page)
