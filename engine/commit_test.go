@@ -349,3 +349,30 @@ func TestATurnThatChangesTheGraphCountsItsDeadLetters(t *testing.T) {
 		t.Errorf("%d dead letters, want 1", n)
 	}
 }
+
+// The counters of a creature have every message that it sent: on channels, to creatures,
+// and as requests.
+func TestSentMessagesAreCounted(t *testing.T) {
+	h := newFakeHost()
+	h.on("sender", func(turn abi.Turn, kind abi.Kind) error {
+		if kind != abi.KindMessage {
+			return nil
+		}
+		turn.Send(turn.Channel([]byte("news")), []byte("one"), nil)
+		turn.SendTo([]byte("b"), []byte("two"))
+		return nil
+	})
+	w := newWorld(t, engine.Options{Host: h})
+	a, b := w.add("a", "sender"), w.add("b", "record")
+	w.connect(a, b, "news")
+	if _, err := w.SendTo(t.Context(), a, engine.Outgoing{Payload: []byte("go")}); err != nil {
+		t.Fatal(err)
+	}
+	w.wait()
+	if c, _ := w.creature(a); c.Counters.Sent != 2 {
+		t.Errorf("a has sent %d messages, want 2", c.Counters.Sent)
+	}
+	if c, _ := w.creature(b); c.Counters.Sent != 0 {
+		t.Errorf("b has sent %d messages, want none", c.Counters.Sent)
+	}
+}

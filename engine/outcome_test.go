@@ -92,7 +92,7 @@ func TestADurableSendThatTheDiskCannotPromiseIsNotRefused(t *testing.T) {
 	sent, err := s.Send(t.Context(), ch, out)
 	wantUnknown(t, "Send", err, errDiskFull)
 	var e *abi.Error
-	if errors.As(err, &e); !strings.Contains(e.Remedy, "same producer and offset") || e.IDs["message"] != sent.Message.String() {
+	if errors.As(err, &e); !strings.Contains(e.Remedy, "same producer and offset") || e.IDs["message"] != sent.Message.String() || e.IDs["channel"] != string(ch) {
 		t.Errorf("the error does not say how to repeat it: %v %v", err, e.IDs)
 	}
 	s.wait()

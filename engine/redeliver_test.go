@@ -15,7 +15,7 @@ import (
 
 // A redelivered message of a channel arrives as it did the first time: with its channel's
 // alias and its headers, and not as a direct one. It does so each time, after a restart
-// too, and when the creature no longer listens.
+// too, when the creature listens by another alias, and when it no longer listens.
 func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()
@@ -68,6 +68,8 @@ func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 			}
 		}
 		again() // they fail again
+		w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen, On: true, Alias: "other"})
+		again()
 		w.change(topology.SetEdge{Creature: b, Channel: ch, Direction: journal.Listen})
 		fails = false
 		again()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -97,5 +98,34 @@ func TestExamineTellsLimits(t *testing.T) {
 	x, err = h.Examine(t.Context(), make([]byte, 601))
 	if err != nil || len(x.Problems) != 1 || abi.CodeOf(x.Problems[0]) != abi.TooLarge {
 		t.Errorf("problems %v, %v, want one that is too large", x.Problems, err)
+	}
+}
+
+// Only functions have a type: the imports of a module may also be memories and globals.
+func TestExamineTellsImports(t *testing.T) {
+	h, err := New(t.Context(), Options{Interpreter: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close(context.WithoutCancel(t.Context()))
+	for module, want := range map[string]SymbolKind{"imports_memory": SymbolMemory, "imports_global": SymbolGlobal, "import_foreign": SymbolFunction} {
+		wasm, err := os.ReadFile("../conformance/hosts/modules/" + module + ".wasm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := h.Examine(t.Context(), wasm)
+		if err != nil || len(x.Imports) != 1 {
+			t.Fatalf("%s: %+v, %v", module, x, err)
+		}
+		if s := x.Imports[0]; s.Kind != want || (s.Type != "") != (want == SymbolFunction) {
+			t.Errorf("%s: %+v", module, s)
+		}
+	}
+}
+
+// The compiler is for processors that wazero has one for.
+func TestCompiles(t *testing.T) {
+	if want := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"; Compiles(t.Context()) != want {
+		t.Errorf("on %s, modules compile: %v", runtime.GOARCH, !want)
 	}
 }

@@ -302,6 +302,12 @@ func TestPhaseAndFeatures(t *testing.T) {
 	if unsupported := int64(abi.Unsupported.Status()); got[0] != unsupported || got[1] != unsupported || got[2] == 0 {
 		t.Errorf("awareness without its feature answers %v", got)
 	}
+	features := newScript(2) // the turn has all, and cannot be asked for others
+	features.call(functionNumber(t, "feature"), uint64(len(abi.Features)-1))
+	features.call(functionNumber(t, "feature"), uint64(len(abi.Features)))
+	if got := runScript(t, i, features, &fakeTurn{}); got[0] != 1 || got[1] != 0 {
+		t.Errorf("the last feature and the one after it: %v", got)
+	}
 	stop := &fakeTurn{payload: s.payload(t)}
 	if err := i.Stop(t.Context(), stop); err != nil {
 		t.Fatal(err)
