@@ -36,8 +36,9 @@ func (c *ManualClock) set(at time.Time) { c.now.Store(max(c.now.Load(), at.UnixN
 
 // Advance moves the [ManualClock] of the terrarium. It stops at each timer on the way: the
 // timer fires at its time, and what follows from it has been handled before the clock moves
-// on. A failed delivery is tried again when the clock passes the end of its pause. Only one
-// caller may move the clock at a time.
+// on. A failed delivery is tried again when the clock passes the end of its pause, and
+// sessions are synced as often as [Options.SyncEvery] or their recipes say. Only one caller
+// may move the clock at a time.
 //
 // The error is unsupported with another clock. If ctx ends first, the clock stays at the
 // last timer that it has reached.
@@ -60,7 +61,7 @@ func (t *Terrarium) advance(ctx context.Context, until time.Time) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		wait, ok := t.engine.NextTimer()
+		wait, ok := t.nextTimer(ctx)
 		at := t.clock.Now().Add(wait)
 		if !ok || at.After(until) {
 			t.clock.set(until)
@@ -68,4 +69,16 @@ func (t *Terrarium) advance(ctx context.Context, until time.Time) error {
 		}
 		t.clock.set(at)
 	}
+}
+
+// nextTimer returns in how much time the next timer is due, or the next sync of a session.
+// Syncs that are due are made.
+func (t *Terrarium) nextTimer(ctx context.Context) (wait time.Duration, ok bool) {
+	wait, ok = t.engine.NextTimer()
+	if dir := t.Directory(); dir != nil {
+		if sync, due := dir.SyncDue(ctx); due && (!ok || sync < wait) {
+			return sync, true
+		}
+	}
+	return wait, ok
 }

@@ -86,7 +86,8 @@ type Options struct {
 	// [sqlitestore.Options]. Zero means none.
 	MaxDiskBytes int64
 	// SyncEvery bounds what a power failure can take from sessions of the durability Normal;
-	// see [sqlitestore.Options]. It cannot be combined with another Durability.
+	// see [sqlitestore.Options]. It takes precedence over what recipes set, and cannot be
+	// combined with another Durability. The time is that of Clock.
 	SyncEvery time.Duration
 	// NoSearchIndex turns off the index that makes [Terrarium.Search] fast. Otherwise
 	// the index is updated in the background.
@@ -261,7 +262,7 @@ func (t *Terrarium) openStorage(ctx context.Context, o Options) error {
 	}
 	so := sqlitestore.Options{Retain: o.Retain, MaxDiskBytes: o.MaxDiskBytes, SyncEvery: o.SyncEvery, SearchIndex: !o.NoSearchIndex && o.Dir != ""}
 	if o.Clock != nil {
-		so.Now = o.Clock.Now
+		so.Now, so.Timer = o.Clock.Now, o.Clock.Timer
 	}
 	s, err := sqlitestore.Open(ctx, dir, so)
 	if err != nil {

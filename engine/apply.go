@@ -164,6 +164,9 @@ func (a *application) meta() map[string]string {
 	if a.d.Session.AllowMerge {
 		m[MetaMerge] = mergeAllowed
 	}
+	if every := a.d.Session.SyncEvery; every > 0 {
+		m[MetaSyncEvery] = every.String()
+	}
 	if s := a.d.Source; s.Path != "" {
 		m[MetaConfigPath] = s.Path
 		m[MetaRecipe] = string(journal.JSON(s.Files))

@@ -15,11 +15,12 @@ import (
 // was ever given, so an empty value means none.
 const (
 	MetaDeployment = storemeta.Deployment
-	MetaConfigPath = storemeta.ConfigPath // of the recipe
-	MetaRecipe     = storemeta.Recipe     // its files, a JSON object
-	MetaVariables  = storemeta.Variables  // a JSON object
-	MetaDeclared   = storemeta.Declared   // a JSON list of [deploy.Declaration]
-	MetaMerge      = storemeta.Merge      // allow, if a group tool may merge its session
+	MetaConfigPath = storemeta.ConfigPath  // of the recipe
+	MetaRecipe     = storemeta.Recipe      // its files, a JSON object
+	MetaVariables  = storemeta.Variables   // a JSON object
+	MetaDeclared   = storemeta.Declared    // a JSON list of [deploy.Declaration]
+	MetaMerge      = storemeta.Merge       // allow, if a group tool may merge its session
+	MetaSyncEvery  = journal.MetaSyncEvery // after which time its writes are synced
 )
 
 // mergeAllowed is the value of [MetaMerge].

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/recipes/policy"
 )
 
@@ -42,6 +43,8 @@ var language = []Block{
 	{Name: "session", Doc: "how the session is kept", Attributes: []Attribute{
 		{Name: "durability", Type: ChoiceValue, Choices: []string{"full", "normal", "none"}, Without: "`normal` with a session directory",
 			Doc: "`full` survives power loss, `normal` a killed process, `none` keeps nothing: [durability](durability.md)"},
+		{Name: "sync_every", Type: DurationValue, Without: "it is left to the system", Doc: "with the durability `normal`, how much time of the session a [power failure](durability.md#after-a-power-failure-with-normal) can take, from " +
+			plainDuration(journal.MinSyncEvery) + " to " + plainDuration(journal.MaxSyncEvery) + "; `--sync-every` takes precedence"},
 		{Name: "merge", Type: ChoiceValue, Choices: []string{"deny", "allow"}, Default: "deny", Doc: "whether a [group tool](tools.md) may merge its graph with another"},
 	}},
 	{Name: "variable", Labels: named, Repeated: true, Doc: "a value that the caller sets", Attributes: []Attribute{
@@ -210,6 +213,9 @@ func plainDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
 }

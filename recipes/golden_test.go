@@ -53,6 +53,9 @@ func summary(t *testing.T, d *deploy.Deployment) string {
 	if d.Session.Durability != nil {
 		fmt.Fprintf(&b, ", durability %s", *d.Session.Durability)
 	}
+	if d.Session.SyncEvery > 0 {
+		fmt.Fprintf(&b, ", synced every %v", d.Session.SyncEvery)
+	}
 	if d.Root != "" {
 		fmt.Fprintf(&b, ", root %s", d.Root)
 	}

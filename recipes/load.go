@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -311,7 +312,26 @@ func (l *loader) session(d *deploy.Deployment) {
 			d.Session.Durability = &durability
 		}
 	}
+	if every, ok := l.durationAttr(s, b, "sync_every"); ok {
+		l.syncEvery(s, b, d, every)
+	}
 	if text, ok := l.choiceAttr(s, b, "merge"); ok {
 		d.Session.AllowMerge = text == "allow"
+	}
+}
+
+// syncEvery sets the time after which sessions are synced, if it has an effect.
+func (l *loader) syncEvery(s scope, b *declaration, d *deploy.Deployment, every time.Duration) {
+	at := b.attr("sync_every").Expr
+	switch durability := d.Session.Durability; {
+	case every < journal.MinSyncEvery || every > journal.MaxSyncEvery:
+		l.fault(s, at, "Time out of range", fmt.Sprintf("Sync_every must be from %s to %s; this is %v.", plainDuration(journal.MinSyncEvery), plainDuration(journal.MaxSyncEvery), every), "")
+	case durability != nil && *durability == journal.Full:
+		l.fault(s, at, "Sync_every without effect", "With the durability full, every group of writes is synced before it is acknowledged.",
+			`Remove sync_every, or use the durability "normal".`)
+	case durability != nil && *durability == journal.Volatile:
+		l.fault(s, at, "Sync_every without effect", "With the durability none, nothing is kept.", `Remove sync_every, or use the durability "normal".`)
+	default:
+		d.Session.SyncEvery = every
 	}
 }

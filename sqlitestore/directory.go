@@ -47,10 +47,15 @@ type Options struct {
 	SearchIndex bool
 	// SyncEvery bounds what a power failure can take from stores of the durability normal:
 	// what they have written is synced after this time, with one sync for all of it. Zero
-	// leaves that to the system, and to the checkpoints.
+	// leaves that to the metadata of each store ([journal.MetaSyncEvery]), and without that
+	// to the system and to the checkpoints.
 	SyncEvery time.Duration
 	// Now tells the time; nil means the clock of the machine.
 	Now func() time.Time
+	// Timer returns a channel on which a time is sent once after d, by the same clock, and a
+	// function that stops the timer. Nil means the timers of the machine. It is used for
+	// SyncEvery; see also [Directory.SyncDue].
+	Timer func(d time.Duration) (c <-chan time.Time, stop func())
 
 	hooks failpoint.Hooks
 }
@@ -71,7 +76,7 @@ type Directory struct {
 	home        string // see [catalog.Catalog.Home]
 	acks        *catalog.Acknowledgements
 	checkpoints *checkpoints
-	syncs       *syncs // nil: none
+	syncs       *syncs
 	wear        *wear
 	keeper      *keeper
 	spares      *spares
@@ -112,6 +117,12 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	}
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if options.Timer == nil {
+		options.Timer = func(d time.Duration) (<-chan time.Time, func()) {
+			timer := time.NewTimer(d)
+			return timer.C, func() { timer.Stop() }
+		}
 	}
 	dir, err := makeDirectory(ctx, dir)
 	if err != nil {

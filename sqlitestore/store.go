@@ -35,6 +35,7 @@ type Store struct {
 	queue  *queue
 	metaMu sync.Mutex
 	meta   map[string]string
+	every  atomic.Int64  // see [Store.syncEvery]; follows from meta
 	done   chan struct{} // closed when the writing goroutine has ended
 
 	made     time.Time   // by a cut; zero if it was there before
@@ -72,6 +73,7 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints, syncs: d.syncs, wear: d.wear,
 		shelf: newShelf(f), w: w, wrote: wrote, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
 	}
+	s.every.Store(int64(d.syncs.periodOf(meta)))
 	s.highest.Store(first)
 	s.durable.advance(first)
 	return s
@@ -139,6 +141,7 @@ func (s *Store) Append(r *journal.Record) {
 	}
 	s.metaMu.Lock()
 	maps.Copy(s.meta, meta)
+	s.every.Store(int64(s.syncs.periodOf(s.meta)))
 	s.metaMu.Unlock()
 }
 

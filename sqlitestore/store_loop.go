@@ -197,7 +197,7 @@ func (s *Store) goOn() {
 func (s *Store) acknowledge(group []*journal.Record) {
 	if len(group) > 0 { // before any caller gets an acknowledgement
 		s.wear.committed(s.durability)
-		s.syncs.wrote(s.path(), s.durability)
+		s.syncs.wrote(s.path(), s.syncEvery())
 	}
 	var size int64
 	seq := s.highest.Load()

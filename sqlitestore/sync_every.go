@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,119 +14,195 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// The bounds of [Options.SyncEvery]. A shorter time is what the durability full is for, and a
-// longer one is no better than none.
-const (
-	minSyncEvery = 10 * time.Millisecond
-	maxSyncEvery = 24 * time.Hour
-)
-
 // checkSyncEvery refuses a time that makes no sense.
 func checkSyncEvery(d time.Duration) error {
-	if d == 0 || minSyncEvery <= d && d <= maxSyncEvery {
+	if d == 0 || journal.MinSyncEvery <= d && d <= journal.MaxSyncEvery {
 		return nil
 	}
 	return invalid("open", fmt.Sprintf("syncing every %v makes no sense", d),
-		fmt.Sprintf("use a time from %v to %v, or 0 to leave it to the system", minSyncEvery, maxSyncEvery))
+		fmt.Sprintf("use a time from %v to %v, or 0 to leave it to the system", journal.MinSyncEvery, journal.MaxSyncEvery))
+}
+
+// syncEvery is the time after which what the store writes is synced, or 0.
+func (s *Store) syncEvery() time.Duration {
+	if s.durability != journal.Normal {
+		return 0
+	}
+	return time.Duration(s.every.Load())
+}
+
+// SyncDue syncs the stores that are due by [Options.Now], and returns in how much time the
+// next one is. It is for a clock that its owner moves, and whose timers do not fire: what
+// was appended is written first, so that the result follows from the clock alone. A sync
+// that fails is one of the [Directory.Problems].
+func (d *Directory) SyncDue(ctx context.Context) (wait time.Duration, ok bool) {
+	d.mu.Lock()
+	stores := slices.Collect(maps.Values(d.open))
+	d.mu.Unlock()
+	for _, s := range stores {
+		if s.syncEvery() > 0 {
+			_ = s.flush(ctx) // what is not written needs no sync yet
+		}
+	}
+	now := d.options.Now()
+	d.syncs.round(now)
+	at, ok := d.syncs.first(now, false)
+	return at.Sub(now), ok
 }
 
 // syncs makes the write-ahead logs of stores of the durability normal durable from time to
-// time: each log at most once in a period, and none to which nothing was written.
+// time: each log at most once in its period, and none to which nothing was written.
 //
-// Its goroutine waits until something is written, then for one period, and then syncs what
-// was written until then. A log whose sync fails stays in the set.
+// A log is due one period after the first record that is not durable. The goroutine waits
+// for the log that is due first. A log whose sync fails is due again after another period.
 type syncs struct {
-	every  time.Duration
+	every  time.Duration // [Options.SyncEvery]
+	now    func() time.Time
+	timer  func(time.Duration) (<-chan time.Time, func())
 	hooks  failpoint.Hooks
 	report func(error)
 	empty  func(path string) // asks for a checkpoint
 
 	working sync.Mutex // held while a log is synced; taken before mu
 
-	mu      sync.Mutex
-	written map[string]bool  // stores with records that are not durable
-	named   map[string]bool  // whose logs have durable names
-	failed  map[string]error // whose syncs have failed at any time
+	mu     sync.Mutex
+	due    map[string]dueSync // stores with records that are not durable
+	armed  time.Time          // when the goroutine wakes up by itself; zero: never
+	named  map[string]bool    // whose logs have durable names
+	failed map[string]error   // whose syncs have failed at any time
 
-	wake chan struct{} // has room for one: something was written
+	wake chan struct{} // has room for one: something is due before armed
 	stop chan struct{}
 	done chan struct{}
 }
 
-// startSyncs returns nil, of which all methods do nothing, if there is no period.
+// dueSync says when a log is to be synced.
+type dueSync struct {
+	at    time.Time
+	every time.Duration
+}
+
 func startSyncs(d *Directory) *syncs {
-	if d.options.SyncEvery == 0 {
-		return nil
-	}
 	y := &syncs{
-		every: d.options.SyncEvery, hooks: d.options.hooks, report: func(err error) { d.report("sync", err) }, empty: d.checkpoints.ask,
-		failed: map[string]error{}, written: map[string]bool{}, named: map[string]bool{}, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		every: d.options.SyncEvery, now: d.options.Now, timer: d.options.Timer, hooks: d.options.hooks,
+		report: func(err error) { d.report("sync", err) }, empty: d.checkpoints.ask,
+		due: map[string]dueSync{}, named: map[string]bool{}, failed: map[string]error{},
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go y.run()
 	return y
 }
 
-// wrote notes that records of a store were written.
-func (y *syncs) wrote(path string, durability journal.Durability) {
-	if y == nil || durability != journal.Normal {
+// periodOf returns after which time a store with certain metadata is synced, or 0.
+func (y *syncs) periodOf(meta map[string]string) time.Duration {
+	if y.every != 0 {
+		return y.every
+	}
+	return journal.SyncEvery(meta)
+}
+
+// wrote notes that records of a store were written, which is to be synced after a time.
+func (y *syncs) wrote(path string, every time.Duration) {
+	if every == 0 {
 		return
 	}
+	at := y.now().Add(every)
 	y.mu.Lock()
-	y.written[path] = true
+	before, waits := y.due[path]
+	if waits = waits && !at.Before(before.at); !waits {
+		y.due[path] = dueSync{at, every}
+	}
+	first := !waits && (y.armed.IsZero() || at.Before(y.armed))
 	y.mu.Unlock()
-	nudge(y.wake)
+	if first {
+		nudge(y.wake)
+	}
 }
 
 // forget drops a store whose file is no longer written to.
 func (y *syncs) forget(path string) {
-	if y == nil {
-		return
-	}
 	y.working.Lock()
 	defer y.working.Unlock()
 	y.mu.Lock()
-	defer y.mu.Unlock()
-	delete(y.written, path)
+	delete(y.due, path)
 	delete(y.named, path) // SQLite removes the log
-	if y.failed[path] != nil {
-		delete(y.failed, path)
-		nudge(y.wake) // the next round no longer reports it
+	_, failed := y.failed[path]
+	delete(y.failed, path)
+	y.mu.Unlock()
+	if failed {
+		y.report(y.failures())
 	}
 }
 
 func (y *syncs) run() {
 	defer close(y.done)
 	for {
-		select {
-		case <-y.wake:
-		case <-y.stop:
-			return
+		at, ok := y.first(y.now(), true)
+		if !ok {
+			select {
+			case <-y.wake:
+				continue
+			case <-y.stop:
+				return
+			}
 		}
-		period, end := y.hooks.Wait(y.every)
+		passed, end := y.timer(at.Sub(y.now()))
 		select {
-		case <-period:
+		case <-passed:
+			y.round(at) // also if the clock has been set back
+		case <-y.wake:
+			end()
 		case <-y.stop:
 			end()
 			return
 		}
-		y.report(y.round())
 	}
 }
 
-// round makes everything durable that has been written.
-func (y *syncs) round() error {
+// first returns when the next log is due. No log is due in more than its period, however the
+// clock is set. With arm, the goroutine is woken up if one becomes due before that.
+func (y *syncs) first(now time.Time, arm bool) (at time.Time, ok bool) {
 	y.mu.Lock()
-	paths := make([]string, 0, len(y.written))
-	for path := range y.written {
-		paths = append(paths, path)
+	defer y.mu.Unlock()
+	for path, d := range y.due {
+		if latest := now.Add(d.every); d.at.After(latest) {
+			d.at = latest
+			y.due[path] = d
+		}
+		if !ok || d.at.Before(at) {
+			at, ok = d.at, true
+		}
+	}
+	if arm {
+		y.armed = at
+	}
+	return at, ok
+}
+
+// round makes durable what has been written to the logs that are due at a time.
+func (y *syncs) round(at time.Time) {
+	y.mu.Lock()
+	var paths []string
+	for path, d := range y.due {
+		if !d.at.After(at) {
+			paths = append(paths, path)
+		}
 	}
 	y.mu.Unlock()
+	if len(paths) == 0 {
+		return
+	}
 	slices.Sort(paths)
 	for _, path := range paths {
 		if y.sync(path) != nil {
 			y.empty(path)
 		}
 	}
+	y.report(y.failures())
+}
+
+// failures are the syncs of open stores that have failed.
+func (y *syncs) failures() error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	var errs []error
@@ -137,15 +214,12 @@ func (y *syncs) round() error {
 
 // sync makes the log of a store durable, if something was written to it.
 func (y *syncs) sync(path string) error {
-	if y == nil {
-		return nil
-	}
 	y.working.Lock()
 	defer y.working.Unlock()
 	y.mu.Lock()
-	written := y.written[path]
+	was, written := y.due[path]
 	named := y.named[path]
-	delete(y.written, path) // what is written from now on is for the next round
+	delete(y.due, path) // what is written from now on is for the next round
 	y.mu.Unlock()
 	if !written {
 		return nil // it has been closed meanwhile
@@ -154,12 +228,13 @@ func (y *syncs) sync(path string) error {
 	if err == nil && !named {
 		err = y.hooks.SyncDirectory(filepath.Dir(path))
 	}
+	if err != nil {
+		y.wrote(path, was.every)
+	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if err != nil {
-		y.written[path] = true
 		y.failed[path] = err
-		nudge(y.wake)
 		return err
 	}
 	y.named[path] = true
@@ -167,9 +242,6 @@ func (y *syncs) sync(path string) error {
 }
 
 func (y *syncs) close() {
-	if y == nil {
-		return
-	}
 	close(y.stop)
 	<-y.done
 }

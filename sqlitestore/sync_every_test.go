@@ -21,11 +21,12 @@ func TestSyncEvery(t *testing.T) {
 		disk := losevfs.Mount(dir, seed)
 		begun, passed := make(chan struct{}), make(chan time.Time)
 		synced := make(chan struct{}, 100)
-		hooks := failpoint.Hooks{Synced: disk.Synced, Period: func(time.Duration) (<-chan time.Time, func()) {
-			begun <- struct{}{}
-			return passed, func() {}
-		}}
-		d, err := Open(t.Context(), dir, Options{SyncEvery: time.Second, hooks: hooks})
+		d, err := Open(t.Context(), dir, Options{SyncEvery: time.Second, hooks: failpoint.Hooks{Synced: disk.Synced},
+			Timer: func(time.Duration) (<-chan time.Time, func()) {
+				begun <- struct{}{}
+				return passed, func() {}
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,9 +152,10 @@ func TestSyncEveryThatFails(t *testing.T) {
 	disk := losevfs.Mount(dir, 1)
 	t.Cleanup(disk.Unmount)
 	passed, synced := make(chan time.Time), make(chan error, 10)
-	d, err := Open(t.Context(), dir, Options{SyncEvery: time.Second, hooks: failpoint.Hooks{
-		Synced: disk.Synced, Period: func(time.Duration) (<-chan time.Time, func()) { return passed, func() {} },
-	}})
+	d, err := Open(t.Context(), dir, Options{
+		SyncEvery: time.Second, hooks: failpoint.Hooks{Synced: disk.Synced},
+		Timer: func(time.Duration) (<-chan time.Time, func()) { return passed, func() {} },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

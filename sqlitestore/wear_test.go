@@ -19,9 +19,9 @@ func TestWear(t *testing.T) {
 		dir := t.TempDir()
 		disk := losevfs.Mount(dir, 1)
 		passed, synced := make(chan time.Time), make(chan struct{}, 1)
-		options := Options{hooks: failpoint.Hooks{Synced: disk.Synced, Period: func(time.Duration) (<-chan time.Time, func()) {
+		options := Options{hooks: failpoint.Hooks{Synced: disk.Synced}, Timer: func(time.Duration) (<-chan time.Time, func()) {
 			return passed, func() {}
-		}}}
+		}}
 		if durability == journal.Normal {
 			options.SyncEvery = time.Second
 		}
@@ -29,7 +29,7 @@ func TestWear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.syncs != nil {
+		if options.SyncEvery > 0 {
 			d.syncs.report = func(err error) {
 				if err != nil {
 					t.Error(err)
@@ -54,7 +54,7 @@ func TestWear(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if d.syncs != nil {
+			if options.SyncEvery > 0 {
 				passed <- time.Time{}
 				<-synced
 			}

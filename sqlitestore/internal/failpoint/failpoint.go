@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
@@ -157,23 +156,11 @@ type Hooks struct {
 	Renamed, Linked func(from, to string)
 	// Unsynced omits those syncs, for tests that involve no power loss.
 	Unsynced bool
-	// Period replaces the timer that ends a period after which stores are synced.
-	Period func(time.Duration) (<-chan time.Time, func())
 	// Free returns how many bytes can be written to the disk.
 	Free func() int64
 	// CopyChunk and UniteChunk replace the sizes of the steps in which history is copied:
 	// bytes of a file, and events.
 	CopyChunk, UniteChunk int64
-}
-
-// Wait returns a channel on which the end of a period is announced, and a function that
-// releases it early.
-func (h Hooks) Wait(d time.Duration) (end <-chan time.Time, release func()) {
-	if h.Period != nil {
-		return h.Period(d)
-	}
-	timer := time.NewTimer(d)
-	return timer.C, func() { timer.Stop() }
 }
 
 // At passes a failpoint.
