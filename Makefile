@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build dist run test test-kits test-pure test-device test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
+.PHONY: build dist run test test-kits test-pure test-device test-gateway test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
 
 # With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
 # compiler itself, and turns cgo off if there is none.
@@ -57,6 +57,10 @@ test-arch: test-device
 # The program of examples/embed/device, built for 32-bit ARM without cgo, killed under qemu-arm.
 test-device:
 	TERRARIUM_ARCH=1 $(GO) test -vet=off -count=1 -run 'TestDeviceOnARM' ./internal/docstest
+
+# Seven days of the gateway of examples/embed, in about a quarter of an hour.
+test-gateway:
+	GATEWAY_HOURS=168 $(GO) test -C examples/embed -vet=off -count=1 -timeout 90m -run 'TestGatewayForHours' -v ./gateway
 
 # Static programs for other machines, without a C compiler for them.
 DIST = linux/amd64 linux/arm64 linux/arm/7 linux/riscv64 darwin/amd64 darwin/arm64 windows/amd64 freebsd/amd64

@@ -2,64 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
-	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/seed47132306/terrarium"
 
-	"example.org/embed/gateway"
 	"example.org/embed/notes"
 )
-
-// The uplink is away half of the time, and the gateway stops in between: every alert is
-// forwarded once, in order.
-func TestGateway(t *testing.T) {
-	dir := t.TempDir()
-	var forwarded, want []string
-	tries := 0
-	uplink := func(_ context.Context, _ uint64, alert []byte) error {
-		if tries++; tries%20 >= 10 {
-			return errors.New("away")
-		}
-		forwarded = append(forwarded, string(alert))
-		return nil
-	}
-	for round := range 3 {
-		g, err := gateway.Open(t.Context(), dir, uplink)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var lines strings.Builder
-		for i := range 60 {
-			text := fmt.Sprintf("s%02d %d.%d fine", i%20+1, round, i)
-			if i%2 == 0 {
-				text = fmt.Sprintf("s%02d %d.%d too hot", i%20+1, round, i)
-				want = append(want, text)
-			}
-			lines.WriteString(text + "\nnoise\n")
-		}
-		if err := g.Serve(t.Context(), strings.NewReader(lines.String())); err != nil {
-			t.Fatal(err)
-		}
-		for range 20 { // it is away for ten tries at most
-			if err := g.Forward(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := g.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !slices.Equal(forwarded, want) {
-		t.Errorf("it has forwarded %d alerts of %d:\n%s", len(forwarded), len(want), strings.Join(forwarded, "\n"))
-	}
-}
 
 // Suspended and resumed often, also with a context that has ended, the notes lose nothing
 // and leave no goroutine.

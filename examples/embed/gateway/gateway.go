@@ -5,11 +5,13 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium"
@@ -31,9 +33,12 @@ type Gateway struct {
 	uplink   Uplink
 }
 
-// Open opens the gateway, and continues its session if there is one.
-func Open(ctx context.Context, dir string, uplink Uplink) (*Gateway, error) {
-	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, FS: files, MaxDiskBytes: 64 << 20, NoSearchIndex: true})
+// Open opens the gateway, and continues its session if there is one. The options say where
+// it is; a budget for the disk and the recipe are added to them.
+func Open(ctx context.Context, o terrarium.Options, uplink Uplink) (*Gateway, error) {
+	o.FS, o.NoSearchIndex = files, true
+	o.MaxDiskBytes = cmp.Or(o.MaxDiskBytes, 64<<20)
+	t, err := terrarium.New(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -49,23 +54,50 @@ func Open(ctx context.Context, dir string, uplink Uplink) (*Gateway, error) {
 	return g, nil
 }
 
-// Serve takes lines until in ends, and forwards the alerts that follow from each.
+// burst is how many lines are taken together at most.
+const burst = 64
+
+// Serve takes lines until in ends, and forwards the alerts that follow from them. Lines that
+// have come together are made durable together.
 func (g *Gateway) Serve(ctx context.Context, in io.Reader) error {
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		sensor, reading, _ := strings.Cut(lines.Text(), " ")
-		channel, known := g.channels[fmt.Sprintf("channel.readings[%q]", sensor)]
-		if !known {
-			continue // noise on the line
+	lines := bufio.NewReader(in)
+	var readings []string
+	for {
+		line, cut, err := lines.ReadLine()
+		if err == nil && !cut { // the rest is noise
+			readings = append(readings, string(line))
 		}
-		if _, err := g.t.Send(ctx, channel, terrarium.Outgoing{Payload: []byte(sensor + " " + reading), Durable: true}); err != nil {
-			return err
+		if err != nil || lines.Buffered() == 0 || len(readings) == burst {
+			if err := g.take(ctx, readings); err != nil {
+				return err
+			}
+			readings = readings[:0]
 		}
-		if err := g.Forward(ctx); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return lines.Err()
+}
+
+// take sends readings to the creatures of their sensors, except for noise. All are in one
+// log, so they are durable once the last one is.
+func (g *Gateway) take(ctx context.Context, readings []string) error {
+	readings = slices.DeleteFunc(readings, func(r string) bool { return g.channelOf(r) == "" })
+	for i, r := range readings {
+		if _, err := g.t.Send(ctx, g.channelOf(r), terrarium.Outgoing{Payload: []byte(r), Durable: i == len(readings)-1}); err != nil {
+			return err
+		}
+	}
+	return g.Forward(ctx)
+}
+
+// channelOf is the channel of the sensor that a reading begins with, or empty.
+func (g *Gateway) channelOf(reading string) terrarium.ChannelID {
+	sensor, _, _ := strings.Cut(reading, " ")
+	return g.channels[fmt.Sprintf("channel.readings[%q]", sensor)]
 }
 
 // Forward forwards the alerts that wait, until the uplink is away.
@@ -89,6 +121,9 @@ func (g *Gateway) Forward(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Terrarium is what the gateway runs on, for figures and problems.
+func (g *Gateway) Terrarium() *terrarium.Terrarium { return g.t }
 
 // Close closes the gateway.
 func (g *Gateway) Close(ctx context.Context) error {

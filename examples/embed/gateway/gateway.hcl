@@ -1,6 +1,12 @@
 # Twenty sensors, each with a channel and a creature of its own that looks for alarms.
 locals { sensors = toset([for n in range(1, 21) : format("s%02d", n)]) }
 
+# A power failure takes ten seconds at most, and flash memory gets at most 360 syncs an hour.
+session {
+  durability = "normal"
+  sync_every = "10s"
+}
+
 channel "readings" { for_each = local.sensors }
 channel "alerts" { description = "what the uplink gets" }
 

@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium"
+)
+
+const (
+	sensors    = 20
+	alertEvery = 10            // of so many readings, one is an alert
+	restarts   = 6 * time.Hour // after which the gateway is opened again
+	besides    = 2 << 20       // bytes of files that no session has yet, and of the catalogue
+	emptied    = 8 << 20       // bytes of a log after which it is emptied, with two syncs
+	opening    = 20            // syncs of an opening and closing at most
+)
+
+// simulation is a gateway in a time that passes as fast as it can.
+type simulation struct {
+	t       *testing.T
+	dir     string
+	budget  int64
+	longest int // minutes for which the uplink is away, or there
+	clock   *terrarium.ManualClock
+	changes *rand.Rand
+	away    bool
+	until   time.Time // when the uplink goes away, or comes back
+
+	sent, forwarded   int          // readings that are alerts
+	next              [sensors]int // alert of each sensor
+	longestAway, most int          // alerts that waited at most; the most bytes that the disk had
+	pruned            bool
+	g                 *Gateway
+	syncs, written    int64 // of gateways that have been closed
+}
+
+// alert is the reading of alert number n of a sensor.
+func alert(sensor, n int) string { return fmt.Sprintf("s%02d %d too hot", sensor+1, n) }
+
+// uplink gets the alerts half of the time: each once, and those of a sensor in order. Those of
+// several sensors overtake each other.
+func (s *simulation) uplink(_ context.Context, _ uint64, text []byte) error {
+	if s.away {
+		return errors.New("away")
+	}
+	var sensor int
+	if _, err := fmt.Sscanf(string(text), "s%02d", &sensor); err != nil || sensor < 1 || sensor > sensors {
+		s.t.Fatalf("the alert %q, %v", text, err)
+	}
+	if want := alert(sensor-1, s.next[sensor-1]); string(text) != want {
+		s.t.Fatalf("the alert %q, want %q", text, want)
+	}
+	s.next[sensor-1]++
+	s.forwarded++
+	return nil
+}
+
+func (s *simulation) open() {
+	s.t.Helper()
+	s.clock = terrarium.NewManualClock(s.clock.Now())
+	var err error
+	if s.g, err = Open(s.t.Context(), terrarium.Options{Dir: s.dir, MaxDiskBytes: s.budget, Clock: s.clock}, s.uplink); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *simulation) close() {
+	s.t.Helper()
+	wear := s.g.Terrarium().Directory().Wear()
+	s.syncs, s.written = s.syncs+wear.Syncs, s.written+wear.WrittenBytes
+	if err := s.g.Close(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// second has every sensor send a reading, and then a second pass.
+func (s *simulation) second(n int) {
+	s.t.Helper()
+	if !s.clock.Now().Before(s.until) {
+		s.away = !s.away
+		s.until = s.clock.Now().Add(time.Duration(1+s.changes.IntN(s.longest)) * time.Minute)
+	}
+	var lines strings.Builder
+	for i := range sensors {
+		if (n+i)%alertEvery == 0 {
+			lines.WriteString(alert(i, n/alertEvery) + "\n")
+			s.sent++
+		} else {
+			fmt.Fprintf(&lines, "s%02d %d fine\n", i+1, n)
+		}
+	}
+	if err := s.g.Serve(s.t.Context(), strings.NewReader(lines.String())); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.g.Terrarium().Advance(s.t.Context(), time.Second); err != nil {
+		s.t.Fatal(err)
+	}
+	s.longestAway = max(s.longestAway, s.sent-s.forwarded)
+}
+
+// settle waits for the work in the background, which begins within a minute, and measures
+// the disk before and after it.
+func (s *simulation) settle() {
+	s.t.Helper()
+	before := s.disk()
+	if err := s.g.Terrarium().Settle(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	after := s.disk()
+	s.pruned = s.pruned || after < before
+	s.most = max(s.most, int(after))
+	if problems := s.g.Terrarium().Problems(); len(problems) > 0 || after > s.budget+besides {
+		s.t.Fatalf("%v: %d bytes of %d, %v", s.clock.Now(), after, s.budget, problems)
+	}
+}
+
+// disk is how many bytes the files of the session directory have.
+func (s *simulation) disk() (n int64) {
+	err := filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil // it has been removed meanwhile
+		}
+		if info, err := e.Info(); err == nil {
+			n += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// TestGatewayForHours simulates a gateway whose uplink is away half of the time: no alert is
+// lost or doubled, those of a sensor stay in order, the disk stays within its budget, and
+// there are no more syncs than promised. With GATEWAY_HOURS it simulates so many hours.
+func TestGatewayForHours(t *testing.T) {
+	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &simulation{
+		t: t, dir: t.TempDir(), budget: 16 << 20, longest: 4, clock: terrarium.NewManualClock(begin),
+		changes: rand.New(rand.NewPCG(1, 2)), until: begin,
+	}
+	length := 20 * time.Minute
+	if hours, err := strconv.Atoi(os.Getenv("GATEWAY_HOURS")); err == nil {
+		length, s.budget, s.longest = time.Duration(hours)*time.Hour, 128<<20, 20
+	}
+	s.open()
+	opened := int64(1)
+	for n := range int(length / time.Second) {
+		s.second(n)
+		if (n+1)%60 == 0 {
+			s.settle()
+		}
+		if (n+1)%int(min(restarts, length/2)/time.Second) == 0 {
+			s.close()
+			s.open()
+			opened++
+		}
+	}
+	s.away = false
+	if err := s.g.Forward(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	if s.sent == 0 || s.forwarded != s.sent {
+		t.Errorf("%d alerts of %d were forwarded", s.forwarded, s.sent)
+	}
+	if !s.pruned {
+		t.Error("nothing was pruned")
+	}
+	if promised := int64(length/(10*time.Second)) + 2*s.written/emptied + opening*opened; s.syncs > promised {
+		t.Errorf("there were %d syncs, and %d are promised", s.syncs, promised)
+	}
+	hours := length.Hours()
+	t.Logf("%v, opened %d times: %d readings, %d alerts, of which at most %d waited; at most %.1f MB on the disk; in an hour, %.0f syncs and %.1f MB written to logs",
+		length, opened, int(length/time.Second)*sensors, s.forwarded, s.longestAway, float64(s.most)/1e6, float64(s.syncs)/hours, float64(s.written)/hours/1e6)
+}
