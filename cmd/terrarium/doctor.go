@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/operations"
 )
@@ -27,9 +28,13 @@ func doctorCommand(s streams) *cobra.Command {
 		Long: `doctor shows which engine runs modules, whether compiled modules can be kept, which
 toolchains for creatures are installed and how to get the others, how much memory there
 is, and whether DIR (by default the current directory) can hold a session directory. It
-warns of file systems on which sessions are not safe: those of a network, in memory or in
-a layer of a container, and those that are mounted with certain options. Memory and file
+warns of file systems on which sessions of the durability full may not survive a power
+failure: those of a network, in memory, in a layer of a container, in user space or
+without a journal, and those that are mounted with certain options. Memory and file
 systems are shown on Linux only.
+
+If DIR is a session directory, doctor compares the memory and the open files that its
+graphs need with what the process may have, and the clock with the newest event.
 
 Exit codes: 0 terrarium can run here; 1 the cache or the directory cannot be used; 2 the
 command line is not valid. Missing toolchains and warnings do
@@ -52,6 +57,7 @@ not change the exit code.`,
 			system := os.DirFS("/")
 			d.Memory = memoryOf(system)
 			d.examineDirectory(system, dir)
+			d.examineSession(cmd.Context(), dir, time.Now())
 			d.examineClock(time.Now())
 			return d.print(s, format)
 		},
@@ -69,6 +75,7 @@ type diagnosis struct {
 	Toolchains []toolchainRecord         `json:"toolchains"`
 	Memory     memoryRecord              `json:"memory"`
 	Directory  directoryRecord           `json:"directory"`
+	Session    *sessionRecord            `json:"session,omitempty"` // if the directory has any
 	Warnings   []*operations.ErrorRecord `json:"warnings"`
 	Problems   []*operations.ErrorRecord `json:"problems"`
 }
@@ -151,12 +158,15 @@ func (d *diagnosis) examineDirectory(system fs.FS, dir string) {
 	}
 	d.Directory.FileSystem = fileSystemOf(system, real(abs))
 	d.Warnings = append(d.Warnings, d.Directory.FileSystem.warnings()...)
+	d.Warnings = append(d.Warnings, d.Directory.spaceWarnings()...)
 	file, err := os.CreateTemp(abs, ".terrarium-doctor-")
 	if err == nil {
 		var took time.Duration
 		if took, err = syncTime(file); err == nil {
 			d.Directory.SyncMicroseconds = took.Microseconds()
-			d.Warnings = append(d.Warnings, d.Directory.FileSystem.syncWarning(took)...)
+			if w := d.Directory.FileSystem.syncWarning(took); len(w) > 0 {
+				d.Warnings, d.Directory.FileSystem.Durability = append(d.Warnings, w...), journal.Normal.String()
+			}
 		}
 		if cerr := file.Close(); err == nil {
 			err = cerr
@@ -171,6 +181,20 @@ func (d *diagnosis) examineDirectory(system fs.FS, dir string) {
 		})
 	}
 	d.Directory.Writable = err == nil
+}
+
+// spaceWarnings warns of a disk that is almost full.
+func (d *directoryRecord) spaceWarnings() (out []*operations.ErrorRecord) {
+	warn := func(message string) {
+		out = append(out, &operations.ErrorRecord{Code: abi.Storage.String(), Message: message, Remedy: "make room on the disk, or use another one"})
+	}
+	if d.FreeBytes >= 0 && d.FreeBytes < fewBytes {
+		warn("the disk has only " + size(d.FreeBytes) + " free: the history of graphs that merge is not copied below " + size(fewBytes))
+	}
+	if d.FreeInodes >= 0 && d.FreeInodes < fewInodes {
+		warn("the disk has only " + count(d.FreeInodes, "free inode") + ": each session takes up to three, and files in reserve as many")
+	}
+	return out
 }
 
 // clockSet is a time before which a clock cannot be right: terrarium is younger.
@@ -220,6 +244,10 @@ func (d *diagnosis) text() string {
 		fmt.Fprintf(&b, ", %s free", count(d.Directory.FreeInodes, "inode"))
 	}
 	b.WriteString("\n" + d.systemText())
+	if r := d.Session; r != nil {
+		fmt.Fprintf(&b, "sessions    %s with %s, which need about %s of memory and %s\n",
+			count(int64(r.Graphs), "graph"), count(int64(r.Creatures), "creature"), size(r.MemoryBytes), count(r.OpenFiles, "open file"))
+	}
 	if d.Directory.SyncMicroseconds >= 0 {
 		fmt.Fprintf(&b, "sync        %v, the median of %d\n", time.Duration(d.Directory.SyncMicroseconds)*time.Microsecond, syncsTried)
 	}
@@ -254,6 +282,7 @@ func (d *diagnosis) systemText() string {
 	var b strings.Builder
 	if f := &d.Directory.FileSystem; f.Type != "unknown" {
 		fmt.Fprintf(&b, "disk        %s (%s)\n", oneLine(f.Type), oneLine(strings.Join(f.Options, ", ")))
+		fmt.Fprintf(&b, "durability  at most %s\n", f.Durability)
 	}
 	if m := &d.Memory; m.TotalBytes >= 0 {
 		fmt.Fprintf(&b, "memory      %s", size(m.TotalBytes))

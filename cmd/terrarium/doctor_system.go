@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -29,6 +30,9 @@ type fileSystemRecord struct {
 	Options  []string `json:"options,omitempty"`
 	ReadOnly bool     `json:"read_only"`
 	Network  bool     `json:"network"` // other machines may use it too
+	// Durability is the strongest that sessions have there, normal or full, as far as the
+	// type and the options say; or unknown.
+	Durability string `json:"durability"`
 }
 
 // memoryRecord is the memory of the machine. Numbers are -1 where the system does not say.
@@ -48,12 +52,21 @@ var networkTypes = []string{"9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "gpfs
 var memoryTypes = []string{"ramfs", "tmpfs"}
 
 // unsafeOptions are options of mounts with which a disk may lose what it has synced.
-var unsafeOptions = []string{"nobarrier", "barrier=0", "barrier=none", "eatmydata"}
+var unsafeOptions = []string{"nobarrier", "barrier=0", "barrier=none", "eatmydata", "fsync_mode=nobarrier", "nointegrity", "volatile"}
+
+// unloggedTypes are the types of file systems that have no journal: a power failure can damage
+// the file system itself.
+var unloggedTypes = []string{"exfat", "ext2", "minix", "msdos", "vfat"}
+
+// inUserSpace reports whether a program implements a type of file systems.
+func inUserSpace(kind string) bool {
+	return kind == "fuse" || kind == "fuseblk" || strings.HasPrefix(kind, "fuse.")
+}
 
 // fileSystemOf finds the file system of an absolute directory without links. root has the
 // files of the system.
 func fileSystemOf(root fs.FS, dir string) fileSystemRecord {
-	out := fileSystemRecord{Type: "unknown"}
+	out := fileSystemRecord{Type: "unknown", Durability: "unknown"}
 	longest := -1
 	for fields := range linesOf(root, "proc/self/mountinfo") {
 		dash := slices.Index(fields, "-")
@@ -69,6 +82,12 @@ func fileSystemOf(root fs.FS, dir string) fileSystemRecord {
 	}
 	out.ReadOnly = slices.Contains(out.Options, "ro")
 	out.Network = slices.Contains(networkTypes, out.Type)
+	switch {
+	case len(out.warnings()) > 0:
+		out.Durability = journal.Normal.String()
+	case out.Type != "unknown":
+		out.Durability = journal.Full.String()
+	}
 	return out
 }
 
@@ -175,7 +194,8 @@ func linesOf(root fs.FS, name string) func(func([]string) bool) {
 	}
 }
 
-// warnings says what a session directory on the file system cannot rely on.
+// warnings says what a session directory on the file system cannot rely on. Each of them is a
+// reason not to promise that sessions of the durability full survive a power failure.
 func (f *fileSystemRecord) warnings() (out []*operations.ErrorRecord) {
 	warn := func(message, remedy string) {
 		out = append(out, &operations.ErrorRecord{Code: abi.Storage.String(), Message: message, Remedy: remedy})
@@ -188,14 +208,18 @@ func (f *fileSystemRecord) warnings() (out []*operations.ErrorRecord) {
 		warn("the directory is in memory ("+f.Type+"): its sessions are lost when the machine restarts", "keep session directories on a disk")
 	case f.Type == "overlay":
 		warn("the directory is in a layer of a container (overlay), which is removed with the container", "keep session directories in a volume")
+	case inUserSpace(f.Type):
+		warn("the directory is on a file system in user space ("+f.Type+"), whose program decides when the disk gets what was synced", "keep session directories on a file system of the kernel")
+	case slices.Contains(unloggedTypes, f.Type):
+		warn("the file system ("+f.Type+") has no journal, so a power failure can damage the file system itself", "use one with a journal, such as ext4, or f2fs for flash")
 	}
 	for _, option := range f.Options {
 		switch {
 		case slices.Contains(unsafeOptions, option):
 			warn("the file system is mounted with "+option+": the durability full does not survive a power loss", "mount it without "+option)
 		case option == "data=writeback":
-			warn("the file system is mounted with data=writeback: after a power loss, what had not been synced may be old content",
-				"mount it with data=ordered, or use the durability full")
+			warn("the file system is mounted with data=writeback: after a power loss, files may have old content where they were written last, with each durability",
+				"mount it with data=ordered")
 		}
 	}
 	return out

@@ -21,6 +21,12 @@ var mounts = `22 27 0:21 / /proc rw,relatime - proc proc rw
 31 27 0:52 / /data rw - ext4 /dev/sdc1 rw,data=writeback
 32 27 0:53 / /data rw - overlay overlay rw,lowerdir=/a:/b,upperdir=/` + strings.Repeat("x", 100) + `
 a line of something else - -
+34 27 0:55 / /sd rw,relatime - vfat /dev/mmcblk0p1 rw,fmask=0022
+35 27 0:56 / /ntfs rw - fuseblk /dev/sde1 rw,user_id=0
+36 27 0:57 / /flash rw - f2fs /dev/mmcblk0p3 rw,fsync_mode=nobarrier
+37 27 0:58 / /layer rw - overlay overlay rw,lowerdir=/a,volatile
+38 27 0:59 / /emmc rw - f2fs /dev/mmcblk0p4 rw,fsync_mode=posix
+39 27 0:60 / /remote rw - fuse.sshfs ann@server: rw
 33 27 0:54 / /datastore rw - ext3 /dev/sdd1 rw,data=writeback,barrier=0
 `
 
@@ -28,7 +34,7 @@ a line of something else - -
 func TestFileSystems(t *testing.T) {
 	root := fstest.MapFS{"proc/self/mountinfo": {Data: []byte(mounts)}}
 	var got strings.Builder
-	for _, dir := range []string{"/", "/srv/S", "/mnts/S", "/mnt/ann", "/mnt/ann/my disk/S", "/run/S", "/data", "/datastore/S"} {
+	for _, dir := range []string{"/", "/srv/S", "/mnts/S", "/mnt/ann", "/mnt/ann/my disk/S", "/run/S", "/data", "/datastore/S", "/sd", "/ntfs/S", "/flash", "/layer", "/emmc", "/remote"} {
 		f := fileSystemOf(root, dir)
 		text, err := json.Marshal(f)
 		if err != nil {

@@ -10,7 +10,11 @@ func freeSpace(dir string) (bytes, inodes int64, ok bool) {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, 0, false
 	}
-	return int64(s.Bavail) * int64(s.Bsize), int64(s.Ffree), true
+	inodes = int64(s.Ffree)
+	if s.Files == 0 { // inodes are made as they are needed
+		inodes = -1
+	}
+	return int64(s.Bavail) * int64(s.Bsize), inodes, true
 }
 
 // openFiles returns how many files the process may have open, or -1.

@@ -222,6 +222,7 @@ func (x *service) announce() {
 		scheme = "https"
 	}
 	address := scheme + "://" + x.listener.Addr().String()
+	tellWeakDisk(os.DirFS("/"), x.f.session, x.t, func(message, remedy string) { x.log.Warn(message, "remedy", remedy) })
 	x.log.Info("the service is ready", "address", address)
 	x.notify("READY=1", "STATUS=Serving on "+address)
 	if !x.f.noLink {
