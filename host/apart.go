@@ -287,7 +287,7 @@ func (a *apart) open(ctx context.Context, h *Host) (err error) {
 		return err
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(h.opts).WithCompilationCache(a.cache))
-	if err := h.provideImports(ctx, r); err != nil {
+	if err := provideImports(ctx, r); err != nil {
 		return errors.Join(err, r.Close(ctx))
 	}
 	a.runtime = r

@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/internal/memory"
-	"github.com/tetratelabs/wazero/api"
 )
 
 // phase says which part of a guest is running.
@@ -170,8 +169,8 @@ func (c *call) errorText() string {
 }
 
 // input is view for data that the guest passes to the host.
-func (c *call) input(mem api.Memory, what string, ptr, length uint64) (b []byte, ok bool) {
-	b, ok = c.view(mem, what, ptr, length)
+func (c *call) input(what string, ptr, length uint64) (b []byte, ok bool) {
+	b, ok = c.view(what, ptr, length)
 	c.bytes(len(b))
 	return b, ok
 }
@@ -179,7 +178,7 @@ func (c *call) input(mem api.Memory, what string, ptr, length uint64) (b []byte,
 // view returns the guest's memory at ptr, bounds-checked, as a view that is
 // valid until the guest runs again. ok is false if the range is not in memory;
 // the source error then says so.
-func (c *call) view(mem api.Memory, what string, ptr, length uint64) (b []byte, ok bool) {
+func (c *call) view(what string, ptr, length uint64) (b []byte, ok bool) {
 	n := int32(length)
 	if n == 0 {
 		return nil, true
@@ -188,9 +187,9 @@ func (c *call) view(mem api.Memory, what string, ptr, length uint64) (b []byte, 
 		c.invalid("%s: a length of %d is negative", what, n)
 		return nil, false
 	}
-	b, ok = mem.Read(uint32(ptr), uint32(n))
+	b, ok = c.memory.Read(uint32(ptr), uint32(n))
 	if !ok {
-		c.invalid("%s: %d bytes at %d lie outside the memory, which has %d", what, n, uint32(ptr), mem.Size())
+		c.invalid("%s: %d bytes at %d lie outside the memory, which has %d", what, n, uint32(ptr), c.memory.Size())
 	}
 	return b, ok
 }

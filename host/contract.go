@@ -180,7 +180,7 @@ func fits(s *shape, i *wasmbin.Import) bool {
 		return false
 	}
 	got, ok := s.signatureAt(i.Type)
-	return ok && got.equal(want)
+	return ok && got.equal(want.signature)
 }
 
 // wrongImport says what is wrong with an import that does not fit.
@@ -208,7 +208,7 @@ func wrongImport(s *shape, i *wasmbin.Import) *abi.Error {
 			Remedy: "build or copy the module again"}
 	}
 	return &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the import %s has the type %s", name, got),
-		Remedy: fmt.Sprintf("declare it as %s", want)}
+		Remedy: fmt.Sprintf("declare it as %s", want.signature)}
 }
 
 // shown returns a name in the form used in messages.
@@ -240,7 +240,7 @@ func unknownModule(i *wasmbin.Import) *abi.Error {
 	return e
 }
 
-func unknownFunction(i *wasmbin.Import, functions map[string]signature) *abi.Error {
+func unknownFunction(i *wasmbin.Import, functions map[string]importable) *abi.Error {
 	e := &abi.Error{Code: abi.Unsupported, Message: fmt.Sprintf("the module imports %s.%s, but there is no such function", shown(i.Module), shown(i.Name))}
 	var names []string
 	for name := range functions {

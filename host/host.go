@@ -78,7 +78,6 @@ type Host struct {
 	originals originals
 	apart     *apart              // nil without Compiler
 	instance  wazero.ModuleConfig // shared by all instances
-	calls     []api.Closer        // the host modules guests import from
 
 	imageFrom int64 // the constant of this name; tests use a lower value
 
@@ -125,7 +124,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		}
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
-	if err := h.provideImports(ctx, h.runtime); err != nil {
+	if err := provideImports(ctx, h.runtime); err != nil {
 		return nil, errors.Join(err, h.Close(ctx))
 	}
 	return h, nil
@@ -141,19 +140,6 @@ func runtimeConfig(opts Options) wazero.RuntimeConfig {
 	return cfg.
 		WithCoreFeatures(api.CoreFeaturesV2).
 		WithDebugInfoEnabled(true) // offsets in stack traces, see lines.Marks; no module has DWARF of its own here
-}
-
-func (h *Host) provideImports(ctx context.Context, r wazero.Runtime) error {
-	for _, provide := range []func(context.Context, wazero.Runtime) (api.Closer, error){
-		provideHostcalls, provideWASI, provideAssemblyScript, providePause,
-	} {
-		c, err := provide(ctx, r)
-		if err != nil {
-			return &abi.Error{Code: abi.Internal, Op: "open host", Message: "the host functions cannot be provided", Err: err}
-		}
-		h.calls = append(h.calls, c)
-	}
-	return nil
 }
 
 // Inspect checks a module as Compile does, and describes it without compiling

@@ -2,12 +2,10 @@ package host
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math"
 	"time"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -15,7 +13,7 @@ import (
 
 // A hostcall gets its arguments in wazero's stack form and returns the result.
 // It must not panic on any argument.
-type hostcall func(c *call, mem api.Memory, p []uint64) int64
+type hostcall func(c *call, p []uint64) int64
 
 // hostcalls holds the implementations of abi.Functions by name.
 var hostcalls = map[string]hostcall{
@@ -38,38 +36,32 @@ var hostcalls = map[string]hostcall{
 	"tool":         hostTool,
 	"http":         hostHTTP,
 	"log":          hostLog,
-	"now":          func(c *call, _ api.Memory, _ []uint64) int64 { return c.now() },
+	"now":          func(c *call, _ []uint64) int64 { return c.now() },
 	"random":       hostRandom,
 	"fuel_left":    hostFuelLeft,
 }
 
-// provideHostcalls makes the module that creatures import from.
-func provideHostcalls(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
-	b := r.NewHostModuleBuilder(abi.ImportModule)
+// ownFunctions returns the functions of the contract.
+func ownFunctions() map[string]importable {
+	m := map[string]importable{}
 	for i := range abi.Functions {
 		f := &abi.Functions[i]
-		h, ok := hostcalls[f.Name]
-		if !ok {
-			return nil, fmt.Errorf("no implementation of %s", f.Name)
-		}
-		sig := signatureOf(f)
-		b.NewFunctionBuilder().WithGoModuleFunction(bind(f, h), sig.params, sig.results).Export(f.Name)
+		m[f.Name] = importable{signatureOf(f), bind(f, hostcalls[f.Name])}
 	}
-	return b.Instantiate(ctx)
+	return m
 }
 
-// bind wraps a hostcall of the table as a function that wazero calls.
-func bind(f *abi.Function, h hostcall) api.GoModuleFunc {
+// bind wraps a hostcall of the table as a function that guests import.
+func bind(f *abi.Function, h hostcall) func(*call, []uint64) {
 	personal := f.Name != "now" && f.Name != "random"
-	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		c := callOf(ctx)
+	return func(c *call, stack []uint64) {
 		defer c.contain()
 		c.personal = c.personal || personal
 		var result int64
 		if code := c.admit(f); code != abi.OK {
 			result = int64(code.Status())
 		} else {
-			result = h(c, mod.Memory(), stack)
+			result = h(c, stack)
 		}
 		c.settle()
 		if f.Result == abi.I32 {
@@ -83,12 +75,12 @@ func bind(f *abi.Function, h hostcall) api.GoModuleFunc {
 // badArgument is the result of a hostcall whose error text view has stored.
 const badArgument = -int64(abi.InvalidArgument)
 
-func hostRead(c *call, mem api.Memory, p []uint64) int64 {
+func hostRead(c *call, p []uint64) int64 {
 	offset := int32(p[1])
 	if offset < 0 {
 		return c.invalid("read: the offset %d is negative", offset)
 	}
-	dst, ok := c.view(mem, "read", p[2], p[3])
+	dst, ok := c.view("read", p[2], p[3])
 	if !ok {
 		return badArgument
 	}
@@ -109,7 +101,7 @@ func (c *call) copied(n int) int64 {
 	return int64(n)
 }
 
-func hostSize(c *call, _ api.Memory, p []uint64) int64 {
+func hostSize(c *call, p []uint64) int64 {
 	if abi.Source(int32(p[0])) == abi.SourceError {
 		return int64(len(c.errorText()))
 	}
@@ -156,7 +148,7 @@ func (c *call) composed(s abi.Source, size int) {
 // length returns the length of b, capped at the largest result.
 func length(b []byte) int64 { return min(int64(len(b)), math.MaxInt32) }
 
-func hostFeature(c *call, _ api.Memory, p []uint64) int64 {
+func hostFeature(c *call, p []uint64) int64 {
 	f := abi.Feature(int32(p[0]))
 	known := f >= 0 && int(f) < len(abi.Features)
 	// Counting fuel is a feature of the host, not of the turn.
@@ -169,12 +161,12 @@ func hostFeature(c *call, _ api.Memory, p []uint64) int64 {
 // lookup makes a hostcall (key, buffer) that returns the full length of a
 // value and stores all of it as the source result.
 func lookup(name string, get func(abi.Turn, []byte) ([]byte, abi.Code)) hostcall {
-	return func(c *call, mem api.Memory, p []uint64) int64 {
-		key, ok := c.input(mem, name, p[0], p[1])
+	return func(c *call, p []uint64) int64 {
+		key, ok := c.input(name, p[0], p[1])
 		if !ok {
 			return badArgument
 		}
-		dst, ok := c.view(mem, name, p[2], p[3])
+		dst, ok := c.view(name, p[2], p[3])
 		if !ok {
 			return badArgument
 		}
@@ -194,12 +186,12 @@ const listUnits = 250
 
 // hostStateList charges for each page of keys as it comes, so that fuel and
 // deadline stop a long list while it is being made.
-func hostStateList(c *call, mem api.Memory, p []uint64) int64 {
-	prefix, ok := c.input(mem, "state_list", p[0], p[1])
+func hostStateList(c *call, p []uint64) int64 {
+	prefix, ok := c.input("state_list", p[0], p[1])
 	if !ok {
 		return badArgument
 	}
-	dst, ok := c.view(mem, "state_list", p[2], p[3])
+	dst, ok := c.view("state_list", p[2], p[3])
 	if !ok {
 		return badArgument
 	}
@@ -219,8 +211,8 @@ func hostStateList(c *call, mem api.Memory, p []uint64) int64 {
 
 // single makes a hostcall that passes one range of bytes.
 func single(name string, do func(abi.Turn, []byte) abi.Code) hostcall {
-	return func(c *call, mem api.Memory, p []uint64) int64 {
-		b, ok := c.input(mem, name, p[0], p[1])
+	return func(c *call, p []uint64) int64 {
+		b, ok := c.input(name, p[0], p[1])
 		if !ok {
 			return badArgument
 		}
@@ -232,8 +224,8 @@ func single(name string, do func(abi.Turn, []byte) abi.Code) hostcall {
 // grows.
 const outputPasses = 2
 
-func hostOutput(c *call, mem api.Memory, p []uint64) int64 {
-	b, ok := c.input(mem, "output", p[0], p[1])
+func hostOutput(c *call, p []uint64) int64 {
+	b, ok := c.input("output", p[0], p[1])
 	if !ok {
 		return badArgument
 	}
@@ -246,8 +238,8 @@ func hostOutput(c *call, mem api.Memory, p []uint64) int64 {
 
 // pair makes a hostcall that passes two ranges of bytes.
 func pair(name string, do func(t abi.Turn, a, b []byte) abi.Code) hostcall {
-	return func(c *call, mem api.Memory, p []uint64) int64 {
-		a, b, ok := c.views(mem, name, p)
+	return func(c *call, p []uint64) int64 {
+		a, b, ok := c.views(name, p)
 		if !ok {
 			return badArgument
 		}
@@ -257,8 +249,8 @@ func pair(name string, do func(t abi.Turn, a, b []byte) abi.Code) hostcall {
 
 // remove makes a hostcall that returns whether there was something to remove.
 func remove(name string, do func(abi.Turn, []byte) (bool, abi.Code)) hostcall {
-	return func(c *call, mem api.Memory, p []uint64) int64 {
-		key, ok := c.input(mem, name, p[0], p[1])
+	return func(c *call, p []uint64) int64 {
+		key, ok := c.input(name, p[0], p[1])
 		if !ok {
 			return badArgument
 		}
@@ -271,16 +263,16 @@ func remove(name string, do func(abi.Turn, []byte) (bool, abi.Code)) hostcall {
 }
 
 // views returns the first two ranges of bytes among the arguments.
-func (c *call) views(mem api.Memory, what string, p []uint64) (a, b []byte, ok bool) {
-	if a, ok = c.input(mem, what, p[0], p[1]); !ok {
+func (c *call) views(what string, p []uint64) (a, b []byte, ok bool) {
+	if a, ok = c.input(what, p[0], p[1]); !ok {
 		return nil, nil, false
 	}
-	b, ok = c.input(mem, what, p[2], p[3])
+	b, ok = c.input(what, p[2], p[3])
 	return a, b, ok
 }
 
-func hostChannel(c *call, mem api.Memory, p []uint64) int64 {
-	alias, ok := c.input(mem, "channel", p[0], p[1])
+func hostChannel(c *call, p []uint64) int64 {
+	alias, ok := c.input("channel", p[0], p[1])
 	if !ok {
 		return badArgument
 	}
@@ -291,8 +283,8 @@ func hostChannel(c *call, mem api.Memory, p []uint64) int64 {
 // sent on.
 const channelUnits = 100
 
-func hostSend(c *call, mem api.Memory, p []uint64) int64 {
-	payload, headers, ok := c.views(mem, "send", p[1:])
+func hostSend(c *call, p []uint64) int64 {
+	payload, headers, ok := c.views("send", p[1:])
 	if !ok {
 		return badArgument
 	}
@@ -301,8 +293,8 @@ func hostSend(c *call, mem api.Memory, p []uint64) int64 {
 	return c.answer(n)
 }
 
-func hostRequest(c *call, mem api.Memory, p []uint64) int64 {
-	to, payload, ok := c.views(mem, "request", p)
+func hostRequest(c *call, p []uint64) int64 {
+	to, payload, ok := c.views("request", p)
 	if !ok {
 		return badArgument
 	}
@@ -313,8 +305,8 @@ func hostRequest(c *call, mem api.Memory, p []uint64) int64 {
 	return c.status(c.turn.Request(to, payload, deadline, int64(p[5])))
 }
 
-func hostTimerSet(c *call, mem api.Memory, p []uint64) int64 {
-	name, ok := c.input(mem, "timer_set", p[0], p[1])
+func hostTimerSet(c *call, p []uint64) int64 {
+	name, ok := c.input("timer_set", p[0], p[1])
 	if !ok {
 		return badArgument
 	}
@@ -326,7 +318,7 @@ func hostTimerSet(c *call, mem api.Memory, p []uint64) int64 {
 	if !ok {
 		return c.invalid("timer_set: the period of %d ms is negative", int64(p[3]))
 	}
-	payload, ok := c.input(mem, "timer_set", p[4], p[5])
+	payload, ok := c.input("timer_set", p[4], p[5])
 	if !ok {
 		return badArgument
 	}
@@ -354,8 +346,8 @@ const resultPasses = 16
 // toolUnits is the minimum cost of a tool call.
 const toolUnits = 5_000
 
-func hostTool(c *call, mem api.Memory, p []uint64) int64 {
-	name, args, ok := c.views(mem, "tool", p)
+func hostTool(c *call, p []uint64) int64 {
+	name, args, ok := c.views("tool", p)
 	if !ok {
 		return badArgument
 	}
@@ -369,20 +361,20 @@ func hostTool(c *call, mem api.Memory, p []uint64) int64 {
 	return length(result)
 }
 
-func hostHTTP(c *call, mem api.Memory, p []uint64) int64 {
-	request, body, ok := c.views(mem, "http", p)
+func hostHTTP(c *call, p []uint64) int64 {
+	request, body, ok := c.views("http", p)
 	if !ok {
 		return badArgument
 	}
 	return c.status(c.turn.HTTP(request, body, int64(p[4])))
 }
 
-func hostLog(c *call, mem api.Memory, p []uint64) int64 {
+func hostLog(c *call, p []uint64) int64 {
 	level := abi.Level(int32(p[0]))
 	if level < 0 || int(level) >= len(abi.LevelNames) {
 		return c.invalid("log: there is no level %d", int32(level))
 	}
-	text, ok := c.input(mem, "log", p[1], p[2])
+	text, ok := c.input("log", p[1], p[2])
 	if !ok {
 		return badArgument
 	}
@@ -392,8 +384,8 @@ func hostLog(c *call, mem api.Memory, p []uint64) int64 {
 	return c.status(c.turn.Log(level, text))
 }
 
-func hostRandom(c *call, mem api.Memory, p []uint64) int64 {
-	b, ok := c.view(mem, "random", p[0], p[1])
+func hostRandom(c *call, p []uint64) int64 {
+	b, ok := c.view("random", p[0], p[1])
 	if !ok {
 		return badArgument
 	}
@@ -416,6 +408,6 @@ func (c *call) random(b []byte) {
 }
 
 // hostFuelLeft returns the fuel left in the turn, before this call is charged.
-func hostFuelLeft(c *call, _ api.Memory, _ []uint64) int64 {
+func hostFuelLeft(c *call, _ []uint64) int64 {
 	return c.budget.Left(int64(c.fuel.Get()) - c.owed)
 }

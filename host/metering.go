@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -181,19 +180,14 @@ func (c *call) settle() {
 // bytes records that the host copies or reads n bytes for the guest.
 func (c *call) bytes(n int) { c.cost += int64(n) / bytesPerUnit }
 
-// providePause makes the module with the function that an instrumented guest
-// calls when its slice is used up or its calls nest too deeply.
-func providePause(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
-	b := r.NewHostModuleBuilder(meter.ImportModule)
-	i64 := api.ValueTypeI64
-	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(pause), []api.ValueType{i64, i64}, []api.ValueType{i64}).
-		Export(meter.ImportPause)
-	return b.Instantiate(ctx)
+// meterFunctions returns the function that an instrumented guest calls when its slice is
+// used up or its calls nest too deeply.
+func meterFunctions() map[string]importable {
+	return map[string]importable{meter.ImportPause: {sig("II:I"), pause}}
 }
 
 // pause has the parameters fuel and depth, and returns the fuel.
-func pause(ctx context.Context, _ api.Module, stack []uint64) {
-	c := callOf(ctx)
+func pause(c *call, stack []uint64) {
 	defer c.contain()
 	fuel, depth := int64(stack[0])-c.owed, int64(stack[1])
 	c.owed = 0

@@ -67,23 +67,3 @@ func typeList(types []api.ValueType) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// envModule is where AssemblyScript imports abort from.
-const envModule = "env"
-
-// provided holds the functions that a module may import, with their types.
-var provided = map[string]map[string]signature{
-	abi.ImportModule: ownFunctions(),
-	wasiModule:       wasiFunctions(),
-	envModule:        {"abort": abortSignature},
-}
-
-func ownFunctions() map[string]signature {
-	m := map[string]signature{}
-	for i := range abi.Functions {
-		m[abi.Functions[i].Name] = signatureOf(&abi.Functions[i])
-	}
-	return m
-}
-
-func providedModules() []string { return []string{abi.ImportModule, wasiModule, envModule} }

@@ -1,13 +1,6 @@
 package host
 
-import (
-	"context"
-
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-
-	"github.com/seed47132306/terrarium/abi"
-)
+import "github.com/seed47132306/terrarium/abi"
 
 // wasiModule is the import module of WASI preview 1. It is confined to the
 // turn: its clock, its random bytes and its log. There are no arguments,
@@ -30,11 +23,11 @@ const (
 )
 
 // A wasiCall gets its arguments in wazero's stack form.
-type wasiCall func(c *call, mem api.Memory, p []uint64) errno
+type wasiCall func(c *call, p []uint64) errno
 
 // refuseWith makes a function that only returns a result.
 func refuseWith(e errno) wasiCall {
-	return func(*call, api.Memory, []uint64) errno { return e }
+	return func(*call, []uint64) errno { return e }
 }
 
 // wasiTable is all of WASI preview 1. Functions that need a file return that
@@ -93,34 +86,21 @@ var wasiTable = []struct {
 // procExit is the one function of WASI without a result.
 const procExit = "proc_exit"
 
-func wasiFunctions() map[string]signature {
-	m := map[string]signature{procExit: sig("i:")}
+// wasiFunctions returns the functions of wasi_snapshot_preview1.
+func wasiFunctions() map[string]importable {
+	m := map[string]importable{procExit: {sig("i:"), wasiExit}}
 	for _, f := range wasiTable {
-		m[f.name] = sig(f.params + ":i")
+		m[f.name] = importable{sig(f.params + ":i"), bindWASI(f.call)}
 	}
 	return m
 }
 
-// provideWASI makes the module wasi_snapshot_preview1.
-func provideWASI(ctx context.Context, r wazero.Runtime) (api.Closer, error) {
-	types := wasiFunctions()
-	b := r.NewHostModuleBuilder(wasiModule)
-	for _, f := range wasiTable {
-		t := types[f.name]
-		b.NewFunctionBuilder().WithGoModuleFunction(bindWASI(f.call), t.params, t.results).Export(f.name)
-	}
-	t := types[procExit]
-	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(wasiExit), t.params, t.results).Export(procExit)
-	return b.Instantiate(ctx)
-}
-
-func bindWASI(f wasiCall) api.GoModuleFunc {
-	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		c := callOf(ctx)
+func bindWASI(f wasiCall) func(*call, []uint64) {
+	return func(c *call, stack []uint64) {
 		defer c.contain()
 		result := errnoDquot
 		if c.tick() {
-			result = f(c, mod.Memory(), stack)
+			result = f(c, stack)
 		}
 		c.settle()
 		stack[0] = uint64(result)
@@ -129,8 +109,7 @@ func bindWASI(f wasiCall) api.GoModuleFunc {
 
 // wasiExit is proc_exit. A creature does not exit by itself, so every status
 // is a trap, including 0.
-func wasiExit(ctx context.Context, _ api.Module, stack []uint64) {
-	c := callOf(ctx)
+func wasiExit(c *call, stack []uint64) {
 	defer c.contain()
 	c.flushOutput()
 	e := &abi.Error{Code: abi.Trapped, Message: "the guest exited with status " + decimal(uint64(uint32(stack[0]))),
@@ -143,8 +122,8 @@ func wasiExit(ctx context.Context, _ api.Module, stack []uint64) {
 
 // wasiSizes is args_sizes_get and environ_sizes_get: both return zero entries
 // and zero bytes.
-func wasiSizes(_ *call, mem api.Memory, p []uint64) errno {
-	return putAll(mem.WriteUint32Le(uint32(p[0]), 0), mem.WriteUint32Le(uint32(p[1]), 0))
+func wasiSizes(c *call, p []uint64) errno {
+	return putAll(c.memory.WriteUint32Le(uint32(p[0]), 0), c.memory.WriteUint32Le(uint32(p[1]), 0))
 }
 
 func putAll(ok ...bool) errno {
@@ -156,8 +135,8 @@ func putAll(ok ...bool) errno {
 	return errnoSuccess
 }
 
-func wasiRandom(c *call, mem api.Memory, p []uint64) errno {
-	b, ok := mem.Read(uint32(p[0]), uint32(p[1]))
+func wasiRandom(c *call, p []uint64) errno {
+	b, ok := c.memory.Read(uint32(p[0]), uint32(p[1]))
 	if !ok {
 		return errnoFault
 	}

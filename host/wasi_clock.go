@@ -3,8 +3,6 @@ package host
 import (
 	"encoding/binary"
 	"math"
-
-	"github.com/tetratelabs/wazero/api"
 )
 
 // The WASI clocks provided.
@@ -43,19 +41,19 @@ func saturatingAdd(a, b int64) int64 {
 	return a + b
 }
 
-func wasiClockTime(c *call, mem api.Memory, p []uint64) errno {
+func wasiClockTime(c *call, p []uint64) errno {
 	now, e := c.clock(uint32(p[0]))
 	if e != errnoSuccess {
 		return e
 	}
-	return putAll(mem.WriteUint64Le(uint32(p[2]), uint64(now)))
+	return putAll(c.memory.WriteUint64Le(uint32(p[2]), uint64(now)))
 }
 
-func wasiClockRes(_ *call, mem api.Memory, p []uint64) errno {
+func wasiClockRes(c *call, p []uint64) errno {
 	if id := uint32(p[0]); id != clockRealtime && id != clockMonotonic {
 		return errnoInval
 	}
-	return putAll(mem.WriteUint64Le(uint32(p[1]), 1))
+	return putAll(c.memory.WriteUint64Le(uint32(p[1]), 1))
 }
 
 // Layout of the data that poll_oneoff reads and writes, in bytes.
@@ -82,19 +80,19 @@ const subscriptionUnits = 48
 // wasiPoll is poll_oneoff. It returns at once: with the events that are ready,
 // or else with the clocks due next, after advancing the monotonic clock to
 // that time.
-func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
+func wasiPoll(c *call, p []uint64) errno {
 	count := uint32(p[2])
 	if count == 0 {
 		return errnoInval
 	}
-	if uint64(count)*subscriptionBytes > uint64(mem.Size()) {
+	if uint64(count)*subscriptionBytes > uint64(c.memory.Size()) {
 		return errnoFault
 	}
-	subs, ok := mem.Read(uint32(p[0]), count*subscriptionBytes)
+	subs, ok := c.memory.Read(uint32(p[0]), count*subscriptionBytes)
 	if !ok {
 		return errnoFault
 	}
-	events, ok := mem.Read(uint32(p[1]), count*eventBytes)
+	events, ok := c.memory.Read(uint32(p[1]), count*eventBytes)
 	if !ok {
 		return errnoFault
 	}
@@ -118,7 +116,7 @@ func wasiPoll(c *call, mem api.Memory, p []uint64) errno {
 		event[eventType] = tag
 		written++
 	}
-	return putAll(mem.WriteUint32Le(uint32(p[3]), written))
+	return putAll(c.memory.WriteUint32Le(uint32(p[3]), written))
 }
 
 // shortestWait returns the time until the first subscription is ready, in

@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/seed47132306/terrarium/abi"
 )
 
@@ -20,7 +18,7 @@ const (
 
 // wasiStdio returns e for the open descriptors.
 func wasiStdio(e errno) wasiCall {
-	return func(_ *call, _ api.Memory, p []uint64) errno {
+	return func(_ *call, p []uint64) errno {
 		if uint32(p[0]) > stderr {
 			return errnoBadf
 		}
@@ -32,7 +30,7 @@ const filetypeCharacterDevice = 2
 
 // wasiFdstat describes the three open descriptors like terminals: readable or
 // writable, without a position.
-func wasiFdstat(_ *call, mem api.Memory, p []uint64) errno {
+func wasiFdstat(c *call, p []uint64) errno {
 	const (
 		size        = 24
 		rights      = 8 // offset of the rights
@@ -43,7 +41,7 @@ func wasiFdstat(_ *call, mem api.Memory, p []uint64) errno {
 	if fd > stderr {
 		return errnoBadf
 	}
-	b, ok := mem.Read(uint32(p[1]), size)
+	b, ok := c.memory.Read(uint32(p[1]), size)
 	if !ok {
 		return errnoFault
 	}
@@ -57,7 +55,7 @@ func wasiFdstat(_ *call, mem api.Memory, p []uint64) errno {
 	return errnoSuccess
 }
 
-func wasiFilestat(_ *call, mem api.Memory, p []uint64) errno {
+func wasiFilestat(c *call, p []uint64) errno {
 	const (
 		size     = 64
 		filetype = 16 // offset of the file type
@@ -65,7 +63,7 @@ func wasiFilestat(_ *call, mem api.Memory, p []uint64) errno {
 	if uint32(p[0]) > stderr {
 		return errnoBadf
 	}
-	b, ok := mem.Read(uint32(p[1]), size)
+	b, ok := c.memory.Read(uint32(p[1]), size)
 	if !ok {
 		return errnoFault
 	}
@@ -75,39 +73,39 @@ func wasiFilestat(_ *call, mem api.Memory, p []uint64) errno {
 }
 
 // wasiRead is fd_read. Standard input is always at its end.
-func wasiRead(_ *call, mem api.Memory, p []uint64) errno {
+func wasiRead(c *call, p []uint64) errno {
 	if uint32(p[0]) != stdin {
 		return errnoBadf
 	}
-	return putAll(mem.WriteUint32Le(uint32(p[3]), 0))
+	return putAll(c.memory.WriteUint32Le(uint32(p[3]), 0))
 }
 
-func wasiWrite(c *call, mem api.Memory, p []uint64) errno {
-	return c.write(mem, uint32(p[0]), p[1], p[2], p[3])
+func wasiWrite(c *call, p []uint64) errno {
+	return c.write(uint32(p[0]), p[1], p[2], p[3])
 }
 
-func wasiPwrite(c *call, mem api.Memory, p []uint64) errno {
-	return c.write(mem, uint32(p[0]), p[1], p[2], p[4]) // a terminal ignores the position
+func wasiPwrite(c *call, p []uint64) errno {
+	return c.write(uint32(p[0]), p[1], p[2], p[4]) // a terminal ignores the position
 }
 
 // write logs what the guest writes to standard output or standard error.
-func (c *call) write(mem api.Memory, fd uint32, iovs, count, result uint64) errno {
+func (c *call) write(fd uint32, iovs, count, result uint64) errno {
 	if fd != stdout && fd != stderr {
 		return errnoBadf
 	}
 	const iovBytes = 8
 	n := uint32(count)
-	if uint64(n)*iovBytes > uint64(mem.Size()) {
+	if uint64(n)*iovBytes > uint64(c.memory.Size()) {
 		return errnoFault
 	}
 	c.personal = true
-	list, ok := mem.Read(uint32(iovs), n*iovBytes)
+	list, ok := c.memory.Read(uint32(iovs), n*iovBytes)
 	if !ok {
 		return errnoFault
 	}
 	var total uint64
 	for ; len(list) > 0; list = list[iovBytes:] {
-		b, ok := mem.Read(binary.LittleEndian.Uint32(list), binary.LittleEndian.Uint32(list[4:]))
+		b, ok := c.memory.Read(binary.LittleEndian.Uint32(list), binary.LittleEndian.Uint32(list[4:]))
 		if !ok {
 			return errnoFault
 		}
@@ -117,7 +115,7 @@ func (c *call) write(mem api.Memory, fd uint32, iovs, count, result uint64) errn
 		c.spend(costVector + int64(len(b))/bytesPerUnit) // charged at once, because it may be much
 		c.print(fd, b)
 	}
-	return putAll(mem.WriteUint32Le(uint32(result), uint32(total)))
+	return putAll(c.memory.WriteUint32Le(uint32(result), uint32(total)))
 }
 
 // maxLine is the longest line assembled from several writes, in bytes; a

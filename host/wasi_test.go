@@ -218,10 +218,10 @@ func fdSubscription(user uint64, tag byte, fd uint32) []byte {
 // pollDirectly calls poll_oneoff as a guest would and returns the events.
 func pollDirectly(t *testing.T, c *call, i *Instance, subs ...[]byte) (events [][]byte) {
 	t.Helper()
-	mem := i.module.Memory()
+	mem := &i.call.memory
 	const at, out, count = 0, 2048, 4000
-	mem.Write(at, bytes.Join(subs, nil))
-	if e := wasiPoll(c, mem, []uint64{at, out, uint64(len(subs)), count}); e != errnoSuccess {
+	copy(mem.Bytes[at:], bytes.Join(subs, nil))
+	if e := wasiPoll(c, []uint64{at, out, uint64(len(subs)), count}); e != errnoSuccess {
 		t.Fatalf("poll_oneoff answers %d", e)
 	}
 	n, _ := mem.ReadUint32Le(count)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"encoding/binary"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -44,8 +45,8 @@ func NewPool() *Pool { return &Pool{} }
 // bytes returns the current size of all guest memories, touched or not.
 func (p *Pool) bytes() int64 { return p.committed.Load() }
 
-// Linear is the memory of one instance, and the allocator that passes it to
-// wazero. It enforces the limit memory: beyond it memory.grow returns -1.
+// Linear is the memory of one instance, for hostcalls and for the engine that runs the
+// guest; it is also the allocator that passes it to wazero. It enforces the limit memory: beyond it memory.grow returns -1.
 //
 // With a pool it is a range of addresses up to the limit, whose pages the
 // operating system provides when they are touched. So it grows without being
@@ -143,6 +144,45 @@ func (m *Linear) begin(size uint64) bool {
 // ends with the memory, so that nothing can be appended into the rest.
 func (m *Linear) extend(size uint64) {
 	m.Bytes = m.Region.base[:size:size]
+}
+
+// Size returns the size of the memory in bytes, which is below 4 GiB.
+func (m *Linear) Size() uint32 { return uint32(len(m.Bytes)) }
+
+// Read returns a view of n bytes at ptr; ok is false if they are not all in the memory.
+func (m *Linear) Read(ptr, n uint32) (b []byte, ok bool) {
+	end := uint64(ptr) + uint64(n)
+	if end > uint64(len(m.Bytes)) {
+		return nil, false
+	}
+	return m.Bytes[ptr:end:end], true
+}
+
+// ReadUint32Le returns the number at ptr; ok is false if it is not in the memory.
+func (m *Linear) ReadUint32Le(ptr uint32) (v uint32, ok bool) {
+	b, ok := m.Read(ptr, 4)
+	if !ok {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint32(b), true
+}
+
+// WriteUint32Le puts a number at ptr; ok is false if it does not fit there.
+func (m *Linear) WriteUint32Le(ptr, v uint32) (ok bool) {
+	b, ok := m.Read(ptr, 4)
+	if ok {
+		binary.LittleEndian.PutUint32(b, v)
+	}
+	return ok
+}
+
+// WriteUint64Le puts a number at ptr; ok is false if it does not fit there.
+func (m *Linear) WriteUint64Le(ptr uint32, v uint64) (ok bool) {
+	b, ok := m.Read(ptr, 8)
+	if ok {
+		binary.LittleEndian.PutUint64(b, v)
+	}
+	return ok
 }
 
 func (m *Linear) count(delta int) {
