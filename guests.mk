@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: guests guests-check digest kits foreign toolchains
+.PHONY: guests guests-check natives natives-check digest kits foreign toolchains
 
 # Rebuilds the modules that are kept beside their sources. Other compiler
 # versions than those of `make toolchains` give other bytes.
@@ -12,6 +12,15 @@ guests:
 # Builds them again elsewhere and fails with the name of one that differs.
 guests-check:
 	$(GO) run ./plugins/internal/guests -check
+
+# Translates the modules to Go, below plugins/native and for the tests of package host. It
+# needs the Go command, and once the network for wasm2go, but no toolchain of guests.
+natives:
+	$(GO) run ./plugins/internal/natives
+
+# Translates them again elsewhere and fails with the name of a file that differs.
+natives-check:
+	$(GO) run ./plugins/internal/natives -check
 
 # Builds plugins/digest/digest.wasm, which is too large to be kept.
 digest:

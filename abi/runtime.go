@@ -127,4 +127,16 @@ type ModuleInfo struct {
 	HasInit     bool
 	HasStop     bool
 	Initializer bool // exports _initialize
+	Engine      Engine
 }
+
+// Engine says what runs the code of a compiled module; it is empty if the host does not say.
+// It makes no difference to the guest, only to its speed. It is stable.
+type Engine string
+
+// The engines.
+const (
+	EngineCompiler    Engine = "compiler"    // machine code, made when the module was loaded
+	EngineInterpreter Engine = "interpreter" // the instructions of the module one by one
+	EngineTranslation Engine = "translation" // Go code, made when the program was built
+)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/testdata/natives"
 )
 
 func TestMain(m *testing.M) {
@@ -146,8 +147,13 @@ func (f *fakeTurn) Random(p []byte) {
 	}
 }
 
+// newHost makes a host. TERRARIUM_TRANSLATED=1 gives it the translations of the modules in
+// testdata, so that all tests can run with them.
 func newHost(t testing.TB, opts Options) *Host {
 	t.Helper()
+	if opts.Translations == nil && os.Getenv("TERRARIUM_TRANSLATED") != "" {
+		opts.Translations = natives.All()
+	}
 	h, err := New(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

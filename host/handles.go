@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/seed47132306/terrarium/abi"
 )
 
@@ -19,7 +17,7 @@ const handleRest = time.Second
 // small creature. So it is made when a turn begins without it, which takes two
 // microseconds, and dropped when the instance has had no turn for a while.
 type handle struct {
-	function atomic.Pointer[api.Function]
+	function atomic.Pointer[function]
 	ran      atomic.Bool // since the last sweep
 	place    int         // in handles.kept, from 1 on; 0 for none; guarded by handles.mu
 }
@@ -41,14 +39,14 @@ func newHandles() *handles { return &handles{rest: handleRest, quit: make(chan s
 
 // handleOf returns the function creature_handle of an instance that is not
 // closed. It takes no lock if the instance has its handle.
-func (h *handles) handleOf(i *Instance) api.Function {
+func (h *handles) handleOf(i *Instance) function {
 	if !i.handle.ran.Load() {
 		i.handle.ran.Store(true)
 	}
 	if f := i.handle.function.Load(); f != nil {
 		return *f
 	}
-	f := i.module.ExportedFunction(abi.ExportHandle)
+	f := i.guest.function(abi.ExportHandle)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i.handle.function.Store(&f)

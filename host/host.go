@@ -17,6 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/host/internal/codecache"
 	"github.com/seed47132306/terrarium/host/internal/compilecost"
 	"github.com/seed47132306/terrarium/host/internal/memory"
+	"github.com/seed47132306/terrarium/host/translation"
 	"github.com/seed47132306/terrarium/host/wasmbin"
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 	"github.com/seed47132306/terrarium/internal/scratch"
@@ -63,6 +64,12 @@ type Options struct {
 	// but it starts at once and works on every platform. Platforms without a
 	// compiler always use the interpreter.
 	Interpreter bool
+	// Translations are modules that were translated to Go when the program was built, as
+	// package plugins/native has those of the creatures that ship with terrarium. A module
+	// runs as its translation if the hash of its metered form is that of the translation,
+	// and on every machine on which the translation gives the same results: with the same
+	// fuel, limits and errors. Interpreter and Compiler are then for the other modules.
+	Translations []translation.Code
 	// Log receives refused cache entries and other warnings; nil discards
 	// them.
 	Log *slog.Logger
@@ -78,6 +85,9 @@ type Host struct {
 	originals originals
 	apart     *apart              // nil without Compiler
 	instance  wazero.ModuleConfig // shared by all instances
+
+	translations map[string]*translation.Code // by the hash of the metered module
+	engine       abi.Engine                   // of the other modules
 
 	imageFrom int64 // the constant of this name; tests use a lower value
 
@@ -103,6 +113,9 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		modules:  map[[sha256.Size]byte]*compiled{},
 		memories: memory.NewPool(),
 		handles:  newHandles(),
+
+		translations: translationsOf(opts.Translations),
+		engine:       engineOf(context.WithoutCancel(ctx), opts),
 
 		imageFrom: imageFrom,
 	}

@@ -186,6 +186,10 @@ func TestInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	compiled := compile(t, h, wasm).Info()
+	if want := engineOf(t.Context(), Options{}); compiled.Engine != want || inspected.Engine != "" {
+		t.Errorf("the engine is %q, want %q; before it is compiled %q", compiled.Engine, want, inspected.Engine)
+	}
+	inspected.Engine, want.Engine = compiled.Engine, compiled.Engine
 	if diff := cmp.Diff(inspected, compiled); diff != "" {
 		t.Errorf("Inspect and Compile differ:\n%s", diff)
 	}
@@ -341,6 +345,7 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		defer m.Close(t.Context())
+		info.Engine = m.Info().Engine
 		if diff := cmp.Diff(info, m.Info()); diff != "" {
 			t.Fatalf("Inspect and Compile differ:\n%s", diff)
 		}

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium/host/internal/memory"
-	"github.com/tetratelabs/wazero/api"
 )
 
 // A startImage is a snapshot of an instance after the start function and
@@ -91,7 +90,7 @@ func (s *imageSlot) keep(i *Instance) {
 		memory: memory, fuel: c.charged(), calls: c.count, stack: c.bounds.stack, monotonic: c.wasi.monotonic,
 	}
 	for _, g := range i.compiled.static.globals {
-		s.image.globals = append(s.image.globals, i.module.ExportedGlobal(g.export).Get())
+		s.image.globals = append(s.image.globals, i.guest.counter(g.export).Get())
 	}
 	c.memory.Adopt(memory)
 }
@@ -105,7 +104,7 @@ func (c *compiled) worthImage(after *call) bool {
 // already shows the image.
 func (i *Instance) resume(m *startImage) {
 	for n, g := range i.compiled.static.globals {
-		i.module.ExportedGlobal(g.export).(api.MutableGlobal).Set(m.globals[n])
+		i.guest.counter(g.export).Set(m.globals[n])
 	}
 	c := &i.call
 	c.charge(m.fuel)

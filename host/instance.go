@@ -9,13 +9,12 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 )
 
 // Instance is one instance of a module. At most one method runs at a time.
 type Instance struct {
 	compiled *compiled
-	module   api.Module // nil until wazero has instantiated it
+	guest    guest // nil until the engine has instantiated it
 	handle   handle
 	call     call
 	stack    [2]uint64 // arguments and results of the call
@@ -46,7 +45,7 @@ func (i *Instance) start(ctx context.Context, init abi.Turn) error {
 	}
 	err := i.instantiate()
 	if err == nil {
-		c.bind(i.module, &c.bounds)
+		c.bind(i.guest, &c.bounds)
 		c.meteredCall.begin(ctx, &c.bounds)
 		if image != nil {
 			i.resume(image)
@@ -65,14 +64,13 @@ func (i *Instance) start(ctx context.Context, init abi.Turn) error {
 func (i *Instance) instantiate() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &abi.Error{Code: abi.Internal, Op: "instantiate", Message: fmt.Sprintf("wazero failed: %v", r)}
+			err = &abi.Error{Code: abi.Internal, Op: "instantiate", Message: fmt.Sprintf("the engine failed: %v", r)}
 		}
 	}()
 	if outside := i.compiled.static.outside; outside != "" {
 		return errors.New(outside)
 	}
-	ctx := experimental.WithMemoryAllocator(&i.call, &i.call.memory)
-	i.module, err = i.compiled.runtime.InstantiateModule(ctx, i.compiled.code, i.compiled.host.instance)
+	i.guest, err = i.compiled.newGuest(&i.call)
 	return err
 }
 
@@ -114,8 +112,8 @@ func (i *Instance) init() error {
 // run calls a function without parameters.
 func (i *Instance) run(p phase, name string) error {
 	i.call.phase = p
-	i.call.depth.Set(uint64(i.call.bounds.stack))
-	return i.module.ExportedFunction(name).CallWithStack(&i.call, i.stack[:])
+	i.call.depth.Set(uint64(i.call.bounds.depth))
+	return i.guest.function(name).CallWithStack(&i.call, i.stack[:])
 }
 
 // Handle implements [abi.Instance].
@@ -145,7 +143,7 @@ func (i *Instance) Stop(ctx context.Context, t abi.Turn) error {
 	c := &i.call
 	c.begin(t, phaseStop)
 	c.meteredCall.begin(ctx, &c.bounds)
-	return i.finish(i.module.ExportedFunction(abi.ExportStop).CallWithStack(c, i.stack[:]))
+	return i.finish(i.guest.function(abi.ExportStop).CallWithStack(c, i.stack[:]))
 }
 
 // finish ends the running call, and marks the instance as broken if the call
@@ -209,11 +207,11 @@ func (i *Instance) Close(ctx context.Context) error {
 	}
 	i.closed = true
 	var err error
-	if i.module != nil {
-		err = i.module.Close(ctx)
+	if i.guest != nil {
+		err = i.guest.close(ctx)
 	}
 	i.compiled.host.handles.drop(i)
-	i.module = nil
+	i.guest = nil
 	i.call.memory.Release()
 	return errors.Join(err, i.compiled.release(ctx))
 }

@@ -11,16 +11,20 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/host/testdata/natives"
 )
 
 func TestOutcomes(t *testing.T) {
 	for _, engine := range []struct {
 		name string
 		opts Options
-	}{{"compiler", Options{}}, {"interpreter", Options{Interpreter: true}}} {
+	}{{"compiler", Options{}}, {"interpreter", Options{Interpreter: true}}, {"translation", Options{Translations: natives.All()}}} {
 		t.Run(engine.name, func(t *testing.T) {
 			h := newHost(t, engine.opts)
 			m := compile(t, h, readModule(t, "behave"))
+			if got := m.(*Module).compiled.translated != nil; got != (engine.name == "translation") {
+				t.Fatalf("the module runs as its translation: %v", got)
+			}
 			testOutcomes(t, m)
 		})
 	}
@@ -87,6 +91,18 @@ func testOutcomes(t *testing.T, m abi.Module) {
 				t.Errorf("a fresh instance answers %v", err)
 			}
 		})
+	}
+}
+
+// Go would end the process.
+func TestTranslationThatNestsForEver(t *testing.T) {
+	h := newHost(t, Options{Translations: natives.All()})
+	m := compile(t, h, readModule(t, "behave"))
+	i := instantiate(t, m, &abi.Limits{Deadline: time.Minute, Fuel: 1 << 60, Stack: 1 << 60})
+	const recurse = 7
+	err := i.Handle(t.Context(), &fakeTurn{}, recurse, 0)
+	if want := "creature_handle: the guest trapped: stack overflow"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/wasmbin/meter"
 )
@@ -40,10 +38,10 @@ const (
 // a time.
 type meteredCall struct {
 	budget meter.Budget
-	fuel   api.MutableGlobal // left of the slice; the guest counts it down
-	depth  api.MutableGlobal // bytes that frames may still take
-	cost   int64             // of the running hostcall, beyond costHostcall
-	owed   int64             // for hostcalls, not yet charged to fuel
+	fuel   counter // left of the slice; the guest counts it down
+	depth  counter // bytes that frames may still take
+	cost   int64   // of the running hostcall, beyond costHostcall
+	owed   int64   // for hostcalls, not yet charged to fuel
 
 	caller context.Context // of the running call; nil between calls
 	since  time.Time       // the end of the first slice; zero before
@@ -51,10 +49,9 @@ type meteredCall struct {
 }
 
 // bind finds the globals in which the instrumented module counts.
-func (m *meteredCall) bind(mod api.Module, b *bounds) {
-	m.fuel = mod.ExportedGlobal(meter.ExportFuel).(api.MutableGlobal)
-	m.depth = mod.ExportedGlobal(meter.ExportDepth).(api.MutableGlobal)
-	if table, ok := mod.ExportedGlobal(meter.ExportTable).(api.MutableGlobal); ok {
+func (m *meteredCall) bind(g guest, b *bounds) {
+	m.fuel, m.depth = g.counter(meter.ExportFuel), g.counter(meter.ExportDepth)
+	if table := g.counter(meter.ExportTable); table != nil {
 		table.Set(uint64(b.tableGrowth))
 	}
 	m.budget = meter.Budget{Limit: b.fuel, Slice: firstSlice}
@@ -65,7 +62,7 @@ func (m *meteredCall) begin(ctx context.Context, b *bounds) {
 	m.caller, m.since, m.owed = ctx, time.Time{}, 0
 	m.budget.Slice = firstSlice
 	m.fuel.Set(uint64(m.budget.Begin()))
-	m.depth.Set(uint64(b.stack))
+	m.depth.Set(uint64(b.depth))
 }
 
 // used returns the fuel that the last call used.
@@ -192,6 +189,9 @@ func pause(c *call, stack []uint64) {
 	fuel, depth := int64(stack[0])-c.owed, int64(stack[1])
 	c.owed = 0
 	c.fuel.Set(uint64(fuel)) // so that used is right if the guest ends here
+	if depth < 0 && c.bounds.depth < c.bounds.stack {
+		c.stop(&ending{&abi.Error{Code: abi.Trapped, Message: "the guest trapped: stack overflow"}})
+	}
 	if depth < 0 {
 		c.stop(&ending{limitError("", "stack", fmt.Sprintf("the guest's calls nest beyond the limit stack, %d bytes", c.bounds.stack),
 			"raise the limit stack, or recurse less deeply")})

@@ -31,9 +31,11 @@ type compiled struct {
 	err     error
 	code    wazero.CompiledModule
 	runtime wazero.Runtime // the runtime that holds code
-	info    *abi.ModuleInfo
-	meta    *meter.Meta
-	table   int64 // initial elements of all tables
+	// translated runs in place of code, which is then nil.
+	translated *translated
+	info       *abi.ModuleInfo
+	meta       *meter.Meta
+	table      int64 // initial elements of all tables
 
 	static static
 	images imageSlot
@@ -74,7 +76,13 @@ func (c *compiled) compile(ctx context.Context, wasm []byte) error {
 	if err != nil {
 		return withOp("compile", err)
 	}
-	c.code, c.runtime, err = c.host.compileCached(ctx, m.Write(), cost)
+	metered := m.Write()
+	if c.translated = c.host.translate(m, c.info, metered); c.translated != nil {
+		c.info.Engine = abi.EngineTranslation
+		return nil
+	}
+	c.info.Engine = c.host.engine
+	c.code, c.runtime, err = c.host.compileCached(ctx, metered, cost)
 	return err
 }
 
@@ -173,7 +181,10 @@ func (m *Module) Instantiate(ctx context.Context, limits *abi.Limits, init abi.T
 		return nil, &abi.Error{Code: abi.Stopped, Op: op, Message: "the module or its host is closed"}
 	}
 	i := &Instance{compiled: m.compiled}
-	b.tableGrowth = b.table - m.compiled.table
+	b.tableGrowth, b.depth = b.table-m.compiled.table, b.stack
+	if m.compiled.translated != nil {
+		b.depth = min(b.depth, deepest)
+	}
 	i.call.bounds = b
 	i.call.memory.Limit, i.call.memory.Pool = uint64(b.memory), m.compiled.host.memories
 	if err := i.start(ctx, init); err != nil {
@@ -192,6 +203,7 @@ type bounds struct {
 	calls       int64 // per call into the guest
 	fuel        int64 // per call into the guest
 	stack       int64 // bytes
+	depth       int64 // bytes of stack that the engine has room for, at most stack
 	deadline    time.Duration
 }
 

@@ -1,9 +1,11 @@
 package plugins_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,19 +13,54 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/internal/samehost"
 	"github.com/seed47132306/terrarium/plugins"
+	"github.com/seed47132306/terrarium/plugins/native"
 )
 
 // limits allow a slow test machine more time than a turn has by default.
 var limits = abi.Limits{Deadline: time.Minute}
 
-func compile(t testing.TB, module []byte) abi.Module {
+// engine makes a host with one of the engines.
+func engine(t testing.TB, name string) abi.Host {
 	t.Helper()
-	ctx := context.Background()
-	h, err := host.New(ctx, host.Options{})
+	o, ok := map[string]host.Options{
+		"translation": {Translations: native.All()}, "compiler": {}, "interpreter": {Interpreter: true},
+	}[name]
+	if !ok {
+		t.Fatalf("there is no engine %q", name)
+	}
+	h, err := host.New(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+// allEngines returns a host that runs every guest in all engines, and fails the test if they
+// differ.
+func allEngines(t testing.TB) *samehost.Host {
+	all := &samehost.Host{Report: func(difference string) { t.Errorf("%.2000s", difference) }}
+	for _, name := range []string{"translation", "compiler", "interpreter"} {
+		all.Engines = append(all.Engines, samehost.Engine{Name: name, Host: engine(t, name)})
+	}
+	return all
+}
+
+// compile makes a module run as it does in cmd/terrarium. TERRARIUM_ENGINE names another
+// engine, or all.
+func compile(t testing.TB, module []byte) abi.Module {
+	t.Helper()
+	name := cmp.Or(os.Getenv("TERRARIUM_ENGINE"), "translation")
+	if name == "all" {
+		return compileIn(t, allEngines(t), module)
+	}
+	return compileIn(t, engine(t, name), module)
+}
+
+func compileIn(t testing.TB, h abi.Host, module []byte) abi.Module {
+	t.Helper()
+	ctx := context.Background()
 	m, err := h.Compile(ctx, module)
 	if err != nil {
 		t.Fatal(err)

@@ -70,6 +70,9 @@ func measure(ctx context.Context, dir string, patterns ...string) ([]*figures, e
 		if len(p.Errors) > 0 {
 			return nil, fmt.Errorf("load %s: %w", p.PkgPath, p.Errors[0])
 		}
+		if generated(p) {
+			continue
+		}
 		f, err := measurePackage(p)
 		if err != nil {
 			return nil, err
@@ -78,6 +81,12 @@ func measure(ctx context.Context, dir string, patterns ...string) ([]*figures, e
 	}
 	slices.SortFunc(list, func(a, b *figures) int { return cmp.Or(b.lines-a.lines, cmp.Compare(a.path, b.path)) })
 	return list, nil
+}
+
+// generated reports whether all files of a package are generated.
+func generated(p *packages.Package) bool {
+	byHand := func(f *ast.File) bool { return !ast.IsGenerated(f) }
+	return len(p.Syntax) > 0 && !slices.ContainsFunc(p.Syntax, byHand)
 }
 
 func measurePackage(p *packages.Package) (*figures, error) {

@@ -71,7 +71,7 @@ func root(t *testing.T) string {
 // used by others: internal/near bounds the cost of a suggestion, internal/scratch
 // removes files of killed processes, and internal/selflimit limits its own process.
 var layers = map[string][]string{
-	"":                         {"abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/scratch"},
+	"":                         {"abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/scratch"},
 	"operations":               {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
 	"serve":                    {"", "abi", "docs/reference", "engine", "engine/inspect", "engine/journal", "operations"},
 	"docs/reference":           {},
@@ -121,21 +121,23 @@ var layers = map[string][]string{
 	"engine/internal/timing":      {},
 	"engine/internal/veil":        {"abi", "engine/deploy", "engine/journal"},
 
-	"host":               {"abi", "host/wasmbin", "host/wasmbin/meter", "internal/near", "internal/scratch", "internal/selflimit"},
-	"host/wasmbin":       {"abi"},
-	"host/wasmbin/meter": {"abi", "host/wasmbin"},
-	"plugins":            {"abi", "internal/near"},
-	"recipes":            {"abi", "engine/deploy", "engine/journal", "recipes/policy", "internal/misfit", "internal/near"},
-	"recipes/editor":     {"abi", "recipes"},
-	"recipes/policy":     {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
-	"replay":             {"abi", "engine", "engine/journal", "engine/tools"},
-	"sqlitestore":        {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":      {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
-	"internal/lsp":       {"abi", "recipes", "recipes/editor"},
-	"internal/project":   {"abi", "abi/pack", "host", "internal/near", "internal/watch", "plugins", "sdk"},
-	"internal/watch":     {"abi"},
-	"sdk":                {},
-	"sdk/go/terrarium":   {},
+	"host":                      {"abi", "host/translation", "host/wasmbin", "host/wasmbin/meter", "internal/near", "internal/scratch", "internal/selflimit"},
+	"host/translation":          {},
+	"host/translation/generate": {"abi", "host"},
+	"host/wasmbin":              {"abi"},
+	"host/wasmbin/meter":        {"abi", "host/wasmbin"},
+	"plugins":                   {"abi", "internal/near"},
+	"recipes":                   {"abi", "engine/deploy", "engine/journal", "recipes/policy", "internal/misfit", "internal/near"},
+	"recipes/editor":            {"abi", "recipes"},
+	"recipes/policy":            {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
+	"replay":                    {"abi", "engine", "engine/journal", "engine/tools"},
+	"sqlitestore":               {"abi", "engine/journal"}, // and the packages below it
+	"cmd/terrarium":             {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "host/translation", "host/translation/generate", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "plugins/native", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
+	"internal/lsp":              {"abi", "recipes", "recipes/editor"},
+	"internal/project":          {"abi", "abi/pack", "host", "internal/near", "internal/watch", "plugins", "sdk"},
+	"internal/watch":            {"abi"},
+	"sdk":                       {},
+	"sdk/go/terrarium":          {},
 
 	"conformance/hostile/sessions": {"sqlitestore"},
 

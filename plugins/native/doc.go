@@ -1,0 +1,5 @@
+// Package native has the creatures that ship with terrarium as Go code, for
+// host.Options.Translations and terrarium.Options.Translations. They behave exactly as the
+// modules in package plugins do, and are faster. make natives translates them from the
+// modules, and make natives-check checks that they are current.
+package native
