@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/host/translation"
 	"github.com/seed47132306/terrarium/plugins"
 	"github.com/seed47132306/terrarium/recipes"
 )
@@ -147,9 +148,10 @@ func (o RecipeOptions) LoadModule(ctx context.Context, name string) ([]byte, err
 }
 
 // ExamineModule finds all that is wrong with a module, and describes it without compiling
-// it. The error is about ctx or the machine, not about the module.
-func ExamineModule(ctx context.Context, wasm []byte) (x *host.Examination, err error) {
-	h, err := host.New(ctx, host.Options{})
+// it. It would run in the engine that it says with these translations. The error is about
+// ctx or the machine, not about the module.
+func ExamineModule(ctx context.Context, wasm []byte, translations ...translation.Code) (x *host.Examination, err error) {
+	h, err := host.New(ctx, host.Options{Translations: translations})
 	if err != nil {
 		return nil, err
 	}

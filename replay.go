@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/host/translation"
 	"github.com/seed47132306/terrarium/replay"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
@@ -32,6 +33,8 @@ type ReplayOptions struct {
 	Load func(ctx context.Context, module string) ([]byte, error)
 	// Compiler compiles large modules, as in [Options].
 	Compiler []string
+	// Translations are modules that run as Go code, as in [Options].
+	Translations []translation.Code
 }
 
 // Replay runs recorded turns of a session directory again, on the recorded modules or on
@@ -45,7 +48,7 @@ func Replay(ctx context.Context, dir string, o ReplayOptions) (report *replay.Re
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler})
+	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler, Translations: o.Translations})
 	if err != nil {
 		return nil, err
 	}

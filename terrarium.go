@@ -36,6 +36,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/host/translation"
 	"github.com/seed47132306/terrarium/internal/scratch"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/recipes/policy"
@@ -100,7 +101,7 @@ type Options struct {
 	// [ManualClock], [Terrarium.Advance] moves it.
 	Clock engine.Clock
 	// Host runs modules instead of a host that the terrarium makes with CacheDir,
-	// CacheOptional and Compiler. Several terrariums can share one. The caller closes it,
+	// CacheOptional, Compiler and Translations. Several terrariums can share one. The caller closes it,
 	// after [Terrarium.Close]. If it has no method Inspect, recipes are checked by compiling
 	// their modules.
 	Host abi.Host
@@ -150,6 +151,10 @@ type Options struct {
 	// modules in a process with limits. The program must only call [ServeCompiler].
 	// Without it, large modules are compiled in this process.
 	Compiler []string
+	// Translations are modules that were translated to Go when the program was built, and
+	// run so instead of by an engine: those of package plugins/native, and what terrarium
+	// translate makes. They change nothing but the speed. See [host.Options].
+	Translations []translation.Code
 	// Log gets the engine's own messages. Nil discards them.
 	Log *slog.Logger
 }
@@ -236,7 +241,7 @@ func (t *Terrarium) openHost(ctx context.Context, o Options) error {
 	if t.host = o.Host; t.host != nil {
 		return nil
 	}
-	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler, Log: o.Log})
+	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler, Translations: o.Translations, Log: o.Log})
 	if err != nil {
 		return err
 	}

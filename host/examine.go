@@ -34,6 +34,10 @@ type Examination struct {
 	Near []LimitUse `json:"near_limits"`
 	// Compile is nil if the module cannot be compiled.
 	Compile *CompileEstimate `json:"compile,omitempty"`
+	// Engine is what would run the module, and EngineReason why. Both are empty if nothing
+	// would.
+	Engine       abi.Engine `json:"engine,omitempty"`
+	EngineReason string     `json:"engine_reason,omitempty"`
 	// Problems are the reasons why the module cannot be a creature. Each is an
 	// [abi.Error]. All breaches of the contract are listed, and the first that
 	// reading, validation and the estimate find.
@@ -129,7 +133,23 @@ func (h *Host) Examine(ctx context.Context, wasm []byte) (*Examination, error) {
 	if err != nil {
 		return x.fail(err), nil
 	}
-	return x.estimate(m, infos, compilecost.Limits{Time: h.opts.CompileTime, Bytes: h.opts.CompileBytes}), nil
+	tells := x.Debug.Lines
+	if x.estimate(m, infos, compilecost.Limits{Time: h.opts.CompileTime, Bytes: h.opts.CompileBytes}); x.Compile != nil && len(x.Problems) == 0 {
+		if m.Customs = nil; tells {
+			m.Customs = lines.Marks()
+		}
+		x.Engine, x.EngineReason = h.engine, reasons[h.engine]
+		if code := h.translationOf(m.Write()); code != nil {
+			x.Engine, x.EngineReason = abi.EngineTranslation, "the program has it as Go code, as "+code.Name
+		}
+	}
+	return x, nil
+}
+
+// reasons say why an engine is used if there is no translation.
+var reasons = map[abi.Engine]string{
+	abi.EngineCompiler:    "the program has no translation of it",
+	abi.EngineInterpreter: "the program has no translation of it, and there is no compiler for this processor",
 }
 
 // fail adds a problem that is not about the contract.

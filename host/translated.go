@@ -37,10 +37,7 @@ const deepest = 8 << 20 << (^uint(0) >> 63 * 2)
 // translate returns the translation of a metered module, if the host has one that may run
 // here. wasm are the bytes of the module.
 func (h *Host) translate(m *wasmbin.Module, info *abi.ModuleInfo, wasm []byte) *translated {
-	if len(h.translations) == 0 {
-		return nil
-	}
-	code := h.translations[hexSum(sha256.Sum256(wasm))]
+	code := h.translationOf(wasm)
 	if code == nil {
 		return nil
 	}
@@ -61,6 +58,15 @@ func (h *Host) translate(m *wasmbin.Module, info *abi.ModuleInfo, wasm []byte) *
 		t.prefix = f.Name()[:strings.LastIndexByte(f.Name(), '.')+1]
 	}
 	return t
+}
+
+// translationOf returns the translation that may run here in place of a metered module, or
+// nil.
+func (h *Host) translationOf(metered []byte) *translation.Code {
+	if len(h.translations) == 0 {
+		return nil
+	}
+	return h.translations[hexSum(sha256.Sum256(metered))]
 }
 
 // translationsOf returns the translations that give the right results on this machine, by

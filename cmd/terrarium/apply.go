@@ -100,7 +100,7 @@ func (f *applyFlags) applyIn(ctx context.Context, s streams, p *terrarium.SavedP
 	case !errors.Is(err, fs.ErrNotExist):
 		return failWith(exitSession, err)
 	}
-	o := terrarium.Options{Dir: f.session, Paused: true, Log: verbosity(s.err, false), Compiler: compiler()}
+	o := terrarium.Options{Dir: f.session, Paused: true, Log: verbosity(s.err, false), Compiler: compiler(), Translations: translations()}
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
 		return err
 	}

@@ -232,7 +232,7 @@ func (f *callFlags) configuration(s streams) (string, error) {
 
 // call compiles the module and hands out the deliveries.
 func (f *callFlags) call(ctx context.Context, s streams, wasm []byte, list []stage.Delivery) (out *callReport, err error) {
-	o := host.Options{Compiler: compiler()}
+	o := host.Options{Compiler: compiler(), Translations: translations()}
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
 		return nil, err
 	}

@@ -257,7 +257,7 @@ func repeatCreature(config string, cases []string) func(module, check string) st
 func (f *suiteFlags) creatures(ctx context.Context, s streams, modules []string, like *creatures.Subject, repeat func(module, check string) string, b *report.Baseline, cache *cacheFlags) (err error) {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	o := host.Options{Compiler: compiler()}
+	o := host.Options{Compiler: compiler(), Translations: translations()}
 	if o.CacheDir, o.CacheOptional, err = cache.resolve(); err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func conformanceAdapterCommand(s streams) *cobra.Command {
 		Args:   arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			a, err := hosts.NewOwn(ctx, host.Options{})
+			a, err := hosts.NewOwn(ctx, host.Options{Translations: translations()})
 			if err == nil {
 				err = errors.Join(hosts.Serve(ctx, a, s.in, s.out), a.Close(ctx))
 			}

@@ -67,7 +67,7 @@ func (f *suiteFlags) host(ctx context.Context, s streams, h *hostFlags) error {
 		return err
 	}
 	start := func(ctx context.Context) (hosts.Adapter, error) {
-		return hosts.NewOwn(ctx, host.Options{Compiler: compiler()})
+		return hosts.NewOwn(ctx, host.Options{Compiler: compiler(), Translations: translations()})
 	}
 	repeat := "terrarium conformance host"
 	if h.hostile {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ not change the exit code.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			d := &diagnosis{Version: versions(), Engine: engineHere(cmd.Context()), Problems: []*operations.ErrorRecord{}, Warnings: []*operations.ErrorRecord{}}
+			d := &diagnosis{Version: versions(cmd.Context()), Engine: engineHere(cmd.Context()), Problems: []*operations.ErrorRecord{}, Warnings: []*operations.ErrorRecord{}}
 			if err := d.examineCache(cmd.Context(), &cache); err != nil {
 				return err
 			}
@@ -80,11 +79,6 @@ type diagnosis struct {
 	Problems   []*operations.ErrorRecord `json:"problems"`
 }
 
-type engineRecord struct {
-	Kind   string `json:"kind"` // compiler or interpreter
-	Reason string `json:"reason"`
-}
-
 type cacheRecord struct {
 	Dir    string `json:"dir,omitempty"` // empty: none is used
 	Usable bool   `json:"usable"`
@@ -101,15 +95,6 @@ type directoryRecord struct {
 	SyncMicroseconds int64            `json:"sync_microseconds"`
 	OpenFiles        int64            `json:"open_files"` // the most that the process may have open, or -1
 	FileSystem       fileSystemRecord `json:"file_system"`
-}
-
-// engineHere returns which engine runs modules on this platform.
-func engineHere(ctx context.Context) engineRecord {
-	platform := runtime.GOOS + "/" + runtime.GOARCH
-	if host.Compiles(ctx) {
-		return engineRecord{"compiler", "modules are compiled to machine code on " + platform}
-	}
-	return engineRecord{"interpreter", "there is no compiler for " + platform + ", so creatures run many times slower"}
 }
 
 // examineCache opens the cache as a run would.
@@ -228,6 +213,12 @@ func (d *diagnosis) print(s streams, format string) error {
 func (d *diagnosis) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nengine      %s: %s\n", d.Version, d.Engine.Kind, d.Engine.Reason)
+	switch {
+	case len(d.Engine.Translations) > 0:
+		fmt.Fprintf(&b, "as Go code  %s: translated when this program was built\n", strings.Join(d.Engine.Translations, ", "))
+	case d.Engine.Without != "":
+		fmt.Fprintf(&b, "as Go code  none: %s\n", d.Engine.Without)
+	}
 	switch {
 	case d.Cache.Dir == "":
 		b.WriteString("cache       none: every process compiles its modules\n")

@@ -101,7 +101,7 @@ func holderOf(ctx context.Context, s streams, dir string, paused, despite bool) 
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, failWith(exitSession, err)
 	}
-	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, Paused: paused, Log: verbosity(s.err, false), PolicyProcess: policyProcess(), Compiler: compiler()})
+	t, err := terrarium.New(ctx, terrarium.Options{Dir: dir, Paused: paused, Log: verbosity(s.err, false), PolicyProcess: policyProcess(), Compiler: compiler(), Translations: translations()})
 	if err != nil {
 		return nil, sessionExit(err)
 	}

@@ -68,7 +68,7 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	}
 	o := terrarium.Options{
 		Dir: f.session, Scratch: f.session == "", Workers: f.workers,
-		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(), Compiler: compiler(),
+		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(), Compiler: compiler(), Translations: translations(),
 		ShutdownTimeout: f.shutdown,
 	}
 	if f.log != nil {

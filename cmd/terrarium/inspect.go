@@ -46,7 +46,7 @@ command line is not valid.`,
 			if err != nil {
 				return failWith(exitUsage, err)
 			}
-			x, err := terrarium.ExamineModule(cmd.Context(), wasm)
+			x, err := terrarium.ExamineModule(cmd.Context(), wasm, translations()...)
 			if err != nil {
 				return failWith(exitFailed, err)
 			}
@@ -115,6 +115,9 @@ func examinationText(name string, x *host.Examination, problems []*operations.Er
 	}
 	if c := x.Compile; c != nil {
 		fmt.Fprintf(&b, "  compiling at most about %d ms and %s; %d ms and %s are allowed\n", c.MS, size(c.Bytes), c.MostMS, size(c.MostBytes))
+	}
+	if x.Engine != "" {
+		fmt.Fprintf(&b, "  engine    %s: %s\n", x.Engine, x.EngineReason)
 	}
 	if len(x.Sections) > 0 {
 		fmt.Fprintf(&b, "  debug     %s\n", debugText(x.Debug))

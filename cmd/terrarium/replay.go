@@ -69,7 +69,7 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 		return usage("--module needs --creature, to say which creatures run it")
 	}
 	o := terrarium.ReplayOptions{
-		Creatures: f.creatures, From: journal.EventCursor(f.from), Fresh: f.fresh, All: f.all, Compiler: compiler(),
+		Creatures: f.creatures, From: journal.EventCursor(f.from), Fresh: f.fresh, All: f.all, Compiler: compiler(), Translations: translations(),
 	}
 	var err error
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {

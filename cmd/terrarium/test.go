@@ -61,7 +61,7 @@ func (f *testFlags) test(cmd *cobra.Command, s streams, path string) error {
 	if err != nil {
 		return err
 	}
-	o := terrarium.Options{Seed: &f.seed, Compiler: compiler(), Log: verbosity(s.err, f.verbose)}
+	o := terrarium.Options{Seed: &f.seed, Compiler: compiler(), Translations: translations(), Log: verbosity(s.err, f.verbose)}
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
 		return err
 	}

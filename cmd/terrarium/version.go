@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -13,7 +14,7 @@ import (
 )
 
 // versions describes the versions of this program and its parts.
-func versions() string {
+func versions(ctx context.Context) string {
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -22,8 +23,10 @@ func versions() string {
 			}
 		}
 	}
-	return fmt.Sprintf("terrarium %s%s, ABI %d, %s, %s %s/%s",
-		terrarium.Version, revision, abi.Version, sqlitestore.Library(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	engine := engineHere(ctx)
+	return fmt.Sprintf("terrarium %s%s, ABI %d, %s, %s %s/%s, %s and %s as Go code",
+		terrarium.Version, revision, abi.Version, sqlitestore.Library(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		engine.Kind, count(int64(len(engine.Translations)), "creature"))
 }
 
 func versionCommand(s streams) *cobra.Command {
@@ -31,8 +34,8 @@ func versionCommand(s streams) *cobra.Command {
 		Use:   "version",
 		Short: "Print versions",
 		Args:  arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(s.out, versions())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(s.out, versions(cmd.Context()))
 			return failWith(exitFailed, err)
 		},
 	}
