@@ -128,10 +128,10 @@ func TestFastTimersConform(t *testing.T) {
 	}
 }
 
-// TestEveryRequirementHasAMutant runs the suite over wrong creatures. Every check catches
+// TestEveryScoredRuleHasAMutant runs the suite over wrong creatures. Every check catches
 // one, and for every requirement that creatures are scored by there is one that is made to
 // break it, and caught by a check that proves it. The table says what catches what.
-func TestEveryRequirementHasAMutant(t *testing.T) {
+func TestEveryScoredRuleHasAMutant(t *testing.T) {
 	files, err := filepath.Glob("testdata/mutant_*.wasm")
 	if err != nil {
 		t.Fatal(err)
