@@ -99,7 +99,7 @@ func (r *runner) attack(ctx context.Context, a *Attack, o *AttackOptions) (strin
 	if err != nil {
 		return "", err
 	}
-	load := &Request{Op: OpLoad, Creature: subject, Module: a.Module(), Config: json.RawMessage(a.Config), Send: []Edge{{"loot", "loot"}}, Limits: &limits}
+	load := &Request{Op: OpLoad, Creature: subject, Module: a.Module(), Config: json.RawMessage(a.Config), Send: []Edge{{Alias: "loot", Channel: "loot"}}, Limits: &limits}
 	wrong := ""
 	status, err := r.during(ctx, load)
 	switch {

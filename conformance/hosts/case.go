@@ -260,7 +260,7 @@ func edges(list []string) (out []Edge) {
 		if !ok {
 			channel = alias
 		}
-		out = append(out, Edge{alias, channel})
+		out = append(out, Edge{Alias: alias, Channel: channel})
 	}
 	return out
 }

@@ -89,7 +89,7 @@ func (a *own) Do(ctx context.Context, r *Request) (*Response, error) {
 		var x *host.Examination
 		if x, err = a.host.Examine(ctx, r.Module); err == nil {
 			for _, p := range x.Problems {
-				out.Problems = append(out.Problems, Problem{abi.CodeOf(p).String(), p.Error()})
+				out.Problems = append(out.Problems, Problem{Code: abi.CodeOf(p).String(), Text: p.Error()})
 			}
 		}
 	case OpLoad:
@@ -158,7 +158,7 @@ func pairs(list [][2]string) map[string]string {
 
 func (a *own) load(ctx context.Context, r *Request, out *Response) error {
 	t := Turn{Creature: r.Creature, Status: abi.OK.String()}
-	limits, err := r.Limits.limits()
+	limits, err := limitsOf(r.Limits)
 	if err != nil {
 		return err
 	}

@@ -242,7 +242,7 @@ func (s *script) take(logs, effects *[]string, t *Turn, vars map[string]string) 
 	if s.byOutput {
 		for i := range t.Effects {
 			if e := &t.Effects[i]; e.Kind == EffectOutput {
-				line := e.line()
+				line := lineOf(e)
 				at := slices.Index(*effects, line)
 				*effects = slices.Delete(*effects, at, at+1)
 				return s.judge(string(e.Payload), vars)
@@ -356,12 +356,12 @@ func effectLines(list []Effect) (out []string) {
 		return strings.Compare(a.To, b.To)
 	})
 	for i := range list {
-		out = append(out, list[i].line())
+		out = append(out, lineOf(&list[i]))
 	}
 	return out
 }
 
-func (e *Effect) line() string {
+func lineOf(e *Effect) string {
 	out := string(e.Kind)
 	if e.To != "" {
 		out += " " + e.To

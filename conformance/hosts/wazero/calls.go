@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/conformance/hosts/adapter"
 )
 
 // creatureKey is the key of a context's creature.
@@ -318,13 +319,13 @@ func send(c *creature, a *arguments) (int64, *abi.Error) {
 		return 0, err
 	}
 	for _, alias := range to {
-		c.turn.sends = append(c.turn.sends, effect{Kind: "send", To: alias, Payload: a.in[0], Headers: headers})
+		c.turn.sends = append(c.turn.sends, adapter.Effect{Kind: "send", To: alias, Payload: a.in[0], Headers: headers})
 	}
 	return int64(len(to)), nil
 }
 
 // direct sends a message or a request to a creature.
-func (c *creature) direct(to []byte, e effect) *abi.Error {
+func (c *creature) direct(to []byte, e adapter.Effect) *abi.Error {
 	if c.world.creatures[string(to)] == nil {
 		return fail(abi.NotFound, "there is no such creature in this graph")
 	}
@@ -348,11 +349,11 @@ func (c *creature) direct(to []byte, e effect) *abi.Error {
 }
 
 func sendTo(c *creature, a *arguments) (int64, *abi.Error) {
-	return 0, c.direct(a.in[0], effect{Kind: "send_to", Payload: a.in[1]})
+	return 0, c.direct(a.in[0], adapter.Effect{Kind: "send_to", Payload: a.in[1]})
 }
 
 func ask(c *creature, a *arguments) (int64, *abi.Error) {
-	return 0, c.direct(a.in[0], effect{Kind: "request", Payload: a.in[1], MS: a.n[0], Tag: a.n[1]})
+	return 0, c.direct(a.in[0], adapter.Effect{Kind: "request", Payload: a.in[1], MS: a.n[0], Tag: a.n[1]})
 }
 
 func reply(c *creature, a *arguments) (int64, *abi.Error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/conformance/hosts/adapter"
 )
 
 func fail(code abi.Code, format string, args ...any) *abi.Error {
@@ -30,7 +31,7 @@ const startPhase = "start"
 // turn is what one call into a guest reads and collects.
 type turn struct {
 	phase     string
-	q         *delivery
+	q         *adapter.Request
 	now       int64
 	failed    string // the source error
 	result    []byte
@@ -38,7 +39,7 @@ type turn struct {
 	logs      [][2]string
 	logBytes  int64
 	words     string // the last warning or error
-	sends     []effect
+	sends     []adapter.Effect
 	sent      int64
 	sendBytes int64
 	asked     int64
@@ -61,7 +62,7 @@ type timer struct {
 
 // creature is a creature and its instance, if there is one.
 type creature struct {
-	*request
+	*adapter.Request
 	world    *world
 	limit    map[string]int64
 	lacks    map[string]bool
@@ -93,9 +94,11 @@ func defaults() map[string]int64 {
 	return out
 }
 
-func (w *world) load(ctx context.Context, q *request) (*creature, *abi.Error) {
-	c := &creature{request: q, world: w, limit: defaults(), lacks: map[string]bool{}, timers: map[string]*timer{}, state: q.State, revision: 1}
-	maps.Copy(c.limit, q.Limits)
+func (w *world) load(ctx context.Context, q *adapter.Request) (*creature, *abi.Error) {
+	c := &creature{Request: q, world: w, limit: defaults(), lacks: map[string]bool{}, timers: map[string]*timer{}, state: q.State, revision: 1}
+	if q.Limits != nil {
+		maps.Copy(c.limit, *q.Limits)
+	}
 	for _, f := range abi.Features {
 		c.lacks[f.Name] = !slices.Contains(features, f.Name) || slices.Contains(q.Lacks, f.Name)
 	}
@@ -144,7 +147,7 @@ func (m *memory) Free() { m.bytes = nil }
 
 // start makes an instance. The turn of the creature is then that of creature_init.
 func (c *creature) start(ctx context.Context, now int64) *abi.Error {
-	c.turn, c.handles = &turn{phase: startPhase, q: &delivery{}}, nil
+	c.turn, c.handles = &turn{phase: startPhase, q: &adapter.Request{}}, nil
 	c.made++
 	err := c.guarded(ctx, 10, func(ctx context.Context) (err error) {
 		ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(uint64, uint64) experimental.LinearMemory {
@@ -158,7 +161,7 @@ func (c *creature) start(ctx context.Context, now int64) *abi.Error {
 		_, err = c.call(ctx, 10)
 	}
 	if err == nil {
-		c.turn = &turn{phase: abi.ExportInit, q: &delivery{}, now: now, logs: c.turn.logs}
+		c.turn = &turn{phase: abi.ExportInit, q: &adapter.Request{}, now: now, logs: c.turn.logs}
 		_, err = c.call(ctx, 10)
 	}
 	if err != nil {
@@ -230,7 +233,7 @@ func cause(err error) error {
 }
 
 // handle runs one turn and applies its effects.
-func (c *creature) handle(ctx context.Context, q *delivery, now int64) (*turn, *abi.Error) {
+func (c *creature) handle(ctx context.Context, q *adapter.Request, now int64) (*turn, *abi.Error) {
 	var logs [][2]string
 	if c.instance == nil {
 		if err := c.start(ctx, now); err != nil {

@@ -1,7 +1,7 @@
 // Command wazero is a host for creatures on wazero's interpreter, as an adapter of the
 // conformance suite for hosts. It was written from abi/README.md and
-// docs/reference/host-adapters.md, and shares only the tables of package abi with terrarium's
-// own host. It has neither a meter nor a validator: fuel is not counted, and the interpreter
+// docs/reference/host-adapters.md, and shares only the tables of package abi and the messages of
+// package adapter with terrarium's own host. It has neither a meter nor a validator: fuel is not counted, and the interpreter
 // alone bounds the stack.
 //
 //	go build -o wazero-host ./conformance/hosts/wazero
@@ -23,6 +23,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/conformance/hosts/adapter"
 )
 
 // begin is the time at which every world begins.
@@ -31,86 +32,10 @@ const begin = 1767225600 * int64(1e9)
 // features are those that the host has.
 var features = []string{"awareness", "requests", "timers", "tools"}
 
-type edge struct{ Alias, Channel string }
-
-// delivery is what a turn handles.
-type delivery struct {
-	Kind     int32       `json:"kind"`
-	Alias    string      `json:"alias"`
-	Payload  []byte      `json:"payload"`
-	Headers  [][2]string `json:"headers"`
-	Sender   string      `json:"sender"`
-	Attempt  int         `json:"attempt"`
-	Message  uint64      `json:"message"`
-	Name     string      `json:"name"`
-	Tag      int64       `json:"tag"`
-	Code     string      `json:"code"`
-	Deadline int64       `json:"deadline"`
-	Wire     string      `json:"wire"`
-}
-
-type request struct {
-	delivery
-	ID       int64             `json:"id"`
-	Op       string            `json:"op"`
-	Creature string            `json:"creature"`
-	Module   []byte            `json:"module"`
-	Config   json.RawMessage   `json:"config"`
-	Send     []edge            `json:"send"`
-	Listen   []edge            `json:"listen"`
-	Clock    bool              `json:"grant_clock"`
-	Random   bool              `json:"grant_random"`
-	Limits   map[string]int64  `json:"limits"`
-	Lacks    []string          `json:"lacks"`
-	State    map[string][]byte `json:"state"`
-	Fresh    bool              `json:"fresh"`
-	Channel  string            `json:"channel"`
-	MS       int64             `json:"ms"`
-	Tools    []struct{ Name, Result, Code string }
-}
-
-type problem struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
-}
-
-type effect struct {
-	Kind    string      `json:"kind"`
-	To      string      `json:"to,omitempty"`
-	Payload []byte      `json:"payload,omitempty"`
-	Headers [][2]string `json:"headers,omitempty"`
-	Tag     int64       `json:"tag,omitempty"`
-	MS      int64       `json:"ms,omitempty"`
-	Period  int64       `json:"period,omitempty"`
-}
-
-type report struct {
-	Creature string      `json:"creature"`
-	Kind     int32       `json:"kind,omitempty"`
-	Alias    string      `json:"alias,omitempty"`
-	Payload  []byte      `json:"payload,omitempty"`
-	Status   string      `json:"status"`
-	Text     string      `json:"text,omitempty"`
-	Effects  []effect    `json:"effects,omitempty"`
-	Logs     [][2]string `json:"logs,omitempty"`
-}
-
-type response struct {
-	ID        int64     `json:"id"`
-	Error     string    `json:"error,omitempty"`
-	Lacks     string    `json:"lacks,omitempty"`
-	Host      string    `json:"host,omitempty"`
-	Version   string    `json:"version,omitempty"`
-	Features  []string  `json:"features,omitempty"`
-	Problems  []problem `json:"problems,omitempty"`
-	Turns     []report  `json:"turns,omitempty"`
-	Instances int       `json:"instances,omitempty"`
-}
-
 // waiting is a delivery that waits; asked is the number of the request that it is, or 0.
 type waiting struct {
 	to    *creature
-	q     delivery
+	q     adapter.Request
 	asked uint64
 }
 
@@ -139,11 +64,11 @@ func newWorld(ctx context.Context) (*world, error) {
 }
 
 // turn runs one turn, and sends what it has sent.
-func (w *world) turn(ctx context.Context, c *creature, q delivery, request uint64) report {
+func (w *world) turn(ctx context.Context, c *creature, q adapter.Request, request uint64) adapter.Turn {
 	w.ids++
 	q.Message, q.Attempt = cmp.Or(q.Message, w.ids), cmp.Or(q.Attempt, 1)
 	t, err := c.handle(ctx, &q, w.now)
-	out := report{Creature: c.Creature, Kind: q.Kind, Alias: q.Alias, Payload: q.Payload, Status: "ok", Logs: t.logs}
+	out := adapter.Turn{Creature: c.Creature, Kind: q.Kind, Alias: q.Alias, Payload: q.Payload, Status: "ok", Logs: t.logs}
 	code, answer := "unavailable", []byte("it was handled without a reply")
 	switch {
 	case err != nil:
@@ -163,32 +88,32 @@ func (w *world) turn(ctx context.Context, c *creature, q delivery, request uint6
 }
 
 // effects lists the effects of a turn.
-func (t *turn) effects() []effect {
+func (t *turn) effects() []adapter.Effect {
 	out := slices.Clone(t.sends)
 	if t.reply != nil {
-		out = append(out, effect{Kind: "reply", Payload: t.reply})
+		out = append(out, adapter.Effect{Kind: "reply", Payload: t.reply})
 	}
 	if t.output != nil {
-		out = append(out, effect{Kind: "output", Payload: t.output})
+		out = append(out, adapter.Effect{Kind: "output", Payload: t.output})
 	}
 	for k, v := range t.writes {
 		if v == nil {
-			out = append(out, effect{Kind: "delete", To: k})
+			out = append(out, adapter.Effect{Kind: "delete", To: k})
 		} else {
-			out = append(out, effect{Kind: "state", To: k, Payload: v})
+			out = append(out, adapter.Effect{Kind: "state", To: k, Payload: v})
 		}
 	}
 	for name, x := range t.timers {
 		if x == nil {
-			out = append(out, effect{Kind: "cancel", To: name})
+			out = append(out, adapter.Effect{Kind: "cancel", To: name})
 		} else {
-			out = append(out, effect{Kind: "timer", To: name, Payload: x.payload, MS: x.delay, Period: x.period})
+			out = append(out, adapter.Effect{Kind: "timer", To: name, Payload: x.payload, MS: x.delay, Period: x.period})
 		}
 	}
 	return out
 }
 
-func (w *world) publish(sender *creature, channel string, q delivery) {
+func (w *world) publish(sender *creature, channel string, q adapter.Request) {
 	q.Kind = int32(abi.KindMessage)
 	for _, c := range w.order {
 		for _, e := range c.Listen {
@@ -203,10 +128,10 @@ func (w *world) publish(sender *creature, channel string, q delivery) {
 func (w *world) route(c *creature, t *turn) {
 	for _, e := range t.sends {
 		w.ids++
-		q := delivery{Kind: int32(abi.KindMessage), Payload: e.Payload, Sender: c.Creature, Message: w.ids, Headers: e.Headers}
+		q := adapter.Request{Kind: int32(abi.KindMessage), Payload: e.Payload, Sender: c.Creature, Message: w.ids, Headers: e.Headers}
 		switch e.Kind {
 		case "send":
-			w.publish(c, c.Send[slices.IndexFunc(c.Send, func(x edge) bool { return x.Alias == e.To })].Channel, q)
+			w.publish(c, c.Send[slices.IndexFunc(c.Send, func(x adapter.Edge) bool { return x.Alias == e.To })].Channel, q)
 		case "send_to":
 			w.queue = append(w.queue, waiting{to: w.creatures[e.To], q: q})
 		default:
@@ -222,7 +147,7 @@ func (w *world) answer(request uint64, code string, payload []byte) {
 	if a, ok := w.open[request]; ok {
 		delete(w.open, request)
 		a.by.open--
-		w.queue = append(w.queue, waiting{to: a.by, q: delivery{Kind: int32(abi.KindResult), Tag: a.tag, Code: code, Payload: payload}})
+		w.queue = append(w.queue, waiting{to: a.by, q: adapter.Request{Kind: int32(abi.KindResult), Tag: a.tag, Code: code, Payload: payload}})
 	}
 }
 
@@ -258,14 +183,14 @@ func (w *world) fire(end int64) bool {
 		return true
 	}
 	x := of.timers[name]
-	w.queue = append(w.queue, waiting{to: of, q: delivery{Kind: int32(abi.KindTimer), Name: name, Payload: x.payload}})
+	w.queue = append(w.queue, waiting{to: of, q: adapter.Request{Kind: int32(abi.KindTimer), Name: name, Payload: x.payload}})
 	if x.due = later(x.due, x.period); x.period == 0 {
 		delete(of.timers, name)
 	}
 	return true
 }
 
-func (w *world) advance(ctx context.Context, ms int64) (turns []report) {
+func (w *world) advance(ctx context.Context, ms int64) (turns []adapter.Turn) {
 	end := later(w.now, max(ms, 0))
 	for {
 		for len(w.queue) > 0 {
@@ -280,26 +205,26 @@ func (w *world) advance(ctx context.Context, ms int64) (turns []report) {
 }
 
 // do answers a request.
-func (w *world) do(ctx context.Context, q *request) (out response) {
+func (w *world) do(ctx context.Context, q *adapter.Request) (out adapter.Response) {
 	switch q.Op {
 	case "hello":
-		return response{Host: "wazero-interpreter", Version: "1", Features: features}
+		return adapter.Response{Host: "wazero-interpreter", Version: "1", Features: features}
 	case "check":
 		_, wrong := w.check(ctx, q.Module)
 		for _, e := range wrong {
-			out.Problems = append(out.Problems, problem{e.Code.String(), e.Message})
+			out.Problems = append(out.Problems, adapter.Problem{Code: e.Code.String(), Text: e.Message})
 		}
 		return out
 	case "advance":
-		return response{Turns: w.advance(ctx, q.MS)}
+		return adapter.Response{Turns: w.advance(ctx, q.MS)}
 	case "send":
 		w.ids++
 		q.Message = w.ids
-		w.publish(nil, q.Channel, q.delivery)
+		w.publish(nil, q.Channel, *q)
 		return out
 	case "load":
 		c, err := w.load(ctx, q)
-		t := report{Creature: q.Creature, Status: "ok"}
+		t := adapter.Turn{Creature: q.Creature, Status: "ok"}
 		if err == nil {
 			err = c.start(ctx, w.now)
 			t.Logs = c.turn.logs
@@ -310,32 +235,32 @@ func (w *world) do(ctx context.Context, q *request) (out response) {
 			w.order = append(slices.DeleteFunc(w.order, func(x *creature) bool { return x.Creature == q.Creature }), c)
 			w.creatures[q.Creature] = c
 		}
-		return response{Turns: []report{t}, Instances: 1}
+		return adapter.Response{Turns: []adapter.Turn{t}, Instances: 1}
 	}
 	c := w.creatures[q.Creature]
 	if c == nil {
-		return response{Error: fmt.Sprintf("there is no creature %q", q.Creature)}
+		return adapter.Response{Error: fmt.Sprintf("there is no creature %q", q.Creature)}
 	}
 	switch q.Op {
 	case "deliver":
 		if abi.Kind(q.Kind) == abi.KindTimer {
 			delete(c.timers, q.Name)
 		}
-		out.Turns = []report{w.turn(ctx, c, q.delivery, 0)}
+		out.Turns = []adapter.Turn{w.turn(ctx, c, *q, 0)}
 	case "stop":
-		t := report{Creature: c.Creature, Status: "ok"}
-		if c.turn = (&turn{phase: abi.ExportStop, q: &delivery{}, now: w.now}); c.instance != nil {
+		t := adapter.Turn{Creature: c.Creature, Status: "ok"}
+		if c.turn = (&turn{phase: abi.ExportStop, q: &adapter.Request{}, now: w.now}); c.instance != nil {
 			if _, err := c.call(ctx, 1); err != nil {
 				t.Status, t.Text = err.Code.String(), err.Message
 			}
 		}
 		t.Logs = c.turn.logs
-		out.Turns = []report{t}
+		out.Turns = []adapter.Turn{t}
 		c.discard(ctx)
 	case "drop":
 		c.discard(ctx)
 	default:
-		return response{Lacks: "the operation " + q.Op}
+		return adapter.Response{Lacks: "the operation " + string(q.Op)}
 	}
 	out.Instances = c.made
 	return out
@@ -346,7 +271,7 @@ func serve(ctx context.Context, in io.Reader, to io.Writer) error {
 	var w *world
 	requests, responses := json.NewDecoder(bufio.NewReader(in)), json.NewEncoder(to)
 	for {
-		var q request
+		var q adapter.Request
 		if err := requests.Decode(&q); err == io.EOF {
 			return nil
 		} else if err != nil {
@@ -361,7 +286,7 @@ func serve(ctx context.Context, in io.Reader, to io.Writer) error {
 				return err
 			}
 		}
-		var a response
+		var a adapter.Response
 		if q.Op != "reset" {
 			a = w.do(ctx, &q)
 		}
