@@ -302,7 +302,7 @@ func TestPhaseAndFeatures(t *testing.T) {
 	if unsupported := int64(abi.Unsupported.Status()); got[0] != unsupported || got[1] != unsupported || got[2] == 0 {
 		t.Errorf("awareness without its feature answers %v", got)
 	}
-	features := newScript(2) // the turn has all, and knows no others
+	features := newScript(2) // the turn has all, and gets no call about others
 	features.call(functionNumber(t, "feature"), uint64(len(abi.Features)-1))
 	features.call(functionNumber(t, "feature"), uint64(len(abi.Features)))
 	if got := runScript(t, i, features, &fakeTurn{}); got[0] != 1 || got[1] != 0 {
