@@ -128,10 +128,10 @@ func TestFastTimersConform(t *testing.T) {
 	}
 }
 
-// TestEveryScoredRuleHasAMutant runs the suite over wrong creatures. Every check catches
+// TestEveryBrokenRuleIsCaught runs the suite over wrong creatures. Every check catches
 // one, and for every requirement that creatures are scored by there is one that is made to
 // break it, and caught by a check that proves it. The table says what catches what.
-func TestEveryScoredRuleHasAMutant(t *testing.T) {
+func TestEveryBrokenRuleIsCaught(t *testing.T) {
 	files, err := filepath.Glob("testdata/mutant_*.wasm")
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestEveryScoredRuleHasAMutant(t *testing.T) {
 		}
 	}
 	if want, err := os.ReadFile(golden); err != nil || string(want) != table {
-		t.Errorf("%s is stale (%v): run go test ./conformance/creatures -run Mutant -update\n%s", golden, err, table)
+		t.Errorf("%s is stale (%v): run go test ./conformance/creatures -run BrokenRule -update\n%s", golden, err, table)
 	}
 }
 
