@@ -123,6 +123,6 @@ func (w *turnWorker) noteInstance(c *creature) {
 // instanceStarted is the event that says why the creature has a new instance.
 func (c *creature) instanceStarted(reason journal.StartReason) journal.Event {
 	return journal.Event{Kind: journal.EventInstanceStarted, Creature: c.id, Payload: journal.JSON(journal.InstanceStartedPayload{
-		Reason: reason, ModuleSHA256: c.module.Info().SHA256, Count: c.instances.Load(),
+		Reason: reason, ModuleSHA256: c.module.Info().SHA256, Engine: c.module.Info().Engine, Count: c.instances.Load(),
 	})}
 }

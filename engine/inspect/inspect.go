@@ -39,6 +39,7 @@ type CreatureStatus struct {
 	InstanceStarts uint64                       `json:"instance_starts"`
 	Module         string                       `json:"module"`
 	ModuleSHA256   string                       `json:"module_sha256"`
+	Engine         abi.Engine                   `json:"engine,omitempty"` // what runs the module: compiler, interpreter or translation
 	MemoryBytes    int64                        `json:"memory_bytes"`
 	Limits         abi.Limits                   `json:"limits"`
 	Counters       Counters                     `json:"counters"`

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
 )
 
 // Payloads of events that do not carry user bytes are JSON objects: these structs. The
@@ -110,9 +112,10 @@ type DeadLetterPayload struct {
 
 // InstanceStartedPayload is the payload of instance_started.
 type InstanceStartedPayload struct {
-	Reason       StartReason `json:"reason"`        // first, replaced or retry
-	ModuleSHA256 string      `json:"module_sha256"` // SHA-256 of its module
-	Count        uint64      `json:"count"`         // how many instances the creature has had in this run of the engine
+	Reason       StartReason `json:"reason"`           // first, replaced or retry
+	ModuleSHA256 string      `json:"module_sha256"`    // SHA-256 of its module
+	Engine       abi.Engine  `json:"engine,omitempty"` // what runs the module: compiler, interpreter or translation
+	Count        uint64      `json:"count"`            // how many instances the creature has had in this run of the engine
 }
 
 // CreatureStartedPayload is the payload of creature_started.

@@ -15,16 +15,16 @@ type Code struct {
 	// SHA256 is the hash of the metered module, in lower-case hex.
 	SHA256 string
 	// Floats reports whether the module calculates with floating-point numbers. It is then
-	// used only on processors for which the results are proven, see [Code.Exact].
+	// used only on some processors, see [Code.Exact].
 	Floats bool
 	// New makes an instance. It runs no code of the guest. It is a function of the generated
 	// package, in whose functions the host looks for the guest when it traps.
 	New func(Host) Instance
 }
 
-// Exact reports whether the translation gives the results of the module on a processor, as
-// runtime.GOARCH names it. On others than these two, Go chooses other bits for the result of
-// some calculations that are not a number.
+// Exact reports whether the translation gives results that the module may have on a
+// processor, as runtime.GOARCH names it. On others than these two, Go gives results that are
+// not a number other bits than WebAssembly allows.
 func (c *Code) Exact(arch string) bool {
 	return !c.Floats || arch == "amd64" || arch == "arm64"
 }
