@@ -69,11 +69,15 @@ func crossBuilt(t *testing.T, root, dist, qemu string) program {
 }
 
 // command returns the program with arguments, to run in a folder. Compiled code comes from
-// and goes to a cache of that folder.
+// and goes to a cache of that folder. Creatures that ship run as compiled code here, and as
+// Go code there.
 func (p program) command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), p.argv[0], append(p.argv[1:len(p.argv):len(p.argv)], args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TERRARIUM_CACHE="+filepath.Join(dir, "cache"))
+	if len(p.argv) == 1 {
+		cmd.Env = append(cmd.Env, "TERRARIUM_TRANSLATIONS=off")
+	}
 	return cmd
 }
 
