@@ -24,8 +24,8 @@ import (
 	"github.com/seed47132306/terrarium/plugins"
 )
 
-// left holds the creatures that are not translated: the code of js takes more time to build
-// and more room in a program than all of terrarium.
+// left holds the creatures that are not translated: the code of js takes half a minute to
+// build, and calculates with floating-point numbers.
 var left = map[string]bool{"js": true}
 
 const (
