@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+	"testing/fstest"
 
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
@@ -38,5 +40,34 @@ func TestLateInterruptLeavesNoLog(t *testing.T) {
 		if !files.Missing(path + "-wal") {
 			t.Fatalf("the write-ahead log was left behind (%d)", i)
 		}
+	}
+}
+
+// TestTemplateNeedsNoFolder makes the content of a new file where no file can be made, and
+// opens it: it has a write-ahead log.
+func TestTemplateNeedsNoFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(dir, "missing"))
+	s := NewSchema("a test", 7, 1, fstest.MapFS{"00001_x.sql": {Data: []byte("PRAGMA application_id = 7; PRAGMA user_version = 1; CREATE TABLE x (a INTEGER);")}}, nil)
+	content, err := s.Template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "x.db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, version, err := s.Open(t.Context(), path, ReadWrite)
+	if err != nil || version != 1 {
+		t.Fatalf("version %d, %v", version, err)
+	}
+	if err := c.Exec("INSERT INTO x VALUES (1)"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path + "-wal"); err != nil {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // Schema is the layout of one kind of file: migrations from an empty file to
@@ -38,29 +38,35 @@ func NewSchema(what string, applicationID, version int64, migrations fs.FS, func
 	return s
 }
 
+// build makes the template in memory: the only folder that can be written to may be that of
+// the sessions.
 func (s *Schema) build() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "terrarium-schema-")
+	raw, err := openGuarded("file:template?mode=memory")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "template.db")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
+	c := &Conn{raw: raw, Path: "a new file", Mode: ReadWrite}
+	err = s.Raise(context.Background(), c, s.Version)
+	var content []byte
+	if err == nil {
+		content, err = sqlite3.Serialize(raw)
+	}
+	if err = errors.Join(err, c.Close()); err != nil {
 		return nil, err
 	}
-	c, err := Open(path, ReadWrite)
-	if err != nil {
-		return nil, err
+	if len(content) < headerSize {
+		return nil, fmt.Errorf("a new file has %d bytes", len(content))
 	}
-	// The journal mode is written into the file, so every copy has it.
-	if err := errors.Join(c.Exec("PRAGMA journal_mode = WAL"), c.Close()); err != nil {
-		return nil, err
-	}
-	if err := s.migrate(context.Background(), path); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
+	content[writeVersion], content[readVersion] = useLog, useLog
+	return content, nil
 }
+
+// The header of a database says that it has a write-ahead log, which no database in memory has.
+const (
+	headerSize                = 100
+	writeVersion, readVersion = 18, 19 // where they are
+	useLog                    = 2
+)
 
 // migrate runs the migrations that a file lacks, in one transaction: a process that
 // is killed leaves the version that was there, and none between that and the newest.

@@ -56,6 +56,9 @@ const (
 	LimitTriggerDepth = sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH
 )
 
+// Serialize returns the content of the file that a database in memory would have.
+func Serialize(c *Conn) ([]byte, error) { return c.Serialize("") }
+
 // Version is that of SQLite, as text and as a number.
 func Version() (string, int) {
 	text, number, _ := sqlite3.Version()

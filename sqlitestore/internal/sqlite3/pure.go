@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -69,6 +70,22 @@ func Open(uri string, busy time.Duration, kept int) (_ *Conn, err error) {
 	c.Xsqlite3_extended_result_codes(conn.tls, conn.db, 1)
 	c.Xsqlite3_busy_timeout(conn.tls, conn.db, int32(busy.Milliseconds()))
 	return conn, nil
+}
+
+// Serialize returns the content of the file that a database in memory would have.
+func Serialize(conn *Conn) ([]byte, error) {
+	name, size := conn.text("main"), conn.tls.Alloc(8)
+	defer conn.tls.Free(8)
+	if name == 0 {
+		return nil, errNoMemory
+	}
+	defer libc.Xfree(conn.tls, name)
+	content := c.Xsqlite3_serialize(conn.tls, conn.db, name, size, 0)
+	if content == 0 {
+		return nil, errNoMemory
+	}
+	defer c.Xsqlite3_free(conn.tls, content)
+	return slices.Clone(unsafe.Slice((*byte)(at(content)), *(*int64)(at(size)))), nil
 }
 
 // Defend sets SQLite's defensive mode.
