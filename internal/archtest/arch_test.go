@@ -8,13 +8,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed47132306/terrarium/conformance/hostile"
 )
 
-// targets are the processors that are tested, each as make dist and as qemu name it.
-var targets = []struct{ dist, qemu string }{
-	{"linux/arm64", "qemu-aarch64"},
-	{"linux/arm/7", "qemu-arm"},
-	{"linux/riscv64", "qemu-riscv64"},
+// targets are the processors that are tested, each as make dist and as qemu name it, with the
+// size that the program has at most, in bytes. It may only be lowered.
+var targets = []struct {
+	dist, qemu string
+	size       int64
+}{
+	{"linux/arm64", "qemu-aarch64", 38_300_000},
+	{"linux/arm/7", "qemu-arm", 37_600_000},
+	{"linux/riscv64", "qemu-riscv64", 36_000_000},
 }
 
 // TestArchitectures compares programs for other processors with the one for this machine:
@@ -38,9 +44,15 @@ func TestArchitectures(t *testing.T) {
 		t.Run(target.qemu, func(t *testing.T) {
 			t.Parallel()
 			there := crossBuilt(t, root, target.dist, target.qemu)
+			if file, err := os.Stat(there.argv[1]); err != nil {
+				t.Error(err)
+			} else if file.Size() > target.size {
+				t.Errorf("the program has %d bytes, and %d at most are allowed", file.Size(), target.size)
+			}
 			t.Run("Quickstart", func(t *testing.T) { testQuickstart(t, here, there) })
 			t.Run("Conformance", func(t *testing.T) { testConformance(t, here, there) })
 			t.Run("Fuel", func(t *testing.T) { testFuel(t, here, there) })
+			t.Run("Limits", func(t *testing.T) { testLimits(t, here, there) })
 			t.Run("Kill", func(t *testing.T) { testKill(t, here, there) })
 			t.Run("LargeFiles", func(t *testing.T) { testLargeFiles(t, here, there) })
 		})
@@ -173,6 +185,39 @@ func testFuel(t *testing.T, here, there program) {
 				t.Errorf("a delivery here takes no fuel:\n%+v", want)
 			}
 		})
+	}
+}
+
+// testLimits compares transcripts of turns that reach a limit: fuel, memory, tables, stack; and
+// of one that traps. A loop of a billion steps is left out, which reaches the deadline first in
+// an emulator, and so is a recursion of many calls with small frames, which interpreters end
+// earlier.
+func testLimits(t *testing.T, here, there program) {
+	ends := map[string]string{ // of modules of the gallery of attacks
+		"memory-fill-chain": `"code": "out_of_fuel"`, "memory-grow": `"code": "trapped"`, "table-grow": `"code": "trapped"`,
+		"recursion-huge-frames": `"code": "limit"`, "long-function-name": `"code": "trapped"`, "memory-of-everything": "a memory of 4 GiB",
+	}
+	for _, m := range hostile.Modules() {
+		end, chosen := ends[m.Name]
+		if !chosen {
+			continue
+		}
+		delete(ends, m.Name)
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "m.wasm"), m.Build(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"call", "--no-cache", "--no-start", "-o", "json", "--payload", "x", "m.wasm"}
+		want, got := here.run(t, dir, "", args...), there.run(t, dir, "", args...)
+		if got != want {
+			t.Errorf("%s:\n%+v\nhere:\n%+v", m.Name, got, want)
+		}
+		if !strings.Contains(want.stdout+want.stderr, end) {
+			t.Errorf("%s does not end with %s:\n%+v", m.Name, end, want)
+		}
+	}
+	if len(ends) > 0 {
+		t.Errorf("the gallery lacks %v", ends)
 	}
 }
 
