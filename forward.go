@@ -163,6 +163,17 @@ func (t *Terrarium) Redeliver(ctx context.Context, graph journal.GraphID, letter
 	return t.engine.Redeliver(ctx, graph, letter)
 }
 
+// Approvals lists the questions of policies that turns of creatures wait for; see
+// [engine.Engine.Approvals].
+func (t *Terrarium) Approvals(graphs ...journal.GraphID) ([]inspect.Approval, error) {
+	return t.engine.Approvals(graphs...)
+}
+
+// Decide answers a question of a policy; see [engine.Engine.Decide].
+func (t *Terrarium) Decide(approval journal.EventID, d engine.Decision, graphs ...journal.GraphID) (*engine.Decided, error) {
+	return t.engine.Decide(approval, d, graphs...)
+}
+
 // FindCreature finds a creature by id, or by a name that is unique in the
 // engine, or in a graph if one is given.
 func (t *Terrarium) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {

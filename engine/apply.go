@@ -103,6 +103,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		return err
 	}
 	e.deployments[a.d.Name] = a.d
+	e.askAgain()
 	a.result = Applied{
 		Creatures: r.Creatures, Channels: r.Channels, Resumed: r.Resumed, Changed: r.Changed, Created: r.Created, Removed: r.Removed,
 		Problems: slices.Clone(e.problems),

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -171,6 +172,9 @@ func (x following) removeCreature(c topology.Change) {
 	cr.removed = true
 	cr.failJobs(g, errtext.Gone("creature", string(cr.id)))
 	x.e.setParent(g, cr, "")
+	for _, ev := range cr.approvals.Withdrawals(cr.id, approval.CreatureRemoved, func(*approval.Question) bool { return true }) {
+		x.log(log, rec, ev)
+	}
 	g.silence(cr)
 	cr.mb.leaveLoad(g)
 	x.forgetChannel(inbox, g)

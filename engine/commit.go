@@ -32,6 +32,9 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) section {
 		if err := ctx.Err(); err != nil {
 			return w.postpone(ctx, c, t.d, err)
 		}
+		if t.asking.Waits {
+			return w.park(ctx, c, t.d, t.kind)
+		}
 		g = c.home.enterAt(wall)
 	}
 	if g.none() || c.removed {
@@ -66,6 +69,11 @@ func (l *turnLog) write() {
 	l.id = l.next()
 	if l.shown {
 		l.end()
+	}
+	if len(t.c.approvals.All) > 0 {
+		for _, ev := range t.c.approvals.Unused(t.c.id, t.d.msg, t.kind) {
+			l.log(ev)
+		}
 	}
 	for i := range t.sends {
 		l.send(&t.sends[i])
@@ -282,6 +290,9 @@ func (l *turnLog) land(g section, rec *journal.Record, w *waker) {
 		putCreature(g, rec, c)
 	}
 	c.advance(rec, t.d)
+	if len(c.approvals.All) > 0 {
+		c.useApprovals(g, rec, t.d.msg, t.kind)
+	}
 	if l.ahead != nil {
 		l.ahead.arrive(l.posts)
 	}

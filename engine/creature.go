@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/inspect"
+	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
@@ -39,7 +40,8 @@ type creature struct {
 	counters inspect.Counters
 	pace     pace // of its storing and of its timers
 	retries
-	jobs []*toolJob // outside calls of tools that wait for their turn
+	approvals approval.List // questions of policies about its turns
+	jobs      []*toolJob    // outside calls of tools that wait for their turn
 	// current is the delivery that a worker is handling; without one, msg is nil.
 	current delivery
 
@@ -65,6 +67,9 @@ type revival struct {
 	husk       bool
 	huskReason error
 	revived    bool // made from a saved row, not by a caller
+	// savedStopped says that the creature was stopped when it was saved, which a husk seems
+	// to be in any case.
+	savedStopped bool
 }
 
 // membership is what the topology knows of a creature.
@@ -186,7 +191,7 @@ func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) 
 
 // hasWork reports whether there is work to do.
 func (c *creature) hasWork(g section) bool {
-	return c.runs(g) && !c.backingOff && c.hold == nil && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious(g))
+	return c.runs(g) && !c.backingOff && !c.approvals.Parked && c.hold == nil && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious(g))
 }
 
 // wake schedules the creature if it has work and is not scheduled. The
@@ -203,10 +208,15 @@ func (c *creature) engine() *core { return c.home.load().engine }
 
 // row returns the creature's row in its store.
 func (c *creature) row(g section) journal.CreatureRow {
+	return c.rowWith(g, c.approvals.Rows(c.next()))
+}
+
+// rowWith is row with other questions of policies.
+func (c *creature) rowWith(_ section, approvals []journal.ApprovalRow) journal.CreatureRow {
 	return journal.CreatureRow{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
 		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.stopped, Started: c.started,
-		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: specs.Row{StoredSpec: deploy.NewStoredSpec(&c.spec), Own: c.own.List(), Awareness: c.sight.stored()}.Encode(),
+		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: specs.Row{StoredSpec: deploy.NewStoredSpec(&c.spec), Own: c.own.List(), Awareness: c.sight.stored(), Approvals: approvals}.Encode(),
 	}
 }
 

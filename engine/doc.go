@@ -85,7 +85,8 @@
 // critical section (policy_turn.go). Operations are judged while they are staged,
 // under the mutation lock (package draft): a denied operation has never happened. What
 // policies remember is part of the graph (policy_memory.go). At the commit it is
-// compared with what the policies recalled.
+// compared with what the policies recalled. If a policy asks an operator, the turn is put
+// back and waits (approval.go).
 //
 // # Interfaces
 //
@@ -227,6 +228,9 @@
 // Policies:
 //
 //   - policy_turn.go: turns, calls and failures
+//   - approval.go: turns that wait for the answers to questions of policies
+//   - approval_decide.go: the answers
+//   - internal/approval: the questions of a creature, and of a turn that is judged
 //   - policy_view.go: the graph as policies see it
 //   - policy_memory.go: what policies remember
 //   - internal/recall: what the policies of one turn have recalled

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -18,6 +19,7 @@ func (g section) silence(c *creature) {
 	for _, q := range c.questions {
 		g.engine.timers.Stop(q.timer)
 	}
+	c.approvals.Drop(g.engine.timers, func(*approval.Question) bool { return true })
 	c.timers, c.questions = nil, nil
 }
 
@@ -69,6 +71,11 @@ func (x *change) resumeAsks() {
 		for _, q := range c.questions {
 			if q.timer == nil {
 				q.timer = x.e.timers.At(time.Unix(0, q.row.Deadline), func() { x.e.expire(c, q) })
+			}
+		}
+		for _, q := range c.approvals.All {
+			if q.Timer == nil && q.Row.Waits() {
+				g.awaitDeadline(c, q)
 			}
 		}
 		g.leave()

@@ -45,6 +45,7 @@ func (t *turn) judgeTool(name string, args []byte) error {
 	r.Now = maps.Clone(before)
 	d := p.Judge(t.ctx, &ev)
 	t.e.failed.Heard(&d.Words)
+	t.answerCall(&ev, &d.Words)
 	t.verdicts = append(t.verdicts, draft.WordsOf(&ev, &d.Words)...)
 	if len(d.Denials) == 0 {
 		return nil
@@ -90,6 +91,7 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 		}
 		verdict := (*policy).Send(ctx, event)
 		w.e.failed.Heard(&verdict.Words)
+		t.answerSend(s, event, &verdict)
 		w.apply(s, &verdict)
 	}
 }
@@ -98,6 +100,7 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 func (w *turnWorker) judgeAgain(ctx context.Context) {
 	t := &w.turn
 	t.recalled.Forget()
+	t.asking.ForgetSends()
 	t.verdicts = slices.DeleteFunc(t.verdicts, func(v draft.Word) bool { return v.Judged == journal.JudgeSend })
 	for i := range t.sends {
 		s := &t.sends[i]

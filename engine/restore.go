@@ -43,7 +43,8 @@ func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.
 		seen := specs.SeenIn(row.Spec)
 		c.id, c.started, c.own = row.ID, row.Started, specs.OwnIn(row.Spec)
 		c.sight = sight{revision: seen.Revision, digest: seen.Digest, notified: seen.Notified}
-		c.stopped = row.Stopped || c.husk
+		c.stopped, c.savedStopped = row.Stopped || c.husk, row.Stopped
+		c.approvals.Restore(specs.ApprovalsIn(row.Spec))
 		x.add(c)
 	}
 	x.indexCursors()

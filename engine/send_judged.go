@@ -100,6 +100,9 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 		}
 	}
 	e.core.failed.Heard(&d.Words)
+	if d.Dropped == nil {
+		d.DenyAsks()
+	}
 	out.decide(ch, &d)
 	return &out, nil
 }

@@ -215,6 +215,8 @@ func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind 
 		return w.conflicted(ctx, c, d), true // whatever the result of the guest
 	case err != nil && ctx.Err() != nil:
 		return w.postpone(ctx, c, d, err), true
+	case w.turn.asking.Waits:
+		return w.parkWithRoom(ctx, c, d, kind), true // whatever the result of the guest
 	case err != nil && w.turn.alone == nil: // what remains of a failed turn is stored, too
 		if err := w.awaitStore(ctx, c); err != nil {
 			return w.postpone(ctx, c, d, err), true
@@ -229,6 +231,9 @@ func (w *turnWorker) attempt(ctx context.Context, c *creature, d delivery, kind 
 	w.judge(ctx)
 	if err := ctx.Err(); err != nil {
 		return w.postpone(ctx, c, d, err), true // interrupted policies fail, which says nothing about the turn
+	}
+	if w.turn.asking.Waits {
+		return w.parkWithRoom(ctx, c, d, kind), true
 	}
 	return section{}, false
 }

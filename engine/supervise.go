@@ -87,6 +87,10 @@ func (w *turnWorker) deadLetter(g section, rec *journal.Record, c *creature, d d
 		putCreature(g, rec, c)
 	}
 	c.advance(rec, d)
+	for _, ev := range c.approvals.Unused(c.id, d.msg, kind) {
+		g.log(rec, ev)
+	}
+	c.useApprovals(g, rec, d.msg, kind)
 	d.msg.Release()
 }
 

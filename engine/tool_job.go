@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -101,6 +102,10 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 			Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is " + string(c.stateName(g)),
 			Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)},
 		}
+	}
+	if c.approvals.Parked {
+		defer g.leave()
+		return approval.AwaitingApproval(c.id, c.name)
 	}
 	var w waker
 	job.msg.Time = e.core.wallClock()

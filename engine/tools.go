@@ -31,6 +31,9 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 	if code := t.Effect(); code != abi.OK {
 		return code
 	}
+	if t.asking.Waits {
+		return t.refuse(errAwaiting)
+	}
 	if t.tools == nil {
 		t.tools = &toolUse{}
 	}
@@ -59,6 +62,9 @@ func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 	var result []byte
 	if err == nil {
 		result, err = f.Call(t.ctx, callingTurn{t}, args)
+	}
+	if t.asking.Waits {
+		err = errAwaiting
 	}
 	if err != nil {
 		return nil, t.refuse(err)
@@ -100,7 +106,7 @@ func (t *turn) draftOptions() (o draft.Options, ids *draft.DerivedIDs) {
 		from.Call = m.SenderName
 	}
 	ids = draft.NewDerivedIDs(from)
-	return draft.Options{IDs: ids, Caller: t.c.party(), Now: m.Time}, ids
+	return draft.Options{IDs: ids, Caller: t.c.party(), Now: m.Time, Answer: t.answerEvent}, ids
 }
 
 // stage prepares a draft for the tools.

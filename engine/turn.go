@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -36,6 +37,7 @@ type turn struct {
 	verdicts []draft.Word
 	judged   bool                // policies have changed or left out a send
 	recalled recall.Recollection // by the policies that judge what the turn does
+	asking   approval.Asking     // of policies about what the turn does
 	fuel     int64               // what the guest used; -1 if the host does not count it
 
 	tools *toolUse // nil unless the turn has called a group tool
@@ -101,6 +103,7 @@ func (t *turn) reset() {
 	t.sends = effects.Emptied(t.sends)
 	t.verdicts, t.judged = effects.Emptied(t.verdicts), false
 	t.recalled.Forget()
+	t.asking = approval.Asking{}
 	t.replied, t.reply, t.detailJSON = false, effects.Span{}, nil
 	t.looked, t.late = false, false
 	t.asked = 0

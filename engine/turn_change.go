@@ -48,6 +48,8 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 		switch {
 		case ctx.Err() != nil:
 			return w.postpone(ctx, c, d, err)
+		case t.asking.Waits:
+			return w.park(ctx, c, d, t.kind)
 		case t.alone != nil && abi.CodeOf(err) == abi.Denied:
 			x.logRefusals()
 			return w.failed(ctx, c, d, t.kind, err) // to run it again would not help

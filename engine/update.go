@@ -116,6 +116,7 @@ func (x *change) cast(c *creature, r role) {
 	c.reads = c.reads || c.watches
 	c.mb.bound = c.limits.Mailbox
 	c.portrait.wiring = nil
+	c.approvals.Parked = false // the new module may not ask
 }
 
 // keepAdopted makes the work of become final.

@@ -47,7 +47,7 @@ var table []Operation
 
 // Filled in init because batch looks operations up in the table.
 func init() {
-	table = slices.Concat(topologyOperations(), wireOperations(), messageOperations(), readingOperations(), supervisionOperations(), toolOperations(), sessionOperations(), resumeOperations(), copyOperations())
+	table = slices.Concat(topologyOperations(), wireOperations(), messageOperations(), readingOperations(), supervisionOperations(), approvalOperations(), toolOperations(), sessionOperations(), resumeOperations(), copyOperations())
 }
 
 func findOperation(name string) (Operation, error) {

@@ -48,6 +48,8 @@ type Rights struct {
 	// Graphs are the graphs that the caller may use, by the name of a member or by any id.
 	// Ids stay valid through merges. Empty means all graphs.
 	Graphs []string
+	// Name is the name of the caller, which the history notes with decisions; may be empty.
+	Name string
 	// Bounded callers get at most MaxListed entries of a list, and events of about
 	// 64 MiB, so that a list can end before its limit.
 	Bounded bool

@@ -17,12 +17,15 @@ type Token struct {
 // fewestCharacters is the shortest token that is accepted. Tokens are made with 26.
 const fewestCharacters = 20
 
+// nameField begins the name of a token's bearer.
+const nameField = "name="
+
 // maxTokens bounds the comparisons that a request needs.
 const maxTokens = 1000
 
 // ParseTokens reads the text of a token file. Each line has a token, its scope (admin if
-// it is left out) and the graphs that it is for (all if they are left out), separated by
-// spaces. Empty lines and lines that begin with # are ignored.
+// it is left out), after name= the name of its bearer (none if it is left out), and the
+// graphs that it is for (all if they are left out), separated by spaces. Empty lines and lines that begin with # are ignored.
 func ParseTokens(text string) ([]Token, error) {
 	var out []Token
 	number := 0
@@ -42,6 +45,9 @@ func ParseTokens(text string) ([]Token, error) {
 				return nil, fmt.Errorf("line %d: the scope is not read, operate or admin", number)
 			}
 			t.Rights.Graphs = fields[2:]
+			if len(fields) > 2 && strings.HasPrefix(fields[2], nameField) {
+				t.Rights.Name, t.Rights.Graphs = fields[2][len(nameField):], fields[3:]
+			}
 		}
 		if out = append(out, t); len(out) > maxTokens {
 			return nil, fmt.Errorf("there are more than %d tokens", maxTokens)

@@ -69,7 +69,7 @@ func kindColour(k journal.EventKind) string {
 	switch k {
 	case journal.EventTurnFailed, journal.EventCreatureFailed, journal.EventQuarantined, journal.EventDeadLetter, journal.EventStoreSetAside:
 		return red
-	case journal.EventPolicyDenied, journal.EventLagged:
+	case journal.EventPolicyDenied, journal.EventLagged, journal.EventApprovalAsked:
 		return yellow
 	case journal.EventTopologyChanged, journal.EventSessionForked, journal.EventSessionMerged, journal.EventParentLinkChanged:
 		return cyan

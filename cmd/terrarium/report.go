@@ -51,6 +51,7 @@ const (
 func (r *reporter) start(ctx context.Context) (stop func()) {
 	sub := r.x.t.Subscribe(engine.Filter{Kinds: []journal.EventKind{
 		journal.EventLog, journal.EventTurnFailed, journal.EventDeadLetter, journal.EventQuarantined, journal.EventPolicyDenied,
+		journal.EventApprovalAsked,
 	}}, 0)
 	for _, a := range r.x.applied {
 		r.learn(a)
@@ -151,6 +152,8 @@ func (r *reporter) event(ev *journal.Event) {
 		if r.x.f.verbose {
 			r.say("a message for %s became a dead letter: %s", name, p.Reason)
 		}
+	case journal.EventApprovalAsked:
+		r.say("%s", askedLine(ev, name))
 	case journal.EventPolicyDenied:
 		if r.x.f.verbose || p.Effect == journal.PolicyWarning {
 			r.say("%s", policyLine(ev.Payload, name))
@@ -174,6 +177,15 @@ func policyLine(payload []byte, name string) string {
 		line += ": " + p.Reason
 	}
 	return line
+}
+
+// askedLine describes a question of a policy about the turn of a creature.
+func askedLine(ev *journal.Event, name string) string {
+	var p journal.ApprovalAskedPayload
+	if err := json.Unmarshal(ev.Payload, &p); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s waits for approval of %s: policy %s (%s): %s", name, p.Subject, p.Policy, p.Where, p.Grounds)
 }
 
 func (r *reporter) say(format string, args ...any) {

@@ -52,12 +52,18 @@ func (x *running) tellBacklog() {
 			for _, cursor := range c.Cursors {
 				waiting += cursor.Pending
 			}
-			if waiting == 0 || (c.State != journal.Quarantined && c.State != journal.Stopped) {
+			if waiting == 0 || !stands(c.State) {
 				continue
 			}
-			fmt.Fprintln(x.s.err, printable(fmt.Sprintf("%s is %s and has not handled %s; %s", c.Name, c.State, deliveries(waiting), x.whatBecomes())))
+			fmt.Fprintln(x.s.err, printable(fmt.Sprintf("%s is %s and has not handled %s; %s", c.Name, strings.ReplaceAll(string(c.State), "_", " "), deliveries(waiting), x.whatBecomes())))
 		}
 	}
+}
+
+// stands reports whether a creature in a state does not handle what waits for it until an
+// operator acts.
+func stands(state journal.CreatureState) bool {
+	return state == journal.Quarantined || state == journal.Stopped || state == journal.AwaitingApproval
 }
 
 // whatBecomes says what will happen to waiting deliveries.

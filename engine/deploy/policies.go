@@ -81,6 +81,7 @@ func (w *Words) add(more *Words) {
 	w.Denials = append(w.Denials, more.Denials...)
 	w.Warnings = append(w.Warnings, more.Warnings...)
 	w.Audits = append(w.Audits, more.Audits...)
+	w.Asks = append(w.Asks, more.Asks...)
 }
 
 func sendGuarded(ctx context.Context, p Policy, event *SendEvent) (d SendDecision) {

@@ -76,6 +76,9 @@ type Words struct {
 	// Warnings and Audits (denials that are only recorded) have no effect.
 	Warnings []Verdict `json:",omitempty"`
 	Audits   []Verdict `json:",omitempty"`
+	// Asks are questions to an operator. The event waits until all of them are approved.
+	// With a denial they are not asked.
+	Asks []Ask `json:",omitempty"`
 }
 
 // Verdict is what one policy says.
@@ -84,6 +87,7 @@ type Verdict struct {
 	Reason string
 	Where  string // where in the recipe, for example "team.hcl:48"
 	Failed bool   `json:",omitempty"` // it did not decide: Reason is its error
+	Limit  bool   `json:",omitempty"` // it asks for an approval beyond a limit
 }
 
 // String names the policy, its position and the reason.

@@ -114,6 +114,9 @@ type Options struct {
 	// Applying is the deployment that the draft applies. Its steps are not
 	// judged one by one; see [Draft.JudgePlan].
 	Applying *deploy.Deployment
+	// Answer answers a question that a policy asks about an event: with nil if the event is
+	// approved, else with a denial. If it is nil, a policy that asks denies.
+	Answer func(*deploy.PolicyEvent, deploy.Ask) *deploy.Verdict
 	// Unjudged bypasses the policies: a restored session was judged before.
 	Unjudged bool
 }

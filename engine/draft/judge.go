@@ -91,6 +91,7 @@ func (d *Draft) ask(ctx context.Context, p deploy.Policy, ev deploy.PolicyEvent,
 		said = p.Judge(ctx, &ev)
 	}
 	d.live.Heard(&said.Words)
+	answer(d.Answer, &ev, &said.Words)
 	for _, w := range WordsOf(&ev, &said.Words) {
 		if w.Effect == journal.PolicyDenied {
 			d.judging.refused = append(d.judging.refused, HomedWord{home, w})
@@ -107,6 +108,22 @@ func (d *Draft) ask(ctx context.Context, p deploy.Policy, ev deploy.PolicyEvent,
 		}
 		if _, settled := all.Settle[name]; !settled {
 			all.Settle[name] = how
+		}
+	}
+}
+
+// answer turns the questions of policies into denials, except for those that are answered
+// with an approval.
+func answer(ask func(*deploy.PolicyEvent, deploy.Ask) *deploy.Verdict, ev *deploy.PolicyEvent, said *deploy.Words) {
+	switch {
+	case len(said.Asks) == 0 || len(said.Denials) > 0:
+	case ask == nil:
+		said.DenyAsks()
+	default:
+		for _, a := range said.Asks {
+			if v := ask(ev, a); v != nil {
+				said.Denials = append(said.Denials, *v)
+			}
 		}
 	}
 }

@@ -35,8 +35,12 @@ func Refusal(denials []Objection) error {
 	if about.ID != "" {
 		ids["creature"] = string(about.ID)
 	}
+	code := abi.Denied
+	if first.Limit {
+		code = abi.LimitExceeded
+	}
 	return &abi.Error{
-		Code: abi.Denied, Op: ev.Call, Message: fmt.Sprintf("%s was denied: %s", ev.Subject(), strings.Join(reasons, "; ")),
+		Code: code, Op: ev.Call, Message: fmt.Sprintf("%s was denied: %s", ev.Subject(), strings.Join(reasons, "; ")),
 		Remedy: "change the operation, or the policy at " + first.Where, IDs: ids,
 	}
 }

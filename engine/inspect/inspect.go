@@ -27,7 +27,7 @@ type CreatureStatus struct {
 	Deployment     string                       `json:"deployment,omitempty"`
 	Address        string                       `json:"address,omitempty"`
 	Species        string                       `json:"species,omitempty"`
-	State          journal.CreatureState        `json:"state"` // running, stopped, quarantined or backing_off
+	State          journal.CreatureState        `json:"state"` // running, stopped, quarantined, backing_off or awaiting_approval
 	Privileged     bool                         `json:"privileged"`
 	Root           bool                         `json:"root"`
 	Parent         journal.CreatureID           `json:"parent,omitempty"`
@@ -43,6 +43,7 @@ type CreatureStatus struct {
 	MemoryBytes    int64                        `json:"memory_bytes"`
 	Limits         abi.Limits                   `json:"limits"`
 	Counters       Counters                     `json:"counters"`
+	Approvals      int                          `json:"approvals,omitempty"` // questions of policies that its turn waits for
 }
 
 // Aliases are a creature's own names for channels.

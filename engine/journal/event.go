@@ -111,7 +111,9 @@ const (
 	EventStoreSetAside     EventKind = 27 // observed only, never stored
 	EventWiredOutput       EventKind = 28 // an output that came over a wire, in the inbox of its target
 	EventModuleReplaced    EventKind = 29
-	NumEventKinds                    = 30
+	EventApprovalAsked     EventKind = 30 // a policy asks, and a turn waits for the answer
+	EventApprovalDecided   EventKind = 31
+	NumEventKinds                    = 32
 )
 
 var eventKindNames = [NumEventKinds]string{
@@ -144,6 +146,8 @@ var eventKindNames = [NumEventKinds]string{
 	EventStoreSetAside:     "store_set_aside",
 	EventWiredOutput:       "wired_output",
 	EventModuleReplaced:    "module_replaced",
+	EventApprovalAsked:     "approval_asked",
+	EventApprovalDecided:   "approval_decided",
 }
 
 // String returns the stable name, for example "channel_message".

@@ -38,6 +38,8 @@ var eventPayloads = map[EventKind]reflect.Type{
 	EventLagged:            reflect.TypeFor[LaggedPayload](),
 	EventStoreSetAside:     reflect.TypeFor[StoreSetAsidePayload](),
 	EventModuleReplaced:    reflect.TypeFor[ModuleReplacedPayload](),
+	EventApprovalAsked:     reflect.TypeFor[ApprovalAskedPayload](),
+	EventApprovalDecided:   reflect.TypeFor[ApprovalDecidedPayload](),
 }
 
 // PayloadType is the struct whose JSON form the payload of events of a kind is,

@@ -93,4 +93,7 @@ const (
 	Stopped     CreatureState = "stopped" // by the owner, a group tool or a policy
 	Quarantined CreatureState = "quarantined"
 	BackingOff  CreatureState = "backing_off" // it pauses before another attempt
+	// AwaitingApproval is the state of a creature whose turn waits for an operator's answer
+	// to the question of a policy.
+	AwaitingApproval CreatureState = "awaiting_approval"
 )

@@ -75,8 +75,33 @@ var script = []struct {
 	{false, `{"id": 43, "op": "awareness", "creature": "tidy"}`},
 	{true, `{"id": 44, "op": "promote", "creature": "alarms"}`},
 	{false, `{"id": 45, "op": "tool", "caller": "alarms", "name": "group_channel", "args": {"action": "create", "name": "notes"}}`},
+	{true, `{"id": 49, "op": "apply", "recipe": "$TMP/hand.hcl"}`},
+	{true, `{"id": 50, "op": "send", "channel": "orders", "payload": "drain the pond"}`},
+	{true, `{"id": 51, "op": "wait_idle"}`},
+	{false, `{"id": 52, "op": "approvals"}`},
+	{false, `{"id": 53, "op": "approve", "approval": "$APPROVAL", "by": "ann"}`},
+	{true, `{"id": 54, "op": "send", "channel": "orders", "payload": "drain the lake"}`},
+	{true, `{"id": 55, "op": "wait_idle"}`},
+	{true, `{"id": 56, "op": "approvals"}`},
+	{false, `{"id": 57, "op": "deny", "approval": "$APPROVAL", "by": "ann", "reason": "there is only one pond"}`},
 	{false, `{"id": 46, "op": "shutdown"}`},
 }
+
+// askingRecipe has a policy that asks.
+const askingRecipe = `channel "orders" {}
+channel "done" {}
+
+creature "hand" {
+  module = "builtin:relay"
+  listen = [channel.orders]
+  send   = [channel.done]
+}
+
+policy "send" "careful" {
+  channel = channel.done
+  run     = "() => ask('this cannot be undone')"
+}
+`
 
 // example is a request and its answer.
 type example struct{ request, answer string }
@@ -98,6 +123,9 @@ func runExamples(ctx context.Context, root string) (out map[string]example, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	if err := os.WriteFile(filepath.Join(tmp, "hand.hcl"), []byte(askingRecipe), 0o600); err != nil {
+		return nil, err
+	}
 	requests, in := io.Pipe()
 	answers, sink := io.Pipe()
 	served := make(chan error, 1)
@@ -135,11 +163,12 @@ func passedOn(list []journal.SessionInfo, ended journal.SessionInfo) bool {
 
 // conversation sends requests one by one.
 type conversation struct {
-	in     io.Writer
-	lines  *bufio.Reader
-	names  *shortener
-	letter string // id of the first listed dead letter
-	tmp    string // directory for files
+	in       io.Writer
+	lines    *bufio.Reader
+	names    *shortener
+	letter   string // id of the first listed dead letter
+	approval string // id of the first listed approval
+	tmp      string // directory for files
 }
 
 // run runs the script. Before each step it calls settle.
@@ -157,7 +186,7 @@ func (c *conversation) run(root string, settle func() error) (map[string]example
 			return nil, err
 		}
 		line := strings.Replace(step.line, `"examples/`, `"`+filepath.ToSlash(root)+`/examples/`, 1)
-		answer, err := c.ask(strings.NewReplacer("$LETTER", c.letter, "$TMP", filepath.ToSlash(c.tmp)).Replace(line), request.ID)
+		answer, err := c.ask(strings.NewReplacer("$LETTER", c.letter, "$APPROVAL", c.approval, "$TMP", filepath.ToSlash(c.tmp)).Replace(line), request.ID)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", step.line, err)
 		}
@@ -167,7 +196,7 @@ func (c *conversation) run(root string, settle func() error) (map[string]example
 			return nil, err
 		}
 		if !step.hidden {
-			out[request.Op] = example{c.names.events(strings.NewReplacer("$LETTER", c.letter, "$TMP/", "").Replace(step.line)), shown}
+			out[request.Op] = example{c.names.events(strings.NewReplacer("$LETTER", c.letter, "$APPROVAL", c.approval, "$TMP/", "").Replace(step.line)), shown}
 		}
 	}
 	return out, nil
@@ -178,11 +207,18 @@ func (c *conversation) note(answer []byte) {
 	var a struct {
 		Result struct {
 			DeadLetters []struct{ ID string } `json:"dead_letters"`
+			Approvals   []struct{ ID string }
 		}
 	}
 	// Ignore dead_letters in the answer of wait_idle, where it is a number.
-	if err := json.Unmarshal(answer, &a); err == nil && len(a.Result.DeadLetters) > 0 {
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return
+	}
+	if len(a.Result.DeadLetters) > 0 {
 		c.letter = a.Result.DeadLetters[0].ID
+	}
+	if len(a.Result.Approvals) > 0 {
+		c.approval = a.Result.Approvals[0].ID
 	}
 }
 

@@ -19,6 +19,9 @@ var freeTexts = map[string]string{
 	"engine/deploy.Verdict.Reason":        "what a policy's author wrote",
 	"engine/journal.PolicyPayload.Reason": "the same, in the log",
 	"recipes.TestDenial.Reason":           "the same, in a test",
+	"operations.ApprovalRecord.Reason":    "the same, in a question",
+	"engine.Decision.Reason":              "what an operator wrote",
+	"operations.DecideArgs.Reason":        "the same, in an operation",
 }
 
 // TestKindsHaveTypes requires that a field with one of a few values has a type

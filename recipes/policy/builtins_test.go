@@ -36,7 +36,7 @@ var native = map[string]string{
 		Symbol(Symbol.species)(get)`,
 	"Set": `prototype.add prototype.clear prototype.delete prototype.forEach prototype.has prototype.size(get) prototype.difference prototype.intersection prototype.isDisjointFrom
 		prototype.isSubsetOf prototype.isSupersetOf prototype.symmetricDifference prototype.union prototype.values prototype.entries Symbol(Symbol.species)(get)`,
-	"allow": ``, "deny": ``, "warn": ``, "patch": ``, "drop": ``, "restart": ``, "quarantine": ``, boundedText: ``, boundedOwn: ``,
+	"allow": ``, "deny": ``, "ask": ``, "warn": ``, "patch": ``, "drop": ``, "restart": ``, "quarantine": ``, boundedText: ``, boundedOwn: ``,
 	"generator": `next return throw`, "asyncFunction": ``, "iterator": `Symbol(Symbol.iterator)`,
 }
 

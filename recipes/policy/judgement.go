@@ -186,6 +186,8 @@ func (j *judgement) verdict(p *compiled, v *verdict) {
 		j.deny(p, word)
 	case v.kind == kindWarn:
 		j.words.Warnings = append(j.words.Warnings, word)
+	case v.kind == kindAsk && !p.Audit:
+		j.words.Asks = append(j.words.Asks, deploy.Ask{Verdict: word, Within: v.terms.Within, Allow: v.terms.Allow})
 	case p.Audit:
 		word.Reason = fmt.Sprintf("would have called %s(%s)", v.kind, v.reason)
 		j.words.Audits = append(j.words.Audits, word)
@@ -219,7 +221,7 @@ func (p *compiled) unfit(v *verdict) string {
 		return ""
 	case onFail:
 		return fmt.Sprintf("%s() cannot be used on the event fail: the failure has already happened", v.kind)
-	case v.kind == kindDeny:
+	case v.kind == kindDeny, v.kind == kindAsk && p.On != journal.JudgePlan:
 		return ""
 	case !(v.kind == kindPatch && (onSend || onMerge)) && !(v.kind == kindDrop && onSend):
 		return fmt.Sprintf("%s() cannot be used on the event %s", v.kind, p.On)

@@ -16,6 +16,7 @@ const (
 	kindAllow kind = "allow"
 	kindDeny  kind = "deny"
 	kindWarn  kind = "warn"
+	kindAsk   kind = "ask"
 	kindDrop  kind = "drop"
 	kindPatch kind = "patch"
 	// For a failed turn.
@@ -32,6 +33,7 @@ type verdict struct {
 	payload []byte                      // of a patch; nil: unchanged
 	headers *map[string]string          // of a patch; nil: unchanged
 	names   map[string]deploy.Collision // of a patch of a merge
+	terms   terms                       // of ask
 }
 
 var _ goja.DynamicObject = (*verdict)(nil)
@@ -85,8 +87,11 @@ func (i *isolate) verdictFunction(k kind) func(goja.FunctionCall) goja.Value {
 			i.readPatch(v, arg)
 		case !goja.IsUndefined(arg):
 			v.reason = clip(arg.String())
-		case k == kindDeny || k == kindWarn:
+		case k == kindDeny || k == kindWarn || k == kindAsk:
 			v.reason = "no reason given"
+		}
+		if k == kindAsk {
+			v.terms = i.readTerms(call.Argument(1))
 		}
 		return i.vm.NewDynamicObject(v)
 	}

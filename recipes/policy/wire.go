@@ -41,6 +41,7 @@ type reply struct {
 	Patched   bool                        `json:",omitempty"` // Payload is valid, even if it is empty
 	Headers   *map[string]string          `json:",omitempty"`
 	Names     map[string]deploy.Collision `json:",omitempty"`
+	Terms     terms                       `json:",omitzero"` // of ask
 	Memory    json.RawMessage             `json:",omitempty"`
 	Remembers bool                        `json:",omitempty"`
 	Fault     *ScriptError                `json:",omitempty"`
@@ -57,6 +58,7 @@ func replyOf(a answer, fault *ScriptError) reply {
 	r := reply{Fault: fault, Memory: a.memory, Remembers: a.remembers}
 	if v := a.verdict; v != nil {
 		r.Kind, r.Reason, r.Line, r.Headers, r.Names = v.kind, v.reason, v.line, v.headers, v.names
+		r.Terms = v.terms
 		r.Payload, r.Patched = v.payload, v.payload != nil
 	}
 	return r
@@ -71,7 +73,7 @@ func (r *reply) answer() (answer, *ScriptError) {
 	if r.Kind == "" {
 		return a, nil
 	}
-	a.verdict = &verdict{kind: r.Kind, reason: clip(r.Reason), line: r.Line, headers: r.Headers, names: r.Names}
+	a.verdict = &verdict{kind: r.Kind, reason: clip(r.Reason), line: r.Line, headers: r.Headers, names: r.Names, terms: r.Terms.bounded()}
 	if r.Patched {
 		a.verdict.payload = append([]byte{}, r.Payload...)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Row is the part of a [journal.CreatureRow] that is kept as JSON.
@@ -12,6 +13,8 @@ type Row struct {
 	deploy.StoredSpec
 	Own       []draft.OwnEdge `json:"own,omitempty"` // the edges that a root gets as the root
 	Awareness *Seen           `json:"awareness,omitempty"`
+	// Approvals are the questions of policies about the creature's turns.
+	Approvals []journal.ApprovalRow `json:"approvals,omitempty"`
 }
 
 // Seen is what a creature has seen of its surroundings.
@@ -55,4 +58,15 @@ func SeenIn(row []byte) Seen {
 		return Seen{}
 	}
 	return r.Awareness
+}
+
+// ApprovalsIn reads from the JSON of a row the questions about the creature's turns.
+func ApprovalsIn(row []byte) []journal.ApprovalRow {
+	var r struct {
+		Approvals []journal.ApprovalRow `json:"approvals"`
+	}
+	if json.Unmarshal(row, &r) != nil {
+		return nil
+	}
+	return r.Approvals
 }

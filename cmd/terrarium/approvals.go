@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/user"
+	"unicode/utf8"
+
+	"github.com/seed47132306/terrarium/operations"
+	"github.com/spf13/cobra"
+)
+
+func approvalsCommand(s streams) *cobra.Command {
+	c := &heldCommand{}
+	cmd := &cobra.Command{
+		Use:   "approvals DIR",
+		Short: "List what waits for approval in a session directory",
+		Long: `approvals lists the questions of policies that turns of creatures wait for: what would
+happen, which policy asks, and when the question decides itself. approve and deny answer
+a question.`,
+		Example: "  terrarium approvals S",
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.inHolder(cmd, s, args[0], true, func(ctx context.Context, h *holder) error { return c.approvals(ctx, s, h) })
+		},
+	}
+	c.add(cmd)
+	return cmd
+}
+
+func (c *heldCommand) approvals(ctx context.Context, s streams, h *holder) error {
+	var result operations.ApprovalsResult
+	if err := h.do(ctx, "approvals", operations.ApprovalsArgs{}, &result); err != nil {
+		return err
+	}
+	if c.format == "json" {
+		return printJSON(s, result)
+	}
+	for i := range result.Approvals {
+		a := &result.Approvals[i]
+		text := fmt.Sprintf("%s  %s  %s\n  policy %s (%s): %s\n  since %s, %s at %s unless you decide; deliveries behind it: %d\n  %s\n",
+			a.ID, a.Name, a.Subject, a.Policy, a.Where, a.Reason, a.Since, a.Otherwise, a.Deadline, a.Behind, contentLine(a))
+		if _, err := io.WriteString(s.text(), text); err != nil {
+			return failWith(exitFailed, err)
+		}
+	}
+	return nil
+}
+
+// contentLine shows what would happen.
+func contentLine(a *operations.ApprovalRecord) string {
+	text := string(a.Content)
+	if !utf8.ValidString(text) {
+		text = fmt.Sprintf("%d bytes that are not text", a.Size)
+	} else if a.Size > len(a.Content) {
+		text += fmt.Sprintf("… (%d bytes)", a.Size)
+	}
+	return text
+}
+
+// decision holds the flags of approve and deny.
+type decision struct {
+	heldCommand
+	reason, by string
+}
+
+func approveCommand(s streams) *cobra.Command {
+	return decideCommand(s, "approve", "Approve what waits in a session directory", `approve answers questions of policies, which approvals lists. When all questions about a
+turn are answered, the turn runs again, and what was approved takes effect. If no process
+runs the directory, that happens when the session is resumed.`)
+}
+
+func denyCommand(s streams) *cobra.Command {
+	return decideCommand(s, "deny", "Deny what waits in a session directory", `deny answers questions of policies, which approvals lists. The creature continues as if
+the policy had denied what it asks about. If no process runs the directory, that happens
+when the session is resumed.`)
+}
+
+func decideCommand(s streams, name, short, long string) *cobra.Command {
+	d := &decision{}
+	cmd := &cobra.Command{
+		Use:     name + " DIR ID...",
+		Short:   short,
+		Long:    long,
+		Example: "  terrarium " + name + ` S 0b2c…-41 --reason "as agreed"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage("an argument is missing; usage: %s", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return d.inHolder(cmd, s, args[0], true, func(ctx context.Context, h *holder) error { return d.decide(ctx, s, h, name, args[1:]) })
+		},
+	}
+	d.add(cmd)
+	cmd.Flags().StringVar(&d.reason, "reason", "", "why; the history keeps the `TEXT`")
+	cmd.Flags().StringVar(&d.by, "by", "", "name of the operator for the history; your user `NAME` if left out")
+	return cmd
+}
+
+// decide answers the questions, as far as possible.
+func (d *decision) decide(ctx context.Context, s streams, h *holder, operation string, ids []string) error {
+	if d.by == "" {
+		if u, err := user.Current(); err == nil {
+			d.by = u.Username
+		}
+	}
+	done := []operations.DecideResult{}
+	var failures []error
+	for _, id := range ids {
+		var r operations.DecideResult
+		if err := h.do(ctx, operation, operations.DecideArgs{Approval: id, Reason: d.reason, By: d.by}, &r); err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", id, err))
+			continue
+		}
+		done = append(done, r)
+	}
+	err := errors.Join(failures...)
+	if d.format == "json" {
+		return errors.Join(printJSON(s, map[string]any{"decided": done}), err)
+	}
+	for _, r := range done {
+		text := fmt.Sprintf("%s of %s was %s.\n", r.Approval, r.Name, r.Decision)
+		if !h.running {
+			text = fmt.Sprintf("%s of %s was %s; it takes effect when the session is resumed.\n", r.Approval, r.Name, r.Decision)
+		}
+		if _, werr := io.WriteString(s.text(), text); werr != nil {
+			return errors.Join(failWith(exitFailed, werr), err)
+		}
+	}
+	return err
+}

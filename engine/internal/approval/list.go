@@ -1,0 +1,164 @@
+// Package approval has the questions of policies that turns wait for: those of a creature,
+// and those that are asked while a turn is judged.
+package approval
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Question is a question of a policy about a turn of a creature.
+type Question struct {
+	// key is the id of the delivery as memory has it. The id in Row, which the store has,
+	// differs if the graph had no store then.
+	key   journal.EventID
+	Row   journal.ApprovalRow
+	Timer *timing.Timer // of its deadline
+}
+
+// IsAbout reports whether the question is about the turn of a delivery.
+func (q *Question) IsAbout(m *message.Message, kind abi.Kind) bool {
+	return q.key == m.ID && q.Row.Delivery == journal.KindOfDelivery(kind)
+}
+
+// List has the questions about a creature's turns, in the order in which they were asked.
+// The graph's mu guards it.
+type List struct {
+	All    []*Question
+	Parked bool // the turn of the creature's next delivery waits for answers
+}
+
+// Open is how many questions have no answer.
+func (l *List) Open() (n int) {
+	for _, q := range l.All {
+		if q.Row.Waits() {
+			n++
+		}
+	}
+	return n
+}
+
+// OpenBeside reports whether another question about the same turn has no answer.
+func (l *List) OpenBeside(q *Question) bool {
+	return slices.ContainsFunc(l.All, func(o *Question) bool {
+		return o.Row.Waits() && o.key == q.key && o.Row.Delivery == q.Row.Delivery
+	})
+}
+
+// Rows are the questions as the creature's row has them. next is the delivery that is put
+// back, or nil.
+func (l *List) Rows(next *message.Message) []journal.ApprovalRow {
+	if len(l.All) == 0 {
+		return nil
+	}
+	rows := make([]journal.ApprovalRow, len(l.All))
+	for i, q := range l.All {
+		rows[i] = q.RowOf(next)
+	}
+	return rows
+}
+
+// RowOf is the row of a question, with the id that the log has of its message.
+func (q *Question) RowOf(next *message.Message) journal.ApprovalRow {
+	row := q.Row
+	if next != nil && next.ID == q.key {
+		row.Message = next.LogID()
+	}
+	return row
+}
+
+// FirstRows are the rows for the first record of a store, in which messages have other
+// ids. If the turn of a delivery makes that record, its questions are left out: they are
+// answered.
+func (l *List) FirstRows(next *message.Message, ids map[journal.EventID]journal.EventID, turn *message.Message, kind abi.Kind) []journal.ApprovalRow {
+	var rows []journal.ApprovalRow
+	for _, q := range l.All {
+		if turn != nil && q.IsAbout(turn, kind) {
+			continue
+		}
+		row := q.RowOf(next)
+		row.Message = cmp.Or(ids[row.Message], row.Message)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Restore brings back the questions of a saved creature. Its turn then runs, asks again,
+// and finds them.
+func (l *List) Restore(rows []journal.ApprovalRow) {
+	for _, row := range rows {
+		l.All = append(l.All, &Question{key: row.Message, Row: row})
+	}
+}
+
+// Known are the rows of the questions about the turn of a delivery.
+func (l *List) Known(m *message.Message, kind abi.Kind) (rows []journal.ApprovalRow) {
+	for _, q := range l.All {
+		if q.IsAbout(m, kind) {
+			rows = append(rows, q.Row)
+		}
+	}
+	return rows
+}
+
+// Why questions are withdrawn.
+const (
+	NotAskedAgain   = "the turn no longer asks for it"
+	CreatureRemoved = "the creature was removed"
+)
+
+// Withdrawals are the events of questions without an answer that are withdrawn.
+func (l *List) Withdrawals(c journal.CreatureID, reason string, which func(*Question) bool) (events []journal.Event) {
+	for _, q := range l.All {
+		if q.Row.Waits() && which(q) {
+			row := q.Row
+			row.Decision, row.Because = journal.Withdrawn, reason
+			events = append(events, row.Decided(c, false))
+		}
+	}
+	return events
+}
+
+// Unused are the events of the questions about a delivery that its turn has not asked
+// again.
+func (l *List) Unused(c journal.CreatureID, m *message.Message, kind abi.Kind) []journal.Event {
+	return l.Withdrawals(c, NotAskedAgain, func(q *Question) bool { return q.IsAbout(m, kind) })
+}
+
+// Drop forgets questions, and reports whether there were any.
+func (l *List) Drop(timers *timing.Timers, which func(*Question) bool) bool {
+	before := len(l.All)
+	l.All = slices.DeleteFunc(l.All, func(q *Question) bool {
+		if which(q) {
+			timers.Stop(q.Timer)
+			return true
+		}
+		return false
+	})
+	return len(l.All) < before
+}
+
+// Note compares what a turn has asked with the questions that are known, and returns those
+// that are new. The creature is parked if one of them has no answer. idle reports
+// questions that the turn has not asked again.
+func (l *List) Note(asked []Asked, m *message.Message, kind abi.Kind, now int64) (fresh []*Question, idle func(*Question) bool) {
+	l.Parked = false
+	wanted := map[string]bool{}
+	for i := range asked {
+		a := &asked[i]
+		wanted[a.Hash] = true
+		known := slices.IndexFunc(l.All, func(q *Question) bool { return q.IsAbout(m, kind) && q.Row.Hash == a.Hash })
+		if known >= 0 {
+			l.Parked = l.Parked || l.All[known].Row.Waits()
+			continue
+		}
+		l.Parked = true
+		fresh = append(fresh, &Question{key: m.ID, Row: a.row(m, kind, now)})
+	}
+	return fresh, func(q *Question) bool { return q.IsAbout(m, kind) && q.Row.Waits() && !wanted[q.Row.Hash] }
+}

@@ -1,0 +1,107 @@
+package journal
+
+import "time"
+
+// ApprovalDecision is how a question of a policy ended. It is stable, and empty while the
+// question waits.
+type ApprovalDecision string
+
+// The decisions.
+const (
+	Approved  ApprovalDecision = "approved"
+	Denied    ApprovalDecision = "denied"
+	Withdrawn ApprovalDecision = "withdrawn" // what was asked about is no longer going to happen
+)
+
+// Bounds of approvals. What exceeds them is denied.
+const (
+	MaxCreatureApprovals = 64      // that a creature waits for
+	MaxGraphApprovals    = 1024    // that the creatures of a graph wait for
+	MaxApprovalContent   = 8 << 10 // bytes of what would happen that are kept
+	MaxApprovalText      = 1 << 10 // bytes of the name and of the reason of a decision
+)
+
+// ApprovalRow is a question of a policy that a turn of a creature waits for, or whose
+// answer the turn has not used yet. It is kept with the row of its creature.
+type ApprovalRow struct {
+	ID       EventID      `json:"id"`                // of the approval_asked event
+	Time     int64        `json:"time"`              // nanoseconds since 1970
+	Deadline int64        `json:"deadline"`          // nanoseconds since 1970
+	Allow    bool         `json:"allow,omitempty"`   // the deadline approves rather than denies
+	Message  EventID      `json:"message,omitzero"`  // whose delivery the turn handles
+	Delivery DeliveryKind `json:"delivery"`          // the kind of the delivery
+	Channel  ChannelID    `json:"channel,omitempty"` // of a message that would be sent
+
+	Event      PolicyKind `json:"event"` // what was judged: send, tool, spawn, …
+	Call       string     `json:"call,omitempty"`
+	Subject    string     `json:"subject"` // what the question is about, in words
+	Deployment string     `json:"deployment"`
+	Policy     string     `json:"policy"`
+	Where      string     `json:"where,omitempty"`
+	Grounds    string     `json:"reason"` // of the policy, in words
+
+	Hash    string     `json:"hash"`              // of everything that the answer covers
+	Content NotedBytes `json:"content,omitempty"` // the message, or what would happen as JSON; at most MaxApprovalContent bytes
+	Size    int        `json:"size"`              // of the whole content, in bytes
+
+	Decision ApprovalDecision `json:"decision,omitempty"`
+	By       string           `json:"by,omitempty"`
+	Because  string           `json:"because,omitempty"` // the reason of the decision
+}
+
+// Waits reports whether the question has no answer yet.
+func (r *ApprovalRow) Waits() bool { return r.Decision == "" }
+
+// ApprovalAskedPayload is the payload of approval_asked.
+type ApprovalAskedPayload struct {
+	Event     PolicyKind       `json:"event"`            // kind of the event that was judged: send, tool, spawn, …
+	Call      string           `json:"call,omitempty"`   // the tool that requested it
+	Subject   string           `json:"subject"`          // what the question is about
+	Policy    string           `json:"policy"`           // name of the policy that asks
+	Grounds   string           `json:"reason,omitempty"` // reason that the policy returned
+	Where     string           `json:"where,omitempty"`  // its position in the recipe
+	Deadline  string           `json:"deadline"`         // RFC 3339, UTC: when the question decides itself
+	Otherwise ApprovalDecision `json:"otherwise"`        // the decision of the deadline: approved or denied
+	Size      int              `json:"size"`             // size of the message, or of the description of what would happen, in bytes
+	Hash      string           `json:"hash"`             // SHA-256 of what the answer covers
+}
+
+// ApprovalDecidedPayload is the payload of approval_decided.
+type ApprovalDecidedPayload struct {
+	Approval EventID          `json:"approval"`           // id of the approval_asked event
+	Decision ApprovalDecision `json:"decision"`           // approved, denied or withdrawn
+	By       string           `json:"by,omitempty"`       // name of the operator, as far as known
+	Because  string           `json:"reason,omitempty"`   // reason of the operator, or why the question was withdrawn
+	Deadline bool             `json:"deadline,omitempty"` // the deadline has decided
+	Policy   string           `json:"policy"`             // name of the policy that asked
+	Event    PolicyKind       `json:"event"`              // kind of the event that was judged
+}
+
+// Otherwise is the decision of the deadline.
+func (r *ApprovalRow) Otherwise() ApprovalDecision {
+	if r.Allow {
+		return Approved
+	}
+	return Denied
+}
+
+// Asked is the event of the question, about the creature that waits.
+func (r *ApprovalRow) Asked(c CreatureID) Event {
+	return Event{
+		ID: r.ID, Time: r.Time, Kind: EventApprovalAsked, Creature: c, Channel: r.Channel, Cause: r.Message,
+		Payload: JSON(ApprovalAskedPayload{
+			Event: r.Event, Call: r.Call, Subject: r.Subject, Policy: r.Policy, Grounds: r.Grounds, Where: r.Where,
+			Deadline: time.Unix(0, r.Deadline).UTC().Format(time.RFC3339Nano), Otherwise: r.Otherwise(), Size: r.Size, Hash: r.Hash,
+		}),
+	}
+}
+
+// Decided is the event of the decision, without its id and time.
+func (r *ApprovalRow) Decided(c CreatureID, byDeadline bool) Event {
+	return Event{
+		Kind: EventApprovalDecided, Creature: c, Channel: r.Channel, Cause: r.Message,
+		Payload: JSON(ApprovalDecidedPayload{
+			Approval: r.ID, Decision: r.Decision, By: r.By, Because: r.Because, Deadline: byDeadline, Policy: r.Policy, Event: r.Event,
+		}),
+	}
+}

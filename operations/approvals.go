@@ -1,0 +1,134 @@
+package operations
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/inspect"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// ApprovalsArgs are the arguments of approvals.
+type ApprovalsArgs struct {
+	Graphs []string `json:"graphs,omitempty" doc:"only of these graphs, each by any id it has had or the name of a member"`
+}
+
+// ApprovalsResult is the result of approvals.
+type ApprovalsResult struct {
+	Approvals []ApprovalRecord `json:"approvals"` // what waits, the oldest first within a graph
+}
+
+// ApprovalRecord is the JSON form of a question of a policy that a turn waits for.
+type ApprovalRecord struct {
+	ID         string                   `json:"id"`                   // id of the `approval_asked` event
+	Graph      terrarium.GraphID        `json:"graph"`                // graph of the creature
+	Creature   terrarium.CreatureID     `json:"creature"`             // creature whose turn waits
+	Name       string                   `json:"name"`                 // name of the creature
+	Event      journal.PolicyKind       `json:"event"`                // what the policy judges: send, tool, spawn, …
+	Subject    string                   `json:"subject"`              // what the question is about
+	Call       string                   `json:"call,omitempty"`       // the tool that the creature has called
+	Channel    terrarium.ChannelID      `json:"channel,omitempty"`    // channel of a message
+	Policy     string                   `json:"policy"`               // name of the policy
+	Where      string                   `json:"where,omitempty"`      // its position in the recipe
+	Deployment string                   `json:"deployment,omitempty"` // deployment of the policy
+	Reason     string                   `json:"reason,omitempty"`     // reason that the policy gives
+	Since      string                   `json:"since"`                // RFC 3339, UTC
+	Deadline   string                   `json:"deadline"`             // RFC 3339, UTC: when it decides itself
+	Otherwise  journal.ApprovalDecision `json:"otherwise"`            // the decision of the deadline: approved or denied
+	Message    string                   `json:"message,omitempty"`    // id of the message that the turn handles; absent for a start
+	Behind     uint64                   `json:"behind"`               // deliveries that the creature handles only afterwards
+	Content    Payload                  `json:"content"`              // the message that would be sent, or what would happen as JSON; at most 8 KiB
+	Size       int                      `json:"size"`                 // size of the whole content, in bytes
+	Hash       string                   `json:"hash"`                 // SHA-256 of everything that the answer covers
+}
+
+// hideContent implements withoutContent.
+func (r *ApprovalsResult) hideContent() {
+	for i := range r.Approvals {
+		r.Approvals[i].Content = nil
+	}
+}
+
+// DecideArgs are the arguments of approve and deny.
+type DecideArgs struct {
+	Approval string   `json:"approval" op:"required" doc:"id of the approval"`
+	Reason   string   `json:"reason,omitempty" doc:"why, for the history and, of a denial, for the creature; at most 1 KiB"`
+	By       string   `json:"by,omitempty" doc:"name of the operator, at most 1 KiB; the name of a token takes precedence"`
+	Graphs   []string `json:"graphs,omitempty" doc:"only in these graphs, each by any id it has had or the name of a member"`
+}
+
+// DecideResult is the result of approve and deny.
+type DecideResult struct {
+	Approval string                   `json:"approval"` // id of the approval
+	Decision journal.ApprovalDecision `json:"decision"` // approved or denied
+	Graph    terrarium.GraphID        `json:"graph"`    // graph of the creature
+	Creature terrarium.CreatureID     `json:"creature"` // creature whose turn has waited
+	Name     string                   `json:"name"`     // name of the creature
+}
+
+func approvalOperations() []Operation {
+	return []Operation{
+		read("approvals", "Lists the questions of policies that turns of creatures wait for.", approvals),
+		wait("approve", "Approves what a policy asks about. When all questions about a turn are answered, the turn runs again.", decide(true)).needs(Operate),
+		wait("deny", "Denies what a policy asks about.", decide(false)).needs(Operate),
+	}
+}
+
+// graphsNamed finds graphs by id or by the name of a member.
+func (s *client) graphsNamed(ctx context.Context, names []string) (ids []terrarium.GraphID, err error) {
+	for _, name := range names {
+		id, err := s.t.FindGraph(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func approvals(ctx context.Context, s *client, a *ApprovalsArgs) (*ApprovalsResult, error) {
+	graphs, err := s.graphsNamed(ctx, a.Graphs)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.t.Approvals(graphs...)
+	if err != nil {
+		return nil, err
+	}
+	out := &ApprovalsResult{Approvals: []ApprovalRecord{}}
+	for i := range list {
+		out.Approvals = append(out.Approvals, newApprovalRecord(&list[i]))
+	}
+	return out, nil
+}
+
+func newApprovalRecord(a *inspect.Approval) ApprovalRecord {
+	return ApprovalRecord{
+		ID: a.ID.String(), Graph: a.Graph, Creature: a.Creature, Name: a.Name, Event: a.Event, Subject: a.Subject, Call: a.Call, Channel: a.Channel,
+		Policy: a.Policy, Where: a.Where, Deployment: a.Deployment, Reason: a.Grounds, Since: stamp(a.Time), Deadline: stamp(a.Deadline),
+		Otherwise: a.Otherwise(), Message: a.Message.String(), Behind: a.Behind, Content: Payload(a.Content), Size: a.Size, Hash: a.Hash,
+	}
+}
+
+func decide(approve bool) func(context.Context, *client, *DecideArgs) (*DecideResult, func(context.Context) (*DecideResult, error), error) {
+	return func(ctx context.Context, s *client, a *DecideArgs) (*DecideResult, func(context.Context) (*DecideResult, error), error) {
+		id, err := journal.ParseEventID(a.Approval)
+		if err != nil || id.IsZero() {
+			return nil, nil, &abi.Error{Code: abi.InvalidArgument, Op: "approve", Message: "approval is not an id", Remedy: "take the id from approvals", Err: err}
+		}
+		graphs, err := s.graphsNamed(ctx, a.Graphs)
+		if err != nil {
+			return nil, nil, err
+		}
+		d, err := s.t.Decide(id, engine.Decision{Approve: approve, By: cmp.Or(s.rights.Name, a.By), Reason: a.Reason}, graphs...)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, func(ctx context.Context) (*DecideResult, error) {
+			return &DecideResult{Approval: d.ID.String(), Decision: d.Decision, Graph: d.Graph, Creature: d.Creature, Name: d.Name}, d.Wait(ctx)
+		}, nil
+	}
+}
