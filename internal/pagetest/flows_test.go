@@ -20,7 +20,7 @@ import (
 )
 
 var views = []string{
-	"graph", "graph?show=table", "creatures", "lineage", "events", "dead-letters", "problems", "policies",
+	"graph", "graph?show=table", "creatures", "lineage", "events", "dead-letters", "approvals", "problems", "policies",
 	"turn/00000000000000000000000000000007-5", "graph?creature=c-gae3h-boat-2", "graph?creature=c-gae3h-boat-2&tab=state",
 }
 
@@ -58,7 +58,7 @@ func TestEveryView(t *testing.T) {
 		}
 	}
 	if got := slices.DeleteFunc(slices.Clone(p.calls), func(c string) bool {
-		return slices.Contains([]string{"dead_letters", "sessions", "awareness", "state"}, c)
+		return slices.Contains([]string{"dead_letters", "approvals", "sessions", "awareness", "state"}, c)
 	}); len(got) > 0 {
 		t.Errorf("looking at views called %v", got)
 	}
@@ -106,6 +106,35 @@ func TestDeadLettersAreRedelivered(t *testing.T) {
 	defer p.mu.Unlock()
 	if n := len(p.letters); n != 7 {
 		t.Errorf("%d letters are left, not 7", n)
+	}
+}
+
+// An approval says what would happen only when the reader requests it, and is answered with
+// a reason. Neither button has the focus first.
+func TestApprovalsAreAnswered(t *testing.T) {
+	p := newRescuePond(t)
+	b := openPond(t, p, "#/approvals", desk)
+	b.until("document.querySelectorAll('main section').length === 2")
+	b.holds("nav", "Approvals2")
+	b.holds("main", "a message on orders of medic", "this cannot be undone", "careful rescue.hcl:14", "3 deliveries wait behind it", "It is denied at 2026-11-26 10:00:00 UTC")
+	if strings.Contains(eval[string](b, "document.documentElement.outerHTML"), secret) {
+		t.Error("what would happen is in the page before it was requested")
+	}
+	if tag := eval[string](b, "document.activeElement.tagName"); tag == "BUTTON" {
+		t.Error("a button has the focus")
+	}
+	b.clickText("Show")
+	b.until("document.querySelector('.payload.shown').textContent === '" + secret + "'")
+	eval[any](b, "document.querySelector('section input').value = 'as agreed'")
+	b.clickText("Approve")
+	b.until("document.querySelectorAll('main section').length === 1")
+	b.clickText("Deny")
+	b.until("document.querySelectorAll('main section').length === 0")
+	b.holds("main", "No approvals")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if want := []string{"approve q1 as agreed", "deny q2 "}; !slices.Equal(p.answers, want) {
+		t.Errorf("the answers are %q, want %q", p.answers, want)
 	}
 }
 
@@ -196,8 +225,8 @@ func TestContrast(t *testing.T) {
 		if len(low) > 0 {
 			t.Errorf("dark %v: %v", dark, low)
 		}
-		if kinds := eval[int](b, "import('/lib.js').then(({ mark, statuses }) => new Set(statuses.map(st => mark(st).innerHTML)).size)"); kinds != 5 {
-			t.Errorf("%d different shapes for 5 statuses", kinds)
+		if kinds := eval[int](b, "import('/lib.js').then(({ mark, statuses }) => new Set(statuses.map(st => mark(st).innerHTML)).size)"); kinds != 6 {
+			t.Errorf("%d different shapes for 6 statuses", kinds)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestShots(t *testing.T) {
 			b.run(chromedp.Sleep(2 * time.Second))
 			b.shot("page-graph-" + scheme)
 			names := map[string]string{"graph?creature=c-gae3h-boat-2": "creature", "graph?show=table": "table", "lineage?at=" + at(10): "lineage"}
-			for _, view := range append([]string{"graph?creature=c-gae3h-boat-2", "graph?show=table", "lineage?at=" + at(10)}, "creatures", "events", "dead-letters", "problems", "policies") {
+			for _, view := range append([]string{"graph?creature=c-gae3h-boat-2", "graph?show=table", "lineage?at=" + at(10)}, "creatures", "events", "dead-letters", "approvals", "problems", "policies") {
 				b.goTo(view)
 				b.run(settle)
 				name := names[view]

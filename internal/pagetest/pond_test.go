@@ -21,19 +21,21 @@ type pond struct {
 	t      *testing.T
 	server *httptest.Server
 
-	mu       sync.Mutex
-	graphs   []*graph
-	letters  []object
-	sessions []object
-	log      []object
-	problems []object
-	streams  map[chan object]bool
-	cut      chan struct{} // closed to end the streams
-	down     bool          // answers nothing
-	refuse   *refusal      // answers every operation
-	calls    []string      // operations that were called, but status
-	next     int
-	now      func() time.Time
+	mu        sync.Mutex
+	graphs    []*graph
+	letters   []object
+	approvals []object
+	answers   []string // to approvals
+	sessions  []object
+	log       []object
+	problems  []object
+	streams   map[chan object]bool
+	cut       chan struct{} // closed to end the streams
+	down      bool          // answers nothing
+	refuse    *refusal      // answers every operation
+	calls     []string      // operations that were called, but status
+	next      int
+	now       func() time.Time
 }
 
 type object = map[string]any
@@ -168,6 +170,12 @@ func (p *pond) answer(name string, args object) object {
 			}
 		}
 		return object{"dead_letters": list}
+	case "approvals":
+		return object{"approvals": p.approvals}
+	case "approve", "deny":
+		p.approvals = slices.DeleteFunc(p.approvals, func(a object) bool { return a["id"] == args["approval"] })
+		p.answers = append(p.answers, fmt.Sprint(name, " ", args["approval"], " ", args["reason"]))
+		return object{"approval": args["approval"], "decision": "approved"}
 	case "redeliver":
 		p.letters = slices.DeleteFunc(p.letters, func(l object) bool { return l["id"] == args["message"] })
 		return object{"message": "again", "seq": 1}
@@ -374,6 +382,14 @@ func newRescuePond(t *testing.T) *pond {
 	}
 	p.creature("medic")["state"] = "backing_off"
 	p.creature("boat-2")["state"] = "quarantined"
+	for _, id := range []string{"q1", "q2"} {
+		p.approvals = append(p.approvals, object{
+			"id": id, "graph": "gr5mz", "creature": p.creature("medic")["id"], "name": "medic", "event": "send", "subject": "a message on orders", "policy": "careful",
+			"where": "rescue.hcl:14", "reason": "this cannot be undone", "since": "2026-11-24T10:00:00Z", "deadline": "2026-11-26T10:00:00Z", "otherwise": "denied",
+			"behind": 3, "content": secret, "size": len(secret), "hash": "5c",
+		})
+	}
+	p.creature("medic")["approvals"] = len(p.approvals)
 	p.creature("boat-2")["memory_bytes"] = 46 << 20
 	p.creature("boat-2")["counters"] = object{"turns": 5431, "failures": 6, "sent": 4345, "dead_letters": 6}
 	p.creature("clerk-3")["counters"] = object{"turns": 731, "failures": 2, "sent": 345, "dead_letters": 2}

@@ -5,6 +5,7 @@ import { Store } from './store.js'
 import { GraphView } from './graphview.js'
 import { creaturesView, policiesView, problemsView } from './lists.js'
 import { deadLettersView } from './todo.js'
+import { approvalsView } from './approvals.js'
 import { eventsView } from './events.js'
 import { turnView } from './turn.js'
 import { lineageView } from './lineage.js'
@@ -15,11 +16,11 @@ const store = new Store(now)
 const views = {
   graph: (ctx, host, route) => new GraphView(ctx, host, route),
   creatures: creaturesView, lineage: lineageView, events: eventsView, turn: turnView,
-  'dead-letters': deadLettersView, problems: problemsView, policies: policiesView,
+  'dead-letters': deadLettersView, approvals: approvalsView, problems: problemsView, policies: policiesView,
 }
 const titles = {
   graph: 'Graph', creatures: 'Creatures', lineage: 'Lineage', events: 'Events', turn: 'Turn', 'dead-letters': 'Dead letters',
-  problems: 'Problems', policies: 'Policies',
+  approvals: 'Approvals', problems: 'Problems', policies: 'Policies',
 }
 
 export function parse(hash) {
@@ -87,7 +88,7 @@ function frame() {
   el.nav = h('nav', { 'aria-label': 'Views' },
     h('h2', {}, 'Now'), link('graph', 'Graph', 'graph'), link('creatures', 'Creatures', 'creatures'),
     h('h2', {}, 'What happened'), link('lineage', 'Lineage', 'lineage'), link('events', 'Events', 'events'),
-    h('h2', {}, 'To do'), link('dead-letters', 'Dead letters', 'letters', { class: 'large' }),
+    h('h2', {}, 'To do'), link('dead-letters', 'Dead letters', 'letters', { class: 'large' }), link('approvals', 'Approvals', 'approvals', { class: 'large' }),
     link('problems', 'Problems', 'problems', { class: 'large' }), link('dead-letters', 'To do', 'letters', { class: 'small', 'data-view': 'todo' }),
     h('h2', {}, 'Rules'), link('policies', 'Policies', 'policies', { class: 'large' }))
   el.main = h('main', { tabindex: -1 })
@@ -235,10 +236,14 @@ async function refresh() {
 // counts of things to do.
 async function todo() {
   let letters = 0
-  for (const c of store.creatures.values()) letters += c.counters?.dead_letters || 0
+  ctx.waiting = 0
+  for (const c of store.creatures.values()) {
+    letters += c.counters?.dead_letters || 0
+    ctx.waiting += c.approvals || 0
+  }
   ctx.letters = Math.max(letters, ctx.lettersListed ?? 0)
-  const numbers = { 'dead-letters': [ctx.letters, 'bad'], problems: [store.problems.length, ''] }
-  numbers.todo = [ctx.letters + store.problems.length, 'bad']
+  const numbers = { 'dead-letters': [ctx.letters, 'bad'], approvals: [ctx.waiting, 'due'], problems: [store.problems.length, ''] }
+  numbers.todo = [ctx.letters + ctx.waiting + store.problems.length, ctx.letters || !ctx.waiting ? 'bad' : 'due']
   for (const [view, [n, look]] of Object.entries(numbers)) {
     const at = el.nav.querySelector(`[data-view="${view}"] .n`)
     at.hidden = !n
@@ -262,7 +267,7 @@ function show() {
   const same = !over && current && current.view === route.view && current.route?.(route)
   ctx.route = route
   for (const a of el.nav.querySelectorAll('a')) {
-    const todoView = ['dead-letters', 'problems'].includes(route.view)
+    const todoView = ['dead-letters', 'approvals', 'problems'].includes(route.view)
     const on = a.dataset.view === route.view || (a.dataset.view === 'todo' && todoView) || (route.view === 'turn' && a.dataset.view === 'events')
     on ? a.setAttribute('aria-current', 'page') : a.removeAttribute('aria-current')
   }

@@ -234,6 +234,9 @@ export class Dots {
     } else if (status === 'backing') {
       g.beginPath(); g.arc(x, y, 4.8, 0, 7); g.stroke()
       g.beginPath(); g.arc(x, y, 4.8, Math.PI / 2, Math.PI * 1.5); g.fill()
+    } else if (status === 'waits') {
+      poly([[0, -6], [6, 0], [0, 6], [-6, 0]]); g.stroke()
+      poly([[0, -2.8], [2.8, 0], [0, 2.8], [-2.8, 0]]); g.fill()
     } else if (status === 'stopped') g.strokeRect(x - 4, y - 4, 8, 8)
     else { g.beginPath(); g.arc(x, y, 4, 0, 7); g.fill() }
   }

@@ -57,13 +57,15 @@ export function eventsView(ctx, host, route) {
       case 'log': return p.text === undefined ? '' : `${p.level}: ${p.text}`
       case 'dead_letter': return `${p.reason}${p.error ? ': ' + p.error : ''}`
       case 'policy_denied': return `${p.effect} by ${p.policy}${p.reason ? ': ' + p.reason : ''}`
+      case 'approval_asked': return `${p.policy} about ${p.subject}${p.reason ? ': ' + p.reason : ''}`
+      case 'approval_decided': return `${p.decision}${p.by ? ' by ' + p.by : ''}${p.reason ? ': ' + p.reason : ''}`
       case 'module_replaced': return `${p.former || ''} → ${p.module || ''}`
       case 'creature_started': case 'creature_stopped': return p.reason || ''
       case 'instance_started': return p.reason || ''
     }
     return e.snippet ? '' : ''
   }
-  const look = e => ({ turn_failed: 'failing', creature_failed: 'failing', dead_letter: 'failing', creature_quarantined: 'quarantined', creature_stopped: 'stopped', policy_denied: 'backing' }[e.kind])
+  const look = e => ({ turn_failed: 'failing', creature_failed: 'failing', dead_letter: 'failing', creature_quarantined: 'quarantined', creature_stopped: 'stopped', policy_denied: 'backing', approval_asked: 'waits' }[e.kind])
 
   const row = e => {
     if (e.gap) return h('div', { class: 'gap' }, mark('backing'), h('span', {}, h('b', {}, `${count(e.gap.missed, 'event')} left out here. `), 'This tab did not keep up. The picture and the counts are right.'), h('button', { onclick: ev => fill(ev.currentTarget, e.gap) }, 'Fill the gap'))

@@ -41,12 +41,12 @@ export function set(el, props) {
 
 export const words = {
   running: 'running', failing: 'failing', backing: 'backing off', quarantined: 'quarantined',
-  stopped: 'stopped',
+  stopped: 'stopped', waits: 'waits for you',
 }
-export const statuses = ['running', 'failing', 'backing', 'quarantined', 'stopped']
+export const statuses = ['running', 'failing', 'backing', 'waits', 'quarantined', 'stopped']
 
 // worst orders statuses by how much they need a look.
-export const severity = { quarantined: 4, failing: 3, backing: 2, stopped: 1, running: 0 }
+export const severity = { quarantined: 5, failing: 4, waits: 3, backing: 2, stopped: 1, running: 0 }
 
 function parts(status) {
   switch (status) {
@@ -56,6 +56,9 @@ function parts(status) {
     case 'backing': return [
       s('circle', { r: 4.8, fill: 'none', stroke: 'currentColor', 'stroke-width': 1.5 }),
       s('path', { d: 'M0-4.800a4.800 4.800 0 0 0 0 9.600z', fill: 'currentColor' })]
+    case 'waits': return [
+      s('path', { d: 'M0-6 6 0 0 6-6 0z', fill: 'none', stroke: 'currentColor', 'stroke-width': 1.5 }),
+      s('path', { d: 'M0-2.800 2.800 0 0 2.800-2.800 0z', fill: 'currentColor' })]
     case 'quarantined': return [
       s('path', { d: 'M-2.500-6h5L6-2.500v5L2.500 6h-5L-6 2.500v-5z', fill: 'currentColor' }),
       s('path', { d: 'M-3 0H3', class: 'hole' })]
@@ -80,6 +83,7 @@ const paths = {
   lineage: 'M2 4h4q3 0 4 4h4M2 12h4q3 0 4-4M2 4h12',
   events: 'M3 2v12M6 4h8M6 8h5M6 12h7',
   letters: 'M2 4h12v8.500H2zM2 4.500 8 9l6-4.500',
+  approvals: 'M2.500 8.500 6 12 13.500 4',
   problems: 'M8 2.500 14.500 13.500h-13zM8 6.500v3.500M8 11.500v.5',
   policies: 'M8 2 13 4v4q0 4-5 6-5-2-5-6V4z',
   search: 'M10.500 10.500 14 14M2.500 7a4.500 4.500 0 1 0 9 0 4.500 4.500 0 0 0-9 0',

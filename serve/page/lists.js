@@ -77,7 +77,7 @@ export function problemsView(ctx, host) {
 // todoTabs leads between the two lists on small screens.
 export function todoTabs(ctx) {
   const view = ctx.route.view
-  return h('div', { class: 'segments todo', role: 'group', 'aria-label': 'To do' }, [['dead-letters', 'Dead letters', ctx.letters], ['problems', 'Problems', ctx.store.problems.length]]
+  return h('div', { class: 'segments todo', role: 'group', 'aria-label': 'To do' }, [['dead-letters', 'Dead letters', ctx.letters], ['approvals', 'Approvals', ctx.waiting], ['problems', 'Problems', ctx.store.problems.length]]
     .map(([to, name, n]) => h('button', { 'aria-pressed': String(view === to), onclick: () => ctx.go(to) }, n ? `${name} ${n}` : name)))
 }
 

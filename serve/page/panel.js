@@ -92,9 +92,10 @@ export class Panel {
       quarantined: [h('b', {}, failed?.quarantined ? `Out of service since ${clock(failed.quarantined)}.` : 'Out of service.'), ` It failed more often than its restart policy allows. ${count(c.pending, 'delivery waits', 'deliveries wait')} until it is started again.`],
       failing: [h('b', {}, `A turn failed at ${clock(failed?.at)}.`), ` ${number(c.counters?.failures)} of its turns have failed since the engine started.`],
       backing: [h('b', {}, 'It waits before it tries again.'), ' Its restart policy makes a pause after a failure.'],
+      waits: [h('b', {}, 'It waits for your approval.'), ` ${count(c.pending, 'delivery waits', 'deliveries wait')} until you decide, or until the time is over.`],
       stopped: [h('b', {}, 'Stopped.'), ` It keeps its state, and ${count(c.pending, 'delivery waits', 'deliveries wait')}.`],
     }[status]
-    const buttons = { quarantined: [start, turn], stopped: [start] }[status] || [turn]
+    const buttons = { quarantined: [start, turn], stopped: [start], waits: [h('a', { class: 'button', href: this.ctx.address('approvals') }, 'Approvals')] }[status] || [turn]
     return h('section', { class: 'part' }, h('div', { class: `wrong st-${status}` }, h('p', {}, says), failed?.error ? h('code', {}, `${failed.code}: ${inShort(failed.error)}`) : '', h('div', { class: 'acts' }, buttons)))
   }
 

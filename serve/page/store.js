@@ -37,7 +37,7 @@ export class Meter {
 const messageKinds = new Set(['channel_message', 'direct_message', 'timer', 'request', 'result', 'wired_output'])
 const bodies = new Set([...messageKinds, 'output', 'state'])
 const structural = new Set(['topology_changed', 'creature_started', 'creature_stopped', 'creature_quarantined', 'creature_failed',
-  'output_wire_added', 'output_wire_removed', 'parent_link_changed', 'module_replaced', 'turn_failed', 'dead_letter', 'store_set_aside'])
+  'output_wire_added', 'output_wire_removed', 'parent_link_changed', 'module_replaced', 'turn_failed', 'dead_letter', 'approval_asked', 'approval_decided', 'store_set_aside'])
 
 const kept = 2000 // events in the list
 const most = 5000 // names of what is gone
@@ -121,6 +121,7 @@ export class Store extends EventTarget {
     switch (creature.state) {
       case 'quarantined': return 'quarantined'
       case 'backing_off': return 'backing'
+      case 'awaiting_approval': return 'waits'
       case 'stopped': return 'stopped'
     }
     const failed = this.failed.get(creature.id)
