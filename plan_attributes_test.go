@@ -87,6 +87,7 @@ func plot() *written {
 		block("test", `"t"`, nil,
 			block("mock", "", set{"creature": "creature.second"}, block("answer", "", set{"payload": `"x"`})),
 			block("advance", "", set{"by": `"1s"`}),
+			block("decide", "", set{"decision": `"approve"`}),
 			block("send", "", set{"channel": "channel.in", "payload": `"x"`}),
 			block("assert", "", set{"condition": "true"})),
 	)

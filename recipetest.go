@@ -134,6 +134,8 @@ func (t *testRun) takeSteps(ctx context.Context, applied *Applied, steps []recip
 			return denials, err
 		case step.Advance > 0:
 			err = t.Advance(ctx, step.Advance)
+		case step.Decide != nil:
+			err = t.decide(step.Decide)
 		default:
 			s := step.Send
 			_, err = t.Send(ctx, applied.Channels[s.Channel], Outgoing{Payload: s.Payload, Headers: s.Headers})
@@ -146,6 +148,28 @@ func (t *testRun) takeSteps(ctx context.Context, applied *Applied, steps []recip
 		}
 	}
 	return denials, err
+}
+
+// decide answers what waits for approval.
+func (t *testRun) decide(d *recipes.TestDecision) error {
+	waiting, err := t.Approvals()
+	if err != nil {
+		return err
+	}
+	some := false
+	for i := range waiting {
+		if d.Policy != "" && waiting[i].Policy != d.Policy {
+			continue
+		}
+		some = true
+		if _, err := t.Decide(waiting[i].ID, engine.Decision{Approve: d.Approve, Reason: d.Because}); err != nil {
+			return err
+		}
+	}
+	if !some {
+		return &abi.Error{Code: abi.NotFound, Message: d.Where + ": nothing waits for approval", Remedy: "send what the policy asks about before the block decide"}
+	}
+	return nil
 }
 
 // settle waits until everything has been handled. It moves the clock to the ends of pauses,
@@ -188,7 +212,7 @@ type testWatch struct {
 func watchTest(ctx context.Context, t *Terrarium) *testWatch {
 	ctx = context.WithoutCancel(ctx) // closing the subscription ends it
 	w := &testWatch{sub: t.Subscribe(engine.Filter{Kinds: []journal.EventKind{
-		journal.EventChannelMessage, journal.EventOutput, journal.EventDeadLetter, journal.EventPolicyDenied,
+		journal.EventChannelMessage, journal.EventOutput, journal.EventDeadLetter, journal.EventPolicyDenied, journal.EventApprovalAsked, journal.EventApprovalDecided,
 	}}, engine.MaxSubscriptionBuffer)}
 	w.done.Go(func() {
 		for {
@@ -263,6 +287,20 @@ func addEvent(o *recipes.TestOutcome, e Event, channel string, creatures map[Cre
 		var p journal.DeadLetterPayload
 		err := json.Unmarshal(e.Payload, &p)
 		o.DeadLetters = append(o.DeadLetters, recipes.TestDeadLetter{Creature: creatures[p.Creature], Reason: p.Reason, Error: p.Error})
+		return err
+	case journal.EventApprovalAsked:
+		var p journal.ApprovalAskedPayload
+		err := json.Unmarshal(e.Payload, &p)
+		o.Approvals = append(o.Approvals, recipes.TestApproval{ID: e.ID, Policy: p.Policy, Subject: p.Subject, Because: p.Grounds, Creature: who})
+		return err
+	case journal.EventApprovalDecided:
+		var p journal.ApprovalDecidedPayload
+		err := json.Unmarshal(e.Payload, &p)
+		for i := range o.Approvals {
+			if o.Approvals[i].ID == p.Approval {
+				o.Approvals[i].Decision = p.Decision
+			}
+		}
 		return err
 	case journal.EventPolicyDenied:
 		var p journal.PolicyPayload

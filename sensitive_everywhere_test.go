@@ -68,7 +68,7 @@ func TestNothingTellsASensitiveValue(t *testing.T) {
 			for _, value := range []string{"var.secret", `"${var.secret}!"`, "{ key = var.secret }", `var.secret == "x"`} {
 				s.name = b.Name + "." + a.Name + " = " + value
 				writeFiles(t, dir, map[string]string{"plot.hcl": secretly(b, a, value)})
-				if s.apply(slices.Contains([]string{"variable", "test", "mock", "answer", "advance", "send", "assert"}, b.Name)) {
+				if s.apply(slices.Contains([]string{"variable", "test", "mock", "answer", "advance", "decide", "send", "assert"}, b.Name)) {
 					taken = append(taken, s.name)
 				}
 			}

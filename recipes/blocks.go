@@ -167,6 +167,11 @@ var language = []Block{
 	{Name: "advance", Within: []string{"test"}, Repeated: true, Doc: "moves the test's [clock](recipes.md#the-clock), in the order of the blocks", Attributes: []Attribute{
 		{Name: "by", Type: DurationValue, Required: true, Doc: "how far: timers that become due meanwhile fire one after the other"},
 	}},
+	{Name: "decide", Within: []string{"test"}, Repeated: true, Doc: "answers everything that [waits for approval](../how-to/approve.md) then, in the order of the blocks; the test fails if nothing waits", Attributes: []Attribute{
+		{Name: "decision", Type: ChoiceValue, Choices: []string{"approve", "deny"}, Required: true, Doc: "the answer"},
+		{Name: "policy", Type: TextValue, Doc: "only to questions of the policy with this name"},
+		{Name: "reason", Type: TextValue, Doc: "why, for the creature"},
+	}},
 	{Name: "send", Within: []string{"test"}, Repeated: true, Doc: "messages to send, in the order of the blocks; each is sent after everything before it has been handled. Exactly one of `payload`, `json` and `lines` is required", Attributes: []Attribute{
 		{Name: "channel", Type: "channel", Required: true, Doc: "the channel to send on"},
 		{Name: "payload", Type: TextValue, Doc: "one message"},

@@ -34,10 +34,19 @@ type Test struct {
 	failed   map[string]bool // addresses of the variables and checks that failed
 }
 
-// TestStep moves the clock, or sends a message.
+// TestStep moves the clock, answers what waits for approval, or sends a message.
 type TestStep struct {
-	Advance time.Duration // 0: send
+	Advance time.Duration // 0: not
+	Decide  *TestDecision // nil: not
 	Send    TestSend
+}
+
+// TestDecision answers questions of policies.
+type TestDecision struct {
+	Approve bool
+	Policy  string // its name; empty: any
+	Because string
+	Where   string // its place: "team.hcl:12"
 }
 
 // TestSend is a message that a test sends when the engine is idle.
@@ -187,7 +196,7 @@ func (ts *testReader) checkTestExpression(s scope, expr hcl.Expression) {
 }
 
 // resultNames are the attributes of a result.
-var resultNames = []string{"channel", "creature", "dead_letters", "denials", "recipe"}
+var resultNames = []string{"channel", "creature", "approvals", "dead_letters", "denials", "recipe"}
 
 // checkResult reports a reference to a result that does not exist.
 func (ts *testReader) checkResult(s scope, t hcl.Traversal) {

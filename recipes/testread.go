@@ -57,7 +57,7 @@ func (ts *testReader) readTest(t *Test, c blockBody) {
 			Remedy: "Add assert { condition = length(result.dead_letters) == 0 }."})
 	}
 	if len(t.Steps) > maxTestSteps {
-		ts.report(s, t.block.DefRange, Diagnostic{Summary: "Too many steps", Detail: fmt.Sprintf("A test sends at most %d messages, and moves its clock at most as often.", maxTestSteps)})
+		ts.report(s, t.block.DefRange, Diagnostic{Summary: "Too many steps", Detail: fmt.Sprintf("A test takes at most %d steps.", maxTestSteps)})
 	}
 }
 
@@ -84,6 +84,15 @@ func (ts *testReader) readBlocks(s scope, t *Test, c blockBody) {
 					return
 				}
 				t.Steps = append(t.Steps, TestStep{Advance: d})
+			}
+		case "decide":
+			c := ts.blockContent(s.title, b)
+			d := &TestDecision{Where: ts.where(b.DefRange)}
+			decision, ok := ts.choiceAttr(s, c, "decision")
+			d.Approve = decision == "approve"
+			d.Policy, _ = ts.stringAttr(s, c, "policy")
+			if d.Because, _ = ts.stringAttr(s, c, "reason"); ok {
+				t.Steps = append(t.Steps, TestStep{Decide: d})
 			}
 		case "send":
 			for _, send := range ts.testSend(s, b) {

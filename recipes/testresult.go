@@ -17,6 +17,17 @@ type TestOutcome struct {
 	// DeadLetters and Denials are in the order of their occurrence.
 	DeadLetters []TestDeadLetter
 	Denials     []TestDenial
+	Approvals   []TestApproval // in the order in which they were asked
+}
+
+// TestApproval is a question of a policy.
+type TestApproval struct {
+	ID       journal.EventID
+	Policy   string // its name
+	Subject  string // what it is about
+	Because  string // the reason that the policy has given
+	Creature string // address of the creature whose turn waits
+	Decision journal.ApprovalDecision
 }
 
 // TestMessage is a message on a channel.
@@ -64,6 +75,11 @@ func (ts *testReader) result(o *TestOutcome) cty.Value {
 	for i, d := range o.Denials {
 		denials[i] = texts("policy", d.Policy, "effect", string(d.Effect), "reason", d.Reason, "channel", d.Channel, "sender", d.Sender)
 	}
+	approvals := make([]cty.Value, len(o.Approvals))
+	for i, a := range o.Approvals {
+		approvals[i] = texts("policy", a.Policy, "subject", a.Subject, "reason", a.Because, "creature", a.Creature, "decision", string(a.Decision))
+	}
+	all["approvals"] = cty.TupleVal(approvals)
 	all["dead_letters"], all["denials"] = cty.TupleVal(letters), cty.TupleVal(denials)
 	return cty.ObjectVal(all)
 }
