@@ -25,7 +25,6 @@ var besideTheDoor = map[string][]string{
 	"directory.go":                     {"Stat", "MkdirAll"},                                     // the directory itself, which the caller has named
 	"foreign.go":                       {"Stat"},                                                 // the same
 	"internal/failpoint/failpoint.go":  {"Rename", "Link"},                                       // from aside to that place
-	"internal/sqlite/schema.go":        {"MkdirTemp", "RemoveAll", "WriteFile", "ReadFile"},      // a temporary directory for an empty file
 }
 
 func TestSessionFilesGoThroughOneDoor(t *testing.T) {
