@@ -153,7 +153,7 @@ type Options struct {
 	Compiler []string
 	// Translations are modules that were translated to Go when the program was built, and
 	// run so instead of by an engine: those of package plugins/native, and what terrarium
-	// translate makes. They change nothing but the speed. See [host.Options].
+	// translate makes. Results stay the same, with the exceptions that [host.Options] states.
 	Translations []translation.Code
 	// Log gets the engine's own messages. Nil discards them.
 	Log *slog.Logger

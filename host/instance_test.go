@@ -103,7 +103,8 @@ func TestTranslationThatNestsForEver(t *testing.T) {
 	i := instantiate(t, m, &abi.Limits{Deadline: time.Minute, Fuel: 1 << 60, Stack: 1 << 60})
 	const recurse = 7
 	err := i.Handle(t.Context(), &fakeTurn{}, recurse, 0)
-	if want := "creature_handle: the guest trapped: stack overflow"; err == nil || err.Error() != want {
+	const want = "creature_handle: the guest trapped: stack overflow; recurse less deeply, or run the module without its translation to Go, whose stack is smaller than the limit stack"
+	if err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %s", err, want)
 	}
 }

@@ -190,7 +190,10 @@ func pause(c *call, stack []uint64) {
 	c.owed = 0
 	c.fuel.Set(uint64(fuel)) // so that used is right if the guest ends here
 	if depth < 0 && c.bounds.depth < c.bounds.stack {
-		c.stop(&ending{&abi.Error{Code: abi.Trapped, Message: "the guest trapped: stack overflow"}})
+		c.stop(&ending{&abi.Error{
+			Code: abi.Trapped, Message: "the guest trapped: stack overflow",
+			Remedy: "recurse less deeply, or run the module without its translation to Go, whose stack is smaller than the limit stack",
+		}})
 	}
 	if depth < 0 {
 		c.stop(&ending{limitError("", "stack", fmt.Sprintf("the guest's calls nest beyond the limit stack, %d bytes", c.bounds.stack),

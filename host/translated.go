@@ -28,11 +28,12 @@ type translated struct {
 }
 
 // deepest is the most bytes of stack, as the meter counts them, that a translation may use
-// if the limit stack is higher. Go ends the process when a goroutine's stack exceeds a
-// gigabyte, or a quarter of it on 32-bit machines, while wazero has ceilings of its own and
-// traps. Frames of the creatures that ship with terrarium are at most 1.2 times what the
-// meter counts; this leaves room for thirty times.
-const deepest = 8 << 20 << (^uint(0) >> 63 * 2)
+// if the limit stack is higher. Go ends the process when a goroutine's stack would exceed a
+// gigabyte, or a quarter of it on 32-bit machines, and stacks grow by doubling, so they have
+// at most 512 or 128 MiB. wazero has ceilings of its own, and traps. Frames of the creatures
+// that ship with terrarium are at most 1.2 times what the meter counts; this leaves room for
+// thirty times. The default of the limit is never more.
+const deepest = 4 << 20 << (^uint(0) >> 63 * 2)
 
 // translate returns the translation of a metered module, if the host has one that may run
 // here. wasm are the bytes of the module.
@@ -41,9 +42,11 @@ func (h *Host) translate(m *wasmbin.Module, info *abi.ModuleInfo, wasm []byte) *
 	if code == nil {
 		return nil
 	}
-	t := &translated{code: code, least: uint64(info.MemoryMin), most: uint64(info.MemoryMax)}
-	if t.most == 0 {
-		t.most = 1 << 32
+	t := &translated{code: code, least: uint64(info.MemoryMin), most: 1 << 32}
+	for i := range m.Memories { // info does not distinguish a maximum of 0 from none
+		if size := m.Memories[i].Range; size.HasMax {
+			t.most = uint64(size.Max) * abi.PageBytes
+		}
 	}
 	for i := range m.Imports {
 		imp := &m.Imports[i]

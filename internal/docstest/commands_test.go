@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,7 +34,10 @@ func TestCommands(t *testing.T) {
 // and TERRARIUM is where the repository is. The tools of make toolchains are found too,
 // as if npm and pip had installed them.
 func environment(t *testing.T) []string {
-	list := func(paths ...string) string { return strings.Join(paths, string(os.PathListSeparator)) }
+	list := func(paths ...string) string { // an empty name would be the working directory
+		paths = slices.DeleteFunc(paths, func(path string) bool { return path == "" })
+		return strings.Join(paths, string(os.PathListSeparator))
+	}
 	return []string{
 		"PATH=" + list(commandFolder(t), npmTools(t), os.Getenv("PATH")),
 		"PYTHONPATH=" + list(filepath.Join(repository(t), "bin", "toolchains", "python"), os.Getenv("PYTHONPATH")),

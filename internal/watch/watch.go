@@ -99,6 +99,11 @@ func (w *Watcher) Watch(dirs []string) (added bool, err error) {
 			_ = w.events.Remove(dir) // it may no longer exist
 		}
 	}
+	for dir := range wanted { // the removed name may have been another one of the same folder
+		if w.dirs[dir] == nil {
+			_ = w.events.Add(dir) // if it was removed meanwhile, the next call finds that
+		}
+	}
 	w.dirs = wanted
 	return added, nil
 }
