@@ -508,3 +508,39 @@ func TestBoundsOfApprovals(t *testing.T) {
 		t.Errorf("a long name: %v", err)
 	}
 }
+
+// TestApprovedSpawnKeepsItsConfiguration approves a spawn, whose creature would have another
+// configuration when the turn runs again. The answer does not cover that.
+func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
+	h := operators()
+	h.on("config", func(t abi.Turn, _ abi.Kind) error { return nil })
+	command := "feed"
+	h.on("sly", func(t abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage {
+			t.Tool([]byte("group_add_node"), []byte(`{"species":"scribe","name":"eve","config":{"command":"`+command+`"}}`))
+		}
+		return nil
+	})
+	s := newSaved(t, engine.Options{Host: h})
+	a := s.apply(crew("own", judgedBy(asksAboutCalls(journal.JudgeSpawn)), func(d *deploy.Deployment) {
+		d.Creatures[0].Module, d.Creatures[0].Wasm = "sly", []byte("sly")
+		d.Species[0].Spec = deploy.CreatureSpec{Module: "config", Wasm: []byte("config")}
+	}))
+	if _, err := s.SendTo(t.Context(), a.Creatures["creature.lead"], engine.Outgoing{Payload: []byte("go")}); err != nil {
+		t.Fatal(err)
+	}
+	s.wait()
+	if shown := string(s.questions()[0].Content); !strings.Contains(shown, `"config":{"command":"feed"}`) {
+		t.Errorf("the operator sees %s", shown)
+	}
+	command = "drain"
+	s.decide(engine.Decision{Approve: true})
+	if waiting := s.questions(); len(waiting) != 1 || !strings.Contains(string(waiting[0].Content), "drain") {
+		t.Errorf("after another configuration, what waits is %+v", waiting)
+	}
+	for _, c := range s.status()[0].Creatures {
+		if c.Name == "eve" {
+			t.Error("the creature was spawned without approval of its configuration")
+		}
+	}
+}

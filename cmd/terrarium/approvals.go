@@ -41,7 +41,8 @@ func (c *heldCommand) approvals(ctx context.Context, s streams, h *holder) error
 	for i := range result.Approvals {
 		a := &result.Approvals[i]
 		text := fmt.Sprintf("%s  %s  %s\n  policy %s (%s): %s\n  since %s, %s at %s unless you decide; deliveries behind it: %d\n  %s\n",
-			a.ID, a.Name, a.Subject, a.Policy, a.Where, a.Reason, a.Since, a.Otherwise, a.Deadline, a.Behind, contentLine(a))
+			a.ID, oneLine(a.Name), oneLine(a.Subject), oneLine(a.Policy), oneLine(a.Where), oneLine(a.Reason), a.Since, a.Otherwise, a.Deadline,
+			a.Behind, contentLine(a))
 		if _, err := io.WriteString(s.text(), text); err != nil {
 			return failWith(exitFailed, err)
 		}
@@ -49,7 +50,8 @@ func (c *heldCommand) approvals(ctx context.Context, s streams, h *holder) error
 	return nil
 }
 
-// contentLine shows what would happen.
+// contentLine shows what would happen, in one line, so that no content looks like another
+// question.
 func contentLine(a *operations.ApprovalRecord) string {
 	text := string(a.Content)
 	if !utf8.ValidString(text) {
@@ -57,7 +59,7 @@ func contentLine(a *operations.ApprovalRecord) string {
 	} else if a.Size > len(a.Content) {
 		text += fmt.Sprintf("… (%d bytes)", a.Size)
 	}
-	return text
+	return oneLine(text)
 }
 
 // decision holds the flags of approve and deny.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -76,6 +77,31 @@ func (ev *SendEvent) Question(policy string, channel journal.ChannelID, payload 
 	}
 }
 
+// Spawned is what a creature that is to be spawned would be, as far as an event does not
+// tell policies.
+type Spawned struct {
+	Spec  *CreatureSpec
+	Edges []string // channels with directions and aliases, by name
+}
+
+// shown is what an operator sees of the configuration and the edges.
+func (s *Spawned) shown(a *action) {
+	a.Config, a.Edges = WithoutSecrets(s.Spec), s.Edges
+}
+
+// hash covers everything that the creature would be, also what no store may keep.
+func (s *Spawned) hash() string {
+	sum := sha256.Sum256(journal.JSON(struct {
+		Module     [sha256.Size]byte
+		Config     json.RawMessage
+		Privileged bool
+		Grants     journal.Grants
+		Limits     abi.Limits
+		Edges      []string
+	}{sha256.Sum256(s.Spec.Wasm), s.Spec.Config, s.Spec.Privileged, s.Spec.Grants, s.Spec.Limits, s.Edges}))
+	return hex.EncodeToString(sum[:])
+}
+
 // action is what would happen, for the operator.
 type action struct {
 	Call      string              `json:"call,omitempty"`
@@ -93,6 +119,8 @@ type action struct {
 	Channel   string              `json:"channel,omitempty"`
 	Wire      *journal.OutputWire `json:"wire,omitempty"`
 	Added     bool                `json:"added,omitempty"`
+	Config    json.RawMessage     `json:"config,omitempty"`
+	Edges     []string            `json:"edges,omitempty"`
 	Graphs    []journal.GraphID   `json:"graphs,omitempty"`
 	Parts     [][]string          `json:"parts,omitempty"`
 }
@@ -113,13 +141,19 @@ func (ev *PolicyEvent) Question(policy string, n int) Question {
 		w.ID = ""
 		hashed.Wire = &w
 	}
+	spawned := ""
+	if ev.Spawned != nil {
+		ev.Spawned.shown(&shown)
+		spawned = ev.Spawned.hash()
+	}
 	hashed.Graphs, hashed.Parts = nil, nil // they follow from the rest
 	return Question{
 		Event: ev.Kind, Call: ev.Call, Subject: ev.Subject(), Channel: ev.Channel.ID, Content: journal.JSON(shown),
 		Hash: hashOf(ev.Deployment, policy, n, struct {
-			Kind journal.PolicyKind `json:"kind"`
+			Kind    journal.PolicyKind `json:"kind"`
+			Spawned string             `json:"spawned,omitempty"`
 			action
-		}{ev.Kind, hashed}),
+		}{ev.Kind, spawned, hashed}),
 	}
 }
 

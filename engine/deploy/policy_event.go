@@ -39,6 +39,7 @@ type PolicyEvent struct {
 	Listen   []string `json:",omitempty"` // spawn: names of the channels it is wired to
 	Send     []string `json:",omitempty"`
 	Alive    int      `json:",omitempty"` // spawn: how many creatures of the species exist
+	Spawned  *Spawned `json:"-"`          // spawn: what an approval covers beyond the rest
 	Workers  []string `json:",omitempty"` // remove: names of the workers that are removed with it
 
 	// From sends to To on Channel, for connect and disconnect; for wire there is no

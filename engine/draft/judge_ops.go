@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -55,7 +56,7 @@ func (d *Draft) judgeSpawn(ctx context.Context, op topology.AddCreature) {
 	}
 	ev := deploy.PolicyEvent{
 		Kind: journal.JudgeSpawn, Call: "add_creature", Graph: op.Join, Module: m.Spec.Module, Creature: d.party(op.ID),
-		Parent: d.partyIf(op.Parent),
+		Parent: d.partyIf(op.Parent), Spawned: &deploy.Spawned{Spec: m.Spec},
 	}
 	ev.Creature.Name = op.Name
 	if k, ok := KindOf(m.Deployment, m.Spec); ok {
@@ -63,6 +64,7 @@ func (d *Draft) judgeSpawn(ctx context.Context, op topology.AddCreature) {
 	}
 	for _, w := range op.Edges {
 		name := d.policyChannel(w.Channel).Name
+		ev.Spawned.Edges = append(ev.Spawned.Edges, fmt.Sprintf("%s %s as %s", w.Direction, name, w.Alias))
 		if w.Direction == journal.Listen {
 			ev.Listen = append(ev.Listen, name)
 		} else {
