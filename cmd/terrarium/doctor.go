@@ -273,7 +273,12 @@ func (d *diagnosis) systemText() string {
 	var b strings.Builder
 	if f := &d.Directory.FileSystem; f.Type != "unknown" {
 		fmt.Fprintf(&b, "disk        %s (%s)\n", oneLine(f.Type), oneLine(strings.Join(f.Options, ", ")))
+	}
+	switch f := &d.Directory.FileSystem; {
+	case f.Durability != "unknown":
 		fmt.Fprintf(&b, "durability  at most %s\n", f.Durability)
+	case f.Type != "unknown":
+		fmt.Fprintf(&b, "durability  unknown: terrarium does not know what %s keeps through a power failure\n", oneLine(f.Type))
 	}
 	if m := &d.Memory; m.TotalBytes >= 0 {
 		fmt.Fprintf(&b, "memory      %s", size(m.TotalBytes))

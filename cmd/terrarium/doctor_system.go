@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"io"
 	"io/fs"
 	"os"
@@ -31,7 +29,7 @@ type fileSystemRecord struct {
 	ReadOnly bool     `json:"read_only"`
 	Network  bool     `json:"network"` // other machines may use it too
 	// Durability is the strongest that sessions have there, normal or full, as far as the
-	// type and the options say; or unknown.
+	// type, the options and the time of a sync say; or unknown.
 	Durability string `json:"durability"`
 }
 
@@ -49,10 +47,15 @@ var networkTypes = []string{"9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "gpfs
 	"virtiofs", "vmhgfs", "fuse.glusterfs", "fuse.mergerfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "fuse.vmhgfs-fuse"}
 
 // memoryTypes are the types of file systems that a restart of the machine empties.
-var memoryTypes = []string{"ramfs", "tmpfs"}
+var memoryTypes = []string{"devtmpfs", "hugetlbfs", "ramfs", "rootfs", "tmpfs"}
+
+// safeTypes are the types of file systems that keep what is synced, and themselves, when the
+// power fails. Of a type that is in no list, it is not known.
+var safeTypes = []string{"bcachefs", "btrfs", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "reiserfs", "ubifs", "xfs", "zfs"}
 
 // unsafeOptions are options of mounts with which a disk may lose what it has synced.
-var unsafeOptions = []string{"nobarrier", "barrier=0", "barrier=none", "eatmydata", "fsync_mode=nobarrier", "nointegrity", "volatile"}
+var unsafeOptions = []string{"nobarrier", "barrier=0", "barrier=none", "checkpoint=disable", "disable_roll_forward", "eatmydata", "fsync_mode=nobarrier",
+	"journal_flush_disabled", "nointegrity", "noload", "nolog", "norecovery", "volatile"}
 
 // unloggedTypes are the types of file systems that have no journal: a power failure can damage
 // the file system itself.
@@ -67,28 +70,68 @@ func inUserSpace(kind string) bool {
 // files of the system.
 func fileSystemOf(root fs.FS, dir string) fileSystemRecord {
 	out := fileSystemRecord{Type: "unknown", Durability: "unknown"}
-	longest := -1
-	for fields := range linesOf(root, "proc/self/mountinfo") {
-		dash := slices.Index(fields, "-")
-		if dash < 6 || len(fields) < dash+4 {
-			continue
-		}
-		at := unescaped(fields[4])
-		if !below(dir, at) || len(at) < longest { // of two at one place, the later one hides the other
-			continue
-		}
-		longest = len(at)
-		out = fileSystemRecord{Type: fields[dash+1], Options: options(fields[5], fields[dash+3])}
+	if m, ok := mountOf(mountsOf(root), dir); ok {
+		out.Type, out.Options = m.kind, m.options
 	}
 	out.ReadOnly = slices.Contains(out.Options, "ro")
 	out.Network = slices.Contains(networkTypes, out.Type)
 	switch {
 	case len(out.warnings()) > 0:
 		out.Durability = journal.Normal.String()
-	case out.Type != "unknown":
+	case slices.Contains(safeTypes, out.Type):
 		out.Durability = journal.Full.String()
 	}
 	return out
+}
+
+// mount is a mounted file system.
+type mount struct {
+	id, parent string // the parent is the mount that has the directory at
+	at         string
+	kind       string
+	options    []string
+}
+
+// mountsOf reads the mounts that the process sees, in the order in which the system lists
+// them. Only a space separates fields, which may be empty.
+func mountsOf(root fs.FS) (out []mount) {
+	for _, line := range linesOf(root, "proc/self/mountinfo") {
+		fields := strings.Split(line, " ")
+		if len(fields) < 6 {
+			continue
+		}
+		rest := slices.Index(fields[6:], "-") + 7
+		if rest == 6 || len(fields) < rest+3 {
+			continue
+		}
+		out = append(out, mount{fields[0], fields[1], unescaped(fields[4]), fields[rest], options(fields[5], fields[rest+2])})
+	}
+	return out
+}
+
+// mountOf finds the mount that has a directory, as the system does: from the root along the
+// path, at each place to the mount that covers it. A longer path may be that of a mount
+// which a later one hides.
+func mountOf(mounts []mount, dir string) (found mount, ok bool) {
+	listed := map[string]bool{}
+	for _, m := range mounts {
+		listed[m.id] = true
+	}
+	for range mounts { // so that it ends
+		next := -1
+		for i, m := range mounts {
+			outermost := m.parent == m.id || !listed[m.parent]
+			inside := ok && m.parent == found.id && m.id != found.id
+			if (inside || !ok && outermost) && below(dir, m.at) && (next < 0 || len(m.at) <= len(mounts[next].at)) { // of two at one place, the later one hides the other
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		found, ok = mounts[next], true
+	}
+	return found, ok
 }
 
 func below(dir, mount string) bool {
@@ -133,7 +176,8 @@ func unescaped(text string) string {
 // memoryOf reads how much memory there is.
 func memoryOf(root fs.FS) memoryRecord {
 	out := memoryRecord{-1, -1, -1}
-	for fields := range linesOf(root, "proc/meminfo") {
+	for _, line := range linesOf(root, "proc/meminfo") {
+		fields := strings.Fields(line)
 		if len(fields) != 3 || fields[2] != "kB" {
 			continue
 		}
@@ -146,8 +190,8 @@ func memoryOf(root fs.FS) memoryRecord {
 			out.AvailableBytes = n << 10
 		}
 	}
-	for fields := range linesOf(root, "proc/self/cgroup") {
-		parts := strings.SplitN(strings.Join(fields, " "), ":", 3)
+	for _, line := range linesOf(root, "proc/self/cgroup") {
+		parts := strings.SplitN(line, ":", 3)
 		if len(parts) != 3 {
 			continue
 		}
@@ -165,8 +209,8 @@ func memoryOf(root fs.FS) memoryRecord {
 // path may be that of the host, and the files are those of the container.
 func (m *memoryRecord) lower(root fs.FS, base, group, file string) {
 	for at := path.Clean("/" + group); ; at = path.Dir(at) {
-		for fields := range linesOf(root, path.Join(base, at, file)) {
-			n, err := strconv.ParseInt(cmp.Or(fields...), 10, 64)
+		for _, line := range linesOf(root, path.Join(base, at, file)) {
+			n, err := strconv.ParseInt(line, 10, 64)
 			if err == nil && n < 1<<62 && (m.LimitBytes < 0 || n < m.LimitBytes) {
 				m.LimitBytes = n
 			}
@@ -177,21 +221,18 @@ func (m *memoryRecord) lower(root fs.FS, base, group, file string) {
 	}
 }
 
-// linesOf returns the fields of each line that is not empty; none if the file cannot be
-// read.
-func linesOf(root fs.FS, name string) func(func([]string) bool) {
-	return func(yield func([]string) bool) {
-		file, err := root.Open(name)
-		if err != nil {
-			return
-		}
-		defer file.Close()
-		for lines := bufio.NewScanner(io.LimitReader(file, maxSystemFile)); lines.Scan(); {
-			if fields := strings.Fields(lines.Text()); len(fields) > 0 && !yield(fields) {
-				return
-			}
-		}
+// linesOf returns the lines of a file of the system; none if it cannot be read as a whole.
+func linesOf(root fs.FS, name string) []string {
+	file, err := root.Open(name)
+	if err != nil {
+		return nil
 	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSystemFile+1))
+	if err != nil || len(text) > maxSystemFile {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
 // warnings says what a session directory on the file system cannot rely on. Each of them is a
@@ -214,8 +255,9 @@ func (f *fileSystemRecord) warnings() (out []*operations.ErrorRecord) {
 		warn("the file system ("+f.Type+") has no journal, so a power failure can damage the file system itself", "use one with a journal, such as ext4, or f2fs for flash")
 	}
 	for _, option := range f.Options {
+		name, _, _ := strings.Cut(option, ":") // f2fs has a number behind it
 		switch {
-		case slices.Contains(unsafeOptions, option):
+		case slices.Contains(unsafeOptions, name):
 			warn("the file system is mounted with "+option+": the durability full does not survive a power loss", "mount it without "+option)
 		case option == "data=writeback":
 			warn("the file system is mounted with data=writeback: after a power loss, files may have old content where they were written last, with each durability",

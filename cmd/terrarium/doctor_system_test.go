@@ -63,6 +63,51 @@ func TestFileSystems(t *testing.T) {
 	}
 }
 
+// TestMounts finds the mount that a directory is on among hidden ones, and which durability it
+// can hold.
+func TestMounts(t *testing.T) {
+	const root = "27 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+	for name, c := range map[string]struct{ mounts, dir, kind, durability string }{
+		"memory at the root":          {"1 1 0:2 / / rw - rootfs rootfs rw\n", "/S", "rootfs", "normal"},
+		"above the root file system":  {"1 1 0:2 / / rw - rootfs rootfs rw\n" + root + "28 1 0:3 / /S rw - tmpfs tmpfs rw\n", "/S", "ext4", "full"},
+		"a shorter one hides":         {root + "28 27 8:2 / /data/S rw - xfs /dev/sdb1 rw\n29 27 0:50 / /data rw - tmpfs tmpfs rw\n", "/data/S", "tmpfs", "normal"},
+		"the system lists it first":   {root + "29 27 0:50 / /data rw - tmpfs tmpfs rw\n28 27 8:2 / /data/S rw - xfs /dev/sdb1 rw\n", "/data/S", "tmpfs", "normal"},
+		"one within the shorter one":  {root + "29 27 0:50 / /data rw - tmpfs tmpfs rw\n28 29 8:2 / /data/S rw - xfs /dev/sdb1 rw\n", "/data/S/T", "xfs", "full"},
+		"above each other":            {root + "28 27 8:2 / /d rw - xfs /dev/sdb1 rw\n29 28 0:50 / /d rw - tmpfs tmpfs rw\n", "/d", "tmpfs", "normal"},
+		"below each other":            {root + "29 28 0:50 / /d rw - tmpfs tmpfs rw\n28 27 8:2 / /d rw - xfs /dev/sdb1 rw\n", "/d", "tmpfs", "normal"},
+		"other spaces":                {root + "28 27 0:50 / /a\u00a0b rw - tmpfs tmpfs rw\n", "/a\u00a0b/S", "tmpfs", "normal"},
+		"no source":                   {root + "28 27 0:50 / /d rw - tmpfs  rw\n", "/d/S", "tmpfs", "normal"},
+		"a long line":                 {root + "28 27 0:50 / /d rw - overlay o rw,lowerdir=/" + strings.Repeat("x", 1<<17) + "\n29 27 0:51 / /e rw - tmpfs t rw\n", "/e/S", "tmpfs", "normal"},
+		"too many lines":              {strings.Repeat(root, maxSystemFile/len(root)+1), "/S", "unknown", "unknown"},
+		"a circle":                    {"1 2 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:1 / / rw - xfs /dev/sda1 rw\n", "/S", "unknown", "unknown"},
+		"a new type":                  {"27 1 8:1 / / rw - newfs /dev/sda1 rw\n", "/S", "newfs", "unknown"},
+		"a new type without barriers": {"27 1 8:1 / / rw - newfs /dev/sda1 rw,nobarrier\n", "/S", "newfs", "normal"},
+		"without its journal":         {"27 1 8:1 / / ro - ext4 /dev/sda1 ro,noload\n", "/S", "ext4", "normal"},
+		"without checkpoints":         {"27 1 8:1 / / rw - f2fs /dev/sda1 rw,checkpoint=disable:0\n", "/S", "f2fs", "normal"},
+		"one file system twice":       {root + "28 27 8:1 /srv /srv rw - ext4 /dev/sda1 rw\n", "/srv/S", "ext4", "full"},
+		"data=journal":                {"27 1 8:1 / / rw - ext4 /dev/sda1 rw,data=journal,barrier=1\n", "/S", "ext4", "full"},
+	} {
+		f := fileSystemOf(fstest.MapFS{"proc/self/mountinfo": {Data: []byte(c.mounts)}}, c.dir)
+		if f.Type != c.kind || f.Durability != c.durability || f.Durability == "full" && len(f.warnings()) > 0 {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// TestUnknownDurability says in words that a durability is not known.
+func TestUnknownDurability(t *testing.T) {
+	var d diagnosis
+	d.Memory.TotalBytes = -1
+	d.Directory.FileSystem = fileSystemRecord{Type: "newfs", Options: []string{"rw"}, Durability: "unknown"}
+	if got, want := d.systemText(), "disk        newfs (rw)\ndurability  unknown: terrarium does not know what newfs keeps through a power failure\n"; got != want {
+		t.Errorf("%q", got)
+	}
+	d.Directory.FileSystem = fileSystemRecord{Type: "unknown", Durability: "normal"} // as its syncs are too fast
+	if got, want := d.systemText(), "durability  at most normal\n"; got != want {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestMemoryOf reads both versions of control groups, and what limits nothing.
 func TestMemoryOf(t *testing.T) {
 	meminfo := &fstest.MapFile{Data: []byte("MemTotal:       16384 kB\nMemFree: 1 kB\nMemAvailable:    8192 kB\nHugePages_Total: 0\n")}
