@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -108,26 +110,55 @@ func (r *sessionRecord) warnings(m *memoryRecord, d *directoryRecord, now time.T
 }
 
 // tellWeakDisk warns once if a session of the durability full is where a power failure can
-// take from it nevertheless. system has the files of the system.
-func tellWeakDisk(system fs.FS, dir string, t *terrarium.Terrarium, warn func(message, remedy string)) {
-	if dir == "" || !keepsFully(t) {
-		return
-	}
+// take from it nevertheless: now, or when the first one begins. system has the files of
+// the system. stop waits until all graphs that began before it have been judged.
+func tellWeakDisk(ctx context.Context, system fs.FS, dir string, t *terrarium.Terrarium, warn func(message, remedy string)) (stop func()) {
 	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return
+	if dir == "" || err != nil {
+		return func() {}
 	}
 	disk := fileSystemOf(system, real(abs))
-	if warnings := disk.warnings(); len(warnings) > 0 {
+	warnings := disk.warnings()
+	if len(warnings) == 0 {
+		return func() {}
+	}
+	// New graphs have the first of these events, and saved ones that are brought back the second.
+	sub := t.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTopologyChanged, journal.EventInstanceStarted}}, 0)
+	told := func(graph terrarium.GraphID) bool {
+		if !keepsFully(t, graph) {
+			return false
+		}
+		sub.Close()
 		warn("the durability full does not hold: "+warnings[0].Message, warnings[0].Remedy)
+		return true
+	}
+	if told("") {
+		return func() {}
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		var last terrarium.GraphID
+		for ob := range sub.All(context.WithoutCancel(ctx)) { // until it is closed
+			graph := ob.Event.Graph // none if events were left out
+			if graph != "" && graph == last {
+				continue // a graph keeps its durability
+			}
+			if last = graph; told(graph) {
+				return
+			}
+		}
+	})
+	return func() {
+		sub.Close()
+		watching.Wait()
 	}
 }
 
-// keepsFully reports whether a graph has the durability full.
-func keepsFully(t *terrarium.Terrarium) bool {
-	graphs, err := t.Status("")
+// keepsFully reports whether a graph, or any if none is named, has the durability full.
+func keepsFully(t *terrarium.Terrarium, graph terrarium.GraphID) bool {
+	graphs, err := t.Status(graph)
 	if err != nil {
-		return false
+		return false // it is part of another one, which has its own event
 	}
 	for i := range graphs {
 		if graphs[i].Durability == journal.Full.String() {

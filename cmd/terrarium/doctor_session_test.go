@@ -63,6 +63,45 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// TestWeakDiskOfSavedSession warns of a saved session that is brought back later.
+func TestWeakDiskOfSavedSession(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *terrarium.Terrarium {
+		x, err := terrarium.New(t.Context(), terrarium.Options{Dir: dir, Durability: terrarium.Full, NoSearchIndex: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	x := open()
+	added, err := x.AddCreature(t.Context(), terrarium.CreatureSpec{Name: "a", Module: "builtin:echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x = open()
+	warned := 0
+	memory := fstest.MapFS{"proc/self/mountinfo": {Data: []byte("1 1 0:2 / / rw - rootfs rootfs rw\n")}}
+	stop := tellWeakDisk(t.Context(), memory, dir, x, func(string, string) { warned++ })
+	if _, _, err := x.Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := x.SendTo(t.Context(), added.Creature, terrarium.Outgoing{Payload: []byte("hello")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.WaitIdle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := x.Close(t.Context()); err != nil || warned != 1 {
+		t.Errorf("%d warnings, %v", warned, err)
+	}
+}
+
 // TestWeakDisk warns of a disk that does not keep the durability full, if a session has it.
 func TestWeakDisk(t *testing.T) {
 	disk := func(mount string) fstest.MapFS {
@@ -83,11 +122,18 @@ func TestWeakDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := x.AddCreature(t.Context(), terrarium.CreatureSpec{Name: "a", Module: "builtin:echo"}); err != nil {
-			t.Fatal(err)
+		var early, got []string
+		stop := tellWeakDisk(t.Context(), disk(c.mount), dir, x, func(message, remedy string) { early = append(early, message+": "+remedy) })
+		for range 2 {
+			if _, err := x.AddCreature(t.Context(), terrarium.CreatureSpec{Name: "a", Module: "builtin:echo"}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		var got []string
-		tellWeakDisk(disk(c.mount), dir, x, func(message, remedy string) { got = append(got, message+": "+remedy) })
+		stop()
+		tellWeakDisk(t.Context(), disk(c.mount), dir, x, func(message, remedy string) { got = append(got, message+": "+remedy) })()
+		if d := cmp.Diff(got, early); d != "" {
+			t.Errorf("of later sessions: %s", d)
+		}
 		if (len(got) > 0) != (c.want != "") || c.want != "" && !strings.Contains(got[0], c.want) || len(got) > 1 {
 			t.Errorf("%v, %s: %q", c.durability, c.mount, got)
 		}

@@ -59,9 +59,9 @@ func (x *running) do(ctx context.Context) (err error) {
 		return applyExit(ctx, err)
 	}
 	x.tellRemoved()
-	tellWeakDisk(os.DirFS("/"), x.f.session, x.t, func(message, remedy string) {
-		fmt.Fprintf(x.s.err, "Warning: %s\n  Remedy: %s\n", oneLine(message), remedy)
-	})
+	defer tellWeakDisk(ctx, os.DirFS("/"), x.f.session, x.t, func(message, remedy string) {
+		x.report.write(fmt.Sprintf("Warning: %s\n  Remedy: %s\n", oneLine(message), remedy))
+	})()
 	x.printer, err = newPrinter(x)
 	if err != nil {
 		return failWith(exitFailed, err)

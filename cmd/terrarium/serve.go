@@ -166,6 +166,7 @@ func (x *service) run(ctx context.Context) error {
 	err := x.begin(work)
 	if err == nil {
 		x.ready.Store(true)
+		defer tellWeakDisk(work, os.DirFS("/"), x.f.session, x.t, func(message, remedy string) { x.log.Warn(message, "remedy", remedy) })()
 		x.announce()
 		others.Go(func() { x.reloadUntil(work, x.reloads) })
 		others.Go(func() { x.keepAlive(work) })
@@ -222,7 +223,6 @@ func (x *service) announce() {
 		scheme = "https"
 	}
 	address := scheme + "://" + x.listener.Addr().String()
-	tellWeakDisk(os.DirFS("/"), x.f.session, x.t, func(message, remedy string) { x.log.Warn(message, "remedy", remedy) })
 	x.log.Info("the service is ready", "address", address)
 	x.notify("READY=1", "STATUS=Serving on "+address)
 	if !x.f.noLink {
