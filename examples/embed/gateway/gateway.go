@@ -5,6 +5,7 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"embed"
@@ -62,12 +63,14 @@ const burst = 64
 func (g *Gateway) Serve(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewReader(in)
 	var readings []string
+	tooLong := false // what came before belongs to the same line
 	for {
 		line, cut, err := lines.ReadLine()
-		if err == nil && !cut { // the rest is noise
+		if err == nil && !cut && !tooLong { // the rest is noise
 			readings = append(readings, string(line))
 		}
-		if err != nil || lines.Buffered() == 0 || len(readings) == burst {
+		tooLong = cut
+		if err != nil || !another(lines) || len(readings) == burst {
 			if err := g.take(ctx, readings); err != nil {
 				return err
 			}
@@ -80,6 +83,13 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader) error {
 			return err
 		}
 	}
+}
+
+// another reports whether a whole line has been read ahead: the rest of half a line may take
+// long to come.
+func another(lines *bufio.Reader) bool {
+	ahead, _ := lines.Peek(lines.Buffered()) // reads nothing
+	return bytes.IndexByte(ahead, '\n') >= 0
 }
 
 // take sends readings to the creatures of their sensors, except for noise. All are in one
