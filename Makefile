@@ -58,7 +58,7 @@ test-arch: test-device
 test-device:
 	TERRARIUM_ARCH=1 $(GO) test -vet=off -count=1 -run 'TestDeviceOnARM' ./internal/docstest
 
-# Seven days of the gateway of examples/embed, in about a quarter of an hour.
+# Seven days of the gateway of examples/embed, which takes a while.
 test-gateway:
 	GATEWAY_HOURS=168 $(GO) test -C examples/embed -vet=off -count=1 -timeout 90m -run 'TestGatewayForHours' -v ./gateway
 

@@ -1,7 +1,8 @@
 # Twenty sensors, each with a channel and a creature of its own that looks for alarms.
 locals { sensors = toset([for n in range(1, 21) : format("s%02d", n)]) }
 
-# A power failure takes ten seconds at most, and flash memory gets at most 360 syncs an hour.
+# A power failure takes about ten seconds, and flash memory gets about 360 syncs an hour, besides
+# those when the log is emptied into its file and when the gateway opens.
 session {
   durability = "normal"
   sync_every = "10s"
