@@ -5,6 +5,7 @@ package samehost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -46,7 +47,7 @@ func (h *Host) Compile(ctx context.Context, wasm []byte) (abi.Module, error) {
 		}
 	}
 	if len(m.engines) < len(h.Engines) {
-		return nil, first
+		return nil, incomplete(first, "compile", m.Close(ctx))
 	}
 	return m, nil
 }
@@ -120,9 +121,18 @@ func (m *module) Instantiate(ctx context.Context, limits *abi.Limits, init abi.T
 		return err
 	})
 	if err != nil || len(i.engines) < len(m.engines) {
-		return nil, each([]error{err, i.Close(ctx)}, func(err error) error { return err })
+		return nil, incomplete(err, "instantiate", i.Close(ctx))
 	}
 	return i, nil
+}
+
+// incomplete is the error of a call after which not all engines have something to go on
+// with: that of the first engine, or if it has none, that the others differ from it.
+func incomplete(first error, what string, closing error) error {
+	if first != nil {
+		return first
+	}
+	return errors.Join(&abi.Error{Code: abi.Internal, Message: "only some engines can " + what, Remedy: "see the reported difference"}, closing)
 }
 
 type instance struct {
