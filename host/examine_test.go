@@ -129,3 +129,24 @@ func TestCompiles(t *testing.T) {
 		t.Errorf("on %s, modules compile: %v", runtime.GOARCH, !want)
 	}
 }
+
+// A module has names if its name section has one of a function.
+func TestExamineTellsNames(t *testing.T) {
+	h, err := New(t.Context(), Options{Interpreter: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close(context.WithoutCancel(t.Context()))
+	const module = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x05\x01\x01f\x00\x00\x0a\x04\x01\x02\x00\x0b" // one function, exported
+	for section, want := range map[string]bool{
+		"": false, "\x00\x09\x04name\x00\x02\x01m": false, "\x00\x08\x04name\x01\x01\x00": false, "\x00\x0b\x04name\x01\x04\x01\x00\x01f": true,
+	} {
+		x, err := h.Examine(t.Context(), []byte(module+section))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Debug.Names != want || len(x.Exports) != 1 {
+			t.Errorf("%q: names %v, want %v; %d exports; problems %v", section, x.Debug.Names, want, len(x.Exports), x.Problems)
+		}
+	}
+}
