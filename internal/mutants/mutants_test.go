@@ -83,16 +83,11 @@ func TestMutate(t *testing.T) {
 	}
 }
 
-// TestRun draws all mutants of a small module. One of its two tests notices one of them.
-func TestRun(t *testing.T) {
+// enter makes files, and a module of them, below the current folder of a test.
+func enter(t *testing.T, files map[string]string) {
+	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":          "module example.org/small\n\ngo 1.26\n",
-		"small.go":        "package small\n\nimport \"time\"\n\nfunc Sum(a, b int) int { return a + b }\n\nfunc Late(d time.Duration) bool { return d*2 > 10 }\n",
-		"small_test.go":   "package small\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {\n\t\tt.Fail()\n\t}\n}\n\nfunc TestLate(t *testing.T) { Late(3) }\n\nfunc TestBroken(t *testing.T) { t.Fail() }\n",
-		"suite/s.go":      "package suite\n",
-		"suite/s_test.go": "package suite\n\nimport (\n\t\"testing\"\n\n\t\"example.org/small\"\n)\n\nfunc TestAll(t *testing.T) {\n\tif small.Sum(2, 2) != 4 {\n\t\tt.Fail()\n\t}\n}\n",
-	} {
+	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
@@ -102,12 +97,23 @@ func TestRun(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
+}
+
+// TestRun draws all mutants of a small module. One of its two tests notices one of them.
+func TestRun(t *testing.T) {
+	enter(t, map[string]string{
+		"go.mod":          "module example.org/small\n\ngo 1.26\n",
+		"small.go":        "package small\n\nimport \"time\"\n\nfunc Sum(a, b int) int { return a + b }\n\nfunc Late(d time.Duration) bool { return d*2 > 10 }\n",
+		"small_test.go":   "package small\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {\n\t\tt.Fail()\n\t}\n}\n\nfunc TestLate(t *testing.T) { Late(3) }\n\nfunc TestBroken(t *testing.T) { t.Fail() }\n",
+		"suite/s.go":      "package suite\n",
+		"suite/s_test.go": "package suite\n\nimport (\n\t\"testing\"\n\n\t\"example.org/small\"\n)\n\nfunc TestAll(t *testing.T) {\n\tif small.Sum(2, 2) != 4 {\n\t\tt.Fail()\n\t}\n}\n",
+	})
 	var out strings.Builder
 	if err := run(t.Context(), []string{"-suites", "./suite", "."}, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"3 operators; seed 1\n", "3 tests; 1 others fail without a mutant\n",
+		"3 operators; seed 1\n", "3 mutants; 0 others do not compile\n", "3 tests; 1 others fail without a mutant\n",
 		"caught   small.go:5: + becomes - (. TestSum fails; suite TestAll fails)\n",
 		"ESCAPED  small.go:7: * becomes + (1 tests reach it)\n", "ESCAPED  small.go:7: > becomes >= (1 tests reach it)\n",
 		"1 of 3 mutants were caught: 1 by the tests of the package, 1 by the suites.\n",
@@ -118,5 +124,28 @@ func TestRun(t *testing.T) {
 	}
 	if err := run(t.Context(), nil, &out); err == nil || !strings.Contains(err.Error(), "name packages") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What does not compile is left out, and nothing else: neither the same line of a file of
+// this name in another package, nor that of a file whose name ends the same.
+func TestLeavesOutWhatDoesNotCompile(t *testing.T) {
+	sum := "package small\n\nfunc Sum(a, b uint) uint { return a + b }\n"
+	enter(t, map[string]string{
+		"go.mod":            "module example.org/small\n\ngo 1.26\n",
+		"small.go":          sum,
+		"other/small.go":    "package other\n\nfunc Twice(a uint) int { int := int(a); return int + int }\n", // where int is no type
+		"other/toosmall.go": strings.Replace(sum, "small", "other", 1),
+		"small_test.go":     "package small\n",
+		"other/o_test.go":   "package other\n",
+	})
+	var out strings.Builder
+	if err := run(t.Context(), []string{"-suites", "", ".", "./other"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"3 operators;", "2 mutants; 1 others do not compile\n", "ESCAPED  small.go:3: +", "ESCAPED  other/toosmall.go:3: +"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not print %q:\n%s", want, out.String())
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type runner struct {
 	out   io.Writer
 	sites []*site
 	tests []*test
+	unfit int // mutants that do not compile
 	lame  int // tests that fail without a mutant
 }
 
@@ -66,33 +68,63 @@ func (r *runner) build(ctx context.Context, pkgs, suites []string) error {
 // wrong operator may not fit its types.
 func (r *runner) compile(ctx context.Context, program, pkg string) error {
 	for {
-		overlay, err := r.overlay()
+		overlay, replace, err := r.overlay()
 		if err != nil {
 			return err
 		}
-		output, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, pkg).CombinedOutput()
-		if err == nil || ctx.Err() != nil {
+		output, failed := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, pkg).CombinedOutput()
+		if failed == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		before := len(r.sites)
-		r.sites = slices.DeleteFunc(r.sites, func(s *site) bool {
-			return bytes.Contains(output, fmt.Appendf(nil, "%s:%d:", filepath.Base(s.file), s.line))
-		})
-		if len(r.sites) == before {
-			return fmt.Errorf("go test -c %s: %w\n%s", pkg, err, output)
+		wrong, err := placesIn(string(output))
+		if err != nil {
+			return err
 		}
+		before := len(r.sites)
+		r.sites = slices.DeleteFunc(r.sites, func(s *site) bool { return wrong[place{replace[s.file], s.line}] })
+		if len(r.sites) == before {
+			return fmt.Errorf("go test -c %s: %w\n%s", pkg, failed, output)
+		}
+		r.unfit += before - len(r.sites)
 	}
 }
 
-// overlay writes the files of the mutants, and returns the list of them.
-func (r *runner) overlay() (string, error) {
+// place is a line of a file, whose path is absolute.
+type place struct {
+	file string
+	line int
+}
+
+var placeForm = regexp.MustCompile(`(?m)^(.+?\.go):(\d+):`)
+
+// placesIn returns the places that a compiler names. Its paths are those of the files that it
+// reads, from the current folder.
+func placesIn(output string) (map[place]bool, error) {
+	out := map[place]bool{}
+	for _, m := range placeForm.FindAllStringSubmatch(output, -1) {
+		file, err := filepath.Abs(m[1])
+		if err != nil {
+			return nil, err
+		}
+		line, err := strconv.Atoi(m[2])
+		if err != nil {
+			return nil, err
+		}
+		out[place{file, line}] = true
+	}
+	return out, nil
+}
+
+// overlay writes the files of the mutants. It returns the path of the list of them, and
+// the list: what is written instead of each file.
+func (r *runner) overlay() (path string, replace map[string]string, err error) {
 	byFile := map[string][]*site{}
 	last := 0
 	for _, s := range r.sites {
 		byFile[s.file] = append(byFile[s.file], s)
 		last = max(last, s.id)
 	}
-	replace := map[string]string{}
+	replace = map[string]string{}
 	add := func(path, text string) error {
 		if _, known := replace[path]; known {
 			return nil
@@ -103,23 +135,23 @@ func (r *runner) overlay() (string, error) {
 	for file, sites := range byFile {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		head, err := parser.ParseFile(token.NewFileSet(), file, text, parser.PackageClauseOnly)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		err = errors.Join(add(file, mutate(string(text), sites)), add(filepath.Join(filepath.Dir(file), "mutants_choice.go"), fmt.Sprintf(choice, head.Name.Name, last+1)))
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	path := filepath.Join(r.dir, "overlay.json")
-	return path, os.WriteFile(path, list, 0o600)
+	path = filepath.Join(r.dir, "overlay.json")
+	return path, replace, os.WriteFile(path, list, 0o600)
 }
 
 // measure runs each test without a mutant. Tests that fail are left out: what they assert,
@@ -187,6 +219,7 @@ func (r *runner) command(ctx context.Context, program, dir string, args ...strin
 
 // run tests the mutants one after the other.
 func (r *runner) run(ctx context.Context) error {
+	fmt.Fprintf(r.out, "%d mutants; %d others do not compile\n", len(r.sites), r.unfit)
 	if err := r.measure(ctx); err != nil {
 		return err
 	}
