@@ -7,8 +7,10 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 const program = `package p
@@ -146,6 +148,23 @@ func TestLeavesOutWhatDoesNotCompile(t *testing.T) {
 	for _, want := range []string{"3 operators;", "2 mutants; 1 others do not compile\n", "ESCAPED  small.go:3: +", "ESCAPED  other/toosmall.go:3: +"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// A test that passes has passed, also if a process that it has left keeps its output open.
+func TestLeftProcess(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a script of a Unix shell")
+	}
+	enter(t, map[string]string{"left.sh": "#!/bin/sh\nsleep 5 &\nexit $LEFT\n"})
+	if err := os.Chmod("left.sh", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for status, want := range map[string]string{"0": "", "1": "fails"} {
+		got, err := (&runner{}).fails(t.Context(), &test{program: "./left.sh", name: "TestLeft"}, time.Minute, "LEFT="+status)
+		if err != nil || got != want {
+			t.Errorf("a test that ends with %s: %q, %v, want %q", status, got, err, want)
 		}
 	}
 }
