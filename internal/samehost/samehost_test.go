@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/internal/samehost"
 )
 
-// fake is a host, its module and its instance. It fails where it is told, and notes what is
+// fake is a host, its module and its instance. It fails in one method, and notes what is
 // made of it and not closed.
 type fake struct {
 	fails string
