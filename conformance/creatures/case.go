@@ -280,7 +280,9 @@ func (c *Case) perform(ctx context.Context, creature *stage.Creature, script *to
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		script.change(&s.tools)
-		records, err := creature.Perform(ctx, []stage.Delivery{s.d})
+		d := s.d
+		d.Tools = script.now.names()
+		records, err := creature.Perform(ctx, []stage.Delivery{d})
 		if errors.Is(err, stage.ErrManyTimers) || errors.Is(err, stage.ErrManyStopped) {
 			return "", &undecided{report.BoundReached, fmt.Sprintf("%s:%d: %v", c.File, s.line, err)}
 		}

@@ -16,7 +16,9 @@ import (
 	"github.com/seed47132306/terrarium/conformance/creatures"
 	"github.com/seed47132306/terrarium/conformance/report"
 	"github.com/seed47132306/terrarium/conformance/requirements"
+	"github.com/seed47132306/terrarium/engine/tools"
 	"github.com/seed47132306/terrarium/internal/guesttools"
+	"github.com/seed47132306/terrarium/plugins"
 )
 
 var update = flag.Bool("update", false, "write the table of mutants anew")
@@ -292,4 +294,50 @@ func FuzzParseCases(f *testing.F) {
 			t.Error("a case is nil")
 		}
 	})
+}
+
+// The awareness document lists the tools that an engine shows, and those that the case and
+// its steps answer.
+func TestCasesShowTools(t *testing.T) {
+	cases, err := creatures.ParseCases("cases.yaml", []byte(`
+- case: a worker
+  tools: {group_channel: {}}
+  steps:
+    - message: x
+      expect: ['output "send_channel group_send group_channel"']
+    - message: x
+      refuses: {group_status: denied}
+      expect: ['output "send_channel group_send group_channel group_status"']
+    - message: x
+      expect: ['output "send_channel group_send group_channel group_status"']
+- case: another worker
+  steps:
+    - message: x
+      expect: ['output "send_channel group_send"']
+    - message: x
+      tools: {group_wire: {}}
+      expect: ['output "send_channel group_send group_wire"']
+- case: a privileged creature
+  privileged: true
+  tools: {group_status: {}}
+  steps:
+    - message: x
+      expect: ['output "`+strings.Join(tools.For(true), " ")+`"']
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &creatures.Subject{Name: "js", Cases: cases, Config: `{"script": "export default { message(turn) { turn.output(turn.awareness.tools.join(' ')); } };"}`}
+	if s.Wasm, err = plugins.Get(s.Name); err != nil {
+		t.Fatal(err)
+	}
+	results, err := creatures.Run(t.Context(), newHost(t), s, func(check string) bool { return strings.HasPrefix(check, creatures.CasesCheck) })
+	if err != nil || len(results) != len(cases) {
+		t.Fatalf("%+v, %v", results, err)
+	}
+	for _, r := range results {
+		if r.Verdict != report.Passed {
+			t.Errorf("%s: %s %s %q", r.Check, r.Verdict, r.Reason, r.Seen)
+		}
+	}
 }

@@ -44,6 +44,7 @@ type Delivery struct {
 	Listen []string `json:"listen,omitempty"`
 
 	// What only suites set.
+	Tools   []string `json:"-"` // replace those of the creature, as Peers do
 	Number  abi.Kind `json:"-"` // of a kind that Kind does not name
 	Attempt int      `json:"-"` // 1 by default
 	Message uint64   `json:"-"` // number of the message; by default each gets a new one

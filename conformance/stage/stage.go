@@ -69,9 +69,11 @@ type Options struct {
 	Listen []string
 	// Peers are the names of the other creatures that it can name.
 	Peers []string
-	// Privileged shows it the other members of its graph in the awareness document.
+	// Privileged shows it the other members of its graph in the awareness document, and all
+	// group tools.
 	Privileged bool
-	// Tools are the group tools that the document names. What they do is up to Tool.
+	// Tools are group tools that the document names besides those that a creature may call
+	// in an engine. What all of them do is up to Tool.
 	Tools  []string
 	Limits abi.Limits // without a deadline it is [Deadline]
 	Grants journal.Grants
@@ -426,6 +428,7 @@ func (s *Creature) Perform(ctx context.Context, list []Delivery) ([]*Record, err
 	for i := range list {
 		d := &list[i]
 		if d.Advance != "" {
+			s.move(d) // for the turns of timers
 			err := s.Advance(ctx, d.Step(), func(r *Record) bool { records = append(records, r); return true })
 			if err != nil {
 				return nil, err

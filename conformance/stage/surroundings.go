@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // move changes the surroundings of the creature as a delivery says.
@@ -14,6 +15,9 @@ func (s *Creature) move(d *Delivery) {
 	}
 	if d.Listen != nil {
 		s.o.Listen = slices.Clone(d.Listen)
+	}
+	if d.Tools != nil {
+		s.o.Tools = slices.Clone(d.Tools)
 	}
 }
 
@@ -54,7 +58,7 @@ func (s *Creature) surroundings() *outlook.Awareness {
 		Self:     outlook.AwareSelf{ID: id, Name: s.o.Name, Privileged: s.o.Privileged, State: journal.Running},
 		Channels: outlook.Truncate(channels, outlook.MaxChannels),
 		Wires:    outlook.AwareWires{In: outlook.Truncate[outlook.AwareWire](nil, 0), Out: outlook.Truncate[outlook.AwareWire](nil, 0)},
-		Tools:    append([]string{}, s.o.Tools...),
+		Tools:    s.toolNames(),
 		Graph:    outlook.AwareGraph{ID: graphID},
 	}
 	if s.o.Privileged {
@@ -67,4 +71,15 @@ func (s *Creature) surroundings() *outlook.Awareness {
 		doc.Graph.Members, doc.Graph.Channels, doc.Graph.Spawnable = &shown, &all, &spawnable
 	}
 	return doc
+}
+
+// toolNames lists the tools in the document: what an engine shows, and then the others.
+func (s *Creature) toolNames() []string {
+	out := tools.For(s.o.Privileged)
+	for _, name := range s.o.Tools {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }

@@ -85,7 +85,7 @@ var layers = map[string][]string{
 	"conformance/hosts/wazero":  {"abi", "conformance/hosts/adapter"},
 	"conformance/report":        {"conformance/requirements"},
 	"conformance/requirements":  {},
-	"conformance/stage":         {"abi", "engine", "engine/journal", "engine/outlook", "operations", "replay"},
+	"conformance/stage":         {"abi", "engine", "engine/journal", "engine/outlook", "engine/tools", "operations", "replay"},
 	"conformance/stores":        {"conformance/report", "engine/journal", "engine/storetest"},
 	"conformance/hostile":       {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations", "plugins"},
 	"engine":                    {"abi", "engine/deploy", "engine/diff", "engine/draft", "engine/inspect", "engine/journal", "engine/outlook", "engine/reconcile", "engine/tools", "engine/topology"},
