@@ -2,7 +2,8 @@
 // plugins/native, and the modules with which package host is tested.
 //
 //	go run ./plugins/internal/natives          translate them
-//	go run ./plugins/internal/natives -check   translate them elsewhere and compare
+//	go run ./plugins/internal/natives -check   translate them elsewhere and compare; what
+//	                                           is of none of them is an error too
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"go/format"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path"
@@ -56,6 +58,9 @@ func run(ctx context.Context, root string, check bool) error {
 		return err
 	}
 	var stale error
+	if check {
+		stale = others(root, files)
+	}
 	for name, content := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if check {
@@ -72,6 +77,26 @@ func run(ctx context.Context, root string, check bool) error {
 		}
 	}
 	return stale
+}
+
+// others reports files in the folders of the translations that are not of them, such as those
+// of a creature that is no longer translated.
+func others(root string, files map[string][]byte) (found error) {
+	for _, folder := range []string{folder, below} {
+		top := filepath.Join(root, filepath.FromSlash(folder), "internal")
+		err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			name, err := filepath.Rel(root, file)
+			if _, ours := files[filepath.ToSlash(name)]; err == nil && !ours {
+				found = errors.Join(found, fmt.Errorf("%s is of no module that is translated; remove it", file))
+			}
+			return err
+		})
+		found = errors.Join(found, err)
+	}
+	return found
 }
 
 // translate returns all generated files by their path below the root.
