@@ -116,7 +116,7 @@ var silent = []string{
 	"function.description", "function.params", "function.variadic_param",
 	"test.variables", "test.timeout", "test.description", "send.channel", "send.payload", "send.json", "send.lines", "send.headers",
 	"test.expect_failures", "mock.creature", "answer.channel", "answer.payload", "answer.json", "answer.reply", "answer.send", "answer.output",
-	"answer.fail", "advance.by", "assert.condition", "assert.error_message", "dynamic.iterator",
+	"answer.fail", "advance.by", "decide.decision", "decide.policy", "decide.reason", "assert.condition", "assert.error_message", "dynamic.iterator",
 }
 
 // pairsOf are values for attributes that their types say too little about: what it is
