@@ -85,8 +85,9 @@ NOT_RACED = host/wasmbin host/wasmbin/meter host/wasmbin/internal/wasmgen host/i
 # hostile modules one by one (TestAllAtOnce has them together), and commands on damaged
 # session directories (TestStrangersSessions has every command). TestDev waits for compilers
 # most of the time; TestDevRecipe and others run the same command. Wrong hosts
-# and stores (TestEveryRuleHasAMutant) do what the right ones do.
-NOT_RACED_TESTS = TestDev TestEveryRequirementHasAMutant TestEveryRuleHasAMutant TestGallery TestSizeAloneIsRefused TestTruncatedAnywhere \
+# and stores (TestEveryRuleHasAMutant) do what the right ones do. Engines are compared one turn
+# after the other (TestEnginesAreTheSame, TestFuelEndsAtTheSamePlace).
+NOT_RACED_TESTS = TestDev TestEnginesAreTheSame TestFuelEndsAtTheSamePlace TestEveryRequirementHasAMutant TestEveryRuleHasAMutant TestGallery TestSizeAloneIsRefused TestTruncatedAnywhere \
 	TestStrangersColumns TestStrangersTexts TestStrangersSessionsFromOutside
 test-race:
 	$(GO) test -race -vet=off -timeout 30m -skip "^($$(echo $(NOT_RACED_TESTS) | tr ' ' '|'))\$$" \
