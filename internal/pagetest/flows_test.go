@@ -138,6 +138,64 @@ func TestApprovalsAreAnswered(t *testing.T) {
 	}
 }
 
+// While an operator writes a reason, questions come and go without touching what was typed,
+// what was opened, and which box is where.
+func TestApprovalsStayWhileOthersArrive(t *testing.T) {
+	p := newRescuePond(t)
+	b := openPond(t, p, "#/approvals", desk)
+	b.until("document.querySelectorAll('main section').length === 2")
+	eval[any](b, "window.boxes = [...document.querySelectorAll('main section')]; null")
+	b.clickText("Show")
+	b.until("document.querySelector('.payload.shown')")
+	b.click("section input")
+	b.press("a", "s", " ", "a", "g", "r")
+	kept := func(when string, order string) {
+		t.Helper()
+		for _, condition := range []string{
+			"boxes[0].querySelector('input').value === 'as agr'", "document.activeElement === boxes[0].querySelector('input')",
+			"boxes[0].querySelector('.payload.shown')?.textContent === '" + secret + "'", "document.querySelector('main section') === boxes[0]", order,
+		} {
+			if !eval[bool](b, condition) {
+				t.Errorf("%s it is not so that %s", when, condition)
+			}
+		}
+	}
+	change := func(kind string, approvals ...object) {
+		p.mu.Lock()
+		p.approvals = approvals
+		p.mu.Unlock()
+		p.emit(kind, "gr5mz", p.creature("medic")["id"].(string), object{})
+	}
+	first := p.question("q1")
+	first["behind"] = 4
+	change("approval_asked", p.question("q3"), first, p.question("q2"))
+	b.until("document.querySelectorAll('main section').length === 3")
+	kept("when a question arrives", "document.querySelectorAll('main section')[1] === boxes[1]")
+	b.holds("main section", "4 deliveries wait behind it")
+	b.holds("main .head", "3 questions")
+
+	change("approval_decided", p.question("q3"), first)
+	b.until("document.querySelectorAll('main section').length === 2")
+	kept("when another is decided", "!boxes[1].isConnected")
+
+	b.press("e", "e", "d")
+	// A double click answers one question, although the next box moves under the pointer.
+	at := eval[[]float64](b, "(() => { const r = boxes[0].querySelector('.acts button').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()")
+	b.run(chromedp.MouseClickXY(at[0], at[1]))
+	b.until("!boxes[0].isConnected")
+	if !eval[bool](b, fmt.Sprintf("document.elementFromPoint(%f, %f)?.closest('button')?.textContent === 'Approve'", at[0], at[1])) {
+		t.Error("the next button is not where the first was, so that a double click is not tried")
+	}
+	b.run(chromedp.MouseClickXY(at[0], at[1], chromedp.ClickCount(2)))
+	b.clickText("Deny")
+	b.until("document.querySelectorAll('main section').length === 0")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if want := []string{"approve q1 as agreed", "deny q3 "}; !slices.Equal(p.answers, want) {
+		t.Errorf("the answers are %q, want %q", p.answers, want)
+	}
+}
+
 // From any view to the failing line: the panel begins with what is wrong, and leads to the
 // turn in one click.
 func TestFailureIsTwoClicksAway(t *testing.T) {

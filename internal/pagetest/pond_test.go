@@ -382,13 +382,7 @@ func newRescuePond(t *testing.T) *pond {
 	}
 	p.creature("medic")["state"] = "backing_off"
 	p.creature("boat-2")["state"] = "quarantined"
-	for _, id := range []string{"q1", "q2"} {
-		p.approvals = append(p.approvals, object{
-			"id": id, "graph": "gr5mz", "creature": p.creature("medic")["id"], "name": "medic", "event": "send", "subject": "a message on orders", "policy": "careful",
-			"where": "rescue.hcl:14", "reason": "this cannot be undone", "since": "2026-11-24T10:00:00Z", "deadline": "2026-11-26T10:00:00Z", "otherwise": "denied",
-			"behind": 3, "content": secret, "size": len(secret), "hash": "5c",
-		})
-	}
+	p.approvals = []object{p.question("q1"), p.question("q2")}
 	p.creature("medic")["approvals"] = len(p.approvals)
 	p.creature("boat-2")["memory_bytes"] = 46 << 20
 	p.creature("boat-2")["counters"] = object{"turns": 5431, "failures": 6, "sent": 4345, "dead_letters": 6}
@@ -396,6 +390,15 @@ func newRescuePond(t *testing.T) *pond {
 	p.creature("boat-3")["state"] = "stopped"
 	p.past()
 	return p
+}
+
+// question is what the medic waits for.
+func (p *pond) question(id string) object {
+	return object{
+		"id": id, "graph": "gr5mz", "creature": p.creature("medic")["id"], "name": "medic", "event": "send", "subject": "a message on orders", "policy": "careful",
+		"where": "rescue.hcl:14", "reason": "this cannot be undone", "since": "2026-11-24T10:00:00Z", "deadline": "2026-11-26T10:00:00Z", "otherwise": "denied",
+		"behind": 3, "content": secret, "size": len(secret), "hash": "5c",
+	}
 }
 
 const trap = "memory access out of bounds: read of 4 bytes at 0x2f41a0, memory ends at 0x2e0000 (in plan_route at boat.c:118:9 < on_message at boat.c:151:3 < creature_handle at boat.c:170:1)"

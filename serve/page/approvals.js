@@ -4,55 +4,81 @@ import { todoTabs } from './lists.js'
 
 export function approvalsView(ctx, host) {
   const { store } = ctx
-  const list = h('div'), head = h('span', { class: 'muted' })
-  host.append(h('div', { class: 'page narrow' }, todoTabs(ctx), h('div', { class: 'head' }, h('h1', {}, 'Approvals'), head), list))
-  let waiting = [], reading = false, look
+  const list = h('div'), fault = h('div'), head = h('span', { class: 'muted' })
+  host.append(h('div', { class: 'page narrow' }, todoTabs(ctx), h('div', { class: 'head' }, h('h1', {}, 'Approvals'), head), list, fault))
+  // By the id of a question. A box is the same element for as long as its question waits:
+  // the reason typed into it and its open content stay, and it moves only when a question above
+  // is decided. New ones are added at the end.
+  const boxes = new Map()
+  let reading = false, again = false
 
   const read = async () => {
+    again = true
     if (reading) return
     reading = true
     try {
-      waiting = (await ctx.call('approvals', {})).approvals
-      paint()
-    } catch (err) { replace(list, ctx.errorText(err)); look = '' } finally { reading = false }
+      while (again) {
+        again = false
+        show((await ctx.call('approvals', {})).approvals)
+        replace(fault)
+      }
+    } catch (err) { replace(fault, ctx.errorText(err)) } finally { reading = false }
   }
 
-  const decide = async (button, a, operation) => {
-    const acts = button.parentElement, reason = acts.querySelector('input').value
-    const note = acts.querySelector('.note') || acts.appendChild(h('span', { class: 'note', role: 'status' }))
-    for (const b of acts.querySelectorAll('button')) b.disabled = true
+  const decide = async (b, a, operation) => {
+    const note = b.acts.querySelector('.note') || b.acts.appendChild(h('span', { class: 'note', role: 'status' }))
+    b.busy = true
+    enable()
     try {
-      await ctx.call(operation, { approval: a.id, reason })
+      await ctx.call(operation, { approval: a.id, reason: b.reason.value })
       ctx.announce(`${a.subject} of ${a.name} was ${operation === 'approve' ? 'approved' : 'denied'}.`)
-      look = ''
       await read()
       ctx.refresh()
     } catch (err) {
       replace(note, ctx.errorText(err))
-      for (const b of acts.querySelectorAll('button')) b.disabled = !ctx.online
+      b.busy = false
+      enable()
     }
   }
 
-  const paint = () => {
-    const now = JSON.stringify([waiting.map(a => [a.id, a.behind]), ctx.online])
-    if (now === look) return
-    look = now
-    replace(head, waiting.length ? `${count(waiting.length, 'question')} of policies that turns wait for` : '')
-    replace(list, waiting.length ? waiting.map(box)
-      : h('div', { class: 'face' }, h('h2', {}, 'No approvals'), h('p', {}, 'What a policy asks an operator about waits here until it is approved or denied, or until its time is over.')))
+  const enable = () => {
+    for (const b of boxes.values()) for (const button of b.buttons) button.disabled = b.busy || !ctx.online
   }
 
-  const box = a => h('section', { class: 'box', 'aria-label': `${a.subject} of ${a.name}` },
-    h('div', { class: 'in group-head' }, mark('waits'), h('div', {},
-      h('p', {}, h('b', {}, a.subject), ' of ', h('a', { href: ctx.address('graph', '', { creature: a.creature }) }, store.name(a.creature))),
-      h('p', {}, a.reason || ''), h('p', { class: 'mono muted' }, `${a.policy} ${a.where || ''}`),
-      h('p', { class: 'muted' }, `Since ${clock(a.since)}. It is ${a.otherwise} at ${a.deadline.slice(0, 19).replace('T', ' ')} UTC unless you decide. ${count(a.behind, 'delivery waits', 'deliveries wait')} behind it.`))),
-    h('div', { class: 'in' }, hidden(a.size, () => payload(a.content) + (a.size > 8192 ? '\n…' : ''))),
-    h('div', { class: 'in acts' }, h('input', { type: 'text', 'aria-label': 'Reason', placeholder: 'Reason', maxlength: 200 }),
-      h('button', { disabled: !ctx.online, onclick: e => decide(e.currentTarget, a, 'approve') }, 'Approve'),
-      h('button', { disabled: !ctx.online, onclick: e => decide(e.currentTarget, a, 'deny') }, 'Deny')))
+  const show = waiting => {
+    const ids = new Set(waiting.map(a => a.id))
+    for (const [id, b] of boxes) if (!ids.has(id)) { b.el.remove(); boxes.delete(id) }
+    if (!boxes.size) replace(list)
+    for (const a of waiting) {
+      if (!boxes.has(a.id)) {
+        const b = box(a)
+        boxes.set(a.id, b)
+        list.append(b.el)
+      }
+      const text = `${count(a.behind, 'delivery waits', 'deliveries wait')} behind it.`, { behind } = boxes.get(a.id)
+      if (behind.textContent !== text) behind.textContent = text
+    }
+    enable()
+    replace(head, waiting.length ? `${count(waiting.length, 'question')} of policies that turns wait for` : '')
+    if (!waiting.length) list.append(h('div', { class: 'face' }, h('h2', {}, 'No approvals'), h('p', {}, 'What a policy asks an operator about waits here until it is approved or denied, or until its time is over.')))
+  }
+
+  const box = a => {
+    const b = { busy: false, behind: h('span'), reason: h('input', { type: 'text', 'aria-label': 'Reason', placeholder: 'Reason', maxlength: 200 }) }
+    // The second click of a double click may be on the next box, which moved up under it.
+    b.buttons = [['approve', 'Approve'], ['deny', 'Deny']].map(([operation, text]) => h('button', { onclick: e => { if (e.detail < 2) decide(b, a, operation) } }, text))
+    b.acts = h('div', { class: 'in acts' }, b.reason, b.buttons)
+    b.el = h('section', { class: 'box', 'aria-label': `${a.subject} of ${a.name}` },
+      h('div', { class: 'in group-head' }, mark('waits'), h('div', {},
+        h('p', {}, h('b', {}, a.subject), ' of ', h('a', { href: ctx.address('graph', '', { creature: a.creature }) }, store.name(a.creature))),
+        h('p', {}, a.reason || ''), h('p', { class: 'mono muted' }, `${a.policy} ${a.where || ''}`),
+        h('p', { class: 'muted' }, `Since ${clock(a.since)}. It is ${a.otherwise} at ${a.deadline.slice(0, 19).replace('T', ' ')} UTC unless you decide. `, b.behind))),
+      h('div', { class: 'in' }, hidden(a.size, () => payload(a.content) + (a.size > 8192 ? '\n…' : ''))),
+      b.acts)
+    return b
+  }
 
   read()
   let tick = 0
-  return { update() { if (++tick % 10 === 0 && !list.contains(document.activeElement)) read() }, event(e) { if (e.kind === 'approval_asked' || e.kind === 'approval_decided') setTimeout(read, 200) }, structure: paint }
+  return { update() { if (++tick % 10 === 0) read() }, event(e) { if (e.kind === 'approval_asked' || e.kind === 'approval_decided') setTimeout(read, 200) }, structure: enable }
 }
