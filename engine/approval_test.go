@@ -541,6 +541,59 @@ func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 	for _, c := range s.status()[0].Creatures {
 		if c.Name == "eve" {
 			t.Error("the creature was spawned without approval of its configuration")
+
+// Removing the channel of a delivery whose turn waits withdraws the question, and the
+// creature goes on, also if the engine ends before or the removal splits the graph.
+func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
+	for _, state := range []string{"running", "resumed", "paused"} {
+		for _, splits := range []bool{false, true} {
+			if splits && state == "paused" {
+				continue
+			}
+			t.Run(fmt.Sprint(state, splits), func(t *testing.T) {
+				s := newSaved(t, engine.Options{})
+				d := team(3, judgedBy(asksAbout("c1", "danger")), func(d *deploy.Deployment) {
+					d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel.x", Name: "x"})
+					d.Creatures[0].Listen = append(d.Creatures[0].Listen, deploy.WireSpec{Channel: "channel.x"})
+				})
+				a := s.apply(d)
+				m0, m2 := a.Creatures["creature.m0"], a.Creatures["creature.m2"]
+				if splits {
+					other := s.add("other", "sink")
+					s.change(topology.SetEdge{Creature: other, Channel: a.Channels["channel.c0"], Direction: journal.Listen, On: true})
+				}
+				s.send(a.Channels["channel.c0"], "danger")
+				s.wait()
+				switch state {
+				case "resumed":
+					s.shut()
+					s.open()
+					s.apply(d)
+					s.wait()
+				case "paused":
+					s.shut()
+					s.o.Paused = true
+					s.open()
+					s.restore()
+				}
+				same(t, "before, the questions are", len(s.questions()), 1)
+				s.change(topology.RemoveChannel{ID: a.Channels["channel.c0"]})
+				s.send(a.Channels["channel.x"], "harmless")
+				s.wait()
+				same(t, "afterwards the questions are", len(s.questions()), 0)
+				if state == "paused" {
+					s.o.Paused = false
+					s.reopen()
+					s.wait()
+				}
+				same(t, "m2 heard", s.state(m2, "heard"), "c2:harmless\n")
+				same(t, "the decisions are", s.decisions(m0), []string{"withdrawn  the channel of the message was removed"})
+				s.reopen()
+				same(t, "later the questions are", len(s.questions()), 0)
+				if c, _ := s.creatureIn(m0); c.State != journal.Running || c.Approvals != 0 {
+					t.Errorf("m0 is %s with %d questions", c.State, c.Approvals)
+				}
+			})
 		}
 	}
 }

@@ -184,6 +184,7 @@ func (x *change) writeDown(plan *storePlan) {
 	x.trim(plan)
 	x.rememberNew()
 	x.answerBuried()
+	x.putUnasked()
 	x.putMeta()
 	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
 		if g.store == nil {

@@ -94,6 +94,8 @@ type logging struct {
 	logged   []logged
 	// burials are the deliveries that the change turns into dead letters, by feed.
 	burials map[*feed]*burial
+	// unasked are creatures whose questions about such deliveries are withdrawn.
+	unasked []*creature
 	// entry is what changes when graphs without a log become part of a logged one.
 	entry logEntry
 }

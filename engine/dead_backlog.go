@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -169,6 +170,9 @@ func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphI
 func (x *change) bury(g section, rec *journal.Record, mb *mailbox, s *feed) {
 	x.mourn(g, rec, s)
 	cr := mb.creature
+	if len(cr.approvals.All) > 0 && !x.leaving[cr.id] {
+		x.withdraw(g, rec, cr, s)
+	}
 	if cr.retry != nil && cr.retry.feed == s {
 		// It was between two attempts, so no worker uses it.
 		cr.retry.msg.Release()
@@ -193,6 +197,43 @@ func (x *change) bury(g section, rec *journal.Record, mb *mailbox, s *feed) {
 	}
 	s.until, s.cursor, s.offered = s.lastMessage(), s.lastMessage(), s.lastMessage()
 	mb.dropFeed(s)
+}
+
+// withdraw withdraws the questions about deliveries that are about to be buried. If the
+// creature waits for their answers, it goes on with what is next.
+func (x *change) withdraw(g section, rec *journal.Record, cr *creature, s *feed) {
+	b := x.burials[s]
+	if b == nil {
+		return
+	}
+	var messages []*message.Message
+	if cr.retry != nil && cr.retry.feed == s {
+		messages = append(messages, cr.retry.msg)
+		cr.approvals.Parked = false
+	}
+	ids := map[journal.EventID]bool{} // of all that has a log, also beyond the window
+	for i := range b.dead {
+		ids[b.dead[i].Message] = true
+	}
+	which := approval.Among(messages, ids)
+	for _, ev := range cr.approvals.Withdrawals(cr.id, approval.ChannelRemoved, which) {
+		x.logOf(g).log(rec, ev)
+	}
+	if cr.approvals.Drop(x.e.timers, which) {
+		x.unasked = append(x.unasked, cr)
+	}
+}
+
+// putUnasked writes the rows of creatures whose questions the change has withdrawn, and
+// wakes them. It runs after the records have been trimmed, since the first record of a
+// store still has the questions.
+func (x *change) putUnasked() {
+	for _, cr := range x.unasked {
+		if g := x.home(cr); !g.none() {
+			putApprovals(g, x.record(g), cr)
+			cr.wake(g, &x.wake)
+		}
+	}
 }
 
 // show shows subscribers an event of a store's first record.

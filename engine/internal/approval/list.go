@@ -110,6 +110,7 @@ func (l *List) Known(m *message.Message, kind abi.Kind) (rows []journal.Approval
 const (
 	NotAskedAgain   = "the turn no longer asks for it"
 	CreatureRemoved = "the creature was removed"
+	ChannelRemoved  = "the channel of the message was removed"
 )
 
 // Withdrawals are the events of questions without an answer that are withdrawn.
@@ -128,6 +129,15 @@ func (l *List) Withdrawals(c journal.CreatureID, reason string, which func(*Ques
 // again.
 func (l *List) Unused(c journal.CreatureID, m *message.Message, kind abi.Kind) []journal.Event {
 	return l.Withdrawals(c, NotAskedAgain, func(q *Question) bool { return q.IsAbout(m, kind) })
+}
+
+// Among selects the questions about one of the messages, or about a message with one of
+// the ids that the log has.
+func Among(messages []*message.Message, ids map[journal.EventID]bool) func(*Question) bool {
+	return func(q *Question) bool {
+		return !q.Row.Message.IsZero() && ids[q.Row.Message] ||
+			slices.ContainsFunc(messages, func(m *message.Message) bool { return q.IsAbout(m, m.Kind) })
+	}
 }
 
 // Drop forgets questions, and reports whether there were any.
