@@ -141,7 +141,7 @@ func (t *turn) toAnswer() bool {
 	a.Read = true
 	if g := t.c.home.enter(); !g.none() {
 		defer g.leave()
-		a.Known = t.c.approvals.Known(t.d.msg, t.kind)
+		a.Known, a.Kept = t.c.approvals.Known(t.d.msg, t.kind), len(t.c.approvals.All)
 		for _, c := range g.creatures {
 			a.Open += c.approvals.Open()
 		}

@@ -597,3 +597,47 @@ func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
 		}
 	}
 }
+
+// The answer to a question about a notification covers the next one, if the graph has
+// changed again meanwhile. So the questions do not pile up.
+func TestAnApprovalOfANotification(t *testing.T) {
+	h := newFakeHost()
+	h.exports["noisy"] = []string{"creature_handle", abi.ExportGraphChanged}
+	runs := 0
+	h.on("noisy", func(t abi.Turn, kind abi.Kind) error {
+		if kind != abi.KindGraphChanged {
+			return nil
+		}
+		runs++
+		return status(t, t.Send(abi.AllChannels, []byte("danger"), nil))
+	})
+	s := newSaved(t, engine.Options{Host: h})
+	a := s.apply(team(3, judgedBy(asksAbout("c1", "danger")), func(d *deploy.Deployment) {
+		d.Creatures[0].Module, d.Creatures[0].Wasm = "noisy", []byte("noisy")
+	}))
+	m0, m2 := a.Creatures["creature.m0"], a.Creatures["creature.m2"]
+	s.wait()
+	heard := ""
+	var decisions []string
+	for i := range 3 {
+		other := s.add(fmt.Sprint("other", i), "sink")
+		s.connect(m0, other, fmt.Sprint("l", 2*i))
+		s.wait()
+		s.connect(m0, other, fmt.Sprint("l", 2*i+1))
+		s.wait()
+		before := runs
+		s.decide(engine.Decision{Approve: true})
+		heard += "c2:danger\n"
+		decisions = append(decisions, "approved")
+		same(t, "runs after the answer", runs-before, 1)
+		same(t, "m2 heard", s.state(m2, "heard"), heard)
+		same(t, "the questions are", len(s.questions()), 0)
+		same(t, "the decisions are", s.decisions(m0), decisions)
+		if c, _ := s.creatureIn(m0); c.State != journal.Running {
+			t.Errorf("m0 is %s", c.State)
+		}
+	}
+	if asked := len(s.events(m0, journal.EventApprovalAsked)); asked != len(decisions) {
+		t.Errorf("%d questions were asked, and %d answered", asked, len(decisions))
+	}
+}

@@ -36,9 +36,11 @@ type Asking struct {
 	List  []Asked
 	Waits bool // for an answer to one of them
 
-	// Known are the questions about the turn that were asked before, and Open is how many
-	// of the graph have no answer. They are read when a policy first asks.
+	// Known are the questions about the turn that were asked before, Kept is how many the
+	// creature has in all, and Open how many of the graph have no answer. They are read
+	// when a policy first asks.
 	Known []journal.ApprovalRow
+	Kept  int
 	Open  int
 	Read  bool
 }
@@ -120,7 +122,7 @@ func (a *Asking) overLimit() (of string, limit int) {
 		}
 	}
 	switch {
-	case len(a.Known)+fresh >= journal.MaxCreatureApprovals:
+	case a.Kept+fresh >= journal.MaxCreatureApprovals:
 		return "creature", journal.MaxCreatureApprovals
 	case a.Open+fresh >= journal.MaxGraphApprovals:
 		return "graph", journal.MaxGraphApprovals

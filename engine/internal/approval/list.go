@@ -15,7 +15,9 @@ import (
 // Question is a question of a policy about a turn of a creature.
 type Question struct {
 	// key is the id of the delivery as memory has it. The id in Row, which the store has,
-	// differs if the graph had no store then.
+	// differs if the graph had no store then. For a notice it is zero: each has an id of its
+	// own, but the next one takes the place of one that was not dealt with, and gets its
+	// answers.
 	key   journal.EventID
 	Row   journal.ApprovalRow
 	Timer *timing.Timer // of its deadline
@@ -23,7 +25,14 @@ type Question struct {
 
 // IsAbout reports whether the question is about the turn of a delivery.
 func (q *Question) IsAbout(m *message.Message, kind abi.Kind) bool {
-	return q.key == m.ID && q.Row.Delivery == journal.KindOfDelivery(kind)
+	return q.key == keyOf(m.ID, journal.KindOfDelivery(kind)) && q.Row.Delivery == journal.KindOfDelivery(kind)
+}
+
+func keyOf(id journal.EventID, kind journal.DeliveryKind) journal.EventID {
+	if kind == journal.KindOfDelivery(abi.KindGraphChanged) {
+		return journal.EventID{}
+	}
+	return id
 }
 
 // List has the questions about a creature's turns, in the order in which they were asked.
@@ -92,7 +101,7 @@ func (l *List) FirstRows(next *message.Message, ids map[journal.EventID]journal.
 // and finds them.
 func (l *List) Restore(rows []journal.ApprovalRow) {
 	for _, row := range rows {
-		l.All = append(l.All, &Question{key: row.Message, Row: row})
+		l.All = append(l.All, &Question{key: keyOf(row.Message, row.Delivery), Row: row})
 	}
 }
 
@@ -168,7 +177,7 @@ func (l *List) Note(asked []Asked, m *message.Message, kind abi.Kind, now int64)
 			continue
 		}
 		l.Parked = true
-		fresh = append(fresh, &Question{key: m.ID, Row: a.row(m, kind, now)})
+		fresh = append(fresh, &Question{key: keyOf(m.ID, journal.KindOfDelivery(kind)), Row: a.row(m, kind, now)})
 	}
 	return fresh, func(q *Question) bool { return q.IsAbout(m, kind) && q.Row.Waits() && !wanted[q.Row.Hash] }
 }
