@@ -150,6 +150,7 @@ func (g section) decide(w *waker, c *creature, q *approval.Question, d journal.A
 	row := q.RowOf(c.next())
 	g.log(rec, row.Decided(c.id, byDeadline))
 	putApprovals(g, rec, c)
+	c.charge(g, rec.Size())
 	g.append(rec)
 	if c.approvals.OpenBeside(q) {
 		return

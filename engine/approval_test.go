@@ -490,8 +490,12 @@ func TestBoundsOfApprovals(t *testing.T) {
 	s.wait()
 	list := s.questions()
 	same(t, "the questions are", len(list), journal.MaxCreatureApprovals)
-	for _, q := range list {
-		if len(q.Content) != journal.MaxApprovalContent || q.Size <= journal.MaxApprovalContent {
+	for i, q := range list {
+		kept := journal.MaxApprovalContent
+		if i >= journal.MaxCreatureContent/journal.MaxApprovalContent {
+			kept = 0
+		}
+		if len(q.Content) != kept || q.Size <= journal.MaxApprovalContent {
 			t.Fatalf("%d bytes are kept of %d", len(q.Content), q.Size)
 		}
 		if _, err := s.Decide(q.ID, engine.Decision{Approve: true}); err != nil {
@@ -541,6 +545,9 @@ func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 	for _, c := range s.status()[0].Creatures {
 		if c.Name == "eve" {
 			t.Error("the creature was spawned without approval of its configuration")
+		}
+	}
+}
 
 // Removing the channel of a delivery whose turn waits withdraws the question, and the
 // creature goes on, also if the engine ends before or the removal splits the graph.

@@ -102,7 +102,7 @@ func (s *cloggedStore) Close(ctx context.Context) error {
 // TestClosingHasABoundForAStore closes while a store cannot be written.
 func TestClosingHasABoundForAStore(t *testing.T) {
 	c := &clogged{end: make(chan struct{})}
-	s := &saved{t: t, dir: t.TempDir(), o: engine.Options{ShutdownTimeout: time.Millisecond}}
+	s := &saved{t: t, dir: t.TempDir(), o: engine.Options{ShutdownTimeout: time.Second}}
 	s.wrap = func(storage journal.Storage) journal.Storage { c.Storage = storage; return c }
 	s.open()
 	t.Cleanup(s.shut)

@@ -18,7 +18,10 @@ const (
 	MaxCreatureApprovals = 64      // that a creature waits for
 	MaxGraphApprovals    = 1024    // that the creatures of a graph wait for
 	MaxApprovalContent   = 8 << 10 // bytes of what would happen that are kept
-	MaxApprovalText      = 1 << 10 // bytes of the name and of the reason of a decision
+	// MaxCreatureContent bounds these bytes for all questions of a creature, because each
+	// answer writes them again. Later questions keep less, or none.
+	MaxCreatureContent = 64 << 10
+	MaxApprovalText    = 1 << 10 // bytes of the name and of the reason of a decision
 )
 
 // ApprovalRow is a question of a policy that a turn of a creature waits for, or whose
@@ -41,7 +44,7 @@ type ApprovalRow struct {
 	Grounds    string     `json:"reason"` // of the policy, in words
 
 	Hash    string     `json:"hash"`              // of everything that the answer covers
-	Content NotedBytes `json:"content,omitempty"` // the message, or what would happen as JSON; at most MaxApprovalContent bytes
+	Content NotedBytes `json:"content,omitempty"` // the message, or what would happen as JSON; at most MaxApprovalContent bytes, fewer if MaxCreatureContent is reached
 	Size    int        `json:"size"`              // of the whole content, in bytes
 
 	Decision ApprovalDecision `json:"decision,omitempty"`

@@ -1,5 +1,5 @@
 // The view Approvals: what creatures wait for, with the two ways to answer.
-import { clock, count, h, hidden, mark, payload, replace } from './lib.js'
+import { clock, count, h, hidden, mark, payload, payloadBytes, replace } from './lib.js'
 import { todoTabs } from './lists.js'
 
 export function approvalsView(ctx, host) {

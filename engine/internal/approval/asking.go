@@ -21,13 +21,13 @@ type Asked struct {
 	base       string // the hash of the question if it is the first of several that are equal
 }
 
-// row is the row of a new question.
-func (a *Asked) row(m *message.Message, kind abi.Kind, now int64) journal.ApprovalRow {
+// row is the row of a new question, with at most room bytes of its content.
+func (a *Asked) row(m *message.Message, kind abi.Kind, now int64, room int) journal.ApprovalRow {
 	within := cmp.Or(a.Within, deploy.DefaultAskWithin)
 	return journal.ApprovalRow{
 		Deadline: timing.After(now, int64(min(within, deploy.MaxAskWithin))), Allow: a.Allow, Message: m.LogID(), Delivery: journal.KindOfDelivery(kind),
 		Channel: a.Channel, Event: a.Event, Call: a.Call, Subject: errtext.Clip(a.Subject), Deployment: a.deployment, Policy: a.Policy, Where: a.Where,
-		Grounds: errtext.Clip(a.Reason), Hash: a.Hash, Content: slices.Clone(a.Content[:min(len(a.Content), journal.MaxApprovalContent)]), Size: len(a.Content),
+		Grounds: errtext.Clip(a.Reason), Hash: a.Hash, Content: slices.Clone(a.Content[:min(len(a.Content), journal.MaxApprovalContent, room)]), Size: len(a.Content),
 	}
 }
 

@@ -169,15 +169,26 @@ func (l *List) Note(asked []Asked, m *message.Message, kind abi.Kind, now int64)
 	l.Parked = false
 	wanted := map[string]bool{}
 	for i := range asked {
+		wanted[asked[i].Hash] = true
+	}
+	idle = func(q *Question) bool { return q.IsAbout(m, kind) && q.Row.Waits() && !wanted[q.Row.Hash] }
+	room := journal.MaxCreatureContent
+	for _, q := range l.All {
+		if !idle(q) {
+			room -= len(q.Row.Content)
+		}
+	}
+	for i := range asked {
 		a := &asked[i]
-		wanted[a.Hash] = true
 		known := slices.IndexFunc(l.All, func(q *Question) bool { return q.IsAbout(m, kind) && q.Row.Hash == a.Hash })
 		if known >= 0 {
 			l.Parked = l.Parked || l.All[known].Row.Waits()
 			continue
 		}
 		l.Parked = true
-		fresh = append(fresh, &Question{key: keyOf(m.ID, journal.KindOfDelivery(kind)), Row: a.row(m, kind, now)})
+		q := &Question{key: keyOf(m.ID, journal.KindOfDelivery(kind)), Row: a.row(m, kind, now, max(room, 0))}
+		room -= len(q.Row.Content)
+		fresh = append(fresh, q)
 	}
-	return fresh, func(q *Question) bool { return q.IsAbout(m, kind) && q.Row.Waits() && !wanted[q.Row.Hash] }
+	return fresh, idle
 }
