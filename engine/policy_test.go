@@ -240,6 +240,32 @@ func TestACommitIsJudgedToo(t *testing.T) {
 	}
 }
 
+// What is allowed at each call and denied at each commit fails the turn in the end, also if
+// the denial is due to a limit.
+func TestACommitThatIsAlwaysDenied(t *testing.T) {
+	for _, limit := range []bool{false, true} {
+		calls := 0
+		j := &judge{kinds: []journal.PolicyKind{journal.JudgeSpawn}, judge: func(*deploy.PolicyEvent) deploy.Decision {
+			if calls++; calls%2 == 1 || calls > 1000 {
+				return deploy.Decision{}
+			}
+			words := denial("not now")
+			words.Denials[0].Limit = limit
+			return deploy.Decision{Words: words}
+		}}
+		w := newWorld(t, engine.Options{Host: operators()})
+		a := w.apply(crew("own", judgedBy(j)))
+		payload := []byte(`[{"tool": "group_add_node", "args": {"species": "scribe"}}]`)
+		if _, err := w.SendTo(t.Context(), a.Creatures["creature.lead"], engine.Outgoing{Payload: payload}); err != nil {
+			t.Fatal(err)
+		}
+		w.wait()
+		if n := len(w.status()[0].Creatures); n != 3 || calls > 100 {
+			t.Errorf("limit %t: %d creatures after %d judgements, want 3", limit, n, calls)
+		}
+	}
+}
+
 func TestPoliciesSettleNames(t *testing.T) {
 	j := &judge{kinds: []journal.PolicyKind{journal.JudgeMerge}, judge: func(*deploy.PolicyEvent) deploy.Decision {
 		return deploy.Decision{Settle: map[string]deploy.Collision{"work": topology.Unify}}

@@ -50,7 +50,7 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 			return w.postpone(ctx, c, d, err)
 		case t.asking.Waits:
 			return w.park(ctx, c, d, t.kind)
-		case t.alone != nil && abi.CodeOf(err) == abi.Denied:
+		case t.alone != nil && (abi.CodeOf(err) == abi.Denied || abi.CodeOf(err) == abi.LimitExceeded):
 			x.logRefusals()
 			return w.failed(ctx, c, d, t.kind, err) // to run it again would not help
 		}
