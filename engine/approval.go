@@ -26,7 +26,7 @@ func (c *creature) next() *message.Message {
 }
 
 // firstApprovals are the creature's questions for the first record of a store.
-func (x *change) firstApprovals(c *creature) []journal.ApprovalRow {
+func firstApprovals(x *change, c *creature) []journal.ApprovalRow {
 	if t := x.turn; t != nil && t.c == c {
 		return c.approvals.FirstRows(c.next(), x.entry.ids, t.d.msg, t.kind)
 	}

@@ -200,7 +200,7 @@ func (x *change) bury(g section, rec *journal.Record, mb *mailbox, s *feed) {
 }
 
 // withdraw withdraws the questions about deliveries that are about to be buried. If the
-// creature waits for their answers, it goes on with what is next.
+// creature waits for their answers, it continues with what is next.
 func (x *change) withdraw(g section, rec *journal.Record, cr *creature, s *feed) {
 	b := x.burials[s]
 	if b == nil {

@@ -1,0 +1,149 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
+)
+
+// TestApprovedSpawnKeepsItsConfiguration approves a spawn, whose creature would have another
+// configuration when the turn runs again. The answer does not cover that.
+func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
+	h := operators()
+	h.on("config", func(t abi.Turn, _ abi.Kind) error { return nil })
+	command := "feed"
+	h.on("sly", func(t abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage {
+			t.Tool([]byte("group_add_node"), []byte(`{"species":"scribe","name":"eve","config":{"command":"`+command+`"}}`))
+		}
+		return nil
+	})
+	s := newSaved(t, engine.Options{Host: h})
+	a := s.apply(crew("own", judgedBy(asksAboutCalls(journal.JudgeSpawn)), func(d *deploy.Deployment) {
+		d.Creatures[0].Module, d.Creatures[0].Wasm = "sly", []byte("sly")
+		d.Species[0].Spec = deploy.CreatureSpec{Module: "config", Wasm: []byte("config")}
+	}))
+	if _, err := s.SendTo(t.Context(), a.Creatures["creature.lead"], engine.Outgoing{Payload: []byte("go")}); err != nil {
+		t.Fatal(err)
+	}
+	s.wait()
+	if shown := string(s.questions()[0].Content); !strings.Contains(shown, `"config":{"command":"feed"}`) {
+		t.Errorf("the operator sees %s", shown)
+	}
+	command = "drain"
+	s.decide(engine.Decision{Approve: true})
+	if waiting := s.questions(); len(waiting) != 1 || !strings.Contains(string(waiting[0].Content), "drain") {
+		t.Errorf("after another configuration, what waits is %+v", waiting)
+	}
+	for _, c := range s.status()[0].Creatures {
+		if c.Name == "eve" {
+			t.Error("the creature was spawned without approval of its configuration")
+		}
+	}
+}
+
+// Removing the channel of a delivery whose turn waits withdraws the question, and the
+// creature continues, also if the engine ends before or the removal splits the graph.
+func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
+	for _, state := range []string{"running", "resumed", "paused"} {
+		for _, splits := range []bool{false, true} {
+			if splits && state == "paused" {
+				continue
+			}
+			t.Run(fmt.Sprint(state, splits), func(t *testing.T) {
+				s := newSaved(t, engine.Options{})
+				d := team(3, judgedBy(asksAbout("c1", "danger")), func(d *deploy.Deployment) {
+					d.Channels = append(d.Channels, deploy.ChannelSpec{Address: "channel.x", Name: "x"})
+					d.Creatures[0].Listen = append(d.Creatures[0].Listen, deploy.WireSpec{Channel: "channel.x"})
+				})
+				a := s.apply(d)
+				m0, m2 := a.Creatures["creature.m0"], a.Creatures["creature.m2"]
+				if splits {
+					other := s.add("other", "sink")
+					s.change(topology.SetEdge{Creature: other, Channel: a.Channels["channel.c0"], Direction: journal.Listen, On: true})
+				}
+				s.send(a.Channels["channel.c0"], "danger")
+				s.wait()
+				switch state {
+				case "resumed":
+					s.shut()
+					s.open()
+					s.apply(d)
+					s.wait()
+				case "paused":
+					s.shut()
+					s.o.Paused = true
+					s.open()
+					s.restore()
+				}
+				same(t, "before, the questions are", len(s.questions()), 1)
+				s.change(topology.RemoveChannel{ID: a.Channels["channel.c0"]})
+				s.send(a.Channels["channel.x"], "harmless")
+				s.wait()
+				same(t, "afterwards the questions are", len(s.questions()), 0)
+				if state == "paused" {
+					s.o.Paused = false
+					s.reopen()
+					s.wait()
+				}
+				same(t, "m2 heard", s.state(m2, "heard"), "c2:harmless\n")
+				same(t, "the decisions are", s.decisions(m0), []string{"withdrawn  the channel of the message was removed"})
+				s.reopen()
+				same(t, "later the questions are", len(s.questions()), 0)
+				if c, _ := s.creatureIn(m0); c.State != journal.Running || c.Approvals != 0 {
+					t.Errorf("m0 is %s with %d questions", c.State, c.Approvals)
+				}
+			})
+		}
+	}
+}
+
+// The answer to a question about a notification covers the next one, if the graph has
+// changed again meanwhile. So the questions do not pile up.
+func TestAnApprovalOfANotification(t *testing.T) {
+	h := newFakeHost()
+	h.exports["noisy"] = []string{"creature_handle", abi.ExportGraphChanged}
+	runs := 0
+	h.on("noisy", func(t abi.Turn, kind abi.Kind) error {
+		if kind != abi.KindGraphChanged {
+			return nil
+		}
+		runs++
+		return status(t, t.Send(abi.AllChannels, []byte("danger"), nil))
+	})
+	s := newSaved(t, engine.Options{Host: h})
+	a := s.apply(team(3, judgedBy(asksAbout("c1", "danger")), func(d *deploy.Deployment) {
+		d.Creatures[0].Module, d.Creatures[0].Wasm = "noisy", []byte("noisy")
+	}))
+	m0, m2 := a.Creatures["creature.m0"], a.Creatures["creature.m2"]
+	s.wait()
+	heard := ""
+	var decisions []string
+	for i := range 3 {
+		other := s.add(fmt.Sprint("other", i), "sink")
+		s.connect(m0, other, fmt.Sprint("l", 2*i))
+		s.wait()
+		s.connect(m0, other, fmt.Sprint("l", 2*i+1))
+		s.wait()
+		before := runs
+		s.decide(engine.Decision{Approve: true})
+		heard += "c2:danger\n"
+		decisions = append(decisions, "approved")
+		same(t, "runs after the answer", runs-before, 1)
+		same(t, "m2 heard", s.state(m2, "heard"), heard)
+		same(t, "the questions are", len(s.questions()), 0)
+		same(t, "the decisions are", s.decisions(m0), decisions)
+		if c, _ := s.creatureIn(m0); c.State != journal.Running {
+			t.Errorf("m0 is %s", c.State)
+		}
+	}
+	if asked := len(s.events(m0, journal.EventApprovalAsked)); asked != len(decisions) {
+		t.Errorf("%d questions were asked, and %d answered", asked, len(decisions))
+	}
+}
