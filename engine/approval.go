@@ -44,11 +44,7 @@ func putApprovals(g section, rec *journal.Record, c *creature) {
 	if rec == nil {
 		return
 	}
-	row := c.row(g)
-	if c.husk {
-		row.Stopped = c.savedStopped // a husk only seems to be stopped
-	}
-	rec.Creatures = append(rec.Creatures, row)
+	rec.Creatures = append(rec.Creatures, c.row(g))
 }
 
 // parkWithRoom is park, once the store has room.

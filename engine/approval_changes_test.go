@@ -53,9 +53,6 @@ func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
 	for _, state := range []string{"running", "resumed", "paused"} {
 		for _, splits := range []bool{false, true} {
-			if splits && state == "paused" {
-				continue
-			}
 			t.Run(fmt.Sprint(state, splits), func(t *testing.T) {
 				s := newSaved(t, engine.Options{})
 				d := team(3, judgedBy(asksAbout("c1", "danger")), func(d *deploy.Deployment) {

@@ -27,6 +27,15 @@ func (x following) follow() {
 		}
 	}
 	x.bringBackReaders(origins)
+	for _, id := range x.sealed.Stopped {
+		if cr := x.e.creatures[id]; cr != nil && cr.stopped && !cr.storedStopped() {
+			cr.savedStopped = true
+			g := x.home(cr)
+			rec := x.record(g)
+			x.startOrStop(x.logOf(g), rec, cr)
+			putCreature(g, rec, cr)
+		}
+	}
 	for _, id := range x.sealed.Started {
 		if cr := x.e.creatures[id]; cr != nil && cr.quarantined && !cr.stopped {
 			g := x.logOf(x.home(cr))
@@ -412,7 +421,7 @@ func (x following) changeFlags(c topology.Change) {
 	x.e.noteRoot(cr)
 	rec := x.record(g)
 	if cr.stopped != info.Stopped {
-		cr.stopped = info.Stopped
+		cr.stopped, cr.savedStopped = info.Stopped, info.Stopped
 		x.startOrStop(x.logOf(g), rec, cr)
 	}
 	putCreature(g, rec, cr)

@@ -67,9 +67,19 @@ type revival struct {
 	husk       bool
 	huskReason error
 	revived    bool // made from a saved row, not by a caller
-	// savedStopped says that the creature was stopped when it was saved, which a husk seems
-	// to be in any case.
+	// savedStopped says that the creature is stopped in its store, which a husk seems to
+	// be in any case.
 	savedStopped bool
+	// unread is the stored specification of a husk, if it cannot be read.
+	unread []byte
+}
+
+// storedStopped reports whether the store says that the creature is stopped.
+func (c *creature) storedStopped() bool {
+	if c.husk {
+		return c.savedStopped
+	}
+	return c.stopped
 }
 
 // membership is what the topology knows of a creature.
@@ -213,11 +223,15 @@ func (c *creature) row(g section) journal.CreatureRow {
 
 // rowWith is row with other questions of policies.
 func (c *creature) rowWith(_ section, approvals []journal.ApprovalRow) journal.CreatureRow {
-	return journal.CreatureRow{
+	row := journal.CreatureRow{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
-		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.stopped, Started: c.started,
+		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.storedStopped(), Started: c.started,
 		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: specs.Row{StoredSpec: deploy.NewStoredSpec(&c.spec), Own: c.own.List(), Awareness: c.sight.stored(), Approvals: approvals}.Encode(),
 	}
+	if c.husk && c.unread != nil {
+		row.Spec = c.unread
+	}
+	return row
 }
 
 // bootMessage is the message of a call that handles no delivery.

@@ -63,7 +63,8 @@ func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
 	if x.losesParent(cr) {
 		row.Parent = ""
 	}
-	row.Privileged, row.Root, row.Stopped = t.Privileged, t.Root, t.Stopped
+	row.Privileged, row.Root = t.Privileged, t.Root
+	row.Stopped = t.Stopped && (!cr.husk || cr.savedStopped || slices.Contains(x.sealed.Stopped, cr.id))
 	rec.Creatures = append(rec.Creatures, row)
 	putAsks(g, rec, cr)
 	rec.Wires = append(rec.Wires, x.WiresOf(cr.id)...)

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // While an engine is paused nothing runs and no module is loaded. A redelivered message
@@ -75,5 +77,62 @@ func TestAPausedEngineOnlyChangesWhatIsSaved(t *testing.T) {
 	}
 	if st := s.status()[0].Creatures[0].State; st != "running" {
 		t.Errorf("c is %s", st)
+	}
+}
+
+// A creature without its module seems to be stopped. Changes that cut the stores save it
+// as it was nevertheless, so that it runs again with its module; and if it is stopped or
+// started meanwhile, it is saved so.
+func TestACreatureWithoutItsModuleIsSavedAsItWas(t *testing.T) {
+	for _, without := range []string{"paused", "broken"} {
+		t.Run(without, func(t *testing.T) {
+			s := newSaved(t, engine.Options{})
+			relays := func(h *fakeHost) {
+				h.on("own", func(tn abi.Turn, kind abi.Kind) error {
+					if kind == abi.KindStart {
+						return nil
+					}
+					payload, _ := tn.Source(abi.SourcePayload)
+					return status(tn, tn.Send(abi.AllChannels, payload, nil))
+				})
+			}
+			relays(s.host)
+			a, b, c, d := s.add("a", "own"), s.add("b", "own"), s.add("c", "record"), s.add("d", "record")
+			in := s.connect(a, a, "in")
+			s.change(topology.SetEdge{Creature: a, Channel: in, Direction: journal.Send, On: false})
+			ab, _, bd := s.connect(a, b, "ab"), s.connect(b, c, "bc"), s.connect(b, d, "bd")
+			s.change(topology.SetStopped{ID: c, Stopped: true})
+			s.wait()
+			s.shut()
+			s.o.Paused = without == "paused"
+			s.open()
+			if _, problems, err := s.Restore(t.Context()); err != nil || len(problems) != map[string]int{"paused": 0, "broken": 2}[without] {
+				t.Fatalf("Restore: %v, problems %v", err, problems)
+			}
+			s.change(topology.RemoveChannel{ID: ab})
+			s.change(topology.SetStopped{ID: b, Stopped: true})
+			s.change(topology.Connect{From: a, To: b, Name: "again"})
+			s.change(topology.SetStopped{ID: c, Stopped: false})
+			s.change(topology.RemoveChannel{ID: bd})
+			s.send(in, "kept")
+			s.wait()
+			s.shut()
+
+			s.o.Paused = false
+			s.open()
+			relays(s.host)
+			s.restore()
+			s.wait()
+			states := map[string]journal.CreatureState{}
+			for _, g := range s.status() {
+				for _, m := range g.Creatures {
+					states[m.Name] = m.State
+				}
+			}
+			same(t, "the states are", fmt.Sprint(states), "map[a:running b:stopped c:running d:running]")
+			s.change(topology.SetStopped{ID: b, Stopped: false})
+			s.wait()
+			same(t, "c heard", s.state(c, "heard"), "bc:kept\n")
+		})
 	}
 }

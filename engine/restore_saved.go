@@ -172,7 +172,8 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 // its cursors and its backlog.
 func newHusk(row journal.CreatureRow) *creature {
 	spec, err := specs.OfRow(row)
-	if err != nil {
+	unread := err != nil
+	if unread {
 		spec = deploy.CreatureSpec{Name: row.Name, Address: row.Address, Module: row.Module}
 	}
 	spec.Stopped = true
@@ -180,8 +181,11 @@ func newHusk(row journal.CreatureRow) *creature {
 	if err != nil {
 		spec.Config = nil // nothing else is left to refuse
 		c, _ = newCreature(row.ID, spec, modules.Absent{SHA256: row.SHA256})
+		unread = true
 	}
-	c.husk = true
+	if c.husk = true; unread {
+		c.unread = row.Spec
+	}
 	c.deployment = row.Deployment
 	return c
 }

@@ -134,11 +134,12 @@ type Draft struct {
 	// creatures and channels hold the ones that the draft adds.
 	creatures map[journal.CreatureID]Member
 	channels  map[journal.ChannelID]Channel
-	// started lists the creatures to start, quarantined ones included.
-	started []journal.CreatureID
-	wires   WireEdits
-	rooting rooting
-	judging judging
+	// started lists the creatures to start, quarantined ones included, and stopped
+	// those to stop, with those that seem to be stopped already.
+	started, stopped []journal.CreatureID
+	wires            WireEdits
+	rooting          rooting
+	judging          judging
 }
 
 // New begins a draft.
@@ -204,7 +205,10 @@ func (d *Draft) Stage(ops ...topology.Op) error {
 	d.deltas = append(d.deltas, deltas...)
 	d.undos = append(d.undos, undo)
 	for _, op := range ops {
-		if s, ok := op.(topology.SetStopped); ok && !s.Stopped {
+		switch s, ok := op.(topology.SetStopped); {
+		case ok && s.Stopped:
+			d.stopped = append(d.stopped, s.ID)
+		case ok:
 			d.started = append(d.started, s.ID)
 		}
 	}
@@ -257,6 +261,9 @@ type Change struct {
 	Channels  map[journal.ChannelID]Channel
 	// Started lists the creatures to start, quarantined ones included.
 	Started []journal.CreatureID
+	// Stopped lists the creatures to stop, including those that seem to be stopped
+	// because they have no module.
+	Stopped []journal.CreatureID
 	Wires   *WireEdits
 	// Own holds the own edges of roots for which they change.
 	Own map[journal.CreatureID]OwnEdges
@@ -277,7 +284,7 @@ func (d *Draft) Seal() *Change {
 		}
 	}
 	return &Change{
-		Deltas: d.deltas, Creatures: d.creatures, Channels: d.channels, Started: d.started, Wires: &d.wires,
+		Deltas: d.deltas, Creatures: d.creatures, Channels: d.channels, Started: d.started, Stopped: d.stopped, Wires: &d.wires,
 		Own: d.rooting.own, Joined: d.rooting.creatures, JoinedChannels: d.rooting.channels, Words: d.judging.words,
 	}
 }
