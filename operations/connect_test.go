@@ -248,7 +248,7 @@ func refused(t *testing.T, tr *terrarium.Terrarium, op, args string, code abi.Co
 	if err := tr.Settle(t.Context()); err != nil { // what status tells of files changes until then
 		t.Fatal(err)
 	}
-	before := do(t, tr, "status", ``)
+	before := statusWithoutWear(t, tr)
 	result, err := Do(context.Background(), tr, op, json.RawMessage(args))
 	switch {
 	case err == nil:
@@ -256,7 +256,7 @@ func refused(t *testing.T, tr *terrarium.Terrarium, op, args string, code abi.Co
 	case abi.CodeOf(err) != code || !strings.Contains(err.Error(), word):
 		t.Errorf("%s %s answers the code %s and %q, want %s and %q", op, args, abi.CodeOf(err), err, code, word)
 	}
-	if after := do(t, tr, "status", ``); !reflect.DeepEqual(before, after) {
+	if after := statusWithoutWear(t, tr); !reflect.DeepEqual(before, after) {
 		t.Errorf("%s %s has changed\n%v into\n%v", op, args, before, after)
 	}
 }
@@ -326,7 +326,7 @@ func TestChangeMistakes(t *testing.T) {
 	if err := tr.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	before := do(t, tr, "status", ``)
+	before := statusWithoutWear(t, tr)
 	for _, c := range []struct {
 		op   topology.Op
 		code abi.Code
@@ -345,7 +345,7 @@ func TestChangeMistakes(t *testing.T) {
 			t.Errorf("%+v answers %v, want the code %s, a remedy and ids", c.op, err, c.code)
 		}
 	}
-	if after := do(t, tr, "status", ``); !reflect.DeepEqual(before, after) {
+	if after := statusWithoutWear(t, tr); !reflect.DeepEqual(before, after) {
 		t.Errorf("mistakes have changed\n%v into\n%v", before, after)
 	}
 }
