@@ -106,7 +106,7 @@
 //   - api.go: operations and batches from outside
 //   - find.go: creatures, channels and graphs by name
 //   - status.go: the state (package inspect) of graphs, creatures and channels
-//   - history.go: events, sessions and lineage, read from the stores, and forks
+//   - package archive: events, sessions and lineage, read from the stores, and forks
 //   - shutdown.go: Close, and what it leaves open
 //   - internal/timing: the machine's clock, timers and rates
 //   - internal/ids: drawing ids

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/archive"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -56,8 +57,8 @@ type Options struct {
 // Engine runs creatures. Its methods may be called from any goroutine. Methods that
 // change the topology run one after the other, and block while stores are cut.
 type Engine struct {
-	core    core
-	exports journal.Exporter // the storage, if it can export; else nil
+	*archive.Archive // the sessions of its session directory
+	core             core
 	// judgedOutside counts messages from outside; see outsideSeed.
 	judgedOutside atomic.Uint64
 

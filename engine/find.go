@@ -85,3 +85,24 @@ func (e *core) enterCreature(id journal.CreatureID) (*creature, section, error) 
 	}
 	return nil, section{}, errtext.Gone("creature", string(id))
 }
+
+// sessionOf finds a session by its id, or by the id of a graph, live or saved.
+func (e *core) sessionOf(name string) (journal.SessionID, journal.Store, error) {
+	l := e.rlock()
+	defer l.runlock()
+	if now, ok := l.topo.Current(journal.GraphID(name)); ok {
+		g := l.graphs[now].enter()
+		defer g.leave()
+		if g.store == nil {
+			return "", nil, &abi.Error{
+				Code: abi.Unavailable, Message: "the graph " + name + " has no store, so it has no history",
+				Remedy: "run it with durability normal or full", IDs: map[string]string{"graph": name},
+			}
+		}
+		return g.store.Info().Session, g.store, nil
+	}
+	if d := l.saved[journal.GraphID(name)]; d != nil {
+		return d.Session, nil, nil
+	}
+	return journal.SessionID(name), nil, nil
+}

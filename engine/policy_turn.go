@@ -218,3 +218,9 @@ func (w *turnWorker) enterFailed(ctx context.Context, wall int64, c *creature, d
 		g.leave()
 	}
 }
+
+// PolicyFailures returns the policies that have failed to decide since the engine
+// started, by name: scripts that threw or took too long. A denial is not a failure, and
+// failures that a policy is set to ignore are not counted. Each is an [abi.Error] with
+// the ids policy, where (the place of the first failure) and failures (their number).
+func (e *Engine) PolicyFailures() []error { return e.core.failed.List() }

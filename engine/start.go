@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/seed47132306/terrarium/engine/archive"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/ids"
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
@@ -59,8 +60,8 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		core: core{mutation: mutation{registry: newRegistry()}}, end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
 		applying: make(chan struct{}, 1),
 	}
-	e.exports, _ = o.Storage.(journal.Exporter)
 	c := &e.core
+	e.Archive = archive.New(o.Storage, c.sessionOf)
 	c.init(&o)
 	l := c.lock() // no other goroutine has it yet
 	defer l.unlock()
