@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/letterbox"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -145,43 +146,12 @@ func headersAgain(l *journal.DeadLetterRow, c *creature, g section) []byte {
 	if alias == "" {
 		return headers
 	}
-	for _, from, to := journal.FindHeader(headers, message.HeaderAlias); to > 0; _, from, to = journal.FindHeader(headers, message.HeaderAlias) {
-		headers = slices.Delete(headers, from, to) // set by the sender; it means nothing here
-	}
-	return slices.Concat(headers, []byte(message.HeaderAlias), []byte{0}, []byte(alias), []byte{0})
+	return message.WithAlias(headers, alias)
 }
 
 // findLetter finds a dead letter by its own id or by the id of its message.
 func (e *Engine) findLetter(ctx context.Context, graph journal.GraphID, id journal.EventID) (journal.DeadLetterRow, error) {
-	var found []journal.DeadLetterRow
-	for after := (journal.EventID{}); ; {
-		page, err := e.DeadLetters(ctx, graph, "", after, 0)
-		if err != nil {
-			return journal.DeadLetterRow{}, err
-		}
-		for _, l := range page {
-			if l.ID == id {
-				return l, nil
-			}
-			if l.Message == id {
-				found = append(found, l)
-			}
-		}
-		if len(page) == 0 {
-			break
-		}
-		after = page[len(page)-1].ID
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		err := errtext.Gone("dead letter", id.String())
-		err.Remedy = "dead_letters lists them"
-		return journal.DeadLetterRow{}, err
-	}
-	return journal.DeadLetterRow{}, &abi.Error{
-		Code: abi.Ambiguous, Op: "redeliver", Message: "several creatures have a dead letter of message " + id.String(),
-		Remedy: "name the dead letter by its own id", IDs: map[string]string{"message": id.String()},
-	}
+	return letterbox.Find(id, func(after journal.EventID) ([]journal.DeadLetterRow, error) {
+		return e.DeadLetters(ctx, graph, "", after, 0)
+	})
 }

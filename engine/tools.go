@@ -3,8 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -74,21 +72,8 @@ func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 
 // refuse keeps an error for the guest to read, with its remedy and the ids concerned.
 func (t *turn) refuse(err error) abi.Code {
-	var e *abi.Error
-	if !errors.As(err, &e) {
-		return t.Fail(abi.CodeOf(err), "", "%s", errtext.Clip(err.Error()))
-	}
-	text := cmp.Or(e.Message, e.Code.String())
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	if err != error(e) { // the wrapping errors say where that was
-		text = err.Error()
-	}
-	if e.Remedy != "" {
-		text = strings.Replace(text, "; "+e.Remedy, "", 1)
-	}
-	code := t.Fail(e.Code, e.Remedy, "%s", errtext.Clip(text))
+	e := errtext.Refusal(err)
+	code := t.Fail(e.Code, e.Remedy, "%s", e.Message)
 	t.Fault.IDs = e.IDs
 	return code
 }

@@ -109,7 +109,7 @@ var layers = map[string][]string{
 	"engine/internal/heapwatch":   {},
 	"engine/internal/idle":        {},
 	"engine/internal/ids":         {"engine/draft", "engine/journal"},
-	"engine/internal/letterbox":   {"engine/journal"},
+	"engine/internal/letterbox":   {"abi", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/message":     {"abi", "engine/journal"},
 	"engine/internal/modules":     {"abi"},
 	"engine/internal/observe":     {"abi", "engine/internal/ring", "engine/journal"},

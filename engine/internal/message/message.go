@@ -154,6 +154,15 @@ func (m *Message) GuestHeaders() []byte {
 	return m.Headers
 }
 
+// WithAlias returns headers with the alias of a channel, in place of any that they have,
+// which its sender set and which means nothing. It may change the given headers.
+func WithAlias(headers []byte, alias string) []byte {
+	for _, from, to := journal.FindHeader(headers, HeaderAlias); to > 0; _, from, to = journal.FindHeader(headers, HeaderAlias) {
+		headers = slices.Delete(headers, from, to)
+	}
+	return slices.Concat(headers, []byte(HeaderAlias), []byte{0}, []byte(alias), []byte{0})
+}
+
 // NoticeID is the id of the delivery that tells a creature of a revision.
 func NoticeID(c journal.CreatureID, revision uint64) journal.EventID {
 	sum := sha256.Sum256([]byte(abi.KindGraphChanged.String() + "\x00" + string(c)))
