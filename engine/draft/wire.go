@@ -262,6 +262,6 @@ func WireNamed(list []journal.OutputWire, name string) int {
 // NoWire returns the error for a wire that does not exist.
 func NoWire(name string) error {
 	err := errtext.Gone("output wire", name)
-	err.Remedy, err.IDs = "wires lists what exists", map[string]string{"wire": name}
+	err.Remedy, err.IDs = "list the output wires to see their ids and names", map[string]string{"wire": name}
 	return err
 }

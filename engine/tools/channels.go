@@ -20,13 +20,13 @@ type ChannelArgs struct {
 	Name        string `json:"name,omitempty" jsonschema:"name of the channel to create; unique among the graph's channels"`
 	Description string `json:"description,omitempty"`
 	// Channel is for delete, wire and unwire.
-	Channel string `json:"channel,omitempty" jsonschema:"id or name; for one in another graph the id and merge"`
+	Channel string `json:"channel,omitempty" jsonschema:"id or name of a channel of the caller's graph; with merge, also the id of a channel of another graph"`
 	// Creature, Direction and Alias are for wire and unwire.
-	Creature  string `json:"creature,omitempty" jsonschema:"id or name; for one in another graph the id and merge"`
+	Creature  string `json:"creature,omitempty" jsonschema:"id or name of a member of the caller's graph; with merge, also the id of a creature of another graph"`
 	Direction string `json:"direction,omitempty" bounds:"enum=listen|send"`
 	Alias     string `json:"alias,omitempty" jsonschema:"the creature's alias for the channel"`
 	// Merge and OnCollision are for wire.
-	Merge       bool   `json:"merge,omitempty" jsonschema:"allow a target in another graph; that graph is merged with this one"`
+	Merge       bool   `json:"merge,omitempty" jsonschema:"allow a channel or creature of another graph, which is then merged with the caller's graph"`
 	OnCollision string `json:"on_collision,omitempty" bounds:"enum=rename|unify|reject"`
 }
 

@@ -15,14 +15,14 @@ import (
 // ToolWire names a channel that a new node listens or sends on.
 type ToolWire struct {
 	Channel string `json:"channel" bounds:"minLength=1" jsonschema:"id or name of a channel in the caller's graph"`
-	Alias   string `json:"alias,omitempty" jsonschema:"the node's alias for the channel; default: the channel's name"`
+	Alias   string `json:"alias,omitempty" jsonschema:"the worker's alias for the channel; default: the channel's name"`
 }
 
 // AddNodeArgs holds the arguments of the tool group_add_node.
 type AddNodeArgs struct {
 	Species string          `json:"species" bounds:"minLength=1" jsonschema:"the species to spawn; group_status lists them"`
 	Name    string          `json:"name,omitempty" jsonschema:"unique in the graph; default: the species and a number"`
-	Config  json.RawMessage `json:"config,omitempty" bounds:"type=object" jsonschema:"attributes that replace those of the species"`
+	Config  json.RawMessage `json:"config,omitempty" bounds:"type=object" jsonschema:"configuration attributes, which replace those of the species"`
 	Listen  []ToolWire      `json:"listen,omitempty"`
 	Send    []ToolWire      `json:"send,omitempty"`
 }
@@ -31,8 +31,7 @@ type AddNodeArgs struct {
 type AddNodeResult struct {
 	Creature journal.CreatureID `json:"creature"`
 	Name     string             `json:"name"`
-	// Channel is the direct channel of the creature, if it has one.
-	Channel journal.ChannelID `json:"channel,omitempty"`
+	Channel  journal.ChannelID  `json:"channel,omitempty"` // id of its direct channel, if it has one
 }
 
 // addNode is the operation of group_add_node.

@@ -13,7 +13,7 @@ import (
 
 // SendChannelArgs holds the arguments of the tool send_channel.
 type SendChannelArgs struct {
-	Channel string            `json:"channel" bounds:"minLength=1" jsonschema:"the caller's alias for the channel or its name or id"`
+	Channel string            `json:"channel" bounds:"minLength=1" jsonschema:"id or name of the channel, or the caller's alias for it"`
 	Payload journal.Payload   `json:"payload"`
 	Headers map[string]string `json:"headers,omitempty"`
 }

@@ -23,8 +23,8 @@ const (
 
 // GroupStatusArgs holds the arguments of the tool group_status.
 type GroupStatusArgs struct {
-	After string `json:"after,omitempty" jsonschema:"the next of the previous result to continue after it"`
-	Limit int    `json:"limit,omitempty" bounds:"minimum=1,maximum=256" jsonschema:"the most creatures and channels and wires in total; default 256"`
+	After string `json:"after,omitempty" jsonschema:"next of the previous result, to continue from there"`
+	Limit int    `json:"limit,omitempty" bounds:"minimum=1,maximum=256" jsonschema:"the most creatures, channels and wires to return, in total; default 256"`
 }
 
 // GroupStatus is the result of the tool group_status: the caller's graph as
@@ -37,7 +37,7 @@ type GroupStatus struct {
 	Wires     []journal.OutputWire `json:"wires"`     // after all channels; a long prompt is cut
 	Spawnable []GroupSpecies       `json:"spawnable"` // in the first part only
 	Totals    GroupTotals          `json:"totals"`
-	Next      string               `json:"next,omitempty"` // if there is more: the after of the next call
+	Next      string               `json:"next,omitempty"` // if there is more: pass it as after to continue
 }
 
 // GroupTotals holds the totals of the graph.

@@ -12,11 +12,11 @@ var table = []Tool{
 	},
 	{
 		Name: "group_status", Privileged: true, call: groupStatus, args: GroupStatusArgs{}, result: GroupStatus{},
-		Doc: "Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph comes in parts.",
+		Doc: "Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph is returned in parts.",
 	},
 	{
 		Name: "group_add_node", Privileged: true, call: groupAddNode, args: AddNodeArgs{}, result: AddNodeResult{},
-		Doc: "Spawns a worker of a species into the caller's graph. Without channels of that graph it gets a direct channel, on which the caller may send.",
+		Doc: "Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send.",
 	},
 	{
 		Name: "group_remove_node", Privileged: true, call: groupRemoveNode, args: NodeArgs{}, result: DeltaResult{},

@@ -19,16 +19,16 @@ type WireArgs struct {
 	// From is for all actions; it is optional for list.
 	From string `json:"from,omitempty" jsonschema:"the source of the output: id or name of a member of the caller's graph"`
 	// To and the fields up to Name are for add.
-	To          string `json:"to,omitempty" jsonschema:"the receiver: id or name of a member of the caller's graph or root"`
-	WithContent *bool  `json:"with_content,omitempty" jsonschema:"deliver the output itself and not only its source; default true"`
-	Prompt      string `json:"prompt,omitempty" jsonschema:"a template with {output} and {source} and {channel}"`
-	When        string `json:"when,omitempty" jsonschema:"a predicate of the recipe"`
+	To          string `json:"to,omitempty" jsonschema:"the receiver: id or name of a member of the caller's graph, or root for the root of the source's deployment"`
+	WithContent *bool  `json:"with_content,omitempty" jsonschema:"deliver the output itself, not only its source; default true"`
+	Prompt      string `json:"prompt,omitempty" jsonschema:"text to deliver, which may contain {output}, {source} and {channel}"`
+	When        string `json:"when,omitempty" jsonschema:"predicate of the source's recipe; only outputs for which it is true are delivered"`
 	AllowSelf   bool   `json:"allow_self,omitempty"`
 	Name        string `json:"name,omitempty" jsonschema:"unique among the wires of the source"`
 	// Wire is for remove.
-	Wire string `json:"wire,omitempty" jsonschema:"the wire's id or with from its name"`
+	Wire string `json:"wire,omitempty" jsonschema:"id of the wire, or its name together with from"`
 	// After and Limit are for list.
-	After string `json:"after,omitempty" jsonschema:"the next of the previous result to continue after it"`
+	After string `json:"after,omitempty" jsonschema:"next of the previous result, to continue from there"`
 	Limit int    `json:"limit,omitempty" bounds:"minimum=1,maximum=64" jsonschema:"the most wires to return; default 64"`
 }
 
@@ -37,7 +37,7 @@ type WireArgs struct {
 type WireResult struct {
 	Wire  *journal.OutputWire  `json:"wire,omitempty"`
 	Wires []journal.OutputWire `json:"wires,omitzero"` // for list, even if empty
-	Next  string               `json:"next,omitempty"` // if there are more: the after of the next call
+	Next  string               `json:"next,omitempty"` // if there are more wires: pass it as after to list them
 }
 
 func groupWire(ctx context.Context, t Turn, args []byte) (any, error) {

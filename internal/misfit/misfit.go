@@ -68,7 +68,7 @@ func reason(text string) string {
 		return "it lacks " + strings.ReplaceAll(m[1], `" "`, `", "`)
 	}
 	if m := surplus.FindStringSubmatch(text); m != nil {
-		return "it may not have " + strings.ReplaceAll(m[1], `" "`, `", "`)
+		return "it must not have " + strings.ReplaceAll(m[1], `" "`, `", "`)
 	}
 	return text
 }

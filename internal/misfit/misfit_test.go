@@ -28,7 +28,7 @@ func TestOf(t *testing.T) {
 		`{"part": 0.75}`:       "part: it must be at most 0.5, and is 0.75",
 		`{"mode": "quick"}`:    "mode: quick is none of: fast slow",
 		`{"deep": {"er": 1}}`:  "deep/er: it must be of type string, and is of type integer",
-		`{"deep": {"x": 1}}`:   `deep: it may not have "x"`,
+		`{"deep": {"x": 1}}`:   `deep: it must not have "x"`,
 		`{"pair": {}}`:         `pair: it lacks "a", "b"`,
 		`{"name": ""}`:         "name: it has 0 characters, fewer than 1",
 		`{"name": "\n\"ab"}`:   "name: it has 4 characters, more than 3",

@@ -13,7 +13,7 @@
 #include "arguments.h"
 
 typedef struct tr_send_channel_args {
-	tr_bytes channel TR_UNSET; // required; the caller's alias for the channel or its name or id
+	tr_bytes channel TR_UNSET; // required; id or name of the channel, or the caller's alias for it
 	tr_bytes payload TR_UNSET; // required
 	tr_bytes headers TR_UNSET;
 } tr_send_channel_args;
@@ -46,12 +46,12 @@ TR_UNUSED static int32_t tr_group_send_with(tr_turn *t, tr_group_send_args args,
 }
 
 typedef struct tr_group_status_args {
-	tr_bytes after TR_UNSET; // the next of the previous result to continue after it
-	int64_t limit TR_UNSET; // the most creatures and channels and wires in total; default 256
+	tr_bytes after TR_UNSET; // next of the previous result, to continue from there
+	int64_t limit TR_UNSET; // the most creatures, channels and wires to return, in total; default 256
 } tr_group_status_args;
 
 // Describes the caller's graph as the turn sees it: members, channels, output wires, and
-// the species that may be spawned. A large graph comes in parts.
+// the species that may be spawned. A large graph is returned in parts.
 #define tr_group_status(t, result, ...) tr_group_status_with(t, TR_ARGS(tr_group_status_args, __VA_ARGS__), result)
 
 TR_UNUSED static int32_t tr_group_status_with(tr_turn *t, tr_group_status_args args, tr_bytes *result) {
@@ -64,13 +64,13 @@ TR_UNUSED static int32_t tr_group_status_with(tr_turn *t, tr_group_status_args a
 typedef struct tr_group_add_node_args {
 	tr_bytes species TR_UNSET; // required; the species to spawn; group_status lists them
 	tr_bytes name TR_UNSET; // unique in the graph; default: the species and a number
-	tr_bytes config TR_UNSET; // attributes that replace those of the species
+	tr_bytes config TR_UNSET; // configuration attributes, which replace those of the species
 	tr_wires listen TR_UNSET;
 	tr_wires send TR_UNSET;
 } tr_group_add_node_args;
 
-// Spawns a worker of a species into the caller's graph. Without channels of that graph it
-// gets a direct channel, on which the caller may send.
+// Spawns a worker of a species into the caller's graph. If the call names no channels,
+// the worker gets a direct channel, on which the caller may send.
 #define tr_group_add_node(t, result, ...) tr_group_add_node_with(t, TR_ARGS(tr_group_add_node_args, __VA_ARGS__), result)
 
 TR_UNUSED static int32_t tr_group_add_node_with(tr_turn *t, tr_group_add_node_args args, tr_bytes *result) {
@@ -144,11 +144,11 @@ typedef struct tr_group_channel_args {
 	enum tr_group_channel_action action TR_UNSET; // required
 	tr_bytes name TR_UNSET; // name of the channel to create; unique among the graph's channels
 	tr_bytes description TR_UNSET;
-	tr_bytes channel TR_UNSET; // id or name; for one in another graph the id and merge
-	tr_bytes creature TR_UNSET; // id or name; for one in another graph the id and merge
+	tr_bytes channel TR_UNSET; // id or name of a channel of the caller's graph; with merge, also the id of a channel of another graph
+	tr_bytes creature TR_UNSET; // id or name of a member of the caller's graph; with merge, also the id of a creature of another graph
 	enum tr_group_channel_direction direction TR_UNSET;
 	tr_bytes alias TR_UNSET; // the creature's alias for the channel
-	tr_choice merge TR_UNSET; // allow a target in another graph; that graph is merged with this one
+	tr_choice merge TR_UNSET; // allow a channel or creature of another graph, which is then merged with the caller's graph
 	enum tr_group_channel_on_collision on_collision TR_UNSET;
 } tr_group_channel_args;
 
@@ -179,14 +179,14 @@ enum tr_group_wire_action {
 typedef struct tr_group_wire_args {
 	enum tr_group_wire_action action TR_UNSET; // required
 	tr_bytes from TR_UNSET; // the source of the output: id or name of a member of the caller's graph
-	tr_bytes to TR_UNSET; // the receiver: id or name of a member of the caller's graph or root
-	tr_choice with_content TR_UNSET; // deliver the output itself and not only its source; default true
-	tr_bytes prompt TR_UNSET; // a template with {output} and {source} and {channel}
-	tr_bytes when TR_UNSET; // a predicate of the recipe
+	tr_bytes to TR_UNSET; // the receiver: id or name of a member of the caller's graph, or root for the root of the source's deployment
+	tr_choice with_content TR_UNSET; // deliver the output itself, not only its source; default true
+	tr_bytes prompt TR_UNSET; // text to deliver, which may contain {output}, {source} and {channel}
+	tr_bytes when TR_UNSET; // predicate of the source's recipe; only outputs for which it is true are delivered
 	tr_choice allow_self TR_UNSET;
 	tr_bytes name TR_UNSET; // unique among the wires of the source
-	tr_bytes wire TR_UNSET; // the wire's id or with from its name
-	tr_bytes after TR_UNSET; // the next of the previous result to continue after it
+	tr_bytes wire TR_UNSET; // id of the wire, or its name together with from
+	tr_bytes after TR_UNSET; // next of the previous result, to continue from there
 	int64_t limit TR_UNSET; // the most wires to return; default 64
 } tr_group_wire_args;
 

@@ -22,11 +22,11 @@ inline Result<Bytes> send_channel(Turn &t, const tr_send_channel_args &args = {}
 inline Result<Bytes> group_send(Turn &t, const tr_group_send_args &args = {}) { return t.call(tr_group_send_with, args); }
 
 // Describes the caller's graph as the turn sees it: members, channels, output wires, and
-// the species that may be spawned. A large graph comes in parts.
+// the species that may be spawned. A large graph is returned in parts.
 inline Result<Bytes> group_status(Turn &t, const tr_group_status_args &args = {}) { return t.call(tr_group_status_with, args); }
 
-// Spawns a worker of a species into the caller's graph. Without channels of that graph it
-// gets a direct channel, on which the caller may send.
+// Spawns a worker of a species into the caller's graph. If the call names no channels,
+// the worker gets a direct channel, on which the caller may send.
 inline Result<Bytes> group_add_node(Turn &t, const tr_group_add_node_args &args = {}) { return t.call(tr_group_add_node_with, args); }
 
 // Removes a worker; the graph may split. Deliveries waiting for it become dead letters.

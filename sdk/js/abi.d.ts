@@ -55,7 +55,7 @@ export type Level =
 export interface Tools {
 	/** Sends a message on a channel that the caller may send on. */
 	sendChannel(args: {
-		/** the caller's alias for the channel or its name or id */
+		/** id or name of the channel, or the caller's alias for it */
 		channel: string;
 		payload: Data;
 		headers?: { [name: string]: unknown };
@@ -66,20 +66,20 @@ export interface Tools {
 		creature: string;
 		payload: Data;
 	}): any;
-	/** Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph comes in parts. */
+	/** Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph is returned in parts. */
 	groupStatus(args?: {
-		/** the next of the previous result to continue after it */
+		/** next of the previous result, to continue from there */
 		after?: string;
-		/** the most creatures and channels and wires in total; default 256 */
+		/** the most creatures, channels and wires to return, in total; default 256 */
 		limit?: number;
 	}): any;
-	/** Spawns a worker of a species into the caller's graph. Without channels of that graph it gets a direct channel, on which the caller may send. */
+	/** Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. */
 	groupAddNode(args: {
 		/** the species to spawn; group_status lists them */
 		species: string;
 		/** unique in the graph; default: the species and a number */
 		name?: string;
-		/** attributes that replace those of the species */
+		/** configuration attributes, which replace those of the species */
 		config?: { [name: string]: unknown };
 		listen?: { channel: string; alias?: string }[];
 		send?: { channel: string; alias?: string }[];
@@ -105,14 +105,14 @@ export interface Tools {
 		/** name of the channel to create; unique among the graph's channels */
 		name?: string;
 		description?: string;
-		/** id or name; for one in another graph the id and merge */
+		/** id or name of a channel of the caller's graph; with merge, also the id of a channel of another graph */
 		channel?: string;
-		/** id or name; for one in another graph the id and merge */
+		/** id or name of a member of the caller's graph; with merge, also the id of a creature of another graph */
 		creature?: string;
 		direction?: "listen" | "send";
 		/** the creature's alias for the channel */
 		alias?: string;
-		/** allow a target in another graph; that graph is merged with this one */
+		/** allow a channel or creature of another graph, which is then merged with the caller's graph */
 		merge?: boolean;
 		onCollision?: "rename" | "unify" | "reject";
 	}): any;
@@ -121,20 +121,20 @@ export interface Tools {
 		action: "add" | "remove" | "list";
 		/** the source of the output: id or name of a member of the caller's graph */
 		from?: string;
-		/** the receiver: id or name of a member of the caller's graph or root */
+		/** the receiver: id or name of a member of the caller's graph, or root for the root of the source's deployment */
 		to?: string;
-		/** deliver the output itself and not only its source; default true */
+		/** deliver the output itself, not only its source; default true */
 		withContent?: boolean;
-		/** a template with {output} and {source} and {channel} */
+		/** text to deliver, which may contain {output}, {source} and {channel} */
 		prompt?: string;
-		/** a predicate of the recipe */
+		/** predicate of the source's recipe; only outputs for which it is true are delivered */
 		when?: string;
 		allowSelf?: boolean;
 		/** unique among the wires of the source */
 		name?: string;
-		/** the wire's id or with from its name */
+		/** id of the wire, or its name together with from */
 		wire?: string;
-		/** the next of the previous result to continue after it */
+		/** next of the previous result, to continue from there */
 		after?: string;
 		/** the most wires to return; default 64 */
 		limit?: number;

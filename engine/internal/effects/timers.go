@@ -78,7 +78,7 @@ func (t *Own) putTimer(x Timer) abi.Code {
 }
 
 // KnowTimers says which timers were set when the turn first used one, with the
-// bytes of each. Timers ring meanwhile, but a turn sees the same ones all the time.
+// bytes of each. Timers fire meanwhile, but a turn sees the same ones all the time.
 func (t *Own) KnowTimers(before map[string]int) {
 	t.before = before
 	for _, size := range before {

@@ -46,7 +46,7 @@ func NotApplied(deployment string, applied []string) error {
 func NotSpawnable(deployment, species string, spawnable []string) error {
 	remedy := "give a species of the recipe the attribute spawnable, or declare a catalog"
 	if len(spawnable) > 0 {
-		remedy = "there are: " + Listed(spawnable)
+		remedy = "these may be spawned: " + Listed(spawnable)
 	}
 	ids := map[string]string{"species": Clip(species)}
 	if deployment != "" {

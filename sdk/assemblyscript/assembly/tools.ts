@@ -6,7 +6,7 @@ import { ToolCall, Wires } from "./call";
 export class SendChannel extends ToolCall {
   constructor(channel: string, payload: Uint8Array) {
     super("send_channel");
-    // channel: the caller's alias for the channel or its name or id
+    // channel: id or name of the channel, or the caller's alias for it
     this.setText("channel", channel);
     this.setPayload("payload", payload);
   }
@@ -28,26 +28,26 @@ export class GroupSend extends ToolCall {
   }
 }
 
-/** A call of the tool group_status. Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph comes in parts. */
+/** A call of the tool group_status. Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph is returned in parts. */
 export class GroupStatus extends ToolCall {
   constructor() {
     super("group_status");
   }
 
-  /** Sets after: the next of the previous result to continue after it. */
+  /** Sets after: next of the previous result, to continue from there. */
   after(value: string): GroupStatus {
     this.setText("after", value);
     return this;
   }
 
-  /** Sets limit: the most creatures and channels and wires in total; default 256. */
+  /** Sets limit: the most creatures, channels and wires to return, in total; default 256. */
   limit(value: i64): GroupStatus {
     this.setWhole("limit", value);
     return this;
   }
 }
 
-/** A call of the tool group_add_node. Spawns a worker of a species into the caller's graph. Without channels of that graph it gets a direct channel, on which the caller may send. */
+/** A call of the tool group_add_node. Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. */
 export class GroupAddNode extends ToolCall {
   constructor(species: string) {
     super("group_add_node");
@@ -61,7 +61,7 @@ export class GroupAddNode extends ToolCall {
     return this;
   }
 
-  /** Sets config: attributes that replace those of the species. */
+  /** Sets config: configuration attributes, which replace those of the species. */
   config(value: string): GroupAddNode {
     this.setJson("config", value);
     return this;
@@ -126,13 +126,13 @@ export class GroupChannel extends ToolCall {
     return this;
   }
 
-  /** Sets channel: id or name; for one in another graph the id and merge. */
+  /** Sets channel: id or name of a channel of the caller's graph; with merge, also the id of a channel of another graph. */
   channel(value: string): GroupChannel {
     this.setText("channel", value);
     return this;
   }
 
-  /** Sets creature: id or name; for one in another graph the id and merge. */
+  /** Sets creature: id or name of a member of the caller's graph; with merge, also the id of a creature of another graph. */
   creature(value: string): GroupChannel {
     this.setText("creature", value);
     return this;
@@ -150,7 +150,7 @@ export class GroupChannel extends ToolCall {
     return this;
   }
 
-  /** Sets merge: allow a target in another graph; that graph is merged with this one. */
+  /** Sets merge: allow a channel or creature of another graph, which is then merged with the caller's graph. */
   merge(value: bool): GroupChannel {
     this.setBool("merge", value);
     return this;
@@ -176,25 +176,25 @@ export class GroupWire extends ToolCall {
     return this;
   }
 
-  /** Sets to: the receiver: id or name of a member of the caller's graph or root. */
+  /** Sets to: the receiver: id or name of a member of the caller's graph, or root for the root of the source's deployment. */
   to(value: string): GroupWire {
     this.setText("to", value);
     return this;
   }
 
-  /** Sets with_content: deliver the output itself and not only its source; default true. */
+  /** Sets with_content: deliver the output itself, not only its source; default true. */
   withContent(value: bool): GroupWire {
     this.setBool("with_content", value);
     return this;
   }
 
-  /** Sets prompt: a template with {output} and {source} and {channel}. */
+  /** Sets prompt: text to deliver, which may contain {output}, {source} and {channel}. */
   prompt(value: string): GroupWire {
     this.setText("prompt", value);
     return this;
   }
 
-  /** Sets when: a predicate of the recipe. */
+  /** Sets when: predicate of the source's recipe; only outputs for which it is true are delivered. */
   when(value: string): GroupWire {
     this.setText("when", value);
     return this;
@@ -212,13 +212,13 @@ export class GroupWire extends ToolCall {
     return this;
   }
 
-  /** Sets wire: the wire's id or with from its name. */
+  /** Sets wire: id of the wire, or its name together with from. */
   wire(value: string): GroupWire {
     this.setText("wire", value);
     return this;
   }
 
-  /** Sets after: the next of the previous result to continue after it. */
+  /** Sets after: next of the previous result, to continue from there. */
   after(value: string): GroupWire {
     this.setText("after", value);
     return this;

@@ -4,7 +4,7 @@ package terrarium
 
 // SendChannelArgs are the arguments of [Turn.SendChannel]. Optional fields with the zero value are left out.
 type SendChannelArgs struct {
-	Channel string // the caller's alias for the channel or its name or id
+	Channel string // id or name of the channel, or the caller's alias for it
 	Payload []byte
 	Headers []Header // optional
 }
@@ -36,11 +36,11 @@ func (t *Turn) GroupSend(a GroupSendArgs) (JSON, error) {
 
 // GroupStatusArgs are the arguments of [Turn.GroupStatus]. Optional fields with the zero value are left out.
 type GroupStatusArgs struct {
-	After string // optional; the next of the previous result to continue after it
-	Limit int64  // optional; the most creatures and channels and wires in total; default 256
+	After string // optional; next of the previous result, to continue from there
+	Limit int64  // optional; the most creatures, channels and wires to return, in total; default 256
 }
 
-// GroupStatus calls the tool group_status and returns its result. Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph comes in parts.
+// GroupStatus calls the tool group_status and returns its result. Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph is returned in parts.
 func (t *Turn) GroupStatus(a GroupStatusArgs) (JSON, error) {
 	var o object
 	if a.After != "" {
@@ -56,12 +56,12 @@ func (t *Turn) GroupStatus(a GroupStatusArgs) (JSON, error) {
 type GroupAddNodeArgs struct {
 	Species string        // the species to spawn; group_status lists them
 	Name    string        // optional; unique in the graph; default: the species and a number
-	Config  JSON          // optional; attributes that replace those of the species
+	Config  JSON          // optional; configuration attributes, which replace those of the species
 	Listen  []ChannelWire // optional
 	Send    []ChannelWire // optional
 }
 
-// GroupAddNode calls the tool group_add_node and returns its result. Spawns a worker of a species into the caller's graph. Without channels of that graph it gets a direct channel, on which the caller may send.
+// GroupAddNode calls the tool group_add_node and returns its result. Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send.
 func (t *Turn) GroupAddNode(a GroupAddNodeArgs) (JSON, error) {
 	var o object
 	o.text("species", a.Species)
@@ -121,11 +121,11 @@ type GroupChannelArgs struct {
 	Action      string
 	Name        string // optional; name of the channel to create; unique among the graph's channels
 	Description string // optional
-	Channel     string // optional; id or name; for one in another graph the id and merge
-	Creature    string // optional; id or name; for one in another graph the id and merge
+	Channel     string // optional; id or name of a channel of the caller's graph; with merge, also the id of a channel of another graph
+	Creature    string // optional; id or name of a member of the caller's graph; with merge, also the id of a creature of another graph
 	Direction   string // optional
 	Alias       string // optional; the creature's alias for the channel
-	Merge       *bool  // optional; allow a target in another graph; that graph is merged with this one
+	Merge       *bool  // optional; allow a channel or creature of another graph, which is then merged with the caller's graph
 	OnCollision string // optional
 }
 
@@ -164,14 +164,14 @@ func (t *Turn) GroupChannel(a GroupChannelArgs) (JSON, error) {
 type GroupWireArgs struct {
 	Action      string
 	From        string // optional; the source of the output: id or name of a member of the caller's graph
-	To          string // optional; the receiver: id or name of a member of the caller's graph or root
-	WithContent *bool  // optional; deliver the output itself and not only its source; default true
-	Prompt      string // optional; a template with {output} and {source} and {channel}
-	When        string // optional; a predicate of the recipe
+	To          string // optional; the receiver: id or name of a member of the caller's graph, or root for the root of the source's deployment
+	WithContent *bool  // optional; deliver the output itself, not only its source; default true
+	Prompt      string // optional; text to deliver, which may contain {output}, {source} and {channel}
+	When        string // optional; predicate of the source's recipe; only outputs for which it is true are delivered
 	AllowSelf   *bool  // optional
 	Name        string // optional; unique among the wires of the source
-	Wire        string // optional; the wire's id or with from its name
-	After       string // optional; the next of the previous result to continue after it
+	Wire        string // optional; id of the wire, or its name together with from
+	After       string // optional; next of the previous result, to continue from there
 	Limit       int64  // optional; the most wires to return; default 64
 }
 

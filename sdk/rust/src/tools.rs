@@ -26,9 +26,9 @@ pub struct SendChannel<'a> {
 /// The optional arguments of [`Turn::group_status`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupStatus<'a> {
-    /// The next of the previous result to continue after it.
+    /// Next of the previous result, to continue from there.
     pub after: Option<&'a str>,
-    /// The most creatures and channels and wires in total; default 256.
+    /// The most creatures, channels and wires to return, in total; default 256.
     pub limit: Option<i64>,
 }
 
@@ -37,7 +37,7 @@ pub struct GroupStatus<'a> {
 pub struct GroupAddNode<'a> {
     /// Unique in the graph; default: the species and a number.
     pub name: Option<&'a str>,
-    /// Attributes that replace those of the species. A JSON object.
+    /// Configuration attributes, which replace those of the species. A JSON object.
     pub config: Option<&'a str>,
     /// The argument `listen`.
     pub listen: &'a [Wire<'a>],
@@ -115,15 +115,15 @@ pub struct GroupChannel<'a> {
     pub name: Option<&'a str>,
     /// The argument `description`.
     pub description: Option<&'a str>,
-    /// Id or name; for one in another graph the id and merge.
+    /// Id or name of a channel of the caller's graph; with merge, also the id of a channel of another graph.
     pub channel: Option<&'a str>,
-    /// Id or name; for one in another graph the id and merge.
+    /// Id or name of a member of the caller's graph; with merge, also the id of a creature of another graph.
     pub creature: Option<&'a str>,
     /// The argument `direction`.
     pub direction: Option<GroupChannelDirection>,
     /// The creature's alias for the channel.
     pub alias: Option<&'a str>,
-    /// Allow a target in another graph; that graph is merged with this one.
+    /// Allow a channel or creature of another graph, which is then merged with the caller's graph.
     pub merge: Option<bool>,
     /// The argument `on_collision`.
     pub on_collision: Option<GroupChannelOnCollision>,
@@ -155,21 +155,21 @@ impl GroupWireAction {
 pub struct GroupWire<'a> {
     /// The source of the output: id or name of a member of the caller's graph.
     pub from: Option<&'a str>,
-    /// The receiver: id or name of a member of the caller's graph or root.
+    /// The receiver: id or name of a member of the caller's graph, or root for the root of the source's deployment.
     pub to: Option<&'a str>,
-    /// Deliver the output itself and not only its source; default true.
+    /// Deliver the output itself, not only its source; default true.
     pub with_content: Option<bool>,
-    /// A template with {output} and {source} and {channel}.
+    /// Text to deliver, which may contain {output}, {source} and {channel}.
     pub prompt: Option<&'a str>,
-    /// A predicate of the recipe.
+    /// Predicate of the source's recipe; only outputs for which it is true are delivered.
     pub when: Option<&'a str>,
     /// The argument `allow_self`.
     pub allow_self: Option<bool>,
     /// Unique among the wires of the source.
     pub name: Option<&'a str>,
-    /// The wire's id or with from its name.
+    /// Id of the wire, or its name together with from.
     pub wire: Option<&'a str>,
-    /// The next of the previous result to continue after it.
+    /// Next of the previous result, to continue from there.
     pub after: Option<&'a str>,
     /// The most wires to return; default 64.
     pub limit: Option<i64>,
@@ -179,7 +179,7 @@ pub struct GroupWire<'a> {
 impl Turn {
     /// Sends a message on a channel that the caller may send on. For every creature.
     ///
-    /// - `channel`: The caller's alias for the channel or its name or id.
+    /// - `channel`: Id or name of the channel, or the caller's alias for it.
     /// - `payload`: The argument `payload`.
     pub fn send_channel(&mut self, channel: &str, payload: impl AsRef<[u8]>, options: SendChannel<'_>) -> Result<String> {
         let mut args = Object::new();
@@ -202,7 +202,7 @@ impl Turn {
         self.tool("group_send", &args.end())
     }
 
-    /// Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph comes in parts. For privileged creatures.
+    /// Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph is returned in parts. For privileged creatures.
     pub fn group_status(&mut self, options: GroupStatus<'_>) -> Result<String> {
         let mut args = Object::new();
         if let Some(value) = options.after {
@@ -214,7 +214,7 @@ impl Turn {
         self.tool("group_status", &args.end())
     }
 
-    /// Spawns a worker of a species into the caller's graph. Without channels of that graph it gets a direct channel, on which the caller may send. For privileged creatures.
+    /// Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. For privileged creatures.
     ///
     /// - `species`: The species to spawn; group_status lists them.
     pub fn group_add_node(&mut self, species: &str, options: GroupAddNode<'_>) -> Result<String> {

@@ -14,7 +14,7 @@ pub const Wire = struct {
 
 /// The arguments of sendChannel.
 pub const SendChannel = struct {
-    /// the caller's alias for the channel or its name or id
+    /// id or name of the channel, or the caller's alias for it
     channel: []const u8,
     payload: json.Payload,
     headers: ?json.Value = null,
@@ -40,14 +40,14 @@ pub fn groupSend(t: *Turn, args: GroupSend) Turn.Error!json.Value {
 
 /// The arguments of groupStatus.
 pub const GroupStatus = struct {
-    /// the next of the previous result to continue after it
+    /// next of the previous result, to continue from there
     after: ?[]const u8 = null,
-    /// the most creatures and channels and wires in total; default 256
+    /// the most creatures, channels and wires to return, in total; default 256
     limit: ?i64 = null,
 };
 
 /// Describes the caller's graph as the turn sees it: members, channels, output wires, and the
-/// species that may be spawned. A large graph comes in parts.
+/// species that may be spawned. A large graph is returned in parts.
 pub fn groupStatus(t: *Turn, args: GroupStatus) Turn.Error!json.Value {
     return t.tool("group_status", (try t.json(args)).raw);
 }
@@ -58,14 +58,14 @@ pub const GroupAddNode = struct {
     species: []const u8,
     /// unique in the graph; default: the species and a number
     name: ?[]const u8 = null,
-    /// attributes that replace those of the species
+    /// configuration attributes, which replace those of the species
     config: ?json.Value = null,
     listen: ?[]const Wire = null,
     send: ?[]const Wire = null,
 };
 
-/// Spawns a worker of a species into the caller's graph. Without channels of that graph it gets a
-/// direct channel, on which the caller may send.
+/// Spawns a worker of a species into the caller's graph. If the call names no channels, the worker
+/// gets a direct channel, on which the caller may send.
 pub fn groupAddNode(t: *Turn, args: GroupAddNode) Turn.Error!json.Value {
     return t.tool("group_add_node", (try t.json(args)).raw);
 }
@@ -109,14 +109,14 @@ pub const GroupChannel = struct {
     /// name of the channel to create; unique among the graph's channels
     name: ?[]const u8 = null,
     description: ?[]const u8 = null,
-    /// id or name; for one in another graph the id and merge
+    /// id or name of a channel of the caller's graph; with merge, also the id of a channel of another graph
     channel: ?[]const u8 = null,
-    /// id or name; for one in another graph the id and merge
+    /// id or name of a member of the caller's graph; with merge, also the id of a creature of another graph
     creature: ?[]const u8 = null,
     direction: ?enum { listen, send } = null,
     /// the creature's alias for the channel
     alias: ?[]const u8 = null,
-    /// allow a target in another graph; that graph is merged with this one
+    /// allow a channel or creature of another graph, which is then merged with the caller's graph
     merge: ?bool = null,
     on_collision: ?enum { rename, unify, reject } = null,
 };
@@ -132,20 +132,20 @@ pub const GroupWire = struct {
     action: enum { add, remove, list },
     /// the source of the output: id or name of a member of the caller's graph
     from: ?[]const u8 = null,
-    /// the receiver: id or name of a member of the caller's graph or root
+    /// the receiver: id or name of a member of the caller's graph, or root for the root of the source's deployment
     to: ?[]const u8 = null,
-    /// deliver the output itself and not only its source; default true
+    /// deliver the output itself, not only its source; default true
     with_content: ?bool = null,
-    /// a template with {output} and {source} and {channel}
+    /// text to deliver, which may contain {output}, {source} and {channel}
     prompt: ?[]const u8 = null,
-    /// a predicate of the recipe
+    /// predicate of the source's recipe; only outputs for which it is true are delivered
     when: ?[]const u8 = null,
     allow_self: ?bool = null,
     /// unique among the wires of the source
     name: ?[]const u8 = null,
-    /// the wire's id or with from its name
+    /// id of the wire, or its name together with from
     wire: ?[]const u8 = null,
-    /// the next of the previous result to continue after it
+    /// next of the previous result, to continue from there
     after: ?[]const u8 = null,
     /// the most wires to return; default 64
     limit: ?i64 = null,
