@@ -35,6 +35,12 @@ var patterns = []struct{ needle, pattern, instead string }{
 	{"anew", `\b(?:begin|begins|began|begun|made|make|makes|making) anew\b`, "start over, make again"},
 	{"st", `\b(?:stands?|stood) (?:in|there|behind|before)\b`, "is in, is there"},
 	{"rooms", `\bthe rooms\b`, "the packages"},
+	{"also", `, also (?:after|across|without|beyond|through|under|over|if|when|while|by|from|during)\b`, "even, including"},
+	{"into", `\bbelong(?:s|ing)? into\b`, "belongs in"},
+	{"take", `\b(?:failure|loss|crash|kill) (?:can |may |could )?takes?\b`, "loses"},
+	{"kee", `\b(?:keep|keeps|kept|keeping) to (?:the|its|their|this) (?:\w+ )?(?:contracts?|abi|rules?)\b`, "follows"},
+	{"timer", `\btimers? (?:\w+ ){0,4}?(?:rings?|rang|rung)\b`, "fires"},
+	{"matter", `\b(?:is|are) the matter of\b`, "depends on, is up to"},
 }
 
 func newRule(needle, pattern, instead string) rule {
@@ -147,6 +153,10 @@ func TestRules(t *testing.T) {
 		"a caller who waits, two of which are read":                       "",
 		"mending is refused but recommend, amends and heirloom are words": "1: mending",
 		"[mends](mend.md), `heir`, https://host/heir":                     "1: mends",
+		"it is read once, also\nafter a restart, and also by others":      "1: , also after",
+		"a power failure can take what belongs into the log":              "1: belongs into, 1: failure can take",
+		"a module keeps to the creature ABI, a timer set here rings":      "1: keeps to the creature ABI, 1: timer set here rings",
+		"links are the matter of the system; keep to the left, it takes":  "1: are the matter of",
 	} {
 		var got []string
 		for _, f := range check("x.md", paragraphs(text, 1), list) {
