@@ -5,15 +5,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Metric is a figure of a terrarium, in the form that exporters of metrics need.
+// Metric is a measured value of a terrarium, in the form that exporters of metrics
+// need.
 type Metric struct {
 	Name string // with its unit, in the style of Prometheus: terrarium_turns_total
 	Help string
-	// Counter says that the figure only rises, from 0 at the start of the engine, as long
-	// as what its labels name exists. Other figures fall too.
+	// Counter says that the value only rises, from 0 at the start of the engine, as
+	// long as the creature that Labels name exists. Other values can also fall.
 	Counter bool
-	// Labels say what the figure is of: creature (its id), name and deployment. Nil means
-	// the whole engine.
+	// Labels name the creature that the value is about: creature (its id), name and
+	// deployment. Nil means the whole engine.
 	Labels map[string]string
 	Value  float64
 }
@@ -50,9 +51,9 @@ var ofCreatures = []ofCreature{
 	}},
 }
 
-// Metrics returns the present figures: first those of the engine, then, figure by figure,
-// those of each creature. It costs as much as [Terrarium.Status]; call it when the figures
-// are collected, every few seconds at most. For what happens in between, use
+// Metrics returns the current values: first those of the engine, then, metric by
+// metric, those of each creature. It costs as much as [Terrarium.Status]; call it when
+// the values are collected, every few seconds at most. For what happens in between, use
 // [Terrarium.Subscribe].
 func (t *Terrarium) Metrics() ([]Metric, error) {
 	graphs, err := t.Status("")

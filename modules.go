@@ -117,7 +117,8 @@ func LoadModule(ctx context.Context, name string) ([]byte, error) {
 	return RecipeOptions{}.LoadModule(ctx, name)
 }
 
-// LoadModule is the function [LoadModule], also for paths in FS and for Modules.
+// LoadModule is like the function [LoadModule], and also reads paths in FS and names in
+// Modules.
 func (o RecipeOptions) LoadModule(ctx context.Context, name string) ([]byte, error) {
 	if short, ok := strings.CutPrefix(name, BuiltinPrefix); ok {
 		return plugins.Get(short)
@@ -147,9 +148,10 @@ func (o RecipeOptions) LoadModule(ctx context.Context, name string) ([]byte, err
 	}
 }
 
-// ExamineModule finds all that is wrong with a module, and describes it without compiling
-// it. It would run in the engine that it says with these translations. The error is about
-// ctx or the machine, not about the module.
+// ExamineModule describes a module without compiling it, and finds all reasons why it
+// cannot be a creature. The engine that it names is the one that would run the module
+// in a program with these translations. The error is about ctx or the machine, not
+// about the module.
 func ExamineModule(ctx context.Context, wasm []byte, translations ...translation.Code) (x *host.Examination, err error) {
 	h, err := host.New(ctx, host.Options{Translations: translations})
 	if err != nil {

@@ -53,7 +53,7 @@ func (f *FoundRecipe) Deployment() *deploy.Deployment {
 }
 
 // FindRecipes reads and checks the recipes of remembered deployments, without an engine.
-// Recipes with warnings only can be applied.
+// Recipes that have only warnings can be applied.
 func FindRecipes(ctx context.Context, list []engine.Remembered, o ResumeOptions) ([]FoundRecipe, Diagnostics) {
 	h, err := host.New(ctx, host.Options{})
 	if err != nil {

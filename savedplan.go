@@ -169,8 +169,9 @@ func (p *SavedPlan) Write(w io.Writer) error {
 	return enc.Encode(p)
 }
 
-// ReadPlan reads and checks a saved plan. The error has the code invalid_argument if it is
-// none, unsupported if another version has written it, and too_large above
+// ReadPlan reads and checks a saved plan. The error has the code invalid_argument if it
+// is not a saved plan, unsupported if another version has written it, and too_large
+// above
 // [MaxSavedPlanBytes].
 func ReadPlan(r io.Reader) (*SavedPlan, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxSavedPlanBytes+1))

@@ -86,7 +86,7 @@ type Options struct {
 	// MaxDiskBytes is a budget for the session directory; see
 	// [sqlitestore.Options]. Zero means none.
 	MaxDiskBytes int64
-	// SyncEvery bounds what a power failure can take from sessions of the durability Normal;
+	// SyncEvery bounds what a power failure can lose from sessions of the durability Normal;
 	// see [sqlitestore.Options]. It takes precedence over what recipes set, and cannot be
 	// combined with another Durability. The time is that of Clock.
 	SyncEvery time.Duration
@@ -112,8 +112,9 @@ type Options struct {
 	Storage journal.Storage
 	// FS has the files of paths that begin with fs:/, such as files that go:embed has put
 	// into the program: of recipes, which then read no other files, and of modules. A
-	// session remembers such paths, so a later start should have the same FS. What symbolic
-	// links lead to is the matter of FS; for a folder of a stranger, use that of an [os.Root].
+	// session remembers such paths, so a later start should have the same FS. How
+	// symbolic links are treated depends on FS; for a folder that untrusted users can
+	// write to, use the FS of an [os.Root].
 	FS fs.FS
 	// Modules returns modules by name, for references SCHEME:NAME in recipes and
 	// specifications; see [ModuleResolver].
@@ -151,9 +152,10 @@ type Options struct {
 	// modules in a process with limits. The program must only call [ServeCompiler].
 	// Without it, large modules are compiled in this process.
 	Compiler []string
-	// Translations are modules that were translated to Go when the program was built, and
-	// run so instead of by an engine: those of package plugins/native, and what terrarium
-	// translate makes. Results stay the same, with the exceptions that [host.Options] states.
+	// Translations are modules that run as Go code, which is part of the program,
+	// instead of in an engine: those of package plugins/native, and those that
+	// terrarium translate makes. Results stay the same, with the exceptions that
+	// [host.Options] states.
 	Translations []translation.Code
 	// Log gets the engine's own messages. Nil discards them.
 	Log *slog.Logger
@@ -441,8 +443,9 @@ func (t *Terrarium) loading(o RecipeOptions) recipes.Options {
 // folders: the recipe reads its files within its folder, and modules and catalogs within
 // fsys. In messages, plans and the session, its path is fs:/ and path.
 //
-// Symbolic links are the matter of the file system: [os.DirFS] follows them to everywhere.
-// For a folder of a stranger, use the FS of an [os.Root].
+// How symbolic links are treated depends on the file system: [os.DirFS] follows them
+// out of its folder. For a folder that untrusted users can write to, use the FS of an
+// [os.Root].
 //
 // [Terrarium.Resume] and [Terrarium.Restore] read such modules from [Options.FS]. A program
 // that calls ApplyFS at every start does not need them.

@@ -49,7 +49,7 @@ func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 }
 
 // Removing the channel of a delivery whose turn waits withdraws the question, and the
-// creature continues, also if the engine ends before or the removal splits the graph.
+// creature continues, even if the engine ends before or the removal splits the graph.
 func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
 	for _, state := range []string{"running", "resumed", "paused"} {
 		for _, splits := range []bool{false, true} {

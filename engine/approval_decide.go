@@ -131,7 +131,7 @@ func (d *Decision) decision() journal.ApprovalDecision {
 }
 
 // mayDecide returns an error if the question has been answered. A deadline that has passed
-// answers it, also in an engine whose timers do not run.
+// answers it, even in an engine whose timers do not run.
 func (g section) mayDecide(c *creature, q *approval.Question, w *waker) *abi.Error {
 	if q.Row.Waits() && q.Row.Deadline <= g.wall {
 		g.decide(w, c, q, q.Row.Otherwise(), "", approval.DeadlinePassed, true)

@@ -82,7 +82,7 @@ func same(t *testing.T, what string, got, want any) {
 }
 
 // A message that a policy asks about waits, and with it everything that its sender would
-// handle afterwards. It is sent once after it was approved, also if engines end meanwhile.
+// handle afterwards. It is sent once after it was approved, even if engines end meanwhile.
 func TestAMessageWaitsForApproval(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		w := newWorld(t, o)

@@ -253,7 +253,7 @@ func (x following) forgetChannel(ch *channel, g section) {
 	if ch.inbox != "" {
 		return // its only reader is removed with it
 	}
-	// Creatures that have stopped listening still drain it, also after a restart.
+	// Creatures that have stopped listening still drain it, even after a restart.
 	for _, cr := range g.creatures {
 		for _, s := range cr.mb.feeds {
 			if s.id == ch.id && s.ch == nil {

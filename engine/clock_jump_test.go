@@ -33,7 +33,7 @@ func (c *handClock) set(to time.Time) {
 }
 
 // TestClockThatJumps sets the clock to and fro, while the engine runs and between two
-// engines: timers ring and pauses end after the requested time, and events stay in
+// engines: timers fire and pauses end after the requested time, and events stay in
 // order.
 func TestClockThatJumps(t *testing.T) {
 	for name, between := range map[string]func(*saved){"running": (*saved).wait, "resumed": (*saved).reopen} {

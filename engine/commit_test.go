@@ -267,7 +267,7 @@ func TestATurnThatMovesItsSendsNotesThem(t *testing.T) {
 	}
 }
 
-// The messages of a turn have the name that their creature has after the turn, also if
+// The messages of a turn have the name that their creature has after the turn, even if
 // a merge has assigned that name.
 func TestATurnThatMergesSendsUnderTheNameThatItGets(t *testing.T) {
 	h := onWires(operators())

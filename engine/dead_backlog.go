@@ -211,7 +211,7 @@ func (x *change) withdraw(g section, rec *journal.Record, cr *creature, s *feed)
 		messages = append(messages, cr.retry.msg)
 		cr.approvals.Parked = false
 	}
-	ids := map[journal.EventID]bool{} // of all that has a log, also beyond the window
+	ids := map[journal.EventID]bool{} // of all that has a log, even beyond the window
 	for i := range b.dead {
 		ids[b.dead[i].Message] = true
 	}

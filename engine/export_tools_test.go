@@ -2,7 +2,7 @@ package engine
 
 import "github.com/seed47132306/terrarium/engine/journal"
 
-// Unlocked calls f with the mutation lock free, also in the middle of a turn that
+// Unlocked calls f with the mutation lock free, even in the middle of a turn that
 // holds it: the calling goroutine is the one that holds it.
 func (s *Stepper) Unlocked(f func()) {
 	if !s.Alone() {

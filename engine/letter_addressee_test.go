@@ -12,7 +12,7 @@ import (
 
 // TestALetterFollowsTheAddress lets a recipe remove a creature with a backlog, and add
 // one at its address again. The dead letters of the first are redelivered to the second,
-// also after cuts and in another run; and not before the second exists.
+// even after cuts and in another run; and not before the second exists.
 func TestALetterFollowsTheAddress(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	first := s.apply(team(2))

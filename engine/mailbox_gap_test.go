@@ -54,7 +54,7 @@ func (s *holed) Messages(ctx context.Context, ch journal.ChannelID, after, until
 }
 
 // TestWhatIsLostGoesOnWaiting removes a part of a creature's backlog. The creature gets
-// what comes before that part, and messages of other channels. The rest waits, also
+// what comes before that part, and messages of other channels. The rest waits, even
 // through a split and after the edge was removed, and is delivered in order when the file
 // is back.
 func TestWhatIsLostGoesOnWaiting(t *testing.T) {

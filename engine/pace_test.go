@@ -135,8 +135,8 @@ func (d *onDisk) told(c journal.CreatureID, limit string) {
 	}
 }
 
-// The timers of a creature that does not run do not fill its inbox: each rings once when
-// it runs again, also in the next engine.
+// The timers of a creature that does not run do not fill its inbox: each fires once when
+// it runs again, even in the next engine.
 func TestTimersOfACreatureThatDoesNotRunWait(t *testing.T) {
 	const timers = 8
 	halts := map[string]func(d *onDisk, c journal.CreatureID){

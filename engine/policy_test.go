@@ -240,7 +240,7 @@ func TestACommitIsJudgedToo(t *testing.T) {
 	}
 }
 
-// What is allowed at each call and denied at each commit fails the turn in the end, also if
+// What is allowed at each call and denied at each commit fails the turn in the end, even if
 // the denial is due to a limit.
 func TestACommitThatIsAlwaysDenied(t *testing.T) {
 	for _, limit := range []bool{false, true} {

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 )
 
-// adding is the operation that errors name when a creature is added, also by a recipe.
+// adding is the operation that errors name when a creature is added, including by a recipe.
 const adding = "add_creature"
 
 // prepare loads a creature's module and starts its first instance. op is the operation for errors.

@@ -22,7 +22,7 @@ type Outgoing struct {
 	// Producer and Offset, given together, make sure that no message is accepted twice: a
 	// message whose offset is not above the highest one seen from that producer on that
 	// channel is left out. Offsets start at 1. A message whose outcome is unknown can be
-	// repeated with the same two, also by another process: it is a duplicate if the first
+	// repeated with the same two, even by another process: it is a duplicate if the first
 	// was not lost.
 	Producer string
 	Offset   uint64

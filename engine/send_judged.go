@@ -18,7 +18,7 @@ import (
 type outsideSend struct {
 	Outgoing
 	headers  []byte       // in the form of the ABI
-	verdicts []draft.Word // to be logged, also if the message is refused
+	verdicts []draft.Word // to be logged, even if the message is refused
 	recalled recall.Recollection
 	refusal  error // by policies; nil: it is accepted
 	// duplicate says that it was accepted before, so that no policy has judged it.

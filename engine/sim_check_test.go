@@ -401,7 +401,7 @@ func (s *simulation) checkComplete(l *ledger) {
 	}
 }
 
-// checkAsks checks that every request has one answer, and that every timer rang.
+// checkAsks checks that every request has one answer, and that every timer fired.
 func (s *simulation) checkAsks(l *ledger) {
 	answered := map[string]bool{}
 	for i := range l.log {
@@ -442,7 +442,7 @@ func (s *simulation) checkAsks(l *ledger) {
 	}
 }
 
-// checkTimer checks that the last timer set has rung.
+// checkTimer checks that the last timer set has fired.
 func (s *simulation) checkTimer(l *ledger, c journal.CreatureID) {
 	var set, rang int64
 	for _, t := range l.turns[c] {

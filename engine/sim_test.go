@@ -41,7 +41,7 @@ package engine_test
 //     their payloads order; state, heads, offsets and dead letters are the
 //     sum of the log; what was acknowledged exists. check, once all has
 //     settled: every listener has dealt with all that was sent while it
-//     listened, and nothing else; requests are answered once; timers have rung.
+//     listened, and nothing else; requests are answered once; timers have fired.
 //     At the end of a program a restart must not change anything (view).
 //
 // Graphs without a store have no log to check. When one becomes part of a graph with a

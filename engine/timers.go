@@ -128,7 +128,7 @@ func (e *Engine) Timers(creature journal.CreatureID) ([]journal.TimerRow, error)
 
 // ringLater reports whether a due timer has to wait, and then schedules another try. It
 // has to wait if the store has no room, or if the creature has stored, or its timers have
-// rung, more than they may.
+// fired, more than they may.
 func (g section) ringLater(c *creature, a *alarm, room bool) bool {
 	timers := c.pace.rung.Wait(g.wall, timerGrace)
 	wait := max(timers, c.pace.stored.Wait(g.wall, storeGrace))

@@ -104,8 +104,8 @@ const (
 	maxBreaches = 1000
 )
 
-// Examine finds all that is wrong with a module, and describes what can be read of it.
-// It does not compile it. The error is only about ctx.
+// Examine describes a module, as far as it can be read, and finds all reasons why it
+// cannot be a creature. It does not compile the module. The error is only about ctx.
 func (h *Host) Examine(ctx context.Context, wasm []byte) (*Examination, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, interrupted("examine", err)

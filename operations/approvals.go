@@ -36,10 +36,10 @@ type ApprovalRecord struct {
 	Deployment string                   `json:"deployment,omitempty"` // deployment of the policy
 	Reason     string                   `json:"reason,omitempty"`     // reason that the policy gives
 	Since      string                   `json:"since"`                // RFC 3339, UTC
-	Deadline   string                   `json:"deadline"`             // RFC 3339, UTC: when it decides itself
-	Otherwise  journal.ApprovalDecision `json:"otherwise"`            // the decision of the deadline: approved or denied
+	Deadline   string                   `json:"deadline"`             // RFC 3339, UTC: when otherwise takes effect
+	Otherwise  journal.ApprovalDecision `json:"otherwise"`            // the decision if the deadline passes: approved or denied
 	Message    string                   `json:"message,omitempty"`    // id of the message that the turn handles; absent for a start
-	Behind     uint64                   `json:"behind"`               // deliveries that the creature handles only afterwards
+	Behind     uint64                   `json:"behind"`               // deliveries of the creature that wait for the decision
 	Content    Payload                  `json:"content"`              // the message that would be sent, or what would happen as JSON; at most 8 KiB
 	Size       int                      `json:"size"`                 // size of the whole content, in bytes
 	Hash       string                   `json:"hash"`                 // SHA-256 of everything that the answer covers

@@ -31,10 +31,10 @@ type StatusResult struct {
 // WearRecord is what the logs of a session directory have cost its disk.
 type WearRecord struct {
 	Since               string `json:"since"`                  // RFC 3339, UTC: when the directory was opened
-	Syncs               int64  `json:"syncs"`                  // since then
-	SyncsPerHour        int64  `json:"syncs_per_hour"`         // on average; those until now in the first hour
-	WrittenBytes        int64  `json:"written_bytes"`          // since then; emptying the logs writes at most as many again
-	WrittenBytesPerHour int64  `json:"written_bytes_per_hour"` // on average; those until now in the first hour
+	Syncs               int64  `json:"syncs"`                  // since the directory was opened
+	SyncsPerHour        int64  `json:"syncs_per_hour"`         // on average; in the first hour, the number so far
+	WrittenBytes        int64  `json:"written_bytes"`          // since the directory was opened; at most as many again are written when logs are emptied
+	WrittenBytesPerHour int64  `json:"written_bytes_per_hour"` // on average; in the first hour, the number so far
 }
 
 // NewWearRecord returns the wear for callers.

@@ -22,7 +22,7 @@ type SearchArgs struct {
 // SearchResult is the result of search.
 type SearchResult struct {
 	Found   []FoundRecord `json:"found"`             // newest first
-	More    bool          `json:"more,omitempty"`    // there are older matches
+	More    bool          `json:"more,omitempty"`    // whether there are older matches
 	Problem *ErrorRecord  `json:"problem,omitempty"` // why the search ran without the index, which is slower
 }
 

@@ -143,7 +143,7 @@ type VerifyResult struct {
 	Events         int64                 `json:"events"`          // number of events that were checked
 	Missing        []string              `json:"missing"`         // gaps in the numbers of events and of messages
 	Duplicate      []string              `json:"duplicate"`       // numbers of messages that occur twice in a channel
-	OutOfOrder     []string              `json:"out_of_order"`    // messages whose number does not rise with their time
+	OutOfOrder     []string              `json:"out_of_order"`    // messages whose numbers are not in the order of their times
 	IncompleteFrom []terrarium.SessionID `json:"incomplete_from"` // ancestors whose files still have a part of the history
 	Damage         []string              `json:"damage"`          // damage of the file, and contradictions between live rows
 }

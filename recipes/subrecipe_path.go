@@ -14,7 +14,7 @@ import (
 )
 
 // beneath finds the recipe that a sub-recipe's source names: a folder, or a file. It must
-// be within the folder f, also through symbolic links; its own files must be within its
+// be within the folder f, even through symbolic links; its own files must be within its
 // own folder.
 func (f *folder) beneath(source string) (*folder, []string, *Diagnostic) {
 	if source == "" {

@@ -26,7 +26,7 @@ func unsavedIn(unsaved map[string][]byte, abs string) []string {
 	return out
 }
 
-// mayRead reports whether the caller allows a module or a catalog to be read, also
+// mayRead reports whether the caller allows a module or a catalog to be read, even
 // through symbolic links.
 func (o *Options) mayRead(path string) bool {
 	if o.Within == "" {

@@ -70,7 +70,8 @@ func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 	return h
 }
 
-// End ends the streams of events, which would go on until their readers leave.
+// End ends the streams of events, which would otherwise continue until their readers
+// leave.
 func (h *Handler) End() { h.end.Do(func() { close(h.ending) }) }
 
 // routes fills the mux. Every route says which scope it needs; zero means none.

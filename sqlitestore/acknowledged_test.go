@@ -37,7 +37,7 @@ func rebooted(t *testing.T, dir string) {
 	}
 }
 
-// excusedLoss reports whether a problem tells of what a power loss may take.
+// excusedLoss reports whether a problem reports data that a power loss may lose.
 func excusedLoss(err error) bool {
 	return strings.Contains(err.Error(), "the machine has stopped since")
 }

@@ -363,7 +363,7 @@ func (b *builder) some(order string, behind, upTo int64) (low, high int64, found
 func (b *builder) uniteSome(p numbers, low, high int64) error {
 	shift := (p.new - p.old) << storefile.SeqBits
 	return b.transact(failpoint.Uniting, failpoint.United, func() error {
-		// A session writes to its file meanwhile, also under origins that this file did
+		// A session writes to its file meanwhile, including under origins that this file did
 		// not know before.
 		if err := b.meetOrigins(); err != nil {
 			return err

@@ -45,7 +45,7 @@ type Options struct {
 	// SearchIndex keeps an index for [Directory.Search] up to date in the background.
 	// Without it, a search reads every event that the index lacks.
 	SearchIndex bool
-	// SyncEvery bounds what a power failure can take from stores of the durability normal:
+	// SyncEvery bounds what a power failure can lose from stores of the durability normal:
 	// what they have written is synced after this time, with one sync for all of it. Zero
 	// leaves that to the metadata of each store ([journal.MetaSyncEvery]), and without that
 	// to the system and to the checkpoints.

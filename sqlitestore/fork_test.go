@@ -9,7 +9,7 @@ import (
 )
 
 // TestForkHasItsOwnKind forks a session. The fork is the child of a cut of its own
-// kind, and no split, also when its catalogue is made again.
+// kind, and no split, even when its catalogue is made again.
 func TestForkHasItsOwnKind(t *testing.T) {
 	from := lineaged(t)
 	v := mustView(t, from)

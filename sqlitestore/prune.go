@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// PruneReport says what of a history has been pruned, or would be.
+// PruneReport describes the part of a history that has been pruned, or would be pruned.
 type PruneReport struct {
 	Session journal.SessionID
 	Events  int64 // before

@@ -172,7 +172,7 @@ func createdIn(t *testing.T, dir string) journal.SessionID {
 }
 
 // TestPruneTellsTheSize compares the sizes that pruning reports with those of the files,
-// also when so little is pruned that they get no smaller.
+// even when so little is pruned that they get no smaller.
 func TestPruneTellsTheSize(t *testing.T) {
 	dir, session := chattered(t)
 	for _, events := range []int64{chatterAll - 50, chatterAll - 51} {

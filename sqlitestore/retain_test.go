@@ -182,7 +182,7 @@ func TestRetention(t *testing.T) {
 			if err != nil || uint64(len(unread)) != 2000-c.read {
 				t.Errorf("%d messages are to be read, want %d; %v", len(unread), 2000-c.read, err)
 			}
-			// It continues, also after a cut and in another process.
+			// It continues, even after a cut and in another process.
 			chatter(s, "c", 2001, 2010, 2010)
 			children, err := d.Cut(t.Context(), splitOf(s))
 			if err != nil {

@@ -29,7 +29,8 @@ const (
 )
 
 // Search finds events of the directory, each once whatever merges and splits have made of
-// its session; also those that the index does not have yet. It returns invalid_argument
+// its session, including those that the index does not have yet. It returns
+// invalid_argument
 // for a query that cannot be parsed, and not_found for an unknown session. Pruned events
 // are not found.
 func (d *Directory) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {

@@ -99,7 +99,7 @@ func decideCommand(s streams, name, short, long string) *cobra.Command {
 	}
 	d.add(cmd)
 	cmd.Flags().StringVar(&d.reason, "reason", "", "why; the history keeps the `TEXT`")
-	cmd.Flags().StringVar(&d.by, "by", "", "name of the operator for the history; your user `NAME` if left out")
+	cmd.Flags().StringVar(&d.by, "by", "", "`NAME` of the operator, for the history (default your user name)")
 	return cmd
 }
 

@@ -28,7 +28,7 @@ var errDoesNotConform = errors.New("it does not conform")
 func conformanceCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
-		Short: "Test whether creatures, hosts and stores keep to their contracts",
+		Short: "Test whether creatures, hosts and stores follow their contracts",
 		Long: `conformance runs the suites that creatures and hosts of the creature ABI and session stores
 must pass. The cases are part of the program. Each numbered rule of a contract is a
 requirement, and the report says which of them are met.
@@ -186,7 +186,7 @@ func conformanceCreatureCommand(s streams) *cobra.Command {
 	var cache cacheFlags
 	cmd := &cobra.Command{
 		Use:   "creature MODULE…",
-		Short: "Test whether modules are creatures that keep to the contract",
+		Short: "Test whether modules follow the contract of creatures",
 		Long: `creature tests modules. It needs nothing but the module: it draws deliveries and
 configurations from a fixed seed, in the shape of the module's manifest. It tests the form
 of the module, unknown kinds of deliveries, limits, configurations that the schema does
@@ -291,7 +291,7 @@ func conformanceHostCommand(s streams) *cobra.Command {
 	var h hostFlags
 	cmd := &cobra.Command{
 		Use:   "host",
-		Short: "Test whether a host keeps to the contract",
+		Short: "Test whether a host follows the contract",
 		Long: `host tests a host of creatures. --adapter starts a program that operates the host: it
 reads requests from its standard input and answers on its standard output, one JSON object
 on each line, as docs/reference/host-adapters.md describes. Without --adapter, the host in

@@ -110,7 +110,7 @@ func (r *sessionRecord) warnings(m *memoryRecord, d *directoryRecord, now time.T
 }
 
 // tellWeakDisk warns once if a session of the durability full is where a power failure can
-// take from it nevertheless: now, or when the first one begins. system has the files of
+// lose acknowledged data nevertheless: now, or when the first one begins. system has the files of
 // the system. stop waits until all graphs that began before it have been judged.
 func tellWeakDisk(ctx context.Context, system fs.FS, dir string, t *terrarium.Terrarium, warn func(message, remedy string)) (stop func()) {
 	abs, err := filepath.Abs(dir)

@@ -53,7 +53,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that keep state in linear memory")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "print more on standard error")
 	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not build the search index in the background; session search is slower without it")
-	fs.DurationVar(&f.syncEvery, "sync-every", 0, "with the durability normal, sync what was written after at most this time, such as 1s (default what the recipes say, else leave it to the system)")
+	fs.DurationVar(&f.syncEvery, "sync-every", 0, "with the durability normal, sync written data after at most this time, such as 1s (default the time in the recipes; without one, the system decides)")
 	fs.DurationVar(&f.shutdown, "shutdown-timeout", engine.DefaultShutdownTimeout, "how long shutting down may take; running turns are interrupted after a third of it")
 	f.retain.add(fs)
 	fs.BoolVar(&f.noSocket, "no-socket", false, "do not listen on the socket beside the session directory, with which other commands reach this process")

@@ -26,7 +26,7 @@ func inspectCommand(s streams) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "inspect MODULE",
-		Short: "Describe a module, and list all that keeps it from being a creature",
+		Short: "Describe a module, and list the reasons why it cannot be a creature",
 		Long: `inspect reads a module and shows its imports and exports, its manifest, its sections
 by size, the debug information, the limits that it uses to half or more, and what
 compiling it is expected to cost. It lists every breach of the contract for creatures

@@ -15,7 +15,7 @@ func newCommand(s streams) *cobra.Command {
 	var lang, dir, format string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Make a folder with a creature that builds, tests and runs",
+		Short: "Create a folder with a creature that builds, tests and runs",
 		Long: `new makes the folder NAME with a small creature: its source, a unit test, a recipe
 with a test, a README with the commands, and the kit of the language, so that no
 network is needed. The creature repeats messages in capital letters.`,
@@ -41,7 +41,7 @@ network is needed. The creature repeats messages in capital letters.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&lang, "lang", "", "`LANGUAGE` of the creature: "+strings.Join(project.Names(), ", "))
-	fs.StringVar(&dir, "dir", "", "make `DIR` instead of the folder NAME")
+	fs.StringVar(&dir, "dir", "", "create `DIR` instead of the folder NAME")
 	fs.StringVarP(&format, "format", "o", "text", "format of the result: text or json")
 	return cmd
 }

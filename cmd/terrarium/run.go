@@ -68,7 +68,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 
 // addFollow adds the flag of commands whose inputs can be followed.
 func (f *runFlags) addFollow(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "at the end of an input file, wait for more lines, also across log rotation")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "at the end of an input file, wait for more lines, even across log rotation")
 }
 
 func (f *runFlags) run(cmd *cobra.Command, s streams, recipe string) error {

@@ -64,17 +64,17 @@ SIGTERM ends serve with the exit code 0. On systemd, use Type=notify-reload.`,
 	f.recipeFlags.add(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:7480", "`ADDRESS` to listen on; port 0 chooses a free one")
-	fs.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token, made if it does not exist (default SESSION.token; without --session, only the link logs in)")
+	fs.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the tokens, created if it does not exist (default SESSION.token; without --session, only the link logs in)")
 	fs.StringArrayVar(&f.hosts, "host", nil, "also answer to requests for the host `NAME`; may be repeated")
 	fs.StringArrayVar(&f.inputs, "input", nil, "send each line of a file to a channel, as `CHANNEL=FILE`; may be repeated")
-	fs.BoolVar(&f.follow, "follow", false, "at the end of an input file, wait for more lines, also across log rotation")
-	fs.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` with the certificate for TLS, which other addresses than loopback ones need")
-	fs.StringVar(&f.tlsKey, "tls-key", "", "`FILE` with its key, which only the user may be able to read")
+	fs.BoolVar(&f.follow, "follow", false, "at the end of an input file, wait for more lines, even across log rotation")
+	fs.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` with the TLS certificate, which is required for addresses other than loopback")
+	fs.StringVar(&f.tlsKey, "tls-key", "", "`FILE` with the key of the certificate; only its owner may have permission to read it")
 	fs.StringVar(&f.tlsClients, "tls-client-ca", "", "`FILE` with a certificate; clients with a certificate from it need no token")
 	fs.StringVar(&f.tlsScope, "tls-client-scope", "operate", "what these clients may do: read, operate or admin")
 	fs.BoolVar(&f.noLink, "no-login-link", false, "do not print a link that logs a browser in")
 	fs.StringVar(&f.logFormat, "log-format", "json", "format of the log on standard error: json or text")
-	fs.StringVar(&f.logLevel, "log-level", "info", "least level of the log: debug, info, warn or error")
+	fs.StringVar(&f.logLevel, "log-level", "info", "lowest level that is logged: debug, info, warn or error")
 	return cmd
 }
 

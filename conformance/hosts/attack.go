@@ -29,7 +29,7 @@ type Attack struct {
 }
 
 // attackDeadline is the longest deadline of a turn of an attack: it must end the guest
-// before the adapter counts as silent, also on a host without fuel.
+// before the adapter counts as silent, even on a host without fuel.
 const attackDeadline = 10 * time.Second
 
 // AttackOptions say how long attacks may take. The zero value is for adapters with the
@@ -50,9 +50,9 @@ func (o *AttackOptions) deadline() time.Duration {
 }
 
 // RunAttacks loads each module, lets it handle a message, stops it, and expects that it is refused or
-// ends within its limits, and that the host then serves another creature. An adapter that
-// ends or hangs has lost, and so has one with a turn that ends long after its deadline: that
-// is a failure here. The error is only about ctx.
+// ends within its limits, and that the host then serves another creature. An adapter
+// that ends or hangs fails the check, and so does one with a turn that ends long after
+// its deadline. The error is only about ctx.
 func RunAttacks(ctx context.Context, start func(ctx context.Context) (Adapter, error), attacks []Attack, o AttackOptions) (*report.Report, error) {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -45,7 +45,7 @@ type answer struct {
 	err  *Trouble
 }
 
-// Start starts a command as an adapter. Its end is awaited by Close.
+// Start starts a command as an adapter. Close waits for the command to end.
 func Start(ctx context.Context, command []string, o ProcessOptions) (Adapter, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
@@ -124,7 +124,7 @@ func (p *process) Do(ctx context.Context, r *Request) (*Response, error) {
 	case err = <-written:
 	case <-ctx.Done():
 		p.stop()
-		_ = p.in.Close() // ends the write, also if another process has the pipe
+		_ = p.in.Close() // ends the write, even if another process has the pipe
 		<-written
 		return nil, &Trouble{Reason: report.AdapterSilent, Text: fmt.Sprintf("the adapter did not read %s within %v", r.Op, p.o.Timeout)}
 	}

@@ -450,7 +450,7 @@ func (s *Creature) Perform(ctx context.Context, list []Delivery) ([]*Record, err
 // Set moves the clock to a time after Begin, in nanoseconds, without firing timers.
 func (s *Creature) Set(after int64) { s.now = Begin*int64(time.Second) + after }
 
-// Know lets the creature name another one.
+// Know adds the name of another creature to those that the creature can name.
 func (s *Creature) Know(name string) { s.o.Peers = append(s.o.Peers, name) }
 
 // Start makes an instance unless there is one, and returns what creature_init logged.

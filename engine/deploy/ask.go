@@ -35,7 +35,7 @@ func (w *Words) DenyAsks() {
 	w.Asks = nil
 }
 
-// Denial is what becomes of a question that nothing can wait for.
+// Denial is the verdict in place of a question for which nothing can wait.
 func (a *Ask) Denial() Verdict {
 	v := a.Verdict
 	v.Reason = "it needs approval, for which only the turn of a creature can wait: " + v.Reason

@@ -58,7 +58,7 @@ type Source struct {
 type SessionSettings struct {
 	// Durability of the graphs of the deployment; nil means the engine's.
 	Durability *journal.Durability
-	// SyncEvery bounds what a power failure can take, if the durability is
+	// SyncEvery bounds what a power failure can lose, if the durability is
 	// [journal.Normal]: see [journal.MetaSyncEvery]. Zero leaves it to the storage.
 	SyncEvery time.Duration
 	// AllowMerge lets a group tool merge this session with another.

@@ -8,7 +8,7 @@ import (
 // Collision says what a merge does about a name that both sides use.
 type Collision = topology.Collision
 
-// What a policy may have a merge do about a name.
+// What a policy can decide about a name that collides in a merge.
 const (
 	Rename = topology.Rename
 	Unify  = topology.Unify

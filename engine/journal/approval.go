@@ -63,8 +63,8 @@ type ApprovalAskedPayload struct {
 	Policy    string           `json:"policy"`           // name of the policy that asks
 	Grounds   string           `json:"reason,omitempty"` // reason that the policy returned
 	Where     string           `json:"where,omitempty"`  // its position in the recipe
-	Deadline  string           `json:"deadline"`         // RFC 3339, UTC: when the question decides itself
-	Otherwise ApprovalDecision `json:"otherwise"`        // the decision of the deadline: approved or denied
+	Deadline  string           `json:"deadline"`         // RFC 3339, UTC: when otherwise takes effect
+	Otherwise ApprovalDecision `json:"otherwise"`        // the decision if the deadline passes: approved or denied
 	Size      int              `json:"size"`             // size of the message, or of the description of what would happen, in bytes
 	Hash      string           `json:"hash"`             // SHA-256 of what the answer covers
 }
@@ -75,12 +75,12 @@ type ApprovalDecidedPayload struct {
 	Decision ApprovalDecision `json:"decision"`           // approved, denied or withdrawn
 	By       string           `json:"by,omitempty"`       // name of the operator, as far as known
 	Because  string           `json:"reason,omitempty"`   // reason of the operator, or why the question was withdrawn
-	Deadline bool             `json:"deadline,omitempty"` // the deadline has decided
+	Deadline bool             `json:"deadline,omitempty"` // whether the deadline decided
 	Policy   string           `json:"policy"`             // name of the policy that asked
 	Event    PolicyKind       `json:"event"`              // kind of the event that was judged
 }
 
-// Otherwise is the decision of the deadline.
+// Otherwise is the decision that is made when the deadline passes.
 func (r *ApprovalRow) Otherwise() ApprovalDecision {
 	if r.Allow {
 		return Approved

@@ -20,8 +20,8 @@ type Unified struct {
 
 // Renamed is a creature or channel that a merge gave another name.
 type Renamed struct {
-	Creature CreatureID `json:"creature,omitempty"` // the creature, if it is one
-	Channel  ChannelID  `json:"channel,omitempty"`  // the channel, if it is one
+	Creature CreatureID `json:"creature,omitempty"` // the creature, if it is a creature
+	Channel  ChannelID  `json:"channel,omitempty"`  // the channel, if it is a channel
 	Old      string     `json:"old"`                // name before the merge
 	New      string     `json:"new"`                // name after the merge
 }

@@ -273,7 +273,7 @@ type HistoryQuery struct {
 	Own bool
 	// After continues after an event: with the events that History lists after it.
 	After EventID
-	// Behind continues after a place, also if its event was pruned or lost in a crash.
+	// Behind continues after a place, even if its event was pruned or lost in a crash.
 	Behind Mark
 	Limit  int // 0: 1,000
 	// Bytes ends the list with the event with which payloads and headers amount to so

@@ -6,7 +6,8 @@ import (
 )
 
 // MetaSyncEvery is the key of a store's metadata ([StoreSpec].Meta) that bounds what a power
-// failure can take from a store of the durability [Normal]: what it has written is synced
+// failure can lose from a store of the durability [Normal]: what it has written is
+// synced
 // after this time, a text such as "1s". If the store has members of several deployments, the
 // keys of the others have a slash and the name of the deployment appended; the shortest of
 // the times applies.

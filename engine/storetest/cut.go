@@ -75,7 +75,7 @@ func (b *bench) split(parent *writer) (*writer, *writer) {
 }
 
 // cutSplitMerge splits a history, lets both sides continue and merges them: every event
-// is present once, in order, also after a second round.
+// is present once, in order, even after a second round.
 func cutSplitMerge(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{Graph: "root"})

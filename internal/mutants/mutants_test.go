@@ -152,7 +152,7 @@ func TestLeavesOutWhatDoesNotCompile(t *testing.T) {
 	}
 }
 
-// A test that passes has passed, also if a process that it has left keeps its output open.
+// A test that passes has passed, even if a process that it has left keeps its output open.
 func TestLeftProcess(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a script of a Unix shell")

@@ -68,7 +68,7 @@ func (w *Watcher) Again() {
 // Watch watches these folders, without the folders in them, and no others. For a folder
 // that does not exist, the nearest one around it that does is watched, in which it or its
 // parent will appear. A folder that cannot be read is left out. Watch reports whether there
-// are new ones, also under a name that is watched: they may have changed before they were
+// are new ones, even under a name that is watched: they may have changed before they were
 // watched. It must not be called by
 // several goroutines at the same time.
 func (w *Watcher) Watch(dirs []string) (added bool, err error) {

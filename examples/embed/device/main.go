@@ -1,4 +1,4 @@
-// Command device numbers lines with a creature of its own, also after a loss of power.
+// Command device numbers lines with a creature of its own, even after a loss of power.
 package main
 
 import (

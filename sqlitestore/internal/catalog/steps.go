@@ -6,7 +6,7 @@ import "github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 // its commit.
 type step struct {
 	before, after failpoint.Point
-	loose         bool // it need not be durable: a power loss may take it back
+	loose         bool // it need not be durable: a power loss may undo it
 }
 
 var (
