@@ -17,7 +17,7 @@ const spawnable = 16
 // species of its own one.
 func (b *bench) apply(ctx context.Context) error {
 	if len(b.c.Peers) > 0 {
-		return &abi.Error{Code: abi.InvalidArgument, Message: "the case has species and peers", Remedy: "make two cases of it"}
+		return &abi.Error{Code: abi.InvalidArgument, Message: "the case has species and peers", Remedy: "divide it into two cases"}
 	}
 	never := deploy.RestartPolicy{Mode: deploy.RestartNever}
 	const address = "creature.subject"

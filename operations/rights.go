@@ -70,7 +70,7 @@ func (s *client) checkLimit(op *Operation, args any) error {
 	}
 	return &abi.Error{
 		Code: abi.LimitExceeded, Op: op.Name, Message: fmt.Sprintf("a limit of %d is more than the %d allowed over the network", limit.Int(), MaxListed),
-		Remedy: "ask for fewer, and for the following ones with another request",
+		Remedy: "request fewer, and the rest with further requests",
 	}
 }
 

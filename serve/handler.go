@@ -281,7 +281,7 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 
 func (h *Handler) ready(w http.ResponseWriter, r *http.Request) {
 	if h.o.Ready != nil && !h.o.Ready() {
-		fail(w, &abi.Error{Code: abi.Unavailable, Message: "the recipes are not applied yet", Remedy: "ask again"})
+		fail(w, &abi.Error{Code: abi.Unavailable, Message: "the recipes are not applied yet", Remedy: "try again"})
 		return
 	}
 	healthy(w, r)

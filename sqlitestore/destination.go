@@ -29,7 +29,7 @@ func (k *sessions) destinationOf(op, path string) (destination, error) {
 	}
 	if inside(path, k.Dir()) {
 		return destination{}, &abi.Error{
-			Code: abi.InvalidArgument, Op: op, Message: fmt.Sprintf("%s is in the session directory that is copied from", path),
+			Code: abi.InvalidArgument, Op: op, Message: fmt.Sprintf("%s is inside the session directory that is copied", path),
 			Remedy: "name a place outside of it", IDs: map[string]string{"path": path},
 		}
 	}

@@ -29,7 +29,7 @@ func TestForkInsideIsRefused(t *testing.T) {
 	for _, to := range []string{"pond/fork", "pond/stores/fork", "pond/stores/../new/fork", "pond", "link/fork", "link/new/fork"} {
 		path := filepath.Join(root, to)
 		_, err := d.Fork(t.Context(), s.info.Session, path)
-		wantError(t, "forking to "+to, err, abi.InvalidArgument, "is in the session directory that is copied from")
+		wantError(t, "forking to "+to, err, abi.InvalidArgument, "is inside the session directory that is copied")
 		if remedyOf(err) == "" {
 			t.Errorf("forking to %s: the error has no remedy", to)
 		}

@@ -175,6 +175,6 @@ func (q *Question) Conflict(c journal.CreatureID) *abi.Error {
 func AwaitingApproval(c journal.CreatureID, name string) error {
 	return &abi.Error{
 		Code: abi.Unavailable, Op: "tool", Message: "a turn of the creature " + name + " waits for approval",
-		Remedy: "approve or deny first what it waits for; approvals lists it", IDs: map[string]string{"creature": string(c)},
+		Remedy: "first approve or deny what it waits for; approvals lists the questions", IDs: map[string]string{"creature": string(c)},
 	}
 }

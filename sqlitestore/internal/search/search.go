@@ -133,7 +133,7 @@ func (s *search) run(ctx context.Context) (Result, error) {
 func ofAnother(path string, err error) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "search", Message: path + " is the index of another session directory",
-		Remedy: "no action is needed: the process that owns the directory makes a new one, or the next search if no process does; searching takes longer until then", IDs: map[string]string{"path": path}, Err: err,
+		Remedy: "no action is needed: the process that owns the directory makes a new one or, if there is no such process, the next search does; searching takes longer until then", IDs: map[string]string{"path": path}, Err: err,
 	}
 }
 
