@@ -37,7 +37,7 @@ type Answer struct {
 var Answers = []Answer{
 	{"allow()", "all", "the same as no answer", kindAllow},
 	{"deny(reason)", "all but `fail`", "it does not happen, and the caller gets `denied`", kindDeny},
-	{"ask(reason, {within: \"2h\", otherwise: \"allow\"})", "all but `plan` and `fail`", "the turn of the creature [waits for approval](../how-to/approve.md); whatever comes from outside is denied", kindAsk},
+	{"ask(reason, {within: \"2h\", otherwise: \"allow\"})", "all but `plan` and `fail`", "the turn of the creature [waits for approval](../how-to/approve.md); events from outside are denied", kindAsk},
 	{"warn(reason)", "all", "recorded only", kindWarn},
 	{"patch({payload, base64, headers})", "`send`, mode `mutate`", "the message is replaced", kindPatch},
 	{"drop(reason)", "`send`, mode `mutate`", "the message is dropped; a sending creature continues, a sender from outside gets `denied`", kindDrop},
