@@ -183,7 +183,7 @@ function band() {
   el.band?.remove()
   if (link.state !== 'lost') return
   el.band = h('div', { class: 'band', role: 'status' }, mark('backing'),
-    h('span', {}, h('b', {}, `No connection since ${clock(link.since)}.`), ` Trying again in ${span(link.wait || 1000)}. The page shows what was known then; it goes on behind the last event seen.`),
+    h('span', {}, h('b', {}, `No connection since ${clock(link.since)}.`), ` Trying again in ${span(link.wait || 1000)}. The page shows the last known state, and will continue after the last event that it has seen.`),
     h('button', { onclick: () => stream.start() }, 'Try now'))
   el.main.prepend(el.band)
 }

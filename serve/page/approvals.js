@@ -60,7 +60,7 @@ export function approvalsView(ctx, host) {
     }
     enable()
     replace(head, waiting.length ? `${count(waiting.length, 'question')} of policies that turns wait for` : '')
-    if (!waiting.length) list.append(h('div', { class: 'face' }, h('h2', {}, 'No approvals'), h('p', {}, 'What a policy asks an operator about waits here until it is approved or denied, or until its time is over.')))
+    if (!waiting.length) list.append(h('div', { class: 'face' }, h('h2', {}, 'No approvals'), h('p', {}, 'Questions of policies wait here until they are approved or denied, or until their time is over.')))
   }
 
   const box = a => {

@@ -113,7 +113,7 @@ export function eventsView(ctx, host, route) {
     newer.style.display = 'none'
     rows = all()
     replace(note, around ? `a minute around ${clock(Number(around))}` : found ? `${count(rows.length, 'event')} found` : rows.length ? `the last ${number(Math.min(rows.length, most))}, newest first` : '')
-    replace(list, rows.length ? rows.slice(0, most).map(row) : h('div', { class: 'face' }, h('h2', {}, 'No event fits'), h('p', {}, 'The page lists what it has seen. Words search the stores, too.'), h('code', {}, command(q, store.title || 'DIR'))))
+    replace(list, rows.length ? rows.slice(0, most).map(row) : h('div', { class: 'face' }, h('h2', {}, 'No event fits'), h('p', {}, 'The page lists the events that it has seen. Other words are searched in the stores, too.'), h('code', {}, command(q, store.title || 'DIR'))))
   }
 
   const search = async () => {

@@ -64,7 +64,7 @@ export function lineageView(ctx, host, route) {
   }
 
   function paint() {
-    replace(switches, [['Squeeze quiet time', true], ['True scale', false]].map(([name, on]) => h('button', { 'aria-pressed': String(squeeze === on), onclick: () => { squeeze = on; paint() } }, name)))
+    replace(switches, [['Shorten quiet time', true], ['True scale', false]].map(([name, on]) => h('button', { 'aria-pressed': String(squeeze === on), onclick: () => { squeeze = on; paint() } }, name)))
     if (trouble) { replace(picture, h('div', { class: 'face' }, ctx.errorText(trouble))); return }
     if (!sessions.length) { replace(picture, h('div', { class: 'face' }, h('h2', {}, 'No sessions'), h('p', {}, 'Without a session directory nothing is kept.'))); replace(foot); replace(table); return }
     for (const r of sessions) r.parents ||= []
@@ -182,7 +182,7 @@ export function lineageView(ctx, host, route) {
     replace(foot, h('div', { class: 'acts' }, h('span', {}, h('b', {}, clock(hand, true)), r ? [' in ', swatch(colour(store.slot(r.graph))), ` ${nameOf(r)} · session `, h('code', {}, '…' + r.session.slice(-4)), ` · ${count(r.events, 'event')}`] : ''),
       h('a', { class: 'button', href: ctx.address('graph', '', { at: String(Math.round(hand)) }) }, 'See the graph then'),
       h('a', { class: 'button', href: ctx.address('events', '', { around: String(Math.round(hand)) }) }, 'Events around it'),
-      r ? h('details', {}, h('summary', { class: 'button' }, 'Fork here…'), h('p', { class: 'muted' }, 'Copies the session as it was to a new directory of the server. This one goes on.'), dir,
+      r ? h('details', {}, h('summary', { class: 'button' }, 'Fork here…'), h('p', { class: 'muted' }, 'Copies the session as it was to a new directory of the server. The original continues.'), dir,
         h('button', { class: 'main', disabled: !ctx.online, onclick: e => fork(e.currentTarget, r, dir.value) }, 'Fork')) : ''))
   }
 

@@ -48,7 +48,7 @@ export class Panel {
     const c = this.creature
     if (!c) {
       this.title.textContent = this.store.name(this.id)
-      replace(this.facts, 'This creature does not exist any more.')
+      replace(this.facts, 'This creature no longer exists.')
       if (this.shown === 'overview') this.body.replaceChildren()
       return
     }
@@ -183,7 +183,7 @@ function gauge(name, part, text) {
 
 // sendForm makes fields from the schema of the creature's messages, if it declares one.
 function sendForm(ctx, creature, aware) {
-  if (!creature) return h('p', { class: 'muted' }, 'This creature does not exist any more.')
+  if (!creature) return h('p', { class: 'muted' }, 'This creature no longer exists.')
   const schema = aware?.self?.manifest?.messages?.schema || aware?.self?.schema
   const fields = schema?.type === 'object' && Object.entries(schema.properties || {}).length ? Object.entries(schema.properties) : undefined
   const where = h('select', { id: 'send-to' }, h('option', { value: '' }, 'its inbox'), creature.listen.map(id => h('option', { value: id }, `channel ${ctx.store.name(id)}`)))
@@ -202,7 +202,7 @@ function sendForm(ctx, creature, aware) {
     const args = where.value ? ['send', { channel: where.value, payload: value() }] : ['send_to', { creature: creature.id, payload: value() }]
     ctx.act(e.currentTarget, args[0], args[1], result => `Sent as number ${result.seq}.`)
   } }, 'Send')
-  return h('div', { class: 'form' }, h('h2', {}, `Send to ${creature.name}`), h('p', { class: 'muted' }, 'Policies judge the message as any from outside. A message on a channel reaches every listener of it.'),
+  return h('div', { class: 'form' }, h('h2', {}, `Send to ${creature.name}`), h('p', { class: 'muted' }, 'Policies judge the message like any other from outside. A message on a channel reaches every listener of it.'),
     h('label', { for: 'send-to' }, 'To'), where,
     fields ? inputs.map(([name, field, input]) => [h('label', { for: 'f-' + name }, name + (field.description ? `: ${field.description}` : '')), input]) : [h('label', { for: 'send-text' }, 'Message'), text],
     h('div', { class: 'acts' }, send))

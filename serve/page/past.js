@@ -86,8 +86,8 @@ export async function bodyOf(call, event) {
   if (Number(n) > 1) args.after = `${log}-${Number(n) - 1}`
   const { events } = await call('history', args)
   const found = events.find(e => e.id === event.id)
-  if (!found) throw new Error('The event is not in the log any more, or was never stored.')
-  if (found.payload === undefined) throw new Error('The server does not show it to this link: it takes the scope operate.')
+  if (!found) throw new Error('The event is no longer in the log, or was never stored.')
+  if (found.payload === undefined) throw new Error('This link may not see it: the scope operate is required.')
   return found.payload
 }
 

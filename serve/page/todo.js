@@ -67,7 +67,7 @@ export function deadLettersView(ctx, host, route) {
       h('div', { class: 'in group-head' }, mark(blocked ? 'quarantined' : 'failing'), h('div', {}, h('p', {}, h('b', {}, g.reason), ' in ', h('a', { href: ctx.address('graph', '', { creature: g.creature }) }, store.name(g.creature)), h('span', { class: 'muted' }, ` · ${count(g.list.length, 'delivery', 'deliveries')}`)),
         last.error ? h('p', { class: 'mono muted' }, inShort(last.error).slice(0, 400)) : ''), h('div', { class: 'acts' }, first, again)),
       blocked ? h('div', { class: 'in' }, h('b', {}, `${creature.name} is quarantined.`), ' Redelivered, they would wait in its mailbox until it is started; with the same module they may fail again.')
-        : creature ? '' : h('div', { class: 'in' }, h('b', {}, 'The creature is gone.'), ' A redelivery needs a creature that listens.'),
+        : creature ? '' : h('div', { class: 'in' }, h('b', {}, 'The creature was removed.'), ' A redelivery needs a creature that listens.'),
       (open.has(key) ? g.list : g.list.slice(0, shown)).map(l => letter(l)),
       g.list.length > shown && !open.has(key) ? h('div', { class: 'in' }, h('button', { class: 'plain', onclick: () => { open.add(key); paint() } }, `Show ${number(g.list.length - shown)} more`)) : '')
   }

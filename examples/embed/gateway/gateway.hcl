@@ -1,7 +1,7 @@
 # Twenty sensors, each with a channel and a creature of its own that looks for alarms.
 locals { sensors = toset([for n in range(1, 21) : format("s%02d", n)]) }
 
-# A power failure takes about ten seconds, and flash memory gets about 360 syncs an hour, besides
+# A power failure loses about ten seconds, and flash memory gets about 360 syncs an hour, besides
 # those when the log is emptied into its file and when the gateway opens.
 session {
   durability = "normal"
