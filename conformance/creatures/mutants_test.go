@@ -139,7 +139,7 @@ func TestEveryBrokenRuleIsCaught(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHost(t)
-	table := "# Wrong creatures, the check that catches each, and the rules that it is made to break.\n"
+	table := "# Faulty creatures, the check that catches each, and the rules that it violates on purpose.\n"
 	catches, breaks := map[string]int{}, map[string]int{}
 	for _, m := range mutants {
 		files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == m.module+".wasm" })
@@ -170,7 +170,7 @@ func TestEveryBrokenRuleIsCaught(t *testing.T) {
 			t.Errorf("no mutant is caught by %s", check)
 		}
 	}
-	table += "\n# The rules, and how many of the creatures are made to break each.\n"
+	table += "\n# The rules, and how many of the creatures violate each on purpose.\n"
 	for _, q := range set.Requirements {
 		if len(q.Creature) == 0 {
 			continue

@@ -273,7 +273,7 @@ func TestEveryRequirementHasAMutant(t *testing.T) {
 		t.Fatal(err)
 	}
 	missed := map[string]int{}
-	table := "# Wrong hosts, and the checks that catch each: how many there are, and the first.\n"
+	table := "# Faulty hosts: how many checks catch each, and the first of these checks.\n"
 	for _, m := range mutants() {
 		m.change = rememberingScripts(m.change)
 		r := run(t, func(context.Context) (hosts.Adapter, error) { return &recording{answers: answers, mutant: &m}, nil }, list)
@@ -300,7 +300,7 @@ func TestEveryRequirementHasAMutant(t *testing.T) {
 			t.Errorf("%s: no check notices that", m.wrong)
 		}
 	}
-	table += "\n# The rules, and how many of the hosts miss each.\n"
+	table += "\n# The rules, and how many of the hosts violate each.\n"
 	for _, q := range set.Requirements {
 		if len(q.Host) == 0 {
 			continue

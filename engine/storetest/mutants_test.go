@@ -365,7 +365,7 @@ func TestEveryRuleHasAMutant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := "# Wrong stores, and the checks that catch each: how many there are, and the first.\n"
+	table := "# Faulty stores: how many checks catch each, and the first of these checks.\n"
 	missed := map[string][]string{}
 	for _, m := range slices.Concat(logMutants(), cutMutants(), restartMutants(), durabilityMutants()) {
 		results, err := stores.Run(t.Context(), m.subject(), m.quick)
@@ -394,7 +394,7 @@ func TestEveryRuleHasAMutant(t *testing.T) {
 		}
 		table += fmt.Sprintf("%-50s %3d  %s\n", m.wrong, len(by), by[0])
 	}
-	table += "\n# The rules, and how many of the stores miss each.\n"
+	table += "\n# The rules, and how many of the stores violate each.\n"
 	for _, q := range set.Requirements {
 		if len(q.Store) > 0 && len(missed[q.Rule]) == 0 {
 			t.Errorf("no mutant misses %s: %s", q.Rule, q.Words)
