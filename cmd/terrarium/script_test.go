@@ -209,7 +209,7 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 
 // TestHelp compares what the commands say about themselves.
 func TestHelp(t *testing.T) {
-	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"apply"}, {"fmt"}, {"schema"}, {"lsp"}, {"console"}, {"test"}, {"exec"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"new"}, {"build"}, {"dev"}, {"inspect"}, {"call"}, {"conformance"}, {"conformance", "creature"}, {"conformance", "host"}, {"conformance", "store"}, {"doctor"}, {"version"}} {
+	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"apply"}, {"fmt"}, {"schema"}, {"lsp"}, {"console"}, {"test"}, {"exec"}, {"top"}, {"completion"}, {"man"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"new"}, {"build"}, {"dev"}, {"inspect"}, {"call"}, {"conformance"}, {"conformance", "creature"}, {"conformance", "host"}, {"conformance", "store"}, {"doctor"}, {"version"}} {
 		file := "terrarium"
 		for _, w := range words {
 			file += "-" + w
