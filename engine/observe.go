@@ -91,10 +91,10 @@ func (e *core) publishTurnStarted(c *creature, d delivery) {
 	if g == nil {
 		return
 	}
-	e.observers.Publish(&journal.Event{
+	e.observers.Begin(&journal.Event{
 		Time: e.wallClock(), Kind: journal.EventTurnStarted, Graph: g.id, Creature: c.id,
 		Attempt: c.attempt + 1, Channel: d.msg.Channel, Seq: d.msg.Seq, Cause: d.msg.ID,
-	}, observe.Source{})
+	}, d.msg.Time)
 }
 
 // noteInstance logs that a creature got a new instance.

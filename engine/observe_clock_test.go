@@ -20,7 +20,7 @@ func (c *tickingClock) Now() time.Time {
 }
 
 // Workers read the clock only once in a while. Still, the end of a turn must not have a
-// time before its start.
+// time before its start, and says how long the turn took and its delivery waited.
 func TestATurnEndsAfterItHasStarted(t *testing.T) {
 	h := newFakeHost()
 	h.fuel = 10
@@ -28,13 +28,13 @@ func TestATurnEndsAfterItHasStarted(t *testing.T) {
 	w.SampleClock()
 	a := w.add("a", "sink")
 	in := w.connect(a, a, "in")
-	sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnStarted, journal.EventTurnEnded}}, 1000)
+	sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnStarted, journal.EventTurnEnded, journal.EventChannelMessage}}, 1000)
 	defer sub.Close()
 	const turns = 50
 	for range turns {
 		w.send(in, "x")
 	}
-	started := map[uint64]int64{}
+	started, sent := map[uint64]int64{}, map[uint64]int64{}
 	for ended := 0; ended < turns; {
 		ob, err := sub.Next(t.Context())
 		if err != nil {
@@ -43,12 +43,17 @@ func TestATurnEndsAfterItHasStarted(t *testing.T) {
 		ev := ob.Event
 		switch {
 		case ev.Seq == 0: // its creature_init
+		case ev.Kind == journal.EventChannelMessage:
+			sent[ev.Seq] = ev.Time
 		case ev.Kind == journal.EventTurnStarted:
 			started[ev.Seq] = ev.Time
 		default:
 			ended++
 			if begin := started[ev.Seq]; begin == 0 || ev.Time < begin {
 				t.Errorf("turn %d started at %d and ended at %d", ev.Seq, begin, ev.Time)
+			}
+			if took, waited := ev.Time-started[ev.Seq], started[ev.Seq]-sent[ev.Seq]; int64(ob.Took) != took || int64(ob.Waited) != waited {
+				t.Errorf("turn %d says that it took %v after %v, want %v after %v", ev.Seq, ob.Took, ob.Waited, time.Duration(took), time.Duration(waited))
 			}
 		}
 	}

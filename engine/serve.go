@@ -244,7 +244,7 @@ func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind 
 		return w.callTool(ctx, c, d, c.job)
 	}
 	t := &w.turn
-	if w.e.observers.Wants(journal.EventTurnStarted) {
+	if o := &w.e.observers; o.Times() || o.Wants(journal.EventTurnStarted) {
 		w.e.publishTurnStarted(c, d)
 		w.wallTurns = 0 // the turn must not end before that
 	}

@@ -76,6 +76,10 @@ type EventRecord struct {
 	Cause      string            `json:"cause,omitempty"`   // id of the message whose delivery caused it
 	// cursor of the event: subscribe takes it as after, to continue after the event
 	Cursor journal.EventCursor `json:"cursor,omitempty"`
+	// how long the turn took, in nanoseconds, for turn_ended and turn_failed in a subscription
+	TookNS int64 `json:"took_ns,omitempty"`
+	// how long its delivery had waited before, since its message was sent, in nanoseconds
+	WaitedNS int64 `json:"waited_ns,omitempty"`
 }
 
 // NewEventRecord returns the JSON form of an event.
@@ -101,6 +105,7 @@ func NewEventRecord(ev *journal.Event) EventRecord {
 func NewObservedRecord(sub *engine.Subscription, ob *engine.Observed) EventRecord {
 	r := NewEventRecord(&ob.Event)
 	r.Seq, r.ChannelSeq = ob.Seq, ob.Event.Seq
+	r.TookNS, r.WaitedNS = int64(ob.Took), int64(ob.Waited)
 	if !ob.Event.ID.IsZero() {
 		r.Cursor = sub.Cursor()
 	}

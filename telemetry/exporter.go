@@ -145,7 +145,7 @@ func (x *Exporter) follow(ctx context.Context, batches chan<- []span) {
 			x.o.Log.Warn("spans are missing: the exporter was slower than the turns")
 			continue
 		}
-		if s, ok := tracer.take(&ob.Event); ok {
+		if s, ok := tracer.take(&ob); ok {
 			if len(spans) == 0 {
 				due = time.Now().Add(batchTime)
 			}

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// The bounds of what is remembered. What is forgotten costs a parent or a start, not a span.
-const (
-	maxMessages = 100_000 // that may still be handled
-	maxStarts   = 10_000  // turns that are running
-)
+// maxMessages bounds the messages that are remembered, as they may still be handled. One that
+// is forgotten costs a span its parent.
+const maxMessages = 100_000
 
 // traceID and spanID are hexadecimal, as JSON has them.
 type traceID string
@@ -27,40 +26,31 @@ type parent struct {
 
 // tracer makes spans from events. One goroutine uses it.
 type tracer struct {
-	messages *recent[journal.EventID, parent]     // by the id of the message
-	turns    *recent[journal.EventID, traceID]    // by the id of the turn
-	starts   *recent[journal.CreatureID, started] // of the turns that are running
+	messages *recent[journal.EventID, parent]  // by the id of the message
+	turns    *recent[journal.EventID, traceID] // by the id of the turn
 	name     func(journal.CreatureID) string
-}
-
-// started is the start of a turn.
-type started struct {
-	cause journal.EventID
-	time  int64
 }
 
 func newTracer(name func(journal.CreatureID) string) *tracer {
 	return &tracer{
 		messages: newRecent[journal.EventID, parent](maxMessages), turns: newRecent[journal.EventID, traceID](maxMessages),
-		starts: newRecent[journal.CreatureID, started](maxStarts), name: name,
+		name: name,
 	}
 }
 
 // kinds are the events that the tracer needs.
 var kinds = []journal.EventKind{
-	journal.EventTurnStarted, journal.EventTurnEnded, journal.EventTurnFailed, journal.EventChannelMessage, journal.EventDirectMessage,
+	journal.EventTurnEnded, journal.EventTurnFailed, journal.EventChannelMessage, journal.EventDirectMessage,
 	journal.EventTimer, journal.EventRequest, journal.EventResult, journal.EventWiredOutput,
 }
 
 // take takes the next event. It returns a span if a turn has ended.
-func (t *tracer) take(ev *journal.Event) (s span, ok bool) {
-	switch {
+func (t *tracer) take(ob *engine.Observed) (s span, ok bool) {
+	switch ev := &ob.Event; {
 	case ev.Kind.IsMessage():
 		t.messages.put(ev.ID, t.parentOf(ev))
-	case ev.Kind == journal.EventTurnStarted:
-		t.starts.put(ev.Creature, started{ev.Cause, ev.Time})
 	case ev.Kind == journal.EventTurnEnded, ev.Kind == journal.EventTurnFailed:
-		return t.end(ev), true
+		return t.end(ob), true
 	}
 	return s, false
 }
@@ -80,16 +70,13 @@ func (t *tracer) parentOf(ev *journal.Event) parent {
 }
 
 // end returns the span of a turn that has ended.
-func (t *tracer) end(ev *journal.Event) span {
+func (t *tracer) end(ob *engine.Observed) span {
+	ev := &ob.Event
 	p, ok := t.messages.get(ev.Cause)
 	if !ok { // it was started by a timer, or the message is forgotten
 		p = parent{trace: traceOf(firstOf(ev.Cause, ev.ID))}
 	}
 	t.turns.put(ev.ID, p.trace)
-	start := ev.Time
-	if began, ok := t.starts.get(ev.Creature); ok && began.cause == ev.Cause && began.time < ev.Time {
-		start = began.time
-	}
 	var about struct { // of both kinds of events
 		Kind  string `json:"kind"`
 		Fuel  int64  `json:"fuel"`
@@ -101,11 +88,12 @@ func (t *tracer) end(ev *journal.Event) span {
 	name := t.name(ev.Creature)
 	s := span{
 		TraceID: p.trace, SpanID: spanOf(ev.ID), ParentSpanID: p.span, Kind: kindConsumer,
-		Name: about.Kind + " " + name, Start: start, End: ev.Time,
+		Name: about.Kind + " " + name, Start: ev.Time - int64(ob.Took), End: ev.Time,
 		Attributes: []attribute{
 			text("terrarium.creature.name", name), text("terrarium.creature.id", string(ev.Creature)), text("terrarium.graph.id", string(ev.Graph)),
 			text("terrarium.event.id", ev.ID.String()), text("terrarium.delivery.kind", about.Kind),
 			number("terrarium.fuel", about.Fuel), number("terrarium.sends", about.Sends), number("terrarium.attempt", int64(ev.Attempt)),
+			number("terrarium.waited_ns", int64(ob.Waited)),
 		},
 	}
 	if ev.Kind == journal.EventTurnFailed {

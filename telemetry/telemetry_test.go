@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -209,8 +210,9 @@ func TestManySeries(t *testing.T) {
 func TestFailedTurn(t *testing.T) {
 	ids := journal.EventID{Seq: 7}
 	tracer := newTracer(func(journal.CreatureID) string { return "ann" })
-	tracer.take(&journal.Event{Kind: journal.EventTurnStarted, Creature: "c1", Cause: ids, Time: 10})
-	s, ok := tracer.take(&journal.Event{ID: journal.EventID{Seq: 8}, Kind: journal.EventTurnFailed, Creature: "c1", Cause: ids, Time: 30, Payload: []byte(`{"kind":"message","code":"trapped","error":"x"}`)})
+	s, ok := tracer.take(&engine.Observed{Took: 20, Event: journal.Event{
+		ID: journal.EventID{Seq: 8}, Kind: journal.EventTurnFailed, Creature: "c1", Cause: ids, Time: 30, Payload: []byte(`{"kind":"message","code":"trapped","error":"x"}`),
+	}})
 	if !ok || s.Status == nil || s.Status.Code != statusError || s.Status.Message != "trapped" || s.Start != 10 || s.End != 30 {
 		t.Errorf("%+v", s)
 	}

@@ -101,7 +101,7 @@ export class Panel {
 
   gauges(c) {
     const l = c.limits || {}, last = (this.store.turns.get(c.id) || []).at(-1)
-    const fuel = last?.payload?.fuel || 0, took = duration(last?.payload?.duration ?? last?.duration)
+    const fuel = last?.payload?.fuel || 0, took = duration(last?.duration)
     const giga = n => trim(n / 1e9) + ' G'
     const rows = [['mailbox', c.pending, l.mailbox, `${number(c.pending)} of ${number(l.mailbox)}`], ['fuel, last turn', fuel, l.fuel, l.fuel >= 1e8 ? `${trim(fuel / 1e9) || 0} of ${giga(l.fuel)}` : `${number(fuel)} of ${number(l.fuel)}`]]
     if (took) rows.push(['duration', took, duration(l.deadline), `${span(took)} of ${span(duration(l.deadline))}`])
@@ -111,7 +111,7 @@ export class Panel {
   }
 
   turnRow(t, c) {
-    const failed = t.kind === 'turn_failed', fuel = t.payload?.fuel || 0, took = duration(t.payload?.duration ?? t.duration)
+    const failed = t.kind === 'turn_failed', fuel = t.payload?.fuel || 0, took = duration(t.duration)
     const name = t.channel ? `${t.channel.startsWith('inbox:') ? 'inbox' : this.store.name(t.channel)}#${t.number}` : t.payload?.kind || 'turn'
     const most = c?.limits ? (took ? duration(c.limits.deadline) : c.limits.fuel) : 1
     const bar = h('i')

@@ -161,6 +161,7 @@ export class Store extends EventTarget {
     if (bodies.has(event.kind)) delete event.payload
     const ts = Date.parse(event.ts) || this.now()
     event.at = ts
+    if (event.took_ns) event.duration = event.took_ns / 1e9 // in seconds
     const number = event.channel_seq ?? event.seq
     event.number = event.channel ? number : undefined
     this.count(event, ts)

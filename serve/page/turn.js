@@ -63,7 +63,8 @@ const creatureLink = (ctx, id) => h('a', { href: ctx.address('graph', '', { crea
 
 async function show(ctx, page, event, around) {
   const { store } = ctx, failed = event.kind === 'turn_failed', p = event.payload || {}
-  const took = duration(p.duration ?? event.duration), creature = store.creatures.get(event.creature)
+  // Only the stream says how long a turn took, not the history.
+  const took = duration(store.turns.get(event.creature)?.find(t => t.id === event.id)?.duration), creature = store.creatures.get(event.creature)
   const [cause, letter] = await Promise.all([event.cause ? eventOf(ctx, event.cause).then(r => r.event).catch(() => undefined) : undefined, failed ? deadLetter(ctx, event) : undefined])
   const mine = around.filter(e => e.turn === event.id && e.id !== event.id && e.kind !== event.kind)
   const attempts = creature?.restart?.attempts

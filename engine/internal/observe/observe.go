@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/ring"
@@ -38,7 +39,7 @@ const MaxBuffer = 1 << 20
 type Subscription struct {
 	o      *Observers
 	filter Filter
-	kinds  uint32 // bit set of the kinds wanted
+	kinds  kindSet // wanted
 
 	// What follows belongs to the goroutine that calls Next.
 	at       journal.Position                   // after what Next answered last
@@ -58,18 +59,24 @@ type Observed struct {
 	Event journal.Event
 	// Missed is the number of events left out, for the kind lagged.
 	Missed uint64
+	// For turn_ended and turn_failed, how long the turn took, and how long its delivery had
+	// waited before, from the time of its message on. Both are 0 if no subscription wanted
+	// these kinds when the turn began, and for events from the stores.
+	Took, Waited time.Duration
 
 	log Source // that has the event; zero if none has
 }
 
 // Observers is the set of subscriptions.
 type Observers struct {
-	kinds atomic.Uint32 // union of what subscriptions want
+	kinds atomic.Uint64 // the kindSet that is the union of what subscriptions want
 	seq   atomic.Uint64
 	// mu guards what follows.
 	mu     sync.RWMutex
 	subs   []*Subscription
 	closed bool // the engine is closed: nothing more is going to happen
+
+	running running // turns that are measured
 
 	Successors sync.Map // of ended GraphIDs: the GraphID they became part of
 	now        func() int64
@@ -97,7 +104,7 @@ func (o *Observers) Subscribe(f Filter, buffer int, replay *journal.Replay) *Sub
 	buffer = min(buffer, MaxBuffer)
 	s := &Subscription{o: o, filter: f, ring: ring.New[Observed](buffer)}
 	for _, k := range f.Kinds {
-		s.kinds |= 1 << k
+		s.kinds |= setOf(k)
 	}
 	if len(f.Kinds) == 0 {
 		s.kinds = 1<<journal.NumEventKinds - 1
@@ -178,7 +185,7 @@ func (s *Subscription) attach() {
 		return
 	}
 	o.subs = append(o.subs, s)
-	o.kinds.Store(o.kinds.Load() | s.kinds)
+	o.kinds.Store(o.kinds.Load() | uint64(s.kinds))
 }
 
 // detach undoes attach.
@@ -186,12 +193,15 @@ func (s *Subscription) detach() {
 	o := s.o
 	o.mu.Lock()
 	o.subs = slices.DeleteFunc(slices.Clone(o.subs), func(other *Subscription) bool { return other == s })
-	var kinds uint32
+	var kinds kindSet
 	for _, other := range o.subs {
 		kinds |= other.kinds
 	}
-	o.kinds.Store(kinds)
+	o.kinds.Store(uint64(kinds))
 	o.mu.Unlock()
+	if !o.Times() {
+		o.running.forget()
+	}
 }
 
 // Close ends all subscriptions.
@@ -206,7 +216,7 @@ func (o *Observers) Close() {
 
 // Wants reports whether any subscriber wants events of a kind. It is on the path
 // of every delivery.
-func (o *Observers) Wants(k journal.EventKind) bool { return o.kinds.Load()&(1<<k) != 0 }
+func (o *Observers) Wants(k journal.EventKind) bool { return kindSet(o.kinds.Load())&setOf(k) != 0 }
 
 // Any reports whether any subscriber wants any events.
 func (o *Observers) Any() bool { return o.kinds.Load() != 0 }
@@ -221,6 +231,7 @@ func (o *Observers) Publish(ev *journal.Event, log Source) {
 	}
 	o.mu.RLock()
 	defer o.mu.RUnlock()
+	took, waited := o.running.end(ev)
 	var seq uint64
 	for _, s := range o.subs {
 		if !s.wants(ev) {
@@ -229,14 +240,14 @@ func (o *Observers) Publish(ev *journal.Event, log Source) {
 		if seq == 0 {
 			seq = o.seq.Add(1)
 		}
-		s.ring.Offer(Observed{Seq: seq, Event: *ev, log: log})
+		s.ring.Offer(Observed{Seq: seq, Event: *ev, Took: took, Waited: waited, log: log})
 	}
 }
 
 func (s *Subscription) wants(ev *journal.Event) bool {
 	f := &s.filter
 	switch {
-	case s.kinds&(1<<ev.Kind) == 0:
+	case s.kinds&setOf(ev.Kind) == 0:
 		return false
 	case len(f.Creatures) > 0 && !slices.Contains(f.Creatures, ev.Creature):
 		return false
