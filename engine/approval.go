@@ -152,7 +152,7 @@ func (t *turn) answerEvent(ev *deploy.PolicyEvent, a deploy.Ask) *deploy.Verdict
 		v := a.Denial()
 		return &v
 	}
-	return t.asking.AnswerOnce(a, ev.Deployment, ev.Question(a.Policy, 0))
+	return t.asking.AnswerOnce(a, ev.Deployment, ev.SpawnedID(), ev.Question)
 }
 
 // answerCall answers the questions of policies about a call of a tool.

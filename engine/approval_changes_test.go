@@ -48,6 +48,47 @@ func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 	}
 }
 
+// Two spawns of one name in a turn, of which the first is removed again, are two questions:
+// the approval of one does not cover the other.
+func TestTwoSpawnsOfOneNameAreTwoQuestions(t *testing.T) {
+	h := operators()
+	h.on("config", func(t abi.Turn, _ abi.Kind) error { return nil })
+	h.on("twice", func(t abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage {
+			t.Tool([]byte("group_add_node"), []byte(`{"species":"scribe","name":"eve"}`))
+			t.Tool([]byte("group_remove_node"), []byte(`{"name":"eve"}`))
+			t.Tool([]byte("group_add_node"), []byte(`{"species":"scribe","name":"eve"}`))
+		}
+		return nil
+	})
+	s := newSaved(t, engine.Options{Host: h})
+	a := s.apply(crew("own", judgedBy(asksAboutCalls(journal.JudgeSpawn)), func(d *deploy.Deployment) {
+		d.Creatures[0].Module, d.Creatures[0].Wasm = "twice", []byte("twice")
+		d.Species[0].Spec = deploy.CreatureSpec{Module: "config", Wasm: []byte("config")}
+	}))
+	lead := a.Creatures["creature.lead"]
+	if _, err := s.SendTo(t.Context(), lead, engine.Outgoing{Payload: []byte("go")}); err != nil {
+		t.Fatal(err)
+	}
+	s.wait()
+	first := s.questions()[0]
+	s.decide(engine.Decision{Approve: true})
+	second := s.questions()
+	if len(second) != 1 || second[0].Hash == first.Hash || second[0].Subject != first.Subject {
+		t.Fatalf("after the first spawn was approved, what waits is %+v", second)
+	}
+	s.decide(engine.Decision{Approve: true})
+	same(t, "the decisions are", s.decisions(lead), []string{"approved", "approved"})
+	same(t, "the questions are", len(s.questions()), 0)
+	spawned := 0
+	for _, c := range s.status()[0].Creatures {
+		if c.Name == "eve" {
+			spawned++
+		}
+	}
+	same(t, "creatures named eve", spawned, 1)
+}
+
 // Removing the channel of a delivery whose turn waits withdraws the question, and the
 // creature continues, even if the engine ends before or the removal splits the graph.
 func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {

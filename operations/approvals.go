@@ -42,13 +42,18 @@ type ApprovalRecord struct {
 	Behind     uint64                   `json:"behind"`               // deliveries of the creature that wait for the decision
 	Content    Payload                  `json:"content"`              // the message that would be sent, or what would happen as JSON; at most 8 KiB
 	Size       int                      `json:"size"`                 // size of the whole content, in bytes
-	Hash       string                   `json:"hash"`                 // SHA-256 of everything that the answer covers
+	// SHA-256 of the whole content, if content is not all of it
+	ContentHash string `json:"content_hash,omitempty"`
+	// headers of the message that would be sent, as far as they fit into the 8 KiB
+	Headers     map[string]string `json:"headers,omitempty"`
+	MoreHeaders int               `json:"more_headers,omitempty"` // how many headers are left out
+	Hash        string            `json:"hash"`                   // SHA-256 of everything that the answer covers
 }
 
 // hideContent implements withoutContent.
 func (r *ApprovalsResult) hideContent() {
 	for i := range r.Approvals {
-		r.Approvals[i].Content = nil
+		r.Approvals[i].Content, r.Approvals[i].Headers = nil, nil
 	}
 }
 
@@ -110,6 +115,7 @@ func newApprovalRecord(a *inspect.Approval) ApprovalRecord {
 		ID: a.ID.String(), Graph: a.Graph, Creature: a.Creature, Name: a.Name, Event: a.Event, Subject: a.Subject, Call: a.Call, Channel: a.Channel,
 		Policy: a.Policy, Where: a.Where, Deployment: a.Deployment, Reason: a.Grounds, Since: stamp(a.Time), Deadline: stamp(a.Deadline),
 		Otherwise: a.Otherwise(), Message: a.Message.String(), Behind: a.Behind, Content: Payload(a.Content), Size: a.Size, Hash: a.Hash,
+		ContentHash: a.ContentHash, Headers: a.Headers, MoreHeaders: a.MoreHeaders,
 	}
 }
 

@@ -30,7 +30,7 @@ func TestRightsOfApprovals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tr.Send(t.Context(), a.Channels["channel.in"], terrarium.Outgoing{Payload: []byte("secret")}); err != nil {
+		if _, err := tr.Send(t.Context(), a.Channels["channel.in"], terrarium.Outgoing{Payload: []byte("secret"), Headers: map[string]string{"for": "eve"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,12 +46,12 @@ func TestRightsOfApprovals(t *testing.T) {
 		return out.(*operations.ApprovalsResult).Approvals
 	}
 	all := list(operations.Rights{Scope: operations.Read})
-	if len(all) != 2 || all[0].Content != nil {
+	if len(all) != 2 || all[0].Content != nil || all[0].Headers != nil {
 		t.Fatalf("a reader sees %+v", all)
 	}
 	ann := operations.Rights{Scope: operations.Operate, Graphs: []string{"ann"}, Name: "eve"}
 	own := list(ann)
-	if len(own) != 1 || own[0].Name != "ann" || string(own[0].Content) != "secret" {
+	if len(own) != 1 || own[0].Name != "ann" || string(own[0].Content) != "secret" || own[0].Headers["for"] != "eve" {
 		t.Fatalf("a caller for ann sees %+v", own)
 	}
 	for _, a := range all {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/user"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/operations"
@@ -40,14 +42,26 @@ func (c *heldCommand) approvals(ctx context.Context, s streams, h *holder) error
 	}
 	for i := range result.Approvals {
 		a := &result.Approvals[i]
-		text := fmt.Sprintf("%s  %s  %s\n  policy %s (%s): %s\n  since %s, %s at %s unless you decide; deliveries behind it: %d\n  %s\n",
+		text := fmt.Sprintf("%s  %s  %s\n  policy %s (%s): %s\n  since %s, %s at %s unless you decide; deliveries behind it: %d\n%s  %s\n",
 			a.ID, oneLine(a.Name), oneLine(a.Subject), oneLine(a.Policy), oneLine(a.Where), oneLine(a.Reason), a.Since, a.Otherwise, a.Deadline,
-			a.Behind, contentLine(a))
+			a.Behind, headerLines(a), contentLine(a))
 		if _, err := io.WriteString(s.text(), text); err != nil {
 			return failWith(exitFailed, err)
 		}
 	}
 	return nil
+}
+
+// headerLines shows the headers of a message that would be sent, each in a line.
+func headerLines(a *operations.ApprovalRecord) string {
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
+		text += fmt.Sprintf("  %s: %s\n", oneLine(name), oneLine(a.Headers[name]))
+	}
+	if a.MoreHeaders > 0 {
+		text += fmt.Sprintf("  … and %s\n", count(a.MoreHeaders, "header"))
+	}
+	return text
 }
 
 // contentLine shows what would happen, in one line, so that no content looks like another
@@ -56,8 +70,11 @@ func contentLine(a *operations.ApprovalRecord) string {
 	text := string(a.Content)
 	if !utf8.ValidString(text) {
 		text = fmt.Sprintf("%d bytes that are not text", a.Size)
+		if a.ContentHash != "" {
+			text += ", SHA-256 " + a.ContentHash
+		}
 	} else if a.Size > len(a.Content) {
-		text += fmt.Sprintf("… (%d bytes)", a.Size)
+		text += fmt.Sprintf("… (%d bytes, SHA-256 %s)", a.Size, a.ContentHash)
 	}
 	return oneLine(text)
 }

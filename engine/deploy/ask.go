@@ -49,7 +49,8 @@ type Question struct {
 	Call    string
 	Subject string
 	Channel journal.ChannelID
-	Content []byte // for the operator: a message, or JSON
+	Content []byte            // for the operator: a message, or JSON
+	Headers map[string]string // of a message
 	Hash    string
 }
 
@@ -69,7 +70,7 @@ func hashOf(deployment, policy string, n int, about any) string {
 // messages of the turn before it were equal.
 func (ev *SendEvent) Question(policy string, channel journal.ChannelID, payload []byte, headers map[string]string, n int) Question {
 	return Question{
-		Event: journal.JudgeSend, Subject: "a message on " + ev.ChannelName, Channel: channel, Content: payload,
+		Event: journal.JudgeSend, Subject: "a message on " + ev.ChannelName, Channel: channel, Content: payload, Headers: headers,
 		Hash: hashOf(ev.Deployment, policy, n, struct {
 			Channel journal.ChannelID `json:"channel"`
 			Message string            `json:"message"`
@@ -155,6 +156,14 @@ func (ev *PolicyEvent) Question(policy string, n int) Question {
 			action
 		}{ev.Kind, spawned, hashed}),
 	}
+}
+
+// SpawnedID is the creature that would be spawned, or empty.
+func (ev *PolicyEvent) SpawnedID() journal.CreatureID {
+	if ev.Kind != journal.JudgeSpawn {
+		return ""
+	}
+	return ev.Creature.ID
 }
 
 func (ev *PolicyEvent) action(party func(Party) string, channel string) action {

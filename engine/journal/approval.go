@@ -1,6 +1,13 @@
 package journal
 
-import "time"
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+)
 
 // ApprovalDecision is how a question of a policy ended. It is stable, and empty while the
 // question waits.
@@ -17,7 +24,7 @@ const (
 const (
 	MaxCreatureApprovals = 64      // that a creature waits for
 	MaxGraphApprovals    = 1024    // that the creatures of a graph wait for
-	MaxApprovalContent   = 8 << 10 // bytes of what would happen that are kept
+	MaxApprovalContent   = 8 << 10 // bytes of what would happen that are kept, with the headers of a message
 	// MaxCreatureContent bounds these bytes for all questions of a creature, because each
 	// answer writes them again. Later questions keep less, or none.
 	MaxCreatureContent = 64 << 10
@@ -46,10 +53,48 @@ type ApprovalRow struct {
 	Hash    string     `json:"hash"`              // of everything that the answer covers
 	Content NotedBytes `json:"content,omitempty"` // the message, or what would happen as JSON; at most MaxApprovalContent bytes, fewer if MaxCreatureContent is reached
 	Size    int        `json:"size"`              // of the whole content, in bytes
+	// ContentHash is the SHA-256 of the whole content, if Content is not all of it.
+	ContentHash string `json:"content_hash,omitempty"`
+	// Headers are those of a message, as far as they fit into what Content leaves of the
+	// bounds. MoreHeaders is how many did not.
+	Headers     map[string]string `json:"headers,omitempty"`
+	MoreHeaders int               `json:"more_headers,omitempty"`
 
 	Decision ApprovalDecision `json:"decision,omitempty"`
 	By       string           `json:"by,omitempty"`
 	Because  string           `json:"because,omitempty"` // the reason of the decision
+}
+
+// Show keeps as much of what the question is about as fits into room, and says what it has
+// left out.
+func (r *ApprovalRow) Show(content []byte, headers map[string]string, room int) {
+	room = max(min(room, MaxApprovalContent), 0)
+	r.Content, r.Size = bytes.Clone(content[:min(len(content), room)]), len(content)
+	if len(r.Content) < len(content) {
+		sum := sha256.Sum256(content)
+		r.ContentHash = hex.EncodeToString(sum[:])
+	}
+	room -= len(r.Content)
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if need := len(name) + len(headers[name]); need <= room {
+			if r.Headers == nil {
+				r.Headers = map[string]string{}
+			}
+			r.Headers[name] = headers[name]
+			room -= need
+		} else {
+			r.MoreHeaders++
+		}
+	}
+}
+
+// Shown is the number of bytes that Show has kept.
+func (r *ApprovalRow) Shown() int {
+	n := len(r.Content)
+	for name, value := range r.Headers {
+		n += len(name) + len(value)
+	}
+	return n
 }
 
 // Waits reports whether the question has no answer yet.

@@ -2,6 +2,13 @@
 import { clock, count, h, hidden, mark, payload, payloadBytes, replace } from './lib.js'
 import { todoTabs } from './lists.js'
 
+// shown is what would happen: the headers of a message, and its content as far as it is kept.
+function shown(a) {
+  const headers = Object.entries(a.headers || {}).map(([name, value]) => `${name}: ${value}`)
+  if (a.more_headers) headers.push(`… and ${count(a.more_headers, 'header')}`)
+  return (headers.length ? headers.join('\n') + '\n\n' : '') + payload(a.content) + (a.content_hash ? `\n… (${a.size} bytes, SHA-256 ${a.content_hash})` : '')
+}
+
 export function approvalsView(ctx, host) {
   const { store } = ctx
   const list = h('div'), fault = h('div'), head = h('span', { class: 'muted' })
@@ -73,7 +80,7 @@ export function approvalsView(ctx, host) {
         h('p', {}, h('b', {}, a.subject), ' of ', h('a', { href: ctx.address('graph', '', { creature: a.creature }) }, store.name(a.creature))),
         h('p', {}, a.reason || ''), h('p', { class: 'mono muted' }, `${a.policy} ${a.where || ''}`),
         h('p', { class: 'muted' }, `Since ${clock(a.since)}. It is ${a.otherwise} at ${a.deadline.slice(0, 19).replace('T', ' ')} UTC unless you decide. `, b.behind))),
-      h('div', { class: 'in' }, hidden(a.size, () => payload(a.content) + (a.size > 8192 ? '\n…' : ''))),
+      h('div', { class: 'in' }, hidden(a.size, () => shown(a))),
       b.acts)
     return b
   }

@@ -18,17 +18,21 @@ type Asked struct {
 	deploy.Question
 	deploy.Ask
 	deployment string
-	base       string // the hash of the question if it is the first of several that are equal
+	base       string             // the hash of the question if it is the first of several that are equal
+	spawned    journal.CreatureID // whose spawn it is about; empty for other events
 }
 
-// row is the row of a new question, with at most room bytes of its content.
+// row is the row of a new question, with at most room bytes of what it is
+// about.
 func (a *Asked) row(m *message.Message, kind abi.Kind, now int64, room int) journal.ApprovalRow {
 	within := cmp.Or(a.Within, deploy.DefaultAskWithin)
-	return journal.ApprovalRow{
+	row := journal.ApprovalRow{
 		Deadline: timing.After(now, int64(min(within, deploy.MaxAskWithin))), Allow: a.Allow, Message: m.LogID(), Delivery: journal.KindOfDelivery(kind),
 		Channel: a.Channel, Event: a.Event, Call: a.Call, Subject: errtext.Clip(a.Subject), Deployment: a.deployment, Policy: a.Policy, Where: a.Where,
-		Grounds: errtext.Clip(a.Reason), Hash: a.Hash, Content: slices.Clone(a.Content[:min(len(a.Content), journal.MaxApprovalContent, room)]), Size: len(a.Content),
+		Grounds: errtext.Clip(a.Reason), Hash: a.Hash,
 	}
+	row.Show(a.Content, a.Headers, room)
+	return row
 }
 
 // Asking is what policies have asked about a turn. One worker owns it.
@@ -72,7 +76,7 @@ func (a *Asking) AnswerEach(said *deploy.Words, deployment string, about func(po
 			if n := a.equal(base); n > 0 {
 				q = about(ask.Policy, n)
 			}
-			if v := a.answer(Asked{q, ask, deployment, base}); v != nil {
+			if v := a.answer(Asked{q, ask, deployment, base, ""}); v != nil {
 				said.Denials = append(said.Denials, *v)
 			}
 		}
@@ -81,9 +85,25 @@ func (a *Asking) AnswerEach(said *deploy.Words, deployment string, about func(po
 }
 
 // AnswerOnce answers the question about an event that is judged several times in a turn,
-// with the same answer. It returns the denial, or nil if the event is approved.
-func (a *Asking) AnswerOnce(ask deploy.Ask, deployment string, q deploy.Question) *deploy.Verdict {
-	return a.answer(Asked{q, ask, deployment, ""})
+// with the same answer. Events about different creatures of the turn, such as two spawns of
+// one name, are different questions; spawned is empty for other events. It returns the
+// denial, or nil if the event is approved.
+func (a *Asking) AnswerOnce(ask deploy.Ask, deployment string, spawned journal.CreatureID, about func(policy string, n int) deploy.Question) *deploy.Verdict {
+	q, n := about(ask.Policy, 0), 0
+	base := q.Hash
+	for i := range a.List {
+		if a.List[i].base != base {
+			continue
+		}
+		if a.List[i].spawned == spawned {
+			break
+		}
+		n++
+	}
+	if n > 0 {
+		q = about(ask.Policy, n)
+	}
+	return a.answer(Asked{q, ask, deployment, base, spawned})
 }
 
 func (a *Asking) answer(q Asked) *deploy.Verdict {

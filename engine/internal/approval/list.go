@@ -175,7 +175,7 @@ func (l *List) Note(asked []Asked, m *message.Message, kind abi.Kind, now int64)
 	room := journal.MaxCreatureContent
 	for _, q := range l.All {
 		if !idle(q) {
-			room -= len(q.Row.Content)
+			room -= q.Row.Shown()
 		}
 	}
 	for i := range asked {
@@ -187,7 +187,7 @@ func (l *List) Note(asked []Asked, m *message.Message, kind abi.Kind, now int64)
 		}
 		l.Parked = true
 		q := &Question{key: keyOf(m.ID, journal.KindOfDelivery(kind)), Row: a.row(m, kind, now, max(room, 0))}
-		room -= len(q.Row.Content)
+		room -= q.Row.Shown()
 		fresh = append(fresh, q)
 	}
 	return fresh, idle
