@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -107,6 +108,44 @@ func TestDeadLettersAreRedelivered(t *testing.T) {
 	if n := len(p.letters); n != 7 {
 		t.Errorf("%d letters are left, not 7", n)
 	}
+}
+
+// While an operator looks at dead letters, others come and go without touching what is opened,
+// chosen and focused, and a double click redelivers one group.
+func TestDeadLettersStayWhileOthersArrive(t *testing.T) {
+	p := newRescuePond(t)
+	b := openPond(t, p, "#/dead-letters", desk)
+	b.until("document.querySelectorAll('.letter').length === 5")
+	eval[any](b, "window.boxes = [...document.querySelectorAll('main section')]; window.rows = [...document.querySelectorAll('.letter')]; null")
+	b.clickText("Show")
+	b.until("document.querySelector('.payload.shown')")
+	b.click("section:nth-child(2) .letter input")
+	kept := func(when string) {
+		t.Helper()
+		for _, condition := range []string{
+			"document.querySelectorAll('main section')[0] === boxes[0] && document.querySelectorAll('main section')[1] === boxes[1]",
+			"rows[0].isConnected && boxes[0].querySelector('.payload.shown')?.textContent === '" + secret + "'",
+			"document.activeElement === boxes[1].querySelector('.letter input')", "!boxes[1].querySelector('.letter input').checked",
+		} {
+			if !eval[bool](b, condition) {
+				t.Errorf("%s it is not so that %s", when, condition)
+			}
+		}
+	}
+	p.mu.Lock()
+	more := maps.Clone(p.letters[0])
+	more["id"], more["message"] = "one-more", "another"
+	p.letters = append(p.letters, more)
+	p.mu.Unlock()
+	p.emit("dead_letter", "gae3h", more["creature"].(string), object{"reason": more["reason"]})
+	b.until("document.querySelector('main section').textContent.includes('Redeliver 7')")
+	kept("when a letter arrives")
+	p.mu.Lock()
+	p.letters = slices.DeleteFunc(p.letters, func(l object) bool { return l["id"] == "one-more" })
+	p.mu.Unlock()
+	p.emit("dead_letter", "gae3h", more["creature"].(string), object{"reason": more["reason"]})
+	b.until("document.querySelector('main section').textContent.includes('Redeliver 6')")
+	kept("when it is redelivered elsewhere")
 }
 
 // An approval says what would happen only when the reader requests it, and is answered with

@@ -7,30 +7,41 @@ const shown = 3 // letters of a group before "more"
 
 export function deadLettersView(ctx, host, route) {
   const { store } = ctx
-  const list = h('div'), head = h('span', { class: 'muted' }), open = new Set(), chosen = new Map()
+  const list = h('div'), fault = h('div'), head = h('span', { class: 'muted' }), chosen = new Map()
   const only = route.params.get('creature') || ''
-  host.append(h('div', { class: 'page narrow' }, todoTabs(ctx), h('div', { class: 'head' }, h('h1', {}, 'Dead letters'), head), list))
-  let letters = [], reading = false, look
+  host.append(h('div', { class: 'page narrow' }, todoTabs(ctx), h('div', { class: 'head' }, h('h1', {}, 'Dead letters'), head), list, fault))
+  // By reason and creature. A box, and the row of a letter in it, are the same elements for as
+  // long as they are needed, so that nothing moves or closes while an operator uses it. New
+  // ones are added at the end.
+  const boxes = new Map()
+  let letters = [], known = false, reading = false, again = false
 
   const read = async () => {
+    again = true
     if (reading) return
     reading = true
     try {
-      const all = []
-      for (const graph of store.graphs.keys()) {
-        const { dead_letters: found } = await ctx.call('dead_letters', { graph, limit: 1000 })
-        for (const l of found) all.push({ ...l, graph })
+      while (again) {
+        again = false
+        const all = []
+        for (const graph of store.graphs.keys()) {
+          const { dead_letters: found } = await ctx.call('dead_letters', { graph, limit: 1000 })
+          for (const l of found) all.push({ ...l, graph })
+        }
+        letters = only ? all.filter(l => l.creature === only) : all
+        known = true
+        if (!only) ctx.lettersListed = letters.length
+        replace(fault)
+        paint()
       }
-      letters = only ? all.filter(l => l.creature === only) : all
-      if (!only) ctx.lettersListed = letters.length
-      paint()
-    } catch (err) { replace(list, ctx.errorText(err)) } finally { reading = false }
+    } catch (err) { replace(fault, ctx.errorText(err)) } finally { reading = false }
   }
 
-  const redeliver = async (button, group) => {
-    const want = group.list.filter(l => chosen.get(l.id) !== false)
-    const note = button.parentElement.querySelector('.note') || button.parentElement.appendChild(h('span', { class: 'note', role: 'status' }))
-    button.disabled = true
+  const redeliver = async b => {
+    const want = wanted(b)
+    const note = b.acts.querySelector('.note') || b.acts.appendChild(h('span', { class: 'note', role: 'status' }))
+    b.busy = true
+    paint()
     let done = 0
     try {
       for (const l of want) { // in their order
@@ -38,38 +49,82 @@ export function deadLettersView(ctx, host, route) {
         replace(note, `${++done} of ${want.length}`)
       }
       ctx.announce(`${count(done, 'dead letter')} redelivered.`)
-      look = ''
       await read()
       ctx.refresh()
-    } catch (err) { replace(note, done ? `${done} of ${want.length} are redelivered. ` : '', ctx.errorText(err)) } finally { button.disabled = !ctx.online }
+    } catch (err) { replace(note, done ? `${done} of ${want.length} are redelivered. ` : '', ctx.errorText(err)) } finally {
+      b.busy = false
+      paint()
+    }
   }
 
+  const wanted = b => b.letters.filter(l => chosen.get(l.id) !== false)
+  const say = (el, text) => { if (el.textContent !== text) el.textContent = text }
+
   const paint = () => {
-    const now = JSON.stringify([letters.map(l => l.id), [...open], [...chosen], [...store.creatures.values()].map(c => c.state), ctx.online])
-    if (now === look) return
-    look = now
-    replace(head, letters.length ? `${count(letters.length, 'delivery', 'deliveries')} that no creature is going to handle, by reason${only ? `, of ${store.name(only)}` : ''}` : '')
+    say(head, letters.length ? `${count(letters.length, 'delivery', 'deliveries')} that no creature is going to handle, by reason${only ? `, of ${store.name(only)}` : ''}` : '')
     const groups = new Map()
     for (const l of letters) {
       const key = `${l.reason} ${l.creature}`
-      if (!groups.has(key)) groups.set(key, { reason: l.reason, creature: l.creature, list: [] })
-      groups.get(key).list.push(l)
+      if (!groups.has(key)) groups.set(key, [])
+      groups.get(key).push(l)
     }
-    replace(list, groups.size ? [...groups].map(([key, g]) => groupBox(key, g)) : h('div', { class: 'face' }, h('h2', {}, 'No dead letters'), h('p', {}, 'A delivery that fails in every attempt, or that has no creature to go to, is kept here until it is redelivered.')))
+    for (const [key, b] of boxes) if (!groups.has(key)) { b.el.remove(); boxes.delete(key) }
+    if (groups.size && !boxes.size) replace(list)
+    for (const [key, group] of groups) {
+      if (!boxes.has(key)) {
+        const b = box(group[0])
+        boxes.set(key, b)
+        list.append(b.el)
+      }
+      fill(boxes.get(key), group)
+    }
+    if (known && !groups.size && !list.querySelector('.face')) replace(list, h('div', { class: 'face' }, h('h2', {}, 'No dead letters'), h('p', {}, 'A delivery that fails in every attempt, or that has no creature to go to, is kept here until it is redelivered.')))
   }
 
-  const groupBox = (key, g) => {
-    const creature = store.creatures.get(g.creature), status = creature ? store.statusOf(creature) : 'stopped'
-    const n = g.list.filter(l => chosen.get(l.id) !== false).length, last = g.list.at(-1), blocked = status === 'quarantined'
-    const again = h('button', { class: blocked ? '' : 'main', disabled: !ctx.online || !n, onclick: e => redeliver(e.currentTarget, g) }, `Redeliver ${number(n)}`)
-    const first = blocked ? h('a', { class: 'button', href: ctx.address('graph', '', { creature: g.creature }) }, 'Look at the creature') : ''
-    return h('section', { class: 'box', 'aria-label': `${g.reason} in ${store.name(g.creature)}` },
-      h('div', { class: 'in group-head' }, mark(blocked ? 'quarantined' : 'failing'), h('div', {}, h('p', {}, h('b', {}, g.reason), ' in ', h('a', { href: ctx.address('graph', '', { creature: g.creature }) }, store.name(g.creature)), h('span', { class: 'muted' }, ` · ${count(g.list.length, 'delivery', 'deliveries')}`)),
-        last.error ? h('p', { class: 'mono muted' }, inShort(last.error).slice(0, 400)) : ''), h('div', { class: 'acts' }, first, again)),
-      blocked ? h('div', { class: 'in' }, h('b', {}, `${creature.name} is quarantined.`), ' Redelivered, they would wait in its mailbox until it is started; with the same module they may fail again.')
-        : creature ? '' : h('div', { class: 'in' }, h('b', {}, 'The creature was removed.'), ' A redelivery needs a creature that listens.'),
-      (open.has(key) ? g.list : g.list.slice(0, shown)).map(l => letter(l)),
-      g.list.length > shown && !open.has(key) ? h('div', { class: 'in' }, h('button', { class: 'plain', onclick: () => { open.add(key); paint() } }, `Show ${number(g.list.length - shown)} more`)) : '')
+  // box is the empty box of the letters with a reason and a creature.
+  const box = ({ reason, creature }) => {
+    const b = { creature, letters: [], busy: false, open: false, status: undefined, rows: new Map(), mark: h('span'), count: h('span', { class: 'muted' }), error: h('p', { class: 'mono muted' }), about: h('div', { class: 'in' }), list: h('div') }
+    // The second click of a double click may be on the next box, which moved up under it.
+    b.again = h('button', { onclick: e => { if (e.detail < 2) redeliver(b) } })
+    b.first = h('a', { class: 'button', href: ctx.address('graph', '', { creature }) }, 'Look at the creature')
+    b.acts = h('div', { class: 'acts' }, b.first, b.again)
+    b.more = h('button', { class: 'plain', onclick: () => { b.open = true; paint() } })
+    b.rest = h('div', { class: 'in' }, b.more)
+    b.el = h('section', { class: 'box', 'aria-label': `${reason} in ${store.name(creature)}` },
+      h('div', { class: 'in group-head' }, b.mark, h('div', {}, h('p', {}, h('b', {}, reason), ' in ', h('a', { href: ctx.address('graph', '', { creature }) }, store.name(creature)), b.count), b.error), b.acts),
+      b.about, b.list, b.rest)
+    return b
+  }
+
+  // fill brings a box up to date, and changes only what differs.
+  const fill = (b, group) => {
+    b.letters = group
+    const creature = store.creatures.get(b.creature), status = creature ? store.statusOf(creature) : 'gone', blocked = status === 'quarantined'
+    const n = wanted(b).length, error = inShort(group.at(-1).error || '').slice(0, 400)
+    say(b.count, ` · ${count(group.length, 'delivery', 'deliveries')}`)
+    say(b.error, error)
+    b.error.hidden = !error
+    if (b.status !== status) {
+      b.status = status
+      replace(b.mark, mark(blocked ? 'quarantined' : 'failing'))
+      replace(b.about, blocked ? [h('b', {}, `${creature.name} is quarantined.`), ' Redelivered, they would wait in its mailbox until it is started; with the same module they may fail again.']
+        : creature ? '' : [h('b', {}, 'The creature was removed.'), ' A redelivery needs a creature that listens.'])
+      b.about.hidden = !blocked && !!creature
+      b.first.hidden = !blocked
+      b.again.className = blocked ? '' : 'main'
+    }
+    say(b.again, `Redeliver ${number(n)}`)
+    b.again.disabled = b.busy || !ctx.online || !n
+    const visible = b.open ? group : group.slice(0, shown), ids = new Set(visible.map(l => l.id))
+    for (const [id, row] of b.rows) if (!ids.has(id)) { row.remove(); b.rows.delete(id) }
+    for (const l of visible) {
+      if (b.rows.has(l.id)) continue
+      const row = letter(l)
+      b.rows.set(l.id, row)
+      b.list.append(row)
+    }
+    say(b.more, `Show ${number(group.length - visible.length)} more`)
+    b.rest.hidden = group.length === visible.length
   }
 
   const letter = l => {
@@ -83,5 +138,5 @@ export function deadLettersView(ctx, host, route) {
 
   read()
   let tick = 0
-  return { update() { if (++tick % 10 === 0) read(); else if (!list.contains(document.activeElement)) paint() }, event(e) { if (e.kind === 'dead_letter') setTimeout(read, 200) }, structure: paint }
+  return { update() { if (++tick % 10 === 0) read(); else paint() }, event(e) { if (e.kind === 'dead_letter') setTimeout(read, 200) }, structure: paint }
 }
