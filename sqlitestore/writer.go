@@ -88,7 +88,7 @@ func (w *writer) open() (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(w.loadOrigins(), w.loadIndex()); err != nil {
+	if err := errors.Join(storefile.NameKinds(w.c), w.loadOrigins(), w.loadIndex()); err != nil {
 		return err
 	}
 	if _, w.marked, err = w.c.Integer("SELECT 1 FROM store WHERE key IN " + storefile.Marks); err != nil {

@@ -10,4 +10,4 @@ import (
 var migrations embed.FS
 
 // Schema is the layout of the file of a session.
-var Schema = sqlite.NewSchema("a session store", 0x54455253, 6, migrations, sumFunctions)
+var Schema = sqlite.NewSchema("a session store", 0x54455253, 7, migrations, sumFunctions)
