@@ -29,7 +29,7 @@ type ledger struct {
 	sent     map[journal.EventID][]*journal.Event
 	state    map[journal.CreatureID]map[string]string
 	letters  map[journal.EventID]journal.CreatureID
-	unsent   map[journal.EventID]int // dead letters of what a turn sent
+	unsent   map[journal.EventID]int // dead letters of what a turn sent, and what policies denied
 	// began is the state that creatures had when they entered a log.
 	began map[journal.CreatureID]map[string]string
 }
@@ -66,6 +66,8 @@ func (s *simulation) readLog() *ledger {
 				l.letters[ev.ID] = ev.Creature
 			}
 			s.end(l, ev, "dead")
+		case ev.Kind == journal.EventPolicyDenied:
+			l.unsent[ev.Turn]++
 		case ev.Kind == journal.EventState:
 			key, value, deleted := journal.DecodeStateEvent(ev.Payload)
 			if l.state[ev.Creature] == nil {
@@ -134,6 +136,7 @@ func (s *simulation) checkLog() *ledger {
 	s.checkAnswered(l)
 	s.checkAcks(l)
 	s.checkWatched(l)
+	s.checkApprovals(l)
 	return l
 }
 
@@ -339,6 +342,7 @@ func (s *simulation) check() {
 	s.checkParents()
 	s.checkAsks(l)
 	s.checkOutside(l)
+	s.checkDecided()
 }
 
 // checkParents checks that every creature's parent exists.

@@ -39,6 +39,9 @@ func channelAddress(i int) string { return fmt.Sprintf("channel.k%d", i) }
 // sends on another, depending on the wiring.
 func (p plan) deployment() *deploy.Deployment {
 	d := &deploy.Deployment{Name: p.name, Source: deploy.Source{Path: p.name + ".hcl", Files: map[string]string{p.name + ".hcl": fmt.Sprint(p)}}}
+	if p.name == guarded {
+		d.Policy = gatekeeper()
+	}
 	if p.volatile {
 		none := journal.Volatile
 		d.Session.Durability = &none
@@ -161,7 +164,7 @@ func (s *simulation) reapply() {
 	s.applied = map[string]bool{}
 	for i := range deployments {
 		p, ok := s.plans[fmt.Sprintf("d%d", i)]
-		if !ok || s.random.IntN(2) == 0 {
+		if !ok || s.random.IntN(2) == 0 && p.name != guarded {
 			continue
 		}
 		if s.random.IntN(2) == 0 {

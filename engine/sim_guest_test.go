@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ const (
 	orderForget = 'f' // delete a state value
 	orderOutput = 'O' // output, with the number reduced by one, unless it is 0
 	orderEdit   = 'g' // edit the graph by tools
+	orderGuard  = 'p' // send on what a policy asks about, if the number is 1
 )
 
 func ordersOf(payload string) (name string, out []order) {
@@ -53,7 +55,11 @@ func relayed(payload string) (string, bool) {
 	name, orders := ordersOf(payload)
 	for _, o := range orders {
 		if o.what == orderRelay && o.n > 0 {
-			return fmt.Sprintf("%s h%d", name, o.n-1), true
+			next := fmt.Sprintf("%s h%d", name, o.n-1)
+			if slices.Contains(orders, order{orderGuard, 1}) {
+				next += " p0"
+			}
+			return next, true
 		}
 	}
 	return "", false

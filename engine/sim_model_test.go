@@ -30,7 +30,10 @@ type model struct {
 	// happened or not.
 	unknown bool
 	lost    bool // the last crash was a power loss
-	forget  bool // and what it may have lost is not known yet
+	lawless bool // creatures have run without the policy of their deployment
+	// undecided are the questions in the log that have no answer.
+	undecided map[journal.EventID]asking
+	forget    bool // and what it may have lost is not known yet
 }
 
 // base is where the log of a channel begins.

@@ -70,6 +70,7 @@ func init() { // because steps draw steps
 		{"restart", 1, false, (*simulation).restart},
 		{"settle", 1, false, (*simulation).settleStep},
 		{"replace", 4, true, (*simulation).replace},
+		{"decide", 8, true, (*simulation).decideStep},
 	}
 }
 
@@ -108,6 +109,9 @@ func (s *simulation) payload(n int) string {
 	switch n % 20 {
 	case 0, 1, 2, 3:
 		p += " h1"
+		if aboutApprovals(s.seed) {
+			p += " p1"
+		}
 	case 4:
 		p += " h2"
 	case 5:
@@ -136,6 +140,8 @@ func (s *simulation) payload(n int) string {
 		p += fmt.Sprintf(" g%d x%d", n+s.names, n%3)
 	case 18:
 		p += fmt.Sprintf(" O%d h1", n%3)
+	case 19:
+		p += " h1 p1"
 	}
 	return p
 }

@@ -29,6 +29,9 @@ package engine_test
 //   - sim_tools_test.go: turns that edit their graph by tools. What a turn has seen
 //     staged is what its commit makes, all of it or nothing, even if the process
 //     dies in the middle; nothing stays of a turn that is not in the log.
+//   - sim_approvals_test.go: a policy that asks, and operators who answer. No message
+//     leaves while its question waits or after it was denied, at most one leaves for an
+//     approval, and every question has an end.
 //   - sim_watch_test.go: a subscriber that gets what is logged once, in order.
 //   - sim_catchup_test.go: a subscriber that reads all events across cuts and
 //     crashes, one subscription after the other, each once and in order.
@@ -122,6 +125,9 @@ func simProgram(seed uint64) []step {
 		st := drawStep(r)
 		st.kind = stepKind(name)
 		program = append(program, st)
+	}
+	if aboutApprovals(seed) {
+		program = append(program, step{kind: stepKind("deploy"), b: 2 + 3*r.IntN(20), seed: r.Uint64()})
 	}
 	for range 5 + r.IntN(60) {
 		program = append(program, drawStep(r))

@@ -153,6 +153,7 @@ func (s *simulation) reboot() {
 		s.reconcile(s)
 		if s.reapply(); !s.disk.Crashed() {
 			s.restore()
+			s.noteLawless()
 			s.checkEdits()
 			s.checkLog()
 		}
@@ -242,6 +243,9 @@ func (s *simulation) quiesce() {
 	for range 2000 {
 		for s.serve() {
 		}
+		if s.decide(0, s.random.IntN(3) > 0) {
+			continue
+		}
 		if s.e.Busy() {
 			s.clock.Advance(100 * time.Millisecond)
 			s.e.Ring()
@@ -271,6 +275,7 @@ func (s *simulation) finish() {
 	s.reconcile(s)
 	s.checkSaved()
 	s.restore()
+	s.noteLawless()
 	s.checkPartition()
 	s.checkLog()
 	if after := s.view(); after != before {

@@ -22,7 +22,9 @@ func ended(t *testing.T, o *Observers, s *Subscription, kind journal.EventKind, 
 func TestDurations(t *testing.T) {
 	o := &Observers{}
 	s := o.Subscribe(Filter{Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventTurnFailed}}, 8, nil)
-	begin := func(at, sent int64) { o.Begin(&journal.Event{Kind: journal.EventTurnStarted, Creature: "c", Time: at}, sent) }
+	begin := func(at, sent int64) {
+		o.Begin(&journal.Event{Kind: journal.EventTurnStarted, Creature: "c", Time: at}, sent)
+	}
 	begin(100, 40)
 	if ob := ended(t, o, s, journal.EventTurnEnded, 130); ob.Took != 30 || ob.Waited != 60 {
 		t.Errorf("took %d, waited %d", ob.Took, ob.Waited)
