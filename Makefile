@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build dist run test test-kits test-pure test-device test-gateway test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
+.PHONY: build dist run test test-every test-kits test-pure test-device test-gateway test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
 
 # With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
 # compiler itself, and turns cgo off if there is none.
@@ -27,6 +27,14 @@ test:
 	$(GO) test -vet=off $(LONGEST) ./...
 	@$(GO) run ./internal/skipped
 
+# All cases of the tests that go through many combinations, of which make test has some:
+# stores at every failpoint, and commands on every kind of damage. The Makefile's other
+# targets that run these tests have all cases too.
+test-every: export TERRARIUM_EVERY = 1
+test-every:
+	$(GO) test -vet=off -run 'Strangers' ./cmd/terrarium
+	$(GO) test -vet=off -run 'Kill|PowerLoss|StorageRebuilt|SimulationOfBacklogs' ./sqlitestore
+
 # The tests that need the toolchains of guests: the kits, and the pages and commands that
 # compile creatures. A language whose toolchain is missing is skipped by name; in CI, where
 # TERRARIUM_KITS is all, it fails. make toolchains installs them.
@@ -42,6 +50,7 @@ test-page:
 
 # SQLite without a C compiler: the tests of stores, and processes that are killed on
 # sessions that both libraries use in turn.
+test-pure: export TERRARIUM_EVERY = 1
 test-pure:
 	CGO_ENABLED=0 $(GO) test -vet=off -timeout 30m ./sqlitestore/... ./operations
 	CGO_ENABLED=0 $(GO) build -o bin/terrarium-pure ./cmd/terrarium
@@ -89,6 +98,7 @@ NOT_RACED = host/wasmbin host/wasmbin/meter host/wasmbin/internal/wasmgen host/i
 # after the other (TestEnginesAreTheSame, TestFuelEndsAtTheSamePlace).
 NOT_RACED_TESTS = TestDev TestEnginesAreTheSame TestFuelEndsAtTheSamePlace TestEveryRequirementHasAMutant TestEveryRuleHasAMutant TestGallery TestSizeAloneIsRefused TestTruncatedAnywhere \
 	TestStrangersColumns TestStrangersTexts TestStrangersSessionsFromOutside
+test-race: export TERRARIUM_EVERY = 1
 test-race:
 	$(GO) test -race -vet=off -timeout 30m -skip "^($$(echo $(NOT_RACED_TESTS) | tr ' ' '|'))\$$" \
 		$(filter-out $(NOT_RACED:%=$(MODULE)/%),$(shell $(GO) list ./...))
@@ -98,12 +108,14 @@ test-race:
 # variable changes nothing, and the conformance of creatures is always tested both ways.
 # In sqlitestore, only the processes that are killed use it. The commands that meet
 # damaged session directories do not.
+test-fresh: export TERRARIUM_EVERY = 1
 test-fresh:
 	TERRARIUM_FRESH=1 $(GO) test -vet=off -timeout 30m -skip '^TestStrangers' ./engine ./operations ./serve ./cmd/terrarium ./internal/docstest
 	TERRARIUM_FRESH=1 $(GO) test -vet=off -timeout 30m -run 'Kill' ./sqlitestore
 
 # More of what make test has a short version of, and from new seeds: the tests above
 # say the same at every run. What these find is kept as a case; see internal/seeded.
+test-crash: export TERRARIUM_EVERY = 1
 test-crash:
 	RAPID_SEED=0 TERRARIUM_KILLS=800 $(GO) test -count=1 -timeout 60m -run 'Kill' ./sqlitestore
 	RAPID_SEED=0 TERRARIUM_KILLS=100 $(GO) test -count=1 -timeout 60m -run 'Kill' ./cmd/terrarium

@@ -2,6 +2,7 @@ package plugins_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -10,13 +11,32 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/ramdisk"
 	"github.com/seed47132306/terrarium/plugins"
 	"github.com/seed47132306/terrarium/plugins/internal/guestbuild"
 )
 
 const root = ".."
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(withCode{m})) }
+
+// withCode runs tests that share compiled code, which would otherwise be most of their work.
+type withCode struct{ *testing.M }
+
+// codeDir is the cache of hosts that compile for tests.
+var codeDir string
+
+func (m withCode) Run() int {
+	var err error
+	if codeDir, err = os.MkdirTemp("", "plugins-"); err != nil {
+		panic(err)
+	}
+	code := m.M.Run()
+	if err := os.RemoveAll(codeDir); err != nil {
+		panic(err)
+	}
+	return code
+}
 
 func TestGet(t *testing.T) {
 	for _, name := range plugins.Names() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,9 @@ func engine(t testing.TB, name string) abi.Host {
 	}[name]
 	if !ok {
 		t.Fatalf("there is no engine %q", name)
+	}
+	if _, ok := t.(*testing.T); ok && !o.Interpreter { // a benchmark compiles
+		o.CacheDir, o.CacheKey = filepath.Join(codeDir, "compiled"), filepath.Join(codeDir, "key")
 	}
 	h, err := host.New(context.Background(), o)
 	if err != nil {

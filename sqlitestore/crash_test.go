@@ -51,12 +51,15 @@ type order struct {
 	Lines      int      // a random moment is behind one of so many lines of its output; 0: 50
 }
 
-// kills is how often TestKilled kills: usually at few of the failpoints;
-// TERRARIUM_KILLS asks for more.
+// kills is how often TestKilled kills: usually at few of the failpoints, with
+// TERRARIUM_EVERY at some more; TERRARIUM_KILLS requests another number.
 func kills(t *testing.T) int {
 	text := os.Getenv("TERRARIUM_KILLS")
 	if text == "" {
-		return 3 * killsPerSession
+		if seeded.Part(1, 2) {
+			return 3 * killsPerSession
+		}
+		return 2 * killsPerSession
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {

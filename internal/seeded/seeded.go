@@ -58,3 +58,10 @@ func given() (n uint64, asked bool) {
 	n, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64)
 	return n, err == nil
 }
+
+// Part reports whether a test has case i now. Tests of all combinations have one case in n,
+// always the same ones, so that make test stays short. make test-every sets
+// TERRARIUM_EVERY and has all of them, as .ci/run does.
+func Part(i, n int) bool {
+	return i%n == 0 || os.Getenv("TERRARIUM_EVERY") != ""
+}
