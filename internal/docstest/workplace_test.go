@@ -121,7 +121,9 @@ func shell(t *testing.T, dir, script string, env ...string) (output string, code
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	cmd.Env = append(cmd.Env, "TERRARIUM_CACHE=off", "GOGC=400") // hundreds of short processes need not collect their garbage so often
+	commandPath(t) // buildDir exists
+	// Hundreds of short processes compile the same modules, and need not collect their garbage so often.
+	cmd.Env = append(cmd.Env, "TERRARIUM_CACHE="+filepath.Join(buildDir, "compiled"), "XDG_CONFIG_HOME="+filepath.Join(buildDir, "config"), "GOGC=400")
 	out, err := cmd.CombinedOutput()
 	if exit, ok := err.(*exec.ExitError); ok {
 		return string(out), exit.ExitCode()

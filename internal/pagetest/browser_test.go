@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds what a test waits for the browser.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 var (
 	browser    context.Context
