@@ -27,13 +27,15 @@ test:
 	$(GO) test -vet=off $(LONGEST) ./...
 	@$(GO) run ./internal/skipped
 
-# All cases of the tests that go through many combinations, of which make test has some:
-# stores at every failpoint, and commands on every kind of damage. The Makefile's other
-# targets that run these tests have all cases too.
+# All cases of the tests that go through many combinations or draw many programs, of which
+# make test has some: stores at every failpoint, commands on every kind of damage, plans.
+# test-race, test-fresh and test-pure have all cases too.
 test-every: export TERRARIUM_EVERY = 1
 test-every:
 	$(GO) test -vet=off -run 'Strangers' ./cmd/terrarium
 	$(GO) test -vet=off -run 'Kill|PowerLoss|StorageRebuilt|SimulationOfBacklogs' ./sqlitestore
+	$(GO) test -vet=off -run 'Simulation|Random|OutlivesTheEngine|ForkAtAnyTime|APlanSays|WhatRunningHasChanged|RootsGive' ./engine
+	$(GO) test -vet=off -run 'TooMuchMemory' ./recipes/policy
 
 # The tests that need the toolchains of guests: the kits, and the pages and commands that
 # compile creatures. A language whose toolchain is missing is skipped by name; in CI, where

@@ -94,7 +94,7 @@ func TestTheDocumentIsTheGraph(t *testing.T) {
 // TestTheRevisionOutlivesTheEngine does the same with stores, and with engines that
 // resume the session one after the other.
 func TestTheRevisionOutlivesTheEngine(t *testing.T) {
-	usually(t, "25") // each run opens files
+	usually(t, 25) // each run opens files
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &awareProgram{program: newProgram(rt, t.TempDir())}
 		p.watch()

@@ -209,7 +209,7 @@ func (f *forker) compare(dir string, fork journal.SessionID, was *remembered) {
 // merges, splits and restarts. Each fork must have the rows, the state and the dead
 // letters of that moment, and the history up to it.
 func TestForkAtAnyTime(t *testing.T) {
-	usually(t, "12") // each run opens files
+	usually(t, 12) // each run opens files
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "session")
 		if err != nil {

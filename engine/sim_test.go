@@ -88,6 +88,9 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	seeds := uint64(simSeeds)
+	if !seeded.Part(1, 2) {
+		seeds /= 2
+	}
 	if testing.Short() {
 		seeds /= 10
 	}

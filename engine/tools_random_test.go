@@ -581,12 +581,12 @@ func runToolProgram(rt *rapid.T, dir string) {
 }
 
 func TestRandomToolProgramsAgainstAModel(t *testing.T) {
-	usually(t, "200")
+	usually(t, 200)
 	rapid.Check(t, func(rt *rapid.T) { runToolProgram(rt, "") })
 }
 
 func TestRandomDurableToolProgramsAgainstAModel(t *testing.T) {
-	usually(t, "15") // each opens files
+	usually(t, 15) // each opens files
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "session")
 		if err != nil {

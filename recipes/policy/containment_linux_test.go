@@ -4,15 +4,20 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // An eater has much time, so that only memory can stop it.
 //
 // The system counts the memory of the parent process for its child. So this test must run
 // before tests whose scripts use much memory in this process; tests run in the order of
-// their files.
+// their files. make test has every second eater.
 func TestProcessesDieOfTooMuchMemory(t *testing.T) {
-	for _, script := range eaters {
+	for i, script := range eaters {
+		if !seeded.Part(i, 2) {
+			continue
+		}
 		t.Run(script, func(t *testing.T) {
 			s := apart(t, Policy{Name: "p0", Source: script, Timeout: patience})
 			p := s.policies[0]
