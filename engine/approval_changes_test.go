@@ -48,7 +48,7 @@ func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 	}
 }
 
-// Two spawns of one name in a turn, of which the first is removed again, are two questions:
+// Two spawns of one name in a turn, the first one removed in between, are two questions:
 // the approval of one does not cover the other.
 func TestTwoSpawnsOfOneNameAreTwoQuestions(t *testing.T) {
 	h := operators()

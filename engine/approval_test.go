@@ -299,7 +299,7 @@ func TestCallsOfToolsWaitForApproval(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.wait()
-				for i := range 2 { // a question for each, also if the second creature would have the name of the first
+				for i := range 2 { // a question for each, although the second creature would have the name of the first
 					same(t, "creatures before the answer", len(s.status()[0].Creatures), 3)
 					if len(s.questions()) == 0 {
 						t.Fatal("nothing waits")

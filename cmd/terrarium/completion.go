@@ -113,7 +113,7 @@ func completeArgument(cmd *cobra.Command, args []string, _ string) ([]cobra.Comp
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// alternatives are the words at the end of a usage of which a flag takes one.
+// alternatives are the words at the end of a usage, if a flag takes one of them.
 var alternatives = regexp.MustCompile(`(?:^|: )(\w+(?:(?:, | or )\w+)+)$`)
 
 // completionOf completes the value of a flag, as its usage describes it.
