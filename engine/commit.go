@@ -306,7 +306,7 @@ func (l *turnLog) land(g section, rec *journal.Record, w *waker) {
 		*p = post{}
 	}
 	if t.kind == abi.KindRequest && t.d.msg.Sender == "" {
-		g.engine.answerCaller(g, t.d.msg.ID, l.answer())
+		t.answerCaller(g, t.d.msg.ID, l.answer())
 	}
 	l.posts, l.g, l.rec, l.ahead, l.sent = l.posts[:0], section{}, nil, nil, 0
 }

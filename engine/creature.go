@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -142,6 +143,7 @@ func (s *schedule) release(g section) {
 type running struct {
 	instance abi.Instance
 	handles  *handles
+	brief    bool // the last turn was short
 }
 
 // memory is the state of a creature.
@@ -178,6 +180,7 @@ type settings struct {
 	module     abi.Module
 	veil       *veil.Veil // of sensitive values; nil if there are none
 	watches    bool       // its module wants notifications of changes of its surroundings
+	usesTools  bool       // its module imports the hostcall for group tools
 }
 
 // newCreature checks a specification and prepares a creature from it.
@@ -187,7 +190,7 @@ func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) 
 		settings: settings{spec: spec, module: m, limits: specs.Limits(spec.Limits), restart: spec.Restart.WithDefaults()},
 	}
 	c.spec.Wasm = nil // the module has it; do not keep a second copy
-	c.watches = watchesGraph(m)
+	c.watches, c.usesTools = watchesGraph(m), slices.ContainsFunc(m.Info().Imports, func(i abi.Import) bool { return i.Name == "tool" })
 	c.reads = c.watches
 	c.mb = mailbox{creature: c, bound: c.limits.Mailbox}
 	c.wiring.Store(noWiring)

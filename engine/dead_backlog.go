@@ -275,6 +275,8 @@ func (x *change) announce(plan *storePlan) {
 	}
 }
 
+const removedText = "the creature that was asked has been removed"
+
 // answerBuried answers the requests that wait for creatures that the change removes,
 // because no creature will. It runs after the records have been trimmed, since an
 // answer is a message with rows of its own. If a previous change has put the asker
@@ -286,7 +288,7 @@ func (x *change) answerBuried() {
 	})
 	for _, b := range removed {
 		for _, r := range b.asked {
-			a := answer{code: abi.NotConnected, text: "the creature that was asked has been removed"}
+			a := answer{code: abi.NotConnected, text: removedText}
 			if r.asker == "" {
 				x.e.answerCaller(b.logged(), r.id, a)
 			} else if cr := x.e.creatures[r.asker]; cr != nil {

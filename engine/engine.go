@@ -62,9 +62,10 @@ type Engine struct {
 	// judgedOutside counts messages from outside; see outsideSeed.
 	judgedOutside atomic.Uint64
 
-	workers sync.WaitGroup
-	cancel  context.CancelFunc // ends the workers' context
-	end     closing
+	workers     sync.WaitGroup
+	callerTurns callerTurns
+	cancel      context.CancelFunc // ends the workers' context
+	end         closing
 	// shutdownTimeout is Options.ShutdownTimeout, or its default.
 	shutdownTimeout time.Duration
 	// applying is held by a call that applies deployments or restores graphs. Such

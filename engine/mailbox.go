@@ -260,6 +260,16 @@ func (mb *mailbox) pending() uint64 {
 	return n + uint64(mb.n)
 }
 
+// inbox returns the live feed of a creature's inbox, or nil.
+func (mb *mailbox) inbox() *feed {
+	for _, s := range mb.feeds {
+		if s.ch != nil && s.ch.inbox != "" {
+			return s
+		}
+	}
+	return nil
+}
+
 // feed returns the live feed for a channel, or nil.
 func (mb *mailbox) feed(ch *channel) *feed {
 	for _, s := range mb.feeds {

@@ -105,9 +105,13 @@ func (e *core) answerCaller(g section, request journal.EventID, a answer) {
 		return
 	}
 	a.payload = slices.Clone(a.payload)
-	out := callerAnswer{answer: a}
-	if !g.none() {
-		out.store, out.seq = g.store, g.seq
+	c.(chan callerAnswer) <- answerFrom(g, a) // has room for one
+}
+
+// answerFrom is an answer with its place in the log of g.
+func answerFrom(g section, a answer) callerAnswer {
+	if g.none() {
+		return callerAnswer{answer: a}
 	}
-	c.(chan callerAnswer) <- out // has room for one
+	return callerAnswer{a, g.store, g.seq}
 }

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"strconv"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -26,6 +24,13 @@ const DefaultRequestDeadline = 30 * time.Second
 // before it handled the request; and the code of the creature's failure when the request
 // became a dead letter. Any other code means that the request was refused.
 func (e *Engine) Request(ctx context.Context, to journal.CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
+	if deadline <= 0 {
+		deadline = DefaultRequestDeadline
+	}
+	here := Call{e: &e.core, to: to, deadline: deadline}
+	if ctx.Err() == nil && e.requestHere(ctx, to, &out, &here) {
+		return here.Reply(ctx)
+	}
 	call, err := e.Ask(ctx, to, out, deadline)
 	if err != nil {
 		return nil, err
@@ -40,7 +45,11 @@ type Call struct {
 	ch       *channel
 	request  journal.EventID
 	deadline time.Duration
+	until    int64 // when the deadline is; 0: it counts from Reply on
+	into     []byte
 	reply    chan callerAnswer
+	answered bool // with answer, before Reply
+	answer   callerAnswer
 }
 
 // Ask is the first half of [Engine.Request]: it returns when the request has its place in
@@ -60,26 +69,29 @@ func (e *Engine) Ask(ctx context.Context, to journal.CreatureID, out Outgoing, d
 		err.Op = "request"
 		return nil, err
 	}
-	if headers, ok := journal.EncodeHeaders(out.Headers); ok && journal.HasReservedHeader(headers) {
-		return nil, journal.ReservedHeaderError("request")
+	headers, err := message.RequestHeaders(nil, out.Headers, deadline)
+	if err != nil {
+		return nil, err
 	}
-	call := &Call{e: &e.core, to: to, ch: ch, deadline: deadline, reply: make(chan callerAnswer, 1)}
+	call := &Call{e: &e.core, to: to, ch: ch, deadline: deadline, into: out.Into, reply: make(chan callerAnswer, 1)}
 	out.kind, out.reply = abi.KindRequest, call.reply
-	out.Headers = maps.Clone(out.Headers)
-	if out.Headers == nil {
-		out.Headers = map[string]string{}
-	}
-	out.Headers[message.HeaderDeadline] = strconv.FormatInt(deadline.Milliseconds(), 10)
 	out.Durable = false // Reply waits, for the answer as well
-	sent, err := e.sendOn(ctx, ch, out)
+	sent, err := e.sendOn(ctx, ch, out, headers)
 	call.request = sent.Message
 	return call, err
 }
 
 // Reply waits for the reply, at most until the deadline.
 func (c *Call) Reply(ctx context.Context) ([]byte, error) {
+	if c.answered {
+		return c.received(ctx, c.answer)
+	}
 	defer c.e.callers.Delete(c.request)
-	expired, stop := c.e.clock.Timer(c.deadline)
+	wait := c.deadline
+	if c.until != 0 {
+		wait = max(0, time.Duration(c.until-c.e.wallClock()))
+	}
+	expired, stop := c.e.clock.Timer(wait)
 	defer stop()
 	select {
 	case a := <-c.reply:
@@ -113,6 +125,9 @@ func (c *Call) received(ctx context.Context, a callerAnswer) ([]byte, error) {
 	}
 	if a.code != abi.OK {
 		return nil, &abi.Error{Code: a.code, Op: "request", Message: a.text, IDs: map[string]string{"creature": string(c.to)}}
+	}
+	if c.into != nil {
+		return append(c.into[:0], a.payload...), nil
 	}
 	return a.payload, nil
 }

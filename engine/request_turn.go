@@ -144,7 +144,7 @@ func (w *turnWorker) answerFailed(g section, rec *journal.Record, m *message.Mes
 		return
 	}
 	if m.Sender == "" {
-		w.e.answerCaller(g, m.ID, a)
+		w.turn.answerCaller(g, m.ID, a)
 	} else if asker := g.creatures[m.Sender]; asker != nil {
 		g.answerOpenRequest(rec, &w.wake, asker, m.ID, a, journal.EventID{}, m.LogID())
 	}

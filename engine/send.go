@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -26,6 +27,9 @@ type Outgoing struct {
 	// was not lost.
 	Producer string
 	Offset   uint64
+
+	// Into is memory for the reply to a request. The reply is returned in it if it fits.
+	Into []byte
 
 	kind  abi.Kind          // zero: a message
 	reply chan callerAnswer // of a request
@@ -112,17 +116,14 @@ func (e *Engine) SendTo(ctx context.Context, to journal.CreatureID, out Outgoing
 
 // sendGiven is sendOn with headers from outside.
 func (e *Engine) sendGiven(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
-	if headers, ok := journal.EncodeHeaders(out.Headers); ok && journal.HasReservedHeader(headers) {
-		return Sent{}, journal.ReservedHeaderError("send")
+	headers, err := message.OutsideHeaders("send", out.Headers)
+	if err != nil {
+		return Sent{}, err
 	}
-	return e.sendOn(ctx, ch, out)
+	return e.sendOn(ctx, ch, out, headers)
 }
 
-func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing) (Sent, error) {
-	headers, ok := journal.EncodeHeaders(out.Headers)
-	if !ok {
-		return Sent{}, errtext.Invalid("send", "a header has no name, or contains NUL", "use other names and values")
-	}
+func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing, headers []byte) (Sent, error) {
 	if size := len(out.Payload) + len(headers); size > deploy.MaxMessage {
 		return Sent{}, &abi.Error{Code: abi.TooLarge, Op: "send", Message: fmt.Sprintf("the message has %d bytes; at most %d are allowed", size, deploy.MaxMessage), Remedy: "send it in parts"}
 	}

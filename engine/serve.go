@@ -92,7 +92,7 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 	c.owned = true
 	w.work = 0
 	for n := 0; !g.none(); n++ {
-		if c.hasWork(g) && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
+		if w.caller != nil && n > 0 && c.instance != nil && !c.runs(g) || c.hasWork(g) && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
 			c.owned = false
 			g.leave()
 			w.putBack(c)
@@ -125,6 +125,11 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 			w.rest(g, c)
 			return g
 		}
+	}
+	if w.caller != nil {
+		c.owned = false
+		w.putBack(c) // for a worker to retire it
+		return section{}
 	}
 	w.retire(ctx, c)
 	return section{}
@@ -174,8 +179,14 @@ func (w *turnWorker) handle(ctx context.Context, c *creature, d delivery, kind a
 	if w.wall >= w.lookAt {
 		w.lookAtHeap(ctx)
 	}
+	if w.caller != nil {
+		ctx = w.caller.ctx
+	}
 	job := c.job
 	g := w.handleTurn(ctx, c, d, kind)
+	if w.caller != nil {
+		w.caller.part(g, c)
+	}
 	if job != nil {
 		c.endJob(g, job)
 	}
@@ -281,6 +292,7 @@ func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi
 	t.wiring = c.facing
 	err := c.veil.Error(c.instance.Handle(ctx, t, kind, len(d.msg.Payload)))
 	t.fuel = c.instance.FuelUsed()
+	c.brief = 0 <= t.fuel && t.fuel <= briefTurn && t.tools == nil
 	w.work += max(t.fuel, 0) + sendWork*int64(len(t.sends))
 	return err
 }

@@ -37,6 +37,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e.cancel = cancel
+	e.callerTurns.init(&e.core, run)
 	e.workers.Go(e.core.timers.Run)
 	workers := make([]*turnWorker, count)
 	for i := range workers {

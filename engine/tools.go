@@ -29,6 +29,9 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 	if code := t.Effect(); code != abi.OK {
 		return code
 	}
+	if t.handsOver() {
+		return t.Fail(abi.Unavailable, "end the turn; it will run again", "the turn is run in another place")
+	}
 	if t.asking.Waits {
 		return t.refuse(errAwaiting)
 	}

@@ -43,6 +43,8 @@ type turn struct {
 	tools *toolUse // nil unless the turn has called a group tool
 	alone *locked  // the mutation lock, if the turn holds it; see handleAlone
 
+	caller *callerTurn // of the worker
+
 	detailJSON []byte // the source detail, once it was requested
 	looked     bool   // the awareness document was requested
 	late       bool   // and is newer than the turn

@@ -33,6 +33,7 @@ type turnWorker struct {
 	// before it takes the next one from the queue. At 0 serve serves one creature.
 	streak int
 	own    int           // how often it has done so
+	caller *callerTurn   // whose turn it runs; nil: it is a goroutine
 	work   int64         // done for the creature that is being served
 	store  journal.Store // of the graph in which the current turn began
 

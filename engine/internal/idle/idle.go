@@ -15,13 +15,14 @@ import (
 // Counter counts pending work. Its methods may be called from any goroutine.
 type Counter struct {
 	busy    atomic.Int64
+	waiting atomic.Int64 // len(waiters), for callers without the lock
 	mu      sync.Mutex
 	waiters []chan struct{}
 }
 
 // Add changes the count. If that makes it zero, Add wakes all waiters.
 func (i *Counter) Add(n int64) {
-	if i.busy.Add(n) != 0 {
+	if i.busy.Add(n) != 0 || i.waiting.Load() == 0 {
 		return
 	}
 	i.mu.Lock()
@@ -30,6 +31,7 @@ func (i *Counter) Add(n int64) {
 		close(w)
 	}
 	i.waiters = nil
+	i.waiting.Store(0)
 }
 
 // Wait returns a channel that is closed at the next moment of idleness, or nil
@@ -41,10 +43,12 @@ func (i *Counter) Wait() <-chan struct{} {
 	// makes the count zero afterwards finds it.
 	w := make(chan struct{})
 	i.waiters = append(i.waiters, w)
+	i.waiting.Store(int64(len(i.waiters)))
 	if i.Busy() {
 		return w
 	}
 	i.waiters = slices.DeleteFunc(i.waiters, func(other chan struct{}) bool { return other == w })
+	i.waiting.Store(int64(len(i.waiters)))
 	return nil
 }
 

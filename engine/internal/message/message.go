@@ -34,6 +34,8 @@ type Message struct {
 	// steady traffic allocates nothing; Pooled is false for all others.
 	Refs   atomic.Int32
 	Pooled bool
+
+	borrowed bool // Payload and Headers belong to the caller that waits for the turn
 }
 
 var messagePool = sync.Pool{New: func() any { return new(Message) }}
@@ -50,6 +52,28 @@ func NewPooled(payload, headers []byte) *Message {
 	m.Headers = append(m.Headers[:0], headers...)
 	m.Refs.Store(1)
 	return m
+}
+
+var borrowedPool = sync.Pool{New: func() any { return new(Message) }}
+
+// NewBorrowed returns a message with the given payload and headers themselves,
+// holding one reference. They must stay as they are until the last reference is
+// dropped, or Own was called. Like those of a pooled message, they are copied by
+// everything that keeps them.
+func NewBorrowed(payload, headers []byte) *Message {
+	m := borrowedPool.Get().(*Message)
+	m.Pooled, m.borrowed = true, true
+	m.Payload, m.Headers = payload, headers
+	m.Refs.Store(1)
+	return m
+}
+
+// Own gives a message its own copies of what it has borrowed. Nothing else uses
+// the message meanwhile.
+func (m *Message) Own() {
+	if m.borrowed {
+		m.Payload, m.Headers, m.borrowed = slices.Clone(m.Payload), slices.Clone(m.Headers), false
+	}
 }
 
 // NewCopied is NewPooled for a message that is not pooled.
@@ -72,6 +96,11 @@ func (m *Message) Retain() { m.Refs.Add(1) }
 // Release drops a reference.
 func (m *Message) Release() {
 	if m.Refs.Add(-1) != 0 || !m.Pooled {
+		return
+	}
+	if m.borrowed {
+		*m = Message{}
+		borrowedPool.Put(m)
 		return
 	}
 	if cap(m.Payload) > maxPooledBytes || cap(m.Headers) > maxPooledBytes {

@@ -8,6 +8,10 @@
 // and put back at the end, and from time to time a worker checks the other
 // lanes first, so that every element gets its turn.
 //
+// A worker that has nothing to do is parked. Another goroutine may borrow its
+// place, to run an element itself: so there are never more running elements
+// than workers.
+//
 // A queue is open until Close and cannot be reopened. A closed queue returns
 // elements only through Rest. Its locks are innermost: no method calls code
 // outside the package, so all except Pop may be called in any critical
@@ -26,15 +30,27 @@ type Queue[T any] struct {
 	shared Lane[T]
 	lanes  []*Lane[T] // of the workers; fixed once they run
 
-	// parked counts waiting workers, except those that have been signalled. mu
-	// guards its changes. A caller that adds an element to a lane reads it
-	// afterwards, and a worker that parks checks the lanes after it is
-	// counted, so that at least one of the two sees the other.
-	parked atomic.Int64
+	// places counts the parked workers in its lower half, and the lent places
+	// in its upper half; aClosed is set once the queue is closed. A parked
+	// worker that has been signalled, or whose place is lent, no longer counts
+	// as parked. A caller that adds an element to a lane reads places
+	// afterwards, and a worker that parks, or a borrower that returns a place,
+	// checks the lanes after it is counted, so that at least one of the two
+	// sees the other.
+	places atomic.Int64
 	mu     sync.Mutex
 	cond   sync.Cond
 	closed atomic.Bool
 }
+
+const (
+	onePlace = 1 << 32
+	aClosed  = 1 << 62
+)
+
+func parked(places int64) int64 { return places & (onePlace - 1) }
+
+func lent(places int64) int64 { return places &^ aClosed / onePlace }
 
 // New returns a queue without lanes for workers.
 func New[T any]() *Queue[T] {
@@ -61,18 +77,56 @@ func (q *Queue[T]) Push(l *Lane[T], xs ...*T) {
 		l = &q.shared
 	}
 	l.push(xs)
-	if q.parked.Load() > 0 {
+	if parked(q.places.Load()) > 0 {
 		q.unpark(int64(len(xs)))
 	}
 }
 
 func (q *Queue[T]) unpark(most int64) {
-	q.mu.Lock()
-	n := min(q.parked.Load(), most)
-	q.parked.Add(-n)
+	q.mu.Lock() // a worker that is counted waits
+	n := q.uncount(most)
 	q.mu.Unlock()
 	for range n {
 		q.cond.Signal()
+	}
+}
+
+// uncount takes up to most parked workers off the count, and returns how many.
+func (q *Queue[T]) uncount(most int64) int64 {
+	for {
+		old := q.places.Load()
+		n := min(parked(old), most)
+		if n == 0 || q.places.CompareAndSwap(old, old-n) {
+			return n
+		}
+	}
+}
+
+// Borrow takes the place of a parked worker, without waiting. It returns false
+// if there is none, or the queue is closed. The caller must call Return, and the
+// worker runs nothing until then. Pop of a closed queue waits for Return.
+func (q *Queue[T]) Borrow() bool {
+	for {
+		old := q.places.Load()
+		if parked(old) == 0 || old&aClosed != 0 {
+			return false
+		}
+		if q.places.CompareAndSwap(old, old-1+onePlace) {
+			return true
+		}
+	}
+}
+
+// Return gives a borrowed place back.
+func (q *Queue[T]) Return() {
+	if q.places.Add(1-onePlace)&aClosed != 0 {
+		q.mu.Lock() // a worker that has seen the place lent waits
+		defer q.mu.Unlock()
+		q.cond.Broadcast()
+		return
+	}
+	if q.some() {
+		q.unpark(1)
 	}
 }
 
@@ -90,14 +144,18 @@ func (q *Queue[T]) Pop(l *Lane[T]) *T {
 }
 
 // park waits until there may be an element. It returns false once the queue is
-// closed.
+// closed and no place is lent.
 func (q *Queue[T]) park() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.parked.Add(1)
-	if q.closed.Load() || q.some() {
-		q.parked.Add(-1)
-	} else {
+	if !q.closed.Load() {
+		q.places.Add(1)
+		// If the place has been lent meanwhile, Return looks at the lanes.
+		if !q.some() || q.uncount(1) == 0 {
+			q.cond.Wait()
+		}
+	}
+	for q.closed.Load() && lent(q.places.Load()) > 0 {
 		q.cond.Wait()
 	}
 	return !q.closed.Load()
@@ -195,6 +253,7 @@ func (q *Queue[T]) Rest() iter.Seq[*T] {
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	q.closed.Store(true)
+	q.places.Or(aClosed)
 	q.mu.Unlock()
 	q.cond.Broadcast()
 }

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
+	"github.com/seed47132306/terrarium/engine/internal/turnctx"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// callerTurn runs the turn of a request in the goroutine of its caller, with a worker of
+// its own in the place of one that is parked. What it does differently from other workers
+// is that it hands the creature over as soon as it would make the caller wait for anything
+// but this turn.
+type callerTurn struct {
+	worker  *turnWorker
+	workers context.Context // of the other workers
+	headers []byte          // memory for those of the request
+
+	ctx      *turnctx.Context // of the turn
+	request  journal.EventID
+	into     []byte
+	answered bool
+	answer   callerAnswer
+	later    chan callerAnswer // the answer, if the turn has ended without one
+}
+
+// briefTurn is the fuel of a turn that a caller may run, some hundred microseconds' worth.
+// What the last turn of a creature used says what to expect of the next one.
+const briefTurn = 1_000_000
+
+// callerTurns has what callers need to run turns.
+type callerTurns struct {
+	pool   sync.Pool    // of *callerTurn
+	lookAt atomic.Int64 // the time from which on a worker is to look at the heap again
+}
+
+// init sets up the turns of callers in an engine whose workers run in a context.
+func (p *callerTurns) init(e *core, workers context.Context) {
+	p.lookAt.Store(timing.After(e.wallClock(), int64(lookAgain)))
+	p.pool.New = func() any {
+		t := &callerTurn{worker: newWorker(e, nil), workers: workers}
+		w := t.worker
+		w.quantum, w.streak, w.caller, w.turn.caller = 1, 0, t, t
+		w.lookAt = math.MaxInt64 // a worker does
+		return t
+	}
+}
+
+// due reports, about once a second, that the next turn is a worker's, which looks at the
+// heap before it.
+func (p *callerTurns) due(wall int64) bool {
+	at := p.lookAt.Load()
+	return wall >= at && p.lookAt.CompareAndSwap(at, timing.After(wall, int64(lookAgain)))
+}
+
+// requestHere makes a request whose turn can begin at once and runs it. It returns false,
+// without having done anything, if the request has to go through the queue. Otherwise the
+// call has its answer, or waits for it.
+func (e *Engine) requestHere(ctx context.Context, to journal.CreatureID, out *Outgoing, call *Call) bool {
+	if out.Producer != "" || out.Offset != 0 {
+		return false
+	}
+	l := e.core.rlock()
+	c := l.creatures[to]
+	l.runlock()
+	if c == nil || !e.core.queue.Borrow() {
+		return false
+	}
+	t := e.callerTurns.pool.Get().(*callerTurn)
+	wall := e.core.wallClock()
+	var g section
+	here := !e.callerTurns.due(wall)
+	if here {
+		g, here = t.begin(ctx, c, out, call, wall)
+	}
+	if here {
+		t.run(c, g)
+		call.request, call.reply, call.answered, call.answer = t.request, t.later, t.answered, t.answer
+		t.ctx, t.into, t.answer, t.later = nil, nil, callerAnswer{}, nil
+	}
+	e.callerTurns.pool.Put(t)
+	e.core.queue.Return()
+	return here
+}
+
+// begin gives the request its place if its turn can begin, and returns the section of its
+// graph then.
+func (t *callerTurn) begin(ctx context.Context, c *creature, out *Outgoing, call *Call, wall int64) (g section, here bool) {
+	w := t.worker
+	var err error
+	if t.headers, err = message.RequestHeaders(t.headers[:0], out.Headers, call.deadline); err != nil || len(out.Payload)+len(t.headers) > deploy.MaxMessage {
+		return section{}, false // which is refused
+	}
+	if g = c.home.enterAt(wall); g.none() {
+		return g, false
+	}
+	s := c.mb.inbox()
+	if !c.servesCaller(g) || s == nil || len(s.ch.feeds) != 1 || s.ch.policy.Load() != nil || w.e.isClosing() || w.heap.Suspects(c) {
+		g.leave()
+		return section{}, false
+	}
+	w.wall, w.wallTurns = wall, 1
+	call.ch, call.until = s.ch, timing.After(wall, int64(call.deadline))
+	m := message.NewBorrowed(out.Payload, t.headers)
+	m.Kind = abi.KindRequest
+	g.sequence(s.ch, m)
+	t.request, t.into, t.answered = m.ID, out.Into, false
+	t.ctx = turnctx.New(t.workers, ctx, w.e.clock, call.until)
+	g.logMessage(nil, s.ch, m, journal.EventID{}, journal.EventID{})
+	g.publish(s.ch, m, &w.wake, nil)
+	m.Release()
+	w.wake.last() // the creature itself
+	w.wake.countOwed(&w.e.idle)
+	return g, true
+}
+
+// servesCaller reports whether the creature has nothing to do, and its next turn is likely
+// to be short.
+func (c *creature) servesCaller(g section) bool {
+	return g.store == nil && g.over == 0 && c.brief && !c.usesTools && c.instance != nil && c.conflicts == 0 && !c.scheduled && c.hold == nil &&
+		c.runs(g) && !c.backingOff && !c.approvals.Parked && !c.hasWork(g)
+}
+
+// run runs the turn.
+func (t *callerTurn) run(c *creature, g section) {
+	w := t.worker
+	if g = w.serveOne(t.workers, g, c); !g.none() {
+		g.leave()
+	}
+	w.flush()
+	w.wake.countOwed(&w.e.idle)
+	t.ctx.End()
+}
+
+// take takes the answer of the turn.
+func (t *callerTurn) take(g section, a answer) {
+	if t.into != nil {
+		a.payload = append(t.into[:0], a.payload...)
+	} else {
+		a.payload = slices.Clone(a.payload)
+	}
+	t.answered, t.answer = true, answerFrom(g, a)
+}
+
+// part is called when the turn has ended, in the last critical section in which no other
+// goroutine can handle the request. A request without an answer is still to be handled.
+func (t *callerTurn) part(g section, c *creature) {
+	switch {
+	case t.answered:
+	case g.none() || c.removed:
+		t.take(section{}, answer{code: abi.NotConnected, text: removedText})
+	default:
+		t.later = make(chan callerAnswer, 1)
+		w := t.worker
+		w.e.callers.Store(t.request, t.later)
+		if c.retry != nil {
+			c.retry.msg.Own()
+		}
+	}
+}
+
+// answerCaller passes an answer to the caller outside.
+func (t *turn) answerCaller(g section, request journal.EventID, a answer) {
+	if x := t.caller; x != nil && x.request == request && !x.answered {
+		x.take(g, a)
+		return
+	}
+	t.e.answerCaller(g, request, a)
+}
+
+// handsOver makes a turn end that its caller runs, so that a worker runs it instead. It
+// reports whether the turn is such a one.
+func (t *turn) handsOver() bool {
+	if t.caller == nil {
+		return false
+	}
+	t.c.brief = false
+	t.caller.ctx.Cancel()
+	return true
+}

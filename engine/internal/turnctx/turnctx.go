@@ -1,0 +1,109 @@
+// Package turnctx has the context of a turn that a caller runs instead of a
+// worker.
+package turnctx
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Clock tells the time in nanoseconds, and waits.
+type Clock interface {
+	Nanoseconds() int64
+	Timer(d time.Duration) (c <-chan time.Time, stop func())
+}
+
+// Context has the values of the workers' context. It ends with that, with the
+// caller's context, at the caller's deadline, or when the turn is over. A host
+// calls Err again and again during a turn, and hardly ever Done, so only Done
+// costs a goroutine. The methods may be called from any goroutine.
+type Context struct {
+	context.Context // the workers'
+	caller          context.Context
+	clock           Clock
+	until           int64 // the deadline
+
+	ended atomic.Pointer[error]
+	mu    sync.Mutex
+	done  chan struct{} // nil until it is requested
+	over  chan struct{} // ends the goroutine that waits to close done
+	gone  sync.WaitGroup
+}
+
+// New returns the context of a turn, which ends at a time of the clock. The
+// caller must call End.
+func New(workers, caller context.Context, clock Clock, until int64) *Context {
+	return &Context{Context: workers, caller: caller, clock: clock, until: until}
+}
+
+// Deadline returns none, because the clock may not be the machine's.
+func (c *Context) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Err returns why the context has ended, or nil.
+func (c *Context) Err() error {
+	if err := c.ended.Load(); err != nil {
+		return *err
+	}
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	if err := c.caller.Err(); err != nil {
+		return err
+	}
+	if c.clock.Nanoseconds() >= c.until {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Done returns a channel that is closed when the context ends.
+func (c *Context) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done, c.over = make(chan struct{}), make(chan struct{})
+		if c.ended.Load() != nil {
+			close(c.done)
+		} else {
+			c.gone.Go(c.watch)
+		}
+	}
+	return c.done
+}
+
+// watch closes done when the context ends.
+func (c *Context) watch() {
+	defer close(c.done)
+	expired, stop := c.clock.Timer(time.Duration(c.until - c.clock.Nanoseconds()))
+	defer stop()
+	select {
+	case <-c.Context.Done():
+	case <-c.caller.Done():
+	case <-expired:
+		c.end(context.DeadlineExceeded)
+	case <-c.over:
+	}
+}
+
+func (c *Context) end(err error) { c.ended.CompareAndSwap(nil, &err) }
+
+// Cancel ends the context, so that the turn stops.
+func (c *Context) Cancel() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end(context.Canceled); c.over != nil {
+		select {
+		case <-c.over:
+		default:
+			close(c.over)
+		}
+	}
+}
+
+// End ends the context of a turn that is over, and waits for its goroutine.
+func (c *Context) End() {
+	c.Cancel()
+	c.gone.Wait()
+}
