@@ -125,8 +125,10 @@ func (t *callerTurn) begin(ctx context.Context, c *creature, out *Outgoing, call
 // servesCaller reports whether the creature has nothing to do, and its next turn is likely
 // to be short.
 func (c *creature) servesCaller(g section) bool {
-	return g.store == nil && g.over == 0 && c.brief && !c.usesTools && c.instance != nil && c.conflicts == 0 && !c.scheduled && c.hold == nil &&
-		c.runs(g) && !c.backingOff && !c.approvals.Parked && !c.hasWork(g)
+	if g.store != nil || g.over > 0 || c.scheduled || c.hold != nil { // it may have another owner
+		return false
+	}
+	return c.brief && !c.usesTools && c.instance != nil && c.conflicts == 0 && c.runs(g) && !c.backingOff && !c.approvals.Parked && !c.hasWork(g)
 }
 
 // run runs the turn.

@@ -3,16 +3,11 @@ package engine
 import (
 	"cmp"
 	crand "crypto/rand"
-	"encoding/binary"
-	"hash/fnv"
-	"math/rand/v2"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
-	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -60,33 +55,7 @@ func (t *turn) channel() string {
 
 // detail is the JSON of the source detail.
 func (t *turn) detail() []byte {
-	m := t.d.msg
-	var h map[string]string
-	if t.kind != abi.KindMessage {
-		h = journal.DecodeHeaders(m.Headers)
-	}
-	deadline, _ := strconv.ParseInt(h[message.HeaderDeadline], 10, 64)
-	source := ""
-	if t.kind == abi.KindOutput {
-		source = m.SenderName
-	}
-	return journal.JSON(struct {
-		Kind       string `json:"kind"`
-		Direct     bool   `json:"direct"`
-		Seq        uint64 `json:"seq,omitempty"`
-		Attempt    int    `json:"attempt"`
-		Time       int64  `json:"time"`
-		Name       string `json:"name,omitempty"`
-		Tag        string `json:"tag,omitempty"`
-		Code       string `json:"code,omitempty"`
-		DeadlineMS int64  `json:"deadline_ms,omitempty"`
-		Source     string `json:"source,omitempty"`
-		Wire       string `json:"wire,omitempty"`
-		Revision   uint64 `json:"revision,omitempty"`
-	}{
-		t.kind.String(), t.d.direct(), m.Seq, t.c.attempt + 1, m.Time,
-		h[message.HeaderTimer], h[message.HeaderTag], h[message.HeaderCode], deadline, source, h[message.HeaderWire], t.notice(),
-	})
+	return t.d.msg.Detail(t.kind, t.d.direct(), t.c.attempt+1, t.notice())
 }
 
 func (t *turn) Config(key []byte) ([]byte, abi.Code) {
@@ -212,13 +181,7 @@ func (t *turn) Random(p []byte) {
 		return
 	}
 	if t.rng == nil {
-		var seed [32]byte
-		copy(seed[:], t.d.msg.ID.Origin[:])
-		binary.LittleEndian.PutUint64(seed[16:], t.d.msg.ID.Seq)
-		h := fnv.New64a()
-		h.Write([]byte(t.c.id))
-		binary.LittleEndian.PutUint64(seed[24:], h.Sum64()+uint64(t.kind))
-		t.rng = rand.NewChaCha8(seed)
+		t.rng = t.d.msg.Random(t.c.id, t.kind)
 	}
 	t.rng.Read(p)
 }

@@ -209,6 +209,9 @@ func (f *failure) log(g section, rec *journal.Record, about journal.Event) {
 // graph, while the policies' recollections are still up to date. wall is the time of the
 // failure.
 func (w *turnWorker) enterFailed(ctx context.Context, wall int64, c *creature, d delivery, kind abi.Kind, cause error) (section, *failure) {
+	if w.caller != nil {
+		ctx = w.caller.workers // a caller that leaves now does not change what policies decide
+	}
 	for {
 		f := w.judgeFailure(ctx, c, d, kind, cause)
 		g := c.home.enterAt(wall)

@@ -2,6 +2,9 @@
 // beside its reference. Only the ratios within one run matter, because
 // machines differ and are rarely quiet.
 //
+// Other hosts of Wasm, which requests are compared with, are in the Go module
+// peers. Without a network that may not build, and is left out.
+//
 //	go run ./internal/bench [-count N] [-run REGEXP] [-growth]
 //
 // The operations of package topology have separate tables: mean, median and

@@ -46,6 +46,8 @@ const (
 	lawPkg   = "./recipes/policy"
 	topoPkg  = "./engine/topology"
 	meterPkg = "./host/wasmbin/meter"
+	// peersPkg is a Go module of its own, which is left out if it does not build.
+	peersPkg = "./internal/bench/peers"
 )
 
 // comparisons lists the figures that make bench prints.
@@ -62,6 +64,16 @@ var comparisons = []comparison{
 	{"ring of 10, logged, one that never reads", benchPkg, "Watched/never_reading", benchPkg, "Watched/nobody", "M/s", "better", "target: 1 x"},
 	{"fan-out 1 to 1,000", benchPkg, "FanOut/wasm", benchPkg, "FanOut/engine", "M/s", "better", "target: 4 M/s"},
 	{"idle creature wakes and handles", benchPkg, "Wake", hostPkg, "BareCall", "ns/op", "worse", "target: 20,000 ns"},
+	{"request of 100 bytes and back", benchPkg, "Request/bytes=100/into=false", peersPkg, "Extism/bytes=100", "ns/op", "worse", "target: 1,000 ns; beside Extism"},
+	{"request of 100 bytes and back, with memory for the reply", benchPkg, "Request/bytes=100/into=true", peersPkg, "Extism/bytes=100", "ns/op", "worse", ""},
+	{"request of 100 bytes: allocations", benchPkg, "Request/bytes=100/into=false", peersPkg, "Extism/bytes=100", "allocs/op", "worse", "target: 4"},
+	{"request of 64 KiB and back", benchPkg, "Request/bytes=65536/into=false", peersPkg, "Extism/bytes=65536", "ns/op", "worse", ""},
+	{"request of 64 KiB and back, with memory for the reply", benchPkg, "Request/bytes=65536/into=true", peersPkg, "Extism/bytes=65536", "ns/op", "worse", "target: 4,000 ns"},
+	{"requests of 64 callers", benchPkg, "Request/callers=64", peersPkg, "Extism/callers=64", "M/s", "better", "target: 1.5 M/s"},
+	{"requests of 64 callers, beside one caller", benchPkg, "Request/callers=64", benchPkg, "Request/callers=1", "M/s", "better", "target: 1.5 x on two cores"},
+	{"message in, and its answer read on a channel", benchPkg, "SendRead", peersPkg, "Extism/bytes=100", "ns/op", "worse", ""},
+	{"durable requests of 64 callers, normal", benchPkg, "DurableRequest/normal", benchPkg, "Request/callers=64", "M/s", "better", "target: 0.06 M/s"},
+	{"durable requests of 64 callers, full", benchPkg, "DurableRequest/full", benchPkg, "Request/callers=64", "M/s", "better", "target: 0.015 M/s"},
 	{"spawn and remove, small module", benchPkg, "Spawn", "", "", "ns/op", "worse", "target: 25,000 ns"},
 	{"memory of a live creature", benchPkg, "Memory", "", "", "KB/creature", "worse", "target: 16 KB; the guest's one page is 64"},
 	{"turns with a store, normal", benchPkg, "Durable/normal", benchPkg, "Durable/none", "M/s", "better", "target: 0.1 M/s"},
@@ -139,12 +151,15 @@ func compare(w io.Writer, pattern string, count int, benchtime string, growth bo
 	}
 	chosen := slices.DeleteFunc(slices.Clone(comparisons), func(c comparison) bool { return !wanted.MatchString(c.what) })
 	got := results{}
-	for _, pkg := range []string{hostPkg, meterPkg, benchPkg, storePkg, hclPkg, lawPkg} {
+	for _, pkg := range []string{hostPkg, meterPkg, benchPkg, peersPkg, storePkg, hclPkg, lawPkg} {
 		names := benchmarksOf(chosen, pkg)
 		if len(names) == 0 {
 			continue
 		}
-		if err := measure(w, got, pkg, names, count, benchtime); err != nil {
+		err := measure(w, got, pkg, names, count, benchtime)
+		if err != nil && pkg == peersPkg {
+			fmt.Fprintln(w, "The peers are left out:", err)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -177,7 +192,11 @@ func benchmarksOf(chosen []comparison, pkg string) []string {
 // and collects their results.
 func measure(w io.Writer, got results, pkg string, names []string, count int, benchtime string, env ...string) error {
 	expr := "^Benchmark(" + strings.Join(names, "|") + ")$"
-	cmd := exec.Command("go", "test", "-run", "^$", "-bench", expr, "-benchtime", benchtime, "-count", strconv.Itoa(count), "-timeout", "1h", pkg)
+	dir, in := ".", pkg
+	if pkg == peersPkg {
+		dir, in = pkg, "."
+	}
+	cmd := exec.Command("go", "test", "-C", dir, "-run", "^$", "-bench", expr, "-benchtime", benchtime, "-count", strconv.Itoa(count), "-timeout", "1h", in)
 	cmd.Env = append(os.Environ(), env...)
 	var out bytes.Buffer
 	cmd.Stdout = io.MultiWriter(&out, w)
