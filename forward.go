@@ -105,7 +105,7 @@ func (t *Terrarium) SendTo(ctx context.Context, to journal.CreatureID, out engin
 
 // Request sends a direct message to a creature, and waits until the creature's reply is
 // as durable as its graph promises. A deadline of zero means
-// [engine.DefaultRequestDeadline].
+// [engine.DefaultRequestDeadline]. The payload must not change before Request returns.
 //
 // The error has the code deadline if no reply came in time; unknown_outcome if ctx ended,
 // the engine was closed or the store failed before the reply was durable, so that the

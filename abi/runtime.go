@@ -45,7 +45,8 @@ type Instance interface {
 	// means that the guest returned 0 or more. The error has the code
 	// [Trapped], [OutOfFuel], [Deadline], [LimitExceeded], or the one that the
 	// guest itself returned. After an error the caller must close the instance
-	// and not use it again.
+	// and not use it again. When ctx ends, Handle returns soon, with an error:
+	// a caller may wait for that, and the engine runs the turn again.
 	Handle(ctx context.Context, t Turn, kind Kind, size int) error
 	// Stop runs creature_stop, if the module has it, with t, which is
 	// read-only.

@@ -17,6 +17,10 @@ const DefaultRequestDeadline = 30 * time.Second
 // reply is as durable as its graph promises. A deadline of zero means
 // [DefaultRequestDeadline].
 //
+// If the creature is idle and its graph has no store, the turn may run in the goroutine of
+// the caller, whose context and deadline interrupt it; a worker then runs it again. The
+// payload must not change before Request returns.
+//
 // The error has the code deadline when no reply came in time; unknown_outcome when ctx
 // ended, the engine was closed or the store failed before a reply was durable, so that
 // the request may have been handled, or may still be; unavailable when the creature

@@ -58,14 +58,18 @@ type TurnEndedPayload struct {
 	Notes     *TurnNotes `json:"notes,omitempty"` // what else a replay of the turn needs
 }
 
-// Encode is [JSON] for a payload that every turn has: without notes, it takes one
-// allocation.
+// Encode is [JSON] for a payload that every turn has: without notes, or with a reply of
+// plain ASCII as the only one, it takes one allocation.
 func (p *TurnEndedPayload) Encode() []byte {
-	if p.Notes != nil || strings.ContainsFunc(string(p.Kind), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+	if p.Notes != nil && !p.Notes.onlyReply() || strings.ContainsFunc(string(p.Kind), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
 		return JSON(p)
 	}
 	var room [160]byte
-	b := append(append(append(room[:0], `{"kind":"`...), p.Kind...), '"')
+	b := room[:0]
+	if p.Notes != nil {
+		b = make([]byte, 0, len(room)+len(*p.Notes.Reply))
+	}
+	b = append(append(append(b, `{"kind":"`...), p.Kind...), '"')
 	for _, field := range [...]struct {
 		name string
 		n    int64
@@ -76,6 +80,10 @@ func (p *TurnEndedPayload) Encode() []byte {
 	}
 	if p.Awareness != 0 {
 		b = strconv.AppendUint(append(b, `,"awareness":`...), p.Awareness, 10)
+	}
+	if p.Notes != nil {
+		b = append(p.Notes.Reply.appendJSON(append(b, `,"notes":{"reply":`...)), '}', '}')
+		return b // which was made for this
 	}
 	return bytes.Clone(append(b, '}'))
 }

@@ -37,6 +37,24 @@ func TestTurnEndedIsEncodedAsItsStruct(t *testing.T) {
 		}
 		cases = append(cases, one)
 	}
+	for _, reply := range []string{"", "plain ~", `"`, `\`, "<&>", "\n", "\x7f", "ü", "\u2028", "\xff", strings.Repeat("long", 100)} {
+		noted := NotedBytes(reply)
+		cases = append(cases, TurnEndedPayload{Kind: "request", Fuel: 7, Notes: &TurnNotes{Reply: &noted}})
+	}
+	one, noted := []any{&Setting{}, "x", int64(1), EventID{Seq: 1}, []NotedCall{{}}, []NotedSend{{}}, []int64{1}, []NotedTimer{{}}}, NotedBytes("yes")
+	for i := range reflect.TypeFor[TurnNotes]().NumField() {
+		n := TurnNotes{Reply: &noted} // and one more
+		field := reflect.ValueOf(&n).Elem().Field(i)
+		for _, v := range one {
+			if v := reflect.ValueOf(v); v.Type() == field.Type() {
+				field.Set(v)
+			}
+		}
+		if field.IsZero() {
+			t.Fatalf("the note %s has no value in this test", reflect.TypeFor[TurnNotes]().Field(i).Name)
+		}
+		cases = append(cases, TurnEndedPayload{Kind: "request", Notes: &n})
+	}
 	for _, c := range cases {
 		want, err := json.Marshal(c)
 		if got := c.Encode(); err != nil || string(got) != string(want) {

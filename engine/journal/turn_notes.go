@@ -30,6 +30,12 @@ type TurnNotes struct {
 	Reply    *NotedBytes  `json:"reply,omitempty"`    // to a request from outside
 }
 
+// onlyReply reports whether there is nothing but a reply.
+func (n *TurnNotes) onlyReply() bool {
+	return n.Reply != nil && n.Setting == nil && n.Alias == "" && n.Time == 0 && n.Message.IsZero() && n.Sender == "" &&
+		len(n.Calls)+len(n.Sends)+len(n.Requests)+len(n.Timers) == 0
+}
+
 // Setting is what a creature was when it handled a delivery, except for its state.
 type Setting struct {
 	Name   string        `json:"name"`
@@ -121,6 +127,17 @@ func (b NotedBytes) MarshalJSON() ([]byte, error) {
 		return json.Marshal(string(b))
 	}
 	return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(b)})
+}
+
+// appendJSON appends what MarshalJSON returns.
+func (b NotedBytes) appendJSON(to []byte) []byte {
+	for _, c := range b {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			encoded, _ := b.MarshalJSON() // of a string, which cannot fail
+			return append(to, encoded...)
+		}
+	}
+	return append(append(append(to, '"'), b...), '"')
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

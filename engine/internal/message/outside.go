@@ -2,6 +2,7 @@ package message
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,7 +28,7 @@ func OutsideHeaders(op string, h map[string]string) ([]byte, error) {
 func RequestHeaders(b []byte, h map[string]string, deadline time.Duration) ([]byte, error) {
 	ms := deadline.Milliseconds()
 	if len(h) == 0 {
-		b = append(append(b, HeaderDeadline...), 0)
+		b = append(append(slices.Grow(b, len(HeaderDeadline)+22), HeaderDeadline...), 0)
 		return append(strconv.AppendInt(b, ms, 10), 0), nil
 	}
 	if _, err := OutsideHeaders("request", h); err != nil {

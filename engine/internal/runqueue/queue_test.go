@@ -2,7 +2,9 @@ package runqueue
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -115,4 +117,78 @@ func TestQueueWakesWorkers(t *testing.T) {
 	pending.Wait()
 	q.Close()
 	done.Wait()
+}
+
+// TestBorrowedPlaces proves that workers and borrowers together are never more than the
+// workers, that an element added while places are lent is taken, and that Pop of a closed
+// queue waits for the last borrower.
+func TestBorrowedPlaces(t *testing.T) {
+	const workers, each = 2, 2000
+	q := New[job]()
+	var running, highest, lends, pending atomic.Int64
+	enter := func() {
+		if n := running.Add(1); n > highest.Load() {
+			highest.Store(n)
+		}
+		runtime.Gosched()
+	}
+	allTaken := func() {
+		for pending.Load() > 0 {
+			runtime.Gosched()
+		}
+	}
+	var done, borrowers sync.WaitGroup
+	lanes := []*Lane[job]{q.AddLane(), q.AddLane()}
+	for _, l := range lanes {
+		done.Go(func() {
+			for q.Pop(l) != nil {
+				enter()
+				running.Add(-1)
+				pending.Add(-1)
+			}
+		})
+	}
+	for range 4 {
+		borrowers.Go(func() {
+			for range each {
+				if q.Borrow() {
+					lends.Add(1)
+					enter()
+					if lends.Load()%8 == 0 {
+						pending.Add(1)
+						q.Push(nil, &job{}) // which a worker takes once a place is back
+					}
+					running.Add(-1)
+					q.Return()
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	for range each {
+		pending.Add(1)
+		q.Push(nil, &job{})
+		allTaken()
+	}
+	borrowers.Wait()
+	allTaken()
+	if highest.Load() > workers || lends.Load() == 0 {
+		t.Errorf("%d ran at a time instead of %d workers, and %d places were lent", highest.Load(), workers, lends.Load())
+	}
+	for !q.Borrow() {
+		runtime.Gosched() // until a worker is parked again
+	}
+	q.Close()
+	ended := make(chan struct{})
+	go func() { done.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		t.Error("all workers have ended while a place is lent")
+	default:
+	}
+	if q.Borrow() {
+		t.Error("a closed queue lends a place")
+	}
+	q.Return()
+	<-ended
 }
