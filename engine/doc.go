@@ -164,6 +164,7 @@
 //   - send.go: messages from outside
 //   - send_judged.go: messages from outside that a policy has judged
 //   - request.go: requests from outside
+//   - caller_turn.go: their turns, when the caller runs them
 //   - reader.go: readers with a durable cursor
 //   - observe.go: subscribing, from now or from a moment in the past
 //   - internal/observe: the subscriptions

@@ -110,7 +110,7 @@ var layers = map[string][]string{
 	"engine/internal/idle":        {},
 	"engine/internal/ids":         {"engine/draft", "engine/journal"},
 	"engine/internal/letterbox":   {"abi", "engine/internal/errtext", "engine/journal"},
-	"engine/internal/message":     {"abi", "engine/journal"},
+	"engine/internal/message":     {"abi", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/modules":     {"abi"},
 	"engine/internal/observe":     {"abi", "engine/internal/ring", "engine/journal"},
 	"engine/internal/planstore":   {"abi", "engine/internal/errtext", "engine/journal"},
@@ -122,6 +122,7 @@ var layers = map[string][]string{
 	"engine/internal/specs":       {"abi", "engine/deploy", "engine/draft", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/storemeta":   {"engine/deploy", "engine/draft", "engine/journal"},
 	"engine/internal/timing":      {},
+	"engine/internal/turnctx":     {},
 	"engine/internal/veil":        {"abi", "engine/deploy", "engine/journal"},
 
 	"host":                      {"abi", "host/translation", "host/wasmbin", "host/wasmbin/meter", "internal/near", "internal/scratch", "internal/selflimit"},
