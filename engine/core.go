@@ -62,14 +62,8 @@ func (e *core) releaseModule(c *creature) {
 }
 
 // Clock tells the time and waits. It may be set while the engine uses it: the engine takes
-// the times of its events and timers from a [timing.Steady]. Its methods may be called
-// from any goroutine.
-type Clock interface {
-	Now() time.Time
-	// Timer returns a channel on which the time is sent once after d, and a function
-	// that stops the timer.
-	Timer(d time.Duration) (c <-chan time.Time, stop func())
-}
+// the times of its events and timers from a [timing.Steady].
+type Clock = timing.Clock
 
 // wallClock reads the clock; see [graph.enterAt].
 func (e *core) wallClock() int64 { return e.clock.Nanoseconds() }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
@@ -235,21 +234,8 @@ func (r *Reader) missed(_ section, last uint64) error {
 }
 
 // Missed is the cause of the error that [Reader.Next] returns for messages that it cannot
-// return: they were sent in a graph without a store before the reader existed, or were
-// pruned from the history. A caller that has noted them acknowledges To; otherwise a
-// later reader of that name gets the same error.
-type Missed struct {
-	Channel  journal.ChannelID
-	From, To uint64 // in the channel, both included
-}
-
-// Error names the missed messages.
-func (m *Missed) Error() string {
-	if m.From == m.To {
-		return fmt.Sprintf("message %d is no longer kept", m.From)
-	}
-	return fmt.Sprintf("messages %d to %d are no longer kept", m.From, m.To)
-}
+// return.
+type Missed = journal.Missed
 
 // Ack moves the cursor past a message, so that a later reader of the same name continues
 // after it. When Ack returns, the new position is in the log and as durable as later

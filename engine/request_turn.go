@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -122,15 +120,7 @@ func (g section) answerOpenRequest(rec *journal.Record, w *waker, c *creature, r
 
 // resultOf is the delivery that answers a request.
 func resultOf(row *journal.RequestRow, a answer) *message.Message {
-	headers, _ := journal.EncodeHeaders(map[string]string{
-		message.HeaderTag: strconv.FormatInt(row.Tag, 10), message.HeaderCode: a.code.String(), message.HeaderRequest: row.ID.String(),
-	})
-	payload := slices.Clone(a.payload)
-	if a.code != abi.OK {
-		payload = []byte(a.text)
-	}
-	m := message.New(payload, headers)
-	m.Kind = abi.KindResult
+	m := message.Result(row, a.code, a.text, a.payload)
 	if a.from != nil {
 		m.Sender, m.SenderName = a.from.id, a.from.name
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -51,4 +52,19 @@ func (m *Message) Random(c journal.CreatureID, kind abi.Kind) *rand.ChaCha8 {
 	h.Write([]byte(c))
 	binary.LittleEndian.PutUint64(seed[24:], h.Sum64()+uint64(kind))
 	return rand.NewChaCha8(seed)
+}
+
+// Result is the delivery that answers a request of a creature: with a payload,
+// which is copied, or with the text of an error.
+func Result(row *journal.RequestRow, code abi.Code, text string, payload []byte) *Message {
+	headers, _ := journal.EncodeHeaders(map[string]string{
+		HeaderTag: strconv.FormatInt(row.Tag, 10), HeaderCode: code.String(), HeaderRequest: row.ID.String(),
+	})
+	payload = slices.Clone(payload)
+	if code != abi.OK {
+		payload = []byte(text)
+	}
+	m := New(payload, headers)
+	m.Kind = abi.KindResult
+	return m
 }

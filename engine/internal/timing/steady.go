@@ -15,7 +15,7 @@ var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 // fast as it really does. So a timer is never later than requested, however the clock is
 // set, and events stay in order.
 type Steady struct {
-	clock  clock
+	clock  Clock
 	manual bool
 
 	readings atomic.Uint64 // that have been used; guarded by mu, and read without it
@@ -27,7 +27,7 @@ type Steady struct {
 
 // NewSteady returns a clock that begins at the time of another one. If that one is manual,
 // all that it is moved ahead counts as time that passes.
-func NewSteady(of clock, manual bool) *Steady {
+func NewSteady(of Clock, manual bool) *Steady {
 	return &Steady{clock: of, manual: manual, read: of.Now()}
 }
 

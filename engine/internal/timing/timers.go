@@ -12,9 +12,11 @@ import (
 	"time"
 )
 
-// clock is an [engine.Clock].
-type clock interface {
+// Clock tells the time and waits. Its methods may be called from any goroutine.
+type Clock interface {
 	Now() time.Time
+	// Timer returns a channel on which the time is sent once after d, and a
+	// function that stops the timer.
 	Timer(d time.Duration) (c <-chan time.Time, stop func())
 }
 
@@ -33,7 +35,7 @@ func (Real) Timer(d time.Duration) (<-chan time.Time, func()) {
 
 // Timers calls functions at certain times, one after the other.
 type Timers struct {
-	clock clock
+	clock Clock
 	mu    sync.Mutex
 	heap  timerHeap
 	news  chan struct{} // holds a token when there is an earlier timer
@@ -55,7 +57,7 @@ type Timer struct {
 func (x *Timer) Call() { x.f() }
 
 // New returns Timers without any timer set.
-func New(clock clock) *Timers {
+func New(clock Clock) *Timers {
 	return &Timers{clock: clock, news: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
