@@ -403,7 +403,7 @@ func (b *builder) finish(ctx context.Context, own vouched, mode sqlite.Mode) err
 			if err := b.forgetChanges(); err != nil {
 				return err
 			}
-			return b.c.Exec("DELETE FROM main.store WHERE key IN ('incomplete', 'unused', 'moved')")
+			return b.c.Exec("DELETE FROM main.store WHERE key IN ('incomplete', 'needs', 'unused', 'moved')")
 		})
 	})
 }

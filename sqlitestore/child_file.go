@@ -51,7 +51,7 @@ func (w *writer) identify(e catalog.Entry, home string) error {
 		"kind", string(e.Kind),
 	}
 	if !e.Complete {
-		pairs = append(pairs, "incomplete", "1")
+		pairs = append(pairs, storefile.Incomplete, "1", storefile.Needs, joined(e.Needs))
 	}
 	if home != "" {
 		pairs = append(pairs, storefile.Home, home)
@@ -73,4 +73,12 @@ func (w *writer) identify(e catalog.Entry, home string) error {
 		}
 	}
 	return nil
+}
+
+func joined(sessions []journal.SessionID) string {
+	texts := make([]string, len(sessions))
+	for i, s := range sessions {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, " ")
 }

@@ -128,6 +128,8 @@ type child struct {
 	p     *spareFile
 	store *Store
 	first *journal.Record
+	// histories are those of parents that are copied to the child's file.
+	histories []*smallLog
 	// relations are what the child's file records so that the catalogue can be rebuilt.
 	relations relations
 }
@@ -137,18 +139,24 @@ type child struct {
 type relations struct {
 	siblings []string
 	parents  []*Store
+	copied   bool // the file also says what ancestors of these wrote
 }
 
 func (r relations) write(c *sqlite.Conn) error {
 	if err := c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?), (?, ?)", storefile.Siblings, strings.Join(r.siblings, " "), storefile.Sealed, "1"); err != nil {
 		return err
 	}
+	var ended []string
 	for _, p := range r.parents {
+		ended = append(ended, string(p.info.Session))
 		if err := storefile.NoteWrote(c, p.info.Session, p.authored()); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !r.copied {
+		return nil
+	}
+	return c.Exec("INSERT OR REPLACE INTO store (key, value) VALUES (?, ?)", storefile.Ended, strings.Join(ended, " "))
 }
 
 // close leaves the file as it is.
@@ -200,6 +208,9 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut
 			return out, err
 		}
 	}
+	if err := settleNeeds(out, parents, parked); err != nil {
+		return out, err
+	}
 	return out, d.fillChildren(ctx, out, parents, parked)
 }
 
@@ -224,7 +235,7 @@ func relate(children []*child, parents map[journal.SessionID]*Store) {
 		}
 	}
 	for _, c := range children {
-		c.relations = relations{siblings, slices.Collect(maps.Values(unnamed))}
+		c.relations = relations{siblings: siblings, parents: slices.Collect(maps.Values(unnamed))}
 		for _, p := range c.plan.Parents {
 			c.relations.parents = append(c.relations.parents, parents[p])
 		}
@@ -247,7 +258,6 @@ func (d *Directory) newChild(id string, cut journal.Cut, plan *journal.CutChild,
 	c := &child{Entry: newEntry(plan.StoreSpec, p), plan: plan, p: p}
 	c.Cut, c.Kind, c.Created = id, cut.Kind, cut.At
 	c.Parents = slices.Clone(plan.Parents)
-	c.Complete = len(plan.Parents) == 0
 	for range plan.VolatileParents {
 		c.Parents = append(c.Parents, storefile.VolatileParent)
 	}
@@ -286,6 +296,9 @@ func (d *Directory) fillChildren(ctx context.Context, children []*child, parents
 func (d *Directory) fillChild(ctx context.Context, c *child, parents map[journal.SessionID]*Store, parked map[journal.SessionID]*parkedParent) (err error) {
 	var last uint64
 	err = d.fill(c.p, c.Entry, func() error {
+		if err := copyHistories(c.p.writer, c.histories); err != nil {
+			return err
+		}
 		for _, session := range c.plan.Parents {
 			if err := errors.Join(ctx.Err(), c.own.take(parked[session], &parents[session].info, c.p.writer), parked[session].noteLoss(c.p.writer)); err != nil {
 				return err
@@ -326,10 +339,16 @@ func (c *child) noteMeta() {
 // commitCut is the moment at which the cut happens.
 func (d *Directory) commitCut(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store, children []*child) error {
 	ended := catalog.Wrote{}
+	described := catalog.Descriptions{}
 	for session, p := range parents {
 		ended[session] = p.authored()
 	}
-	return d.catalog.Cut(ctx, id, cut.Kind, cut.At, childEntries(children), ended)
+	for _, c := range children {
+		for _, h := range c.histories {
+			described[h.of.info.Session] = catalog.Description{Meta: h.meta, Events: int64(len(h.events))}
+		}
+	}
+	return d.catalog.Cut(ctx, id, cut.Kind, cut.At, childEntries(children), ended, described)
 }
 
 func childEntries(children []*child) (out []catalog.Entry) {

@@ -289,6 +289,9 @@ func (d *Directory) attach(ctx context.Context, e catalog.Entry, w *writer) (*St
 	if err == nil {
 		wrote, err = storefile.OwnHighest(ctx, w.c)
 	}
+	if err == nil && !e.Complete {
+		e.Needs, err = d.catalog.Needs(ctx, e.Session)
+	}
 	if err == nil {
 		err = d.settle(ctx, e, f)
 	}
@@ -296,7 +299,6 @@ func (d *Directory) attach(ctx context.Context, e catalog.Entry, w *writer) (*St
 		return nil, errors.Join(f.vanished(err), f.close())
 	}
 	s := newStore(d, e, w, f, 0, wrote)
-	s.complete.Store(e.Complete)
 	for _, p := range f.missing {
 		d.report(historyOf(e.Session), lostAncestor(e, p))
 	}
@@ -304,19 +306,18 @@ func (d *Directory) attach(ctx context.Context, e catalog.Entry, w *writer) (*St
 }
 
 // newborn makes the store of a file that has been filled and has the events of its first
-// record. The catalogue does not know it yet: its history is in the files of its parents
-// and of the sessions that these need themselves.
+// record. The catalogue does not know it yet: what its file lacks of its history is in the
+// files of its parents and of the sessions that these need themselves.
 func (d *Directory) newborn(e catalog.Entry, w *writer, parents []*Store, first uint64) (*Store, error) {
 	f := &family{own: ownReader(vouched{path: w.path, session: e.Session})}
 	for _, p := range parents {
-		if err := p.shelf.shareWith(f); err != nil {
+		if err := p.shelf.shareWith(f, e.Needs); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
 	}
 	d.current.Store(w.path, true)
 	s := newStore(d, e, w, f, first, nil)
 	s.made = time.Now()
-	s.complete.Store(e.Complete)
 	return s, nil
 }
 
@@ -402,6 +403,7 @@ func (d *Directory) shut() error {
 		errs = append(errs, s.Close(context.Background()))
 	}
 	d.keeper.close()
+	d.hydrator.discard()
 	errs = append(errs, storageError("close", d.dir, d.spares.close()))
 	d.checkpoints.close()
 	d.syncs.close()

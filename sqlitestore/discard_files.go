@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
@@ -20,13 +21,24 @@ func (h *hydrator) release(ctx context.Context) error {
 	if err != nil || len(entries) == 0 {
 		return err
 	}
+	described, err := d.catalog.Described(ctx)
+	if err != nil {
+		return storageError("release", d.catalog.Path(), err)
+	}
 	gone := map[journal.SessionID]string{} // with the metadata of each
 	for _, e := range entries {
 		d.crossing.giveWay()
 		if d.keeper.holds(e.Session) {
 			continue // it is still being closed
 		}
-		if gone[e.Session], err = d.metaOf(ctx, e); err != nil {
+		if _, known := described[e.Session]; known {
+			gone[e.Session], err = textOf(e.Meta)
+		} else {
+			var of catalog.Description
+			of, err = d.look(ctx, e)
+			gone[e.Session] = of.Meta
+		}
+		if err != nil {
 			return storageError("release", e.Path, err)
 		}
 	}
@@ -42,18 +54,78 @@ func (h *hydrator) release(ctx context.Context) error {
 	return storageError("release", d.catalog.Path(), err)
 }
 
-// metaOf reads the metadata of a session, which its file will not keep.
-func (d *Directory) metaOf(ctx context.Context, e catalog.Entry) (text string, err error) {
+// discard removes the files that are no longer needed when the directory is closed. The
+// next start removes what remains.
+func (h *hydrator) discard() {
+	ctx := context.Background()
+	if h.release(ctx) == nil {
+		_ = h.sweep(ctx)
+	}
+}
+
+// look reads what the file of an ended session says about it.
+func (d *Directory) look(ctx context.Context, e catalog.Entry) (of catalog.Description, err error) {
 	r, err := d.catalog.openMember(ctx, e)
 	if err != nil {
-		return "", err
+		return of, err
 	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	return r.describe(ctx)
+}
+
+func (r *reader) describe(ctx context.Context) (of catalog.Description, err error) {
 	meta, err := r.meta(ctx)
-	if err = errors.Join(err, r.close()); err != nil {
-		return "", err
+	if err != nil {
+		return of, err
+	}
+	if of.Meta, err = textOf(meta); err != nil {
+		return of, err
+	}
+	of.Events, err = (&family{own: r}).count(ctx)
+	return of, err
+}
+
+// textOf is the metadata of a session as the catalogue has it.
+func textOf(meta map[string]string) (string, error) {
+	if meta == nil {
+		meta = map[string]string{}
 	}
 	content, err := json.Marshal(meta)
 	return string(content), err
+}
+
+// describedAtOnce is how many sessions are described in one transaction.
+const describedAtOnce = 64
+
+// describe records in the catalogue what the files of ended sessions say that it does not
+// describe yet, so that listing them does not open each file. A file that cannot be read
+// is left for readers to report.
+func (h *hydrator) describe(ctx context.Context) error {
+	d := h.d
+	entries, err := d.catalog.Undescribed(ctx)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(entries, describedAtOnce) {
+		found := catalog.Descriptions{}
+		for _, e := range some {
+			d.crossing.giveWay()
+			if d.keeper.holds(e.Session) {
+				continue // the end of its log may not be in the file yet
+			}
+			of, err := d.look(ctx, e)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err == nil {
+				found[e.Session] = of
+			}
+		}
+		if err := d.catalog.Describe(found); err != nil {
+			return storageError("describe", d.catalog.Path(), err)
+		}
+	}
+	return nil
 }
 
 // sweep deletes files that are no longer needed.

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 
@@ -77,16 +78,19 @@ func (s *shelf) exchange(f *family) *loan {
 // close closes the files, once they are no longer in use.
 func (s *shelf) close() error { return s.exchange(nil).finish() }
 
-// shareWith adds the files of the store's history to those of a child. The store's own
+// shareWith adds the files of the store's history to those of a child, without the store's
+// own if the child does not need it. The own
 // file is opened again: after the store is closed, only readers may have it open, because
 // the last connection to be closed empties the write-ahead log.
-func (s *shelf) shareWith(f *family) error {
+func (s *shelf) shareWith(f *family, needs []journal.SessionID) error {
 	l, open := s.borrow()
 	if !open {
 		return stopped("cut", s.path())
 	}
 	defer l.users.Done()
-	f.ancestors = append(f.ancestors, ownReader(l.own.vouched))
+	if slices.Contains(needs, l.own.session) {
+		f.ancestors = append(f.ancestors, ownReader(l.own.vouched))
+	}
 	for _, r := range l.ancestors {
 		if !slices.ContainsFunc(f.ancestors, func(has *reader) bool { return has.path == r.path }) {
 			f.ancestors = append(f.ancestors, r.share())

@@ -37,6 +37,7 @@ func (w *writer) play(session journal.SessionID) error {
 	}
 	return errors.Join(
 		w.identify(e, ""),
+		copyHistories(w, []*smallLog{{}}),
 		own.take(&parkedParent{w: w}, &e.SessionInfo, w),
 		relations{siblings: []string{string(session)}}.write(w.c),
 		storefile.NoteWrote(w.c, session, map[journal.Origin]uint64{w.own: 1}),

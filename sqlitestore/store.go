@@ -38,8 +38,9 @@ type Store struct {
 	every  atomic.Int64  // see [Store.syncEvery]; follows from meta
 	done   chan struct{} // closed when the writing goroutine has ended
 
-	made     time.Time   // by a cut; zero if it was there before
-	complete atomic.Bool // has its whole history in its file
+	made     time.Time           // by a cut; zero if it was there before
+	complete atomic.Bool         // has its whole history in its file
+	needs    []journal.SessionID // if not: see [catalog.Entry]
 
 	highest atomic.Uint64 // event number of the origin that is written
 	durable gate          // event numbers of the origin
@@ -73,6 +74,8 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints, syncs: d.syncs, wear: d.wear,
 		shelf: newShelf(f), w: w, wrote: wrote, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
 	}
+	s.needs = e.Needs
+	s.complete.Store(e.Complete)
 	s.every.Store(int64(d.syncs.periodOf(meta)))
 	s.highest.Store(first)
 	s.durable.advance(first)
@@ -98,6 +101,14 @@ func (s *Store) Info() journal.SessionInfo {
 	s.metaMu.Unlock()
 	info.Parents = slices.Clone(info.Parents)
 	return info
+}
+
+// metaText is the metadata of the session as JSON.
+func (s *Store) metaText() string {
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	text, _ := textOf(s.meta) // texts can always be encoded
+	return text
 }
 
 // authored are the origins under which the session has written, with the highest

@@ -137,8 +137,13 @@ func openCurrent(ctx context.Context, v *sqlite.Visitor, s *sqlite.Schema, path 
 }
 
 // inspect completes the catalogue's description of sessions from their own files.
-// Sessions whose files cannot be read are listed nevertheless.
+// Sessions whose files cannot be read are listed nevertheless. The files of ended sessions
+// are not opened if the catalogue says what is in them.
 func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry) ([]journal.SessionInfo, error) {
+	described, err := k.Described(ctx)
+	if err != nil {
+		return nil, storageError("sessions", k.Path(), err)
+	}
 	out := make([]journal.SessionInfo, len(entries))
 	var all *catalog.Ancestors // read when the first session needs them
 	for i, e := range entries {
@@ -147,7 +152,9 @@ func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry) ([]jour
 		}
 		out[i] = e.SessionInfo
 		var own map[journal.Origin]int64
-		if e.File != "" {
+		if events, known := described[e.Session]; known && e.File != "" && !e.Live {
+			out[i].Events, out[i].Bytes = events, sqlite.DiskSize(e.Path)
+		} else if e.File != "" {
 			own = k.describe(ctx, e, &out[i])
 		}
 		if out[i].Events < 0 { // its file may have been replaced or removed since the catalogue was read
@@ -166,6 +173,12 @@ func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry) ([]jour
 			if all, err = k.Ancestors(ctx); err != nil {
 				return nil, storageError("sessions", k.Path(), err)
 			}
+		}
+		if own == nil && !e.Live { // whatever its file has is among these
+			if n := all.Total(e.Session); n > 0 {
+				out[i].Events = n
+			}
+			continue
 		}
 		before := all.Inherited(e.Session)
 		if out[i].Events < 0 && (e.Live || len(before) == 0) {

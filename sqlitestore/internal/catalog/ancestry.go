@@ -11,18 +11,30 @@ import (
 
 // Which sessions need which files. A complete session has its whole history in its own
 // file. An incomplete one needs the files of its parents and, if these are not complete
-// either, of their parents. If a cut has ended a session and no other session needs it,
-// all its events are in files of its descendants, and its own file can be removed.
+// either, those that they need. It does not need the file of a parent whose events were
+// copied to its own file when it was made, but only what that parent needs. If a cut has
+// ended a session and no other session needs it, all its events are in files of its
+// descendants, and its own file can be removed.
 
-// Needed are the sessions whose files have what the given one lacks: its parents, and the
-// ancestors behind parents that are not complete themselves.
+// Needed are the sessions whose files have what the given one lacks.
 func (k *Catalog) Needed(ctx context.Context, session journal.SessionID) ([]Entry, error) {
 	return k.selectEntries(ctx, `WHERE s.session IN (
-		WITH RECURSIVE need (session) AS (
-			SELECT p.parent FROM store c JOIN parent p ON p.child = c.session WHERE c.session = ? AND NOT c.complete
+		WITH RECURSIVE behind (session) AS (
+			SELECT n.needed FROM store c JOIN need n ON n.session = c.session WHERE c.session = ? AND NOT c.complete
 			UNION
-			SELECT p.parent FROM need n JOIN store c ON c.session = n.session AND NOT c.complete JOIN parent p ON p.child = c.session
-		) SELECT session FROM need) ORDER BY s.no`, string(session))
+			SELECT n.needed FROM behind b JOIN store c ON c.session = b.session AND NOT c.complete JOIN need n ON n.session = c.session
+		) SELECT session FROM behind) ORDER BY s.no`, string(session))
+}
+
+// Needs are the sessions whose files a session needs directly; see [Entry].
+func (k *Catalog) Needs(ctx context.Context, session journal.SessionID) (needs []journal.SessionID, err error) {
+	err = k.query(ctx, "SELECT needed FROM need WHERE session = ? ORDER BY needed", []driver.Value{string(session)}, func(v []driver.Value) error {
+		var needed string
+		err := sqlite.TakeRow(v, &needed)
+		needs = append(needs, journal.SessionID(needed))
+		return err
+	})
+	return needs, err
 }
 
 // ancestry is a query for a session, given as ?1, and all its ancestors.
@@ -43,56 +55,6 @@ func (k *Catalog) Inherited(ctx context.Context, session journal.SessionID) (map
 			return storefile.TakeHighest(v, out)
 		})
 	return out, err
-}
-
-// Ancestors are the parents of all sessions, and the origins under which ended sessions
-// wrote. For queries about every session it is cheaper than asking the catalogue.
-type Ancestors struct {
-	parents map[journal.SessionID][]journal.SessionID
-	wrote   map[journal.SessionID]map[journal.Origin]uint64
-}
-
-// Ancestors reads them for all sessions.
-func (k *Catalog) Ancestors(ctx context.Context) (*Ancestors, error) {
-	a := &Ancestors{map[journal.SessionID][]journal.SessionID{}, map[journal.SessionID]map[journal.Origin]uint64{}}
-	err := k.query(ctx, "SELECT child, parent FROM parent", nil, func(v []driver.Value) error {
-		var child, parent string
-		err := sqlite.TakeRow(v, &child, &parent)
-		a.parents[journal.SessionID(child)] = append(a.parents[journal.SessionID(child)], journal.SessionID(parent))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return a, k.query(ctx, "SELECT session, uuid, highest FROM origin WHERE highest > 0", nil, func(v []driver.Value) error {
-		var session string
-		if err := sqlite.TakeRow(v[:1], &session); err != nil {
-			return err
-		}
-		wrote := a.wrote[journal.SessionID(session)]
-		if wrote == nil {
-			wrote = map[journal.Origin]uint64{}
-			a.wrote[journal.SessionID(session)] = wrote
-		}
-		return storefile.TakeHighest(v[1:], wrote)
-	})
-}
-
-// Inherited is [Catalog.Inherited].
-func (a *Ancestors) Inherited(session journal.SessionID) map[journal.Origin]uint64 {
-	out, seen := map[journal.Origin]uint64{}, map[journal.SessionID]bool{session: true}
-	for queue := []journal.SessionID{session}; len(queue) > 0; queue = queue[1:] {
-		for origin, highest := range a.wrote[queue[0]] {
-			out[origin] = max(out[origin], highest)
-		}
-		for _, p := range a.parents[queue[0]] {
-			if !seen[p] {
-				seen[p] = true
-				queue = append(queue, p)
-			}
-		}
-	}
-	return out
 }
 
 // WroteAs are the origins under which an ended session has written.
@@ -130,11 +92,11 @@ func (k *Catalog) Unneeded(ctx context.Context) ([]Entry, error) {
 		AND EXISTS (SELECT 1 FROM parent p WHERE p.parent = s.session)
 		AND EXISTS (SELECT 1 FROM origin o WHERE o.session = s.session)
 		AND s.session NOT IN (
-			WITH RECURSIVE need (session) AS (
-				SELECT p.parent FROM store c JOIN parent p ON p.child = c.session WHERE NOT c.complete AND c.ended_by IS NULL
+			WITH RECURSIVE behind (session) AS (
+				SELECT n.needed FROM store c JOIN need n ON n.session = c.session WHERE NOT c.complete AND c.ended_by IS NULL
 				UNION
-				SELECT p.parent FROM need n JOIN store c ON c.session = n.session AND NOT c.complete JOIN parent p ON p.child = c.session
-			) SELECT session FROM need) ORDER BY s.no`)
+				SELECT n.needed FROM behind b JOIN store c ON c.session = b.session AND NOT c.complete JOIN need n ON n.session = c.session
+			) SELECT session FROM behind) ORDER BY s.no`)
 }
 
 // Hydration is a file that will become a session's whole file.

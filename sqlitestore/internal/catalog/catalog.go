@@ -21,7 +21,7 @@ const Name = "catalog.db"
 var migrations embed.FS
 
 // Schema is the layout of that file.
-var Schema = sqlite.NewSchema("a session catalogue", 0x54455243, 4, migrations, nil)
+var Schema = sqlite.NewSchema("a session catalogue", 0x54455243, 5, migrations, nil)
 
 // KindFork is the kind of the cut that made a fork: one child, in a directory of its own,
 // and a parent that continues in another.
@@ -50,7 +50,19 @@ type Entry struct {
 	Cut  string          // that made it, or ""
 	Kind journal.CutKind // of that cut
 	File string          // in stores/; "" when it has been removed
+	// Needs are the sessions whose files a new incomplete session needs beside its own,
+	// and the files that these need. Only new entries have it: see [Catalog.Needs].
+	Needs []journal.SessionID
 }
+
+// Description is what the file of an ended session says about it, which never changes.
+type Description struct {
+	Meta   string // as JSON
+	Events int64  // that the file has
+}
+
+// Descriptions are those of several sessions.
+type Descriptions map[journal.SessionID]Description
 
 // Look takes over a connection to a catalogue that is only read.
 func Look(c *sqlite.Conn) (*Catalog, error) {

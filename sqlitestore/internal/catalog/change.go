@@ -31,8 +31,8 @@ func (k *Catalog) Create(entries []Entry) error {
 type Wrote map[journal.SessionID]map[journal.Origin]uint64
 
 // Cut is the moment of a cut, which need not be durable: it makes the children, and ends
-// the sessions in wrote. If ctx ends before it has begun, nothing happens.
-func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at int64, children []Entry, ended Wrote) error {
+// the sessions in ended, some of which are described. If ctx ends before it has begun, nothing happens.
+func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at int64, children []Entry, ended Wrote, described Descriptions) error {
 	return k.commitWithin(ctx, stepCut, func(t *Tx) error {
 		if err := t.c.Exec("INSERT INTO cut (id, kind, at, firm) VALUES (?, ?, ?, 0)", id, string(kind), at); err != nil {
 			return err
@@ -45,6 +45,11 @@ func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at i
 		for _, session := range slices.Sorted(maps.Keys(ended)) {
 			if err := t.End(session, id, ended[session]); err != nil {
 				return err
+			}
+			if of, known := described[session]; known {
+				if err := t.Describe(session, of); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -71,7 +76,7 @@ func (k *Catalog) TakeBack(id string, children []Entry) error {
 		for _, e := range children {
 			err := t.forgetFile(e.Session, "{}")
 			if err == nil {
-				err = t.each([]driver.Value{string(e.Session)}, "DELETE FROM parent WHERE child = ?", "DELETE FROM store WHERE session = ?")
+				err = t.each([]driver.Value{string(e.Session)}, "DELETE FROM parent WHERE child = ?", "DELETE FROM need WHERE session = ?", "DELETE FROM store WHERE session = ?")
 			}
 			if err != nil {
 				return err
@@ -79,7 +84,7 @@ func (k *Catalog) TakeBack(id string, children []Entry) error {
 		}
 		return t.each([]driver.Value{id},
 			"DELETE FROM origin WHERE session IN (SELECT session FROM store WHERE ended_by = ?1)",
-			"UPDATE store SET live = 1, ended_by = NULL WHERE ended_by = ?1",
+			"UPDATE store SET live = 1, ended_by = NULL, meta = '{}', events = NULL WHERE ended_by = ?1",
 			"DELETE FROM cut WHERE id = ?1")
 	}, "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM cut WHERE id = ?)", id)
 }
@@ -103,7 +108,8 @@ func (k *Catalog) Complete(lock sync.Locker, y Hydration) error {
 	return k.commit(lock, stepComplete, func(t *Tx) error {
 		return t.each([]driver.Value{session, y.File},
 			"INSERT OR IGNORE INTO leftover (file) SELECT file FROM store WHERE session = ?1 AND file <> ?2",
-			"UPDATE store SET file = ?2, complete = 1 WHERE session = ?1",
+			"UPDATE store SET file = ?2, complete = 1, events = NULL WHERE session = ?1",
+			"DELETE FROM need WHERE session = ?1",
 			"DELETE FROM hydration WHERE session = ?1 AND file = ?2")
 	}, "SELECT 1 FROM store WHERE session = ? AND file = ?", session, y.File)
 }
@@ -132,7 +138,7 @@ func (t *Tx) forgetFile(session journal.SessionID, meta string) error {
 	if err != nil {
 		return err
 	}
-	return t.c.Exec("UPDATE store SET file = NULL, meta = ? WHERE session = ?", meta, string(session))
+	return t.c.Exec("UPDATE store SET file = NULL, meta = ?, events = NULL WHERE session = ?", meta, string(session))
 }
 
 // Sweep records that files have been deleted.
@@ -169,6 +175,22 @@ func (k *Catalog) Mark(session journal.SessionID, marks map[journal.Origin]Ack) 
 			if err := t.c.Exec(`INSERT INTO mark (session, uuid, highest, chain) VALUES (?, ?, ?, ?)
 				ON CONFLICT DO UPDATE SET highest = excluded.highest, chain = excluded.chain WHERE excluded.highest > highest`,
 				string(session), origin[:], int64(a.Seq), int64(a.Chain)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Describe records what the files of ended sessions say about them. It need not be durable:
+// what is not described is read in the file.
+func (k *Catalog) Describe(of Descriptions) error {
+	if len(of) == 0 {
+		return nil
+	}
+	return k.change(func(t *Tx) error {
+		for _, session := range slices.Sorted(maps.Keys(of)) {
+			if err := t.Describe(session, of[session]); err != nil {
 				return err
 			}
 		}

@@ -109,6 +109,24 @@ func (k *Catalog) Entries(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "ORDER BY s.no")
 }
 
+// Described are the ended sessions that the catalogue describes, with how many events the
+// file of each has. For these, [Entry] has the metadata.
+func (k *Catalog) Described(ctx context.Context) (map[journal.SessionID]int64, error) {
+	out := map[journal.SessionID]int64{}
+	return out, k.query(ctx, "SELECT session, events FROM store WHERE events IS NOT NULL AND file IS NOT NULL AND live = 0", nil, func(v []driver.Value) error {
+		var session string
+		var events int64
+		err := sqlite.TakeRow(v, &session, &events)
+		out[journal.SessionID(session)] = events
+		return err
+	})
+}
+
+// Undescribed are the ended sessions that have a file and are not described.
+func (k *Catalog) Undescribed(ctx context.Context) ([]Entry, error) {
+	return k.selectEntries(ctx, "WHERE s.events IS NULL AND s.file IS NOT NULL AND s.live = 0 ORDER BY s.no")
+}
+
 // Entry is the catalogue's entry of one session.
 func (k *Catalog) Entry(ctx context.Context, op string, session journal.SessionID) (Entry, error) {
 	entries, err := k.selectEntries(ctx, "WHERE s.session = ?", string(session))

@@ -41,6 +41,14 @@ func (t *Tx) Add(e Entry) error {
 			return err
 		}
 	}
+	if e.Complete {
+		return nil
+	}
+	for _, needed := range e.Needs {
+		if err := t.c.Exec("INSERT OR IGNORE INTO need (session, needed) VALUES (?, ?)", string(e.Session), string(needed)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -80,6 +88,11 @@ func (t *Tx) AddHydration(y Hydration) error {
 // AddLeftover inserts a file that is to be removed.
 func (t *Tx) AddLeftover(file string) error {
 	return t.c.Exec("INSERT INTO leftover (file) VALUES (?)", file)
+}
+
+// Describe records what the file of an ended session says about it.
+func (t *Tx) Describe(session journal.SessionID, of Description) error {
+	return t.c.Exec("UPDATE store SET meta = ?, events = ? WHERE session = ? AND live = 0 AND file IS NOT NULL", of.Meta, of.Events, string(session))
 }
 
 // SetHome gives the directory its name; see [Catalog.Home].

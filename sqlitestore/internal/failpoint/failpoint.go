@@ -161,6 +161,8 @@ type Hooks struct {
 	// CopyChunk and UniteChunk replace the sizes of the steps in which history is copied:
 	// bytes of a file, and events.
 	CopyChunk, UniteChunk int64
+	// SmallEvents replaces how many events of a parent a cut copies; negative: none.
+	SmallEvents int64
 }
 
 // At passes a failpoint.

@@ -214,7 +214,7 @@ func (j *judgement) couldHaveHappened(id string) bool {
 		if len(siblings) == 0 || !j.allFilled(siblings) {
 			return false
 		}
-		for ended, wrote := range r.wrote {
+		for ended, wrote := range r.endedWith() {
 			if !j.stoodStill(ended, wrote) {
 				return false
 			}
@@ -252,7 +252,7 @@ func (j *judgement) restsOnALostOne(session journal.SessionID) bool {
 // allSealed reports whether the parents of a file's session, as far as their files are
 // present, have everything that they had when a cut was about to end them.
 func (j *judgement) allSealed(child *remains, cut string) bool {
-	parents := slices.Concat(j.sessions[child.session()].Parents, slices.Collect(maps.Keys(child.wrote)))
+	parents := slices.Concat(j.sessions[child.session()].Parents, slices.Collect(maps.Keys(child.endedWith())))
 	return !slices.ContainsFunc(parents, func(p journal.SessionID) bool {
 		r := j.files[p]
 		return r != nil && r.keys[storefile.Seal] != cut

@@ -61,6 +61,7 @@ func (b *rebuilt) describe(e *catalog.Entry) {
 	e.Live, e.Complete, e.File = b.live(e.Session), true, ""
 	if r := b.files[e.Session]; r != nil {
 		e.File, e.Complete = r.file, !r.has(storefile.Incomplete)
+		e.Needs = r.needs(e)
 	}
 	if e.Durability != journal.Full {
 		e.Durability = journal.Normal
@@ -75,14 +76,14 @@ func (b *rebuilt) findLost() {
 	seen := map[journal.SessionID]bool{}
 	var need func(e *catalog.Entry)
 	need = func(e *catalog.Entry) {
-		for _, p := range e.Parents {
+		for _, p := range e.Needs {
 			parent := b.sessions[p]
 			if parent == nil || seen[p] {
 				continue
 			}
 			seen[p] = true
 			if parent.File == "" {
-				parent.File, parent.Complete = string(p)+files.StoreSuffix, false
+				parent.File, parent.Complete, parent.Needs = string(p)+files.StoreSuffix, false, stored(parent.Parents)
 				b.missing = append(b.missing, p)
 			} else if !parent.Complete {
 				need(parent)

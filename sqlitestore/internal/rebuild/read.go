@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,6 +100,35 @@ func exceeds(a, b map[journal.Origin]uint64) bool {
 	return false
 }
 
+// endedWith are the sessions that were ended by the cut that made the file's session,
+// as far as it is new, with what each wrote.
+func (r *remains) endedWith() map[journal.SessionID]map[journal.Origin]uint64 {
+	if !r.has(storefile.Ended) {
+		return r.wrote
+	}
+	out := map[journal.SessionID]map[journal.Origin]uint64{}
+	for s := range strings.FieldsSeq(r.keys[storefile.Ended]) {
+		out[journal.SessionID(s)] = r.wrote[journal.SessionID(s)]
+	}
+	return out
+}
+
+// needs are the sessions whose files are needed beside the file, if it is incomplete.
+func (r *remains) needs(e *catalog.Entry) (needs []journal.SessionID) {
+	if !r.has(storefile.Needs) {
+		return stored(e.Parents)
+	}
+	for s := range strings.FieldsSeq(r.keys[storefile.Needs]) {
+		needs = append(needs, journal.SessionID(s))
+	}
+	return needs
+}
+
+// stored are the parents that had a store.
+func stored(parents []journal.SessionID) []journal.SessionID {
+	return slices.DeleteFunc(slices.Clone(parents), func(p journal.SessionID) bool { return p == storefile.VolatileParent })
+}
+
 // sessionInName returns the session that a file's name begins with.
 func sessionInName(file string) journal.SessionID {
 	session, _, _ := strings.Cut(file, ".")
@@ -152,7 +182,7 @@ func read(ctx context.Context, v *sqlite.Visitor, path string) (r *remains, err 
 		return nil
 	})
 	if err == nil {
-		err = storefile.PlainIDs(r.keys["session"])
+		err = storefile.PlainIDs(append(strings.Fields(r.keys[storefile.Needs]), r.keys["session"])...)
 	}
 	if err == nil && version >= versionOwn {
 		r.own, err = storefile.OwnHighest(ctx, c)

@@ -17,6 +17,9 @@ const (
 	Incomplete = "incomplete" // has only what its session wrote
 	Retired    = "retired"    // its session has ended without a cut
 	Moved      = "moved"      // its session continues in the file that is named
+	// Needs names the sessions whose files are needed beside an incomplete one; without it,
+	// those of the parents are.
+	Needs = "needs"
 	// Siblings names all children of the cut that made the session, or all sessions
 	// that were created with it.
 	Siblings = "siblings"
@@ -24,6 +27,9 @@ const (
 	// else. Sealed says that the parents of the session have it.
 	Seal   = "seal"
 	Sealed = "sealed"
+	// Ended names the sessions that were ended by the cut that made the session, if the
+	// file also says what others wrote.
+	Ended = "ended"
 
 	// Home names the directory that the file was made in, as its catalogue does.
 	Home = "home"

@@ -1,0 +1,211 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"database/sql/driver"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
+)
+
+// smallEvents and smallBytes bound what a cut copies of the history in a parent's file.
+// Creatures wait meanwhile: for half a millisecond at most.
+const (
+	smallEvents int64 = 128
+	smallBytes  int64 = 32 << 10
+)
+
+func smallestNeeded(h failpoint.Hooks) int64 { return cmp.Or(h.SmallEvents, smallEvents) }
+
+// smallLog is what the file of a small parent has of the log. A cut copies it to the files
+// of the children, which then do not need the parent's file. Otherwise every short-lived
+// session would leave a file that is needed until the background has copied it, and cuts
+// in quick succession would leave more of them than it can copy.
+type smallLog struct {
+	of                                *Store
+	meta                              string                   // of its session, as JSON
+	uuids                             map[int64]journal.Origin // of the parent's file
+	events, changes, ancestors, wrote [][]driver.Value
+}
+
+// columns of the tables that a history has.
+const (
+	changeColumns   = "event, part, first, base, rows, sum"
+	ancestorColumns = "session, ordinal, parent, graph, created, merged_at, split_at, born, durability, cut, kind"
+)
+
+// smallLog reads the history in a parent's file. It returns nil if that is not small, or
+// may lack something: then the parent's file must stay.
+func (p *parkedParent) smallLog() (*smallLog, error) {
+	most := smallestNeeded(p.w.hooks)
+	if p.w.c == nil || p.w.lossy {
+		return nil, nil
+	}
+	small := false
+	err := p.w.c.Query(`SELECT (SELECT count(*) FROM (SELECT 1 FROM ancestor LIMIT ?1 + 1)),
+		count(*), coalesce(sum(bytes), 0) FROM (SELECT * FROM (
+			SELECT coalesce(length(payload), 0) + coalesce(length(headers), 0) AS bytes FROM event LIMIT ?1 + 1)
+			UNION ALL SELECT * FROM (SELECT length(rows) FROM change LIMIT ?1 + 1))`, []driver.Value{most}, func(v []driver.Value) error {
+		var ancestors, rows, bytes int64
+		err := sqlite.TakeRow(v, &ancestors, &rows, &bytes)
+		small = ancestors <= most && rows <= most && bytes <= smallBytes
+		return err
+	})
+	if err != nil || !small {
+		return nil, err
+	}
+	if gaps, err := lossy(p.w.c, 1<<63-1); err != nil || gaps {
+		return nil, err
+	}
+	h := &smallLog{uuids: p.uuids}
+	for _, read := range []struct {
+		into  *[][]driver.Value
+		query string
+	}{
+		{&h.events, "SELECT id, ts, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum FROM event ORDER BY id"},
+		{&h.changes, "SELECT " + changeColumns + " FROM change"},
+		{&h.ancestors, "SELECT " + ancestorColumns + " FROM ancestor"},
+		{&h.wrote, "SELECT session, uuid, highest FROM wrote"},
+	} {
+		if *read.into, err = p.rows(read.query); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// last is the highest event of an origin, as the parent's file numbers them.
+func (h *smallLog) last() map[journal.Origin]int64 {
+	out := map[journal.Origin]int64{}
+	for _, row := range h.events { // by rising id
+		if id, ok := row[0].(int64); ok {
+			out[h.uuids[id>>storefile.SeqBits]] = id & storefile.SeqMask
+		}
+	}
+	return out
+}
+
+// copyHistories adds histories to a new file, within a transaction and before the first
+// event of its session: those of other origins have lower numbers, so that the index of
+// messages gets them first. If several have events of an origin, one has all of them.
+func copyHistories(to *writer, from []*smallLog) error {
+	longest := map[journal.Origin]*smallLog{}
+	end := map[journal.Origin]int64{}
+	for _, h := range from {
+		for origin, last := range h.last() {
+			if last > end[origin] {
+				longest[origin], end[origin] = h, last
+			}
+		}
+	}
+	for _, h := range from {
+		if err := h.copyTo(to, longest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *smallLog) copyTo(to *writer, longest map[journal.Origin]*smallLog) error {
+	for _, of := range h.events {
+		row := slices.Clone(of) // the next child gets it as well
+		origin, err := h.renumber(to, row, 0, 5, 11)
+		if err != nil {
+			return err
+		}
+		if longest[origin] != h {
+			continue
+		}
+		if err := to.st.events.One.Run(row); err != nil {
+			return err
+		}
+		to.unspanned++
+		if kind, _ := row[2].(int64); journal.EventKind(kind).IsMessage() {
+			to.unindexed++
+		}
+	}
+	for _, of := range h.changes {
+		row := slices.Clone(of)
+		origin, err := h.renumber(to, row, 0, 2)
+		if err != nil {
+			return err
+		}
+		if owner, known := longest[origin]; known && owner != h {
+			continue
+		}
+		if err := to.c.Exec("INSERT OR IGNORE INTO change ("+changeColumns+") VALUES (?, ?, ?, ?, ?, ?)", row...); err != nil {
+			return err
+		}
+	}
+	for _, row := range h.ancestors {
+		if err := to.c.Exec("INSERT OR IGNORE INTO ancestor ("+ancestorColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row...); err != nil {
+			return err
+		}
+	}
+	for _, row := range h.wrote {
+		if err := to.c.Exec("INSERT OR IGNORE INTO wrote (session, uuid, highest) VALUES (?, ?, ?)", row...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renumber changes the ids in some columns of a row to those of another file, unless they
+// are absent. It returns the origin of the first.
+func (h *smallLog) renumber(to *writer, row []driver.Value, columns ...int) (of journal.Origin, err error) {
+	for i, column := range columns {
+		packed, ok := row[column].(int64)
+		if !ok {
+			continue
+		}
+		origin, known := h.uuids[packed>>storefile.SeqBits]
+		if !known {
+			return of, sqlite.Malformed("the id %d is of an origin that the file does not have", packed)
+		}
+		if i == 0 {
+			of = origin
+		}
+		no, err := to.number(origin)
+		if err != nil {
+			return of, err
+		}
+		row[column] = no<<storefile.SeqBits | packed&storefile.SeqMask
+	}
+	return of, nil
+}
+
+// settleNeeds determines, for each child, which parents' histories are copied to its file
+// and which sessions it needs beside its own file. A child that needs none is complete.
+func settleNeeds(children []*child, parents map[journal.SessionID]*Store, parked map[journal.SessionID]*parkedParent) error {
+	small := map[journal.SessionID]*smallLog{}
+	for session, p := range parked {
+		h, err := p.smallLog()
+		if err != nil {
+			return err
+		}
+		if h != nil {
+			h.of, h.meta = parents[session], parents[session].metaText()
+			small[session] = h
+		}
+	}
+	for _, c := range children {
+		for _, p := range c.plan.Parents {
+			switch {
+			case small[p] == nil:
+				c.Needs = append(c.Needs, p)
+			case !parents[p].complete.Load():
+				c.Needs = append(c.Needs, parents[p].needs...)
+			}
+			if small[p] != nil {
+				c.histories = append(c.histories, small[p])
+			}
+		}
+		slices.Sort(c.Needs)
+		c.Needs = slices.Compact(c.Needs)
+		c.Complete, c.relations.copied = len(c.Needs) == 0, len(c.histories) > 0
+	}
+	return nil
+}
