@@ -111,7 +111,7 @@ func (s *backlogSim) reached(p failpoint.Point, path string) error {
 // start opens the directory, with or without bounds of the history.
 func (s *backlogSim) start() {
 	s.t.Helper()
-	o := smallChunks(s.reached)
+	o := copying(s.random.Uint64(), failpoint.Count, smallChunks(s.reached))
 	if s.random.IntN(2) == 0 {
 		o.Retain.Events = int64(20 + s.random.IntN(60))
 	}

@@ -403,7 +403,9 @@ func (d *Directory) shut() error {
 		errs = append(errs, s.Close(context.Background()))
 	}
 	d.keeper.close()
-	d.hydrator.discard()
+	if errors.Join(errs...) == nil {
+		d.hydrator.discard()
+	}
 	errs = append(errs, storageError("close", d.dir, d.spares.close()))
 	d.checkpoints.close()
 	d.syncs.close()

@@ -11,12 +11,16 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
 // release discards the files of ended sessions whose events are all in files of their
 // descendants. A file is removed from the catalogue before it is deleted.
 func (h *hydrator) release(ctx context.Context) error {
 	d := h.d
+	if err := d.makeFirm(); err != nil {
+		return err
+	}
 	entries, err := d.catalog.Unneeded(ctx)
 	if err != nil || len(entries) == 0 {
 		return err
@@ -47,9 +51,6 @@ func (h *hydrator) release(ctx context.Context) error {
 	}
 	// A concurrent cut does not need these files either, because its parents did not. So
 	// cuts need not wait while this is made durable.
-	if err := d.makeFirm(); err != nil {
-		return err
-	}
 	err = d.catalog.Release(d.changing, gone)
 	return storageError("release", d.catalog.Path(), err)
 }
@@ -110,8 +111,8 @@ func (h *hydrator) describe(ctx context.Context) error {
 		found := catalog.Descriptions{}
 		for _, e := range some {
 			d.crossing.giveWay()
-			if d.keeper.holds(e.Session) {
-				continue // the end of its log may not be in the file yet
+			if d.keeper.holds(e.Session) || !storefile.Schema.IsCurrent(e.Path) {
+				continue // the end of its log may not be in the file yet; an older one is upgraded when it is read
 			}
 			of, err := d.look(ctx, e)
 			if ctx.Err() != nil {

@@ -23,9 +23,11 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
+// mustOpen opens a directory in which cuts copy no history, however small, so that the
+// background does.
 func mustOpen(t *testing.T, dir string) *Directory {
 	t.Helper()
-	d, err := Open(t.Context(), dir, Options{})
+	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{SmallEvents: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestReadersAtEveryStep(t *testing.T) {
 	if err := mustOpen(t, dir).Close(); err != nil { // which makes the catalogue
 		t.Fatal(err)
 	}
-	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{Reached: look}})
+	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{SmallEvents: -1, Reached: look}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,12 +140,13 @@ type powerProgram struct {
 	restarts   int
 	reached    func(failpoint.Point, string) error
 	free       func() int64
+	small      int64 // as in [failpoint.Hooks]
 }
 
 func newPowerProgram(t *testing.T, durability journal.Durability, seed uint64) *powerProgram {
 	return &powerProgram{
 		dir: t.TempDir(), durability: durability, random: rand.New(rand.NewPCG(seed, uint64(durability))),
-		ledger: ledger{}, ended: map[journal.SessionID]int64{},
+		ledger: ledger{}, ended: map[journal.SessionID]int64{}, small: []int64{-1, 12, 40}[seed%3],
 	}
 }
 
@@ -192,7 +193,7 @@ func (p *powerProgram) abandon() (wait func()) {
 
 func (p *powerProgram) open() (err error) {
 	ctx := context.Background()
-	if p.d, err = Open(ctx, p.dir, Options{hooks: failpoint.Hooks{Synced: p.disk.Synced, Reached: p.reached, Free: p.free, CopyChunk: 16 << 10, UniteChunk: 20}}); err != nil {
+	if p.d, err = Open(ctx, p.dir, Options{hooks: failpoint.Hooks{Synced: p.disk.Synced, Reached: p.reached, Free: p.free, CopyChunk: 16 << 10, UniteChunk: 20, SmallEvents: p.small}}); err != nil {
 		return err
 	}
 	graphs, problems, err := p.d.Saved(ctx)

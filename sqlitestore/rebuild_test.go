@@ -267,7 +267,7 @@ func TestRebuildUnknown(t *testing.T) {
 // heldBack opens a directory in which no history is copied.
 func heldBack(t *testing.T) *Directory {
 	t.Helper()
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Reached: func(point failpoint.Point, _ string) error {
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{SmallEvents: -1, Reached: func(point failpoint.Point, _ string) error {
 		if point == failpoint.Stripping {
 			return errDisk
 		}

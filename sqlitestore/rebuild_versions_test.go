@@ -131,7 +131,7 @@ func handedOn(t *testing.T, complete bool) string {
 	if complete {
 		held = failpoint.Releasing
 	}
-	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Reached: func(point failpoint.Point, _ string) error {
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{SmallEvents: -1, Reached: func(point failpoint.Point, _ string) error {
 		if point == held {
 			return errDisk
 		}

@@ -44,6 +44,9 @@ func outdated(ctx context.Context, dir string) (live, ended bool, err error) {
 	visitor := sqlite.NewVisitor()
 	defer visitor.Leave()
 	older := func(s *sqlite.Schema, path string) bool {
+		if s.IsCurrent(path) {
+			return false
+		}
 		c, version, err := visitor.Open(ctx, s, path)
 		return err == nil && c.Close() == nil && version < s.Version
 	}

@@ -61,10 +61,51 @@ func (a *archive) Verify(ctx context.Context, session journal.SessionID) (report
 		if err != nil {
 			return err
 		}
-		report, err = f.verify(ctx, e, inherited, acknowledged)
+		if report, err = f.verify(ctx, e, inherited, acknowledged); err != nil {
+			return err
+		}
+		odd, err := k.oddDescription(ctx, e, f)
+		report.Damage = append(report.Damage, odd...)
 		return err
 	})
 	return report, err
+}
+
+// oddDescription compares what the catalogue says about an ended session, which lists of
+// sessions take for granted, with the session's file.
+func (k *sessions) oddDescription(ctx context.Context, e catalog.Entry, f *family) (lines []string, err error) {
+	if f.own == nil || e.Live {
+		return nil, nil
+	}
+	described, err := k.Described(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events, known := described[e.Session]
+	if !known {
+		return nil, nil
+	}
+	of, err := f.own.describe(ctx)
+	if sqlite.Damaged(err) {
+		return nil, nil // which is in the report already
+	}
+	if err != nil {
+		return nil, err
+	}
+	meta, err := textOf(e.Meta)
+	if err != nil {
+		return nil, err
+	}
+	if of.Events != events {
+		lines = append(lines, fmt.Sprintf("the catalogue says that the file of session %s has %d events, and it has %d", e.Session, events, of.Events))
+	}
+	if of.Meta != meta {
+		lines = append(lines, fmt.Sprintf("the catalogue says that the metadata of session %s is %s, and its file says %s", e.Session, sqlite.Shorten(meta), sqlite.Shorten(of.Meta)))
+	}
+	if len(lines) > 0 && k.moved(ctx, e) {
+		return nil, errMoved
+	}
+	return lines, nil
 }
 
 func (f *family) verify(ctx context.Context, e catalog.Entry, inherited map[journal.Origin]uint64, acknowledged map[journal.Origin]catalog.Ack) (report journal.VerifyReport, err error) {

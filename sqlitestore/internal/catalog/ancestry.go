@@ -86,9 +86,11 @@ func (k *Catalog) Incomplete(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "WHERE NOT s.complete AND s.ended_by IS NULL ORDER BY s.no")
 }
 
-// Unneeded lists the sessions whose files can be removed.
+// Unneeded lists the sessions whose files can be removed. The cuts that ended them are
+// durable.
 func (k *Catalog) Unneeded(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.ended_by IS NOT NULL
+		AND EXISTS (SELECT 1 FROM cut c WHERE c.id = s.ended_by AND c.firm)
 		AND EXISTS (SELECT 1 FROM parent p WHERE p.parent = s.session)
 		AND EXISTS (SELECT 1 FROM origin o WHERE o.session = s.session)
 		AND s.session NOT IN (

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,6 +67,7 @@ const (
 	headerSize                = 100
 	writeVersion, readVersion = 18, 19 // where they are
 	useLog                    = 2
+	versionAt, applicationAt  = 60, 68 // where the pragmas user_version and application_id are
 )
 
 // migrate runs the migrations that a file lacks, in one transaction: a process that
@@ -145,6 +147,14 @@ func (s *Schema) Age(ctx context.Context, path string, mode Mode) (version int64
 		return 0, err
 	}
 	return version, c.Close()
+}
+
+// IsCurrent reports whether the file itself says that it has the newest version, without
+// opening the database. It does not look into a write-ahead log, which may say so, too.
+func (s *Schema) IsCurrent(path string) bool {
+	header, err := files.ReadFile(path, headerSize)
+	return err == nil && len(header) == headerSize &&
+		binary.BigEndian.Uint32(header[versionAt:]) == uint32(s.Version) && binary.BigEndian.Uint32(header[applicationAt:]) == uint32(s.ApplicationID)
 }
 
 // Open opens a file and returns its version. It refuses files that this program cannot

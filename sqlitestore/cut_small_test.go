@@ -1,0 +1,181 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
+)
+
+// copyingDirectory opens a directory in which cuts copy histories of so many events.
+func copyingDirectory(t *testing.T, dir string, events int64) *Directory {
+	t.Helper()
+	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{Unsynced: true, SmallEvents: events}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// told is what a reader is told of the history of a session.
+func told(t *testing.T, v *View, session journal.SessionID) string {
+	t.Helper()
+	events, err := v.History(t.Context(), session, journal.HistoryQuery{})
+	if err != nil {
+		t.Fatalf("the history of %s: %v", session, err)
+	}
+	report, err := v.Verify(t.Context(), session)
+	if err != nil || len(report.Missing)+len(report.Duplicate)+len(report.OutOfOrder) > 0 || report.Events != int64(len(events)) {
+		t.Errorf("verifying %s with %d events: %+v, %v", session, len(events), report, err)
+	}
+	return fmt.Sprint(events)
+}
+
+// TestSmallHistories cuts small stores: their children are complete at once, and the
+// files of the parents go without any copying in the background. Lost, the catalogue is
+// made again as it was.
+func TestSmallHistories(t *testing.T) {
+	d := copyingDirectory(t, t.TempDir(), 100)
+	parent := createStore(t, d)
+	logged(parent, 1, 5)
+	children := splitStore(t, d, parent)
+	for i, s := range children {
+		if info := s.Info(); !info.Complete {
+			t.Errorf("child %d is not complete", i)
+		}
+	}
+	merge := journal.Cut{Kind: journal.CutMerge, At: 9, Children: []journal.CutChild{{StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal,
+		First: func(o journal.Origin) *journal.Record { return whole(o, 0, 1, 20) }}}}}
+	for _, s := range children {
+		merge.Parents, merge.Children[0].Parents = append(merge.Parents, s), append(merge.Children[0].Parents, s.info.Session)
+	}
+	merged, err := d.Cut(t.Context(), merge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged(merged[0].(*Store), 2, 3)
+	settle(t, d)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := files.ReadStores(d.dir); err != nil || len(names) != 1 {
+		t.Errorf("the files are %v, %v; want one", names, err)
+	}
+	before := map[journal.SessionID]string{}
+	v := mustView(t, d.dir)
+	for session := range entriesOf(t, d.dir) {
+		before[session] = told(t, v, session)
+	}
+	loseCatalog(t, d.dir)
+	if report, err := Rebuild(t.Context(), d.dir); err != nil || len(report.Missing)+len(report.Aside)+len(report.Unknown) > 0 || !slices.Equal(report.Live, []journal.SessionID{merged[0].Info().Session}) {
+		t.Errorf("Rebuild: %+v, %v", report, err)
+	}
+	v = mustView(t, d.dir)
+	for session, history := range before {
+		if now := told(t, v, session); now != history {
+			t.Errorf("the history of %s is now %s, and was %s", session, now, history)
+		}
+	}
+}
+
+// TestSmallHistoryOfAnIncompleteParent cuts a store that is small by itself, and needs a
+// large one. Its children need the large one, and not its own file.
+func TestSmallHistoryOfAnIncompleteParent(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{hooks: failpoint.Hooks{Unsynced: true, SmallEvents: 10, Free: func() int64 { return 0 }}} // so that the background copies nothing
+	d, err := Open(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := createStore(t, d)
+	logged(large, 1, 20)
+	small := splitStore(t, d, large)
+	logged(small[0], 2, 4)
+	grandchildren := splitStore(t, d, small[0])
+	_ = d.Settle(t.Context()) // there is no room to copy the large one
+	entries := entriesOf(t, dir)
+	for i, s := range grandchildren {
+		needs, err := d.catalog.Needs(t.Context(), s.info.Session)
+		if err != nil || s.Info().Complete || !slices.Equal(needs, []journal.SessionID{large.info.Session}) {
+			t.Errorf("grandchild %d needs %v, %v", i, needs, err)
+		}
+	}
+	if entries[small[0].info.Session].File != "" || entries[large.info.Session].File == "" {
+		t.Errorf("of the ended ones, not only the large one has its file: %+v", entries)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := map[journal.SessionID]string{}
+	v := mustView(t, dir)
+	for session := range entries {
+		before[session] = told(t, v, session)
+	}
+	loseCatalog(t, dir)
+	if report, err := Rebuild(t.Context(), dir); err != nil || len(report.Missing)+len(report.Aside)+len(report.Unknown) > 0 || len(report.Live) != 3 {
+		t.Errorf("Rebuild: %+v, %v", report, err)
+	}
+	v = mustView(t, dir)
+	for session, history := range before {
+		if now := told(t, v, session); now != history {
+			t.Errorf("the history of %s is now %s, and was %s", session, now, history)
+		}
+	}
+	d = copyingDirectory(t, dir, 10)
+	for _, s := range grandchildren {
+		if _, err := d.Open(t.Context(), s.info.Session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(t, d)
+	for session, e := range entriesOf(t, dir) {
+		if slices.ContainsFunc(grandchildren, func(s *Store) bool { return s.info.Session == session }) && !e.Complete {
+			t.Errorf("%s did not get its history", session)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	v = mustView(t, dir)
+	for session, history := range before {
+		if now := told(t, v, session); now != history {
+			t.Errorf("the history of %s is now %s, and was %s", session, now, history)
+		}
+	}
+}
+
+// TestDescribedSessions has ended sessions listed without their files. Verifying compares
+// what the catalogue says with these, as the catalogue may have been forged.
+func TestDescribedSessions(t *testing.T) {
+	d := copyingDirectory(t, t.TempDir(), 0)
+	s := createStore(t, d)
+	logged(s, 1, 7)
+	s.Append(&journal.Record{Meta: map[string]string{"name": "x"}})
+	if err := d.Retire(t.Context(), s.info.Session); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, d)
+	described, err := d.catalog.Described(t.Context())
+	if err != nil || described[s.info.Session] != 7 {
+		t.Errorf("the catalogue describes %v, %v", described, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := mustView(t, d.dir).Sessions(t.Context()); err != nil || len(list) != 1 || list[0].Events != 7 || list[0].Meta["name"] != "x" || list[0].Bytes == 0 {
+		t.Errorf("Sessions: %+v, %v", list, err)
+	}
+	execute(t, d.catalog.Path(), `UPDATE store SET events = 8, meta = '{"name": "y"}'`)
+	report, err := mustView(t, d.dir).Verify(t.Context(), s.info.Session)
+	want := []string{
+		fmt.Sprintf("the catalogue says that the file of session %s has 8 events, and it has 7", s.info.Session),
+		fmt.Sprintf(`the catalogue says that the metadata of session %s is {"name":"y"}, and its file says {"name":"x"}`, s.info.Session),
+	}
+	// The rest are the rows of logged, which belong to nothing.
+	if err != nil || !slices.Equal(report.Damage[max(len(report.Damage)-len(want), 0):], want) {
+		t.Errorf("Verify: %q, %v; want %q", report.Damage, err, want)
+	}
+}
