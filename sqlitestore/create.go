@@ -48,6 +48,7 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 	}
 	out := make([]journal.Store, len(made))
 	for i, c := range made {
+		c.store.stateless.Store(c.first == nil || len(c.first.State) == 0)
 		out[i] = d.remember(c.store)
 	}
 	return out, nil

@@ -399,9 +399,7 @@ func (d *Directory) shut() error {
 	d.indexer.close()  // it reads stores
 	d.hydrator.close() // it moves stores from file to file
 	errs := []error{d.makeFirm()}
-	for _, s := range left {
-		errs = append(errs, s.Close(context.Background()))
-	}
+	errs = append(errs, closeAll(left))
 	d.keeper.close()
 	if errors.Join(errs...) == nil {
 		d.hydrator.discard()
@@ -410,6 +408,25 @@ func (d *Directory) shut() error {
 	d.checkpoints.close()
 	d.syncs.close()
 	errs = append(errs, storageError("close", d.catalog.Path(), errors.Join(d.catalog.Close(), d.acks.Close())), storageError("close", d.lock.Path(), d.lock.Close()))
+	return errors.Join(errs...)
+}
+
+// closedAtOnce is how many stores are closed at the same time: each waits for the disk and
+// for the processor in turn.
+const closedAtOnce = 8
+
+func closeAll(stores []*Store) error {
+	errs := make([]error, len(stores))
+	var all sync.WaitGroup
+	free := make(chan struct{}, closedAtOnce)
+	for i, s := range stores {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			errs[i] = s.Close(context.Background())
+		})
+	}
+	all.Wait()
 	return errors.Join(errs...)
 }
 

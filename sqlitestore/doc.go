@@ -15,10 +15,10 @@
 //
 // A cut (cut.go) takes files that were made in advance (spare_files.go), writes to them
 // what its children own, and then commits one transaction in the catalogue. A failure
-// before it leaves the parents as they were; a failure after it leaves the children. No
-// history is copied. A child is incomplete at first: its history is read from its own
-// file and from those of the ancestors that it needs, which together are its family
-// (family.go). The ancestors' files are frozen: a cut ends writing to them for good.
+// before it leaves the parents as they were; a failure after it leaves the children. Only
+// a small history is copied (cut_small.go). Otherwise a child is incomplete at first: its
+// history is read from its own file and from those of the ancestors that it needs, which
+// together are its family (family.go). The ancestors' files are frozen: a cut ends writing to them for good.
 //
 // None of that waits for the disk. Right afterwards all of it is made durable
 // (durable_cuts.go, background_sync.go). Only then are events acknowledged that were

@@ -41,6 +41,9 @@ type Store struct {
 	made     time.Time           // by a cut; zero if it was there before
 	complete atomic.Bool         // has its whole history in its file
 	needs    []journal.SessionID // if not: see [catalog.Entry]
+	// stateless says that no creature has had state since the store was created, so that
+	// the file need not be read for it.
+	stateless atomic.Bool
 
 	highest atomic.Uint64 // event number of the origin that is written
 	durable gate          // event numbers of the origin
@@ -146,6 +149,9 @@ func (s *Store) Err() error {
 
 // Append queues a record. After Close it does nothing.
 func (s *Store) Append(r *journal.Record) {
+	if len(r.State) > 0 {
+		s.stateless.Store(false)
+	}
 	meta := r.Meta // the record may be recycled once it is queued
 	if !s.queue.add(r) || len(meta) == 0 {
 		return
@@ -205,6 +211,9 @@ func (s *Store) Missing() error {
 func (s *Store) State(ctx context.Context, creature journal.CreatureID) (out map[string][]byte, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
+	}
+	if s.stateless.Load() {
+		return map[string][]byte{}, nil
 	}
 	err = s.read(ctx, "state", func(f *family) (err error) {
 		out, err = f.own.state(ctx, creature)

@@ -336,9 +336,10 @@ func Trim(ctx context.Context, path string, there func() (int64, error)) error {
 	if err != nil {
 		return explained(path, err)
 	}
-	most, err := there()
-	if err == nil {
-		err = ix.read()
+	err = ix.read()
+	var most int64
+	if err == nil && ix.next > batchEvents { // otherwise it is not worth looking into every store
+		most, err = there()
 	}
 	if err == nil && ix.next > 2*most+batchEvents {
 		if err = ix.reset(func() bool { return false }); err == nil {
