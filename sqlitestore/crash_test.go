@@ -98,8 +98,8 @@ func smallChunks(reached func(failpoint.Point, string) error) Options {
 	return o
 }
 
-// copying has cuts copy small histories in every second program, unless that is to end in
-// the background's copying, of which less is left then.
+// copying has cuts copy small histories in every second program. The background then
+// copies less, so this excludes programs that are to end in one of its steps.
 func copying(seed uint64, end failpoint.Point, o Options) Options {
 	if seed%2 == 1 && (end < failpoint.Noting || end > failpoint.Moved) {
 		o.hooks.SmallEvents = int64(8 + seed%64)

@@ -17,6 +17,7 @@ func TestEndedParentIsDurable(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
 			p := newPowerProgram(t, journal.Normal, seed)
+			p.small = []int64{-1, 12, 40}[seed%3]
 			p.disk = losevfs.Mount(p.dir, seed)
 			if err := p.open(); err != nil {
 				t.Fatal(err)

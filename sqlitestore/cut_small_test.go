@@ -20,7 +20,7 @@ func copyingDirectory(t *testing.T, dir string, events int64) *Directory {
 	return d
 }
 
-// told is what a reader is told of the history of a session.
+// told is the history of a session as a text. Verifying it must find no fault in it.
 func told(t *testing.T, v *View, session journal.SessionID) string {
 	t.Helper()
 	events, err := v.History(t.Context(), session, journal.HistoryQuery{})

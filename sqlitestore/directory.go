@@ -399,10 +399,11 @@ func (d *Directory) shut() error {
 	d.indexer.close()  // it reads stores
 	d.hydrator.close() // it moves stores from file to file
 	errs := []error{d.makeFirm()}
-	errs = append(errs, closeAll(left))
+	ctx := context.Background()
+	errs = append(errs, closeAll(ctx, left))
 	d.keeper.close()
 	if errors.Join(errs...) == nil {
-		d.hydrator.discard()
+		d.hydrator.discard(ctx)
 	}
 	errs = append(errs, storageError("close", d.dir, d.spares.close()))
 	d.checkpoints.close()
@@ -415,7 +416,7 @@ func (d *Directory) shut() error {
 // for the processor in turn.
 const closedAtOnce = 8
 
-func closeAll(stores []*Store) error {
+func closeAll(ctx context.Context, stores []*Store) error {
 	errs := make([]error, len(stores))
 	var all sync.WaitGroup
 	free := make(chan struct{}, closedAtOnce)
@@ -423,7 +424,7 @@ func closeAll(stores []*Store) error {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			errs[i] = s.Close(context.Background())
+			errs[i] = s.Close(ctx)
 		})
 	}
 	all.Wait()

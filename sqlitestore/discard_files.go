@@ -57,8 +57,7 @@ func (h *hydrator) release(ctx context.Context) error {
 
 // discard removes the files that are no longer needed when the directory is closed. The
 // next start removes what remains.
-func (h *hydrator) discard() {
-	ctx := context.Background()
+func (h *hydrator) discard(ctx context.Context) {
 	if h.release(ctx) == nil {
 		_ = h.sweep(ctx)
 	}

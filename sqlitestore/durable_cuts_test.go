@@ -31,6 +31,7 @@ func TestLooseCut(t *testing.T) {
 				t.Parallel()
 				durability := journal.Full - journal.Durability(seed/4%2)
 				p := newPowerProgram(t, durability, seed)
+				p.small = []int64{-1, 12, 40}[seed%3]
 				parent := p.cutLoosely(t, 1+int(seed%3))
 				again := []failpoint.Point{failpoint.Count, failpoint.TakingBack, failpoint.Count, failpoint.TakenBack}[seed%4]
 				p.openAndDie(t, again)

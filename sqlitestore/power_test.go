@@ -58,6 +58,7 @@ func TestPowerLoss(t *testing.T) {
 			for seed := range uint64(seeds(t, powerSeeds)) {
 				t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 					p := newPowerProgram(t, durability, seed)
+					p.small = []int64{-1, 12, 40}[seed%3]
 					for range powerRounds {
 						p.round(t, 1+p.random.IntN(powerOperations))
 						lost += p.restart(t, durability == journal.Full)
@@ -146,7 +147,7 @@ type powerProgram struct {
 func newPowerProgram(t *testing.T, durability journal.Durability, seed uint64) *powerProgram {
 	return &powerProgram{
 		dir: t.TempDir(), durability: durability, random: rand.New(rand.NewPCG(seed, uint64(durability))),
-		ledger: ledger{}, ended: map[journal.SessionID]int64{}, small: []int64{-1, 12, 40}[seed%3],
+		ledger: ledger{}, ended: map[journal.SessionID]int64{}, small: -1,
 	}
 }
 
