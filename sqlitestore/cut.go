@@ -342,10 +342,8 @@ func (d *Directory) commitCut(ctx context.Context, id string, cut journal.Cut, p
 	described := catalog.Descriptions{}
 	for session, p := range parents {
 		ended[session] = p.authored()
-	}
-	for _, c := range children {
-		for _, h := range c.histories {
-			described[h.of.info.Session] = catalog.Description{Meta: h.meta, Events: int64(len(h.events))}
+		if p.ending != nil {
+			described[session] = *p.ending
 		}
 	}
 	return d.catalog.Cut(ctx, id, cut.Kind, cut.At, childEntries(children), ended, described)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
@@ -25,8 +26,6 @@ func smallestNeeded(h failpoint.Hooks) int64 { return cmp.Or(h.SmallEvents, smal
 // session would leave a file that is needed until the background has copied it, and cuts
 // in quick succession would leave more of them than it can copy.
 type smallLog struct {
-	of                                *Store
-	meta                              string                   // of its session, as JSON
 	uuids                             map[int64]journal.Origin // of the parent's file
 	events, changes, ancestors, wrote [][]driver.Value
 }
@@ -75,6 +74,24 @@ func (p *parkedParent) smallLog() (*smallLog, error) {
 		}
 	}
 	return h, nil
+}
+
+// fewOrigins is up to how many origins the events of a parent are counted in a cut. Those
+// of others are counted in the background.
+const fewOrigins = 256
+
+// describe returns what the parent's file says about its session; nil: that would take
+// long.
+func (p *parkedParent) describe(meta string) (*catalog.Description, error) {
+	if p.w.c == nil || len(p.uuids) > fewOrigins {
+		return nil, nil
+	}
+	of := catalog.Description{Meta: meta}
+	return &of, p.w.c.Query(`SELECT coalesce(sum(last - first + 1), 0) FROM (SELECT no,
+		(SELECT id FROM event WHERE id > no << 40 ORDER BY id LIMIT 1) AS first,
+		(SELECT id FROM event WHERE id < (no + 1) << 40 ORDER BY id DESC LIMIT 1) AS last FROM origin) WHERE first >> 40 = no`, nil, func(v []driver.Value) error {
+		return sqlite.TakeRow(v, &of.Events)
+	})
 }
 
 // last is the highest event of an origin, as the parent's file numbers them.
@@ -187,8 +204,10 @@ func settleNeeds(children []*child, parents map[journal.SessionID]*Store, parked
 			return err
 		}
 		if h != nil {
-			h.of, h.meta = parents[session], parents[session].metaText()
 			small[session] = h
+		}
+		if parents[session].ending, err = p.describe(parents[session].metaText()); err != nil {
+			return err
 		}
 	}
 	for _, c := range children {

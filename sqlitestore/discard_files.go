@@ -18,8 +18,8 @@ import (
 // descendants. A file is removed from the catalogue before it is deleted.
 func (h *hydrator) release(ctx context.Context) error {
 	d := h.d
-	if err := d.makeFirm(); err != nil {
-		return err
+	if d.loose.stuck() || d.makeFirm() != nil {
+		return nil // a cut may have to be undone yet; why is one of the directory's problems
 	}
 	entries, err := d.catalog.Unneeded(ctx)
 	if err != nil || len(entries) == 0 {

@@ -35,10 +35,14 @@ func (w *writer) play(session journal.SessionID) error {
 		Heads:     []journal.HeadRow{{Channel: channel}},
 		Meta:      map[string]string{"key": ""},
 	}
+	p := &parkedParent{w: w}
+	_, smallErr := p.smallLog()
+	_, describeErr := p.describe("")
 	return errors.Join(
+		smallErr, describeErr,
 		w.identify(e, ""),
 		copyHistories(w, []*smallLog{{}}),
-		own.take(&parkedParent{w: w}, &e.SessionInfo, w),
+		own.take(p, &e.SessionInfo, w),
 		relations{siblings: []string{string(session)}}.write(w.c),
 		storefile.NoteWrote(w.c, session, map[journal.Origin]uint64{w.own: 1}),
 		w.apply([]*journal.Record{first}),

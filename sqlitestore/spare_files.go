@@ -21,7 +21,7 @@ const (
 	// row.
 	fewestSpares = 4
 	// mostSpares is how many files are kept ready at most. Each takes some 300 KB of
-	// memory and 200 KB of disk.
+	// memory and 150 KB of disk.
 	mostSpares = 32
 	// sparesAtOnce is how many files are made together, to save disk syncs. More would
 	// delay the next cut.

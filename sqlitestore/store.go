@@ -38,9 +38,10 @@ type Store struct {
 	every  atomic.Int64  // see [Store.syncEvery]; follows from meta
 	done   chan struct{} // closed when the writing goroutine has ended
 
-	made     time.Time           // by a cut; zero if it was there before
-	complete atomic.Bool         // has its whole history in its file
-	needs    []journal.SessionID // if not: see [catalog.Entry]
+	made     time.Time            // by a cut; zero if it was there before
+	complete atomic.Bool          // has its whole history in its file
+	needs    []journal.SessionID  // if not: see [catalog.Entry]
+	ending   *catalog.Description // by the present cut, if it ends the session; nil: not known
 	// stateless says that no creature has had state since the store was created, so that
 	// the file need not be read for it.
 	stateless atomic.Bool

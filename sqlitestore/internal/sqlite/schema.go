@@ -48,6 +48,9 @@ func (s *Schema) build() ([]byte, error) {
 	}
 	c := &Conn{raw: raw, Path: "a new file", Mode: ReadWrite}
 	err = s.Raise(context.Background(), c, s.Version)
+	if err == nil {
+		err = c.Exec("VACUUM") // without the pages of tables that migrations have replaced
+	}
 	var content []byte
 	if err == nil {
 		content, err = sqlite3.Serialize(raw)
