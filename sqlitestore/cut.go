@@ -342,8 +342,8 @@ func (d *Directory) commitCut(ctx context.Context, id string, cut journal.Cut, p
 	described := catalog.Descriptions{}
 	for session, p := range parents {
 		ended[session] = p.authored()
-		if p.ending != nil {
-			described[session] = *p.ending
+		if p.cuts.ending != nil {
+			described[session] = *p.cuts.ending
 		}
 	}
 	return d.catalog.Cut(ctx, id, cut.Kind, cut.At, childEntries(children), ended, described)

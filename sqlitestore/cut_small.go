@@ -206,7 +206,7 @@ func settleNeeds(children []*child, parents map[journal.SessionID]*Store, parked
 		if h != nil {
 			small[session] = h
 		}
-		if parents[session].ending, err = p.describe(parents[session].metaText()); err != nil {
+		if parents[session].cuts.ending, err = p.describe(parents[session].metaText()); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func settleNeeds(children []*child, parents map[journal.SessionID]*Store, parked
 			case small[p] == nil:
 				c.Needs = append(c.Needs, p)
 			case !parents[p].complete.Load():
-				c.Needs = append(c.Needs, parents[p].needs...)
+				c.Needs = append(c.Needs, parents[p].cuts.needs...)
 			}
 			if small[p] != nil {
 				c.histories = append(c.histories, small[p])

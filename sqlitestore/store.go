@@ -38,10 +38,9 @@ type Store struct {
 	every  atomic.Int64  // see [Store.syncEvery]; follows from meta
 	done   chan struct{} // closed when the writing goroutine has ended
 
-	made     time.Time            // by a cut; zero if it was there before
-	complete atomic.Bool          // has its whole history in its file
-	needs    []journal.SessionID  // if not: see [catalog.Entry]
-	ending   *catalog.Description // by the present cut, if it ends the session; nil: not known
+	made     time.Time   // by a cut; zero if it was there before
+	complete atomic.Bool // has its whole history in its file
+	cuts     cutNotes
 	// stateless says that no creature has had state since the store was created, so that
 	// the file need not be read for it.
 	stateless atomic.Bool
@@ -55,6 +54,12 @@ type Store struct {
 	closing  sync.Once
 	closeErr error
 	lastErr  error // of the writing goroutine, valid after done
+}
+
+// cutNotes are what cuts need to know of a store.
+type cutNotes struct {
+	needs  []journal.SessionID  // of an incomplete one: see [catalog.Entry]
+	ending *catalog.Description // by the present cut, if it ends the session; nil: not known
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -78,7 +83,7 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints, syncs: d.syncs, wear: d.wear,
 		shelf: newShelf(f), w: w, wrote: wrote, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
 	}
-	s.needs = e.Needs
+	s.cuts.needs = e.Needs
 	s.complete.Store(e.Complete)
 	s.every.Store(int64(d.syncs.periodOf(meta)))
 	s.highest.Store(first)
