@@ -72,8 +72,8 @@ func (x *change) foreseeFeed(ctx context.Context, g section, s *feed, reason jou
 	if cr.retry != nil && cr.retry.feed == s {
 		b.add(cr.retry.msg, reason)
 	}
-	for i := range s.mb.n {
-		if d := s.mb.at(i); d.feed == s {
+	for d := range s.mb.window.All() {
+		if d.feed == s {
 			b.add(d.msg, reason)
 		}
 	}

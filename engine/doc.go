@@ -119,6 +119,7 @@
 //   - graph_log.go: logging events and rows
 //   - internal/message: a message on its way to its listeners
 //   - mailbox.go: the next deliveries of a listener
+//   - internal/deque: the window of a mailbox
 //   - mailbox_refill.go: reading them from a store, from which messages can be missing
 //   - aliases.go: the names by which a creature calls its channels
 //

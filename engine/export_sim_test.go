@@ -167,8 +167,8 @@ func (s *Stepper) Unlogged() Unlogged {
 					waiting = append(waiting, *d)
 				}
 			}
-			for i := range c.mb.n {
-				waiting = append(waiting, c.mb.at(i))
+			for d := range c.mb.window.All() {
+				waiting = append(waiting, *d)
 			}
 			for _, d := range waiting {
 				edge := Edge{c.id, d.msg.Channel}

@@ -96,8 +96,8 @@ func (s *feed) waiting() map[uint64]bool {
 	for _, d := range s.inHand() {
 		out[d.msg.Seq] = true
 	}
-	for i := range s.mb.n {
-		if d := s.mb.at(i); d.feed == s {
+	for d := range s.mb.window.All() {
+		if d.feed == s {
 			out[d.msg.Seq] = true
 		}
 	}
@@ -140,8 +140,8 @@ func (s *feed) divide(runs []run) {
 	for _, r := range runs[1:] {
 		part := &feed{mb: mb, id: s.id, alias: s.alias, cursor: r.first - 1, offered: r.last, until: r.last}
 		mb.feeds = append(mb.feeds, part)
-		for i := range mb.n {
-			if d := &mb.ring[(mb.head+i)&(len(mb.ring)-1)]; d.feed == s && d.msg.Seq >= r.first && d.msg.Seq <= r.last {
+		for d := range mb.window.All() {
+			if d.feed == s && d.msg.Seq >= r.first && d.msg.Seq <= r.last {
 				d.feed = part
 			}
 		}

@@ -100,9 +100,8 @@ func (g *graph) accounted(worked map[*creature]uint64) (bytes int64) {
 	for _, c := range s.creatures {
 		worked[c] = c.counters.Fuel + sendWork*(c.counters.Turns+c.counters.Failures)
 		bytes += creatureBytes + c.stateSize
-		for i := range c.mb.n {
-			m := c.mb.at(i).msg
-			bytes += m.Size() / int64(max(1, m.Refs.Load()))
+		for d := range c.mb.window.All() {
+			bytes += d.msg.Size() / int64(max(1, d.msg.Refs.Load()))
 		}
 	}
 	return bytes

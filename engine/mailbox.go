@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/deque"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -92,11 +93,9 @@ type mailbox struct {
 	reader   *Reader
 	feeds    []*feed
 
-	ring  []delivery // a power of two long, or nil
-	head  int
-	n     int
-	bound int
-	bytes int64 // of the deliveries in the window
+	window deque.Deque[delivery]
+	bound  int
+	bytes  int64 // of the deliveries in the window
 	// lagging says that a feed's offered is behind its end: unless it is lost, the rest
 	// is read from the store once the window is empty. Until then nothing new is put into
 	// the window, which keeps the order.
@@ -113,7 +112,7 @@ const windowBytes = 8 << 20
 
 // full reports whether the mailbox has accepted factor times its bound.
 func (mb *mailbox) full(factor int) bool {
-	return mb.n >= factor*mb.bound || mb.bytes >= int64(factor)*windowBytes
+	return mb.window.Len() >= factor*mb.bound || mb.bytes >= int64(factor)*windowBytes
 }
 
 // hardFactor is how far beyond its bound a mailbox accepts what creatures of its own
@@ -176,7 +175,7 @@ func (mb *mailbox) noteLoad(g section) {
 		over = false
 	case mb.full(1):
 		over = true
-	case mb.n <= mb.bound/2 && mb.bytes <= windowBytes/2:
+	case mb.window.Len() <= mb.bound/2 && mb.bytes <= windowBytes/2:
 		over = false
 	}
 	if over == mb.over {
@@ -193,60 +192,30 @@ func (mb *mailbox) noteLoad(g section) {
 }
 
 func (mb *mailbox) push(s *feed, m *message.Message) {
-	if mb.n == len(mb.ring) {
-		mb.grow()
-	}
 	m.Retain()
-	mb.ring[(mb.head+mb.n)&(len(mb.ring)-1)] = delivery{m, s}
-	mb.n++
+	mb.window.Push(delivery{m, s})
 	mb.bytes += m.Size()
 	s.offered = m.Seq
 }
 
-func (mb *mailbox) grow() {
-	size := max(4, 2*len(mb.ring))
-	ring := make([]delivery, size)
-	for i := range mb.n {
-		ring[i] = mb.at(i)
-	}
-	mb.ring, mb.head = ring, 0
-}
-
-func (mb *mailbox) at(i int) delivery { return mb.ring[(mb.head+i)&(len(mb.ring)-1)] }
-
 // pop removes and returns the next delivery; the caller takes over its reference.
 func (mb *mailbox) pop() delivery {
-	d := mb.ring[mb.head]
-	mb.ring[mb.head] = delivery{}
-	mb.head = (mb.head + 1) & (len(mb.ring) - 1)
-	mb.n--
+	d := mb.window.Pop()
 	mb.bytes -= d.msg.Size()
 	return d
 }
 
 // remove removes and returns every delivery of a feed, in order.
 func (mb *mailbox) remove(s *feed) []delivery {
-	var out []delivery
-	kept := 0
-	for i := range mb.n {
-		d := mb.at(i)
-		if d.feed == s {
-			out = append(out, d)
-			mb.bytes -= d.msg.Size()
-			continue
-		}
-		mb.ring[(mb.head+kept)&(len(mb.ring)-1)] = d
-		kept++
+	out := mb.window.Remove(func(d *delivery) bool { return d.feed == s })
+	for i := range out {
+		mb.bytes -= out[i].msg.Size()
 	}
-	for i := kept; i < mb.n; i++ {
-		mb.ring[(mb.head+i)&(len(mb.ring)-1)] = delivery{}
-	}
-	mb.n = kept
 	return out
 }
 
 // waiting reports whether the reader has something to do.
-func (mb *mailbox) waiting() bool { return mb.n > 0 || mb.lagging }
+func (mb *mailbox) waiting() bool { return mb.window.Len() > 0 || mb.lagging }
 
 // pending counts the deliveries in the window and in the store. A creature's own
 // messages, which it will pass over, are counted too.
@@ -257,7 +226,7 @@ func (mb *mailbox) pending() uint64 {
 			n += end - s.offered
 		}
 	}
-	return n + uint64(mb.n)
+	return n + uint64(mb.window.Len())
 }
 
 // inbox returns the live feed of a creature's inbox, or nil.
@@ -335,8 +304,8 @@ func (mb *mailbox) holds(s *feed) bool {
 	if c := mb.creature; c.current.feed == s || (c.retry != nil && c.retry.feed == s) {
 		return true
 	}
-	for i := range mb.n {
-		if mb.at(i).feed == s {
+	for d := range mb.window.All() {
+		if d.feed == s {
 			return true
 		}
 	}

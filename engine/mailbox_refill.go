@@ -74,7 +74,7 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 	if g.none() {
 		return nil
 	}
-	if !mb.lagging || mb.n > 0 || g.store == nil {
+	if !mb.lagging || mb.window.Len() > 0 || g.store == nil {
 		g.leave()
 		return nil
 	}
@@ -180,7 +180,7 @@ func earliest(logs []backlog) *backlog {
 func (mb *mailbox) takeEvent(g section, s *feed, ev *journal.Event) {
 	if mb.creature != nil && ev.Creature == mb.creature.id && !journal.IsInbox(s.id) {
 		s.offered = ev.Seq // a sender never hears itself
-		if mb.n == 0 {
+		if mb.window.Len() == 0 {
 			s.cursor = max(s.cursor, ev.Seq)
 		}
 		return

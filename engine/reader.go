@@ -188,7 +188,7 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 		err := r.missed(g, r.gap(g))
 		token(r.acks)
 		return Incoming{}, nil, doNothing, err
-	case r.mb.n > 0:
+	case r.mb.window.Len() > 0:
 		d := r.mb.pop()
 		if g.store == nil {
 			r.mb.noteLoad(g)
@@ -215,8 +215,8 @@ func (r *Reader) takeMessage() (Incoming, journal.Store, todo, error) {
 // more can be read from the store it is not known.
 func (r *Reader) gap(section) uint64 {
 	switch {
-	case r.mb.n > 0:
-		return r.mb.at(0).msg.Seq - 1
+	case r.mb.window.Len() > 0:
+		return r.mb.window.At(0).msg.Seq - 1
 	case r.mb.lagging:
 		return 0
 	}
@@ -330,7 +330,7 @@ func (r *Reader) Close() {
 		return
 	}
 	r.closed, r.held = true, nil
-	for r.mb.n > 0 {
+	for r.mb.window.Len() > 0 {
 		r.mb.pop().msg.Release()
 	}
 	if g.store == nil {

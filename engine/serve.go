@@ -154,7 +154,7 @@ func (c *creature) chooseNext(g section) (delivery, abi.Kind, todo) {
 		return delivery{msg: c.job.msg}, kindTool, doHandle
 	case c.hasNews(g):
 		return c.changeNotice(g), abi.KindGraphChanged, doHandle
-	case c.mb.n > 0:
+	case c.mb.window.Len() > 0:
 		d := c.mb.pop()
 		c.current = d
 		if g.store == nil {

@@ -90,8 +90,8 @@ func (s *snapshot) channel(ch *channel) {
 }
 
 func (s *snapshot) window(mb *mailbox) {
-	for i := range mb.n {
-		s.message(mb.at(i).msg)
+	for d := range mb.window.All() {
+		s.message(d.msg)
 	}
 }
 

@@ -243,8 +243,8 @@ func TestWhatCannotBeSpawned(t *testing.T) {
 		code abi.Code
 		says string
 	}{
-		{"not spawnable", deploy.CreatureSpec{Species: "fixed"}, abi.NotFound, "there are: helper"},
-		{"no such species", deploy.CreatureSpec{Species: "helpr"}, abi.NotFound, "there are: helper"},
+		{"not spawnable", deploy.CreatureSpec{Species: "fixed"}, abi.NotFound, "these may be spawned: helper"},
+		{"no such species", deploy.CreatureSpec{Species: "helpr"}, abi.NotFound, "these may be spawned: helper"},
 		{"no such deployment", deploy.CreatureSpec{Species: "helper", Deployment: "other"}, abi.NotFound, "applied: team"},
 		{"with an address", deploy.CreatureSpec{Species: "helper", Address: "creature.x"}, abi.InvalidArgument, "address"},
 		{"with limits", deploy.CreatureSpec{Species: "helper", Limits: abi.Limits{Sends: 1}}, abi.InvalidArgument, "those of the species"},

@@ -93,8 +93,8 @@ func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus
 		if end := s.lastMessage(); end > s.offered {
 			cursor.Pending = end - s.offered
 		}
-		for i := range c.mb.n {
-			if c.mb.at(i).feed == s {
+		for d := range c.mb.window.All() {
+			if d.feed == s {
 				cursor.Pending++
 			}
 		}

@@ -253,7 +253,7 @@ func (t *storage) children(cut journal.Cut, parents []*session) (children []*ses
 func (s *session) inherit(p *session) {
 	s.parents, s.info.Complete = append(s.parents, p), false
 	s.unlogged = max(s.unlogged, p.unlogged)
-	for o := range p.ranks {
+	for _, o := range slices.SortedFunc(maps.Keys(p.ranks), func(a, b journal.Origin) int { return cmp.Compare(p.ranks[a], p.ranks[b]) }) {
 		s.rank(o)
 	}
 }
