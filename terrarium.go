@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/capability/httpcap"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -123,6 +125,9 @@ type Options struct {
 	// its recipe; see [deploy.Policies]. Creatures without a deployment, and graphs that are
 	// restored without their recipe, have no policies. Nil allows everything.
 	Policy deploy.Policy
+	// Capabilities are kinds of capabilities that recipes can grant to creatures, besides
+	// http; see package capability. A kind of the name http replaces that one.
+	Capabilities []capability.Kind
 	// CacheDir keeps compiled modules between processes. It holds executable code, so
 	// no other user may have write access. Empty means no cache.
 	CacheDir string
@@ -196,7 +201,7 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	}
 	t := &Terrarium{
 		log: o.Log, policy: o.Policy, shutdownTimeout: o.ShutdownTimeout,
-		defaults: RecipeOptions{PolicyProcess: o.PolicyProcess, FS: o.FS, Modules: o.Modules},
+		defaults: RecipeOptions{PolicyProcess: o.PolicyProcess, FS: o.FS, Modules: o.Modules, Capabilities: o.Capabilities},
 	}
 	if err := t.open(ctx, o); err != nil {
 		return nil, errors.Join(err, t.release(context.WithoutCancel(ctx)))
@@ -218,7 +223,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: t.defaults.LoadModule, Clock: o.Clock, ManualClock: t.clock != nil, Seed: o.Seed,
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout,
-		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log,
+		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log, Capabilities: append([]capability.Kind{httpcap.New()}, o.Capabilities...),
 	}
 	eo.Storage = t.storage
 	t.engine, err = engine.New(ctx, eo)
@@ -345,6 +350,8 @@ type RecipeOptions struct {
 	// see [Options]. Without them, a terrarium uses its own.
 	FS      fs.FS
 	Modules map[string]ModuleResolver
+	// Capabilities are the kinds of capabilities that the recipe can grant; see [Options].
+	Capabilities []capability.Kind
 	// Tests makes [LoadRecipe] report errors in test blocks too.
 	Tests bool
 	// Unsaved are texts that take the place of files when [LoadRecipe] reads a recipe, by
@@ -404,7 +411,7 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 
 // loading converts the options to those of package recipes.
 func (o RecipeOptions) loading(inspector recipes.Inspector) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: inspector, Builtins: builtins{}, Modules: o.sources(), FS: o.FS, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: inspector, Builtins: builtins{}, Modules: o.sources(), Capabilities: o.Capabilities, FS: o.FS, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
 		Unsaved: o.Unsaved, ReadsUnsaved: o.ReadsUnsaved, Within: o.Within}
 }
 
@@ -429,6 +436,9 @@ func (t *Terrarium) completed(o RecipeOptions) RecipeOptions {
 	}
 	if o.Modules == nil {
 		o.Modules = t.defaults.Modules
+	}
+	if o.Capabilities == nil {
+		o.Capabilities = t.defaults.Capabilities
 	}
 	return o
 }

@@ -146,6 +146,10 @@ func (l *turnLog) summary() journal.TurnEndedPayload {
 
 // send writes one send effect.
 func (l *turnLog) send(s *sendEffect) {
+	if s.reach != nil {
+		l.reach(s)
+		return
+	}
 	if s.left {
 		l.denied++
 		return
@@ -183,7 +187,7 @@ func (l *turnLog) ask(s *sendEffect, to *channel) {
 	l.sent++
 	l.post(to, m)
 	row.ID = m.ID
-	l.asks = append(l.asks, row)
+	l.asks = append(l.asks, &question{key: row.ID, row: row})
 	if l.rec != nil {
 		l.rec.Requests = append(l.rec.Requests, row)
 	}
@@ -344,8 +348,8 @@ func (l *turnLog) landMore(g section) {
 		e.timers.Stop(q.timer)
 		delete(l.asker.questions, q.key)
 	}
-	for _, row := range l.asks {
-		g.noteRequest(nil, c, row)
+	for _, q := range l.asks {
+		g.noteRequest(c, q)
 	}
 	l.forgetMore()
 }

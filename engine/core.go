@@ -13,6 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/idle"
 	"github.com/seed47132306/terrarium/engine/internal/ids"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
+	"github.com/seed47132306/terrarium/engine/internal/outbound"
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 	"github.com/seed47132306/terrarium/engine/internal/serialstore"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
@@ -48,6 +49,7 @@ type core struct {
 	callers     sync.Map // EventID of an outside request: chan callerAnswer
 	spawnable   sync.Map // by deployment: its []AwareSpecies
 	policies    sync.Map // by deployment: its Policy, if any
+	outbound    *outbound.Outbound
 	failed      failures.Policies
 	shapes      atomic.Uint64 // the last shape that a graph got
 

@@ -13,6 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/outbound"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/internal/veil"
@@ -178,9 +179,10 @@ type settings struct {
 	// configText holds the configuration's attributes in the ABI's format.
 	configText map[string][]byte
 	module     abi.Module
-	veil       *veil.Veil // of sensitive values; nil if there are none
-	watches    bool       // its module wants notifications of changes of its surroundings
-	usesTools  bool       // its module imports the hostcall for group tools
+	veil       *veil.Veil                  // of sensitive values; nil if there are none
+	watches    bool                        // its module wants notifications of changes of its surroundings
+	usesTools  bool                        // its module imports the hostcall for group tools
+	outside    map[string]*outbound.Access // what it can reach, by id; nil values lack settings
 }
 
 // newCreature checks a specification and prepares a creature from it.
@@ -320,6 +322,10 @@ type question struct {
 	key   journal.EventID
 	row   journal.RequestRow
 	timer *timing.Timer
+	// out is what was requested of a capability; nil for a request to a creature. launched
+	// says that it is being carried out.
+	out      *journal.OutboundRequest
+	launched bool
 }
 
 // toolJob is a call of a group tool from outside, on behalf of a creature.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/archive"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -27,6 +28,8 @@ type Options struct {
 	// Load reads a module by its name in a [deploy.CreatureSpec]. Nil means that
 	// specifications must contain the bytes of their modules.
 	Load func(ctx context.Context, module string) ([]byte, error)
+	// Capabilities are the kinds of capabilities that recipes can grant to creatures.
+	Capabilities []capability.Kind
 	// Clock tells the time; nil means the real clock.
 	Clock Clock
 	// ManualClock says that the caller moves Clock: [Engine.WaitIdle] does not wait for the

@@ -16,7 +16,7 @@ func (t *turn) HasFeature(f abi.Feature) bool {
 }
 
 func hasFeature(f abi.Feature) bool {
-	return f == abi.FeatureTimers || f == abi.FeatureRequests || f == abi.FeatureTools || f == abi.FeatureAwareness
+	return f == abi.FeatureTimers || f == abi.FeatureRequests || f == abi.FeatureTools || f == abi.FeatureHTTP || f == abi.FeatureAwareness
 }
 
 func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {

@@ -70,7 +70,7 @@ func (x *change) resumeAsks() {
 		}
 		for _, q := range c.questions {
 			if q.timer == nil {
-				q.timer = x.e.timers.At(time.Unix(0, q.row.Deadline), func() { x.e.expire(c, q) })
+				g.await(c, q)
 			}
 		}
 		for _, q := range c.approvals.All {
@@ -85,8 +85,9 @@ func (x *change) resumeAsks() {
 // answer is what a request gets.
 type answer struct {
 	code    abi.Code
-	text    string // of an error
-	payload []byte // of a reply; copied
+	text    string            // of an error
+	payload []byte            // of a reply; copied
+	headers map[string]string // of the result of a capability
 	from    *creature
 }
 

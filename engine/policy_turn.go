@@ -74,6 +74,9 @@ func (w *turnWorker) judgeSends(ctx context.Context) {
 	t := &w.turn
 	for i := range t.sends {
 		s := &t.sends[i]
+		if s.reach != nil {
+			w.judgeReach(ctx, s, 3<<32|uint64(i))
+		}
 		if s.ch == nil {
 			continue
 		}
@@ -101,7 +104,7 @@ func (w *turnWorker) judgeAgain(ctx context.Context) {
 	t := &w.turn
 	t.recalled.Forget()
 	t.asking.ForgetSends()
-	t.verdicts = slices.DeleteFunc(t.verdicts, func(v draft.Word) bool { return v.Judged == journal.JudgeSend })
+	t.verdicts = slices.DeleteFunc(t.verdicts, func(v draft.Word) bool { return v.Judged == journal.JudgeSend || v.Judged == journal.JudgeCapability })
 	for i := range t.sends {
 		s := &t.sends[i]
 		s.left, s.keep, s.mutated, s.mutatedPayload, s.mutatedHeaders = false, false, false, nil, nil

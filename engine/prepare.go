@@ -84,6 +84,9 @@ func (e *core) compile(ctx context.Context, op string, spec *deploy.CreatureSpec
 // creature's from here on.
 func startFirst(ctx context.Context, e *core, op string, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c, err := newCreature("", spec, m)
+	if err == nil {
+		c.outside, err = e.outbound.Open(spec.Name, spec.Capabilities)
+	}
 	if err == nil && !spec.Stopped {
 		c.wiring.Store(&wiring{name: spec.Name})
 		t := &turn{e: e}

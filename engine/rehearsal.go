@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
@@ -190,6 +191,15 @@ func (r *Rehearsal) Refuse(code abi.Code, text string) abi.Code {
 	return code
 }
 
+// MayReach returns what an engine would return for a request to a capability without looking
+// at what is granted.
+func (r *Rehearsal) MayReach() abi.Code { return r.turn.mayReach() }
+
+// Reach adds a request to the capability of that id, which granted it.
+func (r *Rehearsal) Reach(id string, request capability.Request, tag int64) abi.Code {
+	return r.turn.collect(reach{id: id}, request, tag)
+}
+
 // SendFor adds a message sent by a group tool: on a channel, or to a creature.
 func (r *Rehearsal) SendFor(ch journal.ChannelID, to journal.CreatureID, payload, headers []byte) {
 	s := sendEffect{payload: r.turn.Keep(payload), headers: r.turn.Keep(headers)}
@@ -216,7 +226,8 @@ type Effects struct {
 type RehearsedSend struct {
 	Channel  journal.ChannelID
 	To       journal.CreatureID
-	Request  bool // it waits for a reply
+	Request  bool   // it waits for a reply
+	Reach    string // the capability that it is a request to; Headers is its head
 	Deadline time.Duration
 	Tag      int64
 	Payload  []byte
@@ -258,6 +269,9 @@ func (t *turn) rehearsed(s *sendEffect) RehearsedSend {
 	}
 	if s.ask != nil {
 		out.Request, out.Deadline, out.Tag = true, s.ask.deadline, s.ask.tag
+	}
+	if s.reach != nil {
+		out.Reach = s.reach.id
 	}
 	return out
 }

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"strings"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -13,6 +15,9 @@ import (
 func (t *turn) Request(to, payload []byte, deadline time.Duration, tag int64) abi.Code {
 	if code := t.Effect(); code != abi.OK {
 		return code
+	}
+	if id, ok := strings.CutPrefix(string(to), ReachPrefix); ok {
+		return t.reach(id, capability.Request{Body: payload}, tag)
 	}
 	if deadline <= 0 {
 		return t.Fail(abi.InvalidArgument, "say in milliseconds how long to wait", "a request needs a deadline")
@@ -71,17 +76,22 @@ const (
 func NotWaiting(text string) bool { return text == notWaiting || text == notWaitingBefore }
 
 // noteRequest remembers a request that was just sent.
-func (g section) noteRequest(rec *journal.Record, c *creature, row journal.RequestRow) {
-	q := &question{key: row.ID, row: row}
+func (g section) noteRequest(c *creature, q *question) {
 	if c.questions == nil {
 		c.questions = map[journal.EventID]*question{}
 	}
-	c.questions[row.ID] = q
-	e := g.engine
-	q.timer = e.timers.At(time.Unix(0, row.Deadline), func() { e.expire(c, q) })
-	if rec != nil {
-		rec.Requests = append(rec.Requests, row)
+	c.questions[q.key] = q
+	g.await(c, q)
+}
+
+// await makes sure that a request is answered.
+func (g section) await(c *creature, q *question) {
+	if q.out != nil {
+		g.launch(c, q)
+		return
 	}
+	e := g.engine
+	q.timer = e.timers.At(time.Unix(0, q.row.Deadline), func() { e.expire(c, q) })
 }
 
 // expire answers a request whose deadline has passed.
@@ -120,7 +130,7 @@ func (g section) answerOpenRequest(rec *journal.Record, w *waker, c *creature, r
 
 // resultOf is the delivery that answers a request.
 func resultOf(row *journal.RequestRow, a answer) *message.Message {
-	m := message.Result(row, a.code, a.text, a.payload)
+	m := message.Result(row, a.code, a.text, a.payload, a.headers)
 	if a.from != nil {
 		m.Sender, m.SenderName = a.from.id, a.from.name
 	}

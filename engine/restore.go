@@ -58,6 +58,9 @@ func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.
 		return err
 	}
 	x.saved.adopt = store
+	if err := restoreReaches(ctx, x, store); err != nil {
+		return errors.Join(err, store.Close(ctx))
+	}
 	if x.lastTime, err = storemeta.LastTime(ctx, store); err != nil {
 		return errors.Join(err, store.Close(ctx))
 	}

@@ -150,6 +150,7 @@ func (x *closing) closeStores(ctx context.Context, e locked) error {
 // shutDown is Close without a time limit, called when no further turn can begin.
 func (e *Engine) shutDown(ctx context.Context) error {
 	e.core.timers.Close()
+	e.core.outbound.Close()
 	e.workers.Wait()
 	e.cancel()
 

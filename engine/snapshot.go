@@ -22,6 +22,7 @@ type snapshot struct {
 	feeds    []*feed
 	states   []journal.StateRow
 	letters  []letter
+	reaches  []*question
 }
 
 // place is the place of a message in its channel.
@@ -46,6 +47,11 @@ func (s *snapshot) add(g section, here func(journal.GraphID) bool) {
 				s.states = append(s.states, journal.StateRow{Creature: cr.id, Key: key, Value: value})
 				return true
 			})
+		}
+		for _, q := range cr.questions {
+			if q.out != nil {
+				s.reaches = append(s.reaches, q)
+			}
 		}
 		if cr.current.msg != nil {
 			s.message(cr.current.msg)
@@ -120,6 +126,13 @@ func (s *snapshot) write() {
 		ev.Payload, ev.Headers = slices.Clone(m.Payload), slices.Clone(m.Headers)
 		s.rec.Events = append(s.rec.Events, ev)
 		x.entry.logged[m], x.entry.ids[m.ID] = ev.ID, ev.ID
+	}
+	slices.SortFunc(s.reaches, func(a, b *question) int { return compare(a.key.Seq, b.key.Seq) })
+	for _, q := range s.reaches {
+		ev := q.out.Event(s.nextID(), q.row.Creature)
+		ev.Time = x.tick()
+		s.rec.Events = append(s.rec.Events, ev)
+		x.entry.ids[q.row.ID] = ev.ID
 	}
 	s.findRuns()
 	for _, row := range s.states {

@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/archive"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/ids"
+	"github.com/seed47132306/terrarium/engine/internal/outbound"
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 	"github.com/seed47132306/terrarium/engine/internal/serialstore"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
@@ -64,6 +65,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	c := &e.core
 	e.Archive = archive.New(o.Storage, c.sessionOf)
 	c.init(&o)
+	c.outbound = outbound.New(ctx, o.Capabilities)
 	l := c.lock() // no other goroutine has it yet
 	defer l.unlock()
 	if err := l.loadSaved(ctx); err != nil {

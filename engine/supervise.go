@@ -18,6 +18,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	t := &w.turn
 	logs, fuel, notice := slices.Clone(t.Logs), t.fuel, t.notice()
 	var calls []journal.NotedCall
+	reached := slices.Clone(t.reached)
 	if t.tools != nil {
 		calls = t.tools.log
 	}
@@ -43,7 +44,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 		Kind: journal.KindOfDelivery(kind), Fuel: max(fuel, 0), Code: abi.CodeOf(err).String(), Error: errtext.Clip(err.Error()), Awareness: notice,
 	}
 	if rec != nil {
-		payload.Notes = c.inputNotes(g, c.facing, d, about.Cause).WithCalls(calls)
+		payload.Notes = c.inputNotes(g, c.facing, d, about.Cause).WithCalls(calls).WithReached(reached)
 	}
 	failure.Payload = journal.JSON(payload)
 	g.log(rec, failure)

@@ -30,7 +30,8 @@ type turn struct {
 	ctx context.Context
 
 	sends    []sendEffect
-	asked    int           // requests among them
+	asked    int // requests among them
+	reached  []journal.ReachNote
 	wired    []wiredOutput // deliveries of the output over its wires
 	replied  bool
 	reply    effects.Span
@@ -60,7 +61,8 @@ type sendEffect struct {
 	to      *creature
 	payload effects.Span
 	headers effects.Span
-	ask     *ask // nil unless it is a request
+	ask     *ask   // nil unless it is a request
+	reach   *reach // nil unless it is one to a capability; then headers is its head
 
 	// The decision of the policies.
 	mutated        bool
@@ -108,7 +110,7 @@ func (t *turn) reset() {
 	t.asking = approval.Asking{}
 	t.replied, t.reply, t.detailJSON = false, effects.Span{}, nil
 	t.looked, t.late = false, false
-	t.asked = 0
+	t.asked, t.reached = 0, effects.Emptied(t.reached)
 	if t.tools != nil {
 		t.tools.Discard()
 		t.tools = nil

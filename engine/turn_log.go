@@ -25,9 +25,9 @@ type turnLog struct {
 
 	posts   []post
 	letters []letter
-	timers  []journal.TimerRow   // to be set; cancelled ones have no due time
-	asks    []journal.RequestRow // that the creature waits for
-	asker   *creature            // its question was answered by the turn
+	timers  []journal.TimerRow // to be set; cancelled ones have no due time
+	asks    []*question        // that the creature waits for
+	asker   *creature          // its question was answered by the turn
 	settled *question
 	sent    uint64
 	denied  int

@@ -70,7 +70,7 @@ func (t *turn) notes(g section, cause journal.EventID, moved bool) *journal.Turn
 	}
 	n := t.c.inputNotes(g, t.wiring, t.d, cause)
 	outside := t.replied && t.d.msg.Sender == ""
-	if len(t.Timers) == 0 && t.asked == 0 && !outside && !t.judged && t.tools == nil && !moved {
+	if len(t.Timers) == 0 && t.asked == 0 && len(t.reached) == 0 && !outside && !t.judged && t.tools == nil && !moved {
 		return n
 	}
 	if n == nil {
@@ -87,7 +87,7 @@ func (t *turn) notes(g section, cause journal.EventID, moved bool) *journal.Turn
 		n.Calls = t.tools.log
 	}
 	t.noteSends(n, moved)
-	return n
+	return n.WithReached(slices.Clone(t.reached))
 }
 
 // toolNotes are the notes of a tool call from outside. There is no guest's turn to
@@ -106,6 +106,10 @@ func (t *turn) noteSends(n *journal.TurnNotes, all bool) {
 		s := &t.sends[i]
 		if s.ask != nil {
 			n.Requests = append(n.Requests, s.ask.tag)
+		}
+		if s.reach != nil && (s.left || s.mutated) {
+			n.Sends = append(n.Sends, journal.NotedSend{Index: i, Reach: s.reach.id, Left: s.left})
+			continue
 		}
 		if s.ch == nil || !s.left && !s.mutated && !all {
 			continue

@@ -108,8 +108,9 @@ type role struct {
 // cast assigns a role to a creature that is held.
 func (x *change) cast(c *creature, r role) {
 	graph := c.home.load()
-	if _, entered := x.paused[graph]; !entered {
-		g := graph.enter()
+	g, entered := x.paused[graph]
+	if !entered {
+		g = graph.enter()
 		defer g.leave()
 	}
 	c.settings, c.husk, c.huskReason, c.stopped = r.settings, r.husk, r.huskReason, r.stopped
@@ -117,6 +118,7 @@ func (x *change) cast(c *creature, r role) {
 	c.mb.bound = c.limits.Mailbox
 	c.portrait.wiring = nil
 	c.approvals.Parked = false // the new module may not ask
+	g.launchHeld(c)
 }
 
 // keepAdopted makes the work of become final.

@@ -35,7 +35,9 @@ var (
 )
 
 // language describes all blocks. Every attribute that the loader reads is listed here.
-var language = []Block{
+var language = append(ownBlocks, capabilityBlocks()...)
+
+var ownBlocks = []Block{
 	{Name: "terrarium", Doc: "the deployment", Attributes: []Attribute{
 		{Name: "name", Type: TextValue, Without: "the name of the file or folder", Doc: "name of the deployment; sessions are matched by it"},
 		{Name: "required_version", Type: TextValue, Without: "any", Doc: "versions of terrarium that can run the recipe, such as `\">= 0.1, < 2\"`"},
@@ -95,7 +97,10 @@ var language = []Block{
 		{Name: "size", Type: CountValue, Default: fmt.Sprint(abi.DefaultLimits.Mailbox), Doc: "deliveries held in memory; the same as the limit `mailbox`"},
 		{Name: "overflow", Type: ChoiceValue, Choices: []string{"block", "drop_oldest", "dead_letter"}, Default: "block", Doc: "how further deliveries are handled without a store"},
 	}},
-	{Name: "grants", Within: templates, Doc: "access to sources of nondeterminism", Attributes: []Attribute{
+	{Name: "grants", Within: templates, Doc: "what it can reach outside, and access to sources of nondeterminism", Attributes: []Attribute{
+		{Name: "http", Type: TextsValue, Without: "those of the species, else none", Doc: "names of [`http`](recipes.md#http) blocks: the servers that it may send requests to"},
+		{Name: "capabilities", Type: TextsValue, Without: "those of the species, else none", Doc: "other [capabilities](recipes.md#capability), each as `KIND.NAME`"},
+
 		{Name: "clock", Type: FlagValue, Default: "false", Doc: "the real time"},
 		{Name: "random", Type: FlagValue, Default: "false", Doc: "random bytes without a seed"},
 	}},
@@ -123,7 +128,7 @@ var language = []Block{
 		{Name: "species", Type: "species or list", Without: "all", Doc: "the same for species; matching one of `creature` and `species` is enough"},
 		{Name: "run", Type: TextValue, Doc: "the script: one JavaScript function of `(event, ctx)`"},
 		attrFile,
-		{Name: "mode", Type: ChoiceValue, Choices: []string{"validate", "mutate"}, Default: "validate", Doc: "`validate` may deny; `mutate`, on `send` and `merge`, may also change the event"},
+		{Name: "mode", Type: ChoiceValue, Choices: []string{"validate", "mutate"}, Default: "validate", Doc: "`validate` may deny; `mutate`, on `send`, `merge` and `capability`, may also change the event"},
 		{Name: "match", Type: "condition", Without: "always", Doc: "a condition on `event`, evaluated first; if it is false, the script is skipped"},
 		attrTimeout,
 		{Name: "on_error", Type: ChoiceValue, Choices: []string{"deny", "warn", "allow"}, Default: "deny", Doc: "the decision if the script fails or takes too long"},

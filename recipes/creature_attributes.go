@@ -41,6 +41,7 @@ func (dec *decoder) traits(s scope, d *declaration, spec *deploy.CreatureSpec) {
 	}
 	if b := blockOf(nested, "grants"); b != nil {
 		c := dec.blockContent(d.title, b)
+		dec.reach(s, c, spec)
 		if c.attr("clock") != nil {
 			spec.Grants.Clock = dec.boolAttr(s, c, "clock")
 		}

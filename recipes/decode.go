@@ -28,7 +28,9 @@ type assembly struct {
 type decoder struct {
 	*evaluator
 	*assembly
-	modules *moduleReader
+	modules   *moduleReader
+	reachable map[string]*deploy.Capability // capabilities of this recipe, by kind and name; nil after an error
+	granted   map[string]bool               // those of them that something is granted
 }
 
 func newAssembly(o *settings, d *deploy.Deployment) *assembly {
@@ -40,7 +42,7 @@ func newAssembly(o *settings, d *deploy.Deployment) *assembly {
 
 // add takes in a recipe whose variables are known.
 func (a *assembly) add(ev *evaluator) {
-	a.decoders = append(a.decoders, &decoder{ev, a, &moduleReader{ev, a.opts, a.modules}})
+	a.decoders = append(a.decoders, &decoder{evaluator: ev, assembly: a, modules: &moduleReader{ev, a.opts, a.modules}, granted: map[string]bool{}})
 }
 
 // decode decodes all recipes kind by kind, so that things are decoded before references
@@ -48,6 +50,7 @@ func (a *assembly) add(ev *evaluator) {
 func (a *assembly) decode(ctx context.Context) {
 	for _, dec := range a.decoders {
 		dec.channels()
+		dec.capabilities()
 	}
 	a.allSpecies(ctx)
 	for _, dec := range a.decoders {
@@ -55,6 +58,7 @@ func (a *assembly) decode(ctx context.Context) {
 	}
 	for _, dec := range a.decoders {
 		dec.checkEdges()
+		dec.checkGranted()
 	}
 	outermost := a.decoders[0]
 	outermost.rootCreature()

@@ -46,12 +46,13 @@ const (
 	ChoiceValue   ValueType = "choice"
 	TextsValue    ValueType = "list of texts"
 	TextMapValue  ValueType = "object of texts"
+	WholeValue    ValueType = "whole number"
 )
 
 // converted are the types to which the values of attributes are converted.
 var converted = map[ValueType]cty.Type{
 	TextValue: cty.String, FlagValue: cty.Bool, CountValue: cty.Number, SizeValue: cty.String, DurationValue: cty.String,
-	ChoiceValue: cty.String, TextsValue: cty.List(cty.String), TextMapValue: cty.Map(cty.String),
+	ChoiceValue: cty.String, WholeValue: cty.Number, TextsValue: cty.List(cty.String), TextMapValue: cty.Map(cty.String),
 }
 
 // Language returns the descriptions of all blocks.
@@ -95,7 +96,7 @@ func nestedIn(name string) []*Block {
 const dynamic = "dynamic"
 
 // later lists the blocks that the language reserves for later versions.
-var later = map[string]bool{"http": true}
+var later = map[string]bool{}
 
 // schemas are the descriptions in the form that the parser needs; dynamicSchemas also
 // allow dynamic blocks everywhere.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -61,6 +62,8 @@ type Options struct {
 	Tests bool
 	// Inspector checks the modules; if it is nil, modules are only read.
 	Inspector Inspector
+	// Capabilities are the kinds of capabilities that the recipe can grant, besides http.
+	Capabilities []capability.Kind
 	// Builtins may be nil: then the engine resolves builtin:NAME.
 	Builtins Builtins
 	// Modules returns modules by name, for references SCHEME:NAME. It is not called for

@@ -103,12 +103,21 @@ func (f *fitting) grants() {
 		s.report(at, Diagnostic{Severity: Warning, Summary: "Unused grant",
 			Detail: fmt.Sprintf("The module %s never imports %s, so the grant %s changes nothing.", f.name(), uses[name][0], name), Remedy: "Remove the grant."})
 	}
-	if imports["http"] {
-		s := f.sources()[0]
-		s.report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Import not supported",
-			Detail: fmt.Sprintf("The module %s imports http, which this version of terrarium does not support: every call returns unsupported.", f.name()),
-			Remedy: "Use a later version if the module depends on it."})
+	switch reaches := f.reaches(httpKind); {
+	case imports["http"] && !reaches:
+		f.sources()[0].report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
+			Detail: fmt.Sprintf("The module %s imports http, and %s is granted no http block: every call returns denied.", f.name(), f.spec.Address),
+			Remedy: `Declare one and write grants { http = ["NAME"] }, if the module depends on it.`})
+	case reaches && !imports["http"]:
+		s, at := f.find("grants", httpKind)
+		s.report(at, Diagnostic{Severity: Warning, Summary: "Unused grant",
+			Detail: fmt.Sprintf("The module %s never imports http, so the grant changes nothing.", f.name()), Remedy: "Remove the grant."})
 	}
+}
+
+// reaches reports whether the creature has a capability of a kind.
+func (f *fitting) reaches(kind string) bool {
+	return slices.ContainsFunc(f.spec.Capabilities, func(c deploy.Capability) bool { return c.Kind == kind })
 }
 
 func (f *fitting) moduleRange() hcl.Range {
@@ -127,7 +136,9 @@ func (f *fitting) capabilities() {
 	for _, name := range f.module.info.Manifest.Capabilities {
 		granted, known := given[name]
 		switch {
-		case granted:
+		case granted, f.reaches(name):
+		case name == httpKind:
+			continue // the import says the same
 		case known:
 			f.sources()[0].report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
 				Detail: fmt.Sprintf("The module %s declares that it needs %s, which is not granted to %s.", f.name(), name, f.spec.Address),

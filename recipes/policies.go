@@ -128,9 +128,9 @@ func (sc *scripts) mode(s scope, d *declaration, p *policy.Policy) {
 	if !ok || mode != "mutate" {
 		return
 	}
-	if p.On != journal.JudgeSend && p.On != journal.JudgeMerge {
+	if p.On != journal.JudgeSend && p.On != journal.JudgeMerge && p.On != journal.JudgeCapability {
 		sc.fault(s, d.attr("mode").Expr, "Nothing to change", fmt.Sprintf("A policy on %q can only allow and deny: the event has nothing to change.", d.event),
-			`Remove mode. Only policies on "send" and "merge" support the mode "mutate".`)
+			`Remove mode. Only policies on "send", "merge" and "capability" support the mode "mutate".`)
 		return
 	}
 	p.Mode = policy.Mutate
@@ -190,12 +190,6 @@ func (sc *scripts) timeout(s scope, d *declaration, what string) time.Duration {
 }
 
 func (sc *scripts) otherEvent(s scope, d *declaration) {
-	if d.event == "capability" {
-		sc.report(s, d.at, Diagnostic{Summary: "Not supported by this version",
-			Detail: "Policies on \"capability\" will judge outbound requests, which creatures cannot make yet.",
-			Remedy: "Remove the policy, or use a later version."})
-		return
-	}
 	sc.report(s, d.at, Diagnostic{Summary: "Unknown event", Detail: fmt.Sprintf("There is no event %q for policies.", d.event),
 		Suggestion: nearest(d.event, decidingEvents), Remedy: fmt.Sprintf("The events are %s.", enumerate(decidingEvents))})
 }

@@ -100,7 +100,7 @@ func (a *actor) applyTurn(t *recorded) {
 		switch ev := &t.effects[i]; ev.Kind {
 		case journal.EventState:
 			a.write(ev)
-		case journal.EventRequest:
+		case journal.EventRequest, journal.EventOutboundRequest:
 			a.r.Asked(ev.ID)
 		}
 	}

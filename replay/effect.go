@@ -25,6 +25,7 @@ const (
 	EffectSend    EffectKind = "send"
 	EffectSendTo  EffectKind = "send to"
 	EffectRequest EffectKind = "request"
+	EffectReach   EffectKind = "request to a capability"
 	EffectReply   EffectKind = "reply"
 	EffectOutput  EffectKind = "output"
 	EffectState   EffectKind = "state"
@@ -66,7 +67,7 @@ func (e *Effect) same(other *Effect) bool {
 	switch {
 	case e.Kind != other.Kind:
 		return false
-	case e.Kind == EffectRequest && (e.Unknown || other.Unknown), e.Kind == EffectReply && (e.Unknown || other.Unknown):
+	case (e.Kind == EffectRequest || e.Kind == EffectReach) && (e.Unknown || other.Unknown), e.Kind == EffectReply && (e.Unknown || other.Unknown):
 		return true
 	case e.Target != other.Target:
 		return false
@@ -163,6 +164,8 @@ func said(e *engine.Effects) []Effect {
 func sendEffect(s *engine.RehearsedSend, names *labels) Effect {
 	out := Effect{Kind: EffectSend, Payload: s.Payload}
 	switch {
+	case s.Reach != "":
+		return reachEffect(s.Reach, s.Headers, s.Payload, s.Tag)
 	case s.Request:
 		out.Kind, out.Target = EffectRequest, names.creature(s.To)
 		out.Detail = fmt.Sprintf("%s, tag %d", within(s.Deadline), s.Tag)
@@ -170,6 +173,15 @@ func sendEffect(s *engine.RehearsedSend, names *labels) Effect {
 		out.Kind, out.Target = EffectSendTo, names.creature(s.To)
 	default:
 		out.Target, out.Headers = names.channel(s.Channel), headers(s.Headers)
+	}
+	return out
+}
+
+// reachEffect is a request to a capability.
+func reachEffect(id string, head, body []byte, tag int64) Effect {
+	out := Effect{Kind: EffectReach, Target: id, Payload: Text(body), Detail: "tag " + strconv.FormatInt(tag, 10)}
+	if len(head) > 0 {
+		out.Headers = map[string]string{"head": string(head)}
 	}
 	return out
 }

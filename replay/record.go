@@ -166,8 +166,15 @@ func (t *recorded) sent(names *labels) []Effect {
 	}
 	for i := range t.sends {
 		if n, ok := noted[i]; ok {
-			if !n.Left {
+			if !n.Left || n.Reach != "" { // a denied request has its result at once
 				next()
+			}
+			if n.Reach != "" {
+				out = append(out, Effect{Kind: EffectReach, Target: n.Reach, Unknown: true})
+				if len(tags) > 0 {
+					tags = tags[1:]
+				}
+				continue
 			}
 			out = append(out, Effect{Kind: EffectSend, Target: names.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers), Hash: n.Hash})
 			continue
@@ -177,6 +184,9 @@ func (t *recorded) sent(names *labels) []Effect {
 			break
 		}
 		e := postEffect(ev, names)
+		if e.Kind == EffectReach && len(tags) > 0 {
+			tags = tags[1:]
+		}
 		if e.Kind == EffectRequest && len(tags) > 0 {
 			e.Detail, tags = e.Detail+", tag "+strconv.FormatInt(tags[0], 10), tags[1:]
 		}
@@ -191,7 +201,7 @@ func (t *recorded) posted() []*journal.Event {
 	for i := range t.effects {
 		ev := &t.effects[i]
 		switch ev.Kind {
-		case journal.EventChannelMessage, journal.EventDirectMessage, journal.EventRequest:
+		case journal.EventChannelMessage, journal.EventDirectMessage, journal.EventRequest, journal.EventOutboundRequest:
 			out = append(out, ev)
 		case journal.EventResult: // of a request that reached no creature
 			if journal.DecodeHeaders(ev.Headers)["terrarium-request"] == t.event.ID.String() {
@@ -216,6 +226,9 @@ func postEffect(ev *journal.Event, names *labels) Effect {
 	case journal.EventRequest:
 		ms, _ := strconv.ParseInt(journal.DecodeHeaders(ev.Headers)["terrarium-deadline"], 10, 64)
 		return Effect{Kind: EffectRequest, Target: names.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}
+	case journal.EventOutboundRequest:
+		r, _ := journal.OutboundOf(ev)
+		return reachEffect(r.Capability, r.Head, r.Body, r.Tag)
 	case journal.EventResult:
 		return Effect{Kind: EffectRequest, Unknown: true}
 	}

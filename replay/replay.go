@@ -106,6 +106,7 @@ const (
 	SenderName  Reason = "sender"    // the name of a sender that was renamed or removed
 	Peers       Reason = "peers"     // a creature that the history has not mentioned
 	Tools       Reason = "tools"     // the answer of a group tool
+	Outside     Reason = "outside"   // the answer of a capability
 )
 
 // Text returns the reason in words, as the end of a sentence about turns.
@@ -130,6 +131,7 @@ var reasons = map[Reason]string{
 	SenderName:  "read the name of a sender that has been renamed or removed",
 	Peers:       "name a creature that is missing from the history",
 	Tools:       "got an answer from a group tool that this version does not know",
+	Outside:     "got an answer of a capability that this version does not know",
 }
 
 // Run runs recorded turns again. Turns that differ are not an error; the report has them.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/tools"
@@ -25,6 +26,7 @@ type witness struct {
 	named    bool            // the sender's name is certain
 	own      map[string]bool // keys that the turn has written
 	calls    []journal.NotedCall
+	reached  int // requests to capabilities so far
 	gap      *gap
 }
 
@@ -152,8 +154,38 @@ func (w *witness) SendTo(to, payload []byte) abi.Code {
 
 // Request implements [abi.Turn].
 func (w *witness) Request(to, payload []byte, deadline time.Duration, tag int64) abi.Code {
+	if bytes.HasPrefix(to, []byte(engine.ReachPrefix)) {
+		return w.reach(capability.Request{Body: payload}, tag)
+	}
 	w.meet(to)
 	return w.Turn.Request(to, payload, deadline, tag)
+}
+
+// HTTP implements [abi.Turn].
+func (w *witness) HTTP(request, body []byte, tag int64) abi.Code {
+	return w.reach(capability.Request{Head: request, Body: body}, tag)
+}
+
+// reach answers a request to a capability as it was answered. A request that the recorded
+// turn did not make differs anyway.
+func (w *witness) reach(request capability.Request, tag int64) abi.Code {
+	r := w.a.r
+	if code := r.MayReach(); code != abi.OK {
+		return code
+	}
+	note := journal.ReachNote{Code: abi.Unavailable.String(), Error: "the recorded turn did not make this request"}
+	if w.reached < len(w.t.notes.Reached) {
+		note = w.t.notes.Reached[w.reached]
+	}
+	w.reached++
+	if note.Code == "" {
+		return r.Reach(note.Capability, request, tag)
+	}
+	code, ok := abi.ParseCode(note.Code)
+	if !ok {
+		w.miss(Outside, note.Code)
+	}
+	return r.Refuse(code, note.Error)
 }
 
 // meet introduces the creature that the guest names: a recipient of the turn, or otherwise a

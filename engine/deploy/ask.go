@@ -99,7 +99,8 @@ func (s *Spawned) hash() string {
 		Grants     journal.Grants
 		Limits     abi.Limits
 		Edges      []string
-	}{sha256.Sum256(s.Spec.Wasm), s.Spec.Config, s.Spec.Privileged, s.Spec.Grants, s.Spec.Limits, s.Edges}))
+		Reach      []Capability `json:",omitempty"`
+	}{sha256.Sum256(s.Spec.Wasm), s.Spec.Config, s.Spec.Privileged, s.Spec.Grants, s.Spec.Limits, s.Edges, s.Spec.Capabilities}))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -124,6 +125,8 @@ type action struct {
 	Edges     []string            `json:"edges,omitempty"`
 	Graphs    []journal.GraphID   `json:"graphs,omitempty"`
 	Parts     [][]string          `json:"parts,omitempty"`
+	Reach     string              `json:"capability,omitempty"`
+	Request   json.RawMessage     `json:"request,omitempty"`
 }
 
 // Question is what a policy asks about another event. n is how many calls of the turn
@@ -171,6 +174,9 @@ func (ev *PolicyEvent) action(party func(Party) string, channel string) action {
 		Call: ev.Call, Tool: ev.Tool, Creature: party(ev.Creature), Species: ev.Creature.Species, Module: ev.Module, Parent: party(ev.Parent),
 		Listen: ev.Listen, Send: ev.Send, Workers: ev.Workers, From: party(ev.From), To: party(ev.To), Channel: channel,
 		Wire: ev.Wire, Added: ev.Added, Parts: ev.Parts,
+	}
+	if ev.Capability != "" {
+		a.Reach, a.Request = ev.Capability+"."+ev.Grant, ev.Request
 	}
 	if json.Valid(ev.Arguments) {
 		a.Arguments = ev.Arguments

@@ -94,13 +94,15 @@ type CreatureSpec struct {
 	Config     json.RawMessage // a JSON object; nil means {}
 	// Secret names the attributes of Config that no store may keep. A creature that is
 	// restored without its recipe lacks them.
-	Secret     []string
-	Limits     abi.Limits
-	Restart    RestartPolicy
-	Overflow   Overflow
-	Grants     journal.Grants
-	Privileged bool
-	Stopped    bool // add it without starting it
+	Secret   []string
+	Limits   abi.Limits
+	Restart  RestartPolicy
+	Overflow Overflow
+	Grants   journal.Grants
+	// Capabilities are what it can reach outside, sorted by kind and name.
+	Capabilities []Capability
+	Privileged   bool
+	Stopped      bool // add it without starting it
 	// Listen and Send name channels: by address within a deployment, otherwise
 	// by id, or by name in the graph that is joined.
 	Listen []WireSpec

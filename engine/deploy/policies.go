@@ -70,6 +70,10 @@ func (ps *policies) Judge(ctx context.Context, event *PolicyEvent) Decision {
 				all.Settle[name] = how
 			}
 		}
+		if d.Request != nil {
+			event = event.With(d.Request)
+			all.Request, all.ChangedBy = merged(all.Request, d.Request), append(all.ChangedBy, d.ChangedBy...)
+		}
 		if d.Ruling > all.Ruling {
 			all.Ruling, all.By = d.Ruling, d.By
 		}

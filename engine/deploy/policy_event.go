@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"encoding/json"
+
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -61,6 +63,12 @@ type PolicyEvent struct {
 
 	Tool      string `json:",omitempty"`
 	Arguments []byte `json:",omitempty"` // of a tool: JSON
+
+	// Capability is the kind of the capability, Grant its name, and Request what is
+	// requested, as the capability shows it: a JSON object.
+	Capability string          `json:",omitempty"`
+	Grant      string          `json:",omitempty"`
+	Request    json.RawMessage `json:",omitempty"`
 
 	FailedTurn
 	PlannedChanges
@@ -129,6 +137,10 @@ type Decision struct {
 	// be renamed or unified. For names that it lacks, the operation's own setting
 	// applies.
 	Settle map[string]Collision `json:",omitempty"`
+	// Request, if not nil, are members that replace those of the request to a capability,
+	// as JSON. ChangedBy are the policies that changed it.
+	Request   json.RawMessage `json:",omitempty"`
+	ChangedBy []Verdict       `json:",omitempty"`
 	// Ruling says how to treat a failed turn.
 	Ruling Ruling `json:",omitempty"`
 	// By is the verdict of the policy that ruled.
@@ -197,6 +209,8 @@ func (ev *PolicyEvent) Subject() string {
 	switch {
 	case ev.Tool != "":
 		text += " " + ev.Tool
+	case ev.Capability != "":
+		text += " " + ev.Capability + "." + ev.Grant
 	case ev.Creature.Name != "":
 		text += " of " + ev.Creature.Name
 	case ev.From.Name != "" || ev.To.Name != "":

@@ -16,6 +16,8 @@ type StoredSpec struct {
 	Overflow Overflow        `json:"overflow,omitempty"`
 	Grants   journal.Grants  `json:"grants,omitzero"`
 	Workers  Workers         `json:"workers,omitempty"`
+	// Capabilities lack their secret settings.
+	Capabilities []Capability `json:"capabilities,omitempty"`
 }
 
 // NewStoredSpec is the specification without its sensitive values.
@@ -23,6 +25,7 @@ func NewStoredSpec(s *CreatureSpec) StoredSpec {
 	return StoredSpec{
 		Species: s.Species, Config: WithoutSecrets(s), Limits: s.Limits, Restart: s.Restart,
 		Overflow: s.Overflow, Grants: s.Grants, Workers: s.Workers,
+		Capabilities: withoutSecrets(s.Capabilities),
 	}
 }
 

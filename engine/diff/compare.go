@@ -149,6 +149,9 @@ func settingsOf(spec []byte) map[string]string {
 	addFields(out, "limits.", s.Limits)
 	addFields(out, "restart.", s.Restart)
 	addFields(out, "grants.", s.Grants)
+	for i := range s.Capabilities {
+		out["grants."+s.Capabilities[i].ID()] = s.Capabilities[i].Shown()
+	}
 	return out
 }
 

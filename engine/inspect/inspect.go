@@ -44,6 +44,15 @@ type CreatureStatus struct {
 	Limits         abi.Limits                   `json:"limits"`
 	Counters       Counters                     `json:"counters"`
 	Approvals      int                          `json:"approvals,omitempty"` // questions of policies that its turn waits for
+	Capabilities   []Capability                 `json:"capabilities,omitempty"`
+}
+
+// Capability is what a creature can reach outside.
+type Capability struct {
+	ID string `json:"id"` // its kind and name, such as http.alerts
+	// Allows says what it allows, for people. It is nil until the recipe is applied if the
+	// capability lacks settings that are not stored.
+	Allows []string `json:"allows"`
 }
 
 // Aliases are a creature's own names for channels.

@@ -113,7 +113,8 @@ const (
 	EventModuleReplaced    EventKind = 29
 	EventApprovalAsked     EventKind = 30 // a policy asks, and a turn waits for the answer
 	EventApprovalDecided   EventKind = 31
-	NumEventKinds                    = 32
+	EventOutboundRequest   EventKind = 32 // a creature requests something of a capability
+	NumEventKinds                    = 33
 )
 
 var eventKindNames = [NumEventKinds]string{
@@ -148,6 +149,7 @@ var eventKindNames = [NumEventKinds]string{
 	EventModuleReplaced:    "module_replaced",
 	EventApprovalAsked:     "approval_asked",
 	EventApprovalDecided:   "approval_decided",
+	EventOutboundRequest:   "outbound_request",
 }
 
 // String returns the stable name, for example "channel_message".

@@ -20,6 +20,7 @@ const (
 	JudgeSend       PolicyKind = "send"       // a message is sent on a channel
 	JudgeTool       PolicyKind = "tool"       // a group tool is called
 	JudgeFail       PolicyKind = "fail"       // a turn has failed
+	JudgeCapability PolicyKind = "capability" // something is requested of a capability
 )
 
 // PolicyKinds lists all kinds of events that the engine submits to policies.
@@ -28,5 +29,5 @@ func PolicyKinds() []PolicyKind {
 }
 
 var policyKinds = []PolicyKind{
-	JudgePlan, JudgeSpawn, JudgeRemove, JudgeReplace, JudgeConnect, JudgeDisconnect, JudgeMerge, JudgeSplit, JudgeWire, JudgeSend, JudgeTool, JudgeFail,
+	JudgePlan, JudgeSpawn, JudgeRemove, JudgeReplace, JudgeConnect, JudgeDisconnect, JudgeMerge, JudgeSplit, JudgeWire, JudgeSend, JudgeTool, JudgeFail, JudgeCapability,
 }

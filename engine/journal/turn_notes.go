@@ -28,6 +28,7 @@ type TurnNotes struct {
 	Requests []int64      `json:"requests,omitempty"` // the tags of its requests
 	Timers   []NotedTimer `json:"timers,omitempty"`   // that it set or cancelled
 	Reply    *NotedBytes  `json:"reply,omitempty"`    // to a request from outside
+	Reached  []ReachNote  `json:"reached,omitempty"`  // results of requests to capabilities, in order
 }
 
 // onlyReply reports whether there is nothing but a reply.
@@ -77,6 +78,7 @@ type NotedSend struct {
 	Headers NotedBytes `json:"headers,omitempty"` // in the form of the ABI
 	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage]
 	Left    bool       `json:"left,omitempty"`    // it was not sent
+	Reach   string     `json:"reach,omitempty"`   // the capability that it is a request to; Channel is empty
 }
 
 // NotedMessage is a message from outside before policies changed it.

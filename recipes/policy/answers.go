@@ -23,6 +23,7 @@ var Occasions = []Occasion{
 	{journal.JudgeSend, "a message is sent on a channel of the deployment, by a creature or from outside"},
 	{journal.JudgeTool, "a creature of the deployment calls a group tool"},
 	{journal.JudgeFail, "a turn of a creature has failed"},
+	{journal.JudgeCapability, "a creature of the deployment requests something of a [capability](http.md), such as an HTTP request"},
 }
 
 // Answer is an answer that a script may return.
@@ -36,11 +37,12 @@ type Answer struct {
 // Answers are all answers; scripts have a function for each kind.
 var Answers = []Answer{
 	{"allow()", "all", "the same as no answer", kindAllow},
-	{"deny(reason)", "all but `fail`", "it does not happen, and the caller gets `denied`", kindDeny},
+	{"deny(reason)", "all but `fail`", "it does not happen, and the caller gets `denied`; for `capability` as the result", kindDeny},
 	{"ask(reason, {within: \"2h\", otherwise: \"allow\"})", "all but `plan` and `fail`", "the turn of the creature [waits for approval](../how-to/approve.md); events from outside are denied", kindAsk},
 	{"warn(reason)", "all", "recorded only", kindWarn},
 	{"patch({payload, base64, headers})", "`send`, mode `mutate`", "the message is replaced", kindPatch},
 	{"drop(reason)", "`send`, mode `mutate`", "the message is dropped; a sending creature continues, a sender from outside gets `denied`", kindDrop},
+	{"patch({request: {url, method, headers, body}})", "`capability`, mode `mutate`", "members of the request are replaced; what the capability does not allow is denied", kindPatch},
 	{"patch({names: {NAME: \"unify\"}})", "`merge`, mode `mutate`", "`unify` or `rename`: how channels of that name are merged", kindPatch},
 	{"restart(reason)", "`fail`", "the delivery is tried again, however many attempts there were", kindRestart},
 	{"drop(reason)", "`fail`", "it becomes a dead letter", kindDrop},

@@ -89,6 +89,7 @@ var (
 	ofMerge    = kinds(journal.JudgeMerge)
 	ofWire     = kinds(journal.JudgeWire)
 	ofTool     = kinds(journal.JudgeTool)
+	ofReach    = kinds(journal.JudgeCapability)
 )
 
 // Fields are the fields of all events but send.
@@ -135,6 +136,13 @@ var Fields = []Field{
 	{"tool", ofTool, Text, "name of the tool", func(e *deploy.PolicyEvent) any { return e.Tool }},
 	{"arguments", ofTool, Data, "its arguments", func(e *deploy.PolicyEvent) any { return arguments(e.Arguments) }},
 
+	{"capability", ofReach, Text, "kind of the capability, such as `http`", func(e *deploy.PolicyEvent) any { return e.Capability }},
+	{"grant", ofReach, Text, "its name in the recipe", func(e *deploy.PolicyEvent) any { return e.Grant }},
+	{"method", ofReach, Text, "for `http`: the method", func(e *deploy.PolicyEvent) any { return requested(e, "method") }},
+	{"url", ofReach, Text, "for `http`: the URL", func(e *deploy.PolicyEvent) any { return requested(e, "url") }},
+	{"host", ofReach, Text, "for `http`: the host in the URL", func(e *deploy.PolicyEvent) any { return requested(e, "host") }},
+	{"request", ofReach, Data, "what is requested, without secrets of the recipe; for `http`: `method`, `url`, `host`, `path`, `headers`, and `body` or, if that is not text, `base64`", func(e *deploy.PolicyEvent) any { return arguments(e.Request) }},
+
 	{"code", ofFail, Text, "code of the error", func(e *deploy.PolicyEvent) any { return e.Code }},
 	{"error", ofFail, Text, "what happened", func(e *deploy.PolicyEvent) any { return e.Error }},
 	{"delivery", ofFail, Text, "its kind: message, timer, …", func(e *deploy.PolicyEvent) any { return e.Delivery }},
@@ -154,6 +162,16 @@ func wireOf(e *deploy.PolicyEvent) journal.OutputWire {
 		return journal.OutputWire{}
 	}
 	return *e.Wire
+}
+
+// requested returns a member of a request to a capability, if it is a text.
+func requested(e *deploy.PolicyEvent, name string) string {
+	var members map[string]json.RawMessage
+	text := ""
+	if json.Unmarshal(e.Request, &members) != nil || json.Unmarshal(members[name], &text) != nil {
+		return ""
+	}
+	return text
 }
 
 // arguments returns the arguments of a tool, or an empty object.

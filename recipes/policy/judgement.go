@@ -200,6 +200,9 @@ func (j *judgement) verdict(p *compiled, v *verdict) {
 		j.keepOriginal(p)
 	case p.On == journal.JudgeMerge:
 		j.settleNames(v)
+	case p.On == journal.JudgeCapability:
+		j.amend(v)
+		j.decided.ChangedBy = append(j.decided.ChangedBy, word)
 	default:
 		j.patch(v)
 		j.sent.ChangedBy = append(j.sent.ChangedBy, word)
@@ -215,7 +218,7 @@ var rulings = map[kind]deploy.Ruling{
 // unfit says why the event or the mode does not allow a verdict, or returns "".
 func (p *compiled) unfit(v *verdict) string {
 	_, ruling := rulings[v.kind]
-	onSend, onFail, onMerge := p.On == journal.JudgeSend, p.On == journal.JudgeFail, p.On == journal.JudgeMerge
+	onSend, onFail, onMerge, onReach := p.On == journal.JudgeSend, p.On == journal.JudgeFail, p.On == journal.JudgeMerge, p.On == journal.JudgeCapability
 	switch {
 	case v.kind == kindWarn, onFail && ruling:
 		return ""
@@ -223,12 +226,12 @@ func (p *compiled) unfit(v *verdict) string {
 		return fmt.Sprintf("%s() cannot be used on the event fail: the failure has already happened", v.kind)
 	case v.kind == kindDeny, v.kind == kindAsk && p.On != journal.JudgePlan:
 		return ""
-	case !(v.kind == kindPatch && (onSend || onMerge)) && !(v.kind == kindDrop && onSend):
+	case !(v.kind == kindPatch && (onSend || onMerge || onReach)) && !(v.kind == kindDrop && onSend):
 		return fmt.Sprintf("%s() cannot be used on the event %s", v.kind, p.On)
 	case p.Mode != Mutate:
 		return fmt.Sprintf("%s() needs mode = \"mutate\"", v.kind)
-	case v.kind == kindPatch && onMerge != (v.names != nil), onMerge && (v.payload != nil || v.headers != nil):
-		return "patch takes names for a merge, and payload, base64 and headers for a message"
+	case v.kind == kindPatch && (onMerge != (v.names != nil) || onReach != (v.request != nil)), !onSend && (v.payload != nil || v.headers != nil):
+		return "patch takes names for a merge, request for a capability, and payload, base64 and headers for a message"
 	}
 	return ""
 }
@@ -258,6 +261,12 @@ func (j *judgement) patch(v *verdict) {
 	j.subject.send = &e
 	j.sent.Mutated = true
 	j.sent.Payload, j.sent.Headers = e.Payload, e.Headers
+}
+
+// amend changes a request to a capability for the following policies.
+func (j *judgement) amend(v *verdict) {
+	j.decided.Request = (&deploy.PolicyEvent{Request: j.decided.Request}).With(v.request).Request
+	j.subject.event = j.subject.event.With(v.request) // the caller's event stays unchanged
 }
 
 func (j *judgement) release() {

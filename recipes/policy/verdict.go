@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -34,6 +35,7 @@ type verdict struct {
 	headers *map[string]string          // of a patch; nil: unchanged
 	names   map[string]deploy.Collision // of a patch of a merge
 	terms   terms                       // of ask
+	request json.RawMessage             // of a patch of a request to a capability
 }
 
 var _ goja.DynamicObject = (*verdict)(nil)
@@ -130,17 +132,37 @@ func (i *isolate) readPatch(v *verdict, arg goja.Value) {
 			v.payload = data
 		case "names":
 			v.names = i.readNames(value)
+		case "request":
+			v.request = i.readRequest(value)
 		case "headers":
 			headers := i.readHeaders(value)
 			v.headers = &headers
 		default:
-			i.throw(fmt.Sprintf("patch has no field %q; it takes payload, base64 and headers, or names for a merge", clip(name)))
+			i.throw(fmt.Sprintf("patch has no field %q; it takes payload, base64 and headers, names for a merge, or request for a capability", clip(name)))
 		}
 	}
-	if v.payload == nil && v.headers == nil && v.names == nil {
+	if v.payload == nil && v.headers == nil && v.names == nil && v.request == nil {
 		i.throw("patch changes nothing; give it payload, base64 or headers, or names for a merge")
 	}
 }
+
+// readRequest reads the members of a request that are replaced.
+func (i *isolate) readRequest(value goja.Value) json.RawMessage {
+	if o, ok := value.(*goja.Object); !ok || o.ClassName() != "Object" {
+		i.throw("patch: request is not an object")
+	}
+	text, ok, err := i.encode(value)
+	if err != nil {
+		panic(err)
+	}
+	if !ok || len(text) > maxAmended {
+		i.throw("patch: request cannot be JSON, or is too large")
+	}
+	return append(json.RawMessage{}, text...)
+}
+
+// maxAmended bounds the JSON of a changed request, in bytes.
+const maxAmended = 16 << 20
 
 func (i *isolate) readHeaders(value goja.Value) map[string]string {
 	o, ok := value.(*goja.Object)

@@ -42,6 +42,7 @@ type reply struct {
 	Headers   *map[string]string          `json:",omitempty"`
 	Names     map[string]deploy.Collision `json:",omitempty"`
 	Terms     terms                       `json:",omitzero"` // of ask
+	Request   json.RawMessage             `json:",omitempty"`
 	Memory    json.RawMessage             `json:",omitempty"`
 	Remembers bool                        `json:",omitempty"`
 	Fault     *ScriptError                `json:",omitempty"`
@@ -58,7 +59,7 @@ func replyOf(a answer, fault *ScriptError) reply {
 	r := reply{Fault: fault, Memory: a.memory, Remembers: a.remembers}
 	if v := a.verdict; v != nil {
 		r.Kind, r.Reason, r.Line, r.Headers, r.Names = v.kind, v.reason, v.line, v.headers, v.names
-		r.Terms = v.terms
+		r.Terms, r.Request = v.terms, v.request
 		r.Payload, r.Patched = v.payload, v.payload != nil
 	}
 	return r
@@ -73,7 +74,7 @@ func (r *reply) answer() (answer, *ScriptError) {
 	if r.Kind == "" {
 		return a, nil
 	}
-	a.verdict = &verdict{kind: r.Kind, reason: clip(r.Reason), line: r.Line, headers: r.Headers, names: r.Names, terms: r.Terms.bounded()}
+	a.verdict = &verdict{kind: r.Kind, reason: clip(r.Reason), line: r.Line, headers: r.Headers, names: r.Names, terms: r.Terms.bounded(), request: r.Request}
 	if r.Patched {
 		a.verdict.payload = append([]byte{}, r.Payload...)
 	}

@@ -49,9 +49,9 @@ type Asking struct {
 	Read  bool
 }
 
-// ForgetSends forgets what was asked about messages, which are judged again.
+// ForgetSends forgets what was asked about messages and requests, which are judged again.
 func (a *Asking) ForgetSends() {
-	a.List = slices.DeleteFunc(a.List, func(q Asked) bool { return q.Event == journal.JudgeSend })
+	a.List = slices.DeleteFunc(a.List, func(q Asked) bool { return q.Event == journal.JudgeSend || q.Event == journal.JudgeCapability })
 	a.Waits = false // a call that waits would have ended the turn
 }
 

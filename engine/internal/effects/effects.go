@@ -216,13 +216,6 @@ func (t *Own) Output(payload []byte) abi.Code {
 	return abi.OK
 }
 
-func (t *Own) absent(feature string) abi.Code {
-	return t.Fail(abi.Unsupported, "ask with the function feature first", "this host does not have the feature %s", feature)
-}
-
-// HTTP implements [abi.Turn]: there is none.
-func (t *Own) HTTP(_, _ []byte, _ int64) abi.Code { return t.absent("http") }
-
 // Log implements [abi.Turn].
 func (t *Own) Log(level abi.Level, text []byte) abi.Code {
 	limits := t.Limits

@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ func (m *Message) Detail(kind abi.Kind, direct bool, attempt int, revision uint6
 	if kind != abi.KindMessage {
 		h = journal.DecodeHeaders(m.Headers)
 	}
+	status, _ := strconv.ParseInt(h[HeaderStatus], 10, 64)
 	deadline, _ := strconv.ParseInt(h[HeaderDeadline], 10, 64)
 	source := ""
 	if kind == abi.KindOutput {
@@ -32,13 +34,14 @@ func (m *Message) Detail(kind abi.Kind, direct bool, attempt int, revision uint6
 		Name       string `json:"name,omitempty"`
 		Tag        string `json:"tag,omitempty"`
 		Code       string `json:"code,omitempty"`
+		Status     int64  `json:"status,omitempty"`
 		DeadlineMS int64  `json:"deadline_ms,omitempty"`
 		Source     string `json:"source,omitempty"`
 		Wire       string `json:"wire,omitempty"`
 		Revision   uint64 `json:"revision,omitempty"`
 	}{
 		kind.String(), direct, m.Seq, attempt, m.Time,
-		h[HeaderTimer], h[HeaderTag], h[HeaderCode], deadline, source, h[HeaderWire], revision,
+		h[HeaderTimer], h[HeaderTag], h[HeaderCode], status, deadline, source, h[HeaderWire], revision,
 	})
 }
 
@@ -56,10 +59,12 @@ func (m *Message) Random(c journal.CreatureID, kind abi.Kind) *rand.ChaCha8 {
 
 // Result is the delivery that answers a request of a creature: with a payload,
 // which is copied, or with the text of an error.
-func Result(row *journal.RequestRow, code abi.Code, text string, payload []byte) *Message {
-	headers, _ := journal.EncodeHeaders(map[string]string{
+func Result(row *journal.RequestRow, code abi.Code, text string, payload []byte, more map[string]string) *Message {
+	all := map[string]string{
 		HeaderTag: strconv.FormatInt(row.Tag, 10), HeaderCode: code.String(), HeaderRequest: row.ID.String(),
-	})
+	}
+	maps.Copy(all, more)
+	headers, _ := journal.EncodeHeaders(all)
 	payload = slices.Clone(payload)
 	if code != abi.OK {
 		payload = []byte(text)

@@ -167,6 +167,7 @@ const (
 	HeaderCode     = "terrarium-code"     // of a result: ok or the name of an error
 	HeaderRequest  = "terrarium-request"  // id of the request that a result answers
 	HeaderDeadline = "terrarium-deadline" // of a request, in milliseconds
+	HeaderStatus   = "terrarium-status"   // of the result of a request to a capability
 	HeaderWire     = "terrarium-wire"     // id of the wire that an output came over
 	HeaderHops     = "terrarium-hops"     // over how many wires in a row it came
 	HeaderAlias    = "terrarium-alias"    // of the channel that a message came on which is delivered again

@@ -139,6 +139,6 @@ func OfRow(row journal.CreatureRow) (deploy.CreatureSpec, error) {
 	return deploy.CreatureSpec{
 		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config,
 		Limits: s.Limits, Restart: s.Restart, Overflow: s.Overflow, Grants: s.Grants,
-		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent, Workers: s.Workers,
+		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent, Workers: s.Workers, Capabilities: s.Capabilities,
 	}, nil
 }

@@ -1,0 +1,85 @@
+package httpcap
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// special are the ranges of addresses that are not those of a server on the public
+// internet, by the registries of special addresses of IANA. A range of IPv6 that carries
+// addresses of IPv4 is among them: what it leads to depends on the network.
+var special = func() (out []netip.Prefix) {
+	for _, text := range []string{
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24",
+		"192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+		"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+	} {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
+}()
+
+// global is where all addresses of servers on the public internet are in IPv6.
+var global = netip.MustParsePrefix("2000::/3")
+
+// public reports whether an address is that of a server on the public internet.
+func public(a netip.Addr) bool {
+	if a.Is4In6() || a.Zone() != "" || a.Is6() && !global.Contains(a) {
+		return false
+	}
+	for _, p := range special {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return a.IsValid()
+}
+
+// mayReach reports whether the settings allow an address, for a request to that host.
+func (g *grant) mayReach(a netip.Addr, host string) bool {
+	plain := a.Unmap()
+	if a.Zone() != "" {
+		return false
+	}
+	for _, p := range g.addresses {
+		if p.Contains(plain) {
+			return true
+		}
+	}
+	// A pattern with the number of an address allows it for requests that name it so.
+	if named, err := netip.ParseAddr(host); err == nil && named == a && g.literal[a] {
+		return true
+	}
+	return public(a)
+}
+
+// refused is the error for an address that the settings do not allow.
+func refused(host string, a netip.Addr) *abi.Error {
+	what := host
+	if a.IsValid() && a.String() != host {
+		what += " has the address " + a.String() + ", which"
+	}
+	return &abi.Error{
+		Code: abi.Denied, Op: "http", Message: what + " is not on the public internet",
+		Remedy: "name its address in the setting addresses, if creatures may reach it", IDs: map[string]string{"host": host},
+	}
+}
+
+// isNumber reports whether a host is meant as an address in one of the notations that
+// resolvers read in different ways: with parts left out, in octal or hexadecimal digits, or
+// as one number. The last label of a name is never a number.
+func isNumber(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if last == "" {
+		return true
+	}
+	hex := strings.HasPrefix(last, "0x") || strings.HasPrefix(last, "0X")
+	for _, c := range []byte(last) {
+		if c < '0' || c > '9' {
+			return hex
+		}
+	}
+	return true
+}

@@ -1,0 +1,70 @@
+package deploy
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Capability is a capability that a recipe has declared and granted to a creature.
+type Capability struct {
+	Kind     string          `json:"kind"` // such as http
+	Name     string          `json:"name"`
+	Settings json.RawMessage `json:"settings,omitempty"` // a JSON object
+	// Secret names the settings that no store may keep. A creature that is restored without
+	// its recipe lacks them, and its requests wait until the recipe is applied.
+	Secret []string `json:"secret,omitempty"`
+	// Lacking says that the values of Secret are not in Settings.
+	Lacking bool `json:"lacking,omitempty"`
+}
+
+// ID is the kind and the name.
+func (c *Capability) ID() string { return c.Kind + "." + c.Name }
+
+// Shown are the settings as plans show them, as JSON.
+func (c *Capability) Shown() string {
+	var settings map[string]json.RawMessage
+	if json.Unmarshal(c.Settings, &settings) != nil {
+		return "{}"
+	}
+	for _, name := range c.Secret {
+		settings[name] = journal.JSON(HiddenValue)
+	}
+	return string(journal.JSON(settings))
+}
+
+// withoutSecrets are capabilities as a store may keep them.
+func withoutSecrets(list []Capability) []Capability {
+	var out []Capability
+	for _, c := range list {
+		var settings map[string]json.RawMessage
+		if len(c.Secret) > 0 && json.Unmarshal(c.Settings, &settings) == nil {
+			for _, name := range c.Secret {
+				delete(settings, name)
+			}
+			c.Settings, c.Lacking = journal.JSON(settings), true
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// With returns the event with members of its request replaced.
+func (ev *PolicyEvent) With(members json.RawMessage) *PolicyEvent {
+	out := *ev
+	out.Request = merged(ev.Request, members)
+	return &out
+}
+
+// merged are the members of two objects; those of the second take precedence.
+func merged(a, b json.RawMessage) json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for _, object := range []json.RawMessage{a, b} {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(object, &members) == nil {
+			maps.Copy(out, members)
+		}
+	}
+	return journal.JSON(out)
+}

@@ -1,0 +1,148 @@
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// MaxHead bounds the head of a request, in bytes.
+const MaxHead = 64 << 10
+
+// Find returns what grants a request, among what a creature holds: the capability with that
+// id or, if id is a kind, the first of that kind, by name, that allows the request. The
+// error is one that the guest gets.
+func Find(held map[string]*Access, id string, r capability.Request) (*Access, *abi.Error) {
+	if len(r.Head) > MaxHead || bytes.IndexByte(r.Head, 0) >= 0 {
+		return nil, errtext.Invalid("", "the request has more than 64 KiB besides its body, or a NUL", "send what is large in the body")
+	}
+	var refusal *abi.Error
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		if name != id && !strings.HasPrefix(name, id+".") {
+			continue
+		}
+		a := held[name]
+		if a == nil {
+			refusal = &abi.Error{
+				Code: abi.Unavailable, Message: "the settings of the capability " + name + " are not complete, because sensitive values are not stored",
+				Remedy: "apply the recipe", IDs: map[string]string{"capability": name},
+			}
+			continue
+		}
+		err := a.Check(r)
+		if err == nil {
+			return a, nil
+		}
+		refusal = typed(err)
+	}
+	if refusal == nil {
+		refusal = &abi.Error{
+			Code: abi.Denied, Message: "the creature has no capability " + errtext.Clip(id), Remedy: "grant it in the recipe",
+			IDs: map[string]string{"capability": errtext.Clip(id)},
+		}
+	}
+	return nil, refusal
+}
+
+// typed is the error of a capability with its code.
+func typed(err error) *abi.Error {
+	if e, ok := err.(*abi.Error); ok { //nolint:errorlint // a wrapping text would be lost
+		return e
+	}
+	return &abi.Error{Code: abi.CodeOf(err), Message: err.Error()}
+}
+
+// Judged is a request as policies see it, and as they leave it.
+func (a *Access) Judged(r capability.Request, members []byte) (capability.Request, error) {
+	out, err := a.Amend(r, members)
+	if err == nil {
+		err = a.Check(out)
+	}
+	return out, err
+}
+
+// ownHeaders is room for the headers that the engine adds to a result, in bytes.
+const ownHeaders = 512
+
+// Deliverable is a result as a creature gets it whose messages have at most so many bytes,
+// with its headers: those of the capability, except for names that are the engine's, and its
+// status.
+func Deliverable(r capability.Result, most int64) (capability.Result, map[string]string) {
+	headers := map[string]string{}
+	size := int64(len(r.Payload) + ownHeaders)
+	for name, value := range r.Headers {
+		if name == "" || strings.HasPrefix(strings.ToLower(name), journal.ReservedPrefix) || strings.ContainsRune(name+value, 0) {
+			continue
+		}
+		headers[name] = value
+		size += int64(len(name) + len(value) + 2)
+	}
+	if size > most {
+		headers, r.Payload = map[string]string{}, nil
+		r.Code, r.Text = abi.TooLarge, fmt.Sprintf("the result has about %d bytes, and the limit message of the creature is %d; raise the limit, or request less", size, most)
+	}
+	if r.Status != 0 {
+		headers[message.HeaderStatus] = strconv.Itoa(r.Status)
+	}
+	return r, headers
+}
+
+// pageOf is how many events are read at once.
+const pageOf = 256
+
+// Load reads the requests to capabilities among open requests from the log.
+func Load(ctx context.Context, store journal.Store, open []journal.RequestRow) (map[journal.EventID]journal.OutboundRequest, error) {
+	out := map[journal.EventID]journal.OutboundRequest{}
+	left := map[journal.EventID]bool{}
+	for i := range open {
+		left[open[i].ID] = true
+	}
+	sorted := slices.SortedFunc(maps.Keys(left), func(a, b journal.EventID) int {
+		return cmpID(a, b)
+	})
+	for _, id := range sorted {
+		if !left[id] {
+			continue // it was on an earlier page
+		}
+		// Everything of other origins is before the mark.
+		mark := journal.Mark{Event: journal.EventID{Origin: id.Origin, Seq: id.Seq - 1}, Since: math.MaxInt64}
+		page, err := store.History(ctx, journal.HistoryQuery{Behind: mark, Limit: pageOf})
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if !left[page[i].ID] {
+				continue
+			}
+			delete(left, page[i].ID)
+			if o, ok := journal.OutboundOf(&page[i]); ok {
+				out[page[i].ID] = o
+			}
+		}
+	}
+	return out, nil
+}
+
+func cmpID(a, b journal.EventID) int {
+	if c := bytes.Compare(a.Origin[:], b.Origin[:]); c != 0 {
+		return c
+	}
+	switch {
+	case a.Seq < b.Seq:
+		return -1
+	case a.Seq > b.Seq:
+		return 1
+	}
+	return 0
+}

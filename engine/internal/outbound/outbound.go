@@ -1,0 +1,267 @@
+// Package outbound carries out what creatures request of capabilities. It keeps the limits
+// of each grant, and tries again as they say.
+//
+// The engine starts a request inside a critical section, so nothing here blocks it. The
+// requests of a grant begin in the order in which they were started.
+package outbound
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+)
+
+// Outbound runs the requests of one engine. Its methods may be called from any goroutine.
+type Outbound struct {
+	kinds  map[string]capability.Kind
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	grants map[[sha256.Size]byte]weak.Pointer[Access]
+	closed bool
+}
+
+// New returns an Outbound for kinds of capabilities. It must be closed. ctx only carries
+// values.
+func New(ctx context.Context, kinds []capability.Kind) *Outbound {
+	o := &Outbound{kinds: map[string]capability.Kind{}, grants: map[[sha256.Size]byte]weak.Pointer[Access]{}}
+	for _, k := range kinds {
+		o.kinds[k.Name()] = k
+	}
+	o.ctx, o.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return o
+}
+
+// Close interrupts the attempts that are being made, and waits for them to end. Their
+// results do not count.
+func (o *Outbound) Close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.cancel()
+	o.work.Wait()
+}
+
+// start runs f in a goroutine that Close waits for. After Close it does nothing.
+func (o *Outbound) start(f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.work.Go(f)
+	}
+}
+
+// Access is a grant, which all creatures share that have it from one declaration.
+type Access struct {
+	deploy.Capability
+	capability.Grant
+	o      *Outbound
+	limits capability.Limits
+
+	mu      sync.Mutex
+	queue   []*Call
+	running int
+	due     time.Time // when the rate allows the next attempt
+}
+
+// Open returns the access that capabilities grant, by kind and name. A capability without
+// its secret settings grants none until the recipe is applied.
+func (o *Outbound) Open(creature string, list []deploy.Capability) (map[string]*Access, error) {
+	out := map[string]*Access{}
+	for i := range list {
+		c := &list[i]
+		kind := o.kinds[c.Kind]
+		if kind == nil {
+			return nil, &abi.Error{
+				Code: abi.Unsupported, Op: "add_creature", Message: fmt.Sprintf("%s is granted the capability %s, and this program has no %s", creature, c.ID(), c.Kind),
+				Remedy: "give the program that capability, or remove the grant", IDs: map[string]string{"capability": c.ID()},
+			}
+		}
+		if c.Lacking {
+			out[c.ID()] = nil
+			continue
+		}
+		a, err := o.open(kind, c)
+		if err != nil {
+			return nil, fmt.Errorf("the capability %s of %s: %w", c.ID(), creature, err)
+		}
+		out[c.ID()] = a
+	}
+	return out, nil
+}
+
+func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, error) {
+	digest := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", c.Kind, c.Name, c.Settings))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if a := o.grants[digest].Value(); a != nil {
+		return a, nil
+	}
+	grant, err := kind.Open(c.Settings)
+	if err != nil {
+		return nil, err
+	}
+	a := &Access{Capability: *c, Grant: grant, o: o, limits: grant.Limits()}
+	if a.limits.Concurrency <= 0 {
+		a.limits.Concurrency = capability.DefaultConcurrency
+	}
+	if a.limits.Timeout <= 0 {
+		a.limits.Timeout = capability.DefaultTimeout
+	}
+	for key, p := range o.grants { // of recipes that were replaced
+		if p.Value() == nil {
+			delete(o.grants, key)
+		}
+	}
+	o.grants[digest] = weak.Make(a)
+	return a, nil
+}
+
+// Call is a request that waits for its result.
+type Call struct {
+	capability.Call
+	// Begin is called before each attempt, in a goroutine that may block. It returns what
+	// grants the request now, or nil if the request needs no attempt: it is dropped then.
+	Begin func(context.Context) *Access
+	// End is called with the result, once, unless the request is dropped. dead says that a
+	// result that is a failure becomes a dead letter. It may block.
+	End func(ctx context.Context, r capability.Result, dead bool)
+	// Drop is called instead of End. The request stays open.
+	Drop func()
+}
+
+// Refuse ends a request that nothing grants.
+func (o *Outbound) Refuse(call *Call, code abi.Code, text string) {
+	o.start(func() { call.End(o.ctx, capability.Failure(code, text), false) })
+}
+
+// Start carries out a request.
+func (a *Access) Start(call *Call) {
+	call.Attempt = 0
+	a.enqueue(call)
+}
+
+func (a *Access) enqueue(call *Call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.queue = append(a.queue, call)
+	if a.running < a.limits.Concurrency {
+		a.running++
+		a.o.start(a.serve)
+	}
+}
+
+// serve makes attempts until no request waits.
+func (a *Access) serve() {
+	for {
+		call, wait := a.next()
+		if call == nil {
+			return
+		}
+		if !pause(a.o.ctx, wait) {
+			call.Drop()
+			continue
+		}
+		a.attempt(call)
+	}
+}
+
+// next takes the next request, and returns how long to wait before it begins.
+func (a *Access) next() (call *Call, wait time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.queue) == 0 {
+		a.running--
+		a.queue = nil
+		return nil, 0
+	}
+	call, a.queue[0] = a.queue[0], nil
+	a.queue = a.queue[1:]
+	if a.limits.Rate > 0 {
+		// The bucket has room for the attempts of a second.
+		now := time.Now()
+		if full := now.Add(-time.Second); a.due.Before(full) {
+			a.due = full
+		}
+		a.due = a.due.Add(time.Duration(float64(time.Second) / a.limits.Rate))
+		wait = a.due.Sub(now)
+	}
+	return call, wait
+}
+
+// storePause is the pause before another look at a store that cannot be written.
+const storePause = 100 * time.Millisecond
+
+// Pause waits before another look at a store that cannot be written. It reports whether ctx
+// has not ended.
+func Pause(ctx context.Context) bool { return pause(ctx, storePause) }
+
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// attempt carries out a request once.
+func (a *Access) attempt(call *Call) {
+	now := call.Begin(a.o.ctx)
+	switch {
+	case a.o.ctx.Err() != nil, now == nil:
+		call.Drop()
+		return
+	case now != a: // its recipe was applied again
+		now.enqueue(call)
+		return
+	}
+	call.Attempt++
+	r := a.try(call)
+	switch {
+	case a.o.ctx.Err() != nil:
+		call.Drop() // the request stays open, and is carried out again when the session is resumed
+	case r.Code != abi.OK && r.Again && call.Attempt <= a.limits.Retries:
+		wait := a.limits.Pause(call.Attempt, r.After)
+		a.o.start(func() {
+			if pause(a.o.ctx, wait) {
+				a.enqueue(call)
+			} else {
+				call.Drop()
+			}
+		})
+	default:
+		call.End(a.o.ctx, r, a.limits.DeadLetter)
+	}
+}
+
+// try is one attempt. A capability that panics has failed.
+func (a *Access) try(call *Call) (r capability.Result) {
+	ctx, cancel := context.WithTimeout(a.o.ctx, a.limits.Timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			r = capability.Failure(abi.Internal, errtext.Clip(fmt.Sprintf("the capability %s panicked: %v", a.ID(), p)))
+		}
+	}()
+	if err := a.Check(call.Request); err != nil {
+		return capability.Failure(abi.CodeOf(err), err.Error())
+	}
+	return a.Do(ctx, call.Call)
+}

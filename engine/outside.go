@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/inspect"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/outbound"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// A request to a capability is an open request of its creature, like one to another
+// creature, whose content is an event instead of a message. Package outbound carries it out
+// once the event is durable. The result closes the request in the record that delivers it,
+// so it is handled once, and an open request is carried out again when a session is resumed.
+
+// ReachPrefix begins the name by which a creature requests something of a capability with
+// the function request.
+const ReachPrefix = "capability:"
+
+// httpKind is the capability of the function http.
+const httpKind = "http"
+
+// reach is a request to a capability.
+type reach struct {
+	id     string           // of what grants it
+	access *outbound.Access // nil in a rehearsal
+	denial string           // of policies
+}
+
+// HTTP implements [abi.Turn].
+func (t *turn) HTTP(request, body []byte, tag int64) abi.Code {
+	return t.reach(httpKind, capability.Request{Head: request, Body: body}, tag)
+}
+
+// reach checks and collects a request to a capability.
+func (t *turn) reach(id string, r capability.Request, tag int64) abi.Code {
+	if code := t.mayReach(); code != abi.OK {
+		return code
+	}
+	a, err := outbound.Find(t.c.outside, id, r)
+	if err != nil {
+		t.reached = append(t.reached, journal.ReachNote{Code: err.Code.String(), Error: err.Error()})
+		return t.Fail(err.Code, err.Remedy, "%s", err.Message)
+	}
+	t.reached = append(t.reached, journal.ReachNote{Capability: a.ID()})
+	return t.collect(reach{id: a.ID(), access: a}, r, tag)
+}
+
+func (t *turn) mayReach() abi.Code {
+	if code := t.Effect(); code != abi.OK {
+		return code
+	}
+	if t.openRequests() >= t.c.limits.Requests {
+		return t.OverLimit("requests", int64(t.c.limits.Requests))
+	}
+	return abi.OK
+}
+
+func (t *turn) collect(to reach, r capability.Request, tag int64) abi.Code {
+	if code := t.Room(1, r.Body, nil); code != abi.OK {
+		return code
+	}
+	t.asked++
+	t.sends = append(t.sends, sendEffect{payload: t.Keep(r.Body), headers: t.Keep(r.Head), ask: &ask{tag: tag}, reach: &to})
+	return abi.OK
+}
+
+// request is what the turn requests of a capability, as policies leave it.
+func (s *sendEffect) request(t *turn) capability.Request {
+	if s.mutated {
+		return capability.Request{Head: s.mutatedHeaders, Body: s.mutatedPayload}
+	}
+	return capability.Request{Head: t.Bytes(s.headers), Body: t.Bytes(s.payload)}
+}
+
+// judgeReach asks the policies about a request to a capability.
+func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64) {
+	t := &w.turn
+	p := w.e.policyOf(t.c.deployment, journal.JudgeCapability)
+	if p == nil {
+		return
+	}
+	r := s.request(t)
+	t.recalled.Home = t.c.home.memories
+	ev := deploy.PolicyEvent{
+		Kind: journal.JudgeCapability, Call: s.reach.access.Kind, Capability: s.reach.access.Kind, Grant: s.reach.access.Name, Caller: t.c.party(),
+		Graph: graphID(&t.c.home), Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(seed), Request: journal.JSON(s.reach.access.View(r)),
+		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.Of(t.c.deployment)},
+	}
+	d := p.Judge(ctx, &ev)
+	w.e.failed.Heard(&d.Words)
+	if d.Request != nil && len(d.Denials) == 0 {
+		w.amend(s, &d)
+		ev.Request = journal.JSON(s.reach.access.View(s.request(t)))
+	}
+	t.answerCall(&ev, &d.Words)
+	t.verdicts = append(t.verdicts, draft.WordsOf(&ev, &d.Words)...)
+	if len(d.Denials) > 0 {
+		s.left, s.reach.denial = true, d.Denials[0].String()
+	}
+	t.judged = t.judged || s.left || s.mutated
+}
+
+// amend changes a request as policies have decided. What the capability does not allow is
+// denied.
+func (w *turnWorker) amend(s *sendEffect, d *deploy.Decision) {
+	r, err := s.reach.access.Judged(s.request(&w.turn), d.Request)
+	if err != nil {
+		v := deploy.Verdict{Reason: "a policy changed the request into one that the capability does not allow: " + errtext.Clip(err.Error())}
+		if len(d.ChangedBy) > 0 {
+			v.Policy, v.Where = d.ChangedBy[0].Policy, d.ChangedBy[0].Where
+		}
+		d.Denials = append(d.Denials, v)
+		return
+	}
+	s.mutated, s.mutatedHeaders, s.mutatedPayload = true, r.Head, r.Body
+}
+
+// reach writes one request to a capability. What policies deny has its result at once.
+func (l *turnLog) reach(s *sendEffect) {
+	c := l.t.c
+	row := journal.RequestRow{Creature: c.id, Tag: s.ask.tag, Deadline: math.MaxInt64}
+	if s.left {
+		l.denied++
+		row.ID = l.id // it never gets an id of its own
+		l.post(l.inbox(c), resultOf(&row, answer{code: abi.Denied, text: s.reach.denial}))
+		return
+	}
+	row.ID = l.next()
+	r := s.request(l.t)
+	out := journal.OutboundRequest{Capability: s.reach.id, Tag: row.Tag, Head: slices.Clone(r.Head), Body: slices.Clone(r.Body), Key: row.ID.String()}
+	if l.wants(journal.EventOutboundRequest) {
+		ev := out.Event(row.ID, c.id)
+		ev.Turn, ev.Cause = l.id, l.cause
+		l.log(ev)
+	}
+	l.sent++
+	l.asks = append(l.asks, &question{key: row.ID, row: row, out: &out})
+	if l.rec != nil {
+		l.rec.Requests = append(l.rec.Requests, row)
+	}
+}
+
+// restoreReaches finds out which of the saved requests are to capabilities.
+func restoreReaches(ctx context.Context, x *change, store journal.Store) error {
+	found, err := outbound.Load(ctx, store, x.saved.Requests)
+	for _, row := range x.saved.Requests {
+		if out, ok := found[row.ID]; ok && x.creatures[row.Creature] != nil {
+			x.creatures[row.Creature].questions[row.ID].out = &out
+		}
+	}
+	return err
+}
+
+// launch carries out an open request to a capability. It waits if the settings of the
+// capability lack their secrets, or if the module of the creature is missing, until a recipe
+// is applied.
+func (g section) launch(c *creature, q *question) {
+	e := g.engine
+	access, granted := c.outside[q.out.Capability]
+	if q.launched || e.paused || c.husk || granted && access == nil {
+		return
+	}
+	q.launched = true
+	e.idle.Add(1)
+	call := &outbound.Call{
+		Call:  capability.Call{Request: capability.Request{Head: q.out.Head, Body: q.out.Body}, Key: q.out.Key, Creature: c.name},
+		Begin: func(ctx context.Context) *outbound.Access { return e.beginReach(ctx, c, q) },
+		End:   func(ctx context.Context, r capability.Result, dead bool) { e.endReach(ctx, c, q, r, dead) },
+		Drop:  func() { e.dropReach(c, q) },
+	}
+	if !granted {
+		e.outbound.Refuse(call, abi.Denied, "the recipe no longer grants the capability "+q.out.Capability)
+		return
+	}
+	access.Start(call)
+}
+
+// launchHeld carries out what waits for settings of the creature.
+func (g section) launchHeld(c *creature) {
+	for _, q := range c.questions {
+		if q.out != nil {
+			g.launch(c, q)
+		}
+	}
+}
+
+// beginReach waits until a request is as durable as its graph promises, and returns what
+// grants it now; nil if it no longer waits for a result, or cannot be carried out now.
+func (e *core) beginReach(ctx context.Context, c *creature, q *question) *outbound.Access {
+	for {
+		g := c.home.enter()
+		if g.none() {
+			return nil
+		}
+		open, access, store, id := c.questions[q.key] == q, c.outside[q.out.Capability], g.store, q.row.ID
+		g.leave()
+		// After a cut, all that the parents had logged is durable.
+		if !open || access == nil || store == nil || id.Origin != store.Origin() {
+			if open {
+				return access
+			}
+			return nil
+		}
+		if store.Wait(ctx, id.Seq) == nil {
+			return access
+		}
+		if ctx.Err() != nil || !outbound.Pause(ctx) {
+			return nil
+		}
+	}
+}
+
+// endReach delivers the result of a request, if that is still open.
+func (e *core) endReach(ctx context.Context, c *creature, q *question, r capability.Result, dead bool) {
+	defer e.idle.Add(-1)
+	g := c.home.enter()
+	if g.none() {
+		return
+	}
+	inbox := g.channels[journal.InboxOf(c.id)]
+	g.leave()
+	if inbox == nil {
+		return
+	}
+	g, err := e.awaitRoom(ctx, inbox)
+	if err != nil {
+		return // closed or removed
+	}
+	g.wall = e.wallClock()
+	var w waker
+	if c.questions[q.key] == q && !e.isClosing() {
+		rec := g.newRecord()
+		r, headers := outbound.Deliverable(r, c.limits.Message)
+		a := answer{code: r.Code, text: r.Text, payload: r.Payload, headers: headers}
+		if dead && a.code != abi.OK {
+			g.buryReach(rec, c, q, a)
+		} else {
+			g.answerOpenRequest(rec, &w, c, q.key, a, journal.EventID{}, q.row.ID)
+		}
+		c.charge(g, rec.Size())
+		g.append(rec)
+	}
+	g.leave()
+	w.flush(e)
+}
+
+// buryReach makes the result of a request a dead letter.
+func (g section) buryReach(rec *journal.Record, c *creature, q *question, a answer) {
+	delete(c.questions, q.key)
+	if rec != nil {
+		rec.Drop.Requests = append(rec.Drop.Requests, q.row.ID)
+	}
+	m := resultOf(&q.row, a)
+	g.deadLetter(rec, letter{from: c, DeadLetterRow: journal.DeadLetterRow{
+		Reason: journal.DeadReason(a.code.String()), Creature: c.id, Kind: journal.EventResult, Error: errtext.Clip(a.text), Headers: m.Headers, Payload: m.Payload,
+	}})
+}
+
+// dropReach leaves a request open. If it was dropped because its settings have changed
+// meanwhile, it is looked at again.
+func (e *core) dropReach(c *creature, q *question) {
+	if g := c.home.enter(); !g.none() {
+		if q.launched = false; c.questions[q.key] == q && !e.isClosing() {
+			g.launch(c, q)
+		}
+		g.leave()
+	}
+	e.idle.Add(-1)
+}
+
+// reachable are the capabilities that a creature holds.
+func (c *creature) reachable() []inspect.Capability {
+	var out []inspect.Capability
+	for _, id := range slices.Sorted(maps.Keys(c.outside)) {
+		one := inspect.Capability{ID: id}
+		if a := c.outside[id]; a != nil {
+			one.Allows = a.Allows()
+		}
+		out = append(out, one)
+	}
+	return out
+}

@@ -1,0 +1,353 @@
+package recipes
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/capability/httpcap"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// httpKind is the capability that has a block of its own.
+const httpKind = "http"
+
+// settingTypes are the types of settings as types of attributes.
+var settingTypes = map[capability.SettingType]ValueType{
+	capability.Text: TextValue, capability.Texts: TextsValue, capability.TextMap: TextMapValue, capability.Flag: FlagValue,
+	capability.Count: WholeValue, capability.Size: SizeValue, capability.Duration: DurationValue,
+}
+
+// settingAttributes describe the settings of a capability as attributes of its block.
+func settingAttributes(k capability.Kind) []Attribute {
+	var out []Attribute
+	for _, s := range k.Settings() {
+		a := Attribute{Name: s.Name, Type: settingTypes[s.Type], Required: s.Required, Choices: s.Choices, Default: s.Default, Without: s.Without, Doc: s.Doc}
+		if len(s.Choices) > 0 {
+			a.Type, a.Default = ChoiceValue, strings.Trim(s.Default, `"`)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// capabilityBlocks are the blocks that declare capabilities.
+func capabilityBlocks() []Block {
+	return []Block{
+		{Name: httpKind, Labels: named, Repeated: true, Doc: "servers that creatures may [send requests to](http.md)", Attributes: append(settingAttributes(httpcap.New()), attrDescription)},
+		{Name: "capability", Labels: []string{"kind", "name"}, Repeated: true, Doc: "a capability of another [kind](../how-to/add-a-capability.md), which the program has added", Attributes: []Attribute{
+			{Name: "settings", Type: "object", Default: "{}", Doc: "the settings that the kind describes"},
+			attrDescription,
+		}},
+	}
+}
+
+// kindNamed finds a kind of capability that the program has.
+func (dec *decoder) kindNamed(name string) capability.Kind {
+	for _, k := range dec.opts.Capabilities {
+		if k.Name() == name {
+			return k
+		}
+	}
+	if name == httpKind {
+		return httpcap.New()
+	}
+	return nil
+}
+
+// capabilities evaluates the capabilities that the recipe declares.
+func (dec *decoder) capabilities() {
+	dec.reachable = map[string]*deploy.Capability{}
+	for _, block := range []string{httpKind, "capability"} {
+		for _, d := range dec.ordered[block] {
+			s := scope{title: d.title}
+			dec.checkDescription(s, d)
+			kind := httpKind
+			if block != httpKind {
+				kind = d.event
+			}
+			id := kind + "." + d.name
+			k := dec.kindNamed(kind)
+			if k == nil {
+				dec.report(s, d.at, Diagnostic{Summary: "Unknown kind of capability", Detail: fmt.Sprintf("This program has no capability of the kind %q.", kind),
+					Suggestion: nearest(kind, dec.kindNames()), Remedy: "Use a program that has it, or remove the block."})
+				dec.reachable[id] = nil
+				continue
+			}
+			if block != httpKind && kind == httpKind {
+				dec.report(s, d.at, Diagnostic{Summary: "Another block", Detail: "The capability http has a block of its own.", Remedy: fmt.Sprintf("Write http %q { … }.", d.name)})
+				dec.reachable[id] = nil
+				continue
+			}
+			dec.reachable[id] = dec.capability(s, d, k, block == httpKind)
+		}
+	}
+}
+
+func (dec *decoder) kindNames() []string {
+	out := []string{httpKind}
+	for _, k := range dec.opts.Capabilities {
+		out = append(out, k.Name())
+	}
+	return out
+}
+
+// capability evaluates one declaration; nil after an error.
+func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own bool) *deploy.Capability {
+	out := &deploy.Capability{Kind: k.Name(), Name: dec.names + d.name}
+	settings, ok := map[string]json.RawMessage{}, true
+	if own {
+		for _, setting := range k.Settings() {
+			ok = dec.setting(s, d, setting, settings, out) && ok
+		}
+	} else {
+		ok = dec.settingsObject(s, d, k, settings, out)
+	}
+	if !ok {
+		return nil
+	}
+	if data, err := json.Marshal(settings); err == nil {
+		out.Settings = data
+	}
+	grant, err := k.Open(out.Settings)
+	if err != nil {
+		if !dec.opts.ShapeOnly {
+			dec.report(s, d.at, Diagnostic{Summary: "Invalid settings", Detail: sentence(capital(messageOf(err))), Remedy: sentence(capital(remedyOf(err)))})
+		}
+		return nil
+	}
+	for _, w := range grant.Warnings() {
+		at := d.at
+		if a := d.attr(w.Setting); w.Setting != "" && a != nil {
+			at = a.Range
+		}
+		dec.report(s, at, Diagnostic{Severity: Warning, Summary: "Dangerous setting", Detail: w.Text, Remedy: w.Remedy})
+	}
+	return out
+}
+
+// setting evaluates an attribute that is a setting.
+func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting, out map[string]json.RawMessage, c *deploy.Capability) bool {
+	a := d.attr(setting.Name)
+	if a == nil {
+		return !setting.Required // whose lack has been reported
+	}
+	if setting.Sensitive {
+		s = s.secretly()
+		if v, ok := dec.evalAny(s, a.Expr); ok && v.ContainsMarked() {
+			c.Secret = append(c.Secret, setting.Name)
+		}
+	}
+	errors := len(dec.diags)
+	var value any
+	switch setting.Type {
+	case capability.Text:
+		if len(setting.Choices) > 0 {
+			value, _ = dec.choiceAttr(s, d, setting.Name)
+		} else {
+			value, _ = dec.stringAttr(s, d, setting.Name)
+		}
+	case capability.Flag:
+		value = dec.boolAttr(s, d, setting.Name)
+	case capability.Count:
+		value, _ = dec.wholeAttr(s, d, setting.Name)
+	case capability.Size:
+		value, _ = dec.sizeAttr(s, d, setting.Name)
+	case capability.Duration:
+		value, _ = dec.durationAttr(s, d, setting.Name)
+	case capability.Texts, capability.TextMap:
+		if v, _, ok := dec.plain(s, d, setting.Name); ok {
+			if data, err := jsonOf(v); err == nil {
+				out[setting.Name] = data
+			}
+		}
+		return len(dec.diags) == errors
+	}
+	if len(dec.diags) > errors {
+		return false
+	}
+	if data, err := json.Marshal(value); err == nil {
+		out[setting.Name] = data
+	}
+	return true
+}
+
+// wholeAttr reads a whole number from 0.
+func (ev *evaluator) wholeAttr(s scope, h holder, name string) (int64, bool) {
+	v, expr, ok := ev.plain(s, h, name)
+	if !ok {
+		return 0, false
+	}
+	n, exact := v.AsBigFloat().Int64()
+	if exact != big.Exact || n < 0 {
+		ev.fault(s, expr, "Number out of range", fmt.Sprintf("%s must be a whole number from 0; this is %s.", capital(name), describe(v)), "")
+		return 0, false
+	}
+	return n, true
+}
+
+// settingsObject evaluates the settings of a kind that has no block of its own.
+func (dec *decoder) settingsObject(s scope, d *declaration, k capability.Kind, out map[string]json.RawMessage, c *deploy.Capability) bool {
+	known := map[string]capability.Setting{}
+	for _, setting := range k.Settings() {
+		known[setting.Name] = setting
+	}
+	a := d.attr("settings")
+	given := map[string]cty.Value{}
+	if a != nil {
+		v, ok := dec.eval(s.secretly(), a.Expr)
+		if !ok {
+			return false
+		}
+		v, marks := v.Unmark()
+		if v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
+			dec.fault(s, a.Expr, "Settings are not an object", fmt.Sprintf("The settings must be an object; this is %s.", describeUnless(len(marks) > 0, v)), "Write settings = { name = value }.")
+			return false
+		}
+		for name, e := range v.AsValueMap() {
+			given[name] = e.WithMarks(marks)
+		}
+	}
+	errors := len(dec.diags)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		setting, ok := known[name]
+		switch v := given[name]; {
+		case !ok:
+			dec.faultMeaning(s, a.Expr, "Unknown setting", fmt.Sprintf("A capability of the kind %s has no setting %q.", k.Name(), name), "", nearest(name, slices.Sorted(maps.Keys(known))))
+		case v.ContainsMarked() && !setting.Sensitive:
+			dec.refuseSensitive(s, a.Expr, capital(name))
+		default:
+			if v.ContainsMarked() {
+				c.Secret = append(c.Secret, name)
+			}
+			plain, _ := v.UnmarkDeep()
+			if data, err := settingJSON(plain, setting); err != nil {
+				dec.fault(s, a.Expr, "Wrong setting", fmt.Sprintf("The setting %s must be %s: %s", name, article(string(setting.Type)), sentence(err.Error())), "")
+			} else if data != nil {
+				out[name] = data
+			}
+		}
+	}
+	for _, setting := range k.Settings() {
+		if _, ok := given[setting.Name]; setting.Required && !ok {
+			dec.report(s, d.at, Diagnostic{Summary: "Missing setting", Detail: fmt.Sprintf("A capability of the kind %s needs the setting %q: %s.", k.Name(), setting.Name, setting.Doc), Remedy: "Add it to settings."})
+		}
+	}
+	return len(dec.diags) == errors
+}
+
+// settingJSON converts a value to the form that a kind gets.
+func settingJSON(v cty.Value, setting capability.Setting) ([]byte, error) {
+	if v.IsNull() {
+		return nil, nil
+	}
+	v, err := convert.Convert(v, converted[settingTypes[setting.Type]])
+	if err != nil {
+		return nil, err
+	}
+	switch setting.Type {
+	case capability.Size:
+		n, ok := parseSize(v.AsString())
+		if !ok {
+			return nil, fmt.Errorf("%q is no size", v.AsString())
+		}
+		return json.Marshal(n)
+	case capability.Duration:
+		d, err := time.ParseDuration(v.AsString())
+		if err != nil || d <= 0 {
+			return nil, fmt.Errorf("%q is no duration", v.AsString())
+		}
+		return json.Marshal(d)
+	case capability.Count:
+		if n, exact := v.AsBigFloat().Int64(); exact != big.Exact || n < 0 {
+			return nil, fmt.Errorf("it is no whole number from 0")
+		}
+	case capability.Text:
+		if len(setting.Choices) > 0 && !slices.Contains(setting.Choices, v.AsString()) {
+			return nil, fmt.Errorf("it is none of %s", strings.Join(setting.Choices, ", "))
+		}
+	}
+	return jsonOf(v)
+}
+
+// reach reads the capabilities that a block grants names. Without the attributes, those of
+// the species stay.
+func (dec *decoder) reach(s scope, c blockBody, spec *deploy.CreatureSpec) {
+	for _, attribute := range []string{httpKind, "capabilities"} {
+		a := c.attr(attribute)
+		if a == nil {
+			continue
+		}
+		isHTTP := func(of deploy.Capability) bool { return of.Kind == httpKind }
+		spec.Capabilities = slices.DeleteFunc(slices.Clone(spec.Capabilities), func(of deploy.Capability) bool { return isHTTP(of) == (attribute == httpKind) })
+		v, _, ok := dec.plain(s, c, attribute)
+		if !ok {
+			continue
+		}
+		for it := v.ElementIterator(); it.Next(); {
+			_, e := it.Element()
+			if e.IsNull() {
+				continue
+			}
+			id := e.AsString()
+			if attribute == httpKind {
+				id = httpKind + "." + id
+			}
+			found, declared := dec.reachable[id]
+			dec.granted[id] = true
+			switch {
+			case !declared:
+				dec.faultMeaning(s, a.Expr, "Undeclared capability", fmt.Sprintf("The recipe declares no capability %s.", id), declareRemedy(attribute, e.AsString()), nearest(id, slices.Sorted(maps.Keys(dec.reachable))))
+			case found != nil && !slices.ContainsFunc(spec.Capabilities, func(of deploy.Capability) bool { return of.ID() == found.ID() }):
+				spec.Capabilities = append(spec.Capabilities, *found)
+			}
+		}
+	}
+	slices.SortFunc(spec.Capabilities, func(a, b deploy.Capability) int { return strings.Compare(a.ID(), b.ID()) })
+}
+
+func declareRemedy(attribute, name string) string {
+	if attribute == httpKind {
+		return fmt.Sprintf(`Declare it: http %q { allow = ["https://…"] }.`, name)
+	}
+	return "Declare it with a block capability, and name it KIND.NAME."
+}
+
+// checkGranted warns of capabilities that no creature has.
+func (dec *decoder) checkGranted() {
+	for _, block := range []string{httpKind, "capability"} {
+		for _, d := range dec.ordered[block] {
+			kind := httpKind
+			if block != httpKind {
+				kind = d.event
+			}
+			if id := kind + "." + d.name; dec.reachable[id] != nil && !dec.granted[id] {
+				dec.report(scope{title: d.title}, d.at, Diagnostic{Severity: Warning, Summary: "Unused capability", Detail: "It is granted to no creature.",
+					Remedy: "Grant it to the creatures that need it, or remove the block."})
+			}
+		}
+	}
+}
+
+// messageOf and remedyOf are the parts of an error with a code.
+func messageOf(err error) string {
+	if e, ok := err.(*abi.Error); ok { //nolint:errorlint // a text around it belongs to the message
+		return e.Message
+	}
+	return err.Error()
+}
+
+func remedyOf(err error) string {
+	if e, ok := err.(*abi.Error); ok { //nolint:errorlint // see messageOf
+		return e.Remedy
+	}
+	return ""
+}
