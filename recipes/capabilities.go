@@ -80,6 +80,9 @@ func (dec *decoder) capabilities() {
 				dec.report(s, d.at, Diagnostic{Summary: "Unknown kind of capability", Detail: fmt.Sprintf("This program has no capability of the kind %q.", kind),
 					Suggestion: nearest(kind, dec.kindNames()), Remedy: "Use a program that has it, or remove the block."})
 				dec.reachable[id] = nil
+				if a := d.attr("settings"); a != nil {
+					dec.eval(s.secretly(), a.Expr) // for its mistakes
+				}
 				continue
 			}
 			if block != httpKind && kind == httpKind {

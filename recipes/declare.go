@@ -129,8 +129,6 @@ func (ds *declarations) onlyTests(content *hcl.BodyContent) *hcl.BodyContent {
 func (ds *declarations) declareBlock(b *hcl.Block) {
 	t := title(b.Type, b.Labels)
 	switch {
-	case later[b.Type]:
-		ds.notYet(t, "block", b.Type, b.DefRange)
 	case b.Type == "locals":
 		ds.declareLocals(b)
 	case b.Type == "test":
@@ -276,8 +274,7 @@ func misspelt(b *hcl.Block, content *hcl.BodyContent) map[string]string {
 	return meant
 }
 
-// distinct returns the nested blocks without those of later versions and without
-// duplicates.
+// distinct returns the nested blocks without duplicates.
 func (rep *reporter) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 	var kept hcl.Blocks
 	seen := map[string]*hcl.Block{}
@@ -286,9 +283,6 @@ func (rep *reporter) distinct(t string, blocks hcl.Blocks) hcl.Blocks {
 		switch {
 		case nested.Type == dynamic:
 			kept = append(kept, nested) // any number is allowed
-			continue
-		case later[nested.Type]:
-			rep.notYet(t, "block", nested.Type, nested.DefRange)
 			continue
 		case first != nil:
 			rep.duplicate(t, "The block "+title(nested.Type, nested.Labels), nested.DefRange, first.DefRange)
@@ -322,12 +316,6 @@ func (ds *declarations) inputsContent(t string, b *hcl.Block) *hcl.BodyContent {
 			Detail: `The argument "source" is required, but no definition was found.`, Remedy: `Add source = "./FOLDER".`})
 	}
 	return &hcl.BodyContent{Attributes: attributes}
-}
-
-func (rep *reporter) notYet(t, what, name string, at hcl.Range) {
-	rep.report(scope{title: t}, at, Diagnostic{Summary: "Not supported by this version",
-		Detail: fmt.Sprintf("The %s %q is part of the language, but this version of terrarium does not support it.", what, name),
-		Remedy: fmt.Sprintf("Remove the %s, or use a later version.", what)})
 }
 
 func (rep *reporter) duplicate(t, what string, at, first hcl.Range) {

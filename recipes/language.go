@@ -95,9 +95,6 @@ func nestedIn(name string) []*Block {
 // dynamic blocks make other blocks; the HCL extension decodes them.
 const dynamic = "dynamic"
 
-// later lists the blocks that the language reserves for later versions.
-var later = map[string]bool{}
-
 // schemas are the descriptions in the form that the parser needs; dynamicSchemas also
 // allow dynamic blocks everywhere.
 var schemas, dynamicSchemas, rootSchema = schemasOf()
@@ -126,9 +123,6 @@ func (b *Block) schema() *hcl.BodySchema {
 		if nested.Name != dynamic {
 			out.Blocks = append(out.Blocks, header(nested.Name, nested.Labels))
 		}
-	}
-	for name := range later { // allowed here, so that they are refused by name
-		out.Blocks = append(out.Blocks, header(name, nil))
 	}
 	return out
 }

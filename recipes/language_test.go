@@ -77,7 +77,7 @@ func TestAttributesHaveTheirTypes(t *testing.T) {
 		ChoiceValue: `"neither"`, TextsValue: "1", TextMapValue: "1"}
 	// Attributes that this test leaves out: texts with a meaning, attributes that the HCL
 	// extension decodes, and attributes that are evaluated after a test has run.
-	other := []string{"module", "required_version", "folder", "source", "run", "file", "labels"}
+	other := []string{"module", "required_version", "folder", "source", "run", "file", "labels", "http", "capabilities", "allow", "methods", "addresses", "retry_on", "proxy", "ca"}
 	checked := 0
 	for _, b := range Language() {
 		for _, a := range b.Attributes {
@@ -167,7 +167,7 @@ func saidOf(t *testing.T, b *Block, name, value string) string {
 func around(b *Block, line, besides string) string {
 	filled := map[string]string{
 		"condition": "false", "error_message": `"no"`, "params": "[]", "result": "1", "folder": `"."`, "spawnable": "1", "to": "creature.base",
-		"for_each": `["x"]`, "labels": `["x"]`, "source": `"./sub"`, "channel": "channel.c", "value": "1",
+		"for_each": `["x"]`, "labels": `["x"]`, "source": `"./sub"`, "channel": "channel.c", "value": "1", "allow": `["https://example.com"]`,
 	}
 	var lines []string
 	for _, a := range b.Attributes {
@@ -189,7 +189,7 @@ func around(b *Block, line, besides string) string {
 			lines = append(lines, l)
 		}
 	}
-	labels := map[string]string{"name": ` "x"`, "event": ` "send"`, "type": ` "wire"`}
+	labels := map[string]string{"name": ` "x"`, "event": ` "send"`, "type": ` "wire"`, "kind": ` "none"`}
 	head := b.Name
 	for _, label := range b.Labels {
 		head += labels[label]

@@ -141,9 +141,8 @@ func (ev *evaluator) unknownRoot(s scope, t hcl.Traversal) {
 		Remedy: "References start with var, local, channel, species, creature, predicate, recipe, each or path."}
 	roots := []string{"var", "local", "channel", "species", "creature", "predicate", "recipe", "each", "path"}
 	switch {
-	case later[word]:
-		d.Summary, d.Remedy = "Not supported by this version", "Remove the reference, or use a later version."
-		d.Detail = fmt.Sprintf("References to %q are part of the language, but this version of terrarium does not support them.", word)
+	case word == httpKind || word == "capability":
+		d.Remedy = `Capabilities are granted by name: grants { http = ["NAME"] }.`
 	case slices.Contains(scriptWords, word):
 		d.Remedy = "A script in quotes is a template. Write $${ where JavaScript needs ${, or use a heredoc, <<-JS, which needs no escaping."
 	case len(t) == 1:

@@ -92,7 +92,7 @@ func TestDecisionsOnOtherEvents(t *testing.T) {
 		{"a merge settled", journal.JudgeMerge, `(e) => patch({names: {[e.collisions[0].name]: "unify"}})`, Policy{Mode: Mutate}, `settle map[work:1]`},
 		{"a merge settled wrongly", journal.JudgeMerge, `(e) => patch({names: {work: "join"}})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch: work is neither \"rename\" nor \"unify\""`},
 		{"a merge settled by a validator", journal.JudgeMerge, `(e) => patch({names: {work: "unify"}})`, Policy{}, `deny p0 team.hcl:10 "patch() needs mode = \"mutate\""`},
-		{"a merge has no payload", journal.JudgeMerge, `(e) => patch({payload: ""})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "patch takes names for a merge, and payload, base64 and headers for a message"`},
+		{"a merge has no payload", journal.JudgeMerge, `(e) => patch({payload: ""})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "patch takes names for a merge, request for a capability, and payload, base64 and headers for a message"`},
 		{"patch elsewhere", journal.JudgeSpawn, `(e) => patch({payload: ""})`, Policy{}, `deny p0 team.hcl:10 "patch() cannot be used on the event spawn"`},
 		{"drop elsewhere", journal.JudgeTool, `(e) => drop("x")`, Policy{}, `deny p0 team.hcl:10 "drop() cannot be used on the event tool"`},
 		{"restart elsewhere", journal.JudgeTool, `(e) => restart()`, Policy{}, `deny p0 team.hcl:10 "restart() cannot be used on the event tool"`},

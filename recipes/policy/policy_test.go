@@ -123,7 +123,7 @@ func TestDecisions(t *testing.T) {
 		{"audited patch", `(e) => patch({payload: ""})`, Policy{Mode: Mutate, Audit: true}, `audit p0 team.hcl:10 "would have called patch()"`},
 		{"patch in validate", `() => patch({payload: "x"})`, Policy{}, `deny p0 team.hcl:10 "patch() needs mode = \"mutate\""`},
 		{"patch of nonsense", `() => patch({payload: {}})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch: payload is not a string; JSON.stringify makes one of an object"`},
-		{"patch of an unknown field", `() => patch({payloud: ""})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch has no field \"payloud\"; it takes payload, base64 and headers, or names for a merge"`},
+		{"patch of an unknown field", `() => patch({payloud: ""})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch has no field \"payloud\"; it takes payload, base64 and headers, names for a merge, or request for a capability"`},
 		{"empty patch", `() => patch({})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch changes nothing; give it payload, base64 or headers, or names for a merge"`},
 		{"header with NUL", `() => patch({headers: {a: "\u0000"}})`, Policy{Mode: Mutate}, `deny p0 team.hcl:10 "TypeError: patch: a header has no name, or NUL in its name or value"`},
 		{"another answer", `() => false`, Policy{}, `deny p0 team.hcl:10 "it returned false instead of a verdict such as deny(reason)"`},
