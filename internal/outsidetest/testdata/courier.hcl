@@ -1,0 +1,28 @@
+variable "url" {
+  type = string
+}
+
+channel "tasks" {}
+channel "answers" {}
+
+http "server" {
+  allow       = [var.url]
+  methods     = ["POST"]
+  backoff     = "10ms"
+  backoff_max = "100ms"
+  retries     = 50
+}
+
+creature "courier" {
+  module = "courier.wasm"
+  listen = [channel.tasks]
+  send   = [channel.answers]
+  config = { url = var.url }
+  grants {
+    http = ["server"]
+  }
+}
+creature "ear" {
+  module = "builtin:tally"
+  listen = [channel.answers]
+}
