@@ -25,9 +25,6 @@ import (
 // the function request.
 const ReachPrefix = "capability:"
 
-// httpKind is the capability of the function http.
-const httpKind = "http"
-
 // reach is a request to a capability.
 type reach struct {
 	id     string           // of what grants it
@@ -37,7 +34,7 @@ type reach struct {
 
 // HTTP implements [abi.Turn].
 func (t *turn) HTTP(request, body []byte, tag int64) abi.Code {
-	return t.reach(httpKind, capability.Request{Head: request, Body: body}, tag)
+	return t.reach(string(deploy.HTTPCapability), capability.Request{Head: request, Body: body}, tag)
 }
 
 // reach checks and collects a request to a capability.
@@ -91,8 +88,8 @@ func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64)
 	r := s.request(t)
 	t.recalled.Home = t.c.home.memories
 	ev := deploy.PolicyEvent{
-		Kind: journal.JudgeCapability, Call: s.reach.access.Kind, Capability: s.reach.access.Kind, Grant: s.reach.access.Name, Caller: t.c.party(),
-		Graph: graphID(&t.c.home), Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(seed), Request: journal.JSON(s.reach.access.View(r)),
+		Kind: journal.JudgeCapability, Call: string(s.reach.access.Kind), Caller: t.c.party(),
+		Graph: graphID(&t.c.home), Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(seed), Called: deploy.Called{Capability: s.reach.access.Kind, Grant: s.reach.access.Name, Request: journal.JSON(s.reach.access.View(r))},
 		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.Of(t.c.deployment)},
 	}
 	d := p.Judge(ctx, &ev)

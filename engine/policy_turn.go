@@ -37,7 +37,7 @@ func (t *turn) judgeTool(name string, args []byte) error {
 	r := &t.tools.recalled
 	r.Home = t.c.home.memories
 	ev := deploy.PolicyEvent{
-		Kind: journal.JudgeTool, Call: name, Tool: name, Arguments: args, Caller: t.c.party(), Graph: graphID(&t.c.home),
+		Kind: journal.JudgeTool, Call: name, Called: deploy.Called{Tool: name, Arguments: args}, Caller: t.c.party(), Graph: graphID(&t.c.home),
 		Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(1<<32 | uint64(t.tools.Calls)),
 		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: r.Of(t.c.deployment)},
 	}

@@ -65,7 +65,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 	c := &e.core
 	e.Archive = archive.New(o.Storage, c.sessionOf)
 	c.init(&o)
-	c.outbound = outbound.New(ctx, o.Capabilities)
+	c.outbound = outbound.New(ctx, o.Capabilities, c.clock.Now)
 	l := c.lock() // no other goroutine has it yet
 	defer l.unlock()
 	if err := l.loadSaved(ctx); err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // httpKind is the capability that has a block of its own.
-const httpKind = "http"
+const httpKind = string(deploy.HTTPCapability)
 
 // settingTypes are the types of settings as types of attributes.
 var settingTypes = map[capability.SettingType]ValueType{
@@ -105,7 +105,7 @@ func (dec *decoder) kindNames() []string {
 
 // capability evaluates one declaration; nil after an error.
 func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own bool) *deploy.Capability {
-	out := &deploy.Capability{Kind: k.Name(), Name: dec.names + d.name}
+	out := &deploy.Capability{Kind: deploy.CapabilityKind(k.Name()), Name: dec.names + d.name}
 	settings, ok := map[string]json.RawMessage{}, true
 	if own {
 		for _, setting := range k.Settings() {
@@ -289,7 +289,7 @@ func (dec *decoder) reach(s scope, c blockBody, spec *deploy.CreatureSpec) {
 		if a == nil {
 			continue
 		}
-		isHTTP := func(of deploy.Capability) bool { return of.Kind == httpKind }
+		isHTTP := func(of deploy.Capability) bool { return of.Kind == deploy.HTTPCapability }
 		spec.Capabilities = slices.DeleteFunc(slices.Clone(spec.Capabilities), func(of deploy.Capability) bool { return isHTTP(of) == (attribute == httpKind) })
 		v, _, ok := dec.plain(s, c, attribute)
 		if !ok {

@@ -117,7 +117,7 @@ func (f *fitting) grants() {
 
 // reaches reports whether the creature has a capability of a kind.
 func (f *fitting) reaches(kind string) bool {
-	return slices.ContainsFunc(f.spec.Capabilities, func(c deploy.Capability) bool { return c.Kind == kind })
+	return slices.ContainsFunc(f.spec.Capabilities, func(c deploy.Capability) bool { return string(c.Kind) == kind })
 }
 
 func (f *fitting) moduleRange() hcl.Range {

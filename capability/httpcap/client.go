@@ -190,7 +190,7 @@ func (g *grant) read(ctx context.Context, response *http.Response, method string
 		}
 	}
 	if g.retryOn[response.StatusCode] {
-		r.Code, r.Again, r.After = abi.Unavailable, true, retryAfter(response.Header.Get("Retry-After"), time.Now())
+		r.Code, r.Again, r.After = abi.Unavailable, true, retryAfter(response.Header)
 		r.Text = fmt.Sprintf("the server answered %d %s: %s; try again later", response.StatusCode, http.StatusText(response.StatusCode), excerpt(payload))
 	}
 	return r
@@ -259,16 +259,19 @@ func discard(response *http.Response) {
 	_ = response.Body.Close()
 }
 
-// retryAfter reads a header Retry-After: seconds, or a date.
-func retryAfter(text string, now time.Time) time.Duration {
+// retryAfter reads a header Retry-After: seconds, or a date on the clock of the server.
+func retryAfter(h http.Header) time.Duration {
 	const most = 24 * 60 * 60
+	text := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64); err == nil {
 		return time.Duration(min(n, most)) * time.Second
 	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now))
+	at, err := http.ParseTime(text)
+	now, unset := http.ParseTime(h.Get("Date"))
+	if err != nil || unset != nil {
+		return 0
 	}
-	return 0
+	return max(0, at.Sub(now))
 }
 
 // failed is the result of an attempt that ended with an error.

@@ -176,7 +176,7 @@ func (ev *PolicyEvent) action(party func(Party) string, channel string) action {
 		Wire: ev.Wire, Added: ev.Added, Parts: ev.Parts,
 	}
 	if ev.Capability != "" {
-		a.Reach, a.Request = ev.Capability+"."+ev.Grant, ev.Request
+		a.Reach, a.Request = string(ev.Capability)+"."+ev.Grant, ev.Request
 	}
 	if json.Valid(ev.Arguments) {
 		a.Arguments = ev.Arguments

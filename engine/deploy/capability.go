@@ -7,9 +7,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
+// CapabilityKind is a kind of capability. Programs can add others. It is stable.
+type CapabilityKind string
+
+// HTTPCapability is the kind of the function http of the ABI.
+const HTTPCapability CapabilityKind = "http"
+
 // Capability is a capability that a recipe has declared and granted to a creature.
 type Capability struct {
-	Kind     string          `json:"kind"` // such as http
+	Kind     CapabilityKind  `json:"kind"`
 	Name     string          `json:"name"`
 	Settings json.RawMessage `json:"settings,omitempty"` // a JSON object
 	// Secret names the settings that no store may keep. A creature that is restored without
@@ -20,7 +26,7 @@ type Capability struct {
 }
 
 // ID is the kind and the name.
-func (c *Capability) ID() string { return c.Kind + "." + c.Name }
+func (c *Capability) ID() string { return string(c.Kind) + "." + c.Name }
 
 // Shown are the settings as plans show them, as JSON.
 func (c *Capability) Shown() string {

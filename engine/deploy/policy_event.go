@@ -61,19 +61,23 @@ type PolicyEvent struct {
 	// keeps the id first.
 	Parts [][]string `json:",omitempty"`
 
+	Called
+	FailedTurn
+	PlannedChanges
+
+	Surroundings
+}
+
+// Called is the group tool that a creature calls, or what it requests of a capability.
+type Called struct {
 	Tool      string `json:",omitempty"`
 	Arguments []byte `json:",omitempty"` // of a tool: JSON
 
 	// Capability is the kind of the capability, Grant its name, and Request what is
 	// requested, as the capability shows it: a JSON object.
-	Capability string          `json:",omitempty"`
+	Capability CapabilityKind  `json:",omitempty"`
 	Grant      string          `json:",omitempty"`
 	Request    json.RawMessage `json:",omitempty"`
-
-	FailedTurn
-	PlannedChanges
-
-	Surroundings
 }
 
 // FailedTurn describes a failed turn that a policy rules on: what failed, how, and how
@@ -210,7 +214,7 @@ func (ev *PolicyEvent) Subject() string {
 	case ev.Tool != "":
 		text += " " + ev.Tool
 	case ev.Capability != "":
-		text += " " + ev.Capability + "." + ev.Grant
+		text += " " + string(ev.Capability) + "." + ev.Grant
 	case ev.Creature.Name != "":
 		text += " of " + ev.Creature.Name
 	case ev.From.Name != "" || ev.To.Name != "":

@@ -84,6 +84,7 @@ type counter struct {
 	mu   sync.Mutex
 	keys map[string]map[string]int
 	rude bool
+	came int
 }
 
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -93,14 +94,15 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.keys[string(body)] = map[string]int{}
 	}
 	c.keys[string(body)][r.Header.Get("Idempotency-Key")]++
-	n := len(c.keys)
+	c.came++
+	n := c.came
 	c.mu.Unlock()
 	if c.rude {
 		switch {
-		case n%7 == 0 && rand.IntN(3) == 0:
+		case n%19 == 0:
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
-		case n%11 == 0 && rand.IntN(3) == 0:
+		case n%23 == 0:
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -185,6 +187,10 @@ func (c *counter) total() (n int) {
 	return n
 }
 
+// outstanding is how many requests wait for their result at the same time, which the limit
+// requests bounds.
+const outstanding = 256
+
 // BenchmarkRequests measures whole requests: a message, a turn that requests, the request to
 // a server of this process, and the turn with the result, in a session on disk.
 func BenchmarkRequests(b *testing.B) {
@@ -212,8 +218,10 @@ func BenchmarkRequests(b *testing.B) {
 			sub := t.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventOutboundRequest, journal.EventResult}}, 1<<16)
 			defer sub.Close()
 			b.ResetTimer()
+			room := make(chan struct{}, outstanding)
 			go func() {
 				for range b.N {
+					room <- struct{}{}
 					if _, err := t.Send(b.Context(), applied.Channels["channel.tasks"], terrarium.Outgoing{Payload: []byte("x")}); err != nil {
 						return
 					}
@@ -226,6 +234,7 @@ func BenchmarkRequests(b *testing.B) {
 				}
 				if ob.Event.Kind == journal.EventResult {
 					done++
+					<-room
 				}
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")

@@ -136,7 +136,7 @@ var Fields = []Field{
 	{"tool", ofTool, Text, "name of the tool", func(e *deploy.PolicyEvent) any { return e.Tool }},
 	{"arguments", ofTool, Data, "its arguments", func(e *deploy.PolicyEvent) any { return arguments(e.Arguments) }},
 
-	{"capability", ofReach, Text, "kind of the capability, such as `http`", func(e *deploy.PolicyEvent) any { return e.Capability }},
+	{"capability", ofReach, Text, "kind of the capability, such as `http`", func(e *deploy.PolicyEvent) any { return string(e.Capability) }},
 	{"grant", ofReach, Text, "its name in the recipe", func(e *deploy.PolicyEvent) any { return e.Grant }},
 	{"method", ofReach, Text, "for `http`: the method", func(e *deploy.PolicyEvent) any { return requested(e, "method") }},
 	{"url", ofReach, Text, "for `http`: the URL", func(e *deploy.PolicyEvent) any { return requested(e, "url") }},

@@ -265,7 +265,7 @@ func (j *judgement) patch(v *verdict) {
 
 // amend changes a request to a capability for the following policies.
 func (j *judgement) amend(v *verdict) {
-	j.decided.Request = (&deploy.PolicyEvent{Request: j.decided.Request}).With(v.request).Request
+	j.decided.Request = (&deploy.PolicyEvent{Called: deploy.Called{Request: j.decided.Request}}).With(v.request).Request
 	j.subject.event = j.subject.event.With(v.request) // the caller's event stays unchanged
 }
 

@@ -22,6 +22,7 @@ import (
 // Outbound runs the requests of one engine. Its methods may be called from any goroutine.
 type Outbound struct {
 	kinds  map[string]capability.Kind
+	now    func() time.Time
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -31,10 +32,10 @@ type Outbound struct {
 	closed bool
 }
 
-// New returns an Outbound for kinds of capabilities. It must be closed. ctx only carries
-// values.
-func New(ctx context.Context, kinds []capability.Kind) *Outbound {
-	o := &Outbound{kinds: map[string]capability.Kind{}, grants: map[[sha256.Size]byte]weak.Pointer[Access]{}}
+// New returns an Outbound for kinds of capabilities, with a clock for their rates. It must be
+// closed. ctx only carries values.
+func New(ctx context.Context, kinds []capability.Kind, now func() time.Time) *Outbound {
+	o := &Outbound{now: now, kinds: map[string]capability.Kind{}, grants: map[[sha256.Size]byte]weak.Pointer[Access]{}}
 	for _, k := range kinds {
 		o.kinds[k.Name()] = k
 	}
@@ -80,7 +81,7 @@ func (o *Outbound) Open(creature string, list []deploy.Capability) (map[string]*
 	out := map[string]*Access{}
 	for i := range list {
 		c := &list[i]
-		kind := o.kinds[c.Kind]
+		kind := o.kinds[string(c.Kind)]
 		if kind == nil {
 			return nil, &abi.Error{
 				Code: abi.Unsupported, Op: "add_creature", Message: fmt.Sprintf("%s is granted the capability %s, and this program has no %s", creature, c.ID(), c.Kind),
@@ -189,7 +190,7 @@ func (a *Access) next() (call *Call, wait time.Duration) {
 	a.queue = a.queue[1:]
 	if a.limits.Rate > 0 {
 		// The bucket has room for the attempts of a second.
-		now := time.Now()
+		now := a.o.now()
 		if full := now.Add(-time.Second); a.due.Before(full) {
 			a.due = full
 		}
