@@ -76,7 +76,7 @@ type Grant interface {
 	// Amend returns the request with the given members of its view replaced, for policies
 	// that change requests. The result is checked again.
 	Amend(r Request, members json.RawMessage) (Request, error)
-	// Do carries out the request, once. It ends when ctx ends, within Limits.Timeout. If it
+	// Do executes the request, once. It ends when ctx ends, within Limits.Timeout. If it
 	// is interrupted because the engine closes, its result is not used.
 	Do(ctx context.Context, call Call) Result
 	// Limits are those that the engine keeps. They do not change.

@@ -17,7 +17,7 @@ import (
 )
 
 // A request to a capability is an open request of its creature, like one to another
-// creature, whose content is an event instead of a message. Package outbound carries it out
+// creature, whose content is an event instead of a message. Package outbound executes it
 // once the event is durable. The result closes the request in the record that delivers it,
 // so it is handled once, and an open request is carried out again when a session is resumed.
 
@@ -157,7 +157,7 @@ func restoreReaches(ctx context.Context, x *change, store journal.Store) error {
 	return err
 }
 
-// launch carries out an open request to a capability. It waits if the settings of the
+// launch executes an open request to a capability. It waits if the settings of the
 // capability lack their secrets, or if the module of the creature is missing, until a recipe
 // is applied.
 func (g section) launch(c *creature, q *question) {
@@ -181,7 +181,7 @@ func (g section) launch(c *creature, q *question) {
 	access.Start(call)
 }
 
-// launchHeld carries out what waits for settings of the creature.
+// launchHeld executes what waits for settings of the creature.
 func (g section) launchHeld(c *creature) {
 	for _, q := range c.questions {
 		if q.out != nil {

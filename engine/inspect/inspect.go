@@ -44,7 +44,7 @@ type CreatureStatus struct {
 	Limits         abi.Limits                   `json:"limits"`
 	Counters       Counters                     `json:"counters"`
 	Approvals      int                          `json:"approvals,omitempty"` // questions of policies that its turn waits for
-	Capabilities   []Capability                 `json:"capabilities,omitempty"`
+	Capabilities   []Capability                 `json:"capabilities,omitempty"` // what it can reach outside
 }
 
 // Capability is what a creature can reach outside.

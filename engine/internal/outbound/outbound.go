@@ -1,4 +1,4 @@
-// Package outbound carries out what creatures request of capabilities. It keeps the limits
+// Package outbound executes what creatures request of capabilities. It keeps the limits
 // of each grant, and tries again as they say.
 //
 // The engine starts a request inside a critical section, so nothing here blocks it. The
@@ -146,7 +146,7 @@ func (o *Outbound) Refuse(call *Call, code abi.Code, text string) {
 	o.start(func() { call.End(o.ctx, capability.Failure(code, text), false) })
 }
 
-// Start carries out a request.
+// Start executes a request.
 func (a *Access) Start(call *Call) {
 	call.Attempt = 0
 	a.enqueue(call)
@@ -222,7 +222,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// attempt carries out a request once.
+// attempt executes a request once.
 func (a *Access) attempt(call *Call) {
 	now := call.Begin(a.o.ctx)
 	switch {
