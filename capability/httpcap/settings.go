@@ -63,7 +63,7 @@ func (Kind) Settings() []capability.Setting {
 		{Name: "backoff", Type: capability.Duration, Default: `"500ms"`, Doc: "the pause before the first further attempt; it doubles. A header `Retry-After` makes it longer"},
 		{Name: "backoff_max", Type: capability.Duration, Default: `"30s"`, Doc: "the longest pause"},
 		{Name: "retry_on", Type: capability.Texts, Default: `["429", "502", "503", "504"]`, Doc: "statuses that count as failures, after which a request is tried again"},
-		{Name: "on_failure", Type: capability.Text, Choices: []string{"result", "dead_letter"}, Default: `"result"`, Doc: "what becomes of a request that has failed for good: a result for the creature, or a [dead letter](../how-to/inspect-dead-letters.md)"},
+		{Name: "on_failure", Type: capability.Text, Choices: []string{"result", "dead_letter"}, Default: `"result"`, Doc: "what becomes of a request that has failed for good: a result for the creature, or a [dead letter](limits.md#after-a-failure)"},
 		{Name: "max_request", Type: capability.Size, Default: `"1MiB"`, Doc: "the largest body of a request"},
 		{Name: "max_response", Type: capability.Size, Default: `"768KiB"`, Doc: "the largest body of a response, after decompression. Responses are messages, so the limit `message` of the creature bounds them too"},
 		{Name: "rate", Type: capability.Count, Without: "not bounded", Doc: "attempts a second, of all creatures together"},

@@ -43,7 +43,7 @@ type CreatureStatus struct {
 	MemoryBytes    int64                        `json:"memory_bytes"`
 	Limits         abi.Limits                   `json:"limits"`
 	Counters       Counters                     `json:"counters"`
-	Approvals      int                          `json:"approvals,omitempty"` // questions of policies that its turn waits for
+	Approvals      int                          `json:"approvals,omitempty"`    // questions of policies that its turn waits for
 	Capabilities   []Capability                 `json:"capabilities,omitempty"` // what it can reach outside
 }
 

@@ -41,7 +41,6 @@ func TestRefusals(t *testing.T) {
 		{"unknown level", func(o *Own) abi.Code { return o.Log(4, nil) }, abi.InvalidArgument, "4 is not a log level"},
 		{"second line", func(o *Own) abi.Code { o.Log(abi.LevelInfo, nil); return o.Log(abi.LevelInfo, nil) }, abi.LimitExceeded, "the limit log_lines (1)"},
 		{"long line", func(o *Own) abi.Code { return o.Log(abi.LevelInfo, long) }, abi.LimitExceeded, "the limit log_bytes (2)"},
-		{"HTTP", func(o *Own) abi.Code { return o.HTTP(nil, nil, 0) }, abi.Unsupported, "does not have the feature http"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := limits
