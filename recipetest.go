@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/capability/httpcap"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -76,6 +78,11 @@ func runTest(ctx context.Context, test *recipes.Test, o Options) (outcome recipe
 		return outcome, nil
 	}
 	o.Dir, o.Storage, o.Scratch, o.Clock = "", nil, true, NewManualClock(testStart)
+	kinds := []capability.Kind{capability.Offline(httpcap.New())}
+	for _, k := range o.Capabilities {
+		kinds = append(kinds, capability.Offline(k))
+	}
+	o.Capabilities = kinds
 	t, err := New(ctx, o)
 	if err != nil {
 		return outcome, &startFailure{err}

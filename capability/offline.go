@@ -1,0 +1,29 @@
+package capability
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Offline returns the kind without its reach: settings and requests are checked as usual, but
+// every attempt fails with the code unavailable. It is for tests of recipes, which must not
+// reach outside.
+func Offline(k Kind) Kind { return offline{k} }
+
+type offline struct{ Kind }
+
+func (o offline) Open(settings json.RawMessage) (Grant, error) {
+	g, err := o.Kind.Open(settings)
+	if err != nil {
+		return nil, err
+	}
+	return offlineGrant{g}, nil
+}
+
+type offlineGrant struct{ Grant }
+
+func (offlineGrant) Do(context.Context, Call) Result {
+	return Failure(abi.Unavailable, "requests do not leave a test; let a mock take the place of the creature")
+}
