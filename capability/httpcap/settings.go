@@ -6,7 +6,7 @@
 // and the connection goes to the address that was checked. Addresses that are not on the
 // public internet are refused unless the recipe names them by number; so are hosts in
 // notations that resolvers read in different ways. Redirects are not followed, or each is
-// checked like a request. Responses are bounded while they are read, also after
+// checked like a request. Responses are bounded while they are read, including after
 // decompression. The environment does not set a proxy.
 package httpcap
 
