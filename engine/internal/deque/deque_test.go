@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // TestDequeIsAList compares a deque with a list.
