@@ -301,8 +301,8 @@ func (t *Terrarium) Plan(ctx context.Context, deployments ...*deploy.Deployment)
 	return planning(t.policy, deployments, func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.Plan(ctx, d...) })
 }
 
-// Restore restores every saved graph as it was, including creatures without a recipe. A
-// creature whose module cannot be loaded is restored stopped. The second result says why,
+// Restore restores every saved graph as it was, including creatures without a recipe. It
+// applies no recipe, so no policies are in force; see [Terrarium.Resume]. A creature whose module cannot be loaded is restored stopped. The second result says why,
 // after the engine's [Terrarium.Problems].
 func (t *Terrarium) Restore(ctx context.Context) (graphs []journal.GraphID, problems []error, err error) {
 	return t.engine.Restore(ctx)
