@@ -29,6 +29,7 @@ func newChange(e locked, name string, o draft.Options) *change {
 // carryOut applies what was staged to the stores and the environments. On an error
 // nothing has changed.
 func (x *change) carryOut(ctx context.Context) error {
+	x.attribution = x.turn.attribution(ctx, x.name)
 	x.sealed = x.Seal()
 	x.addChannels()
 	x.scan()

@@ -33,6 +33,8 @@ type change struct {
 	wake waker
 	// turn is the turn that makes the change; nil if an outside caller makes it.
 	turn *handledTurn
+	// attribution is the encoded [journal.Attribution] of the change.
+	attribution []byte
 }
 
 // recipeChange is the part of a change that comes from applying a recipe.
@@ -233,6 +235,7 @@ func (x *change) noteAttached(g section, cr *creature) {
 // turn handles is the cause.
 func (x *change) log(g section, rec *journal.Record, ev journal.Event) {
 	ev.Cause = x.turn.cause(x)
+	ev.Attribute(x.attribution)
 	g.log(rec, ev)
 }
 
@@ -272,6 +275,16 @@ func (t *handledTurn) cause(x *change) journal.EventID {
 		return journal.EventID{}
 	}
 	return cmp.Or(x.entry.ids[t.d.msg.ID], t.d.msg.LogID())
+}
+
+// attribution is what made a change: the turn or, without one, the caller of the context.
+func (t *handledTurn) attribution(ctx context.Context, name string) []byte {
+	a := journal.AttributionOf(ctx)
+	if t != nil {
+		a = journal.Attribution{Creature: t.c.id}
+	}
+	a.Call = cmp.Or(a.Call, name)
+	return a.Encode()
 }
 
 // advance counts the delivery as handled before stores are cut, so that their first

@@ -24,7 +24,7 @@ type Replacement struct {
 type Replaced struct {
 	Creature journal.CreatureID
 	Graph    journal.GraphID
-	journal.ModuleReplacedPayload
+	journal.ModuleReplaced
 	change *change
 }
 

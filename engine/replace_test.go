@@ -72,8 +72,8 @@ func TestReplaceModule(t *testing.T) {
 		s.wait()
 	}
 	hear("one")
-	want := journal.ModuleReplacedPayload{Name: "counter", Module: "loud", SHA256: "sha-of-loud", Former: "record", FormerSHA256: "sha-of-record"}
-	if got := s.replace(c, "loud"); got.ModuleReplacedPayload != want || got.Creature != c || got.Graph != s.graph(c) {
+	want := journal.ModuleReplaced{Name: "counter", Module: "loud", SHA256: "sha-of-loud", Former: "record", FormerSHA256: "sha-of-record"}
+	if got := s.replace(c, "loud"); got.ModuleReplaced != want || got.Creature != c || got.Graph != s.graph(c) {
 		t.Errorf("replaced: %+v", got)
 	}
 	hear("two")
@@ -84,16 +84,16 @@ func TestReplaceModule(t *testing.T) {
 	if got := s.state(c, "heard"); got != "news:one\nTWO\nTHREE\nnews:four\n" {
 		t.Errorf("heard %q", got)
 	}
-	var logged []journal.ModuleReplacedPayload
+	var logged []journal.ModuleReplaced
 	for _, ev := range s.events(c, journal.EventModuleReplaced) {
-		var p journal.ModuleReplacedPayload
+		var p journal.ModuleReplaced
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			t.Errorf("%+v, %v", ev, err)
 		}
 		logged = append(logged, p)
 	}
-	back := journal.ModuleReplacedPayload{Name: "counter", Module: "record", SHA256: "sha-of-record", Former: "loud", FormerSHA256: "sha-of-loud"}
-	if d := cmp.Diff([]journal.ModuleReplacedPayload{want, back}, logged); d != "" {
+	back := journal.ModuleReplaced{Name: "counter", Module: "record", SHA256: "sha-of-record", Former: "loud", FormerSHA256: "sha-of-loud"}
+	if d := cmp.Diff([]journal.ModuleReplaced{want, back}, logged); d != "" {
 		t.Errorf("logged (- want, + got):\n%s", d)
 	}
 	if got := s.replace(c, "record"); got.SHA256 != got.FormerSHA256 {

@@ -79,8 +79,8 @@ type recasting struct {
 }
 
 // replacement is what happened to the module of the creature.
-func (r *recasting) replacement() journal.ModuleReplacedPayload {
-	return journal.ModuleReplacedPayload{
+func (r *recasting) replacement() journal.ModuleReplaced {
+	return journal.ModuleReplaced{
 		Name: r.c.name, Module: r.c.spec.Module, SHA256: r.c.module.Info().SHA256,
 		Former: r.former.spec.Module, FormerSHA256: r.former.module.Info().SHA256,
 	}

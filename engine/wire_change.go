@@ -86,6 +86,7 @@ func (x *change) firstWireNotes(rec *journal.Record, id journal.GraphID, origin 
 		}
 		ev := n.Event()
 		ev.ID, ev.Time, ev.Graph, ev.Cause = journal.EventID{Origin: origin, Seq: uint64(len(rec.Events) + 1)}, x.tick(), id, x.turn.cause(x)
+		ev.Attribute(x.attribution)
 		rec.Events = append(rec.Events, ev)
 		n.Logged = &ev
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // Scope is what a caller over the network may do. Each scope includes those before it.
@@ -48,8 +49,11 @@ type Rights struct {
 	// Graphs are the graphs that the caller may use, by the name of a member or by any id.
 	// Ids stay valid through merges. Empty means all graphs.
 	Graphs []string
-	// Name is the name of the caller, which the history notes with decisions; may be empty.
+	// Name is the name of the caller, which the log has with its decisions and its changes of
+	// the graph; may be empty.
 	Name string
+	// Via is how the caller connected, which the log has with its changes of the graph; may be empty.
+	Via string
 	// Bounded callers get at most MaxListed entries of a list, and events of about
 	// 64 MiB, so that a list can end before its limit.
 	Bounded bool
@@ -120,6 +124,7 @@ func DoAs(ctx context.Context, t *terrarium.Terrarium, rights Rights, name strin
 	if err := s.checkLimit(&op, decoded); err != nil {
 		return nil, err
 	}
+	ctx = s.attribute(ctx, &op)
 	result, err := op.run(ctx, s, decoded)
 	if later, waits := result.(later); err == nil && waits {
 		result, err = later(ctx)
@@ -128,6 +133,11 @@ func DoAs(ctx context.Context, t *terrarium.Terrarium, rights Rights, name strin
 		r.hideContent()
 	}
 	return result, err
+}
+
+// attribute returns the context for an operation of the client.
+func (s *client) attribute(ctx context.Context, op *Operation) context.Context {
+	return journal.Attribute(ctx, journal.Attribution{Call: op.Name, By: s.rights.Name, Via: s.rights.Via})
 }
 
 // decodeOr is decode, for which no arguments are an empty object.

@@ -27,7 +27,7 @@ const MaxRequest = deploy.MaxMessage*4/3 + 1<<20
 // events of its subscriptions share one output.
 type client struct {
 	t      *terrarium.Terrarium
-	rights Rights // zero: the process itself, which may do everything
+	rights Rights // without a scope: the process itself, which may do everything
 
 	mu     sync.Mutex // guards out and err
 	out    *json.Encoder
@@ -115,7 +115,7 @@ func Serve(ctx context.Context, t *terrarium.Terrarium, in io.Reader, out io.Wri
 	enc.SetEscapeHTML(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &client{t: t, out: enc, broken: cancel, subs: map[string]subscription{}}
+	s := &client{t: t, rights: Rights{Via: "exec"}, out: enc, broken: cancel, subs: map[string]subscription{}}
 	r := bufio.NewReaderSize(in, 64<<10)
 	var err error
 	for !s.over && ctx.Err() == nil && err == nil {
@@ -198,6 +198,7 @@ func (s *client) serve(ctx context.Context, line []byte) {
 		s.answer(r.id, nil, err)
 		return
 	}
+	ctx = s.attribute(ctx, &op)
 	run := func(ctx context.Context) (any, error) { return op.run(ctx, s, decoded) }
 	if !r.async {
 		result, err := run(ctx)

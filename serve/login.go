@@ -178,33 +178,35 @@ func (h *Handler) caller(r *http.Request) (caller, error) {
 
 // admitted is caller for a request whose body is still to be read.
 func (h *Handler) admitted(r *http.Request) (caller, error) {
-	c, err := h.credentials(r)
-	c.rights.Bounded = !trusted(r)
+	c, via, err := h.credentials(r)
+	c.rights.Bounded, c.rights.Via = !trusted(r), via
 	return c, err
 }
 
-func (h *Handler) credentials(r *http.Request) (caller, error) {
+// credentials returns the sender of a request, and how it connected.
+func (h *Handler) credentials(r *http.Request) (c caller, via string, err error) {
 	none := caller{}
 	if trusted(r) {
-		return caller{rights: operations.Rights{Scope: operations.Admin}}, nil
+		return caller{rights: operations.Rights{Scope: operations.Admin}}, "socket", nil
 	}
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, secret, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return none, refused("the authorization is not a bearer token", "send Authorization: Bearer TOKEN")
+			return none, "", refused("the authorization is not a bearer token", "send Authorization: Bearer TOKEN")
 		}
-		return h.bearer(strings.TrimSpace(secret))
+		c, err := h.bearer(strings.TrimSpace(secret))
+		return c, "token", err
 	}
 	if c, err := r.Cookie(h.cookieName(r)); err == nil {
 		if known, ok := h.logins.find(&h.logins.cookies, c.Value, false); ok {
-			return known, nil
+			return known, "browser", nil
 		}
-		return none, refused("the browser is no longer logged in", "open a new link")
+		return none, "", refused("the browser is no longer logged in", "open a new link")
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && h.o.Certificates.Scope != 0 {
-		return caller{rights: h.o.Certificates, source: sha256.Sum256(r.TLS.VerifiedChains[0][0].Raw)}, nil
+		return caller{rights: h.o.Certificates, source: sha256.Sum256(r.TLS.VerifiedChains[0][0].Raw)}, "certificate", nil
 	}
-	return none, refused("a token is missing", "send Authorization: Bearer TOKEN, or open the link that the server printed")
+	return none, "", refused("a token is missing", "send Authorization: Bearer TOKEN, or open the link that the server printed")
 }
 
 // bearer finds a token. It compares with all of them, so that the time tells nothing.

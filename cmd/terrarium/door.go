@@ -117,7 +117,7 @@ func holderOf(ctx context.Context, s streams, dir string, paused, despite bool) 
 	}
 	return &holder{
 		run: func(ctx context.Context, operation string, args []byte) ([]byte, error) {
-			result, err := operations.Do(ctx, t, operation, args)
+			result, err := operations.DoAs(ctx, t, operations.Rights{Scope: operations.Admin, Via: "command"}, operation, args)
 			if err != nil {
 				return nil, err
 			}

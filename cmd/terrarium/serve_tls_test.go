@@ -94,7 +94,7 @@ func TestServeTLS(t *testing.T) {
 	server := own.issue(&x509.Certificate{Subject: pkix.Name{CommonName: "pond"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	writePEM(t, dir, "server", &server)
 	writePEM(t, dir, "clients", &tls.Certificate{Certificate: [][]byte{clients.cert.Raw}, PrivateKey: clients.key})
-	s := startService(t, dir, nil, "pond.hcl", "--tls-cert", "server.pem", "--tls-key", "server-key.pem", "--tls-client-ca", "clients.pem", "--tls-client-scope", "read")
+	s := startService(t, dir, nil, "pond.hcl", "--tls-cert", "server.pem", "--tls-key", "server-key.pem", "--tls-client-ca", "clients.pem", "--tls-client-scope", "operate")
 	if !strings.HasPrefix(s.address, "https://127.0.0.1:") {
 		t.Fatalf("the address is %s", s.address)
 	}
@@ -104,7 +104,7 @@ func TestServeTLS(t *testing.T) {
 		config.RootCAs.AddCert(trusts.cert)
 		return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 	}
-	const message = `{"channel":"lines","payload":"x"}`
+	args := map[string]string{"status": "{}", "send": `{"channel":"lines","payload":"x"}`, "stop_creature": `{"creature":"echo"}`, "apply": `{"recipe":"pond.hcl"}`}
 	good := clients.client(time.Time{})
 	for _, c := range []struct {
 		name             string
@@ -116,17 +116,17 @@ func TestServeTLS(t *testing.T) {
 		{"neither a token nor a certificate", client(own), "", "status", http.StatusUnauthorized},
 		{"a wrong token", client(own), s.token + "x", "status", http.StatusUnauthorized},
 		{"a client certificate", client(own, good), "", "status", http.StatusOK},
-		{"a client certificate, with more than its scope", client(own, good), "", "send", http.StatusForbidden},
+		{"a client certificate, within its scope", client(own, good), "", "stop_creature", http.StatusOK},
+		{"a client certificate, with more than its scope", client(own, good), "", "apply", http.StatusForbidden},
 		{"a client certificate and a token", client(own, good), s.token, "send", http.StatusOK},
 		{"a client certificate and a wrong token", client(own, good), s.token + "x", "status", http.StatusUnauthorized},
 	} {
-		args := "{}"
-		if c.operation == "send" {
-			args = message
-		}
-		if status, text, err := post(t.Context(), c.client, s.address, c.token, c.operation, args); err != nil || status != c.status {
+		if status, text, err := post(t.Context(), c.client, s.address, c.token, c.operation, args[c.operation]); err != nil || status != c.status {
 			t.Errorf("%s: %d, %v, want %d: %s", c.name, status, err, c.status, text)
 		}
+	}
+	if status, text, err := post(t.Context(), client(own), s.address, s.token, "history", `{"graph":"echo","kinds":["topology_changed"]}`); err != nil || status != http.StatusOK || strings.Count(text, `"call":"stop_creature","via":"certificate"`) != 1 {
+		t.Errorf("%d, %v: %s does not name the certificate once", status, err, text)
 	}
 
 	// A client refuses the service if it trusts others, and the service a client certificate

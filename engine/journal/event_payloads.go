@@ -27,10 +27,10 @@ var eventPayloads = map[EventKind]reflect.Type{
 	EventCreatureStopped:   reflect.TypeFor[CreatureStoppedPayload](),
 	EventCreatureFailed:    reflect.TypeFor[CreatureFailedPayload](),
 	EventQuarantined:       reflect.TypeFor[QuarantinedPayload](),
-	EventWireAdded:         reflect.TypeFor[OutputWire](),
+	EventWireAdded:         reflect.TypeFor[WireAddedPayload](),
 	EventWireRemoved:       reflect.TypeFor[WireRemovedPayload](),
 	EventParentLinkChanged: reflect.TypeFor[ParentLinkPayload](),
-	EventTopologyChanged:   reflect.TypeFor[Delta](),
+	EventTopologyChanged:   reflect.TypeFor[TopologyChangedPayload](),
 	EventSessionForked:     reflect.TypeFor[SessionCutPayload](),
 	EventSessionMerged:     reflect.TypeFor[SessionCutPayload](),
 	EventSessionAttached:   reflect.TypeFor[SessionAttachedPayload](),
@@ -131,12 +131,14 @@ type InstanceStartedPayload struct {
 // CreatureStartedPayload is the payload of creature_started.
 type CreatureStartedPayload struct {
 	Name string `json:"name"` // name of the creature
+	Attribution
 }
 
 // CreatureStoppedPayload is the payload of creature_stopped.
 type CreatureStoppedPayload struct {
 	Name   string     `json:"name"`             // name of the creature
 	Reason StopReason `json:"reason,omitempty"` // removed, if the creature was removed
+	Attribution
 }
 
 // CreatureFailedPayload is the payload of creature_failed.
@@ -159,16 +161,36 @@ type ParentLinkPayload struct {
 	Old    CreatureID   `json:"old"`    // the parent before
 	New    CreatureID   `json:"new"`    // the parent now: always empty
 	Reason UnlinkReason `json:"reason"` // split or removed
+	Attribution
+}
+
+// TopologyChangedPayload is the payload of topology_changed.
+type TopologyChangedPayload struct {
+	Delta
+	Attribution
+}
+
+// WireAddedPayload is the payload of output_wire_added.
+type WireAddedPayload struct {
+	OutputWire
+	Attribution
 }
 
 // WireRemovedPayload is the payload of output_wire_removed.
 type WireRemovedPayload struct {
 	OutputWire
 	Reason UnwireReason `json:"reason,omitempty"` // see the table
+	Attribution
 }
 
 // ModuleReplacedPayload is the payload of module_replaced.
 type ModuleReplacedPayload struct {
+	ModuleReplaced
+	Attribution
+}
+
+// ModuleReplaced describes the replacement of a creature's module.
+type ModuleReplaced struct {
 	Name         string `json:"name"`             // name of the creature
 	Module       string `json:"module,omitempty"` // the new module
 	SHA256       string `json:"module_sha256"`    // SHA-256 of the new module

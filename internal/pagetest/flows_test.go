@@ -397,6 +397,7 @@ func TestHostileTexts(t *testing.T) {
 		l["error"], l["reason"], l["last_words"], l["payload"] = hostile, hostile, hostile, hostile
 	}
 	p.problems = []object{{"code": hostile, "message": hostile, "remedy": hostile, "ids": object{hostile: hostile}}}
+	p.event(p.now(), "topology_changed", "gae3h", "", object{"kind": "none", "call": hostile, "by": hostile, "via": hostile})
 	p.event(p.now(), "policy_denied", "gae3h", "c-gae3h-desk", object{"effect": hostile, "event": hostile, "policy": hostile, "reason": hostile, "where": hostile})
 	p.event(p.now(), "turn_failed", "gae3h", "c-gae3h-desk", object{"code": hostile, "error": hostile + " (in " + hostile + " at " + hostile + ")"})
 	b := openPond(t, p, "#/graph", desk)

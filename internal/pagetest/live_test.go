@@ -209,6 +209,18 @@ func TestLiveTurn(t *testing.T) {
 	b.until("document.querySelector('.payload.shown')?.textContent.includes('" + secret + "')")
 }
 
+// The view of events says what made a change, and the caller or the creature.
+func TestLiveChange(t *testing.T) {
+	l := rescue(t)
+	ann := operations.Rights{Scope: operations.Operate, Name: "ann", Via: "token"}
+	if _, err := operations.DoAs(context.Background(), l.tr, ann, "stop_creature", json.RawMessage(`{"creature": "bystander"}`)); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, l.link("events?q=kind:creature_stopped"), desk)
+	b.until("document.querySelectorAll('.event').length === 1")
+	b.holds(".event", "stop_creature by ann (token)")
+}
+
 // A service that ends says so; the page does not try again and again.
 func TestLiveEnd(t *testing.T) {
 	l := rescue(t)

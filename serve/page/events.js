@@ -5,6 +5,9 @@ import { clock, count, h, hidden, mark, number, payload, replace, swatch } from 
 
 const most = 300 // rows
 
+// attributed are the kinds of events that say what made them; a policy's event has a call, too.
+const attributed = new Set(['creature_started', 'creature_stopped', 'module_replaced', 'parent_link_changed', 'topology_changed', 'output_wire_added', 'output_wire_removed'])
+
 // parseQuery splits a query into tokens (kind:, creature:, channel:, graph:) and words.
 export function parseQuery(text) {
   const q = { kinds: [], creatures: [], channels: [], graphs: [], words: [] }
@@ -48,8 +51,17 @@ export function eventsView(ctx, host, route) {
     return true
   }
 
+  // made says what made a change of the graph.
+  const made = (e, p) => {
+    if (!attributed.has(e.kind) || !p.call) return ''
+    const by = p.by_creature ? store.name(p.by_creature) : p.by ? `${p.by} (${p.via})` : p.via
+    return by ? `${p.call} by ${by}` : p.call
+  }
   const describe = e => {
     const p = e.payload || {}
+    return [happened(e, p), made(e, p)].filter(Boolean).join(' · ')
+  }
+  const happened = (e, p) => {
     switch (e.kind) {
       case 'turn_failed': case 'creature_failed': case 'creature_quarantined': return `${p.code}: ${p.error || ''}`
       case 'turn_ended': return [p.kind, p.sends ? count(p.sends, 'message') : '', p.writes ? count(p.writes, 'write') : '', p.fuel ? `fuel ${number(p.fuel)}` : ''].filter(Boolean).join(' · ')

@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"context"
+	"slices"
+	"unicode/utf8"
+)
+
+// Attribution says what has made a change of the graph, as far as known. It is part of the
+// payload of the events that describe the change.
+type Attribution struct {
+	// the operation: connect, apply, …; tool for a turn in which a creature called group tools
+	Call string `json:"call,omitempty"`
+	By   string `json:"by,omitempty"` // name of the caller: that of its token
+	// how the caller connected: token, certificate, browser, socket, exec or command; absent
+	// for the process itself
+	Via string `json:"via,omitempty"`
+	// the creature whose turn made the change
+	Creature CreatureID `json:"by_creature,omitempty"`
+}
+
+// attributionKey is the key of a context's attribution.
+type attributionKey struct{}
+
+// Attribute returns a context for requests of a caller. The events of changes that are made
+// with it have the attribution. A longer text than [MaxApprovalText] bytes is cut.
+func Attribute(ctx context.Context, a Attribution) context.Context {
+	a.Call, a.By, a.Via = bounded(a.Call), bounded(a.By), bounded(a.Via)
+	return context.WithValue(ctx, attributionKey{}, a)
+}
+
+// AttributionOf returns the attribution of a context's caller. Without one, it is zero.
+func AttributionOf(ctx context.Context) Attribution {
+	a, _ := ctx.Value(attributionKey{}).(Attribution)
+	return a
+}
+
+func bounded(text string) string {
+	if len(text) <= MaxApprovalText {
+		return text
+	}
+	end := MaxApprovalText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// Encode returns the members that [Event.Attribute] adds. A change of many creatures needs
+// them once.
+func (a *Attribution) Encode() []byte { return JSON(a) }
+
+// Attribute adds an encoded attribution to the payload of an event that describes a change
+// of the graph. It does nothing to other events.
+func (ev *Event) Attribute(encoded []byte) {
+	const empty = len(`{}`)
+	if !ev.Kind.isAttributed() || len(encoded) <= empty || len(ev.Payload) <= empty {
+		return
+	}
+	ev.Payload = slices.Concat(ev.Payload[:len(ev.Payload)-1], []byte(","), encoded[1:])
+}
+
+// isAttributed reports whether events of the kind describe a change of the graph. Those that
+// always come with one of them have no attribution of their own.
+func (k EventKind) isAttributed() bool {
+	switch k {
+	case EventCreatureStarted, EventCreatureStopped, EventModuleReplaced, EventParentLinkChanged, EventTopologyChanged, EventWireAdded, EventWireRemoved:
+		return true
+	}
+	return false
+}
