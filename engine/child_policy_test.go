@@ -88,7 +88,7 @@ func TestParentLinksChangeWithAnEvent(t *testing.T) {
 	s.change(topology.SetPrivileged{ID: promoted, Privileged: true})
 	s.change(topology.Disconnect{From: other, To: away})
 	link := func(child, old journal.CreatureID, reason string) string {
-		return fmt.Sprintf(`{"child":%q,"old":%q,"new":"","reason":%q}`, child, old, reason)
+		return fmt.Sprintf(`{"child":%q,"old":%q,"new":"","reason":%q,"call":"change"}`, child, old, reason)
 	}
 	if got, want := s.parentLinks(away)[away], link(away, other, "split"); got != want {
 		t.Errorf("split: %s, want %s", got, want)

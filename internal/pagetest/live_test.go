@@ -212,11 +212,13 @@ func TestLiveTurn(t *testing.T) {
 // The view of events says what made a change, and the caller or the creature.
 func TestLiveChange(t *testing.T) {
 	l := rescue(t)
+	b := open(t, l.link("graph"), desk)
+	b.until("document.querySelectorAll('.chip').length === 5 && document.body.innerText.includes('live')")
 	ann := operations.Rights{Scope: operations.Operate, Name: "ann", Via: "token"}
 	if _, err := operations.DoAs(context.Background(), l.tr, ann, "stop_creature", json.RawMessage(`{"creature": "bystander"}`)); err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, l.link("events?q=kind:creature_stopped"), desk)
+	eval[any](b, "location.hash = '#/events?q=kind:creature_stopped'")
 	b.until("document.querySelectorAll('.event').length === 1")
 	b.holds(".event", "stop_creature by ann (token)")
 }
