@@ -108,7 +108,7 @@ func (t *turn) noteSends(n *journal.TurnNotes, all bool) {
 			n.Requests = append(n.Requests, s.ask.tag)
 		}
 		if s.reach != nil && (s.left || s.mutated) {
-			n.Sends = append(n.Sends, journal.NotedSend{Index: i, Reach: s.reach.id, Left: s.left})
+			n.Sends = append(n.Sends, journal.NotedSend{Index: i, Reach: s.reach.id, Hash: journal.HashRequest(t.Bytes(s.headers), t.Bytes(s.payload)), Left: s.left})
 			continue
 		}
 		if s.ch == nil || !s.left && !s.mutated && !all {

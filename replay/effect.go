@@ -44,8 +44,8 @@ type Effect struct {
 	Detail  string            `json:"detail,omitempty"` // further details
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload Text              `json:"payload,omitempty"`
-	// Hash replaces the headers and payload of a recorded message that a policy has
-	// changed or left out; see [journal.HashMessage].
+	// Hash replaces the headers and payload of a recorded message or request that a policy
+	// has changed or left out; see [journal.HashMessage] and [journal.HashRequest].
 	Hash string `json:"hash,omitempty"`
 	// Unknown says that the effect was recorded without its contents. It equals every
 	// other effect of its kind.
@@ -80,10 +80,13 @@ func (e *Effect) same(other *Effect) bool {
 	return e.Detail == other.Detail && maps.Equal(e.Headers, other.Headers) && bytes.Equal(e.Payload, other.Payload)
 }
 
-// hash returns the hash of the sent message.
+// hash returns the hash of the sent message or request.
 func (e *Effect) hash() string {
-	if e.Hash != "" {
+	switch {
+	case e.Hash != "":
 		return e.Hash
+	case e.Kind == EffectReach:
+		return journal.HashRequest([]byte(e.Headers["head"]), e.Payload)
 	}
 	return journal.HashMessage(e.Payload, e.Headers)
 }
@@ -168,7 +171,7 @@ func sendEffect(s *engine.RehearsedSend, names *labels) Effect {
 		return reachEffect(s.Reach, s.Headers, s.Payload, s.Tag)
 	case s.Request:
 		out.Kind, out.Target = EffectRequest, names.creature(s.To)
-		out.Detail = fmt.Sprintf("%s, tag %d", within(s.Deadline), s.Tag)
+		out.Detail = within(s.Deadline) + ", " + tagged(s.Tag)
 	case s.To != "":
 		out.Kind, out.Target = EffectSendTo, names.creature(s.To)
 	default:
@@ -177,9 +180,11 @@ func sendEffect(s *engine.RehearsedSend, names *labels) Effect {
 	return out
 }
 
+func tagged(tag int64) string { return "tag " + strconv.FormatInt(tag, 10) }
+
 // reachEffect is a request to a capability.
 func reachEffect(id string, head, body []byte, tag int64) Effect {
-	out := Effect{Kind: EffectReach, Target: id, Payload: Text(body), Detail: "tag " + strconv.FormatInt(tag, 10)}
+	out := Effect{Kind: EffectReach, Target: id, Payload: Text(body), Detail: tagged(tag)}
 	if len(head) > 0 {
 		out.Headers = map[string]string{"head": string(head)}
 	}

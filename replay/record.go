@@ -170,10 +170,11 @@ func (t *recorded) sent(names *labels) []Effect {
 				next()
 			}
 			if n.Reach != "" {
-				out = append(out, Effect{Kind: EffectReach, Target: n.Reach, Unknown: true})
+				e := Effect{Kind: EffectReach, Target: n.Reach, Hash: n.Hash, Unknown: n.Hash == ""}
 				if len(tags) > 0 {
-					tags = tags[1:]
+					e.Detail, tags = tagged(tags[0]), tags[1:]
 				}
+				out = append(out, e)
 				continue
 			}
 			out = append(out, Effect{Kind: EffectSend, Target: names.channel(n.Channel), Payload: Text(n.Payload), Headers: headers(n.Headers), Hash: n.Hash})
@@ -188,7 +189,7 @@ func (t *recorded) sent(names *labels) []Effect {
 			tags = tags[1:]
 		}
 		if e.Kind == EffectRequest && len(tags) > 0 {
-			e.Detail, tags = e.Detail+", tag "+strconv.FormatInt(tags[0], 10), tags[1:]
+			e.Detail, tags = e.Detail+", "+tagged(tags[0]), tags[1:]
 		}
 		out = append(out, e)
 	}

@@ -53,6 +53,16 @@ func OutboundOf(ev *Event) (o OutboundRequest, ok bool) {
 	return o, err == nil
 }
 
+// HashRequest is what the log keeps of a request to a capability that policies have changed or
+// denied, like [HashMessage] of a message.
+func HashRequest(head, body []byte) string {
+	var headers map[string]string
+	if len(head) > 0 {
+		headers = map[string]string{"head": string(head)}
+	}
+	return HashMessage(append([]byte{}, body...), headers)
+}
+
 // ReachNote is the result of a call with which a creature has requested something of a
 // capability. A turn that is run again gets the same result without the capability.
 type ReachNote struct {

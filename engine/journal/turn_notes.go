@@ -76,7 +76,7 @@ type NotedSend struct {
 	Channel ChannelID  `json:"channel"`
 	Payload NotedBytes `json:"payload,omitempty"`
 	Headers NotedBytes `json:"headers,omitempty"` // in the form of the ABI
-	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage]
+	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage] and [HashRequest]
 	Left    bool       `json:"left,omitempty"`    // it was not sent
 	Reach   string     `json:"reach,omitempty"`   // the capability that it is a request to; Channel is empty
 }
