@@ -91,7 +91,7 @@ func mixed(change map[string]string) behaviour {
 		t.Request([]byte("b"), []byte("how are you?"), time.Hour, 3)
 		reach(t, "refused", 4)
 		reach(t, "other 1", 5)
-		t.Request([]byte("stopped"), []byte("and you?"), time.Hour, 6)
+		t.Request([]byte("absent"), []byte("and you?"), time.Hour, 6)
 		reach(t, "no 2", 7)
 		reach(t, "plain 2", 8)
 		if string(get(t, abi.SourcePayload)) == "fail" {
@@ -105,7 +105,9 @@ func mixed(change map[string]string) behaviour {
 // out, refused, denied and changed. Without the capability nothing differs, and what another
 // module requests differently is found, also in what policies have denied or changed.
 func TestRequestsAmongOtherEffects(t *testing.T) {
-	w := &world{t: t, dir: t.TempDir(), host: &fakeHost{behaviours: map[string]behaviour{"mixed": mixed(nil)}}}
+	w := &world{t: t, dir: t.TempDir(), host: &fakeHost{behaviours: map[string]behaviour{
+		"mixed": mixed(nil), "quiet": func(abi.Turn, abi.Kind, *int) error { return nil },
+	}}}
 	var err error
 	if w.storage, err = sqlitestore.Open(t.Context(), w.dir, w.options); err != nil {
 		t.Fatal(err)
@@ -120,7 +122,7 @@ func TestRequestsAmongOtherEffects(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		d.Creatures = append(d.Creatures, deploy.CreatureSpec{Name: name, Address: "creature." + name, Module: "mixed", Restart: restart, Capabilities: grant, Listen: []deploy.WireSpec{{Channel: "channel.c"}}})
 	}
-	d.Creatures[1].Capabilities = nil
+	d.Creatures[1].Module, d.Creatures[1].Capabilities = "quiet", nil
 	applied, err := w.Apply(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
