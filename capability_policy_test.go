@@ -10,10 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/recipes"
+	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
 // guestbook is a server that notes what arrives, and the keys.
@@ -30,6 +33,13 @@ func (b *guestbook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.bodies = append(b.bodies, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("X-Checked"), body))
 	b.keys[r.Header.Get("Idempotency-Key")] = true
 	fmt.Fprintf(w, "re: %s", body)
+}
+
+// seen returns what has arrived.
+func (b *guestbook) seen() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.bodies)
 }
 
 // take returns what has arrived since the last call.
@@ -145,4 +155,58 @@ func results(t *testing.T, x *terrarium.Terrarium) (out []string) {
 		out = append(out, journal.DecodeHeaders(events[i].Headers)["terrarium-code"]+" "+string(events[i].Payload))
 	}
 	return out
+}
+
+// TestPlansMakeNoRequests plans a recipe with a capability for an empty engine, a running one
+// and a saved session whose request is open, and none of the plans makes a request.
+func TestPlansMakeNoRequests(t *testing.T) {
+	book := &guestbook{keys: map[string]bool{}}
+	held := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		book.ServeHTTP(httptest.NewRecorder(), r)
+		<-held
+	}))
+	defer server.Close()
+	defer close(held)
+	dir, o := t.TempDir(), terrarium.RecipeOptions{Vars: map[string]string{"url": server.URL}}
+	r, diags := recipes.Load(t.Context(), "testdata/requests.hcl", recipes.Options{Vars: o.Vars})
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := terrarium.PlanRecipe(t.Context(), r)
+	if err != nil || len(plan.Creatures) != 1 {
+		t.Fatalf("the plan is %+v, %v", plan, err)
+	}
+	x := opened(t, terrarium.Options{Dir: dir})
+	applied, err := x.Apply(t.Context(), "testdata/requests.hcl", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Send(t.Context(), applied.Channels["channel.tasks"], terrarium.Outgoing{Payload: []byte("slow"), Durable: true}); err != nil {
+		t.Fatal(err)
+	}
+	for len(book.seen()) == 0 {
+		time.Sleep(time.Millisecond) // the server has it soon
+	}
+	if _, err := x.PlanApply(t.Context(), "testdata/requests.hcl", o); err != nil {
+		t.Error(err)
+	}
+	if err := x.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := sqlitestore.OpenReadOnly(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if _, err := terrarium.PlanRecipeIn(t.Context(), v, r); err != nil {
+		t.Error(err)
+	}
+	if _, err := terrarium.PlanDirectory(t.Context(), v, nil); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(50 * time.Millisecond) // for a request that should not come
+	if n := len(book.seen()); n != 1 {
+		t.Errorf("%d requests arrived, want 1", n)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/diff"
@@ -256,7 +257,7 @@ func (t *Terrarium) planApply(ctx context.Context, path string, o RecipeOptions)
 
 // PlanRecipe returns the plan of applying a recipe to an empty engine.
 func PlanRecipe(ctx context.Context, r *recipes.Recipe) (*diff.Plan, error) {
-	return planSaved(ctx, engine.PlanSaved, nil, nil, nil, []*deploy.Deployment{r.Deployment()})
+	return planSaved(ctx, engine.PlanSaved, nil, nil, nil, r.Capabilities(), []*deploy.Deployment{r.Deployment()})
 }
 
 // PlanRecipeIn returns the plan of applying a recipe to a session directory. Another process
@@ -266,7 +267,7 @@ func PlanRecipeIn(ctx context.Context, v *sqlitestore.View, r *recipes.Recipe) (
 	if err != nil {
 		return nil, err
 	}
-	return planSaved(ctx, engine.PlanSaved, graphs, problems, v, []*deploy.Deployment{r.Deployment()})
+	return planSaved(ctx, engine.PlanSaved, graphs, problems, v, r.Capabilities(), []*deploy.Deployment{r.Deployment()})
 }
 
 // PlanDirectory returns the plan of resuming a session directory with the recipes. Another
@@ -276,19 +277,25 @@ func PlanDirectory(ctx context.Context, v *sqlitestore.View, found []FoundRecipe
 	if err != nil {
 		return nil, err
 	}
-	return planSaved(ctx, engine.PlanSavedResume, graphs, problems, v, deploymentsOf(found))
+	var kinds []capability.Kind
+	for i := range found {
+		if r := found[i].Recipe; r != nil {
+			kinds = append(kinds, r.Capabilities()...)
+		}
+	}
+	return planSaved(ctx, engine.PlanSavedResume, graphs, problems, v, kinds, deploymentsOf(found))
 }
 
 // planner is [engine.PlanSaved] or [engine.PlanSavedResume].
 type planner func(context.Context, engine.Options, []journal.SavedGraph, []error, journal.Archive, ...*deploy.Deployment) (*diff.Plan, error)
 
-func planSaved(ctx context.Context, how planner, graphs []journal.SavedGraph, problems []error, archive journal.Archive, deployments []*deploy.Deployment) (plan *diff.Plan, err error) {
+func planSaved(ctx context.Context, how planner, graphs []journal.SavedGraph, problems []error, archive journal.Archive, kinds []capability.Kind, deployments []*deploy.Deployment) (plan *diff.Plan, err error) {
 	h, err := host.New(ctx, host.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
 	return planning(nil, deployments, func(d []*deploy.Deployment) (*diff.Plan, error) {
-		return how(ctx, engine.Options{Host: h, Load: LoadModule}, graphs, problems, archive, d...)
+		return how(ctx, engine.Options{Host: h, Load: LoadModule, Capabilities: withHTTP(kinds)}, graphs, problems, archive, d...)
 	})
 }

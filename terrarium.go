@@ -209,6 +209,11 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	return t, nil
 }
 
+// withHTTP are the kinds of capabilities of a program that has added some.
+func withHTTP(added []capability.Kind) []capability.Kind {
+	return append([]capability.Kind{httpcap.New()}, added...)
+}
+
 func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	if err := o.check(); err != nil {
 		return err
@@ -223,7 +228,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: t.defaults.LoadModule, Clock: o.Clock, ManualClock: t.clock != nil, Seed: o.Seed,
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout,
-		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log, Capabilities: append([]capability.Kind{httpcap.New()}, o.Capabilities...),
+		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log, Capabilities: withHTTP(o.Capabilities),
 	}
 	eo.Storage = t.storage
 	t.engine, err = engine.New(ctx, eo)

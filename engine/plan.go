@@ -26,7 +26,7 @@ func (e *Engine) PlanResume(ctx context.Context, deployments ...*deploy.Deployme
 }
 
 func (e *Engine) plan(ctx context.Context, restores bool, deployments []*deploy.Deployment) (*diff.Plan, error) {
-	p := &planning{restores: restores, o: Options{Host: e.core.host, Load: e.core.load, Durability: e.core.durability, Clock: e.core.clock}}
+	p := &planning{restores: restores, o: Options{Host: e.core.host, Load: e.core.load, Durability: e.core.durability, Clock: e.core.clock, Capabilities: e.core.outbound.Kinds()}}
 	l := e.core.rlock()
 	if l.closed || e.core.isClosing() {
 		l.runlock()
@@ -67,7 +67,7 @@ func PlanSavedResume(ctx context.Context, o Options, saved []journal.SavedGraph,
 
 func newPlanning(o Options, saved []journal.SavedGraph, problems []error, archive journal.Archive) *planning {
 	return &planning{
-		o:     Options{Host: o.Host, Load: o.Load, Durability: o.Durability, Clock: o.Clock},
+		o:     Options{Host: o.Host, Load: o.Load, Durability: o.Durability, Clock: o.Clock, Capabilities: o.Capabilities},
 		saved: saved, problems: problems, archive: archive,
 	}
 }
@@ -101,6 +101,7 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 		return nil, err
 	}
 	e.cancel = func() {}
+	e.core.outbound.Close() // open requests are not carried out
 	defer func() {
 		if cerr := e.Close(context.WithoutCancel(ctx)); err == nil {
 			err = cerr

@@ -105,7 +105,11 @@ type Recipe struct {
 	deployment *deploy.Deployment
 	places     map[string]*Diagnostic // of creatures, by address
 	secrets    map[string][]byte
+	kinds      []capability.Kind
 }
+
+// Capabilities returns the kinds of capabilities of [Options.Capabilities].
+func (r *Recipe) Capabilities() []capability.Kind { return r.kinds }
 
 // Deployment returns what the recipe declares. The value is shared: do not modify it.
 func (r *Recipe) Deployment() *deploy.Deployment { return r.deployment }
@@ -189,7 +193,7 @@ func (l *loader) evaluate(ctx context.Context, path string) *Recipe {
 	if l.diags = l.diags.tidy(); l.diags.HasErrors() {
 		return nil
 	}
-	return &Recipe{deployment: a.deployment, places: a.places, secrets: a.secrets}
+	return &Recipe{deployment: a.deployment, places: a.places, secrets: a.secrets, kinds: l.opts.Capabilities}
 }
 
 // checkUnsaved reports texts that no part of the recipe has read.

@@ -9,6 +9,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 	"weak"
@@ -42,6 +44,9 @@ func New(ctx context.Context, kinds []capability.Kind, now func() time.Time) *Ou
 	o.ctx, o.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return o
 }
+
+// Kinds returns the kinds, in no order.
+func (o *Outbound) Kinds() []capability.Kind { return slices.Collect(maps.Values(o.kinds)) }
 
 // Close interrupts the attempts that are being made, and waits for them to end. Their
 // results do not count.
