@@ -84,6 +84,9 @@ func (e *Engine) requestHere(ctx context.Context, to journal.CreatureID, out *Ou
 	if here {
 		t.run(c, g)
 		call.request, call.reply, call.answered, call.answer = t.request, t.later, t.answered, t.answer
+		if !t.answered {
+			call.into = out.Into
+		}
 		t.ctx, t.into, t.answer, t.later = nil, nil, callerAnswer{}, nil
 	}
 	e.callerTurns.pool.Put(t)
@@ -128,7 +131,24 @@ func (c *creature) servesCaller(g section) bool {
 	if g.store != nil || g.over > 0 || c.scheduled || c.hold != nil { // it may have another owner
 		return false
 	}
+	if c.judged(g) {
+		return false
+	}
 	return c.brief && !c.usesTools && c.instance != nil && c.conflicts == 0 && c.runs(g) && !c.backingOff && !c.approvals.Parked && !c.hasWork(g)
+}
+
+// judged reports whether policies or predicates may judge what a turn of the creature does.
+// They do not end when the caller's context ends.
+func (c *creature) judged(g section) bool {
+	w := c.wiring.Load()
+	if w.outlets != nil || slices.ContainsFunc(w.sends, func(s sendEdge) bool { return s.ch.policy.Load() != nil }) {
+		return true
+	}
+	if c.deployment == "" {
+		return false
+	}
+	_, judged := g.engine.policies.Load(c.deployment)
+	return judged
 }
 
 // run runs the turn.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -83,7 +84,7 @@ func (w *turnWorker) choose() *creature {
 // scheduled when it returns. Before and afterwards the worker is in the section of its
 // graph, or in none if the creature was removed or the worker has put it back.
 func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) section {
-	if c.hold != nil {
+	if c.hold != nil && !c.owned {
 		// The holder wakes it or, if it was removed, closes its instance.
 		c.scheduled = false
 		w.wake.owed--
@@ -92,8 +93,9 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 	c.owned = true
 	w.work = 0
 	for n := 0; !g.none(); n++ {
-		if w.caller != nil && n > 0 && c.instance != nil && !c.runs(g) || c.hasWork(g) && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
-			c.owned = false
+		stays := w.caller != nil && n > 0 && c.instance != nil && !c.runs(g)
+		if stays || c.hasWork(g) && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
+			c.owned = stays // a worker closes its instance first, whoever holds it
 			g.leave()
 			w.putBack(c)
 			return section{}
@@ -127,8 +129,7 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 		}
 	}
 	if w.caller != nil {
-		c.owned = false
-		w.putBack(c) // for a worker to retire it
+		w.putBack(c) // for a worker to retire it, which owns it until then
 		return section{}
 	}
 	w.retire(ctx, c)
@@ -290,9 +291,26 @@ func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi
 	}
 	t.begin(ctx, c, d, kind, false)
 	t.wiring = c.facing
-	err := c.veil.Error(c.instance.Handle(ctx, t, kind, len(d.msg.Payload)))
+	err := c.veil.Error(handleIn(ctx, c.instance, t, kind, len(d.msg.Payload)))
 	t.fuel = c.instance.FuelUsed()
 	c.brief = 0 <= t.fuel && t.fuel <= briefTurn && t.tools == nil
 	w.work += max(t.fuel, 0) + sendWork*int64(len(t.sends))
+	return err
+}
+
+// handleIn calls the guest. A host that panics fails the turn: in the goroutine of a caller,
+// which may recover, the creature and the worker's place would be lost otherwise.
+func handleIn(ctx context.Context, in abi.Instance, t *turn, kind abi.Kind, size int) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if p := recover(); p != nil {
+			err = &abi.Error{Code: abi.Internal, Op: "handle", Message: fmt.Sprintf("the host panicked: %v", p), Remedy: "report it, with the module"}
+		}
+	}()
+	err = in.Handle(ctx, t, kind, size)
+	returned = true
 	return err
 }

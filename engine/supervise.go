@@ -143,9 +143,8 @@ func (w *turnWorker) pause(ctx context.Context, c *creature, err error) {
 		return
 	}
 	if !c.runs(g) {
-		c.owned = false
 		g.leave()
-		w.putBack(c) // to close its instance
+		w.putBack(c) // to close its instance; a worker owns it until then
 		return
 	}
 	w.awaitRepair(g, c, err)
