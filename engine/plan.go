@@ -67,8 +67,7 @@ func PlanSavedResume(ctx context.Context, o Options, saved []journal.SavedGraph,
 
 func newPlanning(o Options, saved []journal.SavedGraph, problems []error, archive journal.Archive) *planning {
 	return &planning{
-		o:     Options{Host: o.Host, Load: o.Load, Durability: o.Durability, Clock: o.Clock, Capabilities: o.Capabilities},
-		saved: saved, problems: problems, archive: archive,
+		o: Options{Host: o.Host, Load: o.Load, Durability: o.Durability, Clock: o.Clock, Capabilities: o.Capabilities}, saved: saved, problems: problems, archive: archive,
 	}
 }
 

@@ -111,7 +111,7 @@ func recordRequests(t *testing.T, dir string) int {
 	return turns
 }
 
-// TestRequestsToServers replays requests over HTTP when their server is gone.
+// TestRequestsToServers replays requests over HTTP when their server is closed.
 func TestRequestsToServers(t *testing.T) {
 	dir := t.TempDir()
 	turns := recordRequests(t, dir)

@@ -63,7 +63,7 @@ func TestLogbook(t *testing.T) {
 	}
 }
 
-// A request that comes again, also after a line that was written in part, has one line.
+// A request that comes again has one line, even if its line was written in part.
 func TestLinesAreWrittenOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "book.txt")
 	g, err := logbook.New().Open([]byte(`{"file":"` + file + `"}`))
