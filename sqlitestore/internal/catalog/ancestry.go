@@ -87,12 +87,14 @@ func (k *Catalog) Incomplete(ctx context.Context) ([]Entry, error) {
 }
 
 // Unneeded lists the sessions whose files can be removed. The cuts that ended them are
-// durable.
+// durable. It lists none while an incomplete session names no file that it needs: what such a
+// session needs has been lost from the catalogue.
 func (k *Catalog) Unneeded(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.ended_by IS NOT NULL
 		AND EXISTS (SELECT 1 FROM cut c WHERE c.id = s.ended_by AND c.firm)
 		AND EXISTS (SELECT 1 FROM parent p WHERE p.parent = s.session)
 		AND EXISTS (SELECT 1 FROM origin o WHERE o.session = s.session)
+		AND NOT EXISTS (SELECT 1 FROM store c WHERE NOT c.complete AND c.ended_by IS NULL AND NOT EXISTS (SELECT 1 FROM need n WHERE n.session = c.session))
 		AND s.session NOT IN (
 			WITH RECURSIVE behind (session) AS (
 				SELECT n.needed FROM store c JOIN need n ON n.session = c.session WHERE NOT c.complete AND c.ended_by IS NULL

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -53,7 +54,32 @@ func TestNeedsOfVersion4(t *testing.T) {
 	if err != nil || len(needed) != 2 {
 		t.Errorf("c needs the files of %v, %v", needed, err)
 	}
+	for _, step := range []struct {
+		sql  string
+		free int
+	}{
+		{"INSERT INTO origin (session, uuid, highest) VALUES ('a', zeroblob(16), 1), ('b', zeroblob(16), 1)", 0},
+		{"UPDATE cut SET firm = 1", 0},
+		{"UPDATE store SET complete = 1 WHERE session = 'c'", 2},
+		{"UPDATE store SET complete = 0 WHERE session = 'c'", 0},
+		{"DELETE FROM need", 0}, // c needs files, and the catalogue does not say which
+	} {
+		if err := execIn(path, step.sql); err != nil {
+			t.Fatal(err)
+		}
+		if free, err := k.Unneeded(ctx); err != nil || len(free) != step.free {
+			t.Errorf("after %s, the files of %v are not needed; %v", step.sql, free, err)
+		}
+	}
 	if described, err := k.Described(ctx); err != nil || len(described) > 0 {
 		t.Errorf("%v are described, %v", described, err)
 	}
+}
+
+func execIn(path, sql string) error {
+	c, err := sqlite.Open(path, sqlite.ReadWrite)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Exec(sql), c.Close())
 }
