@@ -41,7 +41,7 @@ func TestTurnEndedIsEncodedAsItsStruct(t *testing.T) {
 		noted := NotedBytes(reply)
 		cases = append(cases, TurnEndedPayload{Kind: "request", Fuel: 7, Notes: &TurnNotes{Reply: &noted}})
 	}
-	one, noted := []any{&Setting{}, "x", int64(1), EventID{Seq: 1}, []NotedCall{{}}, []NotedSend{{}}, []int64{1}, []NotedTimer{{}}}, NotedBytes("yes")
+	one, noted := []any{&Setting{}, "x", int64(1), EventID{Seq: 1}, []NotedCall{{}}, []NotedSend{{}}, []int64{1}, []NotedTimer{{}}, []ReachNote{{Capability: "http.alerts"}, {Code: "denied", Error: "\"no\"\n"}}}, NotedBytes("yes")
 	for i := range reflect.TypeFor[TurnNotes]().NumField() {
 		n := TurnNotes{Reply: &noted} // and one more
 		field := reflect.ValueOf(&n).Elem().Field(i)

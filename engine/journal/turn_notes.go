@@ -34,7 +34,7 @@ type TurnNotes struct {
 // onlyReply reports whether there is nothing but a reply.
 func (n *TurnNotes) onlyReply() bool {
 	return n.Reply != nil && n.Setting == nil && n.Alias == "" && n.Time == 0 && n.Message.IsZero() && n.Sender == "" &&
-		len(n.Calls)+len(n.Sends)+len(n.Requests)+len(n.Timers) == 0
+		len(n.Calls)+len(n.Sends)+len(n.Requests)+len(n.Timers)+len(n.Reached) == 0
 }
 
 // Setting is what a creature was when it handled a delivery, except for its state.
