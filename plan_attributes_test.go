@@ -1,8 +1,11 @@
 package terrarium_test
 
 import (
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -66,7 +70,8 @@ func plot() *written {
 		block("channel", `"other"`, nil),
 		block("channel", `"many"`, set{"for_each": `toset(["a"])`}),
 		block("species", `"worker"`, set{"module": `"modules/a.wasm"`},
-			block("limits", "", nil), block("restart", "", nil), block("mailbox", "", nil), block("grants", "", nil)),
+			block("limits", "", nil), block("restart", "", nil), block("mailbox", "", nil),
+			block("grants", "", set{"http": `["api"]`, "capabilities": `["weather.forecast"]`})),
 		block("species", `"spare"`, set{"module": `"more/b.wasm"`}),
 		block("catalog", `"shelf"`, set{"folder": `"modules"`, "spawnable": "2"}),
 		block("creature", `"first"`, set{"species": "species.worker", "listen": "[channel.in, channel.other]",
@@ -80,6 +85,8 @@ func plot() *written {
 		block("predicate", `"loud"`, set{"run": `"output === 'x'"`}),
 		block("predicate", `"quiet"`, set{"run": `"output === 'y'"`}),
 		block("policy", `"send" "guard"`, set{"run": `"(event) => { if (event.size > 9) return deny('long'); }"`}),
+		block("http", `"api"`, set{"allow": `["https://example.com/**"]`}),
+		block("capability", `"weather" "forecast"`, nil),
 		block("recipe", `"part"`, set{"source": `"./part"`}),
 		block("output", `"o"`, set{"value": "1"}),
 		block("moved", "", set{"from": "creature.gone", "to": "creature.second"}),
@@ -142,6 +149,20 @@ var pairsOf = map[string][2]string{
 	"species.config":             {"", `{ open = 2 }`},
 	"catalog.config":             {"", `{ open = 2 }`},
 	"catalog.folder":             {`"modules"`, `"more"`},
+	"grants.http":                {`["api"]`, "[]"},
+	"grants.capabilities":        {`["weather.forecast"]`, "[]"},
+	"http.allow":                 {`["https://example.com/**"]`, `["https://example.com/a"]`},
+	"http.methods":               {"", `["POST"]`},
+	"http.headers":               {`{ x-key = "a" }`, `{ x-key = "b" }`},
+	"http.addresses":             {"", `["10.1.2.0/24"]`},
+	"http.redirects":             {"", "2"},
+	"http.retries":               {"", "2"},
+	"http.retry_on":              {"", `["500"]`},
+	"http.rate":                  {"", "10"},
+	"http.concurrency":           {"", "2"},
+	"http.proxy":                 {"", `"environment"`},
+	"http.ca":                    {"", `file("ca.pem")`},
+	"capability.settings":        {"", `{ key = "a" }`},
 	"predicate.run":              {`"output === 'x'"`, `"output === 'z'"`},
 	"predicate.file":             {`"loud.js"`, `"quiet.js"`},
 	"policy.file":                {`"guard.js"`, `"gate.js"`},
@@ -213,9 +234,12 @@ func TestAPlanShowsEveryAttribute(t *testing.T) {
 	for _, sub := range []string{"part", "piece"} {
 		files[sub+"/r.hcl"] = "channel \"c\" {}\ncreature \"" + sub + "\" {\n  module = \"builtin:echo\"\n  listen = [channel.c]\n}\n"
 	}
+	server := httptest.NewTLSServer(nil)
+	files["ca.pem"] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	server.Close()
 	writeFiles(t, dir, files)
 	writeModules(t, dir)
-	tm, err := terrarium.New(t.Context(), terrarium.Options{Dir: session})
+	tm, err := terrarium.New(t.Context(), terrarium.Options{Dir: session, Capabilities: plottingOptions.Capabilities})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,6 +420,21 @@ func (p *plotting) plans(path string) (running, saved *diff.Plan) {
 	return running, saved.About(r.Deployment().Name)
 }
 
-// plottingOptions name a command for policies in a process of their own. Nothing is
-// judged here, so that none is started.
-var plottingOptions = terrarium.RecipeOptions{PolicyProcess: []string{"true"}}
+// plottingOptions name a command for policies in a process of their own, which is not
+// started, as nothing is judged here, and the kind of capability that plot declares.
+var plottingOptions = terrarium.RecipeOptions{PolicyProcess: []string{"true"}, Capabilities: []capability.Kind{weather{}}}
+
+// weather is a kind of capability of which nothing is requested.
+type weather struct{}
+
+func (weather) Name() string { return "weather" }
+func (weather) Settings() []capability.Setting {
+	return []capability.Setting{{Name: "key", Type: capability.Text, Sensitive: true, Doc: "the key"}}
+}
+func (weather) Open(json.RawMessage) (capability.Grant, error) { return weatherGrant{}, nil }
+
+type weatherGrant struct{ capability.Grant }
+
+func (weatherGrant) Limits() capability.Limits      { return capability.Limits{} }
+func (weatherGrant) Warnings() []capability.Warning { return nil }
+func (weatherGrant) Allows() []string               { return nil }

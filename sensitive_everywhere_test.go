@@ -53,7 +53,7 @@ func TestNothingTellsASensitiveValue(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"part/r.hcl": part})
 	writeModules(t, dir)
 	var log bytes.Buffer
-	o := terrarium.Options{Dir: session, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	o := terrarium.Options{Dir: session, Capabilities: plottingOptions.Capabilities, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	tm, err := terrarium.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestNothingTellsASensitiveValue(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"creature.config = { key = var.secret }", "send.payload = var.secret", "test.variables = { key = var.secret }", "variable.default = var.secret"} {
+	for _, want := range []string{"creature.config = { key = var.secret }", "http.headers = { key = var.secret }", "capability.settings = { key = var.secret }", "send.payload = var.secret", "test.variables = { key = var.secret }", "variable.default = var.secret"} {
 		if !slices.Contains(taken, want) {
 			t.Errorf("%s was not applied: of all only %q", want, taken)
 		}
