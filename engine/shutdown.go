@@ -29,7 +29,8 @@ var ErrLeftOpen = errors.New("closing has reached its time limit")
 // background until the process ends, which it may do at any time.
 //
 // Later calls wait for the same shutdown, each within its own bound, and return the same
-// result.
+// result. If attempts of a capability ignore that they were interrupted, the engine closes
+// without them, and the error wraps ErrLeftOpen and names them until they end.
 func (e *Engine) Close(ctx context.Context) error {
 	bound := CloseBound(ctx, e.shutdownTimeout)
 	e.end.begin.Do(func() {
@@ -49,14 +50,14 @@ func (e *Engine) Close(ctx context.Context) error {
 	defer end.Stop()
 	select {
 	case <-e.end.over:
-		return e.end.err
+		return errors.Join(e.end.err, e.leftOutside())
 	case <-patience.C:
 	case <-ctx.Done():
 	}
 	e.cancel()
 	select {
 	case <-e.end.over:
-		return e.end.err
+		return errors.Join(e.end.err, e.leftOutside())
 	case <-end.C:
 		return e.leftOpen(bound)
 	}
@@ -88,6 +89,7 @@ func (e *Engine) leftOpen(bound time.Duration) error {
 			left = append(left, fmt.Sprintf("the open store of the session %s, with all events written", s.store.Info().Session))
 		}
 	}
+	left = append(left, e.core.outbound.Attempts()...)
 	if len(left) == 0 {
 		left = append(left, "a change of the topology that does not end")
 	}
@@ -122,6 +124,18 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 		g.leave()
 	}
 	return turns, stores
+}
+
+// leftOutside reports attempts of capabilities that ignore that they were interrupted.
+func (e *Engine) leftOutside() error {
+	left := e.core.outbound.Attempts()
+	if len(left) == 0 {
+		return nil
+	}
+	return &abi.Error{
+		Code: abi.Deadline, Op: "close", Message: "the engine has closed, and leaves " + strings.Join(errtext.Few(left), ", ") + " that do not end",
+		Remedy: "end the process, and correct the capability: its method Do must end when its context ends", Err: ErrLeftOpen,
+	}
 }
 
 // closeStores closes the stores of all graphs, including those that have ended.

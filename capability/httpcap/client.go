@@ -84,6 +84,9 @@ func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result 
 		if err != nil {
 			return g.failed(ctx, err)
 		}
+		// Whatever a body is, it must not be read longer than the attempt may last.
+		stop := context.AfterFunc(ctx, func() { _ = response.Body.Close() })
+		defer stop()
 		location := response.Header.Get("Location")
 		if g.Redirects == 0 || location == "" || !redirects(response.StatusCode) {
 			return g.read(ctx, response, method)
@@ -167,7 +170,13 @@ func (g *grant) send(ctx context.Context, method string, to *target, headers map
 			req.Header.Set(name, value)
 		}
 	}
-	return g.transport.RoundTrip(req)
+	response, err := g.transport.RoundTrip(req)
+	if err == nil && response.StatusCode == http.StatusSwitchingProtocols {
+		// Its body is the bare connection, which neither ends nor heeds ctx.
+		_ = response.Body.Close()
+		return nil, &abi.Error{Code: abi.Unsupported, Op: "http", Message: "the server switches to another protocol, which this client does not speak", Remedy: "request something that is answered in HTTP"}
+	}
+	return response, err
 }
 
 // read reads a response.

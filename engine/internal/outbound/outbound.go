@@ -29,15 +29,19 @@ type Outbound struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex
-	grants map[[sha256.Size]byte]weak.Pointer[Access]
-	closed bool
+	mu       sync.Mutex
+	grants   map[[sha256.Size]byte]weak.Pointer[Access]
+	attempts map[string]int // that are being made, by the id of the capability
+	closed   bool
 }
+
+// grace is how long an attempt may take to end after its context has ended.
+const grace = time.Second
 
 // New returns an Outbound for kinds of capabilities, with a clock for their rates. It must be
 // closed. ctx only carries values.
 func New(ctx context.Context, kinds []capability.Kind, now func() time.Time) *Outbound {
-	o := &Outbound{now: now, kinds: map[string]capability.Kind{}, grants: map[[sha256.Size]byte]weak.Pointer[Access]{}}
+	o := &Outbound{now: now, kinds: map[string]capability.Kind{}, grants: map[[sha256.Size]byte]weak.Pointer[Access]{}, attempts: map[string]int{}}
 	for _, k := range kinds {
 		o.kinds[k.Name()] = k
 	}
@@ -48,14 +52,34 @@ func New(ctx context.Context, kinds []capability.Kind, now func() time.Time) *Ou
 // Kinds returns the kinds, in no order.
 func (o *Outbound) Kinds() []capability.Kind { return slices.Collect(maps.Values(o.kinds)) }
 
-// Close interrupts the attempts that are being made, and waits for them to end. Their
-// results do not count.
+// Close interrupts the attempts that are being made, and waits for them to end, or for a
+// short time if they ignore that; see [Outbound.Attempts]. Their results do not count.
 func (o *Outbound) Close() {
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
 	o.cancel()
 	o.work.Wait()
+}
+
+// Attempts lists the attempts that have not ended, by capability.
+func (o *Outbound) Attempts() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(o.attempts)) {
+		out = append(out, fmt.Sprintf("%d attempts of the capability %s", o.attempts[id], id))
+	}
+	return out
+}
+
+// count adds an attempt of a capability that has begun, or takes one away that has ended.
+func (o *Outbound) count(id string, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.attempts[id] += n; o.attempts[id] == 0 {
+		delete(o.attempts, id)
+	}
 }
 
 // start runs f in a goroutine that Close waits for. After Close it does nothing.
@@ -77,6 +101,7 @@ type Access struct {
 	mu      sync.Mutex
 	queue   []*Call
 	running int
+	stuck   int       // attempts that were abandoned and have not ended
 	due     time.Time // when the rate allows the next attempt
 }
 
@@ -257,10 +282,60 @@ func (a *Access) attempt(call *Call) {
 	}
 }
 
-// try is one attempt. A capability that panics has failed.
-func (a *Access) try(call *Call) (r capability.Result) {
+// try is one attempt. One that does not end with its time is abandoned: it fails, whatever
+// it does later. As many as the grant may make at once are abandoned; then attempts fail
+// until one of those ends, so that their number is bounded.
+func (a *Access) try(call *Call) capability.Result {
+	a.mu.Lock()
+	full := a.stuck >= a.limits.Concurrency
+	a.mu.Unlock()
+	if full {
+		r := capability.Failure(abi.Unavailable, "earlier attempts of the capability "+a.ID()+" have not ended when their time was over, and fill its concurrency; restart the program")
+		r.Again = true
+		return r
+	}
 	ctx, cancel := context.WithTimeout(a.o.ctx, a.limits.Timeout)
 	defer cancel()
+	done := make(chan capability.Result, 1)
+	a.o.count(a.ID(), 1)
+	go func(call capability.Call) {
+		defer a.o.count(a.ID(), -1)
+		done <- a.do(ctx, call)
+	}(call.Call)
+	select {
+	case r := <-done:
+		return r
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case r := <-done:
+		return r
+	case <-t.C:
+	}
+	a.abandon(done)
+	r := capability.Failure(abi.Deadline, "the capability "+a.ID()+" has not ended the attempt within its timeout")
+	r.Again = true
+	return r
+}
+
+// abandon counts an attempt as stuck until it ends.
+func (a *Access) abandon(done <-chan capability.Result) {
+	add := func(n int) {
+		a.mu.Lock()
+		a.stuck += n
+		a.mu.Unlock()
+	}
+	add(1)
+	go func() {
+		<-done
+		add(-1)
+	}()
+}
+
+// do makes the attempt. A capability that panics has failed.
+func (a *Access) do(ctx context.Context, call capability.Call) (r capability.Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r = capability.Failure(abi.Internal, errtext.Clip(fmt.Sprintf("the capability %s panicked: %v", a.ID(), p)))
@@ -269,5 +344,5 @@ func (a *Access) try(call *Call) (r capability.Result) {
 	if err := a.Check(call.Request); err != nil {
 		return capability.Failure(abi.CodeOf(err), err.Error())
 	}
-	return a.Do(ctx, call.Call)
+	return a.Do(ctx, call)
 }
