@@ -44,6 +44,8 @@ func (t *turn) reach(id string, r capability.Request, tag int64) abi.Code {
 	}
 	a, err := outbound.Find(t.c.outside, id, r)
 	if err != nil {
+		// Refused calls count too: the turn keeps a note of each.
+		t.asked++
 		t.reached = append(t.reached, journal.ReachNote{Code: err.Code.String(), Error: err.Error()})
 		return t.Fail(err.Code, err.Remedy, "%s", err.Message)
 	}

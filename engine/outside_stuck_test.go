@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine"
 )
@@ -59,4 +60,25 @@ func TestCapabilitiesThatDoNotEnd(t *testing.T) {
 	}
 	close(k.end)
 	s.awaitClosed()
+}
+
+// TestRefusedRequestsAreBounded proves that a turn cannot make its notes grow without a bound
+// by requests that are refused.
+func TestRefusedRequestsAreBounded(t *testing.T) {
+	h := newFakeHost()
+	counts := map[abi.Code]int{}
+	h.on("caller", func(t abi.Turn, _ abi.Kind) error {
+		clear(counts)
+		for range 5000 {
+			counts[t.Request([]byte("capability:"+strings.Repeat("x", 10_000)), nil, 0, 0)]++
+		}
+		return note(t, t.LastError())
+	})
+	w := newWorld(t, engine.Options{Host: h})
+	a := w.add("a", "caller")
+	w.tell(a, "x")
+	w.wait()
+	if n := counts[abi.Denied]; n == 0 || n > 2000 || counts[abi.LimitExceeded] != 5000-n {
+		t.Errorf("calls ended with %v", counts)
+	}
 }

@@ -191,6 +191,12 @@ func (r *Rehearsal) Refuse(code abi.Code, text string) abi.Code {
 	return code
 }
 
+// RefuseReach is Refuse for a request to a capability, which counts as one of the turn.
+func (r *Rehearsal) RefuseReach(code abi.Code, text string) abi.Code {
+	r.turn.asked++
+	return r.Refuse(code, text)
+}
+
 // MayReach returns what an engine would return for a request to a capability without looking
 // at what is granted.
 func (r *Rehearsal) MayReach() abi.Code { return r.turn.mayReach() }

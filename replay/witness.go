@@ -185,7 +185,7 @@ func (w *witness) reach(request capability.Request, tag int64) abi.Code {
 	if !ok {
 		w.miss(Outside, note.Code)
 	}
-	return r.Refuse(code, note.Error)
+	return r.RefuseReach(code, note.Error)
 }
 
 // meet introduces the creature that the guest names: a recipient of the turn, or otherwise a

@@ -48,19 +48,23 @@ func Find(held map[string]*Access, id string, r capability.Request) (*Access, *a
 	}
 	if refusal == nil {
 		refusal = &abi.Error{
-			Code: abi.Denied, Message: "the creature has no capability " + errtext.Clip(id), Remedy: "grant it in the recipe",
-			IDs: map[string]string{"capability": errtext.Clip(id)},
+			Code: abi.Denied, Message: "the creature has no capability " + errtext.Cut(id, 64), Remedy: "grant it in the recipe",
+			IDs: map[string]string{"capability": errtext.Cut(id, 64)},
 		}
 	}
 	return nil, refusal
 }
 
-// typed is the error of a capability with its code.
+// maxText bounds each text of a refusal, in bytes: the log keeps it with the turn.
+const maxText = 512
+
+// typed is the error of a capability with its code, shortened.
 func typed(err error) *abi.Error {
-	if e, ok := err.(*abi.Error); ok { //nolint:errorlint // a wrapping text would be lost
-		return e
+	e, ok := err.(*abi.Error) //nolint:errorlint // a wrapping text would be lost
+	if !ok {
+		return &abi.Error{Code: abi.CodeOf(err), Message: errtext.Cut(err.Error(), maxText)}
 	}
-	return &abi.Error{Code: abi.CodeOf(err), Message: err.Error()}
+	return &abi.Error{Code: e.Code, Op: errtext.Cut(e.Op, 64), Message: errtext.Cut(e.Message, maxText), Remedy: errtext.Cut(e.Remedy, maxText), IDs: e.IDs}
 }
 
 // Judged is a request as policies see it, and as they leave it.
