@@ -47,7 +47,7 @@ func happening(kind journal.PolicyKind, m memory) *deploy.PolicyEvent {
 		From: ann, To: bob, Channel: deploy.PolicyChannel{ID: "k1", Name: "work", Address: "channel.work"},
 		Wire: &journal.OutputWire{Name: "digest", WithContent: true}, Added: true, Graphs: []*deploy.GraphView{view, {ID: "g2"}},
 		Collisions: []deploy.NameCollision{{Kind: "channel", Name: "work"}}, Parts: [][]string{{"ann"}, {"bob"}},
-		Called: deploy.Called{Tool: "group_status", Arguments: []byte(`{"a":1}`)},
+		Called:         deploy.Called{Tool: "group_status", Arguments: []byte(`{"a":1}`)},
 		FailedTurn:     deploy.FailedTurn{Code: "trapped", Error: "unreachable", Delivery: "message", Attempt: 1, Attempts: 3, Failures: 4},
 		PlannedChanges: deploy.PlannedChanges{Created: []string{"creature.ann"}, Resumed: []string{}, Removed: []string{"creature.old"}},
 	}
