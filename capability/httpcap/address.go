@@ -2,6 +2,7 @@ package httpcap
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -37,8 +38,9 @@ func public(a netip.Addr) bool {
 	return a.IsValid()
 }
 
-// mayReach reports whether the settings allow an address, for a request to that host.
-func (g *grant) mayReach(a netip.Addr, host string) bool {
+// mayReach reports whether the settings allow an address. named says that a pattern with the
+// number of the address allows the request.
+func (g *grant) mayReach(a netip.Addr, named bool) bool {
 	plain := a.Unmap()
 	if a.Zone() != "" {
 		return false
@@ -48,11 +50,7 @@ func (g *grant) mayReach(a netip.Addr, host string) bool {
 			return true
 		}
 	}
-	// A pattern with the number of an address allows it for requests that name it so.
-	if named, err := netip.ParseAddr(host); err == nil && named == a && g.literal[a] {
-		return true
-	}
-	return public(a)
+	return named || public(a)
 }
 
 // refused is the error for an address that the settings do not allow.
@@ -82,4 +80,9 @@ func isNumber(host string) bool {
 		}
 	}
 	return true
+}
+
+// named reports whether a pattern names an address by number, for a port.
+func (g *grant) named(a netip.Addr, port string) bool {
+	return slices.ContainsFunc(g.patterns, func(p pattern) bool { return p.addr == a && (p.port == "*" || p.port == port) })
 }

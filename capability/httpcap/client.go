@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,11 @@ type resolver interface {
 type systemResolver struct{}
 
 func (systemResolver) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for i := range found {
+		found[i] = found[i].Unmap() // a file of hosts has addresses of IPv4 in the form of IPv6
+	}
+	return found, err
 }
 
 // dial connects to a server: it resolves the name, checks each address, and connects to one
@@ -43,7 +48,9 @@ func (g *grant) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, err
 	}
 	var found []netip.Addr
-	if a, err := netip.ParseAddr(host); err == nil {
+	a, err := netip.ParseAddr(host)
+	literal := err == nil
+	if literal {
 		found = []netip.Addr{a}
 	} else if found, err = g.resolver.addresses(ctx, host); err != nil {
 		return nil, err
@@ -51,7 +58,7 @@ func (g *grant) dial(ctx context.Context, network, address string) (net.Conn, er
 	var last error = &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	var d net.Dialer
 	for _, a := range found {
-		if _, isProxy := g.proxies.Load(address); !isProxy && !g.mayReach(a, host) {
+		if _, isProxy := g.proxies.Load(address); !isProxy && !g.mayReach(a, literal && g.named(a, portText)) {
 			last = refused(host, a)
 			continue
 		}
@@ -194,7 +201,7 @@ func (g *grant) read(ctx context.Context, response *http.Response, method string
 		if decoded && (name == "content-encoding" || name == "content-length") {
 			continue
 		}
-		if value := g.veiled(strings.Join(values, ", ")); isFieldValue(value) {
+		if value := g.veiled(strings.Join(values, ", ")); isFieldValue(value) && !g.tells(name) {
 			r.Headers[name] = value
 		}
 	}
@@ -240,6 +247,9 @@ func (g *grant) body(response *http.Response) (payload []byte, decoded bool, err
 			payload = bytes.ReplaceAll(payload, []byte(secret), []byte(hidden))
 		}
 	}
+	if int64(len(payload)) > g.MaxResponse {
+		return nil, decoded, g.tooLarge()
+	}
 	return payload, decoded, nil
 }
 
@@ -251,6 +261,11 @@ func (g *grant) veiled(text string) string {
 		text = strings.ReplaceAll(text, secret, hidden)
 	}
 	return text
+}
+
+// tells reports whether the name of a header, in lower case, contains a secret.
+func (g *grant) tells(name string) bool {
+	return slices.ContainsFunc(g.secrets, func(s string) bool { return strings.Contains(name, strings.ToLower(s)) })
 }
 
 func (g *grant) tooLarge() error {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -144,9 +146,17 @@ func parseTarget(text string) (t target, err error) {
 		return bad("has an empty part or an encoded separator in its path")
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {
-		if part == "." || part == ".." {
+		// Some servers cut off parameters and spaces before they compare.
+		part, _, _ = strings.Cut(part, ";")
+		if part = strings.TrimSpace(part); part == "." || part == ".." {
 			return bad("has a part . or .. in its path")
 		}
+	}
+	if strings.Contains(escaped, "%252e") || strings.Contains(escaped, "%252f") || strings.Contains(escaped, "%255c") {
+		return bad("has a part of its path that is encoded twice")
+	}
+	if !utf8.ValidString(u.Path) || strings.ContainsFunc(u.Path, unicode.IsControl) {
+		return bad("has control characters in its path, or bytes that are not UTF-8")
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if u.Path == "" {

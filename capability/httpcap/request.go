@@ -57,7 +57,13 @@ func (g *grant) Check(r capability.Request) error {
 			Remedy: "send less, or raise max_request in the recipe",
 		}
 	}
+	names := map[string]bool{}
 	for name, value := range h.Headers {
+		if lower := strings.ToLower(name); names[lower] {
+			return invalid("the request has the header "+quote(name)+" twice", "join the values")
+		} else {
+			names[lower] = true
+		}
 		if !isToken(name) || forbidden(name) {
 			return invalid("the request cannot set the header "+quote(name), "leave it out: the client sets it")
 		}
@@ -86,9 +92,11 @@ func (g *grant) allowed(method, text string) (*target, error) {
 			Remedy: "use " + strings.Join(g.Methods, ", ") + ", or allow it in the recipe",
 		}
 	}
-	ok := false
+	ok, named := false, false
 	for i := range g.patterns {
-		ok = ok || g.patterns[i].allows(&t)
+		if p := &g.patterns[i]; p.allows(&t) {
+			ok, named = true, named || p.addr.IsValid()
+		}
 	}
 	if !ok {
 		return nil, &abi.Error{
@@ -96,7 +104,7 @@ func (g *grant) allowed(method, text string) (*target, error) {
 			IDs: map[string]string{"url": t.url.Redacted()},
 		}
 	}
-	if t.addr.IsValid() && !g.mayReach(t.addr, t.host) {
+	if t.addr.IsValid() && !g.mayReach(t.addr, named) {
 		return nil, refused(t.host, t.addr)
 	}
 	return &t, nil

@@ -102,7 +102,6 @@ type grant struct {
 	patterns  []pattern
 	methods   map[string]bool
 	addresses []netip.Prefix
-	literal   map[netip.Addr]bool // that patterns name
 	retryOn   map[int]bool
 	keyHeader string
 	retries   int
@@ -115,7 +114,7 @@ type grant struct {
 
 // Open implements [capability.Kind].
 func (k Kind) Open(raw json.RawMessage) (capability.Grant, error) {
-	g := &grant{methods: map[string]bool{}, literal: map[netip.Addr]bool{}, retryOn: map[int]bool{}, keyHeader: defaultKeyHeader, retries: 3, resolver: k.resolver}
+	g := &grant{methods: map[string]bool{}, retryOn: map[int]bool{}, keyHeader: defaultKeyHeader, retries: 3, resolver: k.resolver}
 	if g.resolver == nil {
 		g.resolver = systemResolver{}
 	}
@@ -138,9 +137,6 @@ func (g *grant) readPatterns() error {
 		p, err := parsePattern(text)
 		if err != nil {
 			return err
-		}
-		if p.addr.IsValid() {
-			g.literal[p.addr] = true
 		}
 		g.patterns = append(g.patterns, p)
 	}

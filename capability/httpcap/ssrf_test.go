@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -169,6 +170,17 @@ func TestWhatARecipeAllows(t *testing.T) {
 		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/..%2fadmin", "", abi.InvalidArgument, ""},
 		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT//v1/x", "", abi.InvalidArgument, ""},
 		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v2", "", abi.Denied, ""},
+		{`{"allow":["http://127.0.0.1:9/metrics","http://*:*"]}`, "http://127.0.0.1:PORT/admin", "", abi.Denied, ""},
+		{`{"allow":["http://127.0.0.1:9/metrics","http://127.0.0.1:*/open"]}`, "http://127.0.0.1:PORT/open", "", abi.OK, "GET /open"},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/..;/admin", "", abi.InvalidArgument, ""},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/..;x=1/admin", "", abi.InvalidArgument, ""},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/%2e%2e;/admin", "", abi.InvalidArgument, ""},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/..%3b/admin", "", abi.InvalidArgument, ""},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/%252e%252e%252fadmin", "", abi.InvalidArgument, ""},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/..%20/admin", "", abi.InvalidArgument, ""},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/..%09/admin", "", abi.InvalidArgument, ""},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/%c0%ae%c0%ae/admin", "", abi.InvalidArgument, ""},
+		{`{"allow":["http://127.0.0.1:*/v1/**"]}`, "http://127.0.0.1:PORT/v1/x%0d%0aHost:%20b/", "", abi.InvalidArgument, ""},
 		{`{"allow":["http://127.0.0.1:*"]}`, "http://127.0.0.1:PORT/", "POST", abi.Denied, ""},
 		{`{"allow":["http://127.0.0.1:*"],"methods":["POST"]}`, "http://127.0.0.1:PORT/", "POST", abi.OK, "POST /"},
 	} {
@@ -222,4 +234,38 @@ func FuzzTargets(f *testing.F) {
 			t.Fatalf("%q is %+v", text, target)
 		}
 	})
+}
+
+// TestHeadersAndBoundsOfResponses proves that a header has one value, that the name of a
+// header does not tell a secret, and that hiding secrets does not exceed the bound.
+func TestHeadersAndBoundsOfResponses(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["X-Abcdefgh"] = []string{"1"}
+		w.Write([]byte(strings.Repeat("abcdefgh", 1000)))
+	}))
+	defer server.Close()
+	settings := fmt.Sprintf(`{"allow":[%q],"headers":{"x-token":"abcdefgh"},"max_response":%%d}`, server.URL)
+	if r := request(t, open(t, nil, fmt.Sprintf(settings, 1<<20)), "", server.URL, nil, ""); r.Code != abi.OK || r.Headers["x-abcdefgh"] != "" || strings.Contains(string(r.Payload), "abcdefgh") {
+		t.Errorf("the result is %s %s %v", r.Code, r.Text, r.Headers)
+	}
+	if r := request(t, open(t, nil, fmt.Sprintf(settings, 8000)), "", server.URL, nil, ""); r.Code != abi.TooLarge || len(r.Payload) > 0 {
+		t.Errorf("a response of 8,000 bytes with secrets is %s, with %d bytes", r.Code, len(r.Payload))
+	}
+	if r := request(t, open(t, nil, fmt.Sprintf(settings, 1<<20)), "", server.URL, map[string]string{"x-a": "1", "X-A": "2"}, ""); r.Code != abi.InvalidArgument {
+		t.Errorf("a header that is given twice is %s", r.Code)
+	}
+}
+
+// TestAddressesOfTheSystemArePlain proves that names in the file of hosts are checked like
+// others.
+func TestAddressesOfTheSystemArePlain(t *testing.T) {
+	found, err := systemResolver{}.addresses(t.Context(), "localhost")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, a := range found {
+		if a.Is4In6() {
+			t.Errorf("localhost has the address %s", a)
+		}
+	}
 }
