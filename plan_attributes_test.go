@@ -424,7 +424,7 @@ func (p *plotting) plans(path string) (running, saved *diff.Plan) {
 // started, as nothing is judged here, and the kind of capability that plot declares.
 var plottingOptions = terrarium.RecipeOptions{PolicyProcess: []string{"true"}, Capabilities: []capability.Kind{weather{}}}
 
-// weather is a kind of capability of which nothing is requested.
+// weather is a kind of capability. No creature requests anything of it.
 type weather struct{}
 
 func (weather) Name() string { return "weather" }
