@@ -90,7 +90,7 @@ func TestAPanicOfTheHostFailsTheTurn(t *testing.T) {
 	}
 }
 
-// The reply lies in the caller's memory, also if a worker has run the turn. Callers run no
+// The reply lies in the caller's memory, even if a worker has run the turn. Callers run no
 // turns that policies may judge, because these do not end with the caller's context.
 func TestRepliesOfHandedOverTurns(t *testing.T) {
 	needsInstances(t)

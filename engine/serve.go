@@ -95,7 +95,7 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 	for n := 0; !g.none(); n++ {
 		stays := w.caller != nil && n > 0 && c.instance != nil && !c.runs(g)
 		if stays || c.hasWork(g) && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
-			c.owned = stays // a worker closes its instance first, whoever holds it
+			c.owned = stays // a worker closes its instance first, held or not
 			g.leave()
 			w.putBack(c)
 			return section{}

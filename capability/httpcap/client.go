@@ -179,7 +179,7 @@ func (g *grant) send(ctx context.Context, method string, to *target, headers map
 	}
 	response, err := g.transport.RoundTrip(req)
 	if err == nil && response.StatusCode == http.StatusSwitchingProtocols {
-		// Its body is the bare connection, which neither ends nor heeds ctx.
+		// Its body is the bare connection, which neither ends nor obeys ctx.
 		_ = response.Body.Close()
 		return nil, &abi.Error{Code: abi.Unsupported, Op: "http", Message: "the server switches to another protocol, which this client does not speak", Remedy: "request something that is answered in HTTP"}
 	}
