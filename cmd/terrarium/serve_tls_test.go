@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,6 +40,9 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
+// serials numbers the certificates.
+var serials atomic.Int64
+
 // issue returns a certificate and its key. The first certificate of an authority is its own.
 func (a *authority) issue(c *x509.Certificate) tls.Certificate {
 	a.t.Helper()
@@ -46,7 +50,7 @@ func (a *authority) issue(c *x509.Certificate) tls.Certificate {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	c.SerialNumber, c.NotBefore = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour)
+	c.SerialNumber, c.NotBefore = big.NewInt(serials.Add(1)), time.Now().Add(-time.Hour)
 	if c.NotAfter.IsZero() {
 		c.NotAfter = time.Now().Add(time.Hour)
 	}
