@@ -253,6 +253,7 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 	if err != nil {
 		return nil, storageError("open", e.Path, err)
 	}
+	w.wear = d.wear
 	if err = d.options.hooks.At(failpoint.Opened, e.Path); err == nil && w.marked {
 		err = d.makeFirm()
 	}
@@ -260,7 +261,6 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 		// Readers take the present content for durable, and a commit that failed when the
 		// file was last written to for not made; see [catalog.Take]. What another process
 		// has left in the log is about to be marked as acknowledged.
-		d.wear.syncs.Add(1)
 		err = w.sync()
 	}
 	if err != nil {

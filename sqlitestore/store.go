@@ -77,6 +77,7 @@ type storeOwner interface {
 func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64, wrote map[journal.Origin]uint64) *Store {
 	meta := map[string]string{}
 	maps.Copy(meta, e.Meta)
+	w.wear = d.wear
 	e.MadeBy = e.Kind
 	s := &Store{
 		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own,

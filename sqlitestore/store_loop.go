@@ -196,7 +196,6 @@ func (s *Store) goOn() {
 // acknowledge says that a group is written, and makes room in the queue.
 func (s *Store) acknowledge(group []*journal.Record) {
 	if len(group) > 0 { // before any caller gets an acknowledgement
-		s.wear.committed(s.durability)
 		s.syncs.wrote(s.path(), s.syncEvery())
 	}
 	var size int64

@@ -28,6 +28,7 @@ type writer struct {
 	durability journal.Durability
 	own        journal.Origin
 	hooks      failpoint.Hooks
+	wear       *wear // nil while the file is made
 
 	c       *sqlite.Conn
 	st      statements
@@ -107,6 +108,7 @@ func (w *writer) pace() error { return w.c.SetDurable(w.durability != journal.No
 // sync makes everything durable that has been written, whatever the store's
 // durability.
 func (w *writer) sync() error {
+	w.wear.committed(journal.Full)
 	return errors.Join(w.c.Sync(storefile.Schema), w.pace())
 }
 
@@ -254,6 +256,7 @@ func (w *writer) commit(group []*journal.Record) error {
 	if err := w.c.Exec("COMMIT"); err != nil {
 		return err
 	}
+	w.wear.committed(w.durability)
 	w.marked, w.claimed, w.chain = w.marked && !unmark, true, w.begun
 	return w.hooks.At(failpoint.Appended, w.path)
 }
