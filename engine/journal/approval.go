@@ -17,21 +17,21 @@ type ApprovalDecision string
 const (
 	Approved  ApprovalDecision = "approved"
 	Denied    ApprovalDecision = "denied"
-	Withdrawn ApprovalDecision = "withdrawn" // what was asked about is no longer going to happen
+	Withdrawn ApprovalDecision = "withdrawn" // what the question is about will no longer happen
 )
 
-// Bounds of approvals. What exceeds them is denied.
+// Bounds of approvals. A question that exceeds a bound is denied.
 const (
-	MaxCreatureApprovals = 64      // that a creature waits for
-	MaxGraphApprovals    = 1024    // that the creatures of a graph wait for
-	MaxApprovalContent   = 8 << 10 // bytes of what would happen that are kept, with the headers of a message
+	MaxCreatureApprovals = 64      // waiting questions of one creature
+	MaxGraphApprovals    = 1024    // waiting questions of all creatures of a graph
+	MaxApprovalContent   = 8 << 10 // bytes kept of the content of a question, with the headers of a message
 	// MaxCreatureContent bounds these bytes for all questions of a creature, because each
-	// answer writes them again. Later questions keep less, or none.
+	// answer writes them again. Later questions keep less content, or none.
 	MaxCreatureContent = 64 << 10
 	MaxApprovalText    = 1 << 10 // bytes of the name and of the reason of a decision
 )
 
-// ApprovalRow is a question of a policy that a turn of a creature waits for, or whose
+// ApprovalRow is a question of a policy for which a turn of a creature waits, or whose
 // answer the turn has not used yet. It is kept with the row of its creature.
 type ApprovalRow struct {
 	ID       EventID      `json:"id"`                // of the approval_asked event
@@ -55,8 +55,8 @@ type ApprovalRow struct {
 	Size    int        `json:"size"`              // of the whole content, in bytes
 	// ContentHash is the SHA-256 of the whole content, if Content is not all of it.
 	ContentHash string `json:"content_hash,omitempty"`
-	// Headers are those of a message, as far as they fit into what Content leaves of the
-	// bounds. MoreHeaders is how many did not.
+	// Headers are the headers of a message that fit into the room that Content leaves.
+	// MoreHeaders is the number of headers that do not fit.
 	Headers     map[string]string `json:"headers,omitempty"`
 	MoreHeaders int               `json:"more_headers,omitempty"`
 
@@ -65,8 +65,8 @@ type ApprovalRow struct {
 	Because  string           `json:"because,omitempty"` // the reason of the decision
 }
 
-// Show keeps as much of what the question is about as fits into room, and says what it has
-// left out.
+// Show keeps as much of the question's content as fits into room, in bytes, and records how
+// much it has left out.
 func (r *ApprovalRow) Show(content []byte, headers map[string]string, room int) {
 	room = max(min(room, MaxApprovalContent), 0)
 	r.Content, r.Size = bytes.Clone(content[:min(len(content), room)]), len(content)
@@ -88,7 +88,7 @@ func (r *ApprovalRow) Show(content []byte, headers map[string]string, room int) 
 	}
 }
 
-// Shown is the number of bytes that Show has kept.
+// Shown returns the number of bytes that [ApprovalRow.Show] has kept.
 func (r *ApprovalRow) Shown() int {
 	n := len(r.Content)
 	for name, value := range r.Headers {
@@ -118,14 +118,14 @@ type ApprovalAskedPayload struct {
 type ApprovalDecidedPayload struct {
 	Approval EventID          `json:"approval"`           // id of the approval_asked event
 	Decision ApprovalDecision `json:"decision"`           // approved, denied or withdrawn
-	By       string           `json:"by,omitempty"`       // name of the operator, as far as known
+	By       string           `json:"by,omitempty"`       // name of the operator, if it is known
 	Because  string           `json:"reason,omitempty"`   // reason of the operator, or why the question was withdrawn
 	Deadline bool             `json:"deadline,omitempty"` // whether the deadline decided
 	Policy   string           `json:"policy"`             // name of the policy that asked
 	Event    PolicyKind       `json:"event"`              // kind of the event that was judged
 }
 
-// Otherwise is the decision that is made when the deadline passes.
+// Otherwise returns the decision that is made when the deadline passes.
 func (r *ApprovalRow) Otherwise() ApprovalDecision {
 	if r.Allow {
 		return Approved

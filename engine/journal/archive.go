@@ -2,8 +2,8 @@ package journal
 
 import "context"
 
-// Archive reads what saved sessions hold besides the rows of a [SavedGraph]. A
-// [Storage] may be one.
+// Archive reads the messages and dead letters of saved sessions, which are not in a
+// [SavedGraph]. A [Storage] may implement it.
 type Archive interface {
 	// Messages reads a channel of a session; see [Store].
 	Messages(ctx context.Context, session SessionID, channel ChannelID, after, until uint64, limit int, bytes int64) ([]Event, error)

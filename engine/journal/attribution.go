@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Attribution says what has made a change of the graph, as far as known. It is part of the
-// payload of the events that describe the change.
+// Attribution describes what made a change of the graph. Fields that are not known are
+// empty. It is part of the payload of the events that describe the change.
 type Attribution struct {
 	// the operation: connect, apply, …; tool for a turn in which a creature called group tools
 	Call string `json:"call,omitempty"`
@@ -22,8 +22,8 @@ type Attribution struct {
 // attributionKey is the key of a context's attribution.
 type attributionKey struct{}
 
-// Attribute returns a context for requests of a caller. The events of changes that are made
-// with it have the attribution. A longer text than [MaxApprovalText] bytes is cut.
+// Attribute returns a context for the requests of a caller. Changes that are made with this
+// context have the attribution in their events. Texts are cut after [MaxApprovalText] bytes.
 func Attribute(ctx context.Context, a Attribution) context.Context {
 	a.Call, a.By, a.Via = bounded(a.Call), bounded(a.By), bounded(a.Via)
 	return context.WithValue(ctx, attributionKey{}, a)
@@ -46,8 +46,8 @@ func bounded(text string) string {
 	return text[:end]
 }
 
-// Encode returns the members that [Event.Attribute] adds. A change of many creatures needs
-// them once.
+// Encode returns the members that [Event.Attribute] adds. A change of many creatures
+// encodes them only once.
 func (a *Attribution) Encode() []byte { return JSON(a) }
 
 // Attribute adds an encoded attribution to the payload of an event that describes a change
@@ -60,8 +60,8 @@ func (ev *Event) Attribute(encoded []byte) {
 	ev.Payload = slices.Concat(ev.Payload[:len(ev.Payload)-1], []byte(","), encoded[1:])
 }
 
-// isAttributed reports whether events of the kind describe a change of the graph. Those that
-// always come with one of them have no attribution of their own.
+// isAttributed reports whether events of the kind describe a change of the graph. Kinds that
+// always accompany one of these have no attribution.
 func (k EventKind) isAttributed() bool {
 	switch k {
 	case EventCreatureStarted, EventCreatureStopped, EventModuleReplaced, EventParentLinkChanged, EventTopologyChanged, EventWireAdded, EventWireRemoved:

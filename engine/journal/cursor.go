@@ -23,9 +23,9 @@ const FromStart EventCursor = "start"
 
 // Mark is a place in the log of one session: the place after an event. A mark stays valid
 // if a crash removes that event and others before it, because the events that are written
-// then have another origin and a time after Since. There is one exception: the crash
-// removes everything that was logged since the session was opened, and the clock is then
-// set back to a time before the removed events.
+// after the crash have another origin and a time after Since. There is one exception: the
+// crash removes everything that was logged since the session was opened, and the clock is
+// then set back to a time before the removed events.
 type Mark struct {
 	Event EventID // zero: the mark is after every event up to Since
 	// Since is a time: no event that the session wrote under earlier origins is later,
@@ -33,7 +33,7 @@ type Mark struct {
 	Since int64
 }
 
-// IsZero reports whether the mark is before everything.
+// IsZero reports whether the mark is before every event.
 func (m Mark) IsZero() bool { return m == Mark{} }
 
 // Covers reports whether an event of the session is before the mark.
@@ -44,7 +44,7 @@ func (m Mark) Covers(ev *Event) bool {
 	return ev.Time <= m.Since
 }
 
-// Next is the mark after an event, which is the first event after m.
+// Next returns the mark after ev, which must be the first event after m.
 func (m Mark) Next(ev *Event) Mark {
 	if ev.ID.Origin != m.Event.Origin {
 		m.Since = ev.Time - 1
@@ -61,10 +61,10 @@ type Position struct {
 	Marks   map[SessionID]Mark
 }
 
-// errCursor says what is wrong with a cursor. Its callers add the operation.
+// errCursor is the error for a damaged cursor. Its callers add the operation.
 var errCursor = errors.New("it is damaged")
 
-// cursorVersion begins the bytes of a cursor; the last ones are a checksum.
+// cursorVersion is the first byte of a cursor. The last bytes are a checksum.
 const cursorVersion = 1
 
 // Cursor encodes the position.
@@ -81,9 +81,9 @@ func (p *Position) Cursor() EventCursor {
 	return EventCursor(base64.RawURLEncoding.EncodeToString(b))
 }
 
-// Covering returns a function that reports whether an event of the session directory
-// comes before a cursor, so that a [Replay] from there skips it. It returns not_found for
-// a cursor of another directory.
+// Covering returns a function that reports whether an event of the session directory is
+// before a cursor. A [Replay] from the cursor skips these events. Covering returns the code
+// not_found for a cursor of another directory.
 func Covering(ctx context.Context, from Chronicle, cursor EventCursor) (func(SessionID, *Event) bool, error) {
 	r, err := NewReplay(ctx, from, cursor, nil)
 	if err != nil {
@@ -113,7 +113,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// ParseCursor reads what cursor writes.
+// ParseCursor reads what [Position.Cursor] writes.
 func ParseCursor(c EventCursor) (Position, error) {
 	p := Position{Marks: map[SessionID]Mark{}}
 	if c == FromStart {

@@ -10,16 +10,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
-// CursorAt is the cursor after everything that happened up to a time, in
-// nanoseconds since 1970. sessions are those of the directory, oldest first.
+// CursorAt returns the cursor after everything that happened up to a time, in
+// nanoseconds since 1970. sessions are all sessions of the directory, oldest first.
 func CursorAt(sessions []SessionInfo, at int64) EventCursor {
 	p := positionAt(sessions, at, at)
 	return p.Cursor()
 }
 
-// CursorBehind is a cursor after an event that a session wrote, and after everything
-// that happened before it. sessions are those of the directory, oldest first. Events that
-// other sessions logged in the same nanosecond come after it, perhaps a second time.
+// CursorBehind returns a cursor after an event that a session wrote, and after everything
+// that happened before the event. sessions are all sessions of the directory, oldest first.
+// Events that other sessions logged in the same nanosecond come after the cursor, perhaps a
+// second time.
 func CursorBehind(sessions []SessionInfo, session SessionID, ev *Event) EventCursor {
 	p := positionAt(sessions, ev.Time, ev.Time-1)
 	if _, begun := p.Marks[session]; begun {
@@ -41,7 +42,7 @@ func positionAt(sessions []SessionInfo, at, since int64) Position {
 		if p.Through != "" && !over[i.Session] {
 			p.Marks[i.Session] = Mark{Since: since}
 		}
-		if begun { // whatever ended its parents was before
+		if begun { // its parents had ended before
 			for _, parent := range i.Parents {
 				over[parent] = true
 			}
@@ -50,9 +51,9 @@ func positionAt(sessions []SessionInfo, at, since int64) Position {
 	return p
 }
 
-// In is the place of the cursor in what a session wrote. list is the catalogue of
-// the directory, oldest first. A cursor of another directory is not_found, and one
-// from before the session is invalid_argument.
+// In returns the place of the cursor in the events that a session wrote. list is the
+// catalogue of the directory, oldest first. The code of the error is not_found for a cursor
+// of another directory, and invalid_argument for a cursor from before the session.
 func (c EventCursor) In(list []SessionInfo, session SessionID) (Mark, error) {
 	at, err := ParseCursor(c)
 	if err != nil {

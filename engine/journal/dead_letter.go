@@ -1,10 +1,10 @@
 package journal
 
-// WasSent reports whether a dead letter reached a channel or an inbox. The others are
-// sends for which there was no edge.
+// WasSent reports whether a dead letter reached a channel or an inbox. If not, it is a send
+// for which there was no edge.
 func (l *DeadLetterRow) WasSent() bool { return l.Seq > 0 }
 
-// Size is how many bytes the dead letter has of payload, headers and texts.
+// Size returns the number of bytes of payload, headers and texts.
 func (l *DeadLetterRow) Size() int64 {
 	return int64(len(l.Payload) + len(l.Headers) + len(l.Error) + len(l.LastWords))
 }

@@ -12,13 +12,13 @@ type Delta struct {
 	Unified   []Unified    `json:"unified,omitempty"` // channels that on_collision unify made one
 }
 
-// Unified is a channel that a merge made part of another of the same name.
+// Unified describes a channel that a merge made a part of another channel of the same name.
 type Unified struct {
 	Survivor ChannelID `json:"survivor"` // channel that remains
 	Absorbed ChannelID `json:"absorbed"` // channel that became a part of the other
 }
 
-// Renamed is a creature or channel that a merge gave another name.
+// Renamed describes a creature or channel to which a merge gave another name.
 type Renamed struct {
 	Creature CreatureID `json:"creature,omitempty"` // the creature, if it is a creature
 	Channel  ChannelID  `json:"channel,omitempty"`  // the channel, if it is a channel
@@ -26,7 +26,7 @@ type Renamed struct {
 	New      string     `json:"new"`                // name after the merge
 }
 
-// NewDelta is the callers' form of a topology's delta.
+// NewDelta converts a delta of the topology to the form that callers get.
 func NewDelta(d *topology.Delta) Delta {
 	out := Delta{
 		Kind: CutKind(d.Kind.String()), OldGraphs: append([]GraphID{}, d.OldGraphs...), NewGraphs: append([]GraphID{}, d.NewGraphs...),

@@ -1,6 +1,6 @@
-// Package journal is the contract between the engine and its session stores: the log, the
-// live rows beside it and the stores of both. It has data and small interfaces, and
-// starts no goroutines.
+// Package journal is the contract between the engine and its session stores. It describes
+// the log, the live rows beside the log, and the stores that keep both. It has data and
+// small interfaces, and starts no goroutines.
 //
 //   - [Event] is one entry of a log. Its payload is bytes or one of the structs in
 //     event_payloads.go, by its [EventKind].
@@ -8,6 +8,6 @@
 //     rows for the current state (creatures, channels, cursors, state, timers).
 //   - [Storage] makes and opens stores, and cuts them when graphs merge and split;
 //     [Store] keeps one session. Package storetest tests an implementation.
-//   - [Replay] reads the events of a whole session directory from an [EventCursor] on.
-//   - [Succession] says which graph succeeded another.
+//   - [Replay] reads the events of a whole session directory, starting at an [EventCursor].
+//   - [Succession] maps graphs that have ended to their successors.
 package journal

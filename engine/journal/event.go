@@ -106,14 +106,14 @@ const (
 	EventLagged            EventKind = 22 // observed only, never stored
 	EventDirectMessage     EventKind = 23 // a message in a creature's inbox
 	EventTimer             EventKind = 24 // a timer that fired, in the inbox of its creature
-	EventRequest           EventKind = 25 // a request, in the inbox of the creature that is asked
-	EventResult            EventKind = 26 // the answer to a request, in the inbox of the creature that asked
+	EventRequest           EventKind = 25 // a request, in the inbox of its receiver
+	EventResult            EventKind = 26 // the answer to a request, in the inbox of its sender
 	EventStoreSetAside     EventKind = 27 // observed only, never stored
 	EventWiredOutput       EventKind = 28 // an output that came over a wire, in the inbox of its target
 	EventModuleReplaced    EventKind = 29
 	EventApprovalAsked     EventKind = 30 // a policy asks, and a turn waits for the answer
 	EventApprovalDecided   EventKind = 31
-	EventOutboundRequest   EventKind = 32 // a creature requests something of a capability
+	EventOutboundRequest   EventKind = 32 // a creature makes a request to a capability
 	NumEventKinds                    = 33
 )
 
@@ -204,11 +204,11 @@ func ParseEventKind(name string) (EventKind, bool) {
 	return 0, false
 }
 
-// Event is one entry of a graph's log, or something observed. Fields that do
+// Event is one entry of a graph's log, or an observation that is not logged. Fields that do
 // not apply are zero.
 type Event struct {
 	ID       EventID
-	Time     int64 // nanoseconds since 1970, a hybrid logical clock: strictly rising within a log
+	Time     int64 // nanoseconds since 1970, a hybrid logical clock: strictly increasing within a log
 	Kind     EventKind
 	Graph    GraphID
 	Creature CreatureID // the creature it is about; for a message, the sender (empty: from outside)

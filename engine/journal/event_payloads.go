@@ -15,8 +15,8 @@ import (
 // reference of events and its schema are generated from them and their field comments, so
 // each payload is always encoded from the struct of its kind.
 
-// eventPayloads are the payloads by kind. Events of the other kinds carry the bytes of a
-// message or an output, or, for state, what [DecodeStateEvent] reads.
+// eventPayloads are the types of payloads by kind. The payloads of all other kinds are
+// bytes: those of a message or an output or, for state, what [DecodeStateEvent] reads.
 var eventPayloads = map[EventKind]reflect.Type{
 	EventTurnEnded:         reflect.TypeFor[TurnEndedPayload](),
 	EventLog:               reflect.TypeFor[LogPayload](),
@@ -42,8 +42,8 @@ var eventPayloads = map[EventKind]reflect.Type{
 	EventApprovalDecided:   reflect.TypeFor[ApprovalDecidedPayload](),
 }
 
-// PayloadType is the struct whose JSON form the payload of events of a kind is,
-// or nil where it is bytes.
+// PayloadType returns the struct whose JSON form is the payload of events of a kind. It is
+// nil if the payload is bytes.
 func PayloadType(k EventKind) reflect.Type { return eventPayloads[k] }
 
 // TurnEndedPayload is the payload of turn_ended.
@@ -58,8 +58,8 @@ type TurnEndedPayload struct {
 	Notes     *TurnNotes `json:"notes,omitempty"` // what else a replay of the turn needs
 }
 
-// Encode is [JSON] for a payload that every turn has: without notes, or with a reply of
-// plain ASCII as the only one, it takes one allocation.
+// Encode returns the same as [JSON]. Every turn has this payload, so Encode makes a single
+// allocation if there are no notes, or only a reply in plain ASCII.
 func (p *TurnEndedPayload) Encode() []byte {
 	if p.Notes != nil && !p.Notes.onlyReply() || strings.ContainsFunc(string(p.Kind), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
 		return JSON(p)
@@ -236,8 +236,8 @@ type StoreSetAsidePayload struct {
 	Remedy string `json:"remedy,omitempty"` // what can be done
 }
 
-// JSON encodes a payload or another of the engine's own structs. Encoding these cannot
-// fail. If it ever does, the log, which is permanent, records that there was something.
+// JSON encodes a payload or another struct of the engine. Encoding these structs cannot
+// fail. If it ever does, the result names the type and the error, because a log is permanent.
 func JSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -248,7 +248,7 @@ func JSON(v any) []byte {
 	return b
 }
 
-// List returns list, never nil, so that it is never null in JSON.
+// List returns list, or an empty list instead of nil, so that it is never null in JSON.
 func List[T any](list []T) []T {
 	if list == nil {
 		return []T{}

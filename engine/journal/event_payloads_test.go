@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The event of a payload that cannot be encoded says so.
+// The event of a payload that cannot be encoded names the error.
 func TestJSONNamesWhatItCannotEncode(t *testing.T) {
 	var got struct{ Unencodable string }
 	if err := json.Unmarshal(JSON(func() {}), &got); err != nil || !strings.Contains(got.Unencodable, "func()") {

@@ -9,7 +9,7 @@ import (
 )
 
 // EncodeHeaders writes headers in the form that the ABI uses and stores keep:
-// name NUL value NUL, repeated, by rising name. ok is false if a name is empty
+// name NUL value NUL, repeated, sorted by name. ok is false if a name is empty
 // or a name or value contains NUL.
 func EncodeHeaders(h map[string]string) (encoded []byte, ok bool) {
 	if len(h) == 0 {
@@ -51,7 +51,8 @@ func DecodeHeaders(b []byte) map[string]string {
 	return h
 }
 
-// FindHeader finds a header: its value, and where it begins and ends.
+// FindHeader finds a header by name. It returns its value, and where the header begins and
+// ends in b. If there is none, from and to are 0.
 func FindHeader(b []byte, wanted string) (value []byte, from, to int) {
 	for at := 0; at < len(b); {
 		name, rest, ok := bytes.Cut(b[at:], []byte{0})
@@ -101,7 +102,7 @@ func HasReservedHeader(b []byte) bool {
 	return false
 }
 
-// ReservedHeaderError refuses a message with a header that only the engine writes.
+// ReservedHeaderError is the error for a message with a header that only the engine writes.
 func ReservedHeaderError(op string) error {
 	return errtext.Invalid(op, "the names of headers that begin with "+ReservedPrefix+" are the host's", "use another name")
 }

@@ -2,8 +2,8 @@ package journal
 
 import "strings"
 
-// idAlphabet are the characters of ids after their first letter, which says
-// what they name; there are idLength of them.
+// An id is a letter for the kind of thing that it names, and then idLength characters of
+// idAlphabet.
 const (
 	idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 	idLength   = 16

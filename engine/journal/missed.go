@@ -2,10 +2,10 @@ package journal
 
 import "fmt"
 
-// Missed is the cause of the error that a reader returns for messages that it cannot
-// return: they were sent in a graph without a store before the reader existed, or were
-// pruned from the history. A caller that has noted them acknowledges To; otherwise a
-// later reader of that name gets the same error.
+// Missed is the cause of the error that a reader returns for messages that no longer exist:
+// they were sent in a graph without a store before the reader existed, or were pruned from
+// the history. To continue after them, a caller acknowledges To. Otherwise a later reader of
+// that name gets the same error.
 type Missed struct {
 	Channel  ChannelID
 	From, To uint64 // in the channel, both included

@@ -2,15 +2,15 @@ package journal
 
 import "strconv"
 
-// OutboundRequest is what a creature has requested of a capability. It is the content of an
-// [EventOutboundRequest]; the id of the event is that of the [RequestRow], which exists until
-// the request has its result.
+// OutboundRequest is a request of a creature to a capability. It is the content of an
+// [EventOutboundRequest]. The [RequestRow] of the request has the id of this event, and
+// exists until the request has its result.
 type OutboundRequest struct {
 	Capability string // its kind and name, such as http.alerts
 	Tag        int64
 	Head, Body []byte
-	// Key is what the outside knows the request by: the id that the event had first. A graph
-	// that had no log may have entered one since.
+	// Key identifies the request outside of the engine: the first id of the event. The
+	// event gets another id if it was sent in a graph without a log that now has one.
 	Key string
 }
 
@@ -53,8 +53,8 @@ func OutboundOf(ev *Event) (o OutboundRequest, ok bool) {
 	return o, err == nil
 }
 
-// HashRequest is what the log keeps of a request to a capability that policies have changed or
-// denied, like [HashMessage] of a message.
+// HashRequest returns what the log keeps of a request to a capability that policies have
+// changed or denied. It is like [HashMessage] for messages.
 func HashRequest(head, body []byte) string {
 	var headers map[string]string
 	if len(head) > 0 {
@@ -63,8 +63,8 @@ func HashRequest(head, body []byte) string {
 	return HashMessage(append([]byte{}, body...), headers)
 }
 
-// ReachNote is the result of a call with which a creature has requested something of a
-// capability. A turn that is run again gets the same result without the capability.
+// ReachNote is the result of a hostcall that made a request to a capability. If the turn is
+// run again, the hostcall gets the same result without the capability.
 type ReachNote struct {
 	Capability string `json:"capability,omitempty"` // that granted it
 	Code       string `json:"code,omitempty"`       // of the error, if it was refused

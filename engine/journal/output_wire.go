@@ -43,13 +43,13 @@ type OutputWire struct {
 	Order uint64 `json:"-"`
 }
 
-// SameAs reports whether two wires do the same, whatever their names and ids.
+// SameAs reports whether two wires are equal except for their names, ids and positions.
 func (w OutputWire) SameAs(o OutputWire) bool {
 	w.ID, w.Name, w.Order = o.ID, o.Name, o.Order
 	return w == o
 }
 
-// Label is what messages call a wire.
+// Label returns the wire's name or, if it has none, its id. It is for messages.
 func (w *OutputWire) Label() string {
 	if w.Name != "" {
 		return w.Name

@@ -2,28 +2,28 @@ package journal
 
 import "github.com/seed47132306/terrarium/abi"
 
-// CutKind says how a change affected graphs and their sessions. It is stable.
+// CutKind describes how a change affected graphs and their sessions. The values are stable.
 type CutKind string
 
-// The kinds of cuts. Stores use the first three and forks.
+// The kinds of cuts. Stores use merge, split, rearrange and fork.
 const (
 	CutMerge     CutKind = "merge"
 	CutSplit     CutKind = "split"
-	CutRearrange CutKind = "rearrange" // several graphs became several others, or one went on under another id
+	CutRearrange CutKind = "rearrange" // several graphs became several others, or one continued under another id
 	CutFork      CutKind = "fork"      // a copy in another directory: nothing is divided
 	CutNone      CutKind = "none"      // the members of every graph are still together
-	CutBegin     CutKind = "begin"     // there was no graph before
-	CutEnd       CutKind = "end"       // there is none afterwards
+	CutBegin     CutKind = "begin"     // a graph began
+	CutEnd       CutKind = "end"       // a graph ended
 )
 
 // DeliveryKind is the name of an [abi.Kind]: start, message, timer, …
 type DeliveryKind string
 
-// KindOfDelivery is the name of a kind.
+// KindOfDelivery returns the name of a kind.
 func KindOfDelivery(k abi.Kind) DeliveryKind { return DeliveryKind(k.String()) }
 
-// DeadReason says why a message became a dead letter: one of these, or the name of the
-// [abi.Code] with which its last attempt failed. It is stable.
+// DeadReason is the reason why a message became a dead letter: one of the constants, or the
+// name of the [abi.Code] with which its last attempt failed. The values are stable.
 type DeadReason string
 
 // The reasons that are not codes of an attempt.
@@ -34,7 +34,7 @@ const (
 	DeadCreatureRemoved DeadReason = "creature_removed"
 )
 
-// StartReason says why a creature got an instance. It is stable.
+// StartReason is the reason why a creature got an instance. The values are stable.
 type StartReason string
 
 // The reasons for an instance.
@@ -44,34 +44,34 @@ const (
 	StartRetry    StartReason = "retry"
 )
 
-// StopReason says why a creature has stopped. It is stable, and empty if an operation
-// stopped it.
+// StopReason is the reason why a creature has stopped, or empty if an operation stopped it.
+// The values are stable.
 type StopReason string
 
-// StopRemoved is the reason of a creature that was removed.
+// StopRemoved is the reason if the creature was removed.
 const StopRemoved StopReason = "removed"
 
-// UnlinkReason says why a creature has lost its parent. It is stable.
+// UnlinkReason is the reason why a creature has lost its parent. The values are stable.
 type UnlinkReason string
 
 // The reasons for losing a parent.
 const (
-	UnlinkSplit   UnlinkReason = "split"   // they came into different graphs
+	UnlinkSplit   UnlinkReason = "split"   // a split put them into different graphs
 	UnlinkRemoved UnlinkReason = "removed" // the parent was removed
 )
 
-// UnwireReason says why an output wire was removed. It is stable.
+// UnwireReason is the reason why an output wire was removed. The values are stable.
 type UnwireReason string
 
-// The reasons for the end of an output wire.
+// The reasons for the removal of an output wire.
 const (
 	UnwireAsked   UnwireReason = "unwired"
 	UnwireRecipe  UnwireReason = "recipe"           // the recipe, applied again, does not declare it
-	UnwireSplit   UnwireReason = "split"            // its ends came into different graphs
+	UnwireSplit   UnwireReason = "split"            // a split put its ends into different graphs
 	UnwireRemoved UnwireReason = "creature_removed" // its source was removed
 )
 
-// PolicyEffect says what effect a policy had. It is stable.
+// PolicyEffect is the effect that a policy had. The values are stable.
 type PolicyEffect string
 
 // The effects of policies.
@@ -81,10 +81,11 @@ const (
 	PolicyAudit   PolicyEffect = "audit"
 	PolicyWarning PolicyEffect = "warning"
 	PolicyRuled   PolicyEffect = "ruled"
-	PolicyChanged PolicyEffect = "changed" // a message from outside; those of creatures are noted with their turns
+	PolicyChanged PolicyEffect = "changed" // a message from outside was changed; for messages of creatures, the turn has a note
 )
 
-// CreatureState says whether a creature takes deliveries, and if not, why. It is stable.
+// CreatureState tells whether a creature handles deliveries and, if not, why. The values
+// are stable.
 type CreatureState string
 
 // The states of creatures.
@@ -92,7 +93,7 @@ const (
 	Running     CreatureState = "running"
 	Stopped     CreatureState = "stopped" // by the owner, a group tool or a policy
 	Quarantined CreatureState = "quarantined"
-	BackingOff  CreatureState = "backing_off" // it pauses before another attempt
+	BackingOff  CreatureState = "backing_off" // pausing before another attempt
 	// AwaitingApproval is the state of a creature whose turn waits for an operator's answer
 	// to the question of a policy.
 	AwaitingApproval CreatureState = "awaiting_approval"

@@ -5,15 +5,16 @@ import "sync"
 // Record is one entry in the queue of a graph's log: a whole turn, an outside message or
 // a change of the topology. A store writes all of it or none.
 //
-// From [Store.Append] on, the store owns the record and everything it points to: neither
-// may be modified, nor the record be read, since the store may recycle it.
+// Once a record is passed to [Store.Append], the store owns it and everything that it points
+// to. The caller must not modify any of this, and must no longer read the record, because
+// the store may recycle it.
 type Record struct {
-	// Events are new events. Their ids are of the store's origin, and rise by
-	// one from event to event and from record to record.
+	// Events are new events. Their ids have the store's origin. Their numbers increase by
+	// one from event to event, and from record to record.
 	Events []Event
 
-	// The rows that the events change follow. Each has a key; a later row replaces an
-	// earlier one with the same key.
+	// The following rows are changed by the events. Each row has a key; a later row
+	// replaces an earlier one with the same key.
 	Cursors   []CursorRow
 	State     []StateRow
 	Producers []ProducerRow
@@ -29,21 +30,20 @@ type Record struct {
 	// Drop lists rows to remove. They are removed before the rows above are written.
 	Drop Drop
 
-	pooled bool // by NewRecord
+	pooled bool // made by NewRecord
 }
 
 var recordPool = sync.Pool{New: func() any { return &Record{pooled: true} }}
 
-// maxPooledRows keeps the memory of a rare large record from staying for ever.
+// maxPooledRows prevents the pool from keeping the memory of a rare large record.
 const maxPooledRows = 64
 
-// NewRecord returns an empty record. Its lists may have the memory of records that were
-// recycled.
+// NewRecord returns an empty record. Its lists may reuse the memory of recycled records.
 func NewRecord() *Record { return recordPool.Get().(*Record) }
 
-// Recycle lets the memory of a record be used again. A store calls it at most once, when
-// it no longer uses the record. It has no effect on a record that NewRecord has
-// not made.
+// Recycle makes the memory of a record available to [NewRecord]. A store calls it at most
+// once, when it no longer uses the record. It has no effect on records that NewRecord did
+// not make.
 func (r *Record) Recycle() {
 	if !r.pooled {
 		return
@@ -54,7 +54,8 @@ func (r *Record) Recycle() {
 	recordPool.Put(r)
 }
 
-// emptied is the memory of a list, without what its elements refer to.
+// emptied returns the list with length 0, or nil if it is too large to keep. Its elements
+// are cleared, so that they keep nothing alive.
 func emptied[T any](list []T) []T {
 	if cap(list) > maxPooledRows {
 		return nil
@@ -63,7 +64,7 @@ func emptied[T any](list []T) []T {
 	return list[:0]
 }
 
-// Size is about how many bytes a record takes in memory, or on disk; 0 for nil.
+// Size estimates how many bytes a record takes in memory or on disk. It is 0 for nil.
 func (r *Record) Size() int64 {
 	if r == nil {
 		return 0
@@ -98,7 +99,7 @@ func (r *Record) Size() int64 {
 // Drop names live rows that a [Record] removes. The events about them stay: they are
 // history.
 type Drop struct {
-	Creatures []CreatureID // with everything that is theirs, and their inbox
+	Creatures []CreatureID // with all of their rows, and their inbox
 	Channels  []ChannelID  // with their cursors, producers and edges
 	Edges     []EdgeRow    // keyed by creature, channel and direction
 	Timers    []TimerRow   // keyed by creature and name
@@ -112,17 +113,17 @@ type Drop struct {
 // ("reader:" and its name).
 type ReaderID string
 
-// CursorRow is the position of a reader in a channel. Key: reader, channel, until: a
-// reader that listens again before it has drained its backlog has several.
+// CursorRow is the position of a reader in a channel. Key: reader, channel, until. A reader
+// that listens again before it has drained its backlog has several cursors.
 type CursorRow struct {
 	Reader  ReaderID
 	Channel ChannelID
-	Seq     uint64 // the last message dealt with; 0 before the first
-	// Until, if not 0, is the last message still to be read: the edge has been
-	// removed, and the backlog is being drained.
+	Seq     uint64 // the last message handled; 0 before the first
+	// Until, if not 0, is the last message that the reader still has to read, because the
+	// edge has been removed and the backlog is being drained.
 	Until uint64
-	// Alias is the name under which a creature that drains a backlog knows the channel.
-	// It is empty while the edge exists, since the edge carries the alias.
+	// Alias is the creature's alias for the channel while it drains a backlog. It is empty
+	// while the edge exists, because the edge has the alias.
 	Alias string
 }
 
@@ -141,7 +142,7 @@ type ProducerRow struct {
 	Offset   uint64 // the highest offset that has been accepted
 }
 
-// CreatureRow is a creature as its store remembers it. Key: id.
+// CreatureRow is a creature as its store keeps it. Key: id.
 type CreatureRow struct {
 	ID         CreatureID
 	Name       string
@@ -158,8 +159,8 @@ type CreatureRow struct {
 	Spec       []byte // the rest of the specification, JSON
 }
 
-// ChannelRow is a channel as its store remembers it. Key: id. Its head is kept
-// apart, in [HeadRow].
+// ChannelRow is a channel as its store keeps it, without its head, which is a [HeadRow].
+// Key: id.
 type ChannelRow struct {
 	ID          ChannelID
 	Name        string
@@ -201,7 +202,7 @@ type TimerRow struct {
 // creature.
 type RequestRow struct {
 	ID       EventID    // of the request's message
-	Creature CreatureID // that asked
+	Creature CreatureID // the creature that sent it
 	Tag      int64      // the creature's name for the request
 	Deadline int64      // nanoseconds since 1970
 }
@@ -217,7 +218,7 @@ type DeadLetterRow struct {
 	Channel   ChannelID
 	Seq       uint64
 	Sender    CreatureID
-	Alias     string // under which it was sent, when no edge led anywhere (Seq is 0 then); else the creature's name for the channel
+	Alias     string // the alias under which it was sent if no edge led anywhere (Seq is 0 then); otherwise the creature's alias for the channel
 	Reason    DeadReason
 	Attempts  int
 	Error     string

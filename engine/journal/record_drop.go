@@ -2,9 +2,9 @@ package journal
 
 import "slices"
 
-// A record's drops are applied before its rows are written. So the rows of something that
-// one change first adds and then drops have to be removed from the record as well.
-// Methods of a nil record do nothing.
+// A record's drops are applied before its rows are written. If one change first adds
+// something and then drops it, its rows must therefore be removed from the record too.
+// The methods do nothing if the record is nil.
 
 // DropCreature drops a creature, with its edges, cursors and wires.
 func (r *Record) DropCreature(id CreatureID) {
@@ -52,7 +52,7 @@ func (r *Record) DropCursor(row CursorRow) {
 	r.Drop.Cursors = append(r.Drop.Cursors, row)
 }
 
-// PutMeta sets a value of the store's meta; an empty one is deleted.
+// PutMeta sets a value of the store's metadata. An empty value deletes the key.
 func (r *Record) PutMeta(key, value string) {
 	if r == nil {
 		return

@@ -17,11 +17,11 @@ type Chronicle interface {
 	History(ctx context.Context, session SessionID, q HistoryQuery) ([]Event, error)
 }
 
-// Replay reads the events of a session directory from a cursor on, each once. The events
-// of one session come in the order of its log, and all of them together in the order of
-// their times, as far as it can be determined.
+// Replay reads the events of a session directory after a cursor, each once. The events of
+// one session come in the order of its log. The events of different sessions are ordered by
+// their times, as far as the times differ.
 //
-// Its methods are called by one goroutine at a time.
+// Its methods must be called by one goroutine at a time.
 type Replay struct {
 	from    Chronicle
 	only    func(*SessionInfo) bool
@@ -29,18 +29,18 @@ type Replay struct {
 	age     int           // of the session that at.through names; -1: none
 	waiting []*sessionLog // not yet begun, oldest first
 	logs    []*sessionLog // those with a mark
-	asked   bool          // the sessions known since every log was read to its end
-	last    SessionID     // whose event Next answered last
-	before  Mark          // of that session, before it
+	asked   bool          // the sessions were looked up since every log was read to its end
+	last    SessionID     // the session of the last event that Next returned
+	before  Mark          // of that session, before that event
 }
 
-// sessionLog is the log of one session, as far as it has been read.
+// sessionLog is the part of a session's log that has been read.
 type sessionLog struct {
 	info  SessionInfo
 	age   int // its place in the catalogue
 	page  []Event
-	size  int  // of the page before; it grows with every full page
-	ended bool // there is nothing after page for now
+	size  int  // of the previous page; it grows with every full page
+	ended bool // there is nothing after page at present
 }
 
 // The events of a session are read in pages. The first ones are small, so that a reader
@@ -52,8 +52,8 @@ const (
 	maxReplayBytes  = 4 << 20
 )
 
-// NewReplay begins to read after a cursor. only, if it is not nil, selects sessions. It
-// returns not_found for a cursor of another directory.
+// NewReplay returns a replay that begins after a cursor. only, if it is not nil, selects
+// sessions. NewReplay returns the code not_found for a cursor of another directory.
 func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func(*SessionInfo) bool) (*Replay, error) {
 	at, err := ParseCursor(after)
 	if err != nil {
@@ -66,14 +66,15 @@ func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func
 	return r, r.ask(ctx)
 }
 
-// Position is the position of the replay. The replay owns its marks.
+// Position returns the position of the replay. Its marks belong to the replay, and must not
+// be modified.
 func (r *Replay) Position() Position { return r.at }
 
-// Cursor is the position after the event that Next returned last.
+// Cursor returns the position after the last event that Next returned.
 func (r *Replay) Cursor() EventCursor { return r.at.Cursor() }
 
-// Before is the position before the event that Next returned last, so that it comes
-// again. The caller owns its marks.
+// Before returns the position before the last event that Next returned. A replay from there
+// returns this event again. The marks belong to the caller.
 func (r *Replay) Before() Position {
 	at := Position{Through: r.at.Through, Marks: maps.Clone(r.at.Marks)}
 	if r.last != "" {
@@ -82,8 +83,8 @@ func (r *Replay) Before() Position {
 	return at
 }
 
-// Next returns the next event and the session that wrote it. more is false when
-// everything has been read; a later call may return more.
+// Next returns the next event and the session that wrote it. more is false if there is no
+// event to return at present; a later call may return one.
 func (r *Replay) Next(ctx context.Context) (ev Event, session SessionID, more bool, err error) {
 	if !r.asked {
 		if err := r.ask(ctx); err != nil {
@@ -131,7 +132,7 @@ func (r *Replay) ask(ctx context.Context) error {
 		switch log := known[info.Session]; {
 		case log != nil:
 			log.info, log.ended = info, false
-		case !r.only(&info): // readers that continue there still need its mark
+		case !r.only(&info): // a reader that continues from the position still needs its mark
 		case marked:
 			r.logs = append(r.logs, &sessionLog{info: info, age: i})
 		case i > r.age:
@@ -153,8 +154,8 @@ func (r *Replay) begin() {
 	r.logs = append(r.logs, next)
 }
 
-// fill reads further pages where they are used up, and drops sessions that have ended and
-// been read to their end.
+// fill reads the next page of each log whose page is used up. It drops sessions that have
+// ended and have been read to their end.
 func (r *Replay) fill(ctx context.Context) error {
 	for _, log := range r.logs {
 		if len(log.page) > 0 || log.ended {
@@ -172,7 +173,7 @@ func (r *Replay) fill(ctx context.Context) error {
 	}
 	r.logs = slices.DeleteFunc(r.logs, func(log *sessionLog) bool {
 		over := len(log.page) == 0 && log.ended && !log.info.Live
-		if over && log.age <= r.age { // else the mark says that it has been read
+		if over && log.age <= r.age { // otherwise the mark is still needed to show that it has been read
 			delete(r.at.Marks, log.info.Session)
 		}
 		return over
@@ -187,7 +188,7 @@ func bytesOf(list []Event) (n int64) {
 	return n
 }
 
-// earliest is the session whose next event is the earliest, or nil.
+// earliest returns the log with the earliest next event, or nil.
 func (r *Replay) earliest() (first *sessionLog) {
 	for _, log := range r.logs {
 		if len(log.page) > 0 && (first == nil || earlier(&log.page[0], &first.page[0])) {
@@ -202,13 +203,13 @@ func earlier(a, b *Event) bool {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), bytes.Compare(a.ID.Origin[:], b.ID.Origin[:]), cmp.Compare(a.ID.Seq, b.ID.Seq)) < 0
 }
 
-// inspected is the chronicle of a storage that has no faster way to list its sessions.
+// inspected is a [Chronicle] for a storage that has no faster way to list its sessions.
 type inspected struct{ Storage }
 
 // Catalogue implements [Chronicle].
 func (s inspected) Catalogue(ctx context.Context) ([]SessionInfo, error) { return s.Sessions(ctx) }
 
-// ChronicleOf is the storage as a [Replay] reads it.
+// ChronicleOf returns the storage as a [Chronicle], for a [Replay].
 func ChronicleOf(s Storage) Chronicle {
 	if c, ok := s.(Chronicle); ok {
 		return c

@@ -8,8 +8,8 @@ import (
 
 // Rememberer is a [Store] that can describe removed creatures.
 type Rememberer interface {
-	// Was returns the last row of a creature, as far as the log still has it. It may be
-	// called by any goroutine.
+	// Was returns the last row of a creature. known is false if the log no longer has it.
+	// It may be called by any goroutine.
 	Was(ctx context.Context, creature CreatureID) (row CreatureRow, known bool, err error)
 }
 
@@ -30,13 +30,13 @@ const (
 // SessionID names one session store. Every cut makes new ones.
 type SessionID string
 
-// Durability says what a store promises once [Store.Wait] has returned.
+// Durability is what a store promises once [Store.Wait] has returned.
 type Durability uint8
 
 // The durabilities, weakest first.
 const (
 	Volatile Durability = iota // no store at all
-	Normal                     // survives a killed process; after power loss, a consistent prefix is left
+	Normal                     // survives a killed process; a power loss leaves a consistent prefix
 	Full                       // survives power loss
 )
 
@@ -59,7 +59,7 @@ func ParseDurability(s string) (Durability, bool) {
 }
 
 // Storage keeps the session stores of one engine: a session directory. An engine opens,
-// creates and cuts stores through it, and is its only user meanwhile.
+// creates and cuts stores through it. While the engine uses it, it has no other user.
 //
 // The methods that change something, Saved and Close are called by one goroutine at a
 // time. The methods that read sessions may be called by any goroutine at any time, and
@@ -67,36 +67,35 @@ func ParseDurability(s string) (Durability, bool) {
 type Storage interface {
 	// Saved lists the live stores: the graphs as they were when the directory was last
 	// used. A store that cannot be opened is set aside and named in the second result;
-	// the others are returned. A live store that cannot be read is a problem with the id
-	// [UnreadableID]. One that lacks the end of its log but has the rest is a problem
-	// with the id [CutShortID]. A file that may be a store but belongs to no session is
-	// one with the id [LeftOutID].
+	// the others are returned. The problems have one of three ids: [UnreadableID] names a
+	// live store that cannot be read, [CutShortID] a store that lacks only the end of its
+	// log, and [LeftOutID] a file that may be a store but belongs to no session.
 	Saved(ctx context.Context) (graphs []SavedGraph, problems []error, err error)
 	// Open opens the live store of a saved graph for writing. The store starts
 	// a new origin.
 	Open(ctx context.Context, session SessionID) (Store, error)
 	// Create makes the stores of new graphs, in one step: all of them, each with its
-	// first record, or none. They are durable once it returns.
+	// first record, or none. The stores are durable once Create returns.
 	Create(ctx context.Context, specs ...StoreSpec) ([]Store, error)
-	// Cut turns live parents (none, if only graphs without a store take part) into
-	// children, in one atomic step: it drains and stops the parents' writers, gives every
-	// child the live rows of its members, and then closes the parents. The cut may become
-	// durable later; until then Wait of a child with the durability [Full] does not
-	// return. A child can read the whole history of its parents at once; its own file may
-	// get that history later ([SessionInfo].Complete). On an error nothing has changed
-	// and the parents continue.
+	// Cut turns live parents into children, in one atomic step. There are no parents if
+	// only graphs without a store take part. Cut drains and stops the parents' writers,
+	// gives every child the live rows of its members, and then closes the parents. The
+	// cut may become durable later; until then Wait does not return for a child with the
+	// durability [Full]. A child can read the whole history of its parents at once; its
+	// own file may get that history later ([SessionInfo].Complete). On an error nothing
+	// has changed, and the parents continue.
 	Cut(ctx context.Context, cut Cut) ([]Store, error)
-	// Retire ends a live store whose graph has ended: its history stays
-	// readable, its live rows are no longer live.
+	// Retire ends a live store whose graph has ended. Its history stays readable, and its
+	// rows are no longer live.
 	Retire(ctx context.Context, session SessionID) error
 
-	// Sessions lists every session of the directory, oldest first. Sessions of one cut
-	// come in the order in which the cut names them.
+	// Sessions lists every session of the directory, oldest first. Sessions that one cut
+	// made are listed in the order of its children.
 	Sessions(ctx context.Context) ([]SessionInfo, error)
 	// History reads a session, live or ended; see [Store.History].
 	History(ctx context.Context, session SessionID, q HistoryQuery) ([]Event, error)
-	// Lineage returns the ancestors of a session, itself first, then
-	// generation by generation back to the roots.
+	// Lineage returns the session itself, and then its ancestors, generation by
+	// generation, back to the first sessions.
 	Lineage(ctx context.Context, session SessionID) ([]SessionInfo, error)
 	// Verify checks a session, live or ended: the file itself, that its log has every
 	// event once, and that every channel is in order.
@@ -117,8 +116,8 @@ type Exporter interface {
 	// Fork makes a new directory with one live session that has the history and the live
 	// rows of the given one, and continues independently.
 	Fork(ctx context.Context, session SessionID, dir string) (SessionID, error)
-	// ForkAt is Fork of the session as it was at a mark in what it wrote. It also returns
-	// the last event that the fork has.
+	// ForkAt forks the session as it was at a mark in its own log. It also returns the
+	// last event in the fork.
 	ForkAt(ctx context.Context, session SessionID, at Mark, dir string) (SessionID, EventID, error)
 }
 
@@ -127,7 +126,7 @@ type StoreSpec struct {
 	Graph      GraphID
 	Born       uint64 // creation number of the graph
 	Durability Durability
-	At         int64             // when, nanoseconds since 1970; zero is now, and a cut has its own
+	At         int64             // time of creation, nanoseconds since 1970; 0 is now. A cut ignores it and has its own
 	Meta       map[string]string // free metadata: recipe path, recipe text, deployment, …
 	// First builds the first record of the store's log, which is written together with
 	// the store. It is called once, with the store's origin. Nil, or a nil record, means
@@ -135,7 +134,7 @@ type StoreSpec struct {
 	First func(origin Origin) *Record
 }
 
-// SavedGraph is a graph as its live store remembers it.
+// SavedGraph is a graph as its live store keeps it.
 type SavedGraph struct {
 	Session    SessionID
 	Graph      GraphID
@@ -167,11 +166,11 @@ type Cut struct {
 // CutChild describes one child of a [Cut].
 type CutChild struct {
 	StoreSpec
-	// Parents are the sessions whose history the child gets, those of elder graphs first;
-	// all are among Cut.Parents.
+	// Parents are the sessions whose history the child gets, those of older graphs first.
+	// All are among Cut.Parents.
 	Parents []SessionID
-	// VolatileParents counts the graphs without a store that became part of it; each is
-	// noted in the lineage as "volatile".
+	// VolatileParents counts the graphs without a store that became a part of the child.
+	// The lineage names each as "volatile".
 	VolatileParents int
 	// Creatures and Channels own the live rows that the child takes over from its
 	// parents: state and dead letters of its creatures, and the producers and cursors of
@@ -197,7 +196,7 @@ type SessionInfo struct {
 	MergedAt   int64       // when a merge made it, else 0
 	SplitAt    int64       // when a split made it, else 0
 	Bytes      int64       // size on disk
-	Events     int64       // -1 when not known without counting
+	Events     int64       // -1 if they would have to be counted
 	Meta       map[string]string
 }
 
@@ -213,46 +212,47 @@ type Store interface {
 	// Origin is what the ids of appended events carry. It does not change
 	// while the store is open.
 	Origin() Origin
-	// Append queues a record. It neither blocks nor fails: an appended record is written
-	// before all later ones, or none of these is. When writing fails, queued records stay
-	// queued and are tried again; see Err.
+	// Append queues a record. It neither blocks nor fails. Records are written in the
+	// order in which they were appended, without gaps. If writing fails, queued records
+	// stay queued and are tried again; see Err.
 	Append(r *Record)
 	// Room waits until the queue has fewer unwritten bytes than its bound.
 	// The engine calls it before a commit, outside of critical sections. If ctx
 	// has ended, it answers at once, with an error if there is no room.
 	Room(ctx context.Context) error
 	// Wait waits until every event up to seq of the store's origin is as durable as
-	// promised. It returns the code storage when writing fails, although the event may
-	// become durable later.
+	// promised. If writing fails, it returns the code storage; the event may still become
+	// durable later.
 	Wait(ctx context.Context, seq uint64) error
-	// Durable is the highest seq for which Wait returns at once. Notify, if not nil, is
-	// called from the writer whenever it has risen or writing has begun to fail; it must
-	// not block.
+	// Durable returns the highest seq for which Wait returns at once. Notify sets a
+	// function, or nil for none, that the writer calls whenever Durable has risen or
+	// writing has begun to fail. The function must not block.
 	Durable() uint64
 	Notify(func())
-	// Err is the reason why writing fails at present, or nil.
+	// Err returns the reason why writing fails at present, or nil.
 	Err() error
 
-	// Missing is why a part of the history cannot be read, such as a missing file; nil if
-	// all of it can. Reads return the rest. Messages that were never known to the store
-	// do not count as missing.
+	// Missing returns the reason why a part of the history cannot be read, such as a
+	// missing file. It returns nil if all of it can be read. Reads return the rest.
+	// Messages that the store never had do not count as missing.
 	Missing() error
 
 	// State returns a creature's state. It sees every record that was
 	// appended before the call.
 	State(ctx context.Context, creature CreatureID) (map[string][]byte, error)
-	// Messages returns messages of a channel with a number above after and up
-	// to until (0: the head), in order, at most limit, and no more once their
-	// payloads and headers amount to the given bytes (0: no bound). It sees
+	// Messages returns messages of a channel in order, with numbers above after and up to
+	// until (0: the head). It returns at most limit messages, and no more once their
+	// payloads and headers have reached the given number of bytes (0: no bound). It sees
 	// every record that was appended before the call.
 	Messages(ctx context.Context, channel ChannelID, after, until uint64, limit int, bytes int64) ([]Event, error)
 	// History returns events in an order that respects causes. It sees every
 	// record that was appended before the call.
 	History(ctx context.Context, q HistoryQuery) ([]Event, error)
 
-	// DeadLetters returns dead letters by rising id (origin by origin), after the given
-	// one: those of one creature if one is given, at most limit (0: 1,000). It sees every
-	// record that was appended before the call.
+	// DeadLetters returns dead letters in the order of their ids, origin by origin, after
+	// the given id. If a creature is given, it returns only those of that creature. It
+	// returns at most limit dead letters (0: 1,000), and sees every record that was
+	// appended before the call.
 	DeadLetters(ctx context.Context, creature CreatureID, after EventID, limit int) ([]DeadLetterRow, error)
 
 	// Close writes what is queued, as durably as promised, and closes the store. It waits
@@ -261,29 +261,30 @@ type Store interface {
 	Close(ctx context.Context) error
 }
 
-// HistoryQuery selects events. Empty fields do not restrict; restrictions
-// combine with AND.
+// HistoryQuery selects events. Empty fields do not restrict the result. An event must meet
+// all restrictions.
 type HistoryQuery struct {
 	Kinds    []EventKind
 	Creature CreatureID
 	Channel  ChannelID
 	Turn     EventID
-	// Own lists only what the session wrote itself, not what it inherited from its
-	// parents.
+	// Own selects only events that the session wrote itself, not those that it inherited
+	// from its parents.
 	Own bool
-	// After continues after an event: with the events that History lists after it.
+	// After selects the events that History lists after this event.
 	After EventID
-	// Behind continues after a place, even if its event was pruned or lost in a crash.
+	// Behind selects the events after a place, even if the event at this place was pruned
+	// or lost in a crash.
 	Behind Mark
 	Limit  int // 0: 1,000
-	// Bytes ends the list with the event with which payloads and headers amount to so
-	// many bytes; 0: no bound.
+	// Bytes ends the list with the event at which payloads and headers reach this number
+	// of bytes; 0: no bound.
 	Bytes int64
-	// Newest lists the last Limit events instead of the first, still in order.
+	// Newest selects the last Limit events instead of the first, still in order.
 	Newest bool
 }
 
-// VerifyReport is what [Storage.Verify] found. A sound session has empty lists.
+// VerifyReport is the result of [Storage.Verify]. An intact session has empty lists.
 type VerifyReport struct {
 	Session SessionID
 	Events  int64
@@ -292,13 +293,13 @@ type VerifyReport struct {
 	Missing []string
 	// Duplicate are numbers of a channel that occur twice.
 	Duplicate []string
-	// OutOfOrder are messages whose number in their channel does not rise with
-	// their time.
+	// OutOfOrder are messages whose numbers in their channel are not in the order of their
+	// times.
 	OutOfOrder []string
-	// IncompleteFrom are the ancestors whose files have a part of the history, because it
-	// has not been copied yet. That is no fault.
+	// IncompleteFrom are the ancestors whose files still have a part of the history,
+	// because it has not been copied yet. This is not a fault.
 	IncompleteFrom []SessionID
-	// Damage is what is wrong with the file, or with live rows: a cursor beyond the head
-	// of its channel, an edge without its creature, ….
+	// Damage lists faults of the file and of live rows, such as a cursor beyond the head
+	// of its channel, or an edge without its creature.
 	Damage []string
 }

@@ -1,6 +1,6 @@
 package journal
 
-// Succession says which graphs succeeded the graphs that have ended.
+// Succession maps graphs that have ended to the graphs that succeeded them.
 type Succession map[GraphID]GraphID
 
 // NewSuccession derives the successors of graphs from those of their sessions. The list
@@ -25,7 +25,7 @@ func NewSuccession(list []SessionInfo) Succession {
 	return s
 }
 
-// Related reports whether two ids are of one graph, or one graph succeeded the other.
+// Related reports whether two ids belong to one graph, or to a graph and its successor.
 func (s Succession) Related(a, b GraphID) bool { return a == b || s.became(a, b) || s.became(b, a) }
 
 func (s Succession) became(old, id GraphID) bool {

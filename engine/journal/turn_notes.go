@@ -10,16 +10,16 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// TurnNotes are what the event of a turn records for repeating the turn (see
-// [engine.Rehearsal]), as far as no other event does. Most turns need none.
+// TurnNotes are what a repetition of the turn needs (see [engine.Rehearsal]) and no other
+// event records. Most turns have none.
 type TurnNotes struct {
-	// What the creature was: with its first turn in each run of the engine, with the
-	// first after a change, and now and then.
+	// The setting of the creature: recorded with its first turn in each run of the
+	// engine, with the first turn after a change, and now and then.
 	Setting *Setting `json:"setting,omitempty"`
 	// The creature's name for the channel, if it was not noted since the last setting.
 	Alias   string      `json:"alias,omitempty"`
 	Time    int64       `json:"time,omitempty"`   // of the delivery, if it is in no log
-	Message EventID     `json:"message,omitzero"` // the message's id as the creature knows it, if the log has it under another
+	Message EventID     `json:"message,omitzero"` // the id of the message that the creature sees, if it has another id in the log
 	Sender  string      `json:"sender,omitempty"` // the sender's id, if the creature received it: it was in another graph when the store was read
 	Calls   []NotedCall `json:"calls,omitempty"`  // of group tools
 	// Sends that policies have changed or dropped, as the creature made them; all sends,
@@ -31,13 +31,14 @@ type TurnNotes struct {
 	Reached  []ReachNote  `json:"reached,omitempty"`  // results of requests to capabilities, in order
 }
 
-// onlyReply reports whether there is nothing but a reply.
+// onlyReply reports whether a reply is the only note.
 func (n *TurnNotes) onlyReply() bool {
 	return n.Reply != nil && n.Setting == nil && n.Alias == "" && n.Time == 0 && n.Message.IsZero() && n.Sender == "" &&
 		len(n.Calls)+len(n.Sends)+len(n.Requests)+len(n.Timers)+len(n.Reached) == 0
 }
 
-// Setting is what a creature was when it handled a delivery, except for its state.
+// Setting is everything that a turn of a creature depends on besides its delivery and its
+// state.
 type Setting struct {
 	Name   string        `json:"name"`
 	Module string        `json:"module,omitempty"` // what to load: a path, or builtin:NAME
@@ -47,9 +48,9 @@ type Setting struct {
 	Limits abi.Limits    `json:"limits,omitzero"`  // those that are not the defaults
 	Grants Grants        `json:"grants,omitzero"`
 	Sends  []SettingEdge `json:"sends,omitempty"` // the channels that it may send on, in order
-	// How many there were before the turn: keys of the state, timers, and requests
-	// without an answer. A reader that adds up the log can tell from them whether it has
-	// seen everything.
+	// The numbers of keys of the state, of timers, and of requests without an answer
+	// before the turn. A reader that rebuilds these from the log can tell whether its log
+	// is complete.
 	Keys     int `json:"keys,omitempty"`
 	Timers   int `json:"timers,omitempty"`
 	Requests int `json:"requests,omitempty"`
@@ -77,8 +78,8 @@ type NotedSend struct {
 	Payload NotedBytes `json:"payload,omitempty"`
 	Headers NotedBytes `json:"headers,omitempty"` // in the form of the ABI
 	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage] and [HashRequest]
-	Left    bool       `json:"left,omitempty"`    // it was not sent
-	Reach   string     `json:"reach,omitempty"`   // the capability that it is a request to; Channel is empty
+	Left    bool       `json:"left,omitempty"`    // whether it was left out
+	Reach   string     `json:"reach,omitempty"`   // for a request to a capability: its id; Channel is then empty
 }
 
 // NotedMessage is a message from outside before policies changed it.
@@ -88,7 +89,7 @@ type NotedMessage struct {
 	Hash    string     `json:"hash,omitempty"`    // instead of payload and headers; see [HashMessage]
 }
 
-// NoteMessage notes a message as it was, or a hash of it.
+// NoteMessage returns a note of the original message or, unless original is set, of its hash.
 func NoteMessage(payload, headers []byte, original bool) NotedMessage {
 	if original {
 		return NotedMessage{Payload: payload, Headers: headers}
@@ -96,10 +97,10 @@ func NoteMessage(payload, headers []byte, original bool) NotedMessage {
 	return NotedMessage{Hash: HashMessage(payload, DecodeHeaders(headers))}
 }
 
-// HashMessage is what the log keeps of a message that policies have changed or dropped:
-// the SHA-256, in hexadecimal, of a JSON object with its payload in base64 and its
-// headers. It tells whether a given message was that one, so anyone who can guess the
-// message can also confirm the guess.
+// HashMessage returns what the log keeps of a message that policies have changed or
+// dropped: the SHA-256, in hexadecimal, of a JSON object with its payload in base64 and its
+// headers. The hash shows whether a given message was the original, so anyone who can guess
+// the message can also confirm the guess.
 func HashMessage(payload []byte, headers map[string]string) string {
 	if len(headers) == 0 {
 		headers = nil
