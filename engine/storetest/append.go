@@ -5,7 +5,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// awkward are bytes that get lost when they are treated as text.
+// awkward are bytes that are damaged if a store treats them as text.
 var awkward = [][]byte{nil, {}, {0}, {0xff, 0xfe, 0x00, 0xc3, 0x28}, []byte("plain"), []byte("a\x00b"), make([]byte, 100_000)}
 
 func appendEveryField(t T, open Opener) {

@@ -61,7 +61,7 @@ func createSeveral(t T, open Opener) {
 	}
 }
 
-// createFails leaves nothing of the other stores if one of them cannot be made.
+// createFails checks that nothing is left of the other stores if one store cannot be made.
 func createFails(t T, open Opener) {
 	b := newBench(t, open)
 	there := b.create(journal.StoreSpec{})

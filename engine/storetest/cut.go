@@ -74,8 +74,8 @@ func (b *bench) split(parent *writer) (*writer, *writer) {
 	return out[0], out[1]
 }
 
-// cutSplitMerge splits a history, lets both sides continue and merges them: every event
-// is present once, in order, even after a second round.
+// cutSplitMerge splits a session, lets both sides continue and merges them. Every event must
+// be present once, in order, even after further rounds.
 func cutSplitMerge(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{Graph: "root"})
@@ -169,8 +169,8 @@ func cutLiveRows(t T, open Opener) {
 }
 
 // cutLettersOfTheGone cuts a store with dead letters of creatures that are in none of the
-// children. The letters follow their senders or else stay with the graph, through any
-// number of cuts.
+// children. The letters must follow their senders or, without these, stay with the graph,
+// through any number of cuts.
 func cutLettersOfTheGone(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{Graph: "pond"})
@@ -266,7 +266,7 @@ func cutLineage(t T, open Opener) {
 	a := ids(one, two)
 	merged := b.cut(journal.CutMerge, []*writer{one, two}, journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "m", Durability: journal.Full}, Parents: a, VolatileParents: 2})[0]
 	left, right := b.split(merged)
-	// At once: left continues alone, and both become one.
+	// In one cut, left continues alone, and both sides merge.
 	out := b.cut(journal.CutRearrange, []*writer{left, right},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "x"}, Parents: ids(left)},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "y"}, Parents: ids(left, right)})

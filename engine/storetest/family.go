@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// family is a directory whose stores are cut again and again, beside a model of what each
+// family is a directory whose stores are cut again and again, and a model of what each
 // session must have.
 type family struct {
 	*bench
@@ -48,7 +48,7 @@ func (f *family) liveSessions() []*modelSession {
 	return slices.DeleteFunc(slices.Clone(f.all), func(k *modelSession) bool { return k.journal == nil })
 }
 
-// found makes the first store of some creatures.
+// found creates the first store of some creatures.
 func (f *family) found(members ...journal.CreatureID) *modelSession {
 	f.t.Helper()
 	k := &modelSession{journal: f.create(journal.StoreSpec{}), creatures: members}
@@ -58,7 +58,7 @@ func (f *family) found(members ...journal.CreatureID) *modelSession {
 	return k
 }
 
-// rowsOf are the rows that come with the first record of a store.
+// rowsOf returns the rows of the first record of a store.
 func (f *family) rowsOf(members []journal.CreatureID) (r journal.Record) {
 	for _, c := range members {
 		inbox := journal.InboxOf(c)
@@ -70,8 +70,8 @@ func (f *family) rowsOf(members []journal.CreatureID) (r journal.Record) {
 	return r
 }
 
-// live appends to a store n times: a message, a value, and now and then a dead letter or
-// the removal of one.
+// live appends n times to a store: a message, a state value, and now and then a dead letter
+// or the removal of one.
 func (f *family) live(k *modelSession, n int) {
 	f.t.Helper()
 	for range n {
@@ -98,7 +98,7 @@ func (f *family) live(k *modelSession, n int) {
 	}
 }
 
-// cut divides the creatures of some stores anew.
+// cut divides the creatures of some stores into new groups.
 func (f *family) cut(parents []*modelSession, groups ...[]journal.CreatureID) []*modelSession {
 	f.t.Helper()
 	kind := journal.CutRearrange
@@ -134,7 +134,7 @@ func (f *family) cut(parents []*modelSession, groups ...[]journal.CreatureID) []
 	return out
 }
 
-// inherit takes over what a parent has.
+// inherit takes over the events of a parent.
 func (k *modelSession) inherit(p *modelSession) {
 	k.parents = append(k.parents, p)
 	has := map[journal.EventID]bool{}
@@ -149,7 +149,7 @@ func (k *modelSession) inherit(p *modelSession) {
 	slices.SortFunc(k.events, func(a, b journal.Event) int { return cmp.Compare(a.Time, b.Time) })
 }
 
-// cutChild describes a child to the storage, and notes its first event.
+// cutChild describes a child to the storage, and adds its first event to the model.
 func (f *family) cutChild(k *modelSession) journal.CutChild {
 	ev := journal.Event{ID: journal.EventID{Seq: 1}, Time: clock.Add(1), Kind: journal.EventTopologyChanged, Graph: journal.GraphID(k.creatures[0])}
 	k.events = append(k.events, ev)
@@ -181,7 +181,7 @@ func (f *family) retire(k *modelSession) {
 	k.journal = nil
 }
 
-// restart continues with another process.
+// restart continues as a new process would.
 func (f *family) restart() {
 	f.t.Helper()
 	live := f.liveSessions()
@@ -202,8 +202,8 @@ func (f *family) restart() {
 	}
 }
 
-// complete waits until every live session has its whole history. A session that was cut
-// before it had its history need never get it: its children do.
+// complete waits until every live session has its whole history in its own file. A session
+// that was cut before that need never get it, but its children do.
 func (f *family) complete() {
 	f.t.Helper()
 	ids := map[journal.SessionID]bool{}
@@ -213,11 +213,11 @@ func (f *family) complete() {
 	f.bench.complete(ids)
 }
 
-// complete waits until sessions have their whole history.
+// complete waits until sessions have their whole history in their own files.
 func (b *bench) complete(sessions map[journal.SessionID]bool) {
 	b.t.Helper()
 	waiting := maps.Clone(sessions)
-	// Looking opens every file, which delays the copying that is waited for.
+	// Listing the sessions opens every file, which delays the copying.
 	pause := time.Millisecond
 	for deadline := time.Now().Add(time.Minute); ; pause = min(2*pause, 50*time.Millisecond) {
 		infos, err := b.storage.Sessions(b.t.Context())

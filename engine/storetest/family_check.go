@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// everything is a limit that no store of the suite reaches.
+// everything is a limit that is above the number of events of any store in the suite.
 const everything = 1 << 20
 
 func (f *family) checkAll() {
@@ -171,8 +171,7 @@ func (f *family) checkMessages(k *modelSession, ch journal.ChannelID) {
 	equal(f.t, fmt.Sprintf("messages of %s in %s", ch, k.session), got, want)
 }
 
-// checkRows checks that a creature's state is where the creature is, and only
-// there.
+// checkRows checks that a store has a creature's state if, and only if, it has the creature.
 func (f *family) checkRows(k *modelSession, c journal.CreatureID) {
 	f.t.Helper()
 	want := map[string][]byte{}
@@ -182,7 +181,7 @@ func (f *family) checkRows(k *modelSession, c journal.CreatureID) {
 	wantState(f.t, k.journal, c, want)
 }
 
-// checkLetters checks that dead letters are where their creatures are.
+// checkLetters checks that a store has the dead letters of its creatures, and no others.
 func (f *family) checkLetters(k *modelSession) {
 	f.t.Helper()
 	got, err := k.journal.DeadLetters(f.t.Context(), "", journal.EventID{}, everything)
@@ -199,8 +198,8 @@ func (f *family) checkLetters(k *modelSession) {
 	equal(f.t, "dead letters of "+string(k.session), got, want)
 }
 
-// answers are the results of all queries about all sessions, except those that depend on
-// how much of a history has been copied.
+// answers returns the results of all queries about all sessions, without the fields that
+// depend on how much of a history has been copied.
 func (f *family) answers() map[string]any {
 	f.t.Helper()
 	out := map[string]any{}

@@ -16,8 +16,8 @@ import (
 
 const noFiles = "the store keeps no files in its directory"
 
-// killed continues with a copy of the files as they are while the directory is in use: what
-// the end of the process would leave.
+// killed continues with a copy of the files that is made while the directory is in use. The
+// copy is what a killed process would leave.
 func killed(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
@@ -38,7 +38,7 @@ func killed(t T, open Opener) {
 	b.wantAfterKill(right, rightWant)
 }
 
-// wantAfterKill checks what another process would find if this one ended now.
+// wantAfterKill checks what another process would find if this process were killed now.
 func (b *bench) wantAfterKill(j *writer, want []journal.Event) {
 	b.t.Helper()
 	again := &bench{t: b.t, open: b.open, dir: b.copyFiles()}
@@ -55,7 +55,7 @@ func (b *bench) wantAfterKill(j *writer, want []journal.Event) {
 	k.shut()
 }
 
-// copyFiles copies the directory at a moment at which no file changes.
+// copyFiles copies the directory at a moment when no file changes.
 func (b *bench) copyFiles() string {
 	b.t.Helper()
 	for range 200 {
@@ -77,8 +77,8 @@ func (b *bench) copyFiles() string {
 	return ""
 }
 
-// files lists the files of the directory with their sizes and times. Files that processes
-// share while they use a database do not count: another process makes them again.
+// files lists the files of the directory with their sizes and times. It leaves out files
+// that processes share while they use a database, because another process creates them again.
 func (b *bench) files() map[string]string {
 	out := map[string]string{}
 	_ = fs.WalkDir(plainFiles{os.DirFS(b.dir)}, ".", func(path string, d fs.DirEntry, err error) error {
@@ -87,7 +87,7 @@ func (b *bench) files() map[string]string {
 				out[path] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 			}
 		}
-		return nil // it has just been removed
+		return nil // on an error: the file has just been removed
 	})
 	return out
 }
@@ -135,7 +135,8 @@ func altered(t T, open Opener) {
 	}
 }
 
-// alter changes a byte wherever the text is in the files, and reports whether it was found.
+// alter changes a byte of every occurrence of the text in the files, and reports whether
+// there was any.
 func (b *bench) alter(text []byte) (found bool) {
 	b.t.Helper()
 	for name := range b.files() {

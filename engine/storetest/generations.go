@@ -9,11 +9,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// The histories of children of a cut may be copied in the background. None of these cases
-// may notice: they hold whether a child is complete at once, later, or never, because it
-// is cut before.
+// The histories of a cut's children may be copied in the background. These checks must pass
+// whether a child is complete at once, later, or never because it is cut again before that.
 
-// seeds is how many random families to run: usually a few; TERRARIUM_SEEDS requests more.
+// seeds returns how many random families to run. TERRARIUM_SEEDS overrides the default.
 func seeds(t T) uint64 {
 	text := os.Getenv("TERRARIUM_SEEDS")
 	if text == "" {
@@ -32,8 +31,8 @@ func anyFamilies(t T, open Opener) {
 	}
 }
 
-// deep cuts one side of a split again and again, a moment after, and restarts in between;
-// then all sides are merged.
+// deep cuts one side of a split again and again, shortly after each split, with restarts in
+// between. At the end it merges all sides.
 func deep(t T, open Opener) {
 	f := newFamily(t, open, 1)
 	last := f.found(creatures...)
@@ -58,8 +57,8 @@ func deep(t T, open Opener) {
 	f.checkAll()
 }
 
-// wide divides a store among many, all of which continue, and merges them in pairs and as
-// a whole.
+// wide divides a store into many, which all continue. It merges them in pairs, and then all
+// of them.
 func wide(t T, open Opener) {
 	f := newFamily(t, open, 2)
 	root := f.found(creatures...)
@@ -88,8 +87,8 @@ func wide(t T, open Opener) {
 	f.checkAll()
 }
 
-// beforeAndAfter compares every answer before all stores are complete (or possibly
-// complete) with the same answer afterwards.
+// beforeAndAfter compares every answer from before the stores are complete with the same
+// answer afterwards.
 func beforeAndAfter(t T, open Opener) {
 	f := newFamily(t, open, 3)
 	first, second := f.found(creatures[:3]...), f.found(creatures[3:]...)
@@ -133,7 +132,7 @@ func anyFamily(t T, open Opener, seed uint64) {
 	f.checkAll()
 }
 
-// anyCut divides some live stores anew.
+// anyCut divides the creatures of some live stores into new groups.
 func (f *family) anyCut() {
 	live := f.liveSessions()
 	f.random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })

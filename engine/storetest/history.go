@@ -58,8 +58,8 @@ func messageRanges(t T, open Opener) {
 	}
 }
 
-// manyMessages pages through long channels, before and after a restart, a split
-// and a merge: wherever a store changes how it finds messages.
+// manyMessages pages through long channels, before and after a restart, a split and a merge:
+// at all points at which a store may change how it finds messages.
 func manyMessages(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
@@ -113,7 +113,7 @@ func defaultLimit(t T, open Opener) {
 	equal(t, "History without a limit", j.history(journal.HistoryQuery{}), want[:1_000])
 }
 
-// unknown asks for what is not there.
+// unknown queries sessions and events that do not exist.
 func unknown(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
@@ -160,7 +160,7 @@ func historyFilters(t T, open Opener) {
 	}
 }
 
-// choose is History for a list that is in order.
+// choose applies a query to a list that is in order, as History does.
 func choose(all []journal.Event, q journal.HistoryQuery) []journal.Event {
 	var out []journal.Event
 	behind := q.After.IsZero()
@@ -222,8 +222,8 @@ func historyPages(t T, open Opener) {
 	}
 }
 
-// historyOwn reads what each session of a family wrote itself, in pages that continue
-// after a mark: live, ended, opened again, and after files were removed.
+// historyOwn reads what each session of a family wrote itself, in pages that continue after a
+// mark. It reads sessions that are live, ended, and opened again.
 func historyOwn(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})

@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// inbox is that of the creature a.
+// inbox is the inbox of the creature a.
 var inbox = journal.InboxOf("a")
 
 // everyRow is a record with at least two rows of each table.
@@ -145,7 +145,7 @@ func liveDrop(t T, open Opener) {
 		wantState(t, j, "a", states["a"])
 		wantState(t, j, "b", states["b"])
 		wantLetters(t, j, "", want.Letters)
-		// Rows of the record that drops are written after the drop.
+		// The rows of a record are written after its drops.
 		j.put(journal.Record{Drop: c.drop, Heads: []journal.HeadRow{{Channel: "z", Seq: 1}}})
 		want.Heads = append(want.Heads, journal.HeadRow{Channel: "z", Seq: 1})
 		wantSaved(t, b, j, savedOf(j, 0, want, nil))
@@ -173,7 +173,7 @@ func savedOf(j *writer, born uint64, r journal.Record, meta map[string]string) j
 	}
 }
 
-// wantSaved closes the store and compares what a new process would find.
+// wantSaved closes the store and checks what a new process would find.
 func wantSaved(t T, b *bench, j *writer, want journal.SavedGraph) {
 	t.Helper()
 	j.shut()
@@ -230,7 +230,6 @@ func deadLetters(t T, open Opener) {
 				if most := map[int]int{0: 1_000}[limit] + limit; len(page) > most {
 					t.Fatalf("a page of %d dead letters, limit %d", len(page), limit)
 				}
-				// Continuing after a letter that was removed meanwhile is possible.
 				got, after = append(got, page...), page[len(page)-1].ID
 			}
 			equal(t, fmt.Sprintf("all dead letters of %q in pages of %d", creature, limit), got, want)

@@ -86,12 +86,12 @@ func (p *program) bytes() []byte {
 	return out
 }
 
-// number is small, large or anything.
+// number returns a small, a large or an arbitrary number.
 func (p *program) number() uint64 {
 	return pick(p, p.random.Uint64N(4), p.random.Uint64(), 1<<64-1-p.random.Uint64N(4))
 }
 
-// id is one of few, so that some are used again.
+// id returns one of a few ids, so that some are used again.
 func (p *program) id() journal.EventID {
 	return journal.EventID{Origin: p.store.Origin(), Seq: 1 + p.random.Uint64N(p.store.last+1)}
 }
@@ -151,7 +151,7 @@ func (p *program) drop() {
 	p.store.Append(r)
 }
 
-// reopen continues with another process.
+// reopen continues as a new process would.
 func (p *program) reopen() {
 	session := p.store.Info().Session
 	p.store.shut()
@@ -172,7 +172,7 @@ func (p *program) reopen() {
 	p.read()
 }
 
-// cut gives the graph a new store, which must hold the same.
+// cut gives the graph a new store, which must have the same contents.
 func (p *program) cut() {
 	want := p.want
 	p.become(p.bench.cut(journal.CutSplit, []*writer{p.store}, journal.CutChild{

@@ -23,7 +23,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-var update = flag.Bool("update", false, "write the table of mutants anew")
+var update = flag.Bool("update", false, "write the table of mutants again")
 
 // mutant is a wrong store: a right one whose calls are changed.
 type mutant struct {

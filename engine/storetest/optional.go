@@ -13,8 +13,8 @@ import (
 // Pruner is implemented by a [journal.Storage] that can prune the history of a session. A
 // storage without it keeps all history.
 type Pruner interface {
-	// KeepNewest prunes a live session at once, and exactly down to so many events and
-	// what may not be pruned.
+	// KeepNewest prunes a live session at once. It keeps exactly the given number of
+	// newest events, and those that must not be pruned.
 	KeepNewest(ctx context.Context, session journal.SessionID, events int64) error
 }
 
@@ -48,8 +48,8 @@ func pruneNewest(t T, open Opener) {
 	equal(t, "History of a pruned session after a restart", b.reopen(session).history(journal.HistoryQuery{}), want)
 }
 
-// pruneUnhandled prunes a session with a creature that has handled the first messages, and
-// an outside reader that is further ahead.
+// pruneUnhandled prunes a session that has a creature with unhandled messages, and an outside
+// reader that has read more of them.
 func pruneUnhandled(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{Meta: map[string]string{"k": "v"}})

@@ -16,9 +16,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// T is what a check needs of a test. A [testing.T] has it. Fatal, Fatalf and Skip do not
-// return: they end the goroutine of the check. Error and Errorf may be called by any
-// goroutine. What is registered with Cleanup runs after the check, the last first.
+// T has the methods of a test that a check needs. [testing.T] implements it. Fatal, Fatalf
+// and Skip do not return: they end the goroutine of the check. Error and Errorf may be
+// called by any goroutine. Functions that are registered with Cleanup run after the check,
+// the last one first.
 type T interface {
 	Helper()
 	Error(args ...any)
@@ -31,11 +32,11 @@ type T interface {
 	Cleanup(f func())
 }
 
-// Opener opens the session directory dir, and creates it if need be. The suite closes
-// what it has opened. If the directory cannot be opened, it fails the test through t.
+// Opener opens the session directory dir, and creates it if it does not exist. The suite
+// closes the storage. If the directory cannot be opened, the opener fails the test through t.
 type Opener func(t T, dir string) journal.Storage
 
-// Run runs all checks on an implementation, each as a test of its own. Run it with the
+// Run runs all checks on an implementation, each as a separate subtest. Run it with the
 // race detector too.
 func Run[S interface {
 	T
@@ -46,7 +47,7 @@ func Run[S interface {
 	}
 }
 
-// labelled says what a check was about when it fails.
+// labelled adds a label to the failures of a check.
 type labelled struct {
 	T
 	label string
@@ -69,8 +70,8 @@ func (l labelled) Fatalf(format string, args ...any) {
 	l.T.Fatalf("%s: %s", l.label, fmt.Sprintf(format, args...))
 }
 
-// spawn runs f in a goroutine that the caller waits for by receiving its answer. A panic
-// is an answer too.
+// spawn runs f in a goroutine. The caller waits for it by receiving its error. A panic of f
+// becomes an error.
 func spawn(f func() error) <-chan error {
 	answer := make(chan error, 1)
 	go func() {
@@ -86,11 +87,11 @@ func spawn(f func() error) <-chan error {
 	return answer
 }
 
-// clock gives every event of the suite a time of its own.
+// clock gives every event of the suite a different time.
 var clock atomic.Int64
 
-// cutTime gives every cut of the suite a time of its own. A store takes the time of its
-// creation from the clock of the machine, and no cut is earlier than its parents.
+// cutTime gives every cut of the suite a different time. A store takes the time of its
+// creation from the clock of the machine, and no cut may be earlier than its parents.
 var cutTime atomic.Int64
 
 func init() {
@@ -171,7 +172,7 @@ func (b *bench) saved() []journal.SavedGraph {
 	return graphs
 }
 
-// writer is a store that numbers what is appended.
+// writer is a store that numbers the events that are appended.
 type writer struct {
 	journal.Store
 	t    T
@@ -198,7 +199,7 @@ func (j *writer) put(r journal.Record) []journal.Event {
 	return events
 }
 
-// messages appends n messages to a channel, one record each, and its head.
+// messages appends n messages to a channel, each in its own record with the new head.
 func (j *writer) messages(channel journal.ChannelID, from, n int) []journal.Event {
 	var out []journal.Event
 	for i := range n {
@@ -238,8 +239,8 @@ func (j *writer) shut() {
 	}
 }
 
-// equal compares without distinguishing an absent list from an empty one. It
-// distinguishes nil from empty bytes: these payloads differ.
+// equal fails the test if two values differ. An absent list equals an empty one, but nil
+// bytes differ from empty bytes, because they are different payloads.
 func equal(t T, what string, got, want any) {
 	t.Helper()
 	if diff := difference(got, want); diff != "" {
@@ -247,8 +248,8 @@ func equal(t T, what string, got, want any) {
 	}
 }
 
-// difference returns "" for equal values. It only explains differences, because
-// explaining is slow for long lists.
+// difference describes the difference of two values. It returns "" for equal values, without
+// the slow comparison of long lists.
 func difference(got, want any) string {
 	if reflect.DeepEqual(got, want) {
 		return ""

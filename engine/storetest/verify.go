@@ -6,8 +6,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// wantReport checks what Verify finds. That a history is still being copied is
-// no finding.
+// wantReport checks what Verify finds. A history that is still being copied is not a
+// finding.
 func (b *bench) wantReport(session journal.SessionID, want journal.VerifyReport) {
 	b.t.Helper()
 	want.Session = session
@@ -42,7 +42,7 @@ func verifySound(t T, open Opener) {
 	j.messages("c", 1, 5_000)
 	j.put(journal.Record{
 		Cursors: []journal.CursorRow{{Reader: "a", Channel: "c", Seq: 5_000}, {Reader: "a", Channel: "c", Seq: 7, Until: 5_000}},
-		// Also of removed creatures, as those of dead letters may be.
+		// The creature of a dead letter may have been removed.
 		Letters: []journal.DeadLetterRow{letter("gone", 1)},
 	})
 	first := j.Info().Session
@@ -64,8 +64,8 @@ func verifySound(t T, open Opener) {
 	check()
 }
 
-// verifyUnlogged checks a session that a graph without a store has become part of:
-// earlier messages of its channels may be missing, and nothing else.
+// verifyUnlogged checks a session into which a graph without a store was merged. Only earlier
+// messages of that graph's channels may be missing.
 func verifyUnlogged(t T, open Opener) {
 	b := newBench(t, open)
 	parent := b.create(journal.StoreSpec{})
@@ -104,7 +104,7 @@ func verifyUnlogged(t T, open Opener) {
 	}
 }
 
-// verifyFindings appends what an engine never would.
+// verifyFindings appends records that an engine would never append.
 func verifyFindings(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})

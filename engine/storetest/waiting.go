@@ -24,12 +24,12 @@ func closeAnswers(t T, open Opener) {
 	answer := spawn(func() error { return j.Wait(context.Background(), 1) })
 	j.shut()
 	if err := <-answer; err == nil {
-		t.Error("Wait on a store that was closed meanwhile succeeded")
+		t.Error("Wait succeeded although the store was closed before the event was written")
 	}
 }
 
-// manyWaiters appends from many goroutines, as a graph does in its critical
-// section, and reads beside them.
+// manyWaiters appends from many goroutines, each in a critical section as in an engine, and
+// reads at the same time.
 func manyWaiters(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{Durability: journal.Full})
 	const producers, each = 64, 25
@@ -69,7 +69,7 @@ func manyWaiters(t T, open Opener) {
 	}
 }
 
-// room appends far more than any bound, waiting for room as a graph does.
+// room appends far more than the queue can hold, and waits for room as an engine does.
 func room(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	payload := make([]byte, 1<<20)
