@@ -7,9 +7,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Offline returns the kind without its reach: settings and requests are checked as usual, but
-// every attempt fails with the code unavailable. It is for tests of recipes, which must not
-// reach outside.
+// Offline returns a kind that reaches nothing: settings and requests are checked as usual,
+// but every attempt fails with the code unavailable. It is for tests of recipes, which must
+// not reach outside.
 func Offline(k Kind) Kind { return offline{k} }
 
 type offline struct{ Kind }
@@ -25,5 +25,5 @@ func (o offline) Open(settings json.RawMessage) (Grant, error) {
 type offlineGrant struct{ Grant }
 
 func (offlineGrant) Do(context.Context, Call) Result {
-	return Failure(abi.Unavailable, "requests do not leave a test; let a mock take the place of the creature")
+	return Failure(abi.Unavailable, "a test sends no requests; replace the creature with a mock")
 }

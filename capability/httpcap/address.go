@@ -8,9 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// special are the ranges of addresses that are not those of a server on the public
-// internet, by the registries of special addresses of IANA. A range of IPv6 that carries
-// addresses of IPv4 is among them: what it leads to depends on the network.
+// special are the ranges of addresses that no server on the public internet has, from IANA's
+// registries of special-purpose addresses. They include the IPv6 ranges that embed IPv4
+// addresses, because it depends on the network where these lead.
 var special = func() (out []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24",
@@ -22,10 +22,10 @@ var special = func() (out []netip.Prefix) {
 	return out
 }()
 
-// global is where all addresses of servers on the public internet are in IPv6.
+// global is the IPv6 range of all addresses on the public internet.
 var global = netip.MustParsePrefix("2000::/3")
 
-// public reports whether an address is that of a server on the public internet.
+// public reports whether an address is on the public internet.
 func public(a netip.Addr) bool {
 	if a.Is4In6() || a.Zone() != "" || a.Is6() && !global.Contains(a) {
 		return false
@@ -38,8 +38,8 @@ func public(a netip.Addr) bool {
 	return a.IsValid()
 }
 
-// mayReach reports whether the settings allow an address. named says that a pattern with the
-// number of the address allows the request.
+// mayReach reports whether the settings allow an address. named tells whether a pattern that
+// has this address as its host allows the request.
 func (g *grant) mayReach(a netip.Addr, named bool) bool {
 	plain := a.Unmap()
 	if a.Zone() != "" {
@@ -61,13 +61,13 @@ func refused(host string, a netip.Addr) *abi.Error {
 	}
 	return &abi.Error{
 		Code: abi.Denied, Op: "http", Message: what + " is not on the public internet",
-		Remedy: "name its address in the setting addresses, if creatures may reach it", IDs: map[string]string{"host": host},
+		Remedy: "if creatures may reach it, list its address in the setting addresses", IDs: map[string]string{"host": host},
 	}
 }
 
-// isNumber reports whether a host is meant as an address in one of the notations that
-// resolvers read in different ways: with parts left out, in octal or hexadecimal digits, or
-// as one number. The last label of a name is never a number.
+// isNumber reports whether a host is an address in a notation that resolvers read in
+// different ways: with parts left out, in octal or hexadecimal digits, or as one number. The
+// last label of a name is never a number.
 func isNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" {
@@ -82,7 +82,7 @@ func isNumber(host string) bool {
 	return true
 }
 
-// named reports whether a pattern names an address by number, for a port.
+// named reports whether a pattern has an address as its host, and allows a port.
 func (g *grant) named(a netip.Addr, port string) bool {
 	return slices.ContainsFunc(g.patterns, func(p pattern) bool { return p.addr == a && (p.port == "*" || p.port == port) })
 }

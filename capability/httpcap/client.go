@@ -21,7 +21,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 )
 
-// resolver finds the addresses of a name.
+// resolver looks up the addresses of a name.
 type resolver interface {
 	addresses(ctx context.Context, host string) ([]netip.Addr, error)
 }
@@ -31,13 +31,13 @@ type systemResolver struct{}
 func (systemResolver) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	for i := range found {
-		found[i] = found[i].Unmap() // a file of hosts has addresses of IPv4 in the form of IPv6
+		found[i] = found[i].Unmap() // the file of hosts may have IPv4 addresses in the form of IPv6
 	}
 	return found, err
 }
 
-// dial connects to a server: it resolves the name, checks each address, and connects to one
-// that was checked. The name is not resolved again.
+// dial resolves the name of a server once, checks each address, and connects to an address
+// that passed the check.
 func (g *grant) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
@@ -91,7 +91,7 @@ func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result 
 		if err != nil {
 			return g.failed(ctx, err)
 		}
-		// Whatever a body is, it must not be read longer than the attempt may last.
+		// No body may be read for longer than the attempt may last.
 		stop := context.AfterFunc(ctx, func() { _ = response.Body.Close() })
 		defer stop()
 		location := response.Header.Get("Location")
@@ -122,7 +122,7 @@ func redirects(status int) bool {
 func (g *grant) follow(from *target, location string, method *string, body *[]byte, status int) (*target, error) {
 	next, err := url.Parse(location)
 	if err != nil {
-		return nil, invalid("the server redirects to "+quote(location)+", which is no URL", "request another URL")
+		return nil, invalid("the server redirects to "+quote(location)+", which is not a URL", "request another URL")
 	}
 	next = from.url.ResolveReference(next)
 	if from.url.Scheme == "https" && next.Scheme != "https" {
@@ -133,7 +133,7 @@ func (g *grant) follow(from *target, location string, method *string, body *[]by
 	}
 	to, err := g.allowed(*method, next.String())
 	if err != nil {
-		return nil, fmt.Errorf("the server redirects to a place that is not allowed: %w", err)
+		return nil, fmt.Errorf("the server redirects to a URL that is not allowed: %w", err)
 	}
 	return to, nil
 }
@@ -142,8 +142,8 @@ func sameOrigin(a, b *target) bool {
 	return a.url.Scheme == b.url.Scheme && a.host == b.host && a.port == b.port
 }
 
-// send makes one request. own says that it goes to the server that the creature named: only
-// that gets credentials.
+// send makes one request. own tells whether it goes to the server that the creature named:
+// only this server gets credentials.
 func (g *grant) send(ctx context.Context, method string, to *target, headers map[string]string, body []byte, key string, own bool) (*http.Response, error) {
 	u := *to.url
 	if to.addr.Is6() {
@@ -179,9 +179,9 @@ func (g *grant) send(ctx context.Context, method string, to *target, headers map
 	}
 	response, err := g.transport.RoundTrip(req)
 	if err == nil && response.StatusCode == http.StatusSwitchingProtocols {
-		// Its body is the bare connection, which neither ends nor obeys ctx.
+		// The body is the bare connection, which never ends and ignores ctx.
 		_ = response.Body.Close()
-		return nil, &abi.Error{Code: abi.Unsupported, Op: "http", Message: "the server switches to another protocol, which this client does not speak", Remedy: "request something that is answered in HTTP"}
+		return nil, &abi.Error{Code: abi.Unsupported, Op: "http", Message: "the server switched to another protocol, which this client does not speak", Remedy: "request a URL that is answered in HTTP"}
 	}
 	return response, err
 }
@@ -212,7 +212,7 @@ func (g *grant) read(ctx context.Context, response *http.Response, method string
 	return r
 }
 
-// excerpt is the beginning of a response, for an error.
+// excerpt returns the beginning of a response, for an error.
 func excerpt(b []byte) string {
 	const most = 200
 	return quote(strings.ToValidUTF8(string(b[:min(len(b), most)]), ""))
@@ -253,7 +253,7 @@ func (g *grant) body(response *http.Response) (payload []byte, decoded bool, err
 	return payload, decoded, nil
 }
 
-// hidden replaces the values of headers that a server sends back.
+// hidden replaces the values of the recipe's headers in responses.
 const hidden = "(sensitive value)"
 
 func (g *grant) veiled(text string) string {
@@ -263,7 +263,7 @@ func (g *grant) veiled(text string) string {
 	return text
 }
 
-// tells reports whether the name of a header, in lower case, contains a secret.
+// tells reports whether a header's name, in lower case, contains a secret.
 func (g *grant) tells(name string) bool {
 	return slices.ContainsFunc(g.secrets, func(s string) bool { return strings.Contains(name, strings.ToLower(s)) })
 }
@@ -274,8 +274,8 @@ func (g *grant) tooLarge() error {
 	}
 }
 
-// maxDiscarded bounds what is read of a body that is not used, so that the connection can
-// be used again.
+// maxDiscarded bounds how much of an unused body is read so that the connection can be used
+// again.
 const maxDiscarded = 16 << 10
 
 func discard(response *http.Response) {
@@ -283,7 +283,7 @@ func discard(response *http.Response) {
 	_ = response.Body.Close()
 }
 
-// retryAfter reads a header Retry-After: seconds, or a date on the clock of the server.
+// retryAfter reads the header Retry-After: seconds, or a date by the clock of the server.
 func retryAfter(h http.Header) time.Duration {
 	const most = 24 * 60 * 60
 	text := h.Get("Retry-After")
@@ -310,7 +310,7 @@ func (g *grant) failed(ctx context.Context, err error) capability.Result {
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
 		r.Code, r.Again, r.Text = abi.Deadline, true, "http: the server did not answer in time; raise timeout in the recipe, or try again"
 	case errors.As(err, &cert):
-		r.Code, r.Text = abi.Denied, "http: the certificate of the server is not trusted: "+cert.Error()+"; set ca in the recipe if it has an authority of your own"
+		r.Code, r.Text = abi.Denied, "http: the certificate of the server is not trusted: "+cert.Error()+"; if it is from your own authority, set ca in the recipe"
 	case errors.As(err, &record):
 		r.Text = "http: the server does not speak TLS; use http:// if that is intended"
 	default:

@@ -93,12 +93,12 @@ func TestHostileServers(t *testing.T) {
 		{"says nothing", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, abi.Deadline, true},
 		{"speaks another protocol", says("220 mail.example ESMTP\r\n"), abi.Unavailable, true},
 		{"has no status", says("HTTP/1.1\r\n\r\n"), abi.Unavailable, true},
-		{"has a status that is no number", says("HTTP/1.1 abc OK\r\n\r\n"), abi.Unavailable, true},
+		{"has a status that is not a number", says("HTTP/1.1 abc OK\r\n\r\n"), abi.Unavailable, true},
 		{"stops within its headers", says(ok + "Content-"), abi.Unavailable, true},
 		{"has a header without a name", says(ok + ": x\r\n\r\n"), abi.Unavailable, true},
 		{"has endless headers", endless(ok, "X-A: "+strings.Repeat("a", 1000)+"\r\n"), abi.Unavailable, true},
 		{"has one endless header", endless(ok+"X-A: ", strings.Repeat("a", 1000)), abi.Unavailable, true},
-		{"answers 100 for ever", endless("", "HTTP/1.1 100 Continue\r\n\r\n"), abi.Unavailable, true},
+		{"answers 100 forever", endless("", "HTTP/1.1 100 Continue\r\n\r\n"), abi.Unavailable, true},
 		{"drips headers", func(c net.Conn) {
 			_, err := io.WriteString(c, ok)
 			for err == nil {
@@ -120,11 +120,11 @@ func TestHostileServers(t *testing.T) {
 		{"has an endless body", endless(ok+"\r\n", strings.Repeat("a", 1000)), abi.TooLarge, false},
 		{"has endless chunks", endless(ok+"Transfer-Encoding: chunked\r\n\r\n", "3e8\r\n"+strings.Repeat("a", 1000)+"\r\n"), abi.TooLarge, false},
 		{"has a chunk that is larger than any", says(ok + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nabc"), abi.Unavailable, true},
-		{"has chunks that are none", says(ok + "Transfer-Encoding: chunked\r\n\r\nzzz\r\nabc"), abi.Unavailable, true},
+		{"has invalid chunks", says(ok + "Transfer-Encoding: chunked\r\n\r\nzzz\r\nabc"), abi.Unavailable, true},
 		{"has an endless extension of a chunk", endless(ok+"Transfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("a", 1000)), abi.Unavailable, true},
 		{"sends a bomb", says(fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", ok, len(bomb), bomb)), abi.TooLarge, false},
 		{"sends a bomb without a length", says(ok + "Content-Encoding: gzip\r\n\r\n" + string(bomb)), abi.TooLarge, false},
-		{"sends gzip that is none", says(ok + "Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"), abi.Unavailable, true},
+		{"sends invalid gzip", says(ok + "Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"), abi.Unavailable, true},
 		{"stops within gzip", says(ok + "Content-Encoding: gzip\r\n\r\n" + string(bomb[:200])), abi.Unavailable, true},
 		{"is busy", says("HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 4\r\n\r\nbusy"), abi.Unavailable, true},
 		{"redirects to a file", says("HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"), abi.InvalidArgument, false},
@@ -244,7 +244,7 @@ func TestSecretsStayWithTheirServer(t *testing.T) {
 }
 
 // TestNoProxyFromTheEnvironment proves that the environment does not decide where requests
-// go, unless the recipe says so.
+// go, unless the recipe allows it.
 func TestNoProxyFromTheEnvironment(t *testing.T) {
 	var through atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { through.Add(1) }))

@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// pattern is what a text in the setting allow allows: SCHEME://HOST:PORT/PATH.
+// pattern is an element of the setting allow: SCHEME://HOST:PORT/PATH.
 type pattern struct {
 	text   string
 	scheme string // http or https
@@ -49,7 +49,7 @@ func parsePattern(text string) (p pattern, err error) {
 	if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {
 		host, port = authority[:i], authority[i+1:]
 		if port != "*" && !isPort(port) {
-			return bad("has a port that is none")
+			return bad("has an invalid port")
 		}
 	}
 	if p.port = port; port == "" {
@@ -91,7 +91,7 @@ func defaultPort(scheme string) string {
 	return "80"
 }
 
-// isName reports whether a host is a name in the form that resolvers read, in lower case.
+// isName reports whether a host is a valid host name in lower case.
 func isName(host string) bool {
 	if host == "" || len(host) > 253 || isNumber(host) {
 		return false
@@ -109,20 +109,20 @@ func isName(host string) bool {
 	return true
 }
 
-// everything reports whether the pattern allows any server.
+// everything reports whether the pattern allows any server, or any below a top-level domain.
 func (p *pattern) everything() bool {
 	return p.host == "*" || strings.HasPrefix(p.host, "*.") && !strings.Contains(p.host[2:], ".")
 }
 
-// target is a URL that was checked, with what patterns are compared with.
+// target is a URL that was checked, with the parts that patterns are compared with.
 type target struct {
 	url        *url.URL
 	host, port string
 	addr       netip.Addr // if the host is one
 }
 
-// parseTarget reads the URL of a request. It refuses whatever could mean one thing here and
-// another to a server, a proxy or a resolver.
+// parseTarget reads the URL of a request. It refuses everything that a server, a proxy or a
+// resolver could understand differently.
 func parseTarget(text string) (t target, err error) {
 	bad := func(why string) (target, error) {
 		return t, invalid("the URL "+quote(text)+" "+why, "correct the URL")
@@ -167,7 +167,7 @@ func parseTarget(text string) (t target, err error) {
 		t.port = defaultPort(u.Scheme)
 	}
 	if !isPort(t.port) || strings.HasSuffix(u.Host, ":") {
-		return bad("has a port that is none")
+		return bad("has an invalid port")
 	}
 	if a, err := netip.ParseAddr(t.host); err == nil {
 		t.addr, t.host = a, a.String()
@@ -198,9 +198,9 @@ func (p *pattern) allows(t *target) bool {
 }
 
 // matches compares a path with a pattern, in which * stands for characters other than a
-// slash and ** for any. It takes at most the product of their lengths.
+// slash and ** for any. Its time is bounded by the product of their lengths.
 func matches(pattern, path string) bool {
-	// reach[j] says that the pattern so far matches path[:j].
+	// reach[j] is whether the pattern so far matches path[:j].
 	reach := make([]bool, len(path)+1)
 	reach[0] = true
 	for i := 0; i < len(pattern); i++ {

@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 )
 
-// head is what a creature says about a request besides its body.
+// head is a request of a creature without its body.
 type head struct {
 	Method  string            `json:"method,omitempty"` // GET without it
 	URL     string            `json:"url"`
@@ -28,7 +28,7 @@ func readHead(raw []byte) (h head, err error) {
 		return h, invalid("the request is not a JSON object of method, url and headers", headRemedy)
 	}
 	if d.More() {
-		return h, invalid("the request has something after its JSON object", headRemedy)
+		return h, invalid("the request has more text after its JSON object", headRemedy)
 	}
 	if h.Method == "" {
 		h.Method = "GET"
@@ -36,7 +36,7 @@ func readHead(raw []byte) (h head, err error) {
 	return h, nil
 }
 
-// quote quotes a text for a message, and cuts it.
+// quote quotes a text for a message, and cuts it if it is long.
 func quote(s string) string {
 	const most = 120
 	if len(s) > most {
@@ -170,8 +170,8 @@ func (g *grant) Amend(r capability.Request, members json.RawMessage) (capability
 	return r, nil
 }
 
-// forbidden are headers that belong to the connection, or that would make two servers read
-// a request in different ways.
+// forbidden reports whether a header belongs to the connection, or could make two servers
+// read a request in different ways.
 func forbidden(name string) bool {
 	switch name = strings.ToLower(name); name {
 	case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", "http2-settings":

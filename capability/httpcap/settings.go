@@ -1,13 +1,13 @@
 // Package httpcap is the capability http: requests over HTTP to servers that a recipe
 // allows.
-//
-// It is made to be safe from requests to servers that are only reachable from the machine of
-// the terrarium. A name is resolved once for a connection, each of its addresses is checked,
-// and the connection goes to the address that was checked. Addresses that are not on the
-// public internet are refused unless the recipe names them by number; so are hosts in
-// notations that resolvers read in different ways. Redirects are not followed, or each is
-// checked like a request. Responses are bounded while they are read, including after
-// decompression. The environment does not set a proxy.
+// It prevents requests to servers that only the machine itself can reach (server-side request
+// forgery). A name is resolved once for each connection, each of its addresses is checked,
+// and the connection goes to an address that passed the check. Addresses that are not on the
+// public internet are refused unless the recipe names them by number. Hosts in notations that
+// resolvers read in different ways are refused too. Redirects are not followed unless the
+// recipe allows them, and each is checked like a request. The size of responses is bounded
+// while they are read, even after decompression. Environment variables set no proxy unless
+// the recipe allows that.
 package httpcap
 
 import (
@@ -59,18 +59,18 @@ func (Kind) Settings() []capability.Setting {
 		{Name: "addresses", Type: capability.Texts, Without: "only those on the public internet", Doc: "addresses and ranges, by number, that may be reached although they are not on the public internet: `\"10.1.2.0/24\"`"},
 		{Name: "redirects", Type: capability.Count, Without: "they are not followed", Doc: "how many redirects of a request are followed; `allow` must allow each"},
 		{Name: "timeout", Type: capability.Duration, Default: `"30s"`, Doc: "how long an attempt may take"},
-		{Name: "retries", Type: capability.Count, Default: "3", Doc: fmt.Sprintf("how often a request is tried again, at most %d", mostRetries)},
-		{Name: "backoff", Type: capability.Duration, Default: `"500ms"`, Doc: "the pause before the first further attempt; it doubles. A header `Retry-After` makes it longer"},
+		{Name: "retries", Type: capability.Count, Default: "3", Doc: fmt.Sprintf("how many more attempts a request gets after the first, at most %d", mostRetries)},
+		{Name: "backoff", Type: capability.Duration, Default: `"500ms"`, Doc: "the pause before the second attempt; it doubles each time. A header `Retry-After` can make it longer"},
 		{Name: "backoff_max", Type: capability.Duration, Default: `"30s"`, Doc: "the longest pause"},
 		{Name: "retry_on", Type: capability.Texts, Default: `["429", "502", "503", "504"]`, Doc: "statuses that count as failures, after which a request is tried again"},
-		{Name: "on_failure", Type: capability.Text, Choices: []string{"result", "dead_letter"}, Default: `"result"`, Doc: "what becomes of a request that has failed for good: a result for the creature, or a [dead letter](limits.md#after-a-failure)"},
+		{Name: "on_failure", Type: capability.Text, Choices: []string{"result", "dead_letter"}, Default: `"result"`, Doc: "what a request becomes when its last attempt has failed: a result for the creature, or a [dead letter](limits.md#after-a-failure)"},
 		{Name: "max_request", Type: capability.Size, Default: `"1MiB"`, Doc: "the largest body of a request"},
 		{Name: "max_response", Type: capability.Size, Default: `"768KiB"`, Doc: "the largest body of a response, after decompression. Responses are messages, so the limit `message` of the creature bounds them too"},
-		{Name: "rate", Type: capability.Count, Without: "not bounded", Doc: "attempts a second, of all creatures together"},
-		{Name: "concurrency", Type: capability.Count, Default: strconv.Itoa(capability.DefaultConcurrency), Doc: "attempts at the same time, of all creatures together"},
+		{Name: "rate", Type: capability.Count, Without: "not bounded", Doc: "attempts per second, for all creatures together"},
+		{Name: "concurrency", Type: capability.Count, Default: strconv.Itoa(capability.DefaultConcurrency), Doc: "attempts at the same time, for all creatures together"},
 		{Name: "idempotency_header", Type: capability.Text, Default: `"Idempotency-Key"`, Doc: "the header with the key of the request; `\"\"` for none"},
-		{Name: "proxy", Type: capability.Text, Without: "none", Doc: "the URL of a proxy, or `environment` for what the environment variables of the process say. The proxy resolves names, so their addresses are not checked"},
-		{Name: "ca", Type: capability.Text, Without: "those of the system", Doc: "certificates of authorities that are trusted, in PEM, instead of those of the system"},
+		{Name: "proxy", Type: capability.Text, Without: "none", Doc: "the URL of a proxy, or `environment` to use the proxy that the environment variables of the process set. The proxy resolves names, so their addresses are not checked"},
+		{Name: "ca", Type: capability.Text, Without: "those of the system", Doc: "certificates of trusted authorities, in PEM, instead of those of the system"},
 	}
 }
 
@@ -108,7 +108,7 @@ type grant struct {
 	secrets   []string // values of headers that results must not contain
 	transport *http.Transport
 	proxied   bool
-	proxies   sync.Map // addresses of proxies that requests went through; a connection to one is not checked
+	proxies   sync.Map // addresses of proxies that requests went through; connections to them are not checked
 	resolver  resolver
 }
 
@@ -131,7 +131,7 @@ func (k Kind) Open(raw json.RawMessage) (capability.Grant, error) {
 
 func (g *grant) readPatterns() error {
 	if len(g.Allow) == 0 {
-		return invalid("allow is empty, so that nothing may be requested", patternRemedy)
+		return invalid("allow is empty, so nothing may be requested", patternRemedy)
 	}
 	for _, text := range g.Allow {
 		p, err := parsePattern(text)
@@ -156,8 +156,8 @@ func (g *grant) readMethods() error {
 	return nil
 }
 
-// shortestSecret is the shortest value of a header that is removed from results: shorter
-// ones occur everywhere.
+// shortestSecret is the length of the shortest header value that is removed from results.
+// Shorter values would also be found by chance.
 const shortestSecret = 8
 
 func (g *grant) readHeaders() error {
@@ -179,7 +179,7 @@ func (g *grant) readHeaders() error {
 		g.keyHeader = *g.KeyHeader
 	}
 	if g.keyHeader != "" && (!isToken(g.keyHeader) || forbidden(g.keyHeader)) {
-		return invalid("the header "+quote(g.keyHeader)+" cannot have the key", "use another name, such as Idempotency-Key")
+		return invalid("idempotency_header cannot be "+quote(g.keyHeader), "use another name, such as Idempotency-Key")
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (g *grant) readAddresses() error {
 			p, err = netip.PrefixFrom(a, a.BitLen()), nil
 		}
 		if err != nil || p.Addr().Zone() != "" || p.Addr().Is4In6() {
-			return invalid("addresses has "+quote(text)+", which is no address", `write a number or a range, such as "127.0.0.1" or "10.1.2.0/24"`)
+			return invalid("addresses has "+quote(text)+", which is not an address", `write an address or a range, such as "127.0.0.1" or "10.1.2.0/24"`)
 		}
 		g.addresses = append(g.addresses, p.Masked())
 	}
@@ -222,12 +222,12 @@ func (g *grant) readNumbers() error {
 	for _, text := range g.RetryOn {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 300 || n > 599 {
-			return invalid("retry_on has "+quote(text)+", which is no status of a failure", `write statuses such as "503"`)
+			return invalid("retry_on has "+quote(text)+", which is not the status of a failure", `write statuses such as "503"`)
 		}
 		g.retryOn[n] = true
 	}
 	if g.OnFailure != "" && g.OnFailure != "result" && g.OnFailure != "dead_letter" {
-		return invalid("on_failure is "+quote(g.OnFailure), "write result or dead_letter")
+		return invalid("on_failure cannot be "+quote(g.OnFailure), "write result or dead_letter")
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (g *grant) openTransport() error {
 	if g.CA != "" {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM([]byte(g.CA)) {
-			return invalid("ca has no certificate in PEM", "give it the contents of a file that begins with -----BEGIN CERTIFICATE-----")
+			return invalid("ca has no certificate in PEM", "set it to the contents of a file that begins with -----BEGIN CERTIFICATE-----")
 		}
 		t.TLSClientConfig.RootCAs = pool
 	}
@@ -271,7 +271,7 @@ func (g *grant) openTransport() error {
 	return nil
 }
 
-// through makes requests go through proxies.
+// through sends requests through proxies.
 func (g *grant) through(t *http.Transport, proxy func(*http.Request) (*url.URL, error)) {
 	g.proxied = true
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
