@@ -411,8 +411,8 @@ func TestRemovingACreatureWithdrawsItsQuestions(t *testing.T) {
 	same(t, "the decisions are", s.decisions(m2), []string{"withdrawn  the creature was removed"})
 }
 
-// A recipe that is applied again, and a module that is replaced, are asked anew: the same
-// question stays as it was, and one that is not asked again is withdrawn.
+// After a recipe is applied again or a module is replaced, policies ask again: the same
+// question stays as it was, and a question that is not asked again is withdrawn.
 func TestARecipeThatIsAppliedAgain(t *testing.T) {
 	for _, c := range []struct {
 		name, heard string

@@ -15,34 +15,33 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// callerTurn runs the turn of a request in the goroutine of its caller, with a worker of
-// its own in the place of one that is parked. What it does differently from other workers
-// is that it hands the creature over as soon as it would make the caller wait for anything
-// but this turn.
+// callerTurn runs the turn of a request in the goroutine of its caller. It has its own
+// turnWorker, which takes the place of a parked worker. Unlike other workers, it hands the
+// creature over as soon as the caller would have to wait for anything other than this turn.
 type callerTurn struct {
 	worker  *turnWorker
 	workers context.Context // of the other workers
-	headers []byte          // memory for those of the request
+	headers []byte          // memory for the headers of the request
 
 	ctx      *turnctx.Context // of the turn
 	request  journal.EventID
 	into     []byte
 	answered bool
 	answer   callerAnswer
-	later    chan callerAnswer // the answer, if the turn has ended without one
+	later    chan callerAnswer // receives the answer if the turn has ended without one
 }
 
-// briefTurn is the fuel of a turn that a caller may run, some hundred microseconds' worth.
-// What the last turn of a creature used says what to expect of the next one.
+// briefTurn is the most fuel of a turn that a caller may run: a few hundred microseconds. A
+// turn is expected to use as much fuel as the creature's last turn.
 const briefTurn = 1_000_000
 
-// callerTurns has what callers need to run turns.
+// callerTurns has what callers need in order to run turns.
 type callerTurns struct {
 	pool   sync.Pool    // of *callerTurn
-	lookAt atomic.Int64 // the time from which on a worker is to look at the heap again
+	lookAt atomic.Int64 // the time at which a worker must look at the heap again
 }
 
-// init sets up the turns of callers in an engine whose workers run in a context.
+// init prepares the turns of callers. workers is the context of the engine's workers.
 func (p *callerTurns) init(e *core, workers context.Context) {
 	p.lookAt.Store(timing.After(e.wallClock(), int64(lookAgain)))
 	p.pool.New = func() any {
@@ -54,16 +53,16 @@ func (p *callerTurns) init(e *core, workers context.Context) {
 	}
 }
 
-// due reports, about once a second, that the next turn is a worker's, which looks at the
-// heap before it.
+// due reports, about once a second, that a worker must run the next turn, because workers
+// look at the heap before a turn.
 func (p *callerTurns) due(wall int64) bool {
 	at := p.lookAt.Load()
 	return wall >= at && p.lookAt.CompareAndSwap(at, timing.After(wall, int64(lookAgain)))
 }
 
-// requestHere makes a request whose turn can begin at once and runs it. It returns false,
-// without having done anything, if the request has to go through the queue. Otherwise the
-// call has its answer, or waits for it.
+// requestHere makes a request and runs its turn, if the turn can begin at once. If the
+// request has to go through the queue, it does nothing and returns false. Otherwise the call
+// has its answer, or waits for it.
 func (e *Engine) requestHere(ctx context.Context, to journal.CreatureID, out *Outgoing, call *Call) bool {
 	if out.Producer != "" || out.Offset != 0 {
 		return false
@@ -94,13 +93,13 @@ func (e *Engine) requestHere(ctx context.Context, to journal.CreatureID, out *Ou
 	return here
 }
 
-// begin gives the request its place if its turn can begin, and returns the section of its
-// graph then.
+// begin publishes the request if its turn can begin. It then returns the section of the
+// graph.
 func (t *callerTurn) begin(ctx context.Context, c *creature, out *Outgoing, call *Call, wall int64) (g section, here bool) {
 	w := t.worker
 	var err error
 	if t.headers, err = message.RequestHeaders(t.headers[:0], out.Headers, call.deadline); err != nil || len(out.Payload)+len(t.headers) > deploy.MaxMessage {
-		return section{}, false // which is refused
+		return section{}, false // the request will be refused
 	}
 	if g = c.home.enterAt(wall); g.none() {
 		return g, false
@@ -125,8 +124,7 @@ func (t *callerTurn) begin(ctx context.Context, c *creature, out *Outgoing, call
 	return g, true
 }
 
-// servesCaller reports whether the creature has nothing to do, and its next turn is likely
-// to be short.
+// servesCaller reports whether the creature is idle and its next turn is likely to be short.
 func (c *creature) servesCaller(g section) bool {
 	if g.store != nil || g.over > 0 || c.scheduled || c.hold != nil { // it may have another owner
 		return false
@@ -137,8 +135,8 @@ func (c *creature) servesCaller(g section) bool {
 	return c.brief && !c.usesTools && c.instance != nil && c.conflicts == 0 && c.runs(g) && !c.backingOff && !c.approvals.Parked && !c.hasWork(g)
 }
 
-// judged reports whether policies or predicates may judge what a turn of the creature does.
-// They do not end when the caller's context ends.
+// judged reports whether policies or predicates may judge the effects of the creature's turn.
+// These do not end when the caller's context ends.
 func (c *creature) judged(g section) bool {
 	w := c.wiring.Load()
 	if w.outlets != nil || slices.ContainsFunc(w.sends, func(s sendEdge) bool { return s.ch.policy.Load() != nil }) {
@@ -162,7 +160,7 @@ func (t *callerTurn) run(c *creature, g section) {
 	t.ctx.End()
 }
 
-// take takes the answer of the turn.
+// take stores the answer of the turn.
 func (t *callerTurn) take(g section, a answer) {
 	if t.into != nil {
 		a.payload = append(t.into[:0], a.payload...)
@@ -172,8 +170,9 @@ func (t *callerTurn) take(g section, a answer) {
 	t.answered, t.answer = true, answerFrom(g, a)
 }
 
-// part is called when the turn has ended, in the last critical section in which no other
-// goroutine can handle the request. A request without an answer is still to be handled.
+// part is called at the end of the turn, in the last critical section in which no other
+// goroutine can handle the request. If the request has no answer yet, a worker will handle
+// it.
 func (t *callerTurn) part(g section, c *creature) {
 	switch {
 	case t.answered:
@@ -189,7 +188,7 @@ func (t *callerTurn) part(g section, c *creature) {
 	}
 }
 
-// answerCaller passes an answer to the caller outside.
+// answerCaller passes an answer to the outside caller of a request.
 func (t *turn) answerCaller(g section, request journal.EventID, a answer) {
 	if x := t.caller; x != nil && x.request == request && !x.answered {
 		x.take(g, a)
@@ -198,8 +197,8 @@ func (t *turn) answerCaller(g section, request journal.EventID, a answer) {
 	t.e.answerCaller(g, request, a)
 }
 
-// handsOver makes a turn end that its caller runs, so that a worker runs it instead. It
-// reports whether the turn is such a one.
+// handsOver ends a turn that is run by its caller, so that a worker runs it instead. It
+// reports whether the turn is run by its caller.
 func (t *turn) handsOver() bool {
 	if t.caller == nil {
 		return false

@@ -322,8 +322,8 @@ type question struct {
 	key   journal.EventID
 	row   journal.RequestRow
 	timer *timing.Timer
-	// out is what was requested of a capability; nil for a request to a creature. launched
-	// says that it is being carried out.
+	// out is the request to a capability, or nil for a request to a creature. launched is
+	// whether it is being executed.
 	out      *journal.OutboundRequest
 	launched bool
 }

@@ -24,8 +24,8 @@ type graph struct {
 	engine *core
 
 	// mu is the critical section, which is entered as a section. It guards the fields
-	// below, and the fields of the members' channel, feed, mailbox and creature that say
-	// so.
+	// below, and those fields of the members' channel, feed, mailbox and creature whose
+	// comments name it.
 	mu         sync.Mutex
 	store      journal.Store // nil: volatile
 	source     observe.Source

@@ -66,8 +66,8 @@ func (w *world) starts(c journal.CreatureID) uint64 {
 	return 0
 }
 
-// An instance that makes the process hold memory is replaced, which frees it, and the log
-// says so. A neighbour that runs as often loses at most one instance.
+// An instance that makes the process hold memory is replaced, which frees the memory, and the
+// log reports it. A neighbour that runs as often loses at most one instance.
 func TestAnInstanceThatHoldsTooMuchIsReplaced(t *testing.T) {
 	const limit, leak, rounds = 16 * mib, mib, 120
 	h := newFakeHost()

@@ -47,7 +47,7 @@ func TestALetterFollowsTheAddress(t *testing.T) {
 	again := s.apply(team(2)).Creatures["creature.m1"]
 	s.restore()
 	if again == m1 || s.state(again, "heard") != "" {
-		t.Fatalf("%s did not begin anew, and has heard %q", again, s.state(again, "heard"))
+		t.Fatalf("%s did not start over, and has heard %q", again, s.state(again, "heard"))
 	}
 	if _, err := s.Redeliver(t.Context(), s.graph(m0), letter().ID); err != nil {
 		t.Fatal(err)

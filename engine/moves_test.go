@@ -37,9 +37,9 @@ var restarts = map[string]func(*saved){
 	"while it runs": func(*saved) {}, "after a restart": func(s *saved) { s.shut(); s.open() }, "restored": func(s *saved) { s.reopen() },
 }
 
-// What a move concerns keeps its id, and with it its state, cursors and history: while it
-// runs, and after a restart. The plan says so, the same recipe changes nothing more, and a
-// creature that no move concerns starts anew.
+// A creature or channel that a recipe moves keeps its id, and with it its state, cursors and
+// history: while it runs, and after a restart. The plan shows this. Applying the same recipe
+// again changes nothing, and a creature that no move concerns starts over.
 func TestMovedMembersContinue(t *testing.T) {
 	for how, restart := range restarts {
 		t.Run(how, func(t *testing.T) {

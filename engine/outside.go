@@ -16,20 +16,21 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// A request to a capability is an open request of its creature, like one to another
-// creature, whose content is an event instead of a message. Package outbound executes it
-// once the event is durable. The result closes the request in the record that delivers it,
-// so it is handled once, and an open request is carried out again when a session is resumed.
+// A request to a capability is an open request of its creature, like a request to another
+// creature, but its content is an event instead of a message. Package outbound executes it
+// once the event is durable. The record that delivers the result also closes the request, so
+// the result is handled once. A request that is still open when a session is resumed is
+// executed again.
 
-// ReachPrefix begins the name by which a creature requests something of a capability with
-// the function request.
+// ReachPrefix is the beginning of the name that a creature passes to the function request to
+// reach a capability.
 const ReachPrefix = "capability:"
 
 // reach is a request to a capability.
 type reach struct {
-	id     string           // of what grants it
+	id     string           // of the capability that grants it
 	access *outbound.Access // nil in a rehearsal
-	denial string           // of policies
+	denial string           // by policies
 }
 
 // HTTP implements [abi.Turn].
@@ -72,7 +73,7 @@ func (t *turn) collect(to reach, r capability.Request, tag int64) abi.Code {
 	return abi.OK
 }
 
-// request is what the turn requests of a capability, as policies leave it.
+// request returns the request to a capability, with the changes that policies made.
 func (s *sendEffect) request(t *turn) capability.Request {
 	if s.mutated {
 		return capability.Request{Head: s.mutatedHeaders, Body: s.mutatedPayload}
@@ -80,7 +81,7 @@ func (s *sendEffect) request(t *turn) capability.Request {
 	return capability.Request{Head: t.Bytes(s.headers), Body: t.Bytes(s.payload)}
 }
 
-// judgeReach asks the policies about a request to a capability.
+// judgeReach lets the policies judge a request to a capability.
 func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64) {
 	t := &w.turn
 	p := w.e.policyOf(t.c.deployment, journal.JudgeCapability)
@@ -108,8 +109,8 @@ func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64)
 	t.judged = t.judged || s.left || s.mutated
 }
 
-// amend changes a request as policies have decided. What the capability does not allow is
-// denied.
+// amend changes a request as policies have decided. If the capability does not allow the
+// changed request, the request is denied.
 func (w *turnWorker) amend(s *sendEffect, d *deploy.Decision) {
 	r, err := s.reach.access.Judged(s.request(&w.turn), d.Request)
 	if err != nil {
@@ -123,7 +124,8 @@ func (w *turnWorker) amend(s *sendEffect, d *deploy.Decision) {
 	s.mutated, s.mutatedHeaders, s.mutatedPayload = true, r.Head, r.Body
 }
 
-// reach writes one request to a capability. What policies deny has its result at once.
+// reach writes one request to a capability. A request that policies deny gets its result at
+// once.
 func (l *turnLog) reach(s *sendEffect) {
 	c := l.t.c
 	row := journal.RequestRow{Creature: c.id, Tag: s.ask.tag, Deadline: math.MaxInt64}
@@ -148,7 +150,7 @@ func (l *turnLog) reach(s *sendEffect) {
 	}
 }
 
-// restoreReaches finds out which of the saved requests are to capabilities.
+// restoreReaches determines which of the saved requests are to capabilities.
 func restoreReaches(ctx context.Context, x *change, store journal.Store) error {
 	found, err := outbound.Load(ctx, store, x.saved.Requests)
 	for _, row := range x.saved.Requests {
@@ -159,9 +161,8 @@ func restoreReaches(ctx context.Context, x *change, store journal.Store) error {
 	return err
 }
 
-// launch executes an open request to a capability. It waits if the settings of the
-// capability lack their secrets, or if the module of the creature is missing, until a recipe
-// is applied.
+// launch executes an open request to a capability. If secret settings of the capability or
+// the module of the creature are missing, the request waits until a recipe is applied.
 func (g section) launch(c *creature, q *question) {
 	e := g.engine
 	access, granted := c.outside[q.out.Capability]
@@ -183,7 +184,7 @@ func (g section) launch(c *creature, q *question) {
 	access.Start(call)
 }
 
-// launchHeld executes what waits for settings of the creature.
+// launchHeld executes the requests of a creature that waited for its settings.
 func (g section) launchHeld(c *creature) {
 	for _, q := range c.questions {
 		if q.out != nil {
@@ -192,8 +193,9 @@ func (g section) launchHeld(c *creature) {
 	}
 }
 
-// beginReach waits until a request is as durable as its graph promises, and returns what
-// grants it now; nil if it no longer waits for a result, or cannot be carried out now.
+// beginReach waits until a request is as durable as its graph promises, and returns the
+// access that now grants it. It returns nil if the request no longer waits for a result, or
+// cannot be executed now.
 func (e *core) beginReach(ctx context.Context, c *creature, q *question) *outbound.Access {
 	for {
 		g := c.home.enter()
@@ -218,7 +220,7 @@ func (e *core) beginReach(ctx context.Context, c *creature, q *question) *outbou
 	}
 }
 
-// endReach delivers the result of a request, if that is still open.
+// endReach delivers the result of a request if the request is still open.
 func (e *core) endReach(ctx context.Context, c *creature, q *question, r capability.Result, dead bool) {
 	defer e.idle.Add(-1)
 	g := c.home.enter()
@@ -264,8 +266,8 @@ func (g section) buryReach(rec *journal.Record, c *creature, q *question, a answ
 	}})
 }
 
-// dropReach leaves a request open. If it was dropped because its settings have changed
-// meanwhile, it is looked at again.
+// dropReach leaves a request open. If it was dropped because its settings have changed, it
+// is launched again.
 func (e *core) dropReach(c *creature, q *question) {
 	if g := c.home.enter(); !g.none() {
 		if q.launched = false; c.questions[q.key] == q && !e.isClosing() {
@@ -276,7 +278,7 @@ func (e *core) dropReach(c *creature, q *question) {
 	e.idle.Add(-1)
 }
 
-// reachable are the capabilities that a creature holds.
+// reachable returns the capabilities that a creature has.
 func (c *creature) reachable() []inspect.Capability {
 	var out []inspect.Capability
 	for _, id := range slices.Sorted(maps.Keys(c.outside)) {

@@ -100,7 +100,7 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 		return nil, err
 	}
 	e.cancel = func() {}
-	e.core.outbound.Close() // open requests are not carried out
+	e.core.outbound.Close() // open requests are not executed
 	defer func() {
 		if cerr := e.Close(context.WithoutCancel(ctx)); err == nil {
 			err = cerr

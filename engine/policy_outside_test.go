@@ -98,7 +98,7 @@ func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 }
 
 // Warnings and audits about a message from outside are in the log whether it is accepted
-// or not. If it was not, the error says so, with every objection.
+// or not. If it was refused, the error has every objection.
 func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
 	words := deploy.Words{Warnings: []deploy.Verdict{word("mind", "odd")}, Audits: []deploy.Verdict{word("try", "no")}}
 	denied, dropped := words, word("sieve", "not needed")

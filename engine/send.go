@@ -85,10 +85,10 @@ func (s Sent) wait(ctx context.Context) error {
 	return nil
 }
 
-// Send publishes a message on a channel. It blocks while the graph does not accept
-// outside messages (see [deploy.OverflowBlock] and [Store.Room]) and, if out says so,
-// until the message is durable; see [Outgoing] for the meaning of its errors. If ctx ends
-// before the message is accepted, the error is unavailable, and the message was refused.
+// Send publishes a message on a channel. It blocks while the graph does not accept outside
+// messages (see [deploy.OverflowBlock] and [Store.Room]). If out.Durable is set, it also
+// blocks until the message is durable. See [Outgoing] for the meaning of its errors. If ctx
+// ends before the message is accepted, the message is refused with the code unavailable.
 func (e *Engine) Send(ctx context.Context, channel journal.ChannelID, out Outgoing) (Sent, error) {
 	l := e.core.rlock()
 	ch := l.channels[channel]

@@ -51,8 +51,8 @@ type edgeFact struct {
 	edge engine.Edge
 	on   bool
 	at   uint64
-	// handed are earlier messages that come along from a graph without a store, of an
-	// edge or, if backlog says so, of the rest of one.
+	// handed are earlier messages that come along from a graph without a store. They are
+	// of an edge or, if backlog is set, of the rest of one.
 	handed  []uint64
 	backlog bool
 	stamp

@@ -154,7 +154,7 @@ func (e locked) replaceTemplates(deployment string, templates []*template) (form
 }
 
 // putPolicy replaces the policy of a deployment, possibly with none, and returns the
-// former one. Turns that ask meanwhile get the one or the other.
+// former one. Turns that look it up at the same time get either policy.
 func (e locked) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
 	var former any
 	if p != nil {

@@ -1,6 +1,6 @@
-// Package archive reads what an engine has logged: the sessions of a session directory,
-// their events, and copies of them. It needs nothing of the engine but which session a
-// running graph has.
+// Package archive reads what an engine has logged: it lists the sessions of a session
+// directory, reads their events, and copies sessions. From the engine it needs only the
+// session of each running graph.
 package archive
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Archive is the sessions of an engine, live and ended. Its methods take the id of a
-// session, or that of a graph whose session they then use, and may be called by several
+// Archive reads the sessions of an engine, live and ended. Its methods take the id of a
+// session, or the id of a graph, whose session they then use. They may be called by several
 // goroutines at a time.
 type Archive struct {
 	storage journal.Storage  // nil: there is no session directory
@@ -20,12 +20,12 @@ type Archive struct {
 	live    Live
 }
 
-// Live finds the session of a graph, live or saved, and its store if the graph runs. A
-// name that is no graph's id is taken for that of a session. A running graph without a
-// store is the error unavailable.
+// Live returns the session of a graph, and its store if the graph is running. A name that is
+// not the id of a graph is used as the id of a session. For a running graph without a store,
+// Live returns the code unavailable.
 type Live func(name string) (journal.SessionID, journal.Store, error)
 
-// New makes the archive of a storage, which may be nil.
+// New returns the archive of a storage, which may be nil.
 func New(storage journal.Storage, live Live) *Archive {
 	a := &Archive{storage: storage, live: live}
 	a.exports, _ = storage.(journal.Exporter)
@@ -58,7 +58,7 @@ func (a *Archive) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 }
 
 // Lineage returns the lineage of a session or of a graph's session: the session itself,
-// then its ancestors generation by generation.
+// and then its ancestors, generation by generation.
 func (a *Archive) Lineage(ctx context.Context, graphOrSession string) ([]journal.SessionInfo, error) {
 	session, _, err := a.live(graphOrSession)
 	if err != nil {
@@ -71,8 +71,8 @@ func (a *Archive) Lineage(ctx context.Context, graphOrSession string) ([]journal
 }
 
 // Verify checks a session, or a graph's session: the file itself, that its log has every
-// event once, and that every channel is in order. It does not look at what is still in
-// memory, only at what is on disk.
+// event once, and that every channel is in order. It checks only data on disk, not events
+// that are still in memory.
 func (a *Archive) Verify(ctx context.Context, graphOrSession string) (journal.VerifyReport, error) {
 	session, _, err := a.live(graphOrSession)
 	if err != nil {
@@ -84,8 +84,8 @@ func (a *Archive) Verify(ctx context.Context, graphOrSession string) (journal.Ve
 	return a.storage.Verify(ctx, session)
 }
 
-// Export writes a session, or a graph's session, to a new self-contained file: a snapshot
-// of what had been logged at the time of the call.
+// Export writes a session, or a graph's session, to a new file that needs no other files.
+// The file is a snapshot of what had been logged at the time of the call.
 func (a *Archive) Export(ctx context.Context, graphOrSession, path string) error {
 	session, x, err := a.exporter("export", graphOrSession)
 	if err != nil {
@@ -94,10 +94,10 @@ func (a *Archive) Export(ctx context.Context, graphOrSession, path string) error
 	return x.Export(ctx, session, path)
 }
 
-// Fork makes a new session directory with one live session, which has the history of a
-// session or of a graph's session and the state of its creatures, and continues
-// independently. It returns the id of the new session. Creatures keep their ids, so the
-// fork is for another engine.
+// Fork makes a new session directory with one live session, and returns its id. The new
+// session has the history of the given session, or of a graph's session, and the state of
+// its creatures, and continues independently. Creatures keep their ids, so open the fork in
+// another engine.
 func (a *Archive) Fork(ctx context.Context, graphOrSession, dir string) (journal.SessionID, error) {
 	session, x, err := a.exporter("fork", graphOrSession)
 	if err != nil {
@@ -106,10 +106,10 @@ func (a *Archive) Fork(ctx context.Context, graphOrSession, dir string) (journal
 	return x.Fork(ctx, session, dir)
 }
 
-// ForkAt is [Archive.Fork] of a session as it was at a cursor. It also returns the id
-// of the last event in the fork. Events after the cursor are neither in the history of
-// the fork nor in the state of its creatures. If the cursor is within a turn, the fork
-// has nothing of that turn.
+// ForkAt is like [Archive.Fork], but forks the session as it was at a cursor. It also returns
+// the id of the last event in the fork. Events after the cursor have no effect on the history
+// of the fork or on the state of its creatures. If the cursor is within a turn, the fork has
+// no part of that turn.
 func (a *Archive) ForkAt(ctx context.Context, graphOrSession string, at journal.EventCursor, dir string) (journal.SessionID, journal.EventID, error) {
 	session, x, err := a.exporter("fork", graphOrSession)
 	if err != nil {

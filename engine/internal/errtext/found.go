@@ -29,7 +29,7 @@ func TheOnly[T ~string](what, name string, found []T) (T, error) {
 	}
 }
 
-// NotApplied is the error for a species of a deployment that is none of those applied.
+// NotApplied is the error for a species of a deployment that has not been applied.
 func NotApplied(deployment string, applied []string) error {
 	remedy := "apply its recipe first"
 	if len(applied) > 0 {

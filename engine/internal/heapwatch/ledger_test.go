@@ -57,7 +57,7 @@ func TestLedgerSuspectsTheCreatureThatWorked(t *testing.T) {
 	}
 }
 
-// Memory that grows for ever and that no creature holds costs each creature an
+// Memory that grows forever and that no creature holds costs each creature an
 // instance from time to time, and is reported from time to time.
 func TestLedgerClearsTheInnocent(t *testing.T) {
 	l := newLedger()

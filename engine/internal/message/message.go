@@ -40,7 +40,7 @@ type Message struct {
 
 var messagePool = sync.Pool{New: func() any { return new(Message) }}
 
-// maxPooledBytes keeps a rare large message from staying in the pool for ever.
+// maxPooledBytes keeps a rare large message from staying in the pool forever.
 const maxPooledBytes = 64 << 10
 
 // NewPooled returns a message with own copies of payload and headers,

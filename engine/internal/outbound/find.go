@@ -20,12 +20,12 @@ import (
 // MaxHead bounds the head of a request, in bytes.
 const MaxHead = 64 << 10
 
-// Find returns what grants a request, among what a creature holds: the capability with that
-// id or, if id is a kind, the first of that kind, by name, that allows the request. The
-// error is one that the guest gets.
+// Find returns the access that grants a request, from those that a creature has. id is the id
+// of a capability, or a kind. For a kind, Find returns the first capability of that kind, by
+// name, that allows the request. The error is for the guest.
 func Find(held map[string]*Access, id string, r capability.Request) (*Access, *abi.Error) {
 	if len(r.Head) > MaxHead || bytes.IndexByte(r.Head, 0) >= 0 {
-		return nil, errtext.Invalid("", "the request has more than 64 KiB besides its body, or a NUL", "send what is large in the body")
+		return nil, errtext.Invalid("", "the request has more than 64 KiB besides its body, or contains a NUL", "send large data in the body")
 	}
 	var refusal *abi.Error
 	for _, name := range slices.Sorted(maps.Keys(held)) {
@@ -55,10 +55,10 @@ func Find(held map[string]*Access, id string, r capability.Request) (*Access, *a
 	return nil, refusal
 }
 
-// maxText bounds each text of a refusal, in bytes: the log keeps it with the turn.
+// maxText bounds each text of a refusal, in bytes, because the log keeps it with the turn.
 const maxText = 512
 
-// typed is the error of a capability with its code, shortened.
+// typed returns an error of a capability as an [abi.Error] with shortened texts.
 func typed(err error) *abi.Error {
 	e, ok := err.(*abi.Error) //nolint:errorlint // a wrapping text would be lost
 	if !ok {
@@ -67,7 +67,8 @@ func typed(err error) *abi.Error {
 	return &abi.Error{Code: e.Code, Op: errtext.Cut(e.Op, 64), Message: errtext.Cut(e.Message, maxText), Remedy: errtext.Cut(e.Remedy, maxText), IDs: e.IDs}
 }
 
-// Judged is a request as policies see it, and as they leave it.
+// Judged returns the request with the members that policies have replaced, if the capability
+// allows the result.
 func (a *Access) Judged(r capability.Request, members []byte) (capability.Request, error) {
 	out, err := a.Amend(r, members)
 	if err == nil {
@@ -76,12 +77,12 @@ func (a *Access) Judged(r capability.Request, members []byte) (capability.Reques
 	return out, err
 }
 
-// ownHeaders is room for the headers that the engine adds to a result, in bytes.
+// ownHeaders is the room for headers that the engine adds to a result, in bytes.
 const ownHeaders = 512
 
-// Deliverable is a result as a creature gets it whose messages have at most so many bytes,
-// with its headers: those of the capability, except for names that are the engine's, and its
-// status.
+// Deliverable returns a result in the form that a creature gets, and its headers. The headers
+// are those of the capability without reserved names, and the status. most is the creature's
+// limit on messages, in bytes; a larger result becomes a failure.
 func Deliverable(r capability.Result, most int64) (capability.Result, map[string]string) {
 	headers := map[string]string{}
 	size := int64(len(r.Payload) + ownHeaders)
@@ -102,10 +103,10 @@ func Deliverable(r capability.Result, most int64) (capability.Result, map[string
 	return r, headers
 }
 
-// pageOf is how many events are read at once.
+// pageOf is the number of events that are read at once.
 const pageOf = 256
 
-// Load reads the requests to capabilities among open requests from the log.
+// Load returns those of the open requests that are to capabilities, by id, from the log.
 func Load(ctx context.Context, store journal.Store, open []journal.RequestRow) (map[journal.EventID]journal.OutboundRequest, error) {
 	out := map[journal.EventID]journal.OutboundRequest{}
 	left := map[journal.EventID]bool{}
@@ -119,7 +120,7 @@ func Load(ctx context.Context, store journal.Store, open []journal.RequestRow) (
 		if !left[id] {
 			continue // it was on an earlier page
 		}
-		// Everything of other origins is before the mark.
+		// All events of other origins are before the mark.
 		mark := journal.Mark{Event: journal.EventID{Origin: id.Origin, Seq: id.Seq - 1}, Since: math.MaxInt64}
 		page, err := store.History(ctx, journal.HistoryQuery{Behind: mark, Limit: pageOf})
 		if err != nil {

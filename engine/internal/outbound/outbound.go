@@ -1,7 +1,7 @@
-// Package outbound executes what creatures request of capabilities. It keeps the limits
-// of each grant, and tries again as they say.
+// Package outbound executes the requests of creatures to capabilities. It enforces the limits
+// of each grant, and retries within them.
 //
-// The engine starts a request inside a critical section, so nothing here blocks it. The
+// The engine starts a request inside a critical section, so starting one never blocks. The
 // requests of a grant begin in the order in which they were started.
 package outbound
 
@@ -31,15 +31,15 @@ type Outbound struct {
 
 	mu       sync.Mutex
 	grants   map[[sha256.Size]byte]weak.Pointer[Access]
-	attempts map[string]int // that are being made, by the id of the capability
+	attempts map[string]int // attempts under way, by the id of the capability
 	closed   bool
 }
 
-// grace is how long an attempt may take to end after its context has ended.
+// grace is the time that an attempt has to end after its context has ended.
 const grace = time.Second
 
-// New returns an Outbound for kinds of capabilities, with a clock for their rates. It must be
-// closed. ctx only carries values.
+// New returns an Outbound for kinds of capabilities. now is the clock for their rates. The
+// Outbound must be closed. ctx only carries values; its end has no effect.
 func New(ctx context.Context, kinds []capability.Kind, now func() time.Time) *Outbound {
 	o := &Outbound{now: now, kinds: map[string]capability.Kind{}, grants: map[[sha256.Size]byte]weak.Pointer[Access]{}, attempts: map[string]int{}}
 	for _, k := range kinds {
@@ -52,8 +52,9 @@ func New(ctx context.Context, kinds []capability.Kind, now func() time.Time) *Ou
 // Kinds returns the kinds, in no order.
 func (o *Outbound) Kinds() []capability.Kind { return slices.Collect(maps.Values(o.kinds)) }
 
-// Close interrupts the attempts that are being made, and waits for them to end, or for a
-// short time if they ignore that; see [Outbound.Attempts]. Their results do not count.
+// Close interrupts the attempts under way, and waits for them to end. If an attempt ignores
+// the interrupt, Close waits for it only for a short time; see [Outbound.Attempts]. The
+// results of these attempts are not used.
 func (o *Outbound) Close() {
 	o.mu.Lock()
 	o.closed = true
@@ -73,7 +74,7 @@ func (o *Outbound) Attempts() []string {
 	return out
 }
 
-// count adds an attempt of a capability that has begun, or takes one away that has ended.
+// count adds n, which is 1 or -1, to the attempts of a capability that are under way.
 func (o *Outbound) count(id string, n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,7 +92,7 @@ func (o *Outbound) start(f func()) {
 	}
 }
 
-// Access is a grant, which all creatures share that have it from one declaration.
+// Access is a grant. All creatures that have it from the same declaration share it.
 type Access struct {
 	deploy.Capability
 	capability.Grant
@@ -102,11 +103,11 @@ type Access struct {
 	queue   []*Call
 	running int
 	stuck   int       // attempts that were abandoned and have not ended
-	due     time.Time // when the rate allows the next attempt
+	due     time.Time // the time at which the rate allows the next attempt
 }
 
-// Open returns the access that capabilities grant, by kind and name. A capability without
-// its secret settings grants none until the recipe is applied.
+// Open returns the access to a creature's capabilities by their ids. The access is nil for a
+// capability that lacks its secret settings until the recipe is applied.
 func (o *Outbound) Open(creature string, list []deploy.Capability) (map[string]*Access, error) {
 	out := map[string]*Access{}
 	for i := range list {
@@ -115,7 +116,7 @@ func (o *Outbound) Open(creature string, list []deploy.Capability) (map[string]*
 		if kind == nil {
 			return nil, &abi.Error{
 				Code: abi.Unsupported, Op: "add_creature", Message: fmt.Sprintf("%s is granted the capability %s, and this program has no %s", creature, c.ID(), c.Kind),
-				Remedy: "give the program that capability, or remove the grant", IDs: map[string]string{"capability": c.ID()},
+				Remedy: "use a program that has this capability, or remove the grant", IDs: map[string]string{"capability": c.ID()},
 			}
 		}
 		if c.Lacking {
@@ -149,7 +150,7 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 	if a.limits.Timeout <= 0 {
 		a.limits.Timeout = capability.DefaultTimeout
 	}
-	for key, p := range o.grants { // of recipes that were replaced
+	for key, p := range o.grants { // remove those of replaced recipes
 		if p.Value() == nil {
 			delete(o.grants, key)
 		}
@@ -161,17 +162,17 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 // Call is a request that waits for its result.
 type Call struct {
 	capability.Call
-	// Begin is called before each attempt, in a goroutine that may block. It returns what
-	// grants the request now, or nil if the request needs no attempt: it is dropped then.
+	// Begin is called before each attempt, and may block. It returns the access that
+	// grants the request now. If it returns nil, the request is dropped.
 	Begin func(context.Context) *Access
-	// End is called with the result, once, unless the request is dropped. dead says that a
-	// result that is a failure becomes a dead letter. It may block.
+	// End is called once with the result, unless the request is dropped, and may block.
+	// dead tells whether a failed result becomes a dead letter.
 	End func(ctx context.Context, r capability.Result, dead bool)
 	// Drop is called instead of End. The request stays open.
 	Drop func()
 }
 
-// Refuse ends a request that nothing grants.
+// Refuse ends a request that no capability grants.
 func (o *Outbound) Refuse(call *Call, code abi.Code, text string) {
 	o.start(func() { call.End(o.ctx, capability.Failure(code, text), false) })
 }
@@ -192,7 +193,7 @@ func (a *Access) enqueue(call *Call) {
 	}
 }
 
-// serve makes attempts until no request waits.
+// serve makes attempts as long as requests wait.
 func (a *Access) serve() {
 	for {
 		call, wait := a.next()
@@ -233,11 +234,11 @@ func (a *Access) next() (call *Call, wait time.Duration) {
 // storePause is the pause before another look at a store that cannot be written.
 const storePause = 100 * time.Millisecond
 
-// Pause waits before another look at a store that cannot be written. It reports whether ctx
-// has not ended.
+// Pause waits before another look at a store that cannot be written. It returns false if ctx
+// has ended.
 func Pause(ctx context.Context) bool { return pause(ctx, storePause) }
 
-// pause waits, and reports whether ctx has not ended.
+// pause waits for d. It returns false if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -267,7 +268,7 @@ func (a *Access) attempt(call *Call) {
 	r := a.try(call)
 	switch {
 	case a.o.ctx.Err() != nil:
-		call.Drop() // the request stays open, and is carried out again when the session is resumed
+		call.Drop() // the request stays open, and is executed again when the session is resumed
 	case r.Code != abi.OK && r.Again && call.Attempt <= a.limits.Retries:
 		wait := a.limits.Pause(call.Attempt, r.After)
 		a.o.start(func() {
@@ -282,15 +283,15 @@ func (a *Access) attempt(call *Call) {
 	}
 }
 
-// try is one attempt. One that does not end with its time is abandoned: it fails, whatever
-// it does later. As many as the grant may make at once are abandoned; then attempts fail
-// until one of those ends, so that their number is bounded.
+// try makes one attempt. An attempt that does not end in time is abandoned: it counts as
+// failed, whatever it does later. To bound the number of abandoned attempts, further attempts
+// fail at once while there are as many of them as the grant may make at the same time.
 func (a *Access) try(call *Call) capability.Result {
 	a.mu.Lock()
 	full := a.stuck >= a.limits.Concurrency
 	a.mu.Unlock()
 	if full {
-		r := capability.Failure(abi.Unavailable, "earlier attempts of the capability "+a.ID()+" have not ended when their time was over, and fill its concurrency; restart the program")
+		r := capability.Failure(abi.Unavailable, "earlier attempts of the capability "+a.ID()+" did not end in time, and use up its concurrency; restart the program")
 		r.Again = true
 		return r
 	}
@@ -315,7 +316,7 @@ func (a *Access) try(call *Call) capability.Result {
 	case <-t.C:
 	}
 	a.abandon(done)
-	r := capability.Failure(abi.Deadline, "the capability "+a.ID()+" has not ended the attempt within its timeout")
+	r := capability.Failure(abi.Deadline, "the capability "+a.ID()+" did not end the attempt within its timeout")
 	r.Again = true
 	return r
 }
