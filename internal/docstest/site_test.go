@@ -59,7 +59,12 @@ func TestSite(t *testing.T) {
 			anchors[name] = map[string]bool{"": true}
 			text := read(name)
 			for _, m := range siteAnchor.FindAllStringSubmatch(text, -1) {
-				anchors[name][html.UnescapeString(m[1])] = true
+				id := html.UnescapeString(m[1])
+				if anchors[name][id] {
+					// A heading with the id of a part of the site would get its style.
+					t.Errorf("%s: two elements have the id %q", name, id)
+				}
+				anchors[name][id] = true
 			}
 			for _, m := range siteLink.FindAllStringSubmatch(text, -1) {
 				visit(name, m[1])

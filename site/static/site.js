@@ -63,12 +63,12 @@
 
   document.addEventListener('DOMContentLoaded', () => {
     paint();
-    const menu = document.getElementById('menu');
+    const menu = document.getElementById('site-menu');
     menu.addEventListener('click', () => menu.setAttribute('aria-expanded', page.classList.toggle('open')));
-    const here = document.querySelector('#pages [aria-current]');
-    if (here) document.getElementById('pages').scrollTop = Math.max(0, here.offsetTop - 200);
+    const here = document.querySelector('#site-pages [aria-current]');
+    if (here) document.getElementById('site-pages').scrollTop = Math.max(0, here.offsetTop - 200);
 
-    document.getElementById('theme').addEventListener('click', () => {
+    document.getElementById('site-theme').addEventListener('click', () => {
       try { localStorage.setItem('theme', page.dataset.theme === 'dark' ? 'light' : 'dark'); } catch { /* not kept */ }
       paint();
     });
@@ -93,7 +93,7 @@
       around.append(code, button);
     }
 
-    const form = document.getElementById('search'), input = form.querySelector('input'), results = document.getElementById('results');
+    const form = document.getElementById('site-search'), input = form.querySelector('input'), results = document.getElementById('site-results');
     let chosen = 0;
     const choose = n => {
       const links = [...results.querySelectorAll('a')];
