@@ -44,8 +44,8 @@ func proofs(t *testing.T) (creature, host, store map[string][]string) {
 }
 
 // TestEveryRuleIsProven compares the sets of requirements with the pages that have the
-// rules, and with the checks of the suites. -update writes them anew, and keeps the reasons
-// of rules that are not scored.
+// rules, and with the checks of the suites. -update writes them again, and keeps the
+// reasons of rules that are not scored.
 func TestEveryRuleIsProven(t *testing.T) {
 	creature, host, store := proofs(t)
 	t.Run("abi-1", func(t *testing.T) { everyRuleIsProven(t, "abi-1", creature, host, nil) })
@@ -109,7 +109,7 @@ func everyRuleIsProven(t *testing.T, name string, creature, host, store map[stri
 			expected = want[i]
 		}
 		if text(t, got) != text(t, expected) {
-			t.Fatalf("requirement %d differs from the page or the checks; go test ./conformance -run EveryRule -update writes it anew\nhas\n%s\nwants\n%s", i+1, text(t, got), text(t, expected))
+			t.Fatalf("requirement %d differs from the page or the checks; go test ./conformance -run EveryRule -update writes it again\nhas\n%s\nwants\n%s", i+1, text(t, got), text(t, expected))
 		}
 	}
 }

@@ -91,7 +91,7 @@ func untranslatable(m *wasmbin.Module) error {
 		return &abi.Error{Code: abi.Unsupported, Op: "translate", Message: message, Remedy: remedy}
 	}
 	if lines.Of(m) != nil {
-		return refuse("the module tells lines of source, which a translation cannot name when it traps", "build it without debugging information, or strip it")
+		return refuse("the module has debugging information, but a translation cannot name lines of source when it traps", "build it without debugging information, or strip it")
 	}
 	for i := range m.Code {
 		it := wasmbin.NewInstrs(m.Code[i].Body)

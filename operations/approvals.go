@@ -21,7 +21,7 @@ type ApprovalsResult struct {
 	Approvals []ApprovalRecord `json:"approvals"` // what waits, the oldest first within a graph
 }
 
-// ApprovalRecord is the JSON form of a question of a policy that a turn waits for.
+// ApprovalRecord is the JSON form of a question of a policy for which a turn waits.
 type ApprovalRecord struct {
 	ID         string                   `json:"id"`                   // id of the `approval_asked` event
 	Graph      terrarium.GraphID        `json:"graph"`                // graph of the creature
@@ -60,7 +60,7 @@ func (r *ApprovalsResult) hideContent() {
 // DecideArgs are the arguments of approve and deny.
 type DecideArgs struct {
 	Approval string   `json:"approval" op:"required" doc:"id of the approval"`
-	Reason   string   `json:"reason,omitempty" doc:"why, for the history and, of a denial, for the creature; at most 1 KiB"`
+	Reason   string   `json:"reason,omitempty" doc:"the reason, for the history and, if denied, for the creature; at most 1 KiB"`
 	By       string   `json:"by,omitempty" doc:"name of the operator, at most 1 KiB; the name of a token takes precedence"`
 	Graphs   []string `json:"graphs,omitempty" doc:"only in these graphs, each by any id it has had or the name of a member"`
 }
@@ -76,7 +76,7 @@ type DecideResult struct {
 
 func approvalOperations() []Operation {
 	return []Operation{
-		read("approvals", "Lists the questions of policies that turns of creatures wait for.", approvals),
+		read("approvals", "Lists the questions of policies for which turns of creatures wait.", approvals),
 		wait("approve", "Approves what a policy asks about. When all questions about a turn are answered, the turn runs again.", decide(true)).needs(Operate),
 		wait("deny", "Denies what a policy asks about.", decide(false)).needs(Operate),
 	}

@@ -163,8 +163,8 @@ func column(t *testing.T, path, query string) (out []string) {
 	return out
 }
 
-// What is left of a session that went into another is its history: it is no start
-// for a session of its own, and the error says where to look.
+// What is left of a session that went into another is its history: it is not a start for
+// a session of its own, and the error says where to look.
 func TestForkOfWhatHasEnded(t *testing.T) {
 	tr := open(t, terrarium.Options{Dir: t.TempDir()})
 	left, right := twoDesks(t, tr)

@@ -65,7 +65,7 @@ type HistoryArgs struct {
 	Creature string   `json:"creature,omitempty" doc:"only events about this creature"`
 	Channel  string   `json:"channel,omitempty" doc:"only events of this channel"`
 	After    string   `json:"after,omitempty" doc:"only events listed after the event with this id"`
-	Limit    int      `json:"limit,omitempty" doc:"most events to return; 1,000 if left out"`
+	Limit    int      `json:"limit,omitempty" doc:"maximum number of events; 1,000 if left out"`
 }
 
 // HistoryResult is the result of history.

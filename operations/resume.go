@@ -9,7 +9,7 @@ import (
 
 // ResumeArgs are the arguments of resume.
 type ResumeArgs struct {
-	Topology string            `json:"topology,omitempty" doc:"recipe (the default): the recipes decide on the graphs; last: changes made while they ran are kept"`
+	Topology string            `json:"topology,omitempty" doc:"recipe (the default): the recipes determine the graphs; last: changes made while they ran are kept"`
 	Vars     map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line; earlier values are remembered unless they are sensitive"`
 	Recipes  map[string]string `json:"recipes,omitempty" doc:"paths of recipes that have moved, by deployment"`
 	PlanOnly bool              `json:"plan_only,omitempty" doc:"only return the plan: what would change"`

@@ -16,7 +16,7 @@ type SearchArgs struct {
 	Kinds     []string `json:"kinds,omitempty" doc:"only events of these kinds"`
 	Creatures []string `json:"creatures,omitempty" doc:"only events about these creatures"`
 	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`
-	Limit     int      `json:"limit,omitempty" doc:"most events to return, up to 1,000; 20 if left out"`
+	Limit     int      `json:"limit,omitempty" doc:"maximum number of events, up to 1,000; 20 if left out"`
 }
 
 // SearchResult is the result of search.

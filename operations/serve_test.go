@@ -207,7 +207,7 @@ func TestServeBrokenInput(t *testing.T) {
 		t.Errorf("Serve answered %v", err)
 	}
 	if answers := parse(t, out.Bytes()); len(answers) != 1 {
-		t.Errorf("half a request was carried out: %+v", answers)
+		t.Errorf("half a request was executed: %+v", answers)
 	}
 }
 

@@ -20,7 +20,7 @@ type ApplyArgs struct {
 	Recipe   string            `json:"recipe" op:"required" doc:"path of a file or directory"`
 	Vars     map[string]string `json:"vars,omitempty" doc:"values of variables, as on the command line"`
 	PlanOnly bool              `json:"plan_only,omitempty" doc:"only return the plan: what would change"`
-	Saved    json.RawMessage   `json:"saved,omitempty" doc:"a plan that save returned: do exactly what it says or, if something has changed since, fail with the code conflict"`
+	Saved    json.RawMessage   `json:"saved,omitempty" doc:"a plan that save returned: apply exactly this plan or, if something has changed since, fail with the code conflict"`
 	Save     bool              `json:"save,omitempty" doc:"with plan_only: also return the plan for a later apply"`
 }
 

@@ -82,7 +82,7 @@ type DeadLettersArgs struct {
 	Graph    string `json:"graph,omitempty" doc:"any id the graph has had, or the name of a member; not needed if there is only one graph"`
 	Creature string `json:"creature,omitempty" doc:"only dead letters of this creature"`
 	After    string `json:"after,omitempty" doc:"only dead letters listed after the one with this id"`
-	Limit    int    `json:"limit,omitempty" doc:"most dead letters to return; 1,000 if left out"`
+	Limit    int    `json:"limit,omitempty" doc:"maximum number of dead letters; 1,000 if left out"`
 }
 
 // DeadLettersResult is the result of dead_letters.

@@ -45,7 +45,7 @@ var ownBlocks = []Block{
 	{Name: "session", Doc: "how the session is kept", Attributes: []Attribute{
 		{Name: "durability", Type: ChoiceValue, Choices: []string{"full", "normal", "none"}, Without: "`normal` with a session directory",
 			Doc: "`full` survives power loss, `normal` a killed process, `none` keeps nothing: [durability](durability.md)"},
-		{Name: "sync_every", Type: DurationValue, Without: "it is left to the system", Doc: "with the durability `normal`, how much time of the session a [power failure](durability.md#after-a-power-failure-with-normal) can lose, from " +
+		{Name: "sync_every", Type: DurationValue, Without: "left to the system", Doc: "with the durability `normal`, how much time of the session a [power failure](durability.md#after-a-power-failure-with-normal) can lose, from " +
 			plainDuration(journal.MinSyncEvery) + " to " + plainDuration(journal.MaxSyncEvery) + "; `--sync-every` takes precedence"},
 		{Name: "merge", Type: ChoiceValue, Choices: []string{"deny", "allow"}, Default: "deny", Doc: "whether a [group tool](tools.md) may merge its graph with another"},
 	}},
@@ -170,7 +170,7 @@ var ownBlocks = []Block{
 		{Name: "fail", Type: TextValue, Doc: "fail the turn with this error"},
 	}},
 	{Name: "advance", Within: []string{"test"}, Repeated: true, Doc: "moves the test's [clock](recipes.md#the-clock), in the order of the blocks", Attributes: []Attribute{
-		{Name: "by", Type: DurationValue, Required: true, Doc: "how far: timers that become due meanwhile fire one after the other"},
+		{Name: "by", Type: DurationValue, Required: true, Doc: "how far: timers that come due on the way fire one after the other"},
 	}},
 	{Name: "decide", Within: []string{"test"}, Repeated: true, Doc: "answers everything that [waits for approval](../how-to/approve.md) then, in the order of the blocks; the test fails if nothing waits", Attributes: []Attribute{
 		{Name: "decision", Type: ChoiceValue, Choices: []string{"approve", "deny"}, Required: true, Doc: "the answer"},

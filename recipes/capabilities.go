@@ -271,7 +271,7 @@ func settingJSON(v cty.Value, setting capability.Setting) ([]byte, error) {
 		return json.Marshal(d)
 	case capability.Count:
 		if n, exact := v.AsBigFloat().Int64(); exact != big.Exact || n < 0 {
-			return nil, fmt.Errorf("it is no whole number from 0")
+			return nil, fmt.Errorf("it is not a whole number from 0")
 		}
 	case capability.Text:
 		if len(setting.Choices) > 0 && !slices.Contains(setting.Choices, v.AsString()) {

@@ -149,7 +149,7 @@ func (ds *describer) declareContents(b *declaration, d *deploy.Deployment, out m
 	switch b.kind {
 	case "output":
 		if v, ok := ds.value(node{"output", b.name}); ok {
-			out["value"] = declaredText(v) // which is sensitive if the output says so
+			out["value"] = declaredText(v) // which is sensitive if the output is
 		}
 	case "policy", "predicate":
 		if b.attr("file") == nil {

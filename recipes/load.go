@@ -82,8 +82,9 @@ type Options struct {
 	// process for policies with isolation = "process". The process must call
 	// [ServePolicies].
 	PolicyProcess []string
-	// Isolation selects further policies that run in separate processes, besides those
-	// whose recipe says so: one of [Isolations]. Empty means [IsolateForeign].
+	// Isolation selects policies that run in separate processes, in addition to those with
+	// isolation = "process" in their recipe: one of [Isolations]. Empty means
+	// [IsolateForeign].
 	Isolation string
 	// Unsaved are texts that take the place of files of the recipe and of its sub-recipes,
 	// by path, such as those that an editor has not saved. A file need not exist.

@@ -35,7 +35,7 @@ func checkExcerpt(t interface{ Errorf(string, ...any) }, line string, from, to, 
 		t.Errorf("it is cut though there is room: %q", text)
 	}
 	if !strings.Contains(line, strings.Trim(text, ellipsis)) {
-		t.Errorf("it is no part of the line: %q", text)
+		t.Errorf("it is not a part of the line: %q", text)
 	}
 	part := line[from:to]
 	if !strings.HasPrefix(part, strings.TrimSuffix(text[f:u], ellipsis)) {

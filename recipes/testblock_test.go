@@ -153,7 +153,7 @@ test "wrong" {
 		t.Error("validation does not find it")
 	}
 	if _, d := LoadTests(t.Context(), path, Options{}); !d.HasErrors() {
-		t.Error("the test is carried out")
+		t.Error("the test is executed")
 	}
 }
 

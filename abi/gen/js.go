@@ -56,8 +56,8 @@ func jsABI(specs []toolSpec) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// jsLimits is sdk/js/limits.js, which the fake host uses. It is no part of abi.js, because
-// the module that runs scripts does not need it.
+// jsLimits returns sdk/js/limits.js, which the fake host uses. It is not a part of abi.js,
+// because the module that runs scripts does not need it.
 func jsLimits() ([]byte, error) {
 	text, err := json.MarshalIndent(limitDefaults(), "", "\t")
 	return fmt.Appendf(nil, "// %s\n\nexport const limits = %s;\n", notice, text), err

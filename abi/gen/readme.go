@@ -110,7 +110,7 @@ func limitTable(b *bytes.Buffer) {
 	for _, l := range abi.LimitTable {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", l.Name, cell(l.Doc), amount(defaults[l.Name], l.Unit))
 	}
-	fmt.Fprintf(b, "\nIn addition to the limits of a creature, a module has at most %s and a manifest at most %s.\n",
+	fmt.Fprintf(b, "\nIn addition to the limits of a creature, a module can have at most %s, and a manifest at most %s.\n",
 		amount(abi.MaxModuleBytes, "bytes"), amount(abi.MaxManifestBytes, "bytes"))
 }
 

@@ -31,10 +31,10 @@ func applyCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply PLAN",
 		Short: "Apply a saved plan",
-		Long: `apply applies a plan that plan --out has saved. It changes the session directory
-exactly as the plan says. If something that the plan depends on has changed since, apply
-changes nothing, and names what has changed: a file of the recipe, a module, the value of
-a variable, or the session directory, if the change would make the plan a different one.
+		Long: `apply applies a plan that plan --out has saved. It makes exactly the changes in the plan.
+If something that the plan depends on has changed since, apply changes nothing, and names
+what has changed: a file of the recipe, a module, the value of a variable, or the session
+directory, if a plan of it would now be different.
 
 apply loads the recipe again, from the path in the plan. Variables keep the values that
 they had when the plan was made. Sensitive values are not in the plan, and must be

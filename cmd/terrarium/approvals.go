@@ -19,9 +19,9 @@ func approvalsCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals DIR",
 		Short: "List what waits for approval in a session directory",
-		Long: `approvals lists the questions of policies that turns of creatures wait for: what would
-happen, which policy asks, and when the question decides itself. approve and deny answer
-a question.`,
+		Long: `approvals lists the questions of policies for which turns of creatures wait: what would
+happen, which policy asks, and when the deadline decides. approve and deny answer a
+question.`,
 		Example: "  terrarium approvals S",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,15 +86,15 @@ type decision struct {
 }
 
 func approveCommand(s streams) *cobra.Command {
-	return decideCommand(s, "approve", "Approve what waits in a session directory", `approve answers questions of policies, which approvals lists. When all questions about a
-turn are answered, the turn runs again, and what was approved takes effect. If no process
-runs the directory, that happens when the session is resumed.`)
+	return decideCommand(s, "approve", "Approve what waits in a session directory", `approve approves what policies ask about; approvals lists the questions. When all questions
+about a turn are answered, the turn runs again, and what was approved takes effect. If no
+process runs the directory, the turn runs when the session is resumed.`)
 }
 
 func denyCommand(s streams) *cobra.Command {
-	return decideCommand(s, "deny", "Deny what waits in a session directory", `deny answers questions of policies, which approvals lists. The creature continues as if
-the policy had denied what it asks about. If no process runs the directory, that happens
-when the session is resumed.`)
+	return decideCommand(s, "deny", "Deny what waits in a session directory", `deny denies what policies ask about; approvals lists the questions. The creature continues
+as if the policy had denied the message or call. If no process runs the directory, it
+continues when the session is resumed.`)
 }
 
 func decideCommand(s streams, name, short, long string) *cobra.Command {
@@ -115,7 +115,7 @@ func decideCommand(s streams, name, short, long string) *cobra.Command {
 		},
 	}
 	d.add(cmd)
-	cmd.Flags().StringVar(&d.reason, "reason", "", "why; the history keeps the `TEXT`")
+	cmd.Flags().StringVar(&d.reason, "reason", "", "`TEXT` with the reason, for the history")
 	cmd.Flags().StringVar(&d.by, "by", "", "`NAME` of the operator, for the history (default your user name)")
 	return cmd
 }

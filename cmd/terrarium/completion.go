@@ -19,8 +19,8 @@ func completionCommand(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print a script with which a shell completes command lines",
-		Long: `completion prints a script for a shell. It completes commands, flags, files and, from the
-process that runs a session directory, the names of creatures and channels.`,
+		Long: `completion prints a script with which a shell completes commands, flags and files. If a
+process runs a session directory, the names of its creatures and channels are completed too.`,
 		Example: `  source <(terrarium completion bash)
   terrarium completion zsh > "${fpath[1]}/_terrarium"
   terrarium completion fish > ~/.config/fish/completions/terrarium.fish`,

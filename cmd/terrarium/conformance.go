@@ -301,8 +301,8 @@ If an adapter ends, hangs or writes something that is not a response, the check 
 inconclusive, and the adapter is started again.
 
 --hostile runs modules that attack their host. Each must be refused or end within its
-limits, and the host must then serve another creature. An adapter that ends or hangs
-meanwhile has failed.`,
+limits, and the host must then serve another creature. If the adapter ends or hangs during
+a check, the check fails.`,
 		Example: `  terrarium conformance host
   terrarium conformance host --adapter "python3 host.py" --expected baseline.yaml --html report.html`,
 		Args: arguments(0, 0),

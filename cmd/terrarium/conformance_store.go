@@ -31,8 +31,8 @@ func conformanceStoreCommand(s streams) *cobra.Command {
 		Use:   "store [NAME…]",
 		Short: "Test whether the session stores of this program keep their promises",
 		Long: `store tests the session stores that this program has: SQLite with each durability. Every
-check works in directories of its own, below TMPDIR, and these are removed afterwards. Run
-it with TMPDIR on a disk to test that disk and its file system too.
+check creates its own directories below TMPDIR, and removes them afterwards. Run it with
+TMPDIR on a disk to test that disk and its file system too.
 
 NAME is one of ` + strings.Join(storeNames(), " and ") + `; by default all are tested. The stores of a Go
 program are tested by the package conformance/stores.`,

@@ -32,7 +32,7 @@ func fmtCommand(s streams) *cobra.Command {
 		Short: "Format recipes",
 		Long: `fmt prints recipes in the canonical format. The contents of heredocs, such as
 scripts, stay as they are. For a directory, fmt formats every .hcl file in it and
-below it; - is standard input. Recipes in JSON are left alone.
+below it; - is standard input. Recipes in JSON are not changed.
 
 If a file cannot be formatted, fmt prints the error and formats the others. The exit
 code is that of the first error.`,

@@ -72,9 +72,9 @@ func statusCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status DIR",
 		Short: "Describe the creatures of a session directory",
-		Long: `status lists the creatures of a session directory, with what waits for them and what
-they have done. A process that runs the directory answers; otherwise status reads what is
-saved, and counters are 0.`,
+		Long: `status lists the creatures of a session directory, with their waiting deliveries and their
+counters. If no process runs the directory, status reads the saved session, and counters
+are 0.`,
 		Example: "  terrarium status S",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -230,9 +230,9 @@ func replaceCommand(s streams) *cobra.Command {
 		Use:   "replace DIR CREATURE MODULE",
 		Short: "Make a creature of a session directory continue with another module",
 		Long: `replace gives a creature another module: a file, or builtin:NAME. The creature keeps its
-state, cursors, timers and waiting deliveries. With --check, the module first repeats
-recorded turns of the creature, and has to have the same effects. A relative path is
-looked up from the directory of this command.`,
+state, cursors, timers and waiting deliveries. With --check, the module must first repeat
+recorded turns of the creature with the same effects. A relative path is looked up from
+the directory of this command.`,
 		Example: "  terrarium replace S census census.wasm --check 100",
 		Args:    arguments(3, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {

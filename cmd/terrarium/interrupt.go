@@ -97,7 +97,7 @@ func untilSignals(parent context.Context, signals ...os.Signal) (context.Context
 }
 
 // interruptible reads from the file that open returns. Opening and reading may block
-// for ever, for example with a pipe or a terminal. Closing the result ends a read at
+// forever, for example with a pipe or a terminal. Closing the result ends a read at
 // once.
 //
 // The system call itself cannot be ended. The goroutine inside it ends with the call

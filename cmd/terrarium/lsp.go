@@ -19,8 +19,8 @@ func lspCommand(s streams) *cobra.Command {
 		Use:   "lsp",
 		Short: "Serve an editor: errors, completion and more for recipes",
 		Long: `lsp is a language server for recipes. An editor starts it and talks to it over
-standard input and output, with the Language Server Protocol 3.17. docs/how-to/edit-recipes.md
-says how to set up editors.
+standard input and output, with the Language Server Protocol 3.17.
+docs/how-to/edit-recipes.md explains how to set up editors.
 
 The server shows the findings of validate for texts that are not saved yet. It
 explains words, completes them, finds where things are declared and used, renames

@@ -16,8 +16,8 @@ func manCommand(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write a manual page for each command",
-		Long: `man writes manual pages in the form of man(1) to a directory, which it makes: terrarium.1,
-and one for each command. They say what --help says.`,
+		Long: `man writes a manual page for each command to a directory, and terrarium.1 for the program.
+It creates the directory. The pages have the same text as --help.`,
 		Example: "  terrarium man ~/.local/share/man/man1",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

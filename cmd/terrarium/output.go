@@ -194,7 +194,7 @@ func encodeLine(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// note prints an object that is no message, at once.
+// note prints an object that is not a message, at once.
 func (p *printer) note(v any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

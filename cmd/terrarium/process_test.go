@@ -265,8 +265,8 @@ func TestNoHangup(t *testing.T) {
 	}
 }
 
-// A process that may not open more files says so, continues with the open ones, and leaves
-// an intact session.
+// A process that may not open more files reports this, continues with the open files, and
+// leaves an intact session.
 func TestTooFewOpenFiles(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "-c", `ulimit -n 40; exec terrarium exec --session S`)

@@ -33,8 +33,8 @@ the directory, until the rest is within the given bounds. It never deletes event
 that a reader has not read yet, nor later ones, nor anything that is not history:
 state, timers and dead letters.
 
-With --plan it shows what would be pruned and changes nothing. Another process may
-be using the directory then, but not without --plan.`,
+With --plan it shows what would be pruned and changes nothing. Without --plan, no
+other process may be using the directory.`,
 		Example: `  terrarium session prune S --events 100000 --plan
   terrarium session prune S --age 720h`,
 		Args: arguments(1, 2),

@@ -41,8 +41,8 @@ func (f *recipeFlags) addAs(cmd *cobra.Command) {
 // unnamedRecipe is the file of a recipe that is only in standard input.
 const unnamedRecipe = "stdin.hcl"
 
-// fromInput returns the path of the recipe that a command is to read. It reads standard
-// input if the command line says so.
+// fromInput returns the path of the recipe that a command reads. If the command line names
+// standard input, it reads that.
 func (f *recipeFlags) fromInput(s streams, path string) (string, error) {
 	if path == standardInput {
 		f.as = cmp.Or(f.as, unnamedRecipe)

@@ -60,7 +60,7 @@ directory that --session names; the same command again resumes that directory.`,
 	fs.StringArrayVar(&f.outputs, "output", nil, "print the messages of `CHANNEL`; may be repeated")
 	fs.StringVarP(&f.format, "format", "o", "text", "format of outputs, or with --plan of the plan: text or json")
 	f.addFollow(cmd)
-	fs.StringVar(&f.topology, "topology", "recipe", "what decides on the graphs: recipe; or last, which also keeps changes made while the recipes ran")
+	fs.StringVar(&f.topology, "topology", "recipe", "what determines the graphs: recipe; or last, which also keeps changes made while the recipes ran")
 	fs.StringArrayVar(&f.moved, "recipe", nil, "new path of a recipe that has moved, as `NAME=PATH`; may be repeated")
 	fs.BoolVar(&f.plan, "plan", false, "show what would change, and change nothing")
 	fs.Lookup("session").Usage = "for an exported file: continue in `DIR`, which must not exist yet, or must come from the same file"

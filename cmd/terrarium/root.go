@@ -144,7 +144,7 @@ func newRoot(s streams) *cobra.Command {
 		Use:   "terrarium",
 		Short: "Run recipes of WebAssembly creatures that talk over channels",
 		Long: `terrarium runs creatures: sandboxed WebAssembly modules that talk over named
-channels. A recipe says which creatures exist and which channels connect them.
+channels. A recipe declares which creatures exist and which channels connect them.
 
 Exit codes: 0 ok; 1 the run failed; 2 the command line is not valid; 3 the recipe
 is not valid; 4 the session directory cannot be used, or a store in it cannot be

@@ -39,8 +39,8 @@ the lines that an earlier run has read, even if the file has grown since. The
 beginning of an input, at most 64 KiB, identifies it, not its name. Without --session,
 run uses a temporary session and removes it at the end.
 
-With --follow, an input file has no end: run waits for further lines, as tail -F does,
-and continues with the file that takes its name when a log is rotated.
+With --follow, run waits for more lines at the end of an input file, as tail -F does, and
+continues with the new file when a log is rotated.
 
 If the reader of standard output closes it, the run ends as if it were done.`,
 		Example: `  terrarium run examples/quickstart --input lines=examples/quickstart/lines.txt --output report --exit-when-idle

@@ -30,10 +30,10 @@ func testCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test RECIPE",
 		Short: "Run the tests of a recipe",
-		Long: `test runs the test blocks of a recipe, each with an engine and a temporary session of
-its own. The blocks are in the recipe or in files beside it, whose names end in
-.test.hcl. A test sends messages, moves its clock, and then evaluates assertions on the
-results. The exit code is 1 if a test fails.`,
+		Long: `test runs the test blocks of a recipe, each with its own engine and temporary session.
+The blocks are in the recipe or in files beside it, whose names end in .test.hcl. A test
+sends messages, moves its clock, and then evaluates assertions on the results. The exit
+code is 1 if a test fails.`,
 		Example: `  terrarium test examples/quickstart
   terrarium test examples/quickstart --run comments -o json`,
 		Args: arguments(1, 1),

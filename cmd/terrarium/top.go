@@ -36,17 +36,17 @@ func topCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top DIR",
 		Short: "Show what the creatures of a running session do, the busiest first",
-		Long: `top asks the process that runs a session directory for its creatures twice, and shows
-the turns and the fuel of each per second in between, what waits for it, its memory and
-its failures. On a terminal, it shows them again and again until Ctrl-C; elsewhere, once.`,
+		Long: `top shows, for each creature of a running session, its turns and fuel per second since the
+last update, its waiting deliveries, its memory and its failures. On a terminal, it updates
+the list until Ctrl-C. Elsewhere it prints the list once.`,
 		Example: "  terrarium top S --sort waiting",
 		Args:    arguments(1, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.top(cmd.Context(), s, args[0]) },
 	}
 	formatFlag(cmd, &f.format)
 	cmd.Flags().StringVar(&f.graph, "graph", "", "only the `GRAPH` with this id, or with a creature of this name")
-	cmd.Flags().StringVar(&f.sort, "sort", "turns", "what comes first: the most "+strings.Join(topOrders(), ", ")+", or the first name")
-	cmd.Flags().DurationVar(&f.every, "every", 2*time.Second, "how often to ask")
+	cmd.Flags().StringVar(&f.sort, "sort", "turns", "order of the list: by "+strings.Join(topOrders(), ", ")+" (highest first) or name")
+	cmd.Flags().DurationVar(&f.every, "every", 2*time.Second, "time between updates")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "show at most this many creatures (default all, and on a terminal as many as fit)")
 	choices(cmd, "sort", append(topOrders(), "name")...)
 	return cmd

@@ -27,9 +27,9 @@ so the package has to be translated again when the module or terrarium changes; 
 then, the module runs in the usual engine.
 
 MODULE is a file, builtin:NAME, or - for standard input. The translator wasm2go is run with
-the go command. Modules that use vector instructions, change tables, or tell lines of source
-are refused: their translations would not behave like them in every respect. A module with
-floating-point numbers runs as its translation on amd64 and arm64 only.
+the go command. Modules that use vector instructions, change tables, or have debugging
+information are refused: their translations would not behave like them in every respect.
+A module with floating-point numbers runs as its translation on amd64 and arm64 only.
 
 Exit codes: 0 the package is written; 1 the module cannot be translated; 2 the module cannot
 be read, or the command line is not valid.`,

@@ -50,8 +50,8 @@ type CreatureStatus struct {
 // Capability is what a creature can reach outside.
 type Capability struct {
 	ID string `json:"id"` // its kind and name, such as http.alerts
-	// Allows says what it allows, for people. It is nil until the recipe is applied if the
-	// capability lacks settings that are not stored.
+	// what it allows, in words; null until the recipe is applied, if it lacks settings
+	// that are not stored
 	Allows []string `json:"allows"`
 }
 

@@ -66,7 +66,7 @@ func (b *block) isConsole() bool {
 	return b.language == "console" && !b.has("not run")
 }
 
-// runs reports whether a page has something to carry out.
+// runs reports whether a page has commands to execute.
 func (p *page) runs() bool {
 	for i := range p.blocks {
 		if b := &p.blocks[i]; b.isScript() || b.isConsole() {

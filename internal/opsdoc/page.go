@@ -36,7 +36,7 @@ Operations are the data API of a terrarium. ` + "`terrarium exec`" + ` reads the
   takes seconds to compile, an ` + "`export`" + ` or a ` + "`verify`" + `. Such a request may finish before or after later ones, so wait for its answer before
   you send a request that depends on it. ` + "`subscribe`, `unsubscribe` and `shutdown`" + ` cannot be asynchronous. A connection can have at most
   1,000 waiting and asynchronous requests.
-- A line has at most about 22 MiB and 100 fields, and no field twice. A longer line gets an error without an ` + "`id`" + `. The parts of a
+- A line can have at most about 22 MiB and 100 fields, and no field twice. A longer line gets an error without an ` + "`id`" + `. The parts of a
   request that an error repeats are cut at 16 KiB.
 - An unknown operation, an unknown field and a line that is not a JSON object get an error. The next line is served as usual.
 - Creatures, channels and graphs are named by id, or by a name that is unique. A graph can also be named by a creature in it, and by the

@@ -23,7 +23,7 @@ var Occasions = []Occasion{
 	{journal.JudgeSend, "a message is sent on a channel of the deployment, by a creature or from outside"},
 	{journal.JudgeTool, "a creature of the deployment calls a group tool"},
 	{journal.JudgeFail, "a turn of a creature has failed"},
-	{journal.JudgeCapability, "a creature of the deployment requests something of a [capability](http.md), such as an HTTP request"},
+	{journal.JudgeCapability, "a creature of the deployment makes a request to a [capability](http.md), such as an HTTP request"},
 }
 
 // Answer is an answer that a script may return.

@@ -97,7 +97,7 @@ var Fields = []Field{
 	{"kind", nil, Text, "the event", func(e *deploy.PolicyEvent) any { return string(e.Kind) }},
 	{"time", nil, Number, "when it happens, in milliseconds since 1970", func(e *deploy.PolicyEvent) any { return float64(e.Time) / float64(time.Millisecond) }},
 	{"graph", nil, Text, "id of the graph before the event; empty if there is none yet", func(e *deploy.PolicyEvent) any { return string(e.Graph) }},
-	{"deployment", nil, Text, "deployment whose policies are asked", func(e *deploy.PolicyEvent) any { return e.Deployment }},
+	{"deployment", nil, Text, "deployment whose policies judge the event", func(e *deploy.PolicyEvent) any { return e.Deployment }},
 	{"call", nil, Text, "the operation or tool that requests it", func(e *deploy.PolicyEvent) any { return e.Call }},
 	{"caller", nil, Text, "name of the calling creature; empty for a caller from outside", func(e *deploy.PolicyEvent) any { return e.Caller.Name }},
 	{"caller_address", nil, Text, "its address", func(e *deploy.PolicyEvent) any { return e.Caller.Address }},
