@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/plugins"
 )
 
-var update = flag.Bool("update", false, "write the transcripts anew")
+var update = flag.Bool("update", false, "write the transcripts again")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

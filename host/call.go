@@ -177,7 +177,7 @@ func (c *call) input(what string, ptr, length uint64) (b []byte, ok bool) {
 
 // view returns the guest's memory at ptr, bounds-checked, as a view that is
 // valid until the guest runs again. ok is false if the range is not in memory;
-// the source error then says so.
+// the source error then names the range.
 func (c *call) view(what string, ptr, length uint64) (b []byte, ok bool) {
 	n := int32(length)
 	if n == 0 {

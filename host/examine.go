@@ -20,8 +20,8 @@ import (
 type Examination struct {
 	SHA256 string `json:"sha256"` // of the bytes, lower-case hex
 	Bytes  int64  `json:"bytes"`
-	// ABI is the version of the contract that the module is written for, or 0 if it
-	// does not say so.
+	// ABI is the version of the contract that the module is written for, or 0 if the
+	// module does not declare one.
 	ABI       int           `json:"abi"`
 	Manifest  *abi.Manifest `json:"manifest,omitempty"`
 	Imports   []Symbol      `json:"imports"`

@@ -55,7 +55,7 @@ func testOutcomes(t *testing.T, m abi.Module) {
 		{"copies memory again and again", 18, 60000, limits, abi.OutOfFuel, outOfFuel + "creature_handle); "},
 		{"reads fuel_left", 19, 0, limits, abi.OK, ""},
 		{"fails with words", 4, 0, limits, abi.Storage, "creature_handle: the guest returned -16 (storage): out of cheese"},
-		{"calls for ever", 5, 0, limits, abi.LimitExceeded, "creature_handle: the guest made 200 hostcalls; the limit calls is 100 (in terrarium_v1.now < call_for_ever < creature_handle); raise the limit calls, or do less in one turn"},
+		{"calls forever", 5, 0, limits, abi.LimitExceeded, "creature_handle: the guest made 200 hostcalls; the limit calls is 100 (in terrarium_v1.now < call_for_ever < creature_handle); raise the limit calls, or do less in one turn"},
 		{"grows to its limit", 6, 3, limits, abi.OK, ""},
 		{"recurses", 7, 0, limits, abi.LimitExceeded, "creature_handle: the guest's calls nest beyond the limit stack, 65536 bytes (in recurse < recurse < recurse < recurse < recurse < recurse < recurse < recurse < …); raise the limit stack, or recurse less deeply"},
 		{"exits", 8, 0, limits, abi.Trapped, "creature_handle: the guest exited with status 3; return from creature_handle instead of exiting"},

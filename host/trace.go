@@ -34,8 +34,8 @@ func (c *compiled) stackOf(text string) (stack string, hasLines bool) {
 }
 
 // placeOf returns the stack of a guest that the host has ended with a code, or "" if the
-// stack says nothing. A module without lines has names for its limits only: the others
-// ended where they said so.
+// stack shows nothing. For a module without lines, it returns names only if a limit ended the
+// guest: other errors already name their place.
 func (c *compiled) placeOf(text string, code abi.Code) string {
 	stack, hasLines := c.stackOf(text)
 	switch {

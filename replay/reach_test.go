@@ -101,9 +101,10 @@ func mixed(change map[string]string) behaviour {
 	}
 }
 
-// TestRequestsAmongOtherEffects replays turns whose requests to a capability were carried
-// out, refused, denied and changed. Without the capability nothing differs, and what another
-// module requests differently is found, also in what policies have denied or changed.
+// TestRequestsAmongOtherEffects replays turns whose requests to a capability were executed,
+// refused, denied and changed. Without the capability nothing differs. With a module that
+// makes other requests, the differences are found, even in requests that policies have denied
+// or changed.
 func TestRequestsAmongOtherEffects(t *testing.T) {
 	w := &world{t: t, dir: t.TempDir(), host: &fakeHost{behaviours: map[string]behaviour{
 		"mixed": mixed(nil), "quiet": func(abi.Turn, abi.Kind, *int) error { return nil },

@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sdk/internal/kits"
 )
 
-var update = flag.Bool("update", false, "write the transcripts anew, from the creatures in Go")
+var update = flag.Bool("update", false, "write the transcripts again, from the creatures in Go")
 
 const root = ".."
 

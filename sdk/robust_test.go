@@ -302,7 +302,7 @@ func wantStrain(c *strain, done engine.Effects, err error) string {
 }
 
 // collected is the memory that a language may reach before its collector frees anything:
-// that of Go begins when the heap has 4 MiB.
+// that of Go begins when the heap reaches 4 MiB.
 var collected = map[string]int64{"Go": 8 << 20}
 
 // TestMemoryOfKits proves that turns leave nothing in linear memory. TERRARIUM_TURNS sets

@@ -268,7 +268,7 @@ func unread(err error) error {
 	return &abi.Error{Code: abi.Deadline, Message: "the body did not arrive", Remedy: "send the whole body within 30 seconds"}
 }
 
-// describe answers with the description of the interface, which is no secret.
+// describe answers with the description of the interface, which is not secret.
 func describe(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, reference.OpenAPI)

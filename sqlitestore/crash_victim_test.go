@@ -190,8 +190,8 @@ func (p *program) create() error {
 	return nil
 }
 
-// specOf describes a store that begins with the event that says so, and with the
-// channels that the member has.
+// specOf describes a store that begins with an event for its creation, and with the
+// channels of the member.
 func (p *program) specOf(m *member) journal.StoreSpec {
 	return journal.StoreSpec{Graph: m.graph, Durability: p.durability, First: func(o journal.Origin) *journal.Record {
 		p.tell(progress{Word: "opening", Graph: m.graph, Origin: o.String()})

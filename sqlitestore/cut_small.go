@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// smallEvents and smallBytes bound what a cut copies of the history in a parent's file.
-// Creatures wait meanwhile: for half a millisecond at most.
+// smallEvents and smallBytes bound the history that a cut copies from a parent's file.
+// Creatures wait during the copy, for at most half a millisecond.
 const (
 	smallEvents int64 = 128
 	smallBytes  int64 = 32 << 10
@@ -21,23 +21,23 @@ const (
 
 func smallestNeeded(h failpoint.Hooks) int64 { return cmp.Or(h.SmallEvents, smallEvents) }
 
-// smallLog is what the file of a small parent has of the log. A cut copies it to the files
-// of the children, which then do not need the parent's file. Otherwise every short-lived
-// session would leave a file that is needed until the background has copied it, and cuts
-// in quick succession would leave more of them than it can copy.
+// smallLog is the part of the history in the file of a small parent. A cut copies it to the
+// files of the children, which then do not need the parent's file. Otherwise every
+// short-lived session would leave a file that is needed until a background task has copied
+// it, and cuts in quick succession would leave more files than the task can copy.
 type smallLog struct {
 	uuids                             map[int64]journal.Origin // of the parent's file
 	events, changes, ancestors, wrote [][]driver.Value
 }
 
-// columns of the tables that a history has.
+// The columns of the tables of a history.
 const (
 	changeColumns   = "event, part, first, base, rows, sum"
 	ancestorColumns = "session, ordinal, parent, graph, created, merged_at, split_at, born, durability, cut, kind"
 )
 
-// smallLog reads the history in a parent's file. It returns nil if that is not small, or
-// may lack something: then the parent's file must stay.
+// smallLog reads the history in a parent's file. It returns nil if the history is not small
+// or may lack events. The parent's file must then stay.
 func (p *parkedParent) smallLog() (*smallLog, error) {
 	most := smallestNeeded(p.w.hooks)
 	if p.w.c == nil || p.w.lossy {
@@ -76,12 +76,12 @@ func (p *parkedParent) smallLog() (*smallLog, error) {
 	return h, nil
 }
 
-// fewOrigins is up to how many origins the events of a parent are counted in a cut. Those
-// of others are counted in the background.
+// fewOrigins is the most origins of a parent whose events are counted in a cut. If there are
+// more, the events are counted in the background.
 const fewOrigins = 256
 
-// describe returns what the parent's file says about its session; nil: that would take
-// long.
+// describe returns the description of the parent's session from its file. It returns nil if
+// that would take long.
 func (p *parkedParent) describe(meta string) (*catalog.Description, error) {
 	if p.w.c == nil || len(p.uuids) > fewOrigins {
 		return nil, nil
@@ -94,7 +94,7 @@ func (p *parkedParent) describe(meta string) (*catalog.Description, error) {
 	})
 }
 
-// last is the highest event of an origin, as the parent's file numbers them.
+// last returns the number of the highest event of each origin.
 func (h *smallLog) last() map[journal.Origin]int64 {
 	out := map[journal.Origin]int64{}
 	for _, row := range h.events { // by rising id
@@ -105,9 +105,10 @@ func (h *smallLog) last() map[journal.Origin]int64 {
 	return out
 }
 
-// copyHistories adds histories to a new file, within a transaction and before the first
-// event of its session: those of other origins have lower numbers, so that the index of
-// messages gets them first. If several have events of an origin, one has all of them.
+// copyHistories adds histories to a new file, within a transaction and before the first event
+// of its session. The inherited origins therefore get lower numbers in the file, and the
+// index of messages gets their events first. If several histories have events of an origin,
+// one of them has all of its events.
 func copyHistories(to *writer, from []*smallLog) error {
 	longest := map[journal.Origin]*smallLog{}
 	end := map[journal.Origin]int64{}
@@ -170,8 +171,8 @@ func (h *smallLog) copyTo(to *writer, longest map[journal.Origin]*smallLog) erro
 	return nil
 }
 
-// renumber changes the ids in some columns of a row to those of another file, unless they
-// are absent. It returns the origin of the first.
+// renumber replaces the ids in some columns of a row, if they are present, by the ids that
+// another file uses for the same events. It returns the origin of the first id.
 func (h *smallLog) renumber(to *writer, row []driver.Value, columns ...int) (of journal.Origin, err error) {
 	for i, column := range columns {
 		packed, ok := row[column].(int64)
@@ -180,7 +181,7 @@ func (h *smallLog) renumber(to *writer, row []driver.Value, columns ...int) (of 
 		}
 		origin, known := h.uuids[packed>>storefile.SeqBits]
 		if !known {
-			return of, sqlite.Malformed("the id %d is of an origin that the file does not have", packed)
+			return of, sqlite.Malformed("the id %d has an origin that the file does not have", packed)
 		}
 		if i == 0 {
 			of = origin
@@ -194,8 +195,8 @@ func (h *smallLog) renumber(to *writer, row []driver.Value, columns ...int) (of 
 	return of, nil
 }
 
-// settleNeeds determines, for each child, which parents' histories are copied to its file
-// and which sessions it needs beside its own file. A child that needs none is complete.
+// settleNeeds determines for each child which parents' histories are copied to its file, and
+// which other sessions' files it needs. A child that needs no other file is complete.
 func settleNeeds(children []*child, parents map[journal.SessionID]*Store, parked map[journal.SessionID]*parkedParent) error {
 	small := map[journal.SessionID]*smallLog{}
 	for session, p := range parked {

@@ -141,7 +141,7 @@ func answersOf(t *testing.T, dir string) map[journal.SessionID]string {
 		wantNoFindings(t, info.Session, r.report, r.verifyErr)
 		out[info.Session] = r.String()
 		if r.rowsErr != nil {
-			continue // its file has been removed, and r says so
+			continue // its file has been removed, as r reports
 		}
 		letters, err := v.DeadLetters(t.Context(), info.Session, "", journal.EventID{}, 1<<30)
 		out[info.Session] += fmt.Sprint(letters, err)

@@ -215,8 +215,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestCloseGivesUp closes a store that cannot be written: Close says so and
-// ends, and what was acknowledged is there.
+// TestCloseGivesUp closes a store that cannot be written: Close returns an error, and
+// everything acknowledged is kept.
 func TestCloseGivesUp(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var f faults
@@ -290,7 +290,7 @@ func TestCutWhenTheCatalogueFails(t *testing.T) {
 }
 
 // TestCutWhileWritingFails cuts a store that has nothing to write but the mark
-// of its use, which fails: the cut says so instead of waiting for the disk.
+// of its use, which fails: the cut returns an error instead of waiting for the disk.
 func TestCutWhileWritingFails(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var f faults

@@ -33,9 +33,9 @@ func oddRecord(o journal.Origin, seq uint64, text string) *journal.Record {
 	}
 }
 
-// TestForkAtKeepsBytes forks a session at its last event whose rows have texts that are
-// no UTF-8. They are as they were, whether a record tells them or the base of all
-// records.
+// TestForkAtKeepsBytes forks a session at its last event. Its rows have texts that are not
+// UTF-8. The fork must have the same bytes, whether they come from a record or from the base
+// of all records.
 func TestForkAtKeepsBytes(t *testing.T) {
 	for _, based := range []bool{false, true} {
 		t.Run(fmt.Sprint("base=", based), func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// indexedDirectory is a directory with so many events, each with the word "frog",
-// and an index that is extended when the test says so.
+// indexedDirectory is a directory with a number of events, each with the word "frog",
+// and an index that only the test extends.
 func indexedDirectory(t *testing.T, o Options, events uint64) (*Directory, *Store) {
 	t.Helper()
 	o.SearchIndex = true

@@ -366,9 +366,9 @@ func whole(o journal.Origin, after uint64, events, size int) *journal.Record {
 	return r
 }
 
-// restart looks at what is left, and lets every live store go on. What was
-// acknowledged has to be there if the second argument says so, and what went
-// through a cut in any case. It answers how many events were lost.
+// restart checks what is left, and continues every live store. Events that went through a
+// cut must be there. If acknowledged is set, so must all events that were acknowledged. It
+// returns how many events were lost.
 func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 	rebooted(t, p.dir)
 	d := mustOpen(t, p.dir)

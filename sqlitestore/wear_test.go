@@ -95,7 +95,7 @@ func TestWear(t *testing.T) {
 	}
 }
 
-// TestWearOfStrangeLogs measures files that are no logs.
+// TestWearOfStrangeLogs measures files that are not logs.
 func TestWearOfStrangeLogs(t *testing.T) {
 	header := make([]byte, logHeaderSize)
 	copy(header, "\x37\x7f\x06\x82")

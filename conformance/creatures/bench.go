@@ -52,7 +52,7 @@ func (b *bench) draw(info *abi.ModuleInfo) {
 	if len(b.send) == 0 {
 		b.send = []string{"out"}
 	}
-	_ = json.Unmarshal(m.Config, &b.schema) // a schema that is none shapes nothing
+	_ = json.Unmarshal(m.Config, &b.schema) // an invalid schema shapes nothing
 	b.collect(b.schema, 0)
 }
 

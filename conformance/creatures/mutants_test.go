@@ -21,7 +21,7 @@ import (
 	"github.com/seed47132306/terrarium/plugins"
 )
 
-var update = flag.Bool("update", false, "write the table of mutants anew")
+var update = flag.Bool("update", false, "write the table of mutants again")
 
 func readModule(t *testing.T, name string) []byte {
 	t.Helper()
@@ -271,7 +271,7 @@ func TestMistakesInCases(t *testing.T) {
 		"twice": "- {case: x, steps: [{message: x}]}\n- {case: x, steps: [{message: x}]}", "tabs": "\t- x", "bad advance": "- {case: x, steps: [{advance: soon}]}",
 		"alias of a timer": "- {case: x, steps: [{timer: t, on: in}]}", "a field twice": "- {case: x, case: y, steps: [{message: x}]}",
 		"an anchor without end": "- &a [*a]", "a tool with two answers": "- {case: x, tools: {t: 1}, refuses: {t: denied}, steps: [{message: x}]}",
-		"an unknown refusal": "- {case: x, steps: [{message: x, refuses: {t: never}}]}", "a result that is no JSON": "- {case: x, tools: {t: .nan}, steps: [{message: x}]}",
+		"an unknown refusal": "- {case: x, steps: [{message: x, refuses: {t: never}}]}", "a result that is not JSON": "- {case: x, tools: {t: .nan}, steps: [{message: x}]}",
 		"an advance with peers": "- {case: x, steps: [{advance: 1s, peers: [a]}]}",
 	} {
 		if _, err := creatures.ParseCases("x.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "x.yaml") {

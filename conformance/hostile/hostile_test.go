@@ -55,7 +55,7 @@ func TestGallery(t *testing.T) {
 	}
 	for name := range pending {
 		if !known[name] {
-			t.Errorf("%s lists %s, which is no module", pendingFile, name)
+			t.Errorf("%s lists %s, which is not a module", pendingFile, name)
 		}
 	}
 }

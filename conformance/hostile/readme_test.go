@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/conformance/hostile"
 )
 
-var update = flag.Bool("update", false, "write the table of the README anew")
+var update = flag.Bool("update", false, "write the table of the README again")
 
 const (
 	readme     = "README.md"

@@ -192,7 +192,7 @@ func TestAdaptersThatMisbehave(t *testing.T) {
 			if first := r.Results[0]; r.Count(report.Inconclusive) != len(list) || first.Reason != want {
 				t.Errorf("%s %s %q", first.Verdict, first.Reason, first.Seen)
 			}
-			// It is not started for ever.
+			// It is not started forever.
 			if last := r.Results[len(list)-1]; !strings.Contains(last.Seen[0], "not started again") {
 				t.Errorf("%q", last.Seen)
 			}

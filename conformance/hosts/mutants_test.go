@@ -19,7 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/conformance/requirements"
 )
 
-var update = flag.Bool("update", false, "write the table of mutants anew")
+var update = flag.Bool("update", false, "write the table of mutants again")
 
 // mutant is a wrong host: it changes some answers of a right one.
 type mutant struct {
@@ -330,7 +330,7 @@ func rememberingScripts(change func(*hosts.Request, *hosts.Response)) func(*host
 		}
 		if q.Op == hosts.OpLoad {
 			var config map[string]any
-			_ = json.Unmarshal(q.Config, &config) // one that is none has no scripts
+			_ = json.Unmarshal(q.Config, &config) // an invalid configuration has no scripts
 			for attribute, op := range map[string]hosts.Op{"init": hosts.OpLoad, "handle": hosts.OpDeliver, "stop": hosts.OpStop} {
 				digits, _ := config[attribute].(string)
 				var script []byte

@@ -19,8 +19,7 @@
 // allowed, the function if there is one, and the byte.
 //
 // # Validity
-//
-// A module is valid if the specification says so, with four extra rules
+// A module is valid if it meets the specification and four extra rules
 // required by wazero, which no known compiler breaks: imports name their
 // module, the number after a prefix is in its shortest form, no empty custom
 // section stands at the end, and a name section is well-formed. A feature of a

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// counting counts lines: the report for line n says so, and which line it was.
+// counting counts lines: the report for line n has this number and the line.
 const counting = `
 channel "lines" {}
 channel "numbered" {}

@@ -23,7 +23,7 @@ func TestHopIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(hop, want) {
-		t.Error("testdata/hop.wasm is not what testdata/hop.wat says: build it anew with wat2wasm")
+		t.Error("testdata/hop.wasm is not what testdata/hop.wat says: build it again with wat2wasm")
 	}
 }
 

@@ -223,7 +223,7 @@ func TestLiveChange(t *testing.T) {
 	b.holds(".event", "stop_creature by ann (token)")
 }
 
-// A service that ends says so; the page does not try again and again.
+// A service that ends announces this, and the page does not try to connect again and again.
 func TestLiveEnd(t *testing.T) {
 	l := rescue(t)
 	b := open(t, l.link("graph"), desk)

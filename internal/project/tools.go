@@ -14,7 +14,7 @@ type tool struct {
 	programs []string // the first one that is installed is used
 	version  []string // the arguments with which it prints its version
 	get      string   // how to get it
-	// probe looks for a tool that is no program on the PATH. It returns the version.
+	// probe looks for a tool that is not a program on the PATH. It returns the version.
 	probe func(ctx context.Context) (version string, ok bool)
 }
 

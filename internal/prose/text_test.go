@@ -71,7 +71,7 @@ func markdown(path string) ([]paragraph, error) {
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// golang returns the comments of a Go file, and its texts if it is no test.
+// golang returns the comments of a Go file, and its texts if it is not a test.
 func golang(path string) ([]paragraph, error) {
 	source, err := os.ReadFile(path)
 	if err != nil || generated.Match(source) {

@@ -3,7 +3,7 @@ package seeded
 import "testing"
 
 // TestPart compares a part with the whole: one case in n, and every case if the
-// environment says so.
+// environment requests all of them.
 func TestPart(t *testing.T) {
 	count := func(cases, n int) (had int) {
 		for i := range cases {

@@ -1,8 +1,7 @@
 // Package sessions is a gallery of session directories that attack the program
 // that opens them.
-//
 // A session directory may come from an untrusted source. If it is unusable,
-// every command and operation must say so; it must not panic or hang the
+// every command and operation must report this. It must not panic or hang the
 // process, take memory beyond the bounds of a value, or change or read a file
 // outside the directory.
 //

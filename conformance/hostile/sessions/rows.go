@@ -29,7 +29,7 @@ func rows() []Case {
 		{"live-is-text", "the listing: live is text", func(ctx context.Context, d Directory) error {
 			return loosen(ctx, d.Catalog(), "UPDATE store SET live = 'x'")
 		}, "should be an integer"},
-		{"meta-is-list", "the listing: metadata that is no object", catalog("UPDATE store SET meta = '[1]'"), "metadata"},
+		{"meta-is-list", "the listing: metadata that is not an object", catalog("UPDATE store SET meta = '[1]'"), "metadata"},
 		{"own-parent", "the lineage: a session that is its own parent", catalog("INSERT OR REPLACE INTO parent SELECT session, 0, session FROM store", "UPDATE store SET complete = 0"), ""},
 		{"ring-of-parents", "the lineage: a hundred sessions in a ring", ring, ""},
 		{"huge-value", "memory: metadata of 129 MiB", store(fmt.Sprintf("INSERT INTO meta VALUES ('huge', CAST(zeroblob(%d) AS TEXT))", 129<<20)), "larger than any"},

@@ -350,7 +350,7 @@ func TestCacheShared(t *testing.T) {
 	}
 }
 
-// A holder of the lock delays the process but does not block it for ever.
+// A holder of the lock delays the process but does not block it forever.
 func TestLockIsHeld(t *testing.T) {
 	dir, _ := filled(t)
 	holder := openCache(t, dir)

@@ -51,7 +51,7 @@ const (
 	Frozen  // the parents are closed for writing, and no child has been opened
 	Sealed  // the file of a parent names the cut that it is parked for
 	Loose   // the cut has happened, and is about to be made durable
-	Firming // it is durable, and the catalogue is about to say so
+	Firming // it is durable, and the catalogue is about to record this
 	Firm    // it has
 
 	// The end of a cut that a power loss has partly destroyed.

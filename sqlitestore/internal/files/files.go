@@ -125,8 +125,8 @@ func Size(path string) int64 {
 // Open opens a regular file for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY) }
 
-// OpenFile opens a regular file as [os.OpenFile] does. If flag says so, it creates the
-// file, readable for all.
+// OpenFile opens a regular file as [os.OpenFile] does. With [os.O_CREATE] in flag, it creates
+// the file, readable for all.
 func OpenFile(path string, flag int) (*os.File, error) {
 	return with(path, func(p place) (*os.File, error) { return p.open(flag) })
 }
@@ -292,7 +292,7 @@ func CheckDatabase(path string, writing bool) error {
 		return none, nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // SQLite says so in its own words
+		return nil // SQLite reports this in its own words
 	}
 	return err
 }

@@ -7,5 +7,5 @@ import "io/fs"
 // NoFollow is 0 where the system has no way to refuse symbolic links.
 const NoFollow = 0
 
-// names is how many names a file has, where the system says so.
+// names returns the number of names of a file, on systems that report it. Here it is 1.
 func names(fs.FileInfo) uint64 { return 1 }

@@ -152,8 +152,8 @@ func (s *Schema) Age(ctx context.Context, path string, mode Mode) (version int64
 	return version, c.Close()
 }
 
-// IsCurrent reports whether the file itself says that it has the newest version, without
-// opening the database. It does not look into a write-ahead log, which may say so, too.
+// IsCurrent reports whether the header of the file has the newest version, without opening
+// the database. It does not look into a write-ahead log, which may also have a newer header.
 func (s *Schema) IsCurrent(path string) bool {
 	header, err := files.ReadFile(path, headerSize)
 	return err == nil && len(header) == headerSize &&

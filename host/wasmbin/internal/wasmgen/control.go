@@ -35,7 +35,7 @@ func (b *body) block() {
 	}
 }
 
-// loop repeats as often as branches inside it decide, possibly for ever.
+// loop repeats as often as branches inside it decide, possibly forever.
 func (b *body) loop() {
 	if len(b.frames) < deepest {
 		b.open(loopFrame, opLoop, false)

@@ -54,8 +54,8 @@ type generator struct {
 	data     []dataSegment
 }
 
-// Generate makes a valid module from any string. Its functions may run for
-// ever or recurse without end.
+// Generate makes a valid module from any string. Its functions may run
+// forever or recurse without end.
 func Generate(data []byte) []byte {
 	return generate(data, false)
 }

@@ -1,6 +1,6 @@
 package wasmgen
 
-// source returns the decisions. At its end it returns zero for ever, and zero
+// source returns the decisions. At its end it returns zero forever, and zero
 // always means the choice that adds least.
 type source struct {
 	data []byte
