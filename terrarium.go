@@ -368,11 +368,11 @@ type RecipeOptions struct {
 	// and catalogs outside it.
 	Within string
 	// ShapeOnly makes [LoadRecipe] skip modules and catalogs: the recipe cannot be
-	// applied, but says which modules it names.
+	// applied, but it lists the modules that it names.
 	ShapeOnly bool
-	// Isolation says which other policies run in such processes. "foreign", the default,
-	// means those of recipes with a file or directory that another user owns or every
-	// user can write. The other values are "all" and "none".
+	// Isolation selects further policies that run in such processes. "foreign", the
+	// default, means those of recipes with a file or directory that another user owns or
+	// that every user can write to. The other values are "all" and "none".
 	Isolation string
 }
 

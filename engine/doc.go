@@ -14,11 +14,10 @@
 //
 // The mutation lock of an [Engine] guards the topology and the index of all creatures,
 // channels and graphs; code that needs the lock takes a locked (lock.go). Each graph
-// has a critical section of its own, which guards the environment: channels, cursors,
+// has its own critical section, which guards the environment: channels, cursors,
 // mailboxes and the order of the log; code that needs it takes a section (graph.go).
-// A running turn holds neither. It belongs to one
-// worker, and so does its instance. Locks are taken in one order: the mutation lock,
-// then graphs by id.
+// A running turn holds neither. The turn and its instance belong to one worker. Locks are
+// taken in one order: the mutation lock, then graphs by id.
 //
 // # Layers
 //

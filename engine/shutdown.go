@@ -24,8 +24,8 @@ var ErrLeftOpen = errors.New("closing has reached its time limit")
 // earlier and has not passed yet. Turns that still run after a third of that time, or
 // when ctx ends, are interrupted and leave no effect. So even a context that a signal has
 // ended leads to an orderly shutdown. When the time is over, the error has the code
-// deadline and wraps [ErrLeftOpen], and says what was left: turns that do not end, events
-// that are not written. None of those was acknowledged. The shutdown continues in the
+// deadline, wraps [ErrLeftOpen], and names what is left: turns that still run, and events
+// that are not written. None of these events was acknowledged. The shutdown continues in the
 // background until the process ends, which it may do at any time.
 //
 // Later calls wait for the same shutdown, each within its own bound, and return the same
@@ -94,8 +94,8 @@ func (e *Engine) leftOpen(bound time.Duration) error {
 		left = append(left, "a change of the topology that does not end")
 	}
 	return &abi.Error{
-		Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the engine did not close within %v; it leaves %s", bound, strings.Join(errtext.Few(left), ", ")),
-		Remedy: "all acknowledged events are kept, and the session can be resumed after the process has ended; for a slow disk raise the shutdown timeout",
+		Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the engine did not close within %v; what is left: %s", bound, strings.Join(errtext.Few(left), ", ")),
+		Remedy: "all acknowledged events are kept, and the session can be resumed after the process has ended; if the disk is slow, raise the shutdown timeout",
 		Err:    ErrLeftOpen,
 	}
 }
@@ -126,14 +126,14 @@ func (e *Engine) stillRunning() (turns []string, stores []openStore) {
 	return turns, stores
 }
 
-// leftOutside reports attempts of capabilities that ignore that they were interrupted.
+// leftOutside reports attempts of capabilities that ignore their interruption.
 func (e *Engine) leftOutside() error {
 	left := e.core.outbound.Attempts()
 	if len(left) == 0 {
 		return nil
 	}
 	return &abi.Error{
-		Code: abi.Deadline, Op: "close", Message: "the engine has closed, and leaves " + strings.Join(errtext.Few(left), ", ") + " that do not end",
+		Code: abi.Deadline, Op: "close", Message: "the engine has closed, but " + strings.Join(errtext.Few(left), ", ") + " have not ended",
 		Remedy: "end the process, and correct the capability: its method Do must end when its context ends", Err: ErrLeftOpen,
 	}
 }

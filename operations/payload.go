@@ -78,7 +78,7 @@ type EventRecord struct {
 	Cursor journal.EventCursor `json:"cursor,omitempty"`
 	// how long the turn took, in nanoseconds, for turn_ended and turn_failed in a subscription
 	TookNS int64 `json:"took_ns,omitempty"`
-	// how long its delivery had waited before, since its message was sent, in nanoseconds
+	// how long its delivery had waited since its message was sent, in nanoseconds
 	WaitedNS int64 `json:"waited_ns,omitempty"`
 }
 

@@ -6,8 +6,7 @@
 // split has moved one of them to another graph. The trace of a message from outside begins
 // with the turn that handles it, unless its header traceparent names a trace (W3C Trace
 // Context). The ids of spans are made from the ids of events, so that a span can be found
-// from an event, and the other way round.
-//
-// The exporter subscribes to events like any other reader: it never holds up a turn. If the
-// collector is slow or away, spans are left out, counted and reported in the log.
+// from an event, and an event from a span.
+// The exporter subscribes to events like any other subscriber: it never delays a turn. If the
+// collector is slow or cannot be reached, spans are left out, counted and reported in the log.
 package telemetry

@@ -78,7 +78,8 @@ func Start(ctx context.Context, t *terrarium.Terrarium, o Options) *Exporter {
 	return x
 }
 
-// Lost returns how many spans were left out because the collector was slow or away.
+// Lost returns how many spans were left out because the collector was slow or could not be
+// reached.
 func (x *Exporter) Lost() int64 { return x.lost.Load() }
 
 // Close sends what is left, at most until ctx ends, and stops. It returns the error of ctx
@@ -157,8 +158,8 @@ func (x *Exporter) follow(ctx context.Context, batches chan<- []span) {
 	}
 }
 
-// flushLast passes spans on at the end, when no turn waits, as soon as there is room. Before,
-// it leaves them out.
+// flushLast passes on spans at the end, as soon as there is room. Before the end, spans are
+// left out if there is no room, so that no turn waits.
 func (x *Exporter) flushLast(ctx context.Context, batches chan<- []span, spans []span) {
 	select {
 	case <-x.ending:
@@ -254,7 +255,7 @@ func (x *Exporter) post(ctx context.Context, url string, body []byte) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-x.ending: // a collector that is away must not hold up the end
+		case <-x.ending: // a collector that cannot be reached must not delay the end
 			return err
 		case <-time.After(max(wait, pause)):
 		}

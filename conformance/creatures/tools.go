@@ -92,5 +92,5 @@ func (s *toolScript) call(name, _ []byte) ([]byte, *abi.Error) {
 	if len(s.now.Tools)+len(s.now.Refuses) == 0 {
 		return nil, &abi.Error{Code: abi.NotPrivileged, Message: "the case answers no group tools: add tools or refuses to it"}
 	}
-	return nil, &abi.Error{Code: abi.NotFound, Message: "the case has no answer of the tool " + string(name)}
+	return nil, &abi.Error{Code: abi.NotFound, Message: "the case has no answer for the tool " + string(name)}
 }

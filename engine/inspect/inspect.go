@@ -43,7 +43,7 @@ type CreatureStatus struct {
 	MemoryBytes    int64                        `json:"memory_bytes"`
 	Limits         abi.Limits                   `json:"limits"`
 	Counters       Counters                     `json:"counters"`
-	Approvals      int                          `json:"approvals,omitempty"`    // questions of policies that its turn waits for
+	Approvals      int                          `json:"approvals,omitempty"`    // questions of policies for which its turn waits
 	Capabilities   []Capability                 `json:"capabilities,omitempty"` // what it can reach outside
 }
 
@@ -61,7 +61,7 @@ type Aliases struct {
 	Send   map[string]journal.ChannelID   `json:"send"`
 }
 
-// Cursor is how far a creature has got in a channel.
+// Cursor is the position of a creature in a channel.
 type Cursor struct {
 	Seq     uint64 `json:"seq"`
 	Pending uint64 `json:"pending"`
