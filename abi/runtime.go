@@ -71,8 +71,8 @@ type Instance interface {
 //
 // A method that returns a code other than [OK] leaves its text for LastError.
 type Turn interface {
-	// Source returns the content of a source, except for [SourceResult] and
-	// [SourceError], which the host keeps.
+	// Source returns the content of a source, except for [SourceResult],
+	// [SourceError] and [SourceFailure], which the host keeps.
 	Source(s Source) ([]byte, Code)
 	// HasFeature reports whether the engine has an optional feature.
 	HasFeature(f Feature) bool

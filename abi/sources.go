@@ -4,7 +4,7 @@ package abi
 type Source int32
 
 // The sources. Their content is fixed for the length of a turn, except for
-// [SourceResult] and [SourceError], which hostcalls set.
+// [SourceResult], [SourceError] and [SourceFailure], which hostcalls set.
 const (
 	SourcePayload           Source = 0
 	SourceChannel           Source = 1
@@ -19,6 +19,7 @@ const (
 	SourceError             Source = 10
 	SourceSelf              Source = 11
 	SourceAwarenessRevision Source = 12
+	SourceFailure           Source = 13
 )
 
 // SourceInfo describes one source.
@@ -43,6 +44,7 @@ var Sources = []SourceInfo{
 	{SourceError, "error", "the text of the last failed hostcall, with a remedy"},
 	{SourceSelf, "self", "the creature's own name"},
 	{SourceAwarenessRevision, "awareness_revision", "the revision of the awareness document, as decimal text"},
+	{SourceFailure, "failure", "the last failed hostcall in one line: its name, the text of error, and in parentheses the code, as in send: TEXT (denied)"},
 }
 
 // Kind says why creature_handle is called.

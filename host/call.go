@@ -42,9 +42,12 @@ type call struct {
 	documents uint8         // awareness documents that the guest has read, one bit each
 	personal  bool          // the guest has used something that differs between instances of its module
 
-	result  []byte // the source result
-	text    string // the source error, unless turnErr
-	turnErr bool   // the turn holds the text of the last failed hostcall
+	result   []byte   // the source result
+	text     string   // the source error, unless turnErr
+	turnErr  bool     // the turn holds the text of the last failed hostcall
+	calling  string   // the present hostcall, or the last
+	refusing string   // the last hostcall that failed; empty if none has
+	code     abi.Code // with which it failed
 
 	end   *ending // set when a hostcall ended the guest
 	fault any     // the value that a hostcall panicked with
@@ -99,7 +102,7 @@ const keepResult = 16 << 10
 
 func (c *call) begin(t abi.Turn, p phase) {
 	c.turn, c.phase, c.count = t, p, 0
-	c.text, c.turnErr, c.words, c.cost, c.personal = "", false, "", 0, false
+	c.text, c.turnErr, c.refusing, c.words, c.cost, c.personal = "", false, "", "", 0, false
 	c.documents = 0
 	c.result = c.result[:0]
 }
@@ -136,6 +139,7 @@ func (c *call) admit(f *abi.Function) abi.Code {
 // refuse stores the text of a failure detected by the host.
 func (c *call) refuse(code abi.Code, text string) abi.Code {
 	c.text, c.turnErr = text, false
+	c.refusing, c.code = c.calling, code
 	return code
 }
 
@@ -147,7 +151,7 @@ func (c *call) invalid(format string, args ...any) int64 {
 // status converts a code of the turn, which holds the text of a failure.
 func (c *call) status(code abi.Code) int64 {
 	if code != abi.OK {
-		c.turnErr = true
+		c.turnErr, c.refusing, c.code = true, c.calling, code
 	}
 	return int64(code.Status())
 }
@@ -155,7 +159,7 @@ func (c *call) status(code abi.Code) int64 {
 // answer converts a result of the turn that is negative for a failure.
 func (c *call) answer(n int32) int64 {
 	if n < 0 {
-		c.turnErr = true
+		c.turnErr, c.refusing, c.code = true, c.calling, abi.CodeOfStatus(n)
 	}
 	return int64(n)
 }
@@ -166,6 +170,17 @@ func (c *call) errorText() string {
 		return c.turn.LastError()
 	}
 	return c.text
+}
+
+// ownSource returns a source that the host keeps itself.
+func (c *call) ownSource(s abi.Source) (content string, own bool) {
+	switch {
+	case s == abi.SourceError:
+		return c.errorText(), true
+	case s == abi.SourceFailure && c.refusing != "":
+		return c.refusing + ": " + c.errorText() + " (" + c.code.String() + ")", true
+	}
+	return "", s == abi.SourceFailure
 }
 
 // input is view for data that the guest passes to the host.

@@ -57,6 +57,7 @@ func bind(f *abi.Function, h hostcall) func(*call, []uint64) {
 	return func(c *call, stack []uint64) {
 		defer c.contain()
 		c.personal = c.personal || personal
+		c.calling = f.Name
 		var result int64
 		if code := c.admit(f); code != abi.OK {
 			result = int64(code.Status())
@@ -84,8 +85,7 @@ func hostRead(c *call, p []uint64) int64 {
 	if !ok {
 		return badArgument
 	}
-	if abi.Source(int32(p[0])) == abi.SourceError {
-		text := c.errorText()
+	if text, own := c.ownSource(abi.Source(int32(p[0]))); own {
 		return c.copied(copy(dst, text[min(int(offset), len(text)):]))
 	}
 	src, status := c.source("read", int32(p[0]))
@@ -102,8 +102,8 @@ func (c *call) copied(n int) int64 {
 }
 
 func hostSize(c *call, p []uint64) int64 {
-	if abi.Source(int32(p[0])) == abi.SourceError {
-		return int64(len(c.errorText()))
+	if text, own := c.ownSource(abi.Source(int32(p[0]))); own {
+		return length(text)
 	}
 	src, status := c.source("size", int32(p[0]))
 	if status < 0 {
@@ -112,7 +112,7 @@ func hostSize(c *call, p []uint64) int64 {
 	return length(src)
 }
 
-// source returns the content of every source but SourceError.
+// source returns the content of every source but those of [call.ownSource].
 func (c *call) source(what string, number int32) (content []byte, status int64) {
 	if number < 0 || int(number) >= len(abi.Sources) {
 		return nil, int64(c.refuse(abi.NotFound, fmt.Sprintf("%s: there is no source %d", what, number)).Status())
@@ -146,7 +146,7 @@ func (c *call) composed(s abi.Source, size int) {
 }
 
 // length returns the length of b, capped at the largest result.
-func length(b []byte) int64 { return min(int64(len(b)), math.MaxInt32) }
+func length[T ~string | ~[]byte](b T) int64 { return min(int64(len(b)), math.MaxInt32) }
 
 func hostFeature(c *call, p []uint64) int64 {
 	f := abi.Feature(int32(p[0]))

@@ -68,6 +68,7 @@ enum terrarium_source {
 	TERRARIUM_SOURCE_ERROR = 10, // the text of the last failed hostcall, with a remedy
 	TERRARIUM_SOURCE_SELF = 11, // the creature's own name
 	TERRARIUM_SOURCE_AWARENESS_REVISION = 12, // the revision of the awareness document, as decimal text
+	TERRARIUM_SOURCE_FAILURE = 13, // the last failed hostcall in one line: its name, the text of error, and in parentheses the code, as in send: TEXT (denied)
 };
 
 // Why creature_handle is called.

@@ -38,6 +38,7 @@
 		error: 10,
 		self: 11,
 		awareness_revision: 12,
+		failure: 13,
 	},
 	kinds: {
 		message: 1,

@@ -23,7 +23,7 @@ LEVELS = "debug info warn error".split()
 FEATURES = "timers requests tools http awareness fuel".split()
 HAS = {"timers", "requests", "tools", "awareness", "fuel"}
 SOURCES = ("payload channel sender message_id headers detail config awareness_json awareness_markdown result error self "
-           "awareness_revision").split()
+           "awareness_revision failure").split()
 BEGIN = 1767225600 * 10**9  # the time at which every world begins
 DEFAULTS = dict(
     memory=64 << 20, fuel=10**9, deadline=1000, message=1 << 20, sends=1024, send_bytes=8 << 20, output=1 << 20, log_lines=256,
@@ -130,7 +130,7 @@ class Turn:
 
     def __init__(self, phase, kind=0, q=None, now=0):
         self.phase, self.kind, self.q, self.now = phase, kind, q or {}, now
-        self.error, self.result, self.calls = b"", b"", 0
+        self.error, self.failure, self.result, self.calls = b"", b"", b"", 0
         self.logs, self.log_bytes, self.words = [], 0, ""
         self.sends, self.sent, self.send_bytes, self.reply, self.output = [], 0, 0, None, None
         self.writes, self.write_count, self.timers, self.tools, self.asked = {}, 0, {}, 0, 0
@@ -262,7 +262,7 @@ class Creature:
                         raise Refused("invalid_argument", f"{name}: a time is negative")
             return do(*values) or 0
         except Refused as e:
-            t.error = e.text.encode()
+            t.error, t.failure = e.text.encode(), f"{name}: {e.text} ({e.code})".encode()
             return -CODES.index(e.code)
 
     def put(self, buffer, data):
@@ -282,7 +282,7 @@ class Creature:
                     "awareness_revision": str(self.revision)}[name].encode()
         if name == "config": return dumps(self.config)
         if name == "self": return self.name.encode()
-        if name in ("result", "error"): return getattr(t, name)
+        if name in ("result", "error", "failure"): return getattr(t, name)
         if name == "detail": return self.detail()
         if name == "headers":
             return b"".join(a.encode("utf-8", "surrogateescape") + b"\0" + b.encode("utf-8", "surrogateescape") + b"\0" for a, b in q.get("headers") or ())

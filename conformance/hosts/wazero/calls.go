@@ -74,6 +74,7 @@ func hostcall(f abi.Function) api.GoModuleFunc {
 		}
 		if err != nil {
 			c.turn.failed, result = err.Message, int64(err.Code.Status())
+			c.turn.failure = f.Name + ": " + err.Message + " (" + err.Code.String() + ")"
 		}
 		if stack[0] = uint64(result); f.Result == abi.I32 {
 			stack[0] = api.EncodeI32(int32(result))
@@ -177,6 +178,8 @@ func (c *creature) source(n int64) ([]byte, *abi.Error) {
 		return t.result, nil
 	case abi.SourceError:
 		return []byte(t.failed), nil
+	case abi.SourceFailure:
+		return []byte(t.failure), nil
 	case abi.SourceSelf:
 		return []byte(c.Creature), nil
 	case abi.SourceAwarenessRevision:

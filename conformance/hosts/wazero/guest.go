@@ -34,6 +34,7 @@ type turn struct {
 	q         *adapter.Request
 	now       int64
 	failed    string // the source error
+	failure   string // the source of that name
 	result    []byte
 	calls     int64
 	logs      [][2]string

@@ -73,6 +73,8 @@ export const enum Source {
   Self = 11,
   /** the revision of the awareness document, as decimal text */
   AwarenessRevision = 12,
+  /** the last failed hostcall in one line: its name, the text of error, and in parentheses the code, as in send: TEXT (denied) */
+  Failure = 13,
 }
 
 /** A kind of delivery: why a creature is called. */

@@ -34,6 +34,7 @@ export const sources = {
   "config": 6,
   "detail": 5,
   "error": 10,
+  "failure": 13,
   "headers": 4,
   "message_id": 3,
   "payload": 0,

@@ -46,6 +46,7 @@ const (
 	SourceError             Source = 10 // the text of the last failed hostcall, with a remedy
 	SourceSelf              Source = 11 // the creature's own name
 	SourceAwarenessRevision Source = 12 // the revision of the awareness document, as decimal text
+	SourceFailure           Source = 13 // the last failed hostcall in one line: its name, the text of error, and in parentheses the code, as in send: TEXT (denied)
 )
 
 // The kinds of delivery.

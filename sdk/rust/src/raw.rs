@@ -115,6 +115,8 @@ pub enum Source {
     SelfName = 11,
     /// The revision of the awareness document, as decimal text.
     AwarenessRevision = 12,
+    /// The last failed hostcall in one line: its name, the text of error, and in parentheses the code, as in send: TEXT (denied).
+    Failure = 13,
 }
 
 /// Why a creature is called.

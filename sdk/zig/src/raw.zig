@@ -200,6 +200,8 @@ pub const Source = enum(i32) {
     self = 11,
     /// the revision of the awareness document, as decimal text
     awareness_revision = 12,
+    /// the last failed hostcall in one line: its name, the text of error, and in parentheses the code, as in send: TEXT (denied)
+    failure = 13,
 };
 
 /// Why a creature is called. Later versions may add kinds.
