@@ -15,9 +15,9 @@ typedef struct {
 	int32_t kind; // TERRARIUM_KIND_MESSAGE and so on; 0 in init
 	int32_t size; // of the payload in bytes
 
-	// The last error: that of the hostcall op, or with op NULL the author's.
-	const char *op;
+	// The last error: that of a hostcall, which the host describes, or the author's.
 	int32_t code;
+	int refused; // by the host
 	tr_bytes text;
 } tr_turn;
 
@@ -37,16 +37,16 @@ typedef struct {
 #define tr_fail(t, code, ...) tr_fail_with(t, code, tr_join(__VA_ARGS__))
 
 TR_UNUSED static int32_t tr_fail_with(tr_turn *t, int32_t code, tr_bytes text) {
-	t->op = NULL;
+	t->refused = 0;
 	t->code = code;
 	t->text = text;
 	return code;
 }
 
-// tr_check notes which hostcall failed, and returns its result.
-TR_UNUSED static int32_t tr_check(tr_turn *t, const char *op, int32_t status) {
+// tr_check notes that a hostcall failed, and returns its result.
+TR_UNUSED static int32_t tr_check(tr_turn *t, int32_t status) {
 	if (status < 0) {
-		t->op = op;
+		t->refused = 1;
 		t->code = status;
 	}
 	return status;
@@ -54,34 +54,24 @@ TR_UNUSED static int32_t tr_check(tr_turn *t, const char *op, int32_t status) {
 
 // tr_source reads a complete source, or nothing if the host refuses.
 TR_UNUSED static tr_bytes tr_source(tr_turn *t, int32_t source) {
-	int32_t size = tr_check(t, "size", terrarium_size(source));
+	int32_t size = tr_check(t, terrarium_size(source));
 	if (size <= 0) return TR_NONE;
 	uint8_t *ptr = (uint8_t *)tr_alloc(size);
 	if (!ptr) return TR_NONE;
-	size = tr_check(t, "read", terrarium_read(source, 0, ptr, size));
+	size = tr_check(t, terrarium_read(source, 0, ptr, size));
 	return size < 0 ? TR_NONE : TR_BYTES(ptr, size);
 }
 
-// tr_error_text returns the text of the last error.
-TR_NOINLINE static tr_bytes tr_error_text(tr_turn *t) {
-	if (!t->op) return t->text;
-	tr_buffer line = TR_EMPTY;
-	int32_t size = terrarium_size(TERRARIUM_SOURCE_ERROR);
-	tr_put_text(&line, t->op);
-	tr_put_text(&line, ": ");
-	if (size > 0 && tr_room(&line, size)) line.len += terrarium_read(TERRARIUM_SOURCE_ERROR, 0, line.ptr + line.len, size);
-	tr_put_text(&line, " (");
-	tr_put_text(&line, tr_code_text(t->code));
-	tr_put_text(&line, ")");
-	return tr_view(&line);
-}
+// tr_error_text returns the text of the last error; if it is a hostcall's, with the name of
+// that and of the code.
+TR_UNUSED static tr_bytes tr_error_text(tr_turn *t) { return t->refused ? tr_source(t, TERRARIUM_SOURCE_FAILURE) : t->text; }
 
 // tr_log writes a log line, the texts behind level as one. Lines are kept even if the turn
 // fails.
 #define tr_log(t, level, ...) tr_log_with(t, level, tr_join(__VA_ARGS__))
 
 TR_UNUSED static int32_t tr_log_with(tr_turn *t, int32_t level, tr_bytes text) {
-	return tr_check(t, "log", terrarium_log(level, text.ptr, text.len));
+	return tr_check(t, terrarium_log(level, text.ptr, text.len));
 }
 
 #ifdef __wasm__
@@ -120,7 +110,7 @@ TR_UNUSED static tr_buffer tr_payload_buffer(tr_turn *t) {
 	b.ptr = (uint8_t *)tr_alloc(t->size);
 	if (!b.ptr) return b;
 	b.cap = t->size;
-	int32_t n = tr_check(t, "read", terrarium_read(TERRARIUM_SOURCE_PAYLOAD, 0, b.ptr, b.cap));
+	int32_t n = tr_check(t, terrarium_read(TERRARIUM_SOURCE_PAYLOAD, 0, b.ptr, b.cap));
 	if (n > 0) b.len = n;
 	return b;
 }
@@ -217,15 +207,15 @@ TR_UNUSED static tr_bytes tr_result_code(tr_turn *t) { return tr_detail_of(t, TR
 // so that the value before the call is the default; tr_config_required refuses that.
 
 // tr_result reads the complete result of the last hostcall that has one.
-TR_UNUSED static int32_t tr_result(tr_turn *t, const char *op, int32_t status, tr_bytes *out) {
-	if (tr_check(t, op, status) < 0) return status;
+TR_UNUSED static int32_t tr_result(tr_turn *t, int32_t status, tr_bytes *out) {
+	if (tr_check(t, status) < 0) return status;
 	*out = tr_source(t, TERRARIUM_SOURCE_RESULT);
 	return TERRARIUM_OK;
 }
 
 // tr_config reads an attribute: a text as it is, anything else as JSON.
 TR_UNUSED static int32_t tr_config(tr_turn *t, tr_bytes key, tr_bytes *value) {
-	return tr_result(t, "config", terrarium_config(key.ptr, key.len, NULL, 0), value);
+	return tr_result(t, terrarium_config(key.ptr, key.len, NULL, 0), value);
 }
 
 // tr_config_json returns the whole configuration, a JSON object.
@@ -296,22 +286,22 @@ TR_UNUSED static int32_t tr_config_knows(tr_turn *t, tr_bytes names) {
 
 // tr_state_get reads a value; TERRARIUM_ERR_NOT_FOUND if there is none.
 TR_UNUSED static int32_t tr_state_get(tr_turn *t, tr_bytes key, tr_bytes *value) {
-	return tr_result(t, "state_get", terrarium_state_get(key.ptr, key.len, NULL, 0), value);
+	return tr_result(t, terrarium_state_get(key.ptr, key.len, NULL, 0), value);
 }
 
 TR_UNUSED static int32_t tr_state_set(tr_turn *t, tr_bytes key, tr_bytes value) {
-	return tr_check(t, "state_set", terrarium_state_set(key.ptr, key.len, value.ptr, value.len));
+	return tr_check(t, terrarium_state_set(key.ptr, key.len, value.ptr, value.len));
 }
 
 // tr_state_delete returns 1 if there was a value, else 0.
 TR_UNUSED static int32_t tr_state_delete(tr_turn *t, tr_bytes key) {
-	return tr_check(t, "state_delete", terrarium_state_delete(key.ptr, key.len));
+	return tr_check(t, terrarium_state_delete(key.ptr, key.len));
 }
 
 // tr_state_list reads the keys with a prefix in byte order. NUL follows each key:
 // tr_until(&keys, 0) takes the first from the list.
 TR_UNUSED static int32_t tr_state_list(tr_turn *t, tr_bytes prefix, tr_bytes *keys) {
-	return tr_result(t, "state_list", terrarium_state_list(prefix.ptr, prefix.len, NULL, 0), keys);
+	return tr_result(t, terrarium_state_list(prefix.ptr, prefix.len, NULL, 0), keys);
 }
 
 // tr_state_whole reads a decimal number, 0 if there is none.
@@ -331,38 +321,38 @@ TR_UNUSED static int32_t tr_state_set_whole(tr_turn *t, tr_bytes key, int64_t va
 
 // tr_send sends on the channel that the creature calls alias.
 TR_UNUSED static int32_t tr_send(tr_turn *t, tr_bytes alias, tr_bytes payload, tr_bytes headers) {
-	int32_t handle = tr_check(t, "channel", terrarium_channel(alias.ptr, alias.len));
+	int32_t handle = tr_check(t, terrarium_channel(alias.ptr, alias.len));
 	if (handle < 0) return handle;
-	return tr_check(t, "send", terrarium_send(handle, payload.ptr, payload.len, headers.ptr, headers.len));
+	return tr_check(t, terrarium_send(handle, payload.ptr, payload.len, headers.ptr, headers.len));
 }
 
 // tr_send_all sends on every channel that the creature may send on, and returns how many
 // there are.
 TR_UNUSED static int32_t tr_send_all(tr_turn *t, tr_bytes payload, tr_bytes headers) {
-	return tr_check(t, "send", terrarium_send(TERRARIUM_ALL_CHANNELS, payload.ptr, payload.len, headers.ptr, headers.len));
+	return tr_check(t, terrarium_send(TERRARIUM_ALL_CHANNELS, payload.ptr, payload.len, headers.ptr, headers.len));
 }
 
 // tr_send_to sends to one creature of the graph, by id or name.
 TR_UNUSED static int32_t tr_send_to(tr_turn *t, tr_bytes creature, tr_bytes payload) {
-	return tr_check(t, "send_to", terrarium_send_to(creature.ptr, creature.len, payload.ptr, payload.len));
+	return tr_check(t, terrarium_send_to(creature.ptr, creature.len, payload.ptr, payload.len));
 }
 
 // tr_output appends to the output of the turn.
-TR_UNUSED static int32_t tr_output(tr_turn *t, tr_bytes payload) { return tr_check(t, "output", terrarium_output(payload.ptr, payload.len)); }
+TR_UNUSED static int32_t tr_output(tr_turn *t, tr_bytes payload) { return tr_check(t, terrarium_output(payload.ptr, payload.len)); }
 
 // tr_request sends to one creature and requests a reply, which arrives as a delivery of the
 // kind result with the same tag.
 TR_UNUSED static int32_t tr_request(tr_turn *t, tr_bytes creature, tr_bytes payload, int64_t deadline_ms, int64_t tag) {
-	return tr_check(t, "request", terrarium_request(creature.ptr, creature.len, payload.ptr, payload.len, deadline_ms, tag));
+	return tr_check(t, terrarium_request(creature.ptr, creature.len, payload.ptr, payload.len, deadline_ms, tag));
 }
 
 // tr_reply answers the request that is being handled.
-TR_UNUSED static int32_t tr_reply(tr_turn *t, tr_bytes payload) { return tr_check(t, "reply", terrarium_reply(payload.ptr, payload.len)); }
+TR_UNUSED static int32_t tr_reply(tr_turn *t, tr_bytes payload) { return tr_check(t, terrarium_reply(payload.ptr, payload.len)); }
 
 // tr_http sends an HTTP request after the turn has taken effect. request is JSON with
 // method, url and headers. The response is a delivery of the kind result.
 TR_UNUSED static int32_t tr_http(tr_turn *t, tr_bytes request, tr_bytes body, int64_t tag) {
-	return tr_check(t, "http", terrarium_http(request.ptr, request.len, body.ptr, body.len, tag));
+	return tr_check(t, terrarium_http(request.ptr, request.len, body.ptr, body.len, tag));
 }
 
 // ---------------------------------------------------------------------------
@@ -370,16 +360,16 @@ TR_UNUSED static int32_t tr_http(tr_turn *t, tr_bytes request, tr_bytes body, in
 
 // tr_set_timer sets or replaces the timer of that name; a period of 0 means once.
 TR_UNUSED static int32_t tr_set_timer(tr_turn *t, tr_bytes name, int64_t delay_ms, int64_t period_ms, tr_bytes payload) {
-	return tr_check(t, "timer_set", terrarium_timer_set(name.ptr, name.len, delay_ms, period_ms, payload.ptr, payload.len));
+	return tr_check(t, terrarium_timer_set(name.ptr, name.len, delay_ms, period_ms, payload.ptr, payload.len));
 }
 
 // tr_cancel_timer returns 1 if the timer was set, else 0.
-TR_UNUSED static int32_t tr_cancel_timer(tr_turn *t, tr_bytes name) { return tr_check(t, "timer_cancel", terrarium_timer_cancel(name.ptr, name.len)); }
+TR_UNUSED static int32_t tr_cancel_timer(tr_turn *t, tr_bytes name) { return tr_check(t, terrarium_timer_cancel(name.ptr, name.len)); }
 
 // tr_tool calls a group tool with JSON arguments and reads its JSON result. tools.h has a
 // function with typed arguments for each tool.
 TR_UNUSED static int32_t tr_tool(tr_turn *t, tr_bytes name, tr_bytes json, tr_bytes *result) {
-	return tr_result(t, "tool", terrarium_tool(name.ptr, name.len, json.ptr, json.len), result);
+	return tr_result(t, terrarium_tool(name.ptr, name.len, json.ptr, json.len), result);
 }
 
 // tr_awareness returns the awareness document as JSON, and nothing without the feature.
@@ -402,7 +392,7 @@ TR_UNUSED static int64_t tr_now(tr_turn *t) {
 
 // tr_random fills memory with bytes that are the same if the turn is run again, unless the
 // creature was granted real randomness.
-TR_UNUSED static int32_t tr_random(tr_turn *t, void *ptr, int32_t len) { return tr_check(t, "random", terrarium_random(ptr, len)); }
+TR_UNUSED static int32_t tr_random(tr_turn *t, void *ptr, int32_t len) { return tr_check(t, terrarium_random(ptr, len)); }
 
 // tr_fuel_left returns the fuel left in the turn, or -1 if fuel is not counted.
 TR_UNUSED static int64_t tr_fuel_left(tr_turn *t) {

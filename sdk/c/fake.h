@@ -47,6 +47,7 @@ typedef struct fake {
 	fake_list sources; // by number, as text
 	int read_only;
 	fake_list transcript, reply, result, error;
+	const char *calling; // the function of the contract
 	fake_list state_before, timers_before, written;
 	int32_t has_output, output_size, sends, send_bytes, tool_calls, log_bytes, log_lines;
 	jmp_buf trap;

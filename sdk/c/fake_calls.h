@@ -3,9 +3,13 @@
 #ifndef TERRARIUM_FAKE_CALLS_H
 #define TERRARIUM_FAKE_CALLS_H
 
+// FAKE_CALL notes which function of the contract has been called.
+#define FAKE_CALL() (fake_now->calling = __func__ + sizeof "terrarium_" - 1)
+
 static int32_t fake_refuse(int32_t code, const char *text) {
+	tr_bytes failure = tr_join(tr_chars(fake_now->calling), TR(": "), fake_text(text), TR(" ("), tr_code_name(code), TR(")"));
 	fake_clear(&fake_now->error);
-	fake_add(&fake_now->error, TR_NONE, fake_text(text));
+	fake_add(&fake_now->error, failure, fake_text(text));
 	return code;
 }
 
@@ -81,16 +85,22 @@ static tr_bytes fake_content(int32_t source) {
 		return fake_text(digits);
 	case TERRARIUM_SOURCE_RESULT: return f->result.len > 0 ? fake_bytes(&f->result.at[0].data) : TR_NONE;
 	case TERRARIUM_SOURCE_ERROR: return f->error.len > 0 ? fake_bytes(&f->error.at[0].data) : TR_NONE;
+	case TERRARIUM_SOURCE_FAILURE: return f->error.len > 0 ? fake_bytes(&f->error.at[0].name) : TR_NONE;
 	}
 	return source < f->sources.len ? fake_bytes(&f->sources.at[source].data) : TR_NONE;
 }
 
-int32_t terrarium_size(int32_t source) {
-	if (source < 0 || source > TERRARIUM_SOURCE_AWARENESS_REVISION) return fake_refuse(TERRARIUM_ERR_NOT_FOUND, "there is no such source");
+static int32_t fake_size(int32_t source) {
+	if (source < 0 || source > TERRARIUM_SOURCE_FAILURE) return fake_refuse(TERRARIUM_ERR_NOT_FOUND, "there is no such source");
 	int awareness = source == TERRARIUM_SOURCE_AWARENESS_JSON || source == TERRARIUM_SOURCE_AWARENESS_MARKDOWN ||
 		source == TERRARIUM_SOURCE_AWARENESS_REVISION;
 	if (awareness) TR_TRY(fake_lacks(TERRARIUM_FEATURE_AWARENESS));
 	return fake_content(source).len;
+}
+
+int32_t terrarium_size(int32_t source) {
+	FAKE_CALL();
+	return fake_size(source);
 }
 
 static int32_t fake_fill(tr_bytes content, void *ptr, int32_t cap) {
@@ -100,7 +110,8 @@ static int32_t fake_fill(tr_bytes content, void *ptr, int32_t cap) {
 }
 
 int32_t terrarium_read(int32_t source, int32_t offset, void *ptr, int32_t cap) {
-	int32_t size = terrarium_size(source);
+	FAKE_CALL();
+	int32_t size = fake_size(source);
 	if (size < 0) return size;
 	if (offset < 0 || cap < 0) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "read: a number is negative");
 	return fake_fill(tr_from(fake_content(source), offset < size ? offset : size), ptr, cap);
@@ -119,6 +130,7 @@ static int32_t fake_value(tr_bytes value, void *ptr, int32_t cap) {
 }
 
 int32_t terrarium_config(const void *key_ptr, int32_t key_len, void *ptr, int32_t cap) {
+	FAKE_CALL();
 	tr_bytes value;
 	if (!tr_json_member(fake_text(fake_now->config), TR_BYTES(key_ptr, key_len), &value))
 		return fake_refuse(TERRARIUM_ERR_NOT_FOUND, "the configuration has no such attribute");
@@ -127,6 +139,7 @@ int32_t terrarium_config(const void *key_ptr, int32_t key_len, void *ptr, int32_
 
 // A handle is the place of a channel, or behind all of them for an alias that is not bound.
 int32_t terrarium_channel(const void *name_ptr, int32_t name_len) {
+	FAKE_CALL();
 	if (name_len == 0) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "an alias is not empty");
 	fake_item *channel = fake_find(&fake_now->channels, TR_BYTES(name_ptr, name_len));
 	return channel ? (int32_t)(channel - fake_now->channels.at) : fake_now->channels.len;
@@ -135,6 +148,7 @@ int32_t terrarium_channel(const void *name_ptr, int32_t name_len) {
 static void fake_post(tr_bytes where, tr_bytes payload, tr_bytes headers) { fake_set(&fake_add(&fake_now->sent, where, payload)->more, headers); }
 
 int32_t terrarium_send(int32_t channel, const void *ptr, int32_t len, const void *headers_ptr, int32_t headers_len) {
+	FAKE_CALL();
 	fake_list *channels = &fake_now->channels;
 	tr_bytes payload = TR_BYTES(ptr, len), headers = TR_BYTES(headers_ptr, headers_len);
 	TR_TRY(fake_effect());
@@ -147,6 +161,7 @@ int32_t terrarium_send(int32_t channel, const void *ptr, int32_t len, const void
 }
 
 int32_t terrarium_send_to(const void *to_ptr, int32_t to_len, const void *ptr, int32_t len) {
+	FAKE_CALL();
 	TR_TRY(fake_effect());
 	TR_TRY(fake_reachable(TR_BYTES(to_ptr, to_len)));
 	TR_TRY(fake_sendable(1, TR_BYTES(ptr, len), TR_NONE));
@@ -155,6 +170,7 @@ int32_t terrarium_send_to(const void *to_ptr, int32_t to_len, const void *ptr, i
 }
 
 int32_t terrarium_request(const void *to_ptr, int32_t to_len, const void *ptr, int32_t len, int64_t deadline_ms, int64_t tag) {
+	FAKE_CALL();
 	TR_TRY(fake_effect());
 	TR_TRY(fake_lacks(TERRARIUM_FEATURE_REQUESTS));
 	if (deadline_ms <= 0) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "a request needs a deadline");
@@ -168,6 +184,7 @@ int32_t terrarium_request(const void *to_ptr, int32_t to_len, const void *ptr, i
 }
 
 int32_t terrarium_reply(const void *ptr, int32_t len) {
+	FAKE_CALL();
 	TR_TRY(fake_effect());
 	TR_TRY(fake_lacks(TERRARIUM_FEATURE_REQUESTS));
 	if (fake_now->kind != TERRARIUM_KIND_REQUEST) return fake_refuse(TERRARIUM_ERR_DENIED, "there is no request to reply to");
@@ -178,6 +195,7 @@ int32_t terrarium_reply(const void *ptr, int32_t len) {
 }
 
 int32_t terrarium_output(const void *ptr, int32_t len) {
+	FAKE_CALL();
 	TR_TRY(fake_effect());
 	TR_TRY(fake_limit("output", (int64_t)fake_now->output_size + len, TERRARIUM_LIMIT_OUTPUT));
 	if (fake_now->has_output) {
@@ -191,6 +209,7 @@ int32_t terrarium_output(const void *ptr, int32_t len) {
 }
 
 int32_t terrarium_state_get(const void *key_ptr, int32_t key_len, void *ptr, int32_t cap) {
+	FAKE_CALL();
 	if (key_len <= TERRARIUM_LIMIT_STATE_KEY) TR_TRY(fake_named(TR_BYTES(key_ptr, key_len))); // the state has no longer ones
 	fake_item *item = fake_find(&fake_now->state, TR_BYTES(key_ptr, key_len));
 	return item ? fake_value(fake_bytes(&item->data), ptr, cap) : fake_refuse(TERRARIUM_ERR_NOT_FOUND, "the state has no such key");
@@ -205,6 +224,7 @@ static int32_t fake_write(tr_bytes key) {
 }
 
 int32_t terrarium_state_set(const void *key_ptr, int32_t key_len, const void *ptr, int32_t len) {
+	FAKE_CALL();
 	tr_bytes key = TR_BYTES(key_ptr, key_len);
 	int64_t size = (int64_t)key_len + len + 32;
 	TR_TRY(fake_effect());
@@ -219,6 +239,7 @@ int32_t terrarium_state_set(const void *key_ptr, int32_t key_len, const void *pt
 }
 
 int32_t terrarium_state_delete(const void *key_ptr, int32_t key_len) {
+	FAKE_CALL();
 	tr_bytes key = TR_BYTES(key_ptr, key_len);
 	TR_TRY(fake_effect());
 	TR_TRY(fake_named(key));
@@ -228,6 +249,7 @@ int32_t terrarium_state_delete(const void *key_ptr, int32_t key_len) {
 }
 
 int32_t terrarium_state_list(const void *prefix_ptr, int32_t prefix_len, void *ptr, int32_t cap) {
+	FAKE_CALL();
 	tr_buffer keys = TR_EMPTY;
 	for (int32_t i = 0; i < fake_now->state.len; i++) {
 		tr_bytes key = fake_bytes(&fake_now->state.at[i].name);
@@ -237,6 +259,7 @@ int32_t terrarium_state_list(const void *prefix_ptr, int32_t prefix_len, void *p
 }
 
 int32_t terrarium_timer_set(const void *name_ptr, int32_t name_len, int64_t delay_ms, int64_t period_ms, const void *ptr, int32_t len) {
+	FAKE_CALL();
 	tr_bytes name = TR_BYTES(name_ptr, name_len);
 	TR_TRY(fake_effect());
 	TR_TRY(fake_lacks(TERRARIUM_FEATURE_TIMERS));
@@ -255,12 +278,14 @@ int32_t terrarium_timer_set(const void *name_ptr, int32_t name_len, int64_t dela
 }
 
 int32_t terrarium_timer_cancel(const void *name_ptr, int32_t name_len) {
+	FAKE_CALL();
 	TR_TRY(fake_effect());
 	TR_TRY(fake_lacks(TERRARIUM_FEATURE_TIMERS));
 	return fake_remove(&fake_now->timers, TR_BYTES(name_ptr, name_len));
 }
 
 int32_t terrarium_tool(const void *name_ptr, int32_t name_len, const void *args_ptr, int32_t args_len) {
+	FAKE_CALL();
 	fake_string name = TR_EMPTY, args = TR_EMPTY;
 	int32_t code = TERRARIUM_ERR_NOT_FOUND;
 	TR_TRY(fake_effect());
@@ -276,6 +301,7 @@ int32_t terrarium_tool(const void *name_ptr, int32_t name_len, const void *args_
 }
 
 int32_t terrarium_http(const void *request_ptr, int32_t request_len, const void *body_ptr, int32_t body_len, int64_t tag) {
+	FAKE_CALL();
 	(void)request_ptr, (void)request_len, (void)body_ptr, (void)body_len, (void)tag;
 	TR_TRY(fake_effect());
 	return fake_lacks(TERRARIUM_FEATURE_HTTP);
@@ -290,6 +316,7 @@ static tr_bytes fake_shortened(tr_bytes line, int32_t size) {
 }
 
 int32_t terrarium_log(int32_t level, const void *ptr, int32_t len) {
+	FAKE_CALL();
 	tr_bytes line = TR_BYTES(ptr, len);
 	int32_t room = TERRARIUM_LIMIT_LOG_BYTES - fake_now->log_bytes;
 	if (level < 0 || level > TERRARIUM_LEVEL_ERROR) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "it is not a log level");
