@@ -22,7 +22,7 @@ var cKit = Kit{
 		return nil
 	},
 	Lines:      func(ctx context.Context, root, out string) error { return cBuild(ctx, root, out, picky, lineTables) },
-	ShoutBytes: 2_000,
+	ShoutBytes: 1_100,
 	Place:      `picky\.c:\d+`,
 }
 

@@ -15,7 +15,7 @@ var cppKit = Kit{
 		return nil
 	},
 	Lines:      func(ctx context.Context, root, out string) error { return cppBuild(ctx, root, out, picky, lineTables) },
-	ShoutBytes: 2_100,
+	ShoutBytes: 1_200,
 	Place:      `picky\.cpp:\d+`,
 }
 

@@ -22,7 +22,7 @@ var zigKit = Kit{
 	Lines: func(ctx context.Context, root, out string) error {
 		return zigBuild(ctx, root, out, []string{picky}, "-Dstrip=false")
 	},
-	ShoutBytes: 1_450,
+	ShoutBytes: 1_300,
 	Place:      `picky\.zig:\d+`,
 }
 

@@ -5,6 +5,7 @@ const raw = @import("raw.zig");
 const json = @import("json.zig");
 const headers = @import("headers.zig");
 const testing = @import("testing.zig");
+const codeName = @import("turn.zig").codeName;
 const limits = raw.limits;
 
 /// What the fake host keeps for the time of one delivery.
@@ -17,6 +18,8 @@ pub const Delivery = struct {
     headers: []const u8 = "",
     result: []const u8 = "",
     err: []const u8 = "",
+    failure: []const u8 = "",
+    calling: []const u8 = "", // the hostcall
     first_log: usize = 0,
     log_bytes: usize = 0,
     sends: usize = 0,
@@ -34,6 +37,7 @@ pub const Calls = struct {
 
     fn refuse(c: Calls, code: raw.Code, text: []const u8) i32 {
         c.host.turn.err = text;
+        c.host.turn.failure = c.format("{s}: {s} ({s})", .{ c.host.turn.calling, text, codeName(code) });
         return @backingInt(code);
     }
 
@@ -87,11 +91,13 @@ pub const Calls = struct {
             .awareness_revision => c.format("{d}", .{c.host.revision}),
             .result => turn.result,
             .err => turn.err,
+            .failure => turn.failure,
             .self => c.host.self,
         };
     }
 
     pub fn read(c: Calls, which: i32, offset: i32, out: []u8) i32 {
+        c.host.turn.calling = "read";
         const all = c.content(std.enums.fromInt(raw.Source, which) orelse return c.refuse(.not_found, "there is no such source"));
         if (offset < 0) return c.refuse(.invalid_argument, "the offset is negative");
         const rest = all[@min(all.len, @as(usize, @intCast(offset)))..];
@@ -101,6 +107,7 @@ pub const Calls = struct {
     }
 
     pub fn size(c: Calls, which: i32) i32 {
+        c.host.turn.calling = "size";
         return @intCast(c.content(std.enums.fromInt(raw.Source, which) orelse return c.refuse(.not_found, "there is no such source")).len);
     }
 
@@ -109,6 +116,7 @@ pub const Calls = struct {
     }
 
     pub fn config(c: Calls, key: []const u8, out: []u8) i32 {
+        c.host.turn.calling = "config";
         const value = json.Value.parse(c.host.config).member(key) orelse
             return c.refuse(.not_found, c.format("the configuration has no attribute {s}", .{key}));
         const text = value.text(c.host.arena.allocator()) catch @panic("out of memory");
@@ -116,6 +124,7 @@ pub const Calls = struct {
     }
 
     pub fn channel(c: Calls, alias: []const u8) i32 {
+        c.host.turn.calling = "channel";
         if (alias.len == 0) return c.refuse(.invalid_argument, "an alias is not empty");
         for (c.host.channels, 0..) |name, i| if (std.mem.eql(u8, name, alias)) return @intCast(i);
         c.host.turn.err = c.format("the creature does not send on a channel {s}; connect it first", .{alias});
@@ -125,6 +134,7 @@ pub const Calls = struct {
     const unbound: i32 = limits.handles; // the handle of an alias that is bound to no channel
 
     pub fn send(c: Calls, handle: i32, bytes: []const u8, with: []const u8) i32 {
+        c.host.turn.calling = "send";
         if (c.closed(null)) |status| return status;
         if (handle == unbound) return c.refuse(.not_connected, "the alias is bound to no channel; connect it first");
         if (handle < raw.all_channels or handle > unbound) return c.refuse(.invalid_argument, "there is no such handle");
@@ -167,11 +177,13 @@ pub const Calls = struct {
     }
 
     pub fn sendTo(c: Calls, to: []const u8, bytes: []const u8) i32 {
+        c.host.turn.calling = "send_to";
         if (c.closed(null) orelse c.unknownCreature(to) orelse c.tooMuch(1, bytes.len)) |status| return status;
         return c.append(&c.host.effects.sent, testing.Sent{ .to = c.copy(to), .payload = c.copy(bytes) });
     }
 
     pub fn request(c: Calls, to: []const u8, bytes: []const u8, deadline_ms: i64, tag: i64) i32 {
+        c.host.turn.calling = "request";
         if (c.closed(.requests)) |status| return status;
         if (deadline_ms <= 0) return c.refuse(.invalid_argument, "a request needs a deadline");
         if (c.unknownCreature(to)) |status| return status;
@@ -181,6 +193,7 @@ pub const Calls = struct {
     }
 
     pub fn reply(c: Calls, bytes: []const u8) i32 {
+        c.host.turn.calling = "reply";
         if (c.closed(.requests)) |status| return status;
         if (c.host.turn.kind != .request) return c.refuse(.denied, "the delivery is no request");
         if (!c.host.turn.reply_open) return c.refuse(.already_exists, "the request has a reply already");
@@ -191,6 +204,7 @@ pub const Calls = struct {
     }
 
     pub fn output(c: Calls, bytes: []const u8) i32 {
+        c.host.turn.calling = "output";
         if (c.closed(null)) |status| return status;
         if (c.host.turn.output_bytes + bytes.len > limits.output) return c.limit("output");
         const outputs = &c.host.effects.outputs;
@@ -208,6 +222,7 @@ pub const Calls = struct {
     }
 
     pub fn stateGet(c: Calls, key: []const u8, out: []u8) i32 {
+        c.host.turn.calling = "state_get";
         if (key.len <= limits.state_key) if (c.badKey(key)) |status| return status; // the state has no longer ones
         return c.result(c.host.effects.state.get(key) orelse return c.refuse(.not_found, "the state has no such key"), out);
     }
@@ -222,6 +237,7 @@ pub const Calls = struct {
     }
 
     pub fn stateSet(c: Calls, key: []const u8, value: []const u8) i32 {
+        c.host.turn.calling = "state_set";
         if (c.closed(null) orelse c.badKey(key)) |status| return status;
         if (value.len > limits.state_value) return c.tooLarge("state_value", value.len, limits.state_value);
         var total = key.len + value.len + 32;
@@ -236,6 +252,7 @@ pub const Calls = struct {
     }
 
     pub fn stateDelete(c: Calls, key: []const u8) i32 {
+        c.host.turn.calling = "state_delete";
         if (c.closed(null) orelse c.badKey(key)) |status| return status;
         if (!c.host.effects.state.contains(key)) return 0; // which is no write
         if (c.tooManyWrites(key)) |status| return status;
@@ -243,6 +260,7 @@ pub const Calls = struct {
     }
 
     pub fn stateList(c: Calls, prefix: []const u8, out: []u8) i32 {
+        c.host.turn.calling = "state_list";
         const a = c.host.arena.allocator();
         var keys: std.ArrayList([]const u8) = .empty;
         for (c.host.effects.state.keys()) |key| if (std.mem.startsWith(u8, key, prefix)) {
@@ -259,6 +277,7 @@ pub const Calls = struct {
     }
 
     pub fn timerSet(c: Calls, name: []const u8, delay_ms: i64, period_ms: i64, bytes: []const u8) i32 {
+        c.host.turn.calling = "timer_set";
         if (c.closed(.timers)) |status| return status;
         if (delay_ms < 0 or period_ms < 0) return c.refuse(.invalid_argument, "a time is negative");
         if (c.badKey(name)) |status| return status;
@@ -279,11 +298,13 @@ pub const Calls = struct {
     }
 
     pub fn timerCancel(c: Calls, name: []const u8) i32 {
+        c.host.turn.calling = "timer_cancel";
         if (c.closed(.timers)) |status| return status;
         return @intFromBool(c.host.effects.timers.orderedRemove(name));
     }
 
     pub fn tool(c: Calls, name: []const u8, args: []const u8) i32 {
+        c.host.turn.calling = "tool";
         if (c.closed(.tools)) |status| return status;
         if (name.len + args.len > limits.message) return c.tooLarge("message", name.len + args.len, limits.message);
         if (c.host.turn.tools >= limits.tools) return c.limit("tools");
@@ -300,11 +321,13 @@ pub const Calls = struct {
     }
 
     pub fn http(c: Calls, head: []const u8, body: []const u8, tag: i64) i32 {
+        c.host.turn.calling = "http";
         if (c.closed(.http)) |status| return status;
         return c.append(&c.host.effects.https, testing.Http{ .head = c.copy(head), .body = c.copy(body), .tag = tag });
     }
 
     pub fn log(c: Calls, level: i32, text: []const u8) i32 {
+        c.host.turn.calling = "log";
         const l = std.enums.fromInt(raw.Level, level) orelse return c.refuse(.invalid_argument, "there is no such level");
         const turn = &c.host.turn;
         if (c.host.logs.items.len - turn.first_log >= limits.log_lines) return c.limit("log_lines");

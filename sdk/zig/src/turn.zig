@@ -86,30 +86,16 @@ pub const Turn = struct {
         return start[0..size];
     }
 
-    fn check(t: *Turn, op: []const u8, status: i32) Error!usize {
-        return if (status >= 0) @intCast(status) else t.refused(op, status);
+    fn check(t: *Turn, status: i32) Error!usize {
+        return if (status >= 0) @intCast(status) else t.refused(status);
     }
 
-    fn refused(t: *Turn, op: []const u8, status: i32) Error {
+    fn refused(t: *Turn, status: i32) Error {
         @branchHint(.cold);
         // A code of a later version counts as failed.
         const code: raw.Code = @fromBackingInt(if (status < -raw.known_codes) @backingInt(raw.Code.failed) else status);
-        t.failure = .{ .status = @backingInt(code), .text = try t.refusal(op, codeName(code)) };
+        t.failure = .{ .status = @backingInt(code), .text = try t.source(.failure) };
         return raw.errorOf(code);
-    }
-
-    /// "OP: TEXT (CODE)" with the text of the host.
-    fn refusal(t: *Turn, op: []const u8, code: []const u8) Error![]const u8 {
-        const size: usize = @intCast(@max(t.host.size(@backingInt(raw.Source.err)), 0));
-        const all = try t.room(op.len + size + code.len + 5);
-        @memcpy(all[0..op.len], op);
-        all[op.len..][0..2].* = ": ".*;
-        _ = t.host.read(@backingInt(raw.Source.err), 0, all[op.len + 2 ..][0..size]);
-        const rest = all[op.len + 2 + size ..];
-        rest[0..2].* = " (".*;
-        @memcpy(rest[2..][0..code.len], code);
-        rest[2 + code.len] = ')';
-        return all;
     }
 
     /// The complete content of a source; empty if the host does not have it.
@@ -124,14 +110,14 @@ pub const Turn = struct {
         return buffer;
     }
 
-    fn result(t: *Turn, op: []const u8, status: i32) Error![]u8 {
-        return t.read(.result, try t.check(op, status));
+    fn result(t: *Turn, status: i32) Error![]u8 {
+        return t.read(.result, try t.check(status));
     }
 
     /// Like result, with null instead of error.NotFound.
-    fn resultOrNull(t: *Turn, op: []const u8, status: i32) Error!?[]u8 {
+    fn resultOrNull(t: *Turn, status: i32) Error!?[]u8 {
         if (status == @backingInt(raw.Code.not_found)) return null;
-        return try t.result(op, status);
+        return try t.result(status);
     }
 
     // The delivery
@@ -228,7 +214,7 @@ pub const Turn = struct {
 
     /// An attribute: a text as it is, anything else as JSON; null if it is missing.
     pub fn config(t: *Turn, key: []const u8) Error!?[]const u8 {
-        return t.resultOrNull("config", t.host.config(key, &.{}));
+        return t.resultOrNull(t.host.config(key, &.{}));
     }
 
     /// The whole configuration, an object.
@@ -245,22 +231,22 @@ pub const Turn = struct {
 
     /// A value of the state, or null.
     pub fn stateGet(t: *Turn, key: []const u8) Error!?[]u8 {
-        return t.resultOrNull("state_get", t.host.stateGet(key, &.{}));
+        return t.resultOrNull(t.host.stateGet(key, &.{}));
     }
 
     /// Writes a value of the state. A key is UTF-8, not empty and without NUL.
     pub fn stateSet(t: *Turn, key: []const u8, value: []const u8) Error!void {
-        _ = try t.check("state_set", t.host.stateSet(key, value));
+        _ = try t.check(t.host.stateSet(key, value));
     }
 
     /// Deletes a value of the state, and returns whether there was one.
     pub fn stateDelete(t: *Turn, key: []const u8) Error!bool {
-        return try t.check("state_delete", t.host.stateDelete(key)) > 0;
+        return try t.check(t.host.stateDelete(key)) > 0;
     }
 
     /// The keys with a prefix, sorted.
     pub fn stateList(t: *Turn, prefix: []const u8) Error![]const []const u8 {
-        const list = try t.result("state_list", t.host.stateList(prefix, &.{}));
+        const list = try t.result(t.host.stateList(prefix, &.{}));
         var keys: std.ArrayList([]const u8) = .empty;
         var rest = std.mem.splitScalar(u8, list, 0);
         while (rest.next()) |key| if (key.len > 0) try keys.append(t.allocator, key);
@@ -283,7 +269,7 @@ pub const Turn = struct {
 
     /// Sends a message on the channel that the creature knows as alias.
     pub fn send(t: *Turn, alias: []const u8, bytes: []const u8, with: []const Header) Error!void {
-        const handle = try t.check("channel", t.host.channel(alias));
+        const handle = try t.check(t.host.channel(alias));
         try t.sendOn(@intCast(handle), bytes, with);
     }
 
@@ -293,34 +279,34 @@ pub const Turn = struct {
     }
 
     fn sendOn(t: *Turn, handle: i32, bytes: []const u8, with: []const Header) Error!void {
-        _ = try t.check("send", t.host.send(handle, bytes, try headers_.encode(t.allocator, with)));
+        _ = try t.check(t.host.send(handle, bytes, try headers_.encode(t.allocator, with)));
     }
 
     /// Sends a direct message to one creature of the graph, by id or name.
     pub fn sendTo(t: *Turn, creature: []const u8, bytes: []const u8) Error!void {
-        _ = try t.check("send_to", t.host.sendTo(creature, bytes));
+        _ = try t.check(t.host.sendTo(creature, bytes));
     }
 
     /// Appends to the output of the turn.
     pub fn output(t: *Turn, bytes: []const u8) Error!void {
-        _ = try t.check("output", t.host.output(bytes));
+        _ = try t.check(t.host.output(bytes));
     }
 
     /// Sends a direct message and requests a reply, which arrives as a delivery of the kind
     /// `result` with the same tag.
     pub fn request(t: *Turn, creature: []const u8, bytes: []const u8, deadline_ms: i64, with_tag: i64) Error!void {
-        _ = try t.check("request", t.host.request(creature, bytes, deadline_ms, with_tag));
+        _ = try t.check(t.host.request(creature, bytes, deadline_ms, with_tag));
     }
 
     /// Answers the request that is being handled.
     pub fn reply(t: *Turn, bytes: []const u8) Error!void {
-        _ = try t.check("reply", t.host.reply(bytes));
+        _ = try t.check(t.host.reply(bytes));
     }
 
     /// Sends an HTTP request after the turn has taken effect. head is JSON with method, url
     /// and headers. The response arrives as a delivery of the kind `result` with the tag.
     pub fn http(t: *Turn, head: []const u8, body: []const u8, with_tag: i64) Error!void {
-        _ = try t.check("http", t.host.http(head, body, with_tag));
+        _ = try t.check(t.host.http(head, body, with_tag));
     }
 
     // Timers, tools, awareness
@@ -328,17 +314,17 @@ pub const Turn = struct {
     /// Sets or replaces the timer of that name; a period of 0 means once. bytes are the
     /// payload of the delivery of the kind `timer`.
     pub fn setTimer(t: *Turn, name: []const u8, delay_ms: i64, period_ms: i64, bytes: []const u8) Error!void {
-        _ = try t.check("timer_set", t.host.timerSet(name, delay_ms, period_ms, bytes));
+        _ = try t.check(t.host.timerSet(name, delay_ms, period_ms, bytes));
     }
 
     /// Cancels a timer, and returns whether it was set.
     pub fn cancelTimer(t: *Turn, name: []const u8) Error!bool {
-        return try t.check("timer_cancel", t.host.timerCancel(name)) > 0;
+        return try t.check(t.host.timerCancel(name)) > 0;
     }
 
     /// Calls a group tool with JSON arguments. `terrarium.tools` has a typed function for each.
     pub fn tool(t: *Turn, name: []const u8, args: []const u8) Error!json_.Value {
-        return .{ .raw = try t.result("tool", t.host.tool(name, args)) };
+        return .{ .raw = try t.result(t.host.tool(name, args)) };
     }
 
     /// Writes a value of Zig as JSON; see `terrarium.json.write`.
