@@ -102,7 +102,7 @@ static JSValue draw(JSContext *js, JSValueConst this, int argc, JSValueConst *ar
 	return JS_NewInt32(js, terrarium_random(ptr, (int32_t)len));
 }
 
-enum { CHANNEL, SEND, SEND_TO, REQUEST, REPLY, OUTPUT, STATE_GET, STATE_SET, STATE_DELETE, STATE_LIST, TIMER_SET, TIMER_CANCEL, TOOL };
+enum { CHANNEL, SEND, SEND_TO, REQUEST, REPLY, OUTPUT, STATE_GET, STATE_SET, STATE_DELETE, STATE_LIST, TIMER_SET, TIMER_CANCEL, TOOL, HTTP };
 
 static int32_t perform(int op, datum a, datum b, datum headers, int64_t n, int64_t m) {
 	switch (op) {
@@ -119,6 +119,7 @@ static int32_t perform(int op, datum a, datum b, datum headers, int64_t n, int64
 	case TIMER_SET: return terrarium_timer_set(a.ptr, a.len, n, m, b.ptr, b.len);
 	case TIMER_CANCEL: return terrarium_timer_cancel(a.ptr, a.len);
 	case TOOL: return terrarium_tool(a.ptr, a.len, b.ptr, b.len);
+	case HTTP: return terrarium_http(a.ptr, a.len, b.ptr, b.len, n);
 	}
 	return TERRARIUM_ERR_INTERNAL;
 }
@@ -150,7 +151,7 @@ static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_MAGIC_DEF("stateGet", 4, call, STATE_GET), JS_CFUNC_MAGIC_DEF("stateSet", 4, call, STATE_SET),
 	JS_CFUNC_MAGIC_DEF("stateDelete", 4, call, STATE_DELETE), JS_CFUNC_MAGIC_DEF("stateList", 4, call, STATE_LIST),
 	JS_CFUNC_MAGIC_DEF("timerSet", 4, call, TIMER_SET), JS_CFUNC_MAGIC_DEF("timerCancel", 4, call, TIMER_CANCEL),
-	JS_CFUNC_MAGIC_DEF("tool", 4, call, TOOL),
+	JS_CFUNC_MAGIC_DEF("tool", 4, call, TOOL), JS_CFUNC_MAGIC_DEF("http", 4, call, HTTP),
 };
 
 JSValue host_object(JSContext *js) {

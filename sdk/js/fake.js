@@ -42,6 +42,9 @@ function globals() {
 	return { console: runtime.console, Date: TurnDate };
 }
 
+// packed are headers as the contract has them.
+const packed = (headers) => Object.entries(headers).map(([name, value]) => `${name}\0${value}\0`).join("");
+
 export class FakeHost {
 	config; channels; features; creatures; tools;
 	self = "subject";
@@ -52,6 +55,7 @@ export class FakeHost {
 	direct = []; // messages to one creature
 	outputs = [];
 	requests = [];
+	https = []; // HTTP requests
 	logs = [];
 	#bound; #started = false; #aliases = []; #awareness = {}; #revision = 1; #markdown = ""; #random = randomBytes(); #messages = 0; #waiting = 0;
 
@@ -79,9 +83,8 @@ export class FakeHost {
 	}
 
 	message(alias, payload, headers = {}, { sender = "", direct = false } = {}) {
-		const packed = Object.entries(headers).map(([name, value]) => `${name}\0${value}\0`).join("");
 		return this.deliver("message", {
-			payload, channel: direct ? this.self : alias, sender, headers: packed, message_id: `m${++this.#messages}`, detail: { direct },
+			payload, channel: direct ? this.self : alias, sender, headers: packed(headers), message_id: `m${++this.#messages}`, detail: { direct },
 		});
 	}
 
@@ -99,6 +102,11 @@ export class FakeHost {
 
 	/** fail delivers the failure of a request of the creature. */
 	fail(tag, code, text) { return this.deliver("result", { payload: text, detail: { tag: String(tag), code } }); }
+
+	/** respond delivers the response to an HTTP request of the creature. */
+	respond(tag, status, body, headers = {}) {
+		return this.deliver("result", { payload: body, headers: packed(headers), detail: { tag: String(tag), code: "ok", status } });
+	}
 
 	/** advance moves the time and fires the timers that come due, in their order. */
 	async advance(ms) {
@@ -138,17 +146,17 @@ export class FakeHost {
 	async #run(kind, number, sources) {
 		if (running) throw new Error("a turn is running: await every delivery");
 		const bytes = Object.fromEntries(Object.entries(this.#sources(kind, sources)).map(([name, value]) => [name, bytesOf(value)]));
-		const effects = { sent: [], direct: [], outputs: [], requests: [], reply: undefined };
+		const effects = { sent: [], direct: [], outputs: [], requests: [], https: [], reply: undefined };
 		const turn = {
 			kind, sources: bytes, effects, readOnly: kind === "init", now: this.now, logs: this.logs, used: unused(this.#waiting), aliases: this.#aliases,
 			state: new Map(this.state), timers: new Map(this.timers), channels: this.channels, features: this.features,
 			creatures: this.creatures, tools: this.tools, randomByte: this.#random,
 		};
 		await this.#call(turn, number);
-		this.#waiting += effects.requests.length;
+		this.#waiting += effects.requests.length + effects.https.length;
 		this.state = turn.state;
 		this.timers = turn.timers;
-		for (const name of ["sent", "direct", "outputs", "requests"]) this[name].push(...effects[name]);
+		for (const name of ["sent", "direct", "outputs", "requests", "https"]) this[name].push(...effects[name]);
 		return effects;
 	}
 

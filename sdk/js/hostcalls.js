@@ -149,7 +149,7 @@ export function hostcalls(turn, abi) {
 		const { effects, used } = turn();
 		const bytes = bytesOf(payload);
 		if (deadlineMs <= 0) return fail("invalid_argument", "a request needs a deadline; say in milliseconds how long to wait");
-		const refused = unknown(creature) || (used.waiting + effects.requests.length >= limits.requests ? over("requests") : tooLarge(bytes.length) || crowded(1, bytes.length));
+		const refused = unknown(creature) || (used.waiting + effects.requests.length + effects.https.length >= limits.requests ? over("requests") : tooLarge(bytes.length) || crowded(1, bytes.length));
 		if (!refused) effects.requests.push({ creature, payload: textOf(bytes), bytes, deadlineMs, tag });
 		return refused;
 	}
@@ -209,6 +209,15 @@ export function hostcalls(turn, abi) {
 			return refused;
 		}),
 		request: effect(request),
+		http: effect((head, payload, tag) => {
+			const { used, effects } = turn();
+			const bytes = bytesOf(payload);
+			if (!turn().features.includes("http")) return fail("unsupported", "the host has no http; give FakeHost features with it");
+			const open = used.waiting + effects.requests.length + effects.https.length;
+			const refused = open >= limits.requests ? over("requests") : tooLarge(bytes.length + bytesOf(head).length);
+			if (!refused) effects.https.push({ head: JSON.parse(head), body: textOf(bytes), bytes, tag });
+			return refused;
+		}),
 		reply: effect((payload) => {
 			if (turn().kind !== "request") return fail("denied", "the turn handles no request; reply in the handler request");
 			if (turn().effects.reply !== undefined) return fail("already_exists", "the request has a reply already; reply once");

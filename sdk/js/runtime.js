@@ -54,6 +54,8 @@
 		return toJSON(value);
 	}
 
+	const tagNumber = (tag) => (typeof tag === "bigint" ? tag : whole(tag, "tag"));
+
 	const whole = (value, name) => {
 		if (!Number.isSafeInteger(value)) throw invalid(`${name} must be a whole number`);
 		return value;
@@ -174,6 +176,7 @@
 			return Number.isSafeInteger(Number(tag)) ? Number(tag) : BigInt(tag);
 		}
 		get resultCode() { return this.detail.code; }
+		get status() { return this.detail.status; }
 
 		// The configuration.
 		get config() { return (this.#instance.config ??= readConfig()); }
@@ -207,7 +210,11 @@
 		sendTo(creature, value) { check("send_to", host.sendTo(text(creature), data(value))); }
 		output(value) { check("output", host.output(data(value))); }
 		request(creature, value, { deadlineMs, tag = 0 }) {
-			check("request", host.request(text(creature), data(value), whole(deadlineMs, "deadlineMs"), typeof tag === "bigint" ? tag : whole(tag, "tag")));
+			check("request", host.request(text(creature), data(value), whole(deadlineMs, "deadlineMs"), tagNumber(tag)));
+		}
+		http(url, { method, headers, body, tag = 0 } = {}) {
+			const values = headers && Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, text(value)]));
+			check("http", host.http(toJSON({ method, url: text(url), headers: values }), data(body), tagNumber(tag)));
 		}
 		reply(value) { check("reply", host.reply(data(value))); }
 		setTimer(name, { delayMs = 0, periodMs = 0, payload } = {}) {
@@ -336,7 +343,7 @@
 	// absent lists functions of other hosts, and what to use here.
 	const absent = {
 		setTimeout: "use turn.setTimer", setInterval: "use turn.setTimer", setImmediate: "use turn.setTimer",
-		fetch: "a creature has no network", require: "a creature is one file",
+		fetch: "use turn.http", require: "a creature is one file",
 	};
 
 	// The objects that a script can reach through a turn.

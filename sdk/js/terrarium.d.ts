@@ -28,6 +28,8 @@ export interface Turn {
 	/** The tag of the request that a result belongs to. */
 	readonly tag: number | bigint | undefined;
 	readonly resultCode: "ok" | Code | undefined;
+	/** The status of an HTTP response. */
+	readonly status: number | undefined;
 
 	/** The configuration, without the attribute script of builtin:js. */
 	readonly config: { [key: string]: any };
@@ -49,6 +51,11 @@ export interface Turn {
 	sendTo(creature: string, value: Data): void;
 	output(value: Data): void;
 	request(creature: string, value: Data, options: { deadlineMs: number; tag?: number | bigint }): void;
+	/**
+	 * Sends an HTTP request once the turn has taken effect. The method is GET by default. The response arrives as a
+	 * result with the tag.
+	 */
+	http(url: string, request?: { method?: string; headers?: { [name: string]: string | number }; body?: Data; tag?: number | bigint }): void;
 	reply(value: Data): void;
 	setTimer(name: string, options?: { delayMs?: number; periodMs?: number; payload?: Data }): void;
 	/** Returns whether the timer was set. */
@@ -121,6 +128,8 @@ export interface Effects {
 	direct: { creature: string; payload: string; bytes: Uint8Array }[];
 	outputs: string[];
 	requests: { creature: string; payload: string; bytes: Uint8Array; deadlineMs: number; tag: number | bigint }[];
+	/** HTTP requests; head is the JSON of method, url and headers. */
+	https: { head: { method?: string; url: string; headers?: { [name: string]: string } }; body: string; bytes: Uint8Array; tag: number | bigint }[];
 	reply: string | undefined;
 }
 
@@ -147,6 +156,7 @@ export class FakeHost {
 	readonly direct: Effects["direct"];
 	readonly outputs: Effects["outputs"];
 	readonly requests: Effects["requests"];
+	readonly https: Effects["https"];
 	/** Log lines, each with its level in front. */
 	readonly logs: string[];
 	stateText(key: string): string | undefined;
@@ -158,6 +168,8 @@ export class FakeHost {
 	request(payload: string | Uint8Array, from?: { sender?: string }): Promise<string | undefined>;
 	answer(tag: number | bigint, payload: string | Uint8Array): Promise<Effects>;
 	fail(tag: number | bigint, code: Code, text: string): Promise<Effects>;
+	/** Delivers the response to an HTTP request of the creature. */
+	respond(tag: number | bigint, status: number, body: string | Uint8Array, headers?: { [name: string]: string }): Promise<Effects>;
 	advance(ms: number): Promise<void>;
 	setAwareness(document: object, markdown?: string): void;
 	graphChanged(): Promise<Effects>;

@@ -106,3 +106,30 @@ test("mistakes of a script are named", () => {
 	assert.throws(() => new FakeHost({ message: 1 }), { message: "the handler message is not a function" });
 	assert.throws(() => new TerrariumError("nope", "x"), { message: "nope is not a code of the contract" });
 });
+
+test("HTTP requests are recorded, and answered", async () => {
+	const h = new FakeHost({
+		message(turn) {
+			turn.http("https://example.com/v1", { method: "POST", headers: { "x-number": 7 }, body: { frogs: 2 }, tag: 5 });
+			turn.http("https://example.com/v2");
+		},
+		result(turn) { turn.output([turn.tag, turn.status, turn.header("content-type"), turn.text()].join(" ")); },
+	}, { features: ["http"] });
+	await h.message("in", "");
+	assert.deepEqual(h.https.map(({ head, body, tag }) => ({ head, body, tag })), [
+		{ head: { method: "POST", url: "https://example.com/v1", headers: { "x-number": "7" } }, body: '{"frogs":2}', tag: 5 },
+		{ head: { url: "https://example.com/v2" }, body: "", tag: 0 },
+	]);
+	await h.respond(5, 201, "made", { "content-type": "text/plain" });
+	assert.deepEqual(h.outputs, ["5 201 text/plain made"]);
+});
+
+test("HTTP requests are refused where the host has none, and above the limits", async () => {
+	const without = host((turn) => turn.http("https://example.com"));
+	await assert.rejects(without.message("in", ""), { code: "unsupported" });
+	const many = new FakeHost({ message(turn) { for (let i = 0; i < 1025; i++) turn.http("https://example.com"); } }, { features: ["http"] });
+	await assert.rejects(many.message("in", ""), { code: "limit" });
+	assert.deepEqual(many.https, []);
+	const wrong = new FakeHost({ message(turn) { turn.http("https://example.com", { tag: 0.5 }); } }, { features: ["http"] });
+	await assert.rejects(wrong.message("in", ""), { code: "invalid_argument" });
+});

@@ -61,7 +61,7 @@ for (const group of groups) {
 	const [title, ...lines] = group.split("\n");
 	test(`answers as the host: ${title}`, () => {
 		const turn = {
-			kind: title.startsWith("request ") ? "request" : "message", sources: {}, effects: { sent: [], direct: [], outputs: [], requests: [] }, readOnly: false,
+			kind: title.startsWith("request ") ? "request" : "message", sources: {}, effects: { sent: [], direct: [], outputs: [], requests: [], https: [] }, readOnly: false,
 			now: 0, logs: [], used: unused(0), aliases: [], state: new Map(), timers: new Map(), channels: ["out", "common"], features: [], creatures: ["frog"],
 			tools: title === "turn tools" ? tools : undefined,
 		};
