@@ -218,7 +218,7 @@ func (a *assembly) checkStillDeclared(from map[string]*moveAt) {
 		}
 		reported[m.From] = true
 		from[m.From].fault("from", "Still declared", fmt.Sprintf("The recipe declares %s, which this block moves away.", address),
-			"Remove the block, or give what has this address now another name.")
+			"Remove the block, or rename the thing that now has this address.")
 	}
 	for i := range a.deployment.Creatures {
 		check(a.deployment.Creatures[i].Address)
