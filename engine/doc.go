@@ -106,7 +106,8 @@
 //   - find.go: creatures, channels and graphs by name
 //   - status.go: the state (package inspect) of graphs, creatures and channels
 //   - package archive: events, sessions and lineage, read from the stores, and forks
-//   - shutdown.go: Close, and what it leaves open
+//   - shutdown.go: Close
+//   - internal/closing: how long it waits, and what it leaves open
 //   - internal/timing: the machine's clock, timers and rates
 //   - internal/ids: drawing ids
 //

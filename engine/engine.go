@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/archive"
+	"github.com/seed47132306/terrarium/engine/internal/closing"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -68,7 +69,7 @@ type Engine struct {
 	workers     sync.WaitGroup
 	callerTurns callerTurns
 	cancel      context.CancelFunc // ends the workers' context
-	end         closing
+	end         *closing.Shutdown
 	// shutdownTimeout is Options.ShutdownTimeout, or its default.
 	shutdownTimeout time.Duration
 	// applying is held by a call that applies deployments or restores graphs. Such
@@ -136,29 +137,6 @@ func (e *core) until(at time.Time, ok bool) (time.Duration, bool) {
 // DeadLetterCount returns how many deliveries have become dead letters since the
 // engine was started.
 func (e *Engine) DeadLetterCount() int64 { return e.core.deadLetters.Load() }
-
-// closing is the shutdown of an engine.
-type closing struct {
-	begin sync.Once
-	over  chan struct{} // closed when the engine is closed
-	err   error         // valid when over is closed
-
-	mu     sync.Mutex
-	stores []openStore // not closed yet, once closing them has begun
-}
-
-// openStore is a store that is not closed and may have events to write.
-type openStore struct {
-	store journal.Store
-	last  uint64 // number of the last event
-}
-
-// closes records which stores have not been closed yet.
-func (x *closing) closes(stores []openStore) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.stores = stores
-}
 
 // DefaultShutdownTimeout is the default of [Options.ShutdownTimeout].
 const DefaultShutdownTimeout = 30 * time.Second

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/archive"
+	"github.com/seed47132306/terrarium/engine/internal/closing"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/ids"
 	"github.com/seed47132306/terrarium/engine/internal/outbound"
@@ -59,7 +60,7 @@ func assemble(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errtext.Invalid("new", "the shutdown timeout is negative", "leave Options.ShutdownTimeout zero for the default")
 	}
 	e := &Engine{
-		core: core{mutation: mutation{registry: newRegistry()}}, end: closing{over: make(chan struct{})}, shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
+		core: core{mutation: mutation{registry: newRegistry()}}, end: closing.New(), shutdownTimeout: cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout),
 		applying: make(chan struct{}, 1),
 	}
 	c := &e.core

@@ -45,7 +45,7 @@ var ownContexts = map[string]string{
 // an engine's clock.
 var readsClock = map[string]string{
 	"Real.Now":              "this is the clock",
-	"CloseBound":            "a context's deadline is of the real time",
+	"Bound":                 "a context's deadline is of the real time",
 	"Terrarium.Close":       "the same",
 	"RunTest":               "how long a test took is for the reader of its report",
 	"isolate.run":           "a script's timer is of the real time",

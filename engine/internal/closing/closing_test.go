@@ -1,0 +1,98 @@
+package closing
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// fakeStore is a store of which only the durable part matters.
+type fakeStore struct {
+	journal.Store
+	session journal.SessionID
+	durable uint64
+	closed  func() error
+}
+
+func (s *fakeStore) Durable() uint64           { return s.durable }
+func (s *fakeStore) Info() journal.SessionInfo { return journal.SessionInfo{Session: s.session} }
+func (s *fakeStore) Close(context.Context) error {
+	return s.closed()
+}
+
+// TestAllCallersWaitForOneShutdown lets the first caller stop waiting before the shutdown
+// ends. The second gets the result of that same shutdown.
+func TestAllCallersWaitForOneShutdown(t *testing.T) {
+	s, begun, failed := New(), 0, errors.New("the disk failed")
+	goOn := make(chan struct{})
+	begin := func() {
+		s.Begin(func() { begun++ }, func() error { <-goOn; return failed })
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	begin()
+	interrupted := 0
+	if ended, err := s.Wait(ctx, 0, func() { interrupted++ }); ended || err != nil || interrupted != 1 {
+		t.Fatalf("the first caller gets %v, %v, and interrupts %d times", ended, err, interrupted)
+	}
+	begin()
+	ended, err := s.Wait(ctx, time.Hour, func() { interrupted++; close(goOn) })
+	if !ended || !errors.Is(err, failed) || begun != 1 || interrupted != 2 {
+		t.Fatalf("the second caller gets %v, %v; begun %d times, interrupted %d times", ended, err, begun, interrupted)
+	}
+	if ended, err := s.Wait(t.Context(), time.Hour, func() { t.Error("it interrupts what has ended") }); !ended || !errors.Is(err, failed) {
+		t.Errorf("the third caller gets %v, %v", ended, err)
+	}
+}
+
+// TestTheErrorSaysWhatIsLeft looks at the errors while stores are being closed, and
+// before.
+func TestTheErrorSaysWhatIsLeft(t *testing.T) {
+	s := New()
+	idle := func() ([]string, []Store) { return nil, nil }
+	says := func(when, want string, running func() ([]string, []Store), attempts ...string) {
+		t.Helper()
+		err := s.LeftOpen(time.Second, running, attempts)
+		if abi.CodeOf(err) != abi.Deadline || !errors.Is(err, ErrLeftOpen) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s the error is %q, want %q in it", when, err, want)
+		}
+	}
+	says("with nothing left", "a change of the topology", idle)
+	says("with an attempt", "leaves an attempt of http", idle, "an attempt of http")
+	late := &fakeStore{session: "s1", durable: 7}
+	busy := func() ([]string, []Store) { return []string{"a turn of c"}, []Store{{late, 9}} }
+	says("in a turn", "leaves a turn of c, 2 events of the session s1", busy)
+
+	var order []journal.SessionID
+	never := func() ([]string, []Store) { t.Error("it looks at turns while stores are closed"); return nil, nil }
+	late.closed = func() error {
+		order = append(order, late.session)
+		says("while a store is closed", "leaves 2 events of the session s1", never)
+		return errors.New("s1 failed")
+	}
+	next := &fakeStore{session: "s2", durable: 9}
+	next.closed = func() error {
+		order = append(order, next.session)
+		says("while a written store is closed", "the open store of the session s2, with all events written", never)
+		return nil
+	}
+	last := &fakeStore{session: "s3", durable: 1, closed: func() error { t.Error("it closes the last one"); return nil }}
+	if err := s.CloseStores(t.Context(), []Store{{late, 9}, {next, 9}, {last, 2}}, 2); err == nil || err.Error() != "s1 failed" {
+		t.Errorf("closing returns %v", err)
+	}
+	if len(order) != 2 || order[0] != "s1" {
+		t.Errorf("it closes %v", order)
+	}
+	says("after them", "leaves 1 events of the session s3", never)
+	if err := LeftOutside(nil); err != nil {
+		t.Errorf("without attempts it returns %v", err)
+	}
+	if err := LeftOutside([]string{"an attempt"}); abi.CodeOf(err) != abi.Deadline || !errors.Is(err, ErrLeftOpen) {
+		t.Errorf("with an attempt it returns %v", err)
+	}
+}
