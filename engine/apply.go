@@ -42,24 +42,17 @@ type application struct {
 	result   Applied
 }
 
-// may refuses the recipe of another deployment of the same name, which is most likely
-// a mistake.
+// may refuses the recipe of another deployment of the same name, and finds out what
+// applying it again leaves alone.
 func (a *application) may(saved []journal.SavedGraph) error {
 	a.former = a.e.deployments[a.d.Name]
 	if a.former == nil {
 		return reconcile.CheckTwins(a.d.Name, saved)
 	}
-	if was, is := a.former.Source.Path, a.d.Source.Path; was != is && was != "" && is != "" {
-		return &abi.Error{
-			Code: abi.AlreadyExists, Op: "apply", Message: "another recipe is applied as the deployment " + a.d.Name,
-			Remedy: "give one of them another name in its terrarium block",
-			IDs:    map[string]string{"deployment": a.d.Name, "path": was, "other": is},
-		}
-	}
 	if a.drift == nil {
 		a.drift = reconcile.HealingFrom(a.former.MovedBy(a.d))
 	}
-	return nil
+	return reconcile.CheckSource(a.d, a.former)
 }
 
 // run changes what exists into what the deployment declares. Its saved graphs have
@@ -68,7 +61,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 	e := a.e
 	x := newChange(e, "apply", draft.Options{Applying: a.d})
 	x.summary = true
-	x.recipe.meta = a.meta()
+	x.recipe.meta = storemeta.Of(a.d)
 	if d := a.d.Session.Durability; d != nil {
 		x.recipe.durability = *d
 		if e.storage == nil {
@@ -157,26 +150,6 @@ func (r *recipeCreatures) Unread(id journal.ChannelID, leaving map[journal.Creat
 		}
 	}
 	return n
-}
-
-// meta is the metadata of the deployment in a session.
-func (a *application) meta() map[string]string {
-	m := map[string]string{MetaDeployment: a.d.Name}
-	if a.d.Session.AllowMerge {
-		m[MetaMerge] = mergeAllowed
-	}
-	if every := a.d.Session.SyncEvery; every > 0 {
-		m[MetaSyncEvery] = every.String()
-	}
-	if s := a.d.Source; s.Path != "" {
-		m[MetaConfigPath] = s.Path
-		m[MetaRecipe] = string(journal.JSON(s.Files))
-		m[MetaDeclared] = string(journal.JSON(slices.Concat([]deploy.Declaration{}, a.d.Declared)))
-		if len(s.Variables) > 0 {
-			m[MetaVariables] = string(journal.JSON(s.Variables))
-		}
-	}
-	return m
 }
 
 // declaredBefore is what was declared last.

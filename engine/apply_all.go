@@ -3,13 +3,13 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/regrow"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/reconcile"
 )
@@ -139,7 +139,7 @@ func (j *joint) run(ctx context.Context, e locked) error {
 	}
 	for _, a := range j.applications {
 		a.e = e
-		saved := e.savedGraphs(a.d.Name)
+		saved := regrow.Rows(e.saved.With(a.d.Name))
 		if err := cmp.Or(a.may(saved), j.checkRenamed(e, a.d), reconcile.CheckMoves(a.d, e, saved)); err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (j *joint) run(ctx context.Context, e locked) error {
 	e.reportProblems()
 	waking := &waking{e: e}
 	for _, a := range j.applications {
-		for _, g := range e.savedWith(a.d.Name) {
+		for _, g := range e.saved.With(a.d.Name) {
 			if err := waking.bringBack(ctx, g, j.specOf); err != nil {
 				waking.rollBack(ctx)
 				return err
@@ -215,31 +215,12 @@ func (j *joint) drifts() bool {
 	return false
 }
 
-// checkRenamed refuses an unknown deployment if a saved one, which is not applied, came
-// from the very same recipe: its file or folder was renamed, or is given in another way.
-// It would start with no state and handle all input again. A recipe that sets its own
-// name is not concerned, because its text contains the name.
+// checkRenamed is [storemeta.CheckRenamed], unless the deployment is known.
 func (j *joint) checkRenamed(e locked, d *deploy.Deployment) error {
-	if len(d.Source.Files) == 0 || e.deployments[d.Name] != nil || len(e.savedWith(d.Name)) > 0 {
+	if e.deployments[d.Name] != nil || len(e.saved.With(d.Name)) > 0 {
 		return nil
 	}
-	texts := d.Source.Texts()
-	var saved []journal.SavedGraph
-	for _, g := range e.sortedSaved() {
-		saved = append(saved, g.SavedGraph)
-	}
-	for _, r := range RememberedIn(saved) {
-		if j.of[r.Name] != nil || e.deployments[r.Name] != nil || !slices.Equal(texts, r.Source.Texts()) {
-			continue
-		}
-		return &abi.Error{
-			Code: abi.Conflict, Op: "apply",
-			Message: fmt.Sprintf("the session has this recipe already, as the deployment %s from %s; %s would start without its state, and handle all input again", r.Name, r.Source.Path, d.Name),
-			Remedy:  fmt.Sprintf("choose one by its name in the recipe: terrarium { name = %q } continues the existing deployment, terrarium { name = %q } starts a second one", r.Name, d.Name),
-			IDs:     map[string]string{"deployment": r.Name, "path": r.Source.Path},
-		}
-	}
-	return nil
+	return storemeta.CheckRenamed(d, regrow.Rows(e.saved.Sorted()), func(name string) bool { return j.of[name] != nil || e.deployments[name] != nil })
 }
 
 // hold holds the creatures that will change. The caller has its turn to apply.

@@ -55,8 +55,8 @@ type recipeChange struct {
 // broughtBack is a saved graph that a change brings back, with the store that it
 // continues with.
 type broughtBack struct {
-	*dormant // nil: none
-	adopt    journal.Store
+	*journal.SavedGraph // nil: none
+	adopt               journal.Store
 	// cursors are the graph's cursors, by reader and channel.
 	cursors  map[cursorKey]journal.CursorRow
 	backlogs map[journal.ReaderID][]journal.CursorRow
@@ -168,7 +168,7 @@ func (x *change) restoreBacklogs(c *creature) {
 }
 
 // bringsBack reports whether the change brings a saved graph back.
-func (x *change) bringsBack() bool { return x.saved.dormant != nil }
+func (x *change) bringsBack() bool { return x.saved.SavedGraph != nil }
 
 // cursorKey is the key of a cursor row.
 type cursorKey struct {

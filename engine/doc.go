@@ -210,7 +210,7 @@
 //
 //   - restore.go: bringing saved graphs back
 //   - restore_saved.go: the graphs saved in a session directory
-//   - internal/regrow: the operations that rebuild a saved graph
+//   - internal/regrow: saved graphs, and the operations that rebuild one
 //   - remembered.go: the deployments saved in a session directory
 //
 // Deployments:

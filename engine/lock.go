@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/modules"
+	"github.com/seed47132306/terrarium/engine/internal/regrow"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -20,7 +21,7 @@ type registry struct {
 	creatures   map[journal.CreatureID]*creature
 	channels    map[journal.ChannelID]*channel
 	deployments map[string]*deploy.Deployment
-	saved       map[journal.GraphID]*dormant
+	saved       regrow.Saved
 	restored    bool                                               // Restore has brought back the saved graphs
 	families    map[journal.CreatureID]map[journal.CreatureID]bool // children by parent
 	templates   map[draft.Kind]*template                           // of the deployments
@@ -37,7 +38,7 @@ type registry struct {
 func newRegistry() registry {
 	return registry{
 		topo: topology.New(), graphs: map[journal.GraphID]*graph{}, creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
-		deployments: map[string]*deploy.Deployment{}, saved: map[journal.GraphID]*dormant{},
+		deployments: map[string]*deploy.Deployment{}, saved: regrow.Saved{},
 		families: map[journal.CreatureID]map[journal.CreatureID]bool{}, templates: map[draft.Kind]*template{}, spawned: map[draft.Kind]int{}, wires: map[journal.WireID]*creature{},
 		roots: map[string]journal.CreatureID{}, reports: map[string]journal.ChannelID{},
 	}
@@ -81,9 +82,6 @@ func (e *core) tryLock() (l locked, ok bool) {
 func (e *core) tryRLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryRLock()
 }
-
-// dormant is a saved graph that has not been brought back yet.
-type dormant struct{ journal.SavedGraph }
 
 // template is a species that may be spawned, with its module.
 type template struct {

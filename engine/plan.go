@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/planstore"
+	"github.com/seed47132306/terrarium/engine/internal/regrow"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -36,8 +37,8 @@ func (e *Engine) plan(ctx context.Context, restores bool, deployments []*deploy.
 		p.live = append(p.live, rowsOf(l, g))
 	}
 	p.running = l.settings()
-	for _, d := range l.sortedSaved() {
-		p.saved = append(p.saved, planstore.OwnRows(d.SavedGraph)) // it may be brought back meanwhile
+	for _, d := range l.saved.Sorted() {
+		p.saved = append(p.saved, planstore.OwnRows(*d)) // it may be brought back meanwhile
 	}
 	for name, d := range l.deployments {
 		p.applied = append(p.applied, appliedDeployment{name, d})
@@ -208,10 +209,7 @@ func (e *Engine) rows() []journal.SavedGraph {
 	for _, g := range l.sortedGraphs() {
 		out = append(out, rowsOf(l, g))
 	}
-	for _, d := range l.sortedSaved() {
-		out = append(out, d.SavedGraph)
-	}
-	return out
+	return append(out, regrow.Rows(l.saved.Sorted())...)
 }
 
 // rowsOf are the live rows of a graph.

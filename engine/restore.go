@@ -21,7 +21,7 @@ type waking struct {
 }
 
 // bringBack brings back one graph. specOf makes the creature of a row.
-func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.Context, journal.CreatureRow) (*creature, error)) (err error) {
+func (w *waking) bringBack(ctx context.Context, d *journal.SavedGraph, specOf func(context.Context, journal.CreatureRow) (*creature, error)) (err error) {
 	x := newChange(w.e, "resume", draft.Options{Unjudged: true, IDs: &savedIDs{w.e, d.Graph}})
 	defer func() {
 		for _, c := range x.creatures {
@@ -31,7 +31,7 @@ func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.
 		}
 	}()
 	x.summary = true
-	x.saved.dormant = d
+	x.saved.SavedGraph = d
 	slices.SortFunc(d.Creatures, func(a, b journal.CreatureRow) int {
 		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 	})
@@ -52,7 +52,7 @@ func (w *waking) bringBack(ctx context.Context, d *dormant, specOf func(context.
 	x.restoreWires()
 	x.restoreChannels()
 	stopped := func(c journal.CreatureID) bool { return x.creatures[c].husk }
-	x.recipe.ops = append(x.recipe.ops, regrow.Operations(&x.saved.SavedGraph, x.known, stopped)...)
+	x.recipe.ops = append(x.recipe.ops, regrow.Operations(x.saved.SavedGraph, x.known, stopped)...)
 	store, err := w.e.storage.Open(ctx, d.Session)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *waking) rollBack(ctx context.Context) {
 		}
 		delete(x.e.graphs, x.saved.Graph)
 		x.Undo()
-		x.e.saved[x.saved.Graph] = x.saved.dormant
+		x.e.saved[x.saved.Graph] = x.saved.SavedGraph
 		if g != nil && g.store != nil {
 			if err := g.store.Close(ctx); err != nil {
 				x.e.log.Error("closing a store", "session", x.saved.Session, "error", err)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/modules"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
+	"github.com/seed47132306/terrarium/engine/internal/regrow"
 	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -33,7 +33,7 @@ func (e locked) loadSaved(ctx context.Context) error {
 		return err
 	}
 	for _, g := range graphs {
-		e.startAbove(&g)
+		regrow.StartAbove(e.topo, &g)
 		e.clock.Begin(g.LastTime)
 		if len(g.Creatures) == 0 {
 			if !journal.IsCutShort(problems, g.Session) { // its members may be in the lost part
@@ -41,24 +41,9 @@ func (e locked) loadSaved(ctx context.Context) error {
 			}
 			continue
 		}
-		e.saved[g.Graph] = &dormant{g}
+		e.saved[g.Graph] = &g
 	}
 	return nil
-}
-
-// startAbove makes all later additions younger than a saved graph.
-func (e locked) startAbove(g *journal.SavedGraph) {
-	var creature, channel, edge uint64
-	for i := range g.Creatures {
-		creature = max(creature, g.Creatures[i].Born)
-	}
-	for i := range g.Channels {
-		channel = max(channel, g.Channels[i].Born)
-	}
-	for i := range g.Edges {
-		edge = max(edge, g.Edges[i].Order)
-	}
-	e.topo.StartAbove(creature, channel, g.Born, edge)
 }
 
 // Problems returns the stores that could not be read when the engine was started, and
@@ -96,41 +81,7 @@ func (e locked) reportProblems() {
 func (e *Engine) Saved() []journal.SavedGraph {
 	l := e.core.rlock()
 	defer l.runlock()
-	out := []journal.SavedGraph{}
-	for _, d := range l.sortedSaved() {
-		out = append(out, d.SavedGraph)
-	}
-	return out
-}
-
-func (e locked) sortedSaved() []*dormant {
-	out := make([]*dormant, 0, len(e.saved))
-	for _, d := range e.saved {
-		out = append(out, d)
-	}
-	slices.SortFunc(out, func(a, b *dormant) int {
-		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Graph, b.Graph))
-	})
-	return out
-}
-
-// savedWith lists the saved graphs that have members of a deployment.
-func (e locked) savedWith(deployment string) []*dormant {
-	var out []*dormant
-	for _, d := range e.sortedSaved() {
-		has := slices.ContainsFunc(d.Creatures, func(c journal.CreatureRow) bool { return c.Deployment == deployment })
-		if has || slices.ContainsFunc(d.Channels, func(c journal.ChannelRow) bool { return c.Deployment == deployment }) {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
-func (e locked) savedGraphs(deployment string) (out []journal.SavedGraph) {
-	for _, d := range e.savedWith(deployment) {
-		out = append(out, d.SavedGraph)
-	}
-	return out
+	return regrow.Rows(l.saved.Sorted())
 }
 
 // Restore restores every saved graph as it was, including creatures that no recipe
@@ -149,7 +100,7 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 	l.reportProblems()
 	problems = slices.Clone(l.problems)
 	waking := &waking{e: l}
-	for _, d := range l.sortedSaved() {
+	for _, d := range l.saved.Sorted() {
 		err := waking.bringBack(ctx, d, func(ctx context.Context, row journal.CreatureRow) (*creature, error) {
 			c, err := e.revive(ctx, row)
 			if err == nil && c.huskReason != nil {
@@ -249,13 +200,8 @@ func isOutsideReader(id journal.ReaderID) bool {
 // or in any other; otherwise it returns none, because a parent may have been in a graph
 // without a store.
 func (x *change) known(id journal.CreatureID) journal.CreatureID {
-	if id == "" || x.e.creatures[id] != nil || x.creatures[id] != nil {
+	if id == "" || x.e.creatures[id] != nil || x.creatures[id] != nil || x.e.saved.Has(id) {
 		return id
-	}
-	for _, d := range x.e.saved {
-		if slices.ContainsFunc(d.Creatures, func(c journal.CreatureRow) bool { return c.ID == id }) {
-			return id
-		}
 	}
 	return ""
 }

@@ -23,9 +23,6 @@ const (
 	MetaSyncEvery  = journal.MetaSyncEvery // after which time its writes are synced
 )
 
-// mergeAllowed is the value of [MetaMerge].
-const mergeAllowed = storemeta.MergeAllowed
-
 // DeploymentsIn lists the deployments that a store's metadata describes.
 func DeploymentsIn(meta map[string]string) []string { return storemeta.Parse(meta).Names }
 

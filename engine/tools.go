@@ -282,7 +282,7 @@ func (l callersGraph) LetsMerge(id journal.CreatureID, deployment string) bool {
 	if c := l.e.creatures[id]; c != nil {
 		g = c.home.load()
 	}
-	return deployment != "" && storemeta.Parse(g.meta).Of[deployment][MetaMerge] == mergeAllowed
+	return deployment != "" && storemeta.Parse(g.meta).Of[deployment][MetaMerge] == storemeta.MergeAllowed
 }
 
 // shownGraph is a graph as the tools see it.

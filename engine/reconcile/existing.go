@@ -92,6 +92,20 @@ func (r *Reconciliation) checkProtected(declared []deploy.Declaration) error {
 	}
 }
 
+// CheckSource refuses a recipe if another one is applied as a deployment of the same name,
+// which is most likely a mistake.
+func CheckSource(d, applied *deploy.Deployment) error {
+	was, is := applied.Source.Path, d.Source.Path
+	if was == is || was == "" || is == "" {
+		return nil
+	}
+	return &abi.Error{
+		Code: abi.AlreadyExists, Op: "apply", Message: "another recipe is applied as the deployment " + d.Name,
+		Remedy: "give one of them another name in its terrarium block",
+		IDs:    map[string]string{"deployment": d.Name, "path": was, "other": is},
+	}
+}
+
 // CheckTwins refuses to resume a deployment that is saved twice. That happens when a
 // store that could not be read becomes readable, and the deployment has started over
 // in the meantime.

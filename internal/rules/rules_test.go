@@ -125,7 +125,7 @@ var layers = map[string][]string{
 	"engine/internal/runqueue":    {},
 	"engine/internal/serialstore": {"engine/journal"},
 	"engine/internal/specs":       {"abi", "engine/deploy", "engine/draft", "engine/internal/errtext", "engine/journal"},
-	"engine/internal/storemeta":   {"engine/deploy", "engine/draft", "engine/journal"},
+	"engine/internal/storemeta":   {"abi", "engine/deploy", "engine/draft", "engine/journal"},
 	"engine/internal/timing":      {},
 	"engine/internal/turnctx":     {},
 	"engine/internal/veil":        {"abi", "engine/deploy", "engine/journal"},

@@ -1,9 +1,11 @@
 package storemeta
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -64,4 +66,27 @@ func MembersIn(g *journal.SavedGraph) map[string]bool {
 		}
 	}
 	return out
+}
+
+// CheckRenamed refuses a deployment that no store knows if a saved one, which is not
+// applied, came from the very same recipe: its file or folder was renamed, or is given in
+// another way. It would start with no state and handle all input again. A recipe that sets
+// its own name is not concerned, because its text contains the name.
+func CheckRenamed(d *deploy.Deployment, saved []journal.SavedGraph, applied func(name string) bool) error {
+	if len(d.Source.Files) == 0 {
+		return nil
+	}
+	texts := d.Source.Texts()
+	for _, r := range RememberedIn(saved) {
+		if applied(r.Name) || !slices.Equal(texts, r.Source.Texts()) {
+			continue
+		}
+		return &abi.Error{
+			Code: abi.Conflict, Op: "apply",
+			Message: fmt.Sprintf("the session has this recipe already, as the deployment %s from %s; %s would start without its state, and handle all input again", r.Name, r.Source.Path, d.Name),
+			Remedy:  fmt.Sprintf("choose one by its name in the recipe: terrarium { name = %q } continues the existing deployment, terrarium { name = %q } starts a second one", r.Name, d.Name),
+			IDs:     map[string]string{"deployment": r.Name, "path": r.Source.Path},
+		}
+	}
+	return nil
 }

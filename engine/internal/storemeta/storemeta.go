@@ -151,3 +151,23 @@ func DeclaredIn(graphs []journal.SavedGraph) map[string][]deploy.Declaration {
 	}
 	return out
 }
+
+// Of is the metadata of a deployment in its sessions.
+func Of(d *deploy.Deployment) map[string]string {
+	m := map[string]string{Deployment: d.Name}
+	if d.Session.AllowMerge {
+		m[Merge] = MergeAllowed
+	}
+	if every := d.Session.SyncEvery; every > 0 {
+		m[journal.MetaSyncEvery] = every.String()
+	}
+	if s := d.Source; s.Path != "" {
+		m[ConfigPath] = s.Path
+		m[Recipe] = string(journal.JSON(s.Files))
+		m[Declared] = string(journal.JSON(slices.Concat([]deploy.Declaration{}, d.Declared)))
+		if len(s.Variables) > 0 {
+			m[Variables] = string(journal.JSON(s.Variables))
+		}
+	}
+	return m
+}

@@ -1,9 +1,15 @@
 package storemeta
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // TestMetaIsReadAsItIsWritten proves that joined metadata can be parsed again,
@@ -48,5 +54,57 @@ func TestMemoryIsReadAsItIsWritten(t *testing.T) {
 		if cell := memory[k]; cell == nil || string(cell.Value) != `"of `+k.Policy+`"` {
 			t.Errorf("of %v it has %v", k, cell)
 		}
+	}
+}
+
+// TestADeploymentIsReadAsItIsWritten proves that the metadata of a deployment contains its
+// source and declarations.
+func TestADeploymentIsReadAsItIsWritten(t *testing.T) {
+	d := &deploy.Deployment{
+		Name: "d", Source: deploy.Source{Path: "d.hcl", Files: map[string]string{"d.hcl": "text"}},
+		Declared: []deploy.Declaration{{Address: "creature.a"}},
+	}
+	d.Session.AllowMerge, d.Session.SyncEvery = true, time.Second
+	meta := Of(d)
+	source, ok := Source(meta)
+	if !ok || source.Path != "d.hcl" || source.Files["d.hcl"] != "text" || source.Variables != nil {
+		t.Errorf("the source is %+v, %v", source, ok)
+	}
+	if got := DeclaredIn([]journal.SavedGraph{{Meta: meta}})["d"]; len(got) != 1 || got[0].Address != "creature.a" {
+		t.Errorf("the declarations are %v", got)
+	}
+	if meta[Merge] != MergeAllowed || meta[journal.MetaSyncEvery] != "1s" {
+		t.Errorf("the metadata is %v", meta)
+	}
+	plain := Of(&deploy.Deployment{Name: "p", Declared: d.Declared})
+	if !maps.Equal(plain, map[string]string{Deployment: "p"}) {
+		t.Errorf("that of a deployment without a recipe is %v", plain)
+	}
+}
+
+// TestARenamedRecipeIsRefused gives a saved recipe another name.
+func TestARenamedRecipeIsRefused(t *testing.T) {
+	recipe := func(name, path, text string) *deploy.Deployment {
+		return &deploy.Deployment{Name: name, Source: deploy.Source{Path: path, Files: map[string]string{path: text}}}
+	}
+	saved := []journal.SavedGraph{{Graph: "g", Meta: Of(recipe("old", "old.hcl", "text")), Creatures: []journal.CreatureRow{{Deployment: "old"}}}}
+	applied := map[string]bool{}
+	check := func(d *deploy.Deployment) error {
+		return CheckRenamed(d, saved, func(name string) bool { return applied[name] })
+	}
+	err := check(recipe("new", "new.hcl", "text"))
+	var typed *abi.Error
+	if !errors.As(err, &typed) || typed.Code != abi.Conflict || typed.IDs["deployment"] != "old" || typed.IDs["path"] != "old.hcl" {
+		t.Errorf("the same text gives %v", err)
+	}
+	if err := check(recipe("new", "new.hcl", "other text")); err != nil {
+		t.Errorf("another text gives %v", err)
+	}
+	if err := check(&deploy.Deployment{Name: "new"}); err != nil {
+		t.Errorf("a deployment without a recipe gives %v", err)
+	}
+	applied["old"] = true
+	if err := check(recipe("new", "new.hcl", "text")); err != nil {
+		t.Errorf("beside the applied one it gives %v", err)
 	}
 }
