@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/species"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/reconcile"
@@ -34,7 +35,7 @@ type application struct {
 	e        locked // while it runs
 	d        *deploy.Deployment
 	prepared map[string]*creature // by address
-	species  []*template
+	species  []*species.Template
 	drift    *reconcile.Drift      // what has changed while it ran and stays; nil: the recipe alone decides
 	former   *deploy.Deployment    // the one applied now; nil if there is none
 	adopted  map[string]abi.Module // by address of a prepared creature whose module a running one now has: its former module

@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/regrow"
+	"github.com/seed47132306/terrarium/engine/internal/species"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/reconcile"
@@ -175,7 +176,7 @@ func (j *joint) run(ctx context.Context, e locked) error {
 // discard releases what was prepared and is not used.
 func (j *joint) discard(ctx context.Context) {
 	for _, a := range j.applications {
-		j.e.core.closeTemplates(ctx, a.species)
+		species.Close(ctx, j.e.core.log, a.species)
 		a.species = nil
 		for _, c := range a.prepared {
 			if c.home.load() == nil {

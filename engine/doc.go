@@ -133,7 +133,8 @@
 //   - pace.go: limits on how fast it stores
 //   - supervise.go: failed turns and failing creatures
 //   - internal/veil: removing its sensitive values from texts
-//   - species.go: species, and how many of each live
+//   - species.go: loading and spawning species
+//   - internal/species: which may be spawned, and how many of each live
 //
 // Scheduling:
 //

@@ -67,14 +67,9 @@ func (e locked) Root(deployment string) journal.CreatureID { return e.roots[depl
 
 func (e locked) Report(deployment string) journal.ChannelID { return e.reports[deployment] }
 
-func (e locked) Species(k draft.Kind) *deploy.SpeciesSpec {
-	if t := e.templates[k]; t != nil {
-		return t.SpeciesSpec
-	}
-	return nil
-}
+func (e locked) Species(k draft.Kind) *deploy.SpeciesSpec { return e.species.Spec(k) }
 
-func (e locked) Alive(k draft.Kind) int { return e.spawned[k] }
+func (e locked) Alive(k draft.Kind) int { return e.species.Alive(k) }
 
 // Members implements [reconcile.Base], as the methods below do.
 func (e locked) Members(yield func(draft.Member) bool) {

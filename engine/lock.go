@@ -6,9 +6,8 @@ import (
 	"sync"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
-	"github.com/seed47132306/terrarium/engine/draft"
-	"github.com/seed47132306/terrarium/engine/internal/modules"
 	"github.com/seed47132306/terrarium/engine/internal/regrow"
+	"github.com/seed47132306/terrarium/engine/internal/species"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -24,8 +23,7 @@ type registry struct {
 	saved       regrow.Saved
 	restored    bool                                               // Restore has brought back the saved graphs
 	families    map[journal.CreatureID]map[journal.CreatureID]bool // children by parent
-	templates   map[draft.Kind]*template                           // of the deployments
-	spawned     map[draft.Kind]int                                 // how many are alive
+	species     *species.Table                                     // of the deployments
 	wires       map[journal.WireID]*creature                       // sender of each output wire
 	roots       map[string]journal.CreatureID                      // by deployment
 	reports     map[string]journal.ChannelID                       // report channels, by deployment
@@ -39,7 +37,7 @@ func newRegistry() registry {
 	return registry{
 		topo: topology.New(), graphs: map[journal.GraphID]*graph{}, creatures: map[journal.CreatureID]*creature{}, channels: map[journal.ChannelID]*channel{},
 		deployments: map[string]*deploy.Deployment{}, saved: regrow.Saved{},
-		families: map[journal.CreatureID]map[journal.CreatureID]bool{}, templates: map[draft.Kind]*template{}, spawned: map[draft.Kind]int{}, wires: map[journal.WireID]*creature{},
+		families: map[journal.CreatureID]map[journal.CreatureID]bool{}, species: species.NewTable(), wires: map[journal.WireID]*creature{},
 		roots: map[string]journal.CreatureID{}, reports: map[string]journal.ChannelID{},
 	}
 }
@@ -81,13 +79,6 @@ func (e *core) tryLock() (l locked, ok bool) {
 // tryRLock is rlock, but fails if the lock is held for writing, or about to be.
 func (e *core) tryRLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryRLock()
-}
-
-// template is a species that may be spawned, with its module.
-type template struct {
-	*deploy.SpeciesSpec
-	kind   draft.Kind
-	module *modules.Shared
 }
 
 // sortedGraphs returns the live graphs, oldest first.

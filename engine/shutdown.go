@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/internal/closing"
+	"github.com/seed47132306/terrarium/engine/internal/species"
 )
 
 // ErrLeftOpen is a cause of the error of a Close that has reached its bound.
@@ -116,7 +116,7 @@ func (e *Engine) shutDown(ctx context.Context) error {
 	for _, c := range l.creatures {
 		errs = append(errs, c.module.Close(ctx))
 	}
-	e.core.closeTemplates(ctx, slices.Collect(maps.Values(l.templates)))
+	species.Close(ctx, e.core.log, l.species.All())
 	return errors.Join(errs...)
 }
 

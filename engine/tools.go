@@ -189,7 +189,7 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 			return err
 		}
 		if t.c.deployment == "" {
-			return l.notSpawnable("", a.Species) // a species belongs to a recipe
+			return l.species.NotSpawnable("", a.Species) // a species belongs to a recipe
 		}
 		spec, module, err = l.ofSpecies(deploy.CreatureSpec{
 			Name: cmp.Or(a.Name, a.Species), Species: a.Species, Deployment: t.c.deployment, Config: a.Config, Parent: t.c.id,
@@ -268,13 +268,7 @@ func (l callersGraph) Inside(f func(tools.Graph)) {
 }
 
 func (l callersGraph) Species(deployment string) []*deploy.SpeciesSpec {
-	var out []*deploy.SpeciesSpec
-	for kind, t := range l.e.templates {
-		if kind.Deployment == deployment {
-			out = append(out, t.SpeciesSpec)
-		}
-	}
-	return out
+	return l.e.species.Of(deployment)
 }
 
 func (l callersGraph) LetsMerge(id journal.CreatureID, deployment string) bool {

@@ -139,20 +139,6 @@ func (u *update) finishUpdate(ctx context.Context, e *core) {
 	}
 }
 
-// replaceTemplates replaces the species of a deployment, and returns the former ones.
-func (e locked) replaceTemplates(deployment string, templates []*template) (former []*template) {
-	for k, t := range e.templates {
-		if k.Deployment == deployment {
-			former = append(former, t)
-			delete(e.templates, k)
-		}
-	}
-	if e.keepTemplates(templates); len(templates) == 0 {
-		e.spawnable.Delete(deployment)
-	}
-	return former
-}
-
 // putPolicy replaces the policy of a deployment, possibly with none, and returns the
 // former one. Turns that look it up at the same time get either policy.
 func (e locked) putPolicy(deployment string, p deploy.Policy) deploy.Policy {

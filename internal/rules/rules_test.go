@@ -124,6 +124,7 @@ var layers = map[string][]string{
 	"engine/internal/ring":        {},
 	"engine/internal/runqueue":    {},
 	"engine/internal/serialstore": {"engine/journal"},
+	"engine/internal/species":     {"abi", "engine/deploy", "engine/draft", "engine/internal/errtext", "engine/internal/modules", "engine/internal/specs", "engine/journal", "engine/outlook"},
 	"engine/internal/specs":       {"abi", "engine/deploy", "engine/draft", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/storemeta":   {"abi", "engine/deploy", "engine/draft", "engine/journal"},
 	"engine/internal/timing":      {},
