@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/outlets"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -14,7 +14,7 @@ type wiring struct {
 	deployment string              // to which the creature belongs
 	sends      []sendEdge          // in the order in which the edges were added
 	byAlias    map[string]*channel // of sends
-	outlets    []outlet            // nil for a creature without output wires
+	outlets    []outlets.Outlet    // nil for a creature without output wires
 }
 
 type sendEdge struct {
@@ -48,11 +48,4 @@ type handle struct {
 	alias  string
 	wiring *wiring // for which ch holds
 	ch     *channel
-}
-
-// outlet is an output wire as a turn uses it.
-type outlet struct {
-	journal.OutputWire
-	prompt    deploy.Prompt
-	predicate deploy.Predicate // nil: there is none, or it is not known
 }

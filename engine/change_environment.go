@@ -4,8 +4,10 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/outlets"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -56,7 +58,7 @@ func (x following) follow() {
 		}
 		info, _ := x.e.topo.Creature(c.id)
 		w := newWiring(c.name, c.deployment, info.Edges, x.e.channels)
-		w.outlets = x.outlets(c)
+		w.outlets = outlets.Of(c.wires, func(name string) deploy.Predicate { return x.Predicate(c.deployment, name) })
 		c.wiring.Store(w)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
 	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/outlets"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -194,18 +195,18 @@ func (l *turnLog) ask(s *sendEffect, to *channel) {
 }
 
 // lead writes one delivery over an output wire, unless the wire has been removed.
-func (l *turnLog) lead(o *wiredOutput) {
-	wire := &o.outlet.OutputWire
+func (l *turnLog) lead(o *outlets.Delivery) {
+	wire := &o.Outlet.OutputWire
 	if l.unwired(wire.ID) {
 		return
 	}
-	to := l.wireEnd(wire)
-	if reason, text := l.g.undeliverable(l.t.c, to, o); text != "" {
-		l.bury(letter{DeadLetterRow: o.letter(l.t.c, to, reason, text), turn: l.id, from: l.t.c})
+	from, to := l.t.c, l.wireEnd(wire)
+	if reason, text := o.Undeliverable(from.wireEnd(), to.wireEnd(), func() []string { return l.g.loop(from, to) }); text != "" {
+		l.bury(letter{DeadLetterRow: o.Letter(from.id, to.wireEnd().ID, reason, text), turn: l.id, from: from})
 		return
 	}
 	l.sent++
-	l.post(l.inbox(to), l.message(abi.KindOutput, o.payload, o.headers))
+	l.post(l.inbox(to), l.message(abi.KindOutput, o.Payload, o.Headers))
 }
 
 // bury writes a dead letter.

@@ -158,6 +158,7 @@
 //   - turn_change.go: a turn that changes the graph
 //   - turn_notes.go: the inputs of a turn that the log records
 //   - wire_delivery.go: delivering its output over output wires
+//   - internal/outlets: the deliveries, and why one is not possible
 //   - outside.go: requests to capabilities, and their results
 //   - open_requests.go: inboxes, and requests that wait for an answer
 //   - rehearsal.go: a turn without an engine, for replay

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/outlets"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/tools"
@@ -32,7 +33,7 @@ type turn struct {
 	sends    []sendEffect
 	asked    int // requests among them
 	reached  []journal.ReachNote
-	wired    []wiredOutput // deliveries of the output over its wires
+	wired    []outlets.Delivery // deliveries of the output over its wires
 	replied  bool
 	reply    effects.Span
 	verdicts []draft.Word
@@ -123,15 +124,6 @@ func (t *turn) reset() {
 type ask struct {
 	deadline time.Duration
 	tag      int64
-}
-
-// wiredOutput is one delivery of the turn's output that its commit makes.
-type wiredOutput struct {
-	outlet  *outlet
-	payload []byte
-	headers []byte
-	hops    int
-	fault   string // why it is too large, if it is
 }
 
 // toolUse is a turn's use of the group tools.

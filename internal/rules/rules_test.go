@@ -118,6 +118,7 @@ var layers = map[string][]string{
 	"engine/internal/modules":     {"abi"},
 	"engine/internal/observe":     {"abi", "engine/internal/ring", "engine/journal"},
 	"engine/internal/outbound":    {"abi", "capability", "engine/deploy", "engine/internal/errtext", "engine/internal/message", "engine/journal"},
+	"engine/internal/outlets":     {"abi", "engine/deploy", "engine/internal/effects", "engine/internal/errtext", "engine/internal/message", "engine/journal"},
 	"engine/internal/planstore":   {"abi", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/recall":      {"engine/deploy", "engine/internal/storemeta", "engine/journal"},
 	"engine/internal/regrow":      {"engine/journal", "engine/topology"},
