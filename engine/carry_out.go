@@ -245,11 +245,11 @@ func (x *change) noteNew(cr *creature) {
 // creatures have moved to them.
 func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 	kind := journal.EventSessionForked
-	if group.kind() == journal.CutMerge {
+	if group.Kind() == journal.CutMerge {
 		kind = journal.EventSessionMerged
 	}
 	moved := x.moved()
-	for _, id := range group.after {
+	for _, id := range group.After {
 		store := plan.children[id]
 		if store == nil || len(group.before) == 0 {
 			continue

@@ -28,7 +28,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 	cut := journal.Cut{At: x.tick()}
 	var ids []journal.GraphID
 	for _, g := range p.groups {
-		if g.keeps() || len(g.after) == 0 {
+		if g.Keeps() || len(g.After) == 0 {
 			continue
 		}
 		durability := g.durability(x)
@@ -40,11 +40,11 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 				cut.Parents = append(cut.Parents, b.store)
 			}
 		}
-		for _, id := range g.after {
+		for _, id := range g.After {
 			cut.Children = append(cut.Children, p.child(x, g, id, durability))
 			ids = append(ids, id)
 		}
-		switch kind := g.kind(); {
+		switch kind := g.Kind(); {
 		case len(g.before) == 0: // new graphs do not count
 		case cut.Kind == "" || cut.Kind == kind:
 			cut.Kind = kind
@@ -67,7 +67,7 @@ func (p *storePlan) carryOut(ctx context.Context, x *change) error {
 // keep their id their new stores.
 func (p *storePlan) hand(x *change) {
 	for _, g := range p.groups {
-		if len(g.after) > 0 && p.children[g.after[0]] != nil {
+		if len(g.After) > 0 && p.children[g.After[0]] != nil {
 			for _, b := range g.before {
 				b.store = nil // the cut closed it
 			}
@@ -138,7 +138,7 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 			continue
 		}
 		for _, b := range g.before {
-			if b.store != nil || !x.e.divides(b, g.after) {
+			if b.store != nil || !x.e.divides(b, g.After) {
 				continue
 			}
 			stores, err := x.e.storage.Cut(ctx, journal.Cut{Kind: journal.CutRearrange, At: x.tick(), Children: []journal.CutChild{{
@@ -146,7 +146,7 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 				StoreSpec: journal.StoreSpec{Graph: b.id, Born: b.born, Durability: g.durability(x), Meta: b.meta, First: func(origin journal.Origin) *journal.Record {
 					rec := &journal.Record{}
 					snapshot := newSnapshot(x, g, rec, origin)
-					snapshot.add(b, func(id journal.GraphID) bool { return slices.Contains(g.after, id) })
+					snapshot.add(b, func(id journal.GraphID) bool { return slices.Contains(g.After, id) })
 					snapshot.write()
 					return rec
 				}},

@@ -42,7 +42,7 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 		}
 	}
 	for _, group := range plan.groups {
-		if len(group.after) > 0 {
+		if len(group.After) > 0 {
 			continue
 		}
 		// The store ends with the graph, and with it what its readers have not read.
@@ -127,13 +127,13 @@ func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason)
 // creature or, if the creature has been removed or is in another group, the successor
 // of the old graph.
 func (x *change) successor(old section, c journal.CreatureID, group *storeGroup) journal.GraphID {
-	if id := x.e.topo.GraphOf(c); slices.Contains(group.after, id) {
+	if id := x.e.topo.GraphOf(c); slices.Contains(group.After, id) {
 		return id
 	}
-	if id, _ := x.e.topo.Current(old.id); slices.Contains(group.after, id) {
+	if id, _ := x.e.topo.Current(old.id); slices.Contains(group.After, id) {
 		return id
 	}
-	return group.after[0]
+	return group.After[0]
 }
 
 // inter adds to the first record of a graph's new store the rest of what the former

@@ -199,6 +199,7 @@
 // Stores and cuts:
 //
 //   - store_plan.go: which stores a change cuts
+//   - internal/regroup: which graphs exchange members in it
 //   - cut.go: cutting them, and stores between two cuts
 //   - cut_first.go: the first record of a new store
 //   - snapshot.go: the content of a graph without a store, for its first store

@@ -24,7 +24,7 @@ var errElsewhere = errors.New("it is in the store of another graph")
 // sent. An event has one id, and the two graphs may merge again.
 func (p *storePlan) mayEnter(x *change) error {
 	for _, g := range p.groups {
-		if g.keeps() || len(g.after) == 0 || g.durability(x) == journal.Volatile {
+		if g.Keeps() || len(g.After) == 0 || g.durability(x) == journal.Volatile {
 			continue
 		}
 		for _, b := range g.before {

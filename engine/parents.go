@@ -17,7 +17,7 @@ func (x *change) findUnlinked(plan *storePlan) {
 		}
 	}
 	for _, group := range plan.groups {
-		if len(group.after) < 2 {
+		if len(group.After) < 2 {
 			continue
 		}
 		for _, g := range group.before {

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/planstore"
+	"github.com/seed47132306/terrarium/engine/internal/regroup"
 	"github.com/seed47132306/terrarium/engine/internal/regrow"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -220,7 +221,7 @@ func rowsOf(e locked, graph *graph) journal.SavedGraph {
 	x := newChange(e, "plan", draft.Options{}) // only reads, and is never applied
 	x.sealed = x.Seal()
 	x.paused[graph] = g
-	rec := x.firstRecord(&storeGroup{before: []section{g}, after: []journal.GraphID{g.id}}, info, g.origin)
+	rec := x.firstRecord(&storeGroup{Group: &regroup.Group{After: []journal.GraphID{g.id}}, before: []section{g}}, info, g.origin)
 	out := journal.SavedGraph{
 		Session: journal.SessionID(g.id), Graph: g.id, Born: g.born, Durability: g.durability,
 		Creatures: rec.Creatures, Channels: rec.Channels, Heads: rec.Heads, Edges: rec.Edges,

@@ -38,10 +38,10 @@ func inheritMemory(id journal.GraphID, before []section) recall.Cells {
 func (x *change) inheritance(plan *storePlan) map[journal.GraphID]recall.Cells {
 	var out map[journal.GraphID]recall.Cells
 	for _, group := range plan.groups {
-		if group.keeps() {
+		if group.Keeps() {
 			continue
 		}
-		for _, id := range group.after {
+		for _, id := range group.After {
 			if memory := inheritMemory(id, x.goingOnIn(group, id)); memory != nil {
 				if out == nil {
 					out = map[journal.GraphID]recall.Cells{}

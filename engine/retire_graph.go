@@ -19,7 +19,7 @@ const retireAgain = time.Second
 // with the process.
 func (p *storePlan) drain(ctx context.Context) error {
 	for _, g := range p.groups {
-		if len(g.after) > 0 || g.before[0].store == nil {
+		if len(g.After) > 0 || g.before[0].store == nil {
 			continue
 		}
 		end := &ending{g.before[0].graph, g.before[0].store, g.before[0].seq}

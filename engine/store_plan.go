@@ -2,8 +2,10 @@ package engine
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/internal/regroup"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -20,25 +22,11 @@ type storePlan struct {
 	goesOn   map[section][]journal.GraphID // by former graph: the graphs whose stores have its history
 }
 
-// storeGroup is a set of graphs that exchange members in the change.
+// storeGroup is a group of graphs with their sections before the change.
 type storeGroup struct {
-	before []section         // by id
-	after  []journal.GraphID // by id
+	*regroup.Group
+	before []section // as Before
 	moved  []journal.CreatureID
-	passed bool // see change.passed
-}
-
-// kind is the kind of cut that the group needs.
-func (g *storeGroup) kind() journal.CutKind {
-	switch {
-	case len(g.before) > 1 && len(g.after) == 1:
-		return journal.CutMerge
-	case len(g.before) == 1 && len(g.after) > 1:
-		return journal.CutSplit
-	case len(g.before) == 0 || len(g.after) == 0 || g.keeps():
-		return journal.CutNone
-	}
-	return journal.CutRearrange
 }
 
 // findMoved lists the creatures whose graph id changes, oldest first.
@@ -59,16 +47,11 @@ func (g *storeGroup) findMoved(x *change) {
 
 // delta summarizes the merge or split of the graphs of the group, if any.
 func (g *storeGroup) delta(x *change) (journal.Delta, bool) {
-	kind := g.kind()
-	switch {
-	case kind == journal.CutNone || g.same():
+	kind := g.Outcome()
+	if kind == journal.CutNone {
 		return journal.Delta{}, false
-	case kind == journal.CutRearrange && len(g.after) > len(g.before):
-		kind = journal.CutSplit
-	case kind == journal.CutRearrange:
-		kind = journal.CutMerge
 	}
-	d := journal.Delta{Kind: kind, OldGraphs: []journal.GraphID{}, NewGraphs: g.after, Affected: journal.List(g.moved), Renamed: []journal.Renamed{}}
+	d := journal.Delta{Kind: kind, OldGraphs: []journal.GraphID{}, NewGraphs: g.After, Affected: journal.List(g.moved), Renamed: []journal.Renamed{}}
 	for _, b := range g.before {
 		d.OldGraphs = append(d.OldGraphs, b.id)
 	}
@@ -78,20 +61,12 @@ func (g *storeGroup) delta(x *change) (journal.Delta, bool) {
 			if r.Channel != "" {
 				home = x.e.topo.ChannelGraph(r.Channel)
 			}
-			if slices.Contains(g.after, home) {
+			if slices.Contains(g.After, home) {
 				d.Renamed = append(d.Renamed, journal.Renamed(r))
 			}
 		}
 	}
 	return d, true
-}
-
-// keeps reports whether the group is one graph that keeps its store.
-func (g *storeGroup) keeps() bool { return g.same() && !g.passed }
-
-// same reports whether the group is one graph that keeps its id.
-func (g *storeGroup) same() bool {
-	return len(g.before) == 1 && len(g.after) == 1 && g.before[0].id == g.after[0]
 }
 
 // planStores compares the graphs of members before and after the change.
@@ -100,78 +75,38 @@ func (x *change) planStores() *storePlan {
 	if !x.movesGraphs() {
 		return p
 	}
-	groups := map[string]*storeGroup{} // by a graph, "<" before or ">" after
-	join := func(before section, after journal.GraphID) {
-		a, b := groups["<"+string(before.id)], groups[">"+string(after)]
-		switch {
-		case a == nil && b == nil:
-			a = &storeGroup{}
-			p.groups = append(p.groups, a)
-		case a == nil:
-			a = b
-		case b != nil && a != b:
-			a.before, a.after = append(a.before, b.before...), append(a.after, b.after...)
-			for key, g := range groups {
-				if g == b {
-					groups[key] = a
-				}
-			}
-			p.groups = without(p.groups, b)
-		}
-		if !slices.Contains(a.before, before) {
-			a.before = append(a.before, before)
-		}
-		if !slices.Contains(a.after, after) {
-			a.after = append(a.after, after)
-		}
-		groups["<"+string(before.id)], groups[">"+string(after)] = a, a
-	}
+	var groups regroup.Groups
+	sections := map[journal.GraphID]section{}
 	for _, g := range x.paused {
+		sections[g.id] = g
 		left := true
-		for id := range g.creatures {
-			if after := x.e.topo.GraphOf(id); after != "" {
-				join(g, after)
-				left = false
-			}
-		}
-		for id := range g.channels {
-			if after := x.e.topo.ChannelGraph(id); after != "" {
-				join(g, after)
-				left = false
-			}
+		for after := range x.e.presentGraphs(g) {
+			groups.Join(g.id, after)
+			left = false
 		}
 		if !left {
 			continue
 		}
 		if after, merged := x.e.topo.Current(g.id); merged { // before its last member left
-			join(g, after)
+			groups.Join(g.id, after)
 		} else {
-			p.groups = append(p.groups, &storeGroup{before: []section{g}})
+			groups.End(g.id)
 		}
 	}
 	for id := range x.creatures {
-		after := x.e.topo.GraphOf(id)
-		if after != "" && groups[">"+string(after)] == nil {
-			g := &storeGroup{after: []journal.GraphID{after}}
-			groups[">"+string(after)] = g
-			p.groups = append(p.groups, g)
+		if after := x.e.topo.GraphOf(id); after != "" {
+			groups.Begin(after)
 		}
 	}
-	for _, g := range p.groups {
-		slices.SortFunc(g.before, byGraphID)
-		slices.Sort(g.after)
-		g.passed = slices.ContainsFunc(g.before, func(b section) bool { return x.passed[b.id] })
+	for _, found := range groups.Found(x.passed) {
+		g := &storeGroup{Group: found}
+		for _, id := range g.Before {
+			g.before = append(g.before, sections[id])
+		}
 		g.findMoved(x)
+		p.groups = append(p.groups, g)
 	}
-	slices.SortFunc(p.groups, func(a, b *storeGroup) int { return cmp.Compare(a.key(), b.key()) })
 	return p
-}
-
-func (g *storeGroup) key() string {
-	if len(g.before) > 0 {
-		return string(g.before[0].id)
-	}
-	return string(g.after[0])
 }
 
 // movesGraphs reports whether the change creates or ends graphs, or moves members
@@ -222,27 +157,31 @@ func (x *change) level(p *storePlan) {
 	}
 }
 
+// presentGraphs goes through the present graphs of the members of g.
+func (e locked) presentGraphs(g section) iter.Seq[journal.GraphID] {
+	return func(yield func(journal.GraphID) bool) {
+		for id := range g.creatures {
+			if now := e.topo.GraphOf(id); now != "" && !yield(now) {
+				return
+			}
+		}
+		for id := range g.channels {
+			if now := e.topo.ChannelGraph(id); now != "" && !yield(now) {
+				return
+			}
+		}
+	}
+}
+
 // goesOnIn reports whether any member of g is now in the graph after. If g has no
 // members left, it reports whether g has become part of that graph earlier.
 func (e locked) goesOnIn(g section, after journal.GraphID) bool {
 	left := true
-	for id := range g.creatures {
-		switch e.topo.GraphOf(id) {
-		case after:
+	for now := range e.presentGraphs(g) {
+		if now == after {
 			return true
-		case "":
-		default:
-			left = false
 		}
-	}
-	for id := range g.channels {
-		switch e.topo.ChannelGraph(id) {
-		case after:
-			return true
-		case "":
-		default:
-			left = false
-		}
+		left = false
 	}
 	now, _ := e.topo.Current(g.id)
 	return left && now == after
@@ -255,9 +194,9 @@ func (e locked) goesOnIn(g section, after journal.GraphID) bool {
 func (p *storePlan) noteSuccessors(x *change) {
 	for _, g := range p.groups {
 		for _, b := range g.before {
-			i := slices.IndexFunc(g.after, func(id journal.GraphID) bool { return x.e.goesOnIn(b, id) })
+			i := slices.IndexFunc(g.After, func(id journal.GraphID) bool { return x.e.goesOnIn(b, id) })
 			if _, on := x.e.topo.Graph(b.id); !on && i >= 0 {
-				x.e.observers.Successors.Store(b.id, g.after[i])
+				x.e.observers.Successors.Store(b.id, g.After[i])
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func (x *change) partWires(plan *storePlan) {
 	sources := map[journal.CreatureID]bool{}
 	for _, group := range plan.groups {
-		if len(group.after) < 2 {
+		if len(group.After) < 2 {
 			continue
 		}
 		for _, g := range group.before {

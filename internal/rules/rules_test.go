@@ -121,6 +121,7 @@ var layers = map[string][]string{
 	"engine/internal/outlets":     {"abi", "engine/deploy", "engine/internal/effects", "engine/internal/errtext", "engine/internal/message", "engine/journal"},
 	"engine/internal/planstore":   {"abi", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/recall":      {"engine/deploy", "engine/internal/storemeta", "engine/journal"},
+	"engine/internal/regroup":     {"engine/journal"},
 	"engine/internal/regrow":      {"engine/journal", "engine/topology"},
 	"engine/internal/ring":        {},
 	"engine/internal/runqueue":    {},
