@@ -99,7 +99,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 	info, _ := x.e.topo.Graph(id)
 	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: id, Born: info.Born, Durability: durability, Meta: x.recipe.meta}}
 	parents := slices.SortedFunc(slices.Values(g.before), func(a, b section) int {
-		return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) // oldest first
+		return cmp.Or(cmp.Compare(a.born, b.born), byGraphID(a, b)) // oldest first
 	})
 	for _, b := range parents {
 		if !x.e.goesOnIn(b, id) {

@@ -121,6 +121,7 @@
 //   - mailbox.go: the next deliveries of a listener
 //   - internal/deque: the window of a mailbox
 //   - mailbox_refill.go: reading them from a store, from which messages can be missing
+//   - internal/refill: the order of what was read
 //   - aliases.go: the names by which a creature calls its channels
 //
 // Creatures:
@@ -161,7 +162,7 @@
 //   - internal/outlets: the deliveries, and why one is not possible
 //   - outside.go: requests to capabilities, and their results
 //   - open_requests.go: inboxes, and requests that wait for an answer
-//   - rehearsal.go: a turn without an engine, for replay
+//   - rehearsal.go: a turn without an engine, for replay (package rehearsal: its data)
 //
 // Messages from and to the outside:
 //

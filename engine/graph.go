@@ -151,7 +151,7 @@ func (g section) admit() {
 // sortedCreatures returns the members, oldest first.
 func (g section) sortedCreatures() []*creature {
 	return slices.SortedFunc(maps.Values(g.creatures), func(a, b *creature) int {
-		return compare(a.born, b.born)
+		return cmp.Compare(a.born, b.born)
 	})
 }
 
@@ -163,18 +163,8 @@ func (g section) sortedChannels() []*channel {
 			out = append(out, ch)
 		}
 	}
-	slices.SortFunc(out, func(a, b *channel) int { return compare(a.born, b.born) })
+	slices.SortFunc(out, func(a, b *channel) int { return cmp.Compare(a.born, b.born) })
 	return out
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // section is a graph whose critical section has been entered. Code that reads or changes

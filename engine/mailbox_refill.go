@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/refill"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -13,30 +14,15 @@ import (
 // back. They block only later messages of the same channel: handing those over would move
 // the cursor past messages that were not read.
 
-// breakOff finds out whether messages are missing from what was read of a feed, and keeps
-// those before the gap. The numbers of a channel are consecutive, so a gap shows.
-func (b *backlog) breakOff() {
-	for i := range b.events {
-		if b.events[i].Seq != b.from+1+uint64(i) {
-			b.events, b.whole, b.broken = b.events[:i], false, true
-			return
-		}
-	}
-	if len(b.events) == 0 {
-		b.whole, b.broken = false, true
-	}
-}
-
 // markLost marks the feeds whose next messages are missing, and returns those newly
 // found.
 func (mb *mailbox) markLost(_ section, logs []backlog) (found []*feed) {
 	for i := range logs {
-		b := &logs[i]
-		lost := b.broken && len(b.events) == 0
-		if lost && !b.feed.lost {
-			found = append(found, b.feed)
+		s, lost := logs[i].Feed, logs[i].Lost()
+		if lost && !s.lost {
+			found = append(found, s)
 		}
-		b.feed.lost = lost
+		s.lost = lost
 	}
 	return found
 }
@@ -57,14 +43,7 @@ func (w *turnWorker) refill(ctx context.Context, c *creature) error {
 }
 
 // backlog is the part of one feed of a mailbox that waits in the store.
-type backlog struct {
-	feed   *feed
-	from   uint64
-	end    uint64
-	events []journal.Event
-	whole  bool // events reach end
-	broken bool // what follows events, or all of it, is missing
-}
+type backlog = refill.Log[*feed]
 
 // refillMailbox reads the next deliveries of a lagging mailbox from the store. It reads
 // outside of the critical section; if the graph was cut meanwhile, or the mailbox
@@ -83,21 +62,18 @@ func refillMailbox(ctx context.Context, mb *mailbox, home *graphPointer) error {
 	g.leave()
 
 	for i := range logs {
-		b := &logs[i]
-		events, err := store.Messages(ctx, b.feed.id, b.from, b.end, limit, bytes)
+		err := logs[i].Read(ctx, store, logs[i].Feed.id, limit, bytes)
+		if err != nil && ctx.Err() == nil && !home.logsTo(store) {
+			return nil
+		}
 		if err != nil {
-			if ctx.Err() == nil && !home.logsTo(store) {
-				return nil
-			}
 			return err
 		}
-		n := len(events)
-		b.events, b.whole = events, n == 0 || events[n-1].Seq >= b.end
 	}
 	missing := store.Missing()
 	if mb.creature != nil && missing != nil {
 		for i := range logs {
-			logs[i].breakOff()
+			logs[i].BreakOff()
 		}
 	}
 	again := home.enter()
@@ -119,35 +95,25 @@ func (mb *mailbox) backlogs() []backlog {
 	var out []backlog
 	for _, s := range mb.feeds {
 		if end := s.lastMessage(); end > s.offered {
-			out = append(out, backlog{feed: s, from: s.offered, end: end})
+			out = append(out, backlog{Feed: s, From: s.offered, End: end})
 		}
 	}
 	return out
 }
 
-// putRead puts what was read into the window, in the order of the log. A feed that was
-// not read to its end is known only in part, so nothing later than its last known message
-// can be taken yet. It returns the feeds that turn out to be lost.
+// putRead puts what was read into the window, in the order of the log. It returns the
+// feeds that turn out to be lost.
 func (mb *mailbox) putRead(g section, logs []backlog) []*feed {
 	logs = slices.DeleteFunc(logs, func(b backlog) bool {
-		return b.feed.offered != b.from || !slices.Contains(mb.feeds, b.feed)
+		return b.Feed.offered != b.From || !slices.Contains(mb.feeds, b.Feed)
 	})
 	lost := mb.markLost(g, logs)
 	for i := range logs {
-		if b := &logs[i]; b.whole && len(b.events) == 0 {
-			b.feed.offered = b.end // no promised message is left
+		if b := &logs[i]; b.Done() {
+			b.Feed.offered = b.End
 		}
 	}
-	for {
-		b := earliest(logs)
-		if b == nil {
-			break
-		}
-		mb.takeEvent(g, b.feed, &b.events[0])
-		if b.events = b.events[1:]; len(b.events) == 0 && !b.whole {
-			break
-		}
-	}
+	refill.InOrder(logs, func(s *feed, ev *journal.Event) { mb.takeEvent(g, s, ev) })
 	mb.lagging = false
 	for _, s := range mb.feeds {
 		if s.lastMessage() > s.offered && !s.lost {
@@ -160,20 +126,6 @@ func (mb *mailbox) putRead(g section, logs []backlog) []*feed {
 		}
 	}
 	return lost
-}
-
-// earliest returns the log whose next message is the oldest, or nil if all are read.
-// Comparing only the next messages keeps the order of every channel, even if the clock
-// has been set back.
-func earliest(logs []backlog) *backlog {
-	var found *backlog
-	for i := range logs {
-		b := &logs[i]
-		if len(b.events) > 0 && (found == nil || b.events[0].Time < found.events[0].Time) {
-			found = b
-		}
-	}
-	return found
 }
 
 // takeEvent puts a message that was read from the store into the window.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -94,6 +95,6 @@ func (e locked) children(parent journal.CreatureID) []*creature {
 			out = append(out, cr)
 		}
 	}
-	slices.SortFunc(out, func(a, b *creature) int { return compare(a.born, b.born) })
+	slices.SortFunc(out, func(a, b *creature) int { return cmp.Compare(a.born, b.born) })
 	return out
 }

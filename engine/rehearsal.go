@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
@@ -13,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
+	"github.com/seed47132306/terrarium/engine/rehearsal"
 )
 
 // Rehearsal is a creature outside of any engine that gets recorded deliveries again. The
@@ -141,25 +141,9 @@ func (r *Rehearsal) Starting() abi.Turn {
 	return &r.turn
 }
 
-// RehearsedDelivery is a delivery as a guest sees it.
-type RehearsedDelivery struct {
-	Kind    abi.Kind
-	ID      journal.EventID // zero: a start, or a change of the graph
-	Time    int64           // nanoseconds since 1970
-	Channel journal.ChannelID
-	Seq     uint64
-	Alias   string // of the channel; empty for the inbox
-	Sender  string // name
-	Headers []byte // in the form of the ABI
-	Payload []byte
-	Attempt int // from 1
-	// Revision of the awareness document.
-	Revision uint64
-}
-
 // Begin hands over a delivery: until the next call of Begin or Starting, the guest's
 // calls belong to it.
-func (r *Rehearsal) Begin(d *RehearsedDelivery) abi.Turn {
+func (r *Rehearsal) Begin(d *rehearsal.Delivery) abi.Turn {
 	clear(r.g.creatures)
 	clear(r.g.names)
 	r.turn.reset()
@@ -217,56 +201,21 @@ func (r *Rehearsal) SendFor(ch journal.ChannelID, to journal.CreatureID, payload
 	r.turn.sends = append(r.turn.sends, s)
 }
 
-// Effects are the effects that a turn requests.
-type Effects struct {
-	Sends  []RehearsedSend
-	Reply  []byte               // nil: none
-	Output []byte               // nil: none
-	Writes []journal.StateRow   // in ascending order of keys
-	Timers []journal.NotedTimer // in ascending order of names
-	Logs   []journal.LogPayload
-}
-
-// RehearsedSend is a message that a turn requests to send: on a channel, or to a
-// creature.
-type RehearsedSend struct {
-	Channel  journal.ChannelID
-	To       journal.CreatureID
-	Request  bool   // it waits for a reply
-	Reach    string // the capability that it is a request to; Headers is its head
-	Deadline time.Duration
-	Tag      int64
-	Payload  []byte
-	Headers  []byte
-}
-
 // Effects returns the effects that the guest has requested since Begin.
-func (r *Rehearsal) Effects() Effects {
+func (r *Rehearsal) Effects() rehearsal.Effects {
 	t := &r.turn
-	var out Effects
+	out := t.Rehearsed(r.c.id)
 	for i := range t.sends {
 		out.Sends = append(out.Sends, t.rehearsed(&t.sends[i]))
 	}
 	if t.replied {
 		out.Reply = append([]byte{}, t.Bytes(t.reply)...)
 	}
-	if t.HasOutput {
-		out.Output = append([]byte{}, t.Put...)
-	}
-	for _, w := range t.Writes {
-		out.Writes = append(out.Writes, journal.StateRow{Creature: r.c.id, Key: w.Key, Value: w.Value, Deleted: w.Deleted})
-	}
-	for i := range t.Timers {
-		out.Timers = append(out.Timers, t.Timers[i].Noted())
-	}
-	for _, line := range t.Logs {
-		out.Logs = append(out.Logs, journal.LogPayload{Level: line.Level.String(), Text: line.Text})
-	}
 	return out
 }
 
-func (t *turn) rehearsed(s *sendEffect) RehearsedSend {
-	out := RehearsedSend{Payload: slices.Clone(t.Bytes(s.payload)), Headers: slices.Clone(t.Bytes(s.headers))}
+func (t *turn) rehearsed(s *sendEffect) rehearsal.Send {
+	out := rehearsal.Send{Payload: slices.Clone(t.Bytes(s.payload)), Headers: slices.Clone(t.Bytes(s.headers))}
 	if s.ch != nil {
 		out.Channel = s.ch.id
 	}

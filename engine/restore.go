@@ -96,7 +96,7 @@ func (x *change) bringBack(ctx context.Context) error {
 	}
 	for id, ch := range x.channels {
 		slices.SortFunc(ch.feeds, func(a, b *feed) int {
-			return compare(place(a.mb.creature.id, id), place(b.mb.creature.id, id))
+			return cmp.Compare(place(a.mb.creature.id, id), place(b.mb.creature.id, id))
 		})
 	}
 	return nil

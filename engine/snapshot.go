@@ -127,7 +127,7 @@ func (s *snapshot) write() {
 		s.rec.Events = append(s.rec.Events, ev)
 		x.entry.logged[m], x.entry.ids[m.ID] = ev.ID, ev.ID
 	}
-	slices.SortFunc(s.reaches, func(a, b *question) int { return compare(a.key.Seq, b.key.Seq) })
+	slices.SortFunc(s.reaches, func(a, b *question) int { return cmp.Compare(a.key.Seq, b.key.Seq) })
 	for _, q := range s.reaches {
 		ev := q.out.Event(s.nextID(), q.row.Creature)
 		ev.Time = x.tick()

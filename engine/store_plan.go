@@ -202,7 +202,7 @@ func (p *storePlan) noteSuccessors(x *change) {
 	}
 }
 
-func byAge(a, b section) int { return cmp.Or(compare(a.born, b.born), byGraphID(a, b)) }
+func byAge(a, b section) int { return cmp.Or(cmp.Compare(a.born, b.born), byGraphID(a, b)) }
 
 // goingOnIn lists the graphs of a group that have become part of a graph.
 func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []section {

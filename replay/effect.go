@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/rehearsal"
 )
 
 // EffectKind is the kind of an effect. It is stable.
@@ -130,12 +130,12 @@ func (l *labels) creature(id journal.CreatureID) string {
 // EffectsOf returns the effects of a turn of a rehearsal, with the calls of group tools that
 // it made. sends are the channels that its creature may send on; a creature in the effects
 // has its id.
-func EffectsOf(e *engine.Effects, calls []journal.NotedCall, sends []journal.SettingEdge) []Effect {
+func EffectsOf(e *rehearsal.Effects, calls []journal.NotedCall, sends []journal.SettingEdge) []Effect {
 	return would(e, calls, &labels{&journal.Setting{Sends: sends}, &cast{}})
 }
 
 // would returns the effects of a turn that was run again.
-func would(e *engine.Effects, calls []journal.NotedCall, names *labels) []Effect {
+func would(e *rehearsal.Effects, calls []journal.NotedCall, names *labels) []Effect {
 	out := appendCalls(nil, calls)
 	for i := range e.Sends {
 		out = append(out, sendEffect(&e.Sends[i], names))
@@ -156,7 +156,7 @@ func would(e *engine.Effects, calls []journal.NotedCall, names *labels) []Effect
 }
 
 // said returns the log lines of a turn, which are kept even if it fails.
-func said(e *engine.Effects) []Effect {
+func said(e *rehearsal.Effects) []Effect {
 	var out []Effect
 	for _, line := range e.Logs {
 		out = append(out, logEffect(line))
@@ -164,7 +164,7 @@ func said(e *engine.Effects) []Effect {
 	return out
 }
 
-func sendEffect(s *engine.RehearsedSend, names *labels) Effect {
+func sendEffect(s *rehearsal.Send, names *labels) Effect {
 	out := Effect{Kind: EffectSend, Payload: s.Payload}
 	switch {
 	case s.Reach != "":

@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/rehearsal"
 )
 
 // recorded is a turn as recorded in the log.
@@ -70,8 +71,8 @@ func (t *recorded) cause() journal.EventID { return t.event.Cause }
 func (t *recorded) failed() bool { return t.code != "" }
 
 // asked returns the delivery that the guest got.
-func (t *recorded) asked(alias, sender string) *engine.RehearsedDelivery {
-	d := &engine.RehearsedDelivery{
+func (t *recorded) asked(alias, sender string) *rehearsal.Delivery {
+	d := &rehearsal.Delivery{
 		Kind: t.kind, ID: t.cause(), Time: t.notes.Time, Channel: t.event.Channel, Seq: t.event.Seq,
 		Alias: alias, Sender: sender, Attempt: t.event.Attempt, Revision: t.aware,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/rehearsal"
 	"github.com/seed47132306/terrarium/engine/tools"
 )
 
@@ -21,7 +22,7 @@ type witness struct {
 	abi.Turn
 	a        *actor
 	t        *recorded
-	delivery *engine.RehearsedDelivery
+	delivery *rehearsal.Delivery
 	handling bool            // false while the instance is created
 	named    bool            // the sender's name is certain
 	own      map[string]bool // keys that the turn has written

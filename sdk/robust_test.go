@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/rehearsal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/sdk/internal/kits"
 )
@@ -122,7 +123,7 @@ type strain struct {
 
 // deliver hands over the delivery and returns the error of the turn. An instance that
 // failed is replaced.
-func (s *stage) deliver(c *strain) (engine.Effects, error) {
+func (s *stage) deliver(c *strain) (rehearsal.Effects, error) {
 	x := &strained{sources: c.sources, tool: c.tool}
 	if s.instance == nil {
 		limits := s.r.Limits()
@@ -137,7 +138,7 @@ func (s *stage) deliver(c *strain) (engine.Effects, error) {
 	if kind == 0 {
 		kind = abi.KindMessage
 	}
-	d := &engine.RehearsedDelivery{
+	d := &rehearsal.Delivery{
 		Kind: kind, Channel: "in", Alias: "in", Seq: 1, Attempt: 1, Payload: []byte(c.payload), Headers: []byte(c.headers), Revision: 2,
 	}
 	x.Turn = s.r.Begin(d)
@@ -272,7 +273,7 @@ func TestRobust(t *testing.T) {
 }
 
 // wantStrain returns what is wrong with the end of a turn.
-func wantStrain(c *strain, done engine.Effects, err error) string {
+func wantStrain(c *strain, done rehearsal.Effects, err error) string {
 	for _, line := range done.Logs {
 		if !utf8.ValidString(line.Text) {
 			return fmt.Sprintf("the log line %q is not UTF-8", line.Text)

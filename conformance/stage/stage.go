@@ -16,6 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/rehearsal"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/replay"
 )
@@ -222,7 +223,7 @@ func (s *Creature) Deliver(ctx context.Context, d *Delivery) (*Record, error) {
 	done := s.r.Effects()
 	if err != nil { // only its log lines are kept
 		out.Status, out.Error = abi.CodeOf(err).String(), operations.NewErrorRecord(err)
-		done, w.calls = engine.Effects{Logs: done.Logs}, nil
+		done, w.calls = rehearsal.Effects{Logs: done.Logs}, nil
 	}
 	if !out.Refused {
 		done.Logs = append(logs, done.Logs...)
@@ -260,9 +261,9 @@ func (s *Creature) ready(ctx context.Context, w *bystander) ([]journal.LogPayloa
 }
 
 // rehearsed describes a delivery as an engine would.
-func (s *Creature) rehearsed(d *Delivery, kind abi.Kind) *engine.RehearsedDelivery {
+func (s *Creature) rehearsed(d *Delivery, kind abi.Kind) *rehearsal.Delivery {
 	s.last++
-	out := &engine.RehearsedDelivery{Kind: kind, Time: s.now, Attempt: cmp.Or(d.Attempt, 1), Payload: d.Payload, Sender: d.Sender, Revision: s.revision}
+	out := &rehearsal.Delivery{Kind: kind, Time: s.now, Attempt: cmp.Or(d.Attempt, 1), Payload: d.Payload, Sender: d.Sender, Revision: s.revision}
 	switch kind {
 	case abi.KindStart, abi.KindGraphChanged:
 		return out
@@ -319,7 +320,7 @@ func (s *Creature) answered(tag int64) {
 }
 
 // apply makes the effects of a turn part of what the next one finds.
-func (s *Creature) apply(done *engine.Effects) {
+func (s *Creature) apply(done *rehearsal.Effects) {
 	for _, w := range done.Writes {
 		s.Write(w.Key, w.Value, w.Deleted)
 	}
