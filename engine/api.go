@@ -72,6 +72,15 @@ func (x *change) wait(ctx context.Context) error {
 	return nil
 }
 
+// oneStep applies a batch of one step.
+func oneStep[T any](ctx context.Context, e *Engine, step func(b *Batch) (T, error)) (out T, err error) {
+	err = e.Batch(ctx, func(b *Batch) (err error) {
+		out, err = step(b)
+		return err
+	})
+	return out, err
+}
+
 // batch is Batch with creatures that were prepared for it.
 func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...*creature) error {
 	l := e.core.lock()
@@ -314,12 +323,7 @@ func (e *Engine) RemoveCreature(ctx context.Context, id journal.CreatureID) (Out
 
 // AddChannel declares a channel in a graph.
 func (e *Engine) AddChannel(ctx context.Context, g journal.GraphID, name, description string) (Outcome, error) {
-	var out Outcome
-	err := e.Batch(ctx, func(b *Batch) (err error) {
-		out, err = b.AddChannel(ctx, g, name, description)
-		return err
-	})
-	return out, err
+	return oneStep(ctx, e, func(b *Batch) (Outcome, error) { return b.AddChannel(ctx, g, name, description) })
 }
 
 // RemoveChannel removes a channel with its edges. Its graph may split. Messages that

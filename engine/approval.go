@@ -62,7 +62,7 @@ func (w *turnWorker) parkWithRoom(ctx context.Context, c *creature, d delivery, 
 func (w *turnWorker) park(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
 	asked := w.turn.asking.List
 	w.turn.reset()
-	w.discard(ctx, c)
+	w.e.discardInstance(ctx, c)
 	g := c.home.enterAt(w.wallClock())
 	if g.none() || c.removed {
 		d.msg.Release()

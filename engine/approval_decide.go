@@ -61,11 +61,11 @@ func (e *core) eachApproval(graphs []journal.GraphID, f func(g section, c *creat
 	defer l.runlock()
 	var in []*graph
 	for _, id := range graphs {
-		now, ok := l.topo.Current(id)
-		if !ok {
-			return errtext.Gone("graph", string(id))
+		g, err := l.present(id)
+		if err != nil {
+			return err
 		}
-		in = append(in, l.graphs[now])
+		in = append(in, g)
 	}
 	if len(graphs) == 0 {
 		in = l.sortedGraphs()

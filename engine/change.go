@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/cursors"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -371,8 +372,5 @@ type logEntry struct {
 	ids    map[journal.EventID]journal.EventID
 	// runs are the deliveries left of feeds that skipped some because their mailboxes
 	// were full.
-	runs map[*feed][]run
+	runs map[*feed][]cursors.Run
 }
-
-// run is a range of messages, both ends included.
-type run struct{ first, last uint64 }

@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
@@ -199,7 +199,7 @@ func (x following) removeCreature(c topology.Change) {
 	x.log(log, rec, journal.Event{Kind: journal.EventCreatureStopped, Creature: cr.id, Payload: journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: journal.StopRemoved})})
 	x.discardInstance(cr)
 	cr.home.store(nil) // from here on its worker, if any, may retire it
-	x.e.releaseModule(cr)
+	x.e.releaseModule(context.Background(), cr.module)
 }
 
 // discardInstance has a worker close the instance of a creature that no longer runs.
@@ -434,7 +434,7 @@ func (x following) startOrStop(log section, rec *journal.Record, cr *creature) {
 	ev := journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})}
 	if cr.stopped {
 		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name})
-		cr.failJobs(g, &abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + cr.name + " has been stopped", Remedy: "start it first", IDs: map[string]string{"creature": string(cr.id)}})
+		cr.failJobs(g, errtext.NotRunning(string(cr.id), cr.name, "has been stopped"))
 		x.discardInstance(cr)
 	} else {
 		cr.quarantined = false

@@ -56,11 +56,23 @@ type core struct {
 	mutation mutation
 }
 
-// releaseModule releases a creature's module.
-func (e *core) releaseModule(c *creature) {
-	if err := c.module.Close(context.Background()); err != nil {
-		e.log.Debug("closing a module", "creature", c.id, "error", err)
+// releaseModule closes a module that is no longer in use.
+func (e *core) releaseModule(ctx context.Context, m abi.Module) {
+	if err := m.Close(ctx); err != nil {
+		e.log.Debug("closing a module", "sha256", m.Info().SHA256, "error", err)
 	}
+}
+
+// discardInstance closes the instance of a creature, if it has one, without running
+// creature_stop.
+func (e *core) discardInstance(ctx context.Context, c *creature) {
+	if c.instance == nil {
+		return
+	}
+	if err := c.instance.Close(ctx); err != nil {
+		e.log.Debug("closing an instance", "creature", c.id, "error", err)
+	}
+	c.instance = nil
 }
 
 // Clock tells the time and waits. It may be set while the engine uses it: the engine takes

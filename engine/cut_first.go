@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/internal/cursors"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -85,53 +86,29 @@ func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
 // firstCursors adds the cursors that a creature has after the change: those of its
 // present feeds, those of new edges, and backlogs of removed edges.
 func (x *change) firstCursors(rec *journal.Record, cr *creature, t topology.Creature) {
-	from := len(rec.Cursors)
-	listens := map[journal.ChannelID]bool{journal.InboxOf(cr.id): true}
+	heads := map[journal.ChannelID]uint64{}
+	listen := func(id journal.ChannelID) {
+		heads[id] = 0
+		if ch := x.channel(id); ch != nil {
+			heads[id] = ch.head
+		}
+	}
+	listen(journal.InboxOf(cr.id))
 	for _, e := range t.Edges {
 		if e.Direction == journal.Listen {
-			listens[e.Channel] = true
+			listen(e.Channel)
 		}
 	}
-	for _, s := range cr.mb.feeds {
-		if runs, divided := x.entry.runs[s]; divided {
-			for _, r := range runs {
-				rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: r.first - 1, Until: r.last, Alias: s.alias})
-			}
-			if s.ch != nil && listens[s.id] {
-				rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.lastMessage()})
-				delete(listens, s.id)
-			}
-			continue
+	feeds := make([]cursors.Feed, len(cr.mb.feeds))
+	for i, s := range cr.mb.feeds {
+		f := &feeds[i]
+		*f = cursors.Feed{
+			Channel: s.id, Alias: s.alias, Live: s.ch != nil, Cursor: s.cursor, Dealt: s.dealt(), Until: s.until, Last: s.lastMessage(),
+			Dropped: x.dropped[s.id], Again: x.again[cursorKey{cr.reader(), s.id}],
 		}
-		row := journal.CursorRow{Reader: cr.reader(), Channel: s.id, Seq: s.dealt(), Until: s.until, Alias: s.alias}
-		switch {
-		case s.ch != nil && listens[s.id] && x.again[cursorKey{cr.reader(), s.id}]:
-			row.Until = s.ch.head // and the restored edge begins there
-		case s.ch != nil && listens[s.id]:
-			row.Until, row.Alias = 0, ""
-			delete(listens, s.id)
-		case s.ch != nil && x.dropped[s.id]:
-			if cr.current.feed != s {
-				continue
-			}
-			row.Until = cr.current.msg.Seq // see bury
-		case s.ch != nil && s.ch.head == s.cursor:
-			continue
-		case s.ch != nil:
-			row.Until = s.ch.head
-		}
-		if row.Until == 0 || row.Until > row.Seq {
-			rec.Cursors = append(rec.Cursors, row)
+		if f.Runs, f.Divided = x.entry.runs[s]; cr.current.feed == s {
+			f.InHand = cr.current.msg.Seq // see bury
 		}
 	}
-	for id := range listens {
-		var head uint64
-		if ch := x.channel(id); ch != nil {
-			head = ch.head
-		}
-		rec.Cursors = append(rec.Cursors, journal.CursorRow{Reader: cr.reader(), Channel: id, Seq: head})
-	}
-	slices.SortFunc(rec.Cursors[from:], func(a, b journal.CursorRow) int {
-		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Until, b.Until))
-	})
+	rec.Cursors = append(rec.Cursors, cursors.After(cr.reader(), feeds, heads)...)
 }

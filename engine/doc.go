@@ -203,6 +203,7 @@
 //   - internal/regroup: which graphs exchange members in it
 //   - cut.go: cutting them, and stores between two cuts
 //   - cut_first.go: the first record of a new store
+//   - internal/cursors: its cursors
 //   - snapshot.go: the content of a graph without a store, for its first store
 //   - first_log.go: the changes in memory when a graph gets its first store
 //   - retire_graph.go: the store of a graph that ends

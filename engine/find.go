@@ -73,6 +73,24 @@ func (e locked) findGraph(name string) (journal.GraphID, error) {
 	return e.topo.GraphOf(c), err
 }
 
+// present returns the graph with an id, or with one that it had before a merge.
+func (e locked) present(id journal.GraphID) (*graph, error) {
+	now, ok := e.topo.Current(id)
+	if !ok {
+		return nil, errtext.Gone("graph", string(id))
+	}
+	return e.graphs[now], nil
+}
+
+// presentOrAll is present, or returns all graphs if no id is given, oldest first.
+func (e locked) presentOrAll(id journal.GraphID) ([]*graph, error) {
+	if id == "" {
+		return e.sortedGraphs(), nil
+	}
+	g, err := e.present(id)
+	return []*graph{g}, err
+}
+
 // enterCreature finds a creature and enters the critical section of its graph.
 func (e *core) enterCreature(id journal.CreatureID) (*creature, section, error) {
 	l := e.rlock()

@@ -7,12 +7,13 @@ import (
 	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/cursors"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func newLogEntry() logEntry {
-	return logEntry{logged: map[*message.Message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]run{}}
+	return logEntry{logged: map[*message.Message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]cursors.Run{}}
 }
 
 // errElsewhere is the reason for refusing a change that would log a message a second
@@ -47,24 +48,15 @@ func (p *storePlan) mayEnter(x *change) error {
 }
 
 // findRuns records what a feed still has to deliver, unless that is simply everything
-// in the log after its cursor. A cursor cannot express gaps; backlogs can. log has the
-// given messages of the channel, in order.
+// in the log after its cursor. log has the given messages of the channel, in order.
 func (n *logEntry) findRuns(s *feed, log []*message.Message) {
-	c := s.mb.creature
-	from, waiting := s.dealt(), s.waiting()
-	runs, open, holes := []run{}, false, false
-	for _, m := range log {
-		switch {
-		case m.Seq <= from || m.Seq > s.lastMessage():
-		case waiting[m.Seq] && open:
-			runs[len(runs)-1].last = m.Seq
-		case waiting[m.Seq]:
-			runs, open = append(runs, run{m.Seq, m.Seq}), true
-		case m.Sender != c.id || journal.IsInbox(s.id): // it must not hear its own message
-			open, holes = false, true
-		}
+	c, waiting, numbers, own := s.mb.creature, s.waiting(), make([]uint64, len(log)), map[uint64]bool{}
+	for i, m := range log {
+		numbers[i] = m.Seq
+		own[m.Seq] = m.Sender == c.id && !journal.IsInbox(s.id) // it must not hear that
 	}
-	if holes {
+	runs, gaps := cursors.Runs(numbers, s.dealt(), s.lastMessage(), func(seq uint64) bool { return waiting[seq] }, func(seq uint64) bool { return own[seq] })
+	if gaps {
 		n.runs[s] = runs
 	}
 }
@@ -120,7 +112,7 @@ func (s *feed) unread() uint64 {
 // divide turns a feed into backlogs, one for each run. If there is an edge, it also
 // makes a feed that has read everything so far. The first backlog is the feed itself,
 // because a worker may be using it.
-func (s *feed) divide(runs []run) {
+func (s *feed) divide(runs []cursors.Run) {
 	mb := s.mb
 	end := s.lastMessage()
 	if len(runs) == 0 {
@@ -136,12 +128,12 @@ func (s *feed) divide(runs []run) {
 		mb.feeds = append(mb.feeds, live)
 		s.ch = nil
 	}
-	s.cursor, s.offered, s.until = runs[0].first-1, runs[0].last, runs[0].last
+	s.cursor, s.offered, s.until = runs[0].First-1, runs[0].Last, runs[0].Last
 	for _, r := range runs[1:] {
-		part := &feed{mb: mb, id: s.id, alias: s.alias, cursor: r.first - 1, offered: r.last, until: r.last}
+		part := &feed{mb: mb, id: s.id, alias: s.alias, cursor: r.First - 1, offered: r.Last, until: r.Last}
 		mb.feeds = append(mb.feeds, part)
 		for d := range mb.window.All() {
-			if d.feed == s && d.msg.Seq >= r.first && d.msg.Seq <= r.last {
+			if d.feed == s && d.msg.Seq >= r.First && d.msg.Seq <= r.Last {
 				d.feed = part
 			}
 		}

@@ -12,8 +12,7 @@ import (
 func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journal.CreatureID) (*creature, error) {
 	l := e.core.rlock()
 	c := l.creatures[id]
-	now, _ := l.topo.Current(graph)
-	g := l.graphs[now]
+	g, _ := l.present(graph)
 	l.runlock()
 	if c != nil {
 		return c, nil

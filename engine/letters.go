@@ -18,11 +18,10 @@ import (
 // them.
 func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creature journal.CreatureID, after journal.EventID, limit int) ([]journal.DeadLetterRow, error) {
 	l := e.core.rlock()
-	now, ok := l.topo.Current(graph)
-	g := l.graphs[now]
+	g, err := l.present(graph)
 	l.runlock()
-	if !ok {
-		return nil, errtext.Gone("graph", string(graph))
+	if err != nil {
+		return nil, err
 	}
 	if limit <= 0 {
 		limit = 1000
@@ -72,8 +71,7 @@ func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter jo
 // letter rather than losing it.
 func (e *Engine) forgetLetter(keeper journal.GraphID, delivered *graph, letter journal.EventID) {
 	l := e.core.rlock()
-	now, _ := l.topo.Current(keeper)
-	g := l.graphs[now]
+	g, _ := l.present(keeper)
 	l.runlock()
 	if g == nil || g == delivered {
 		return

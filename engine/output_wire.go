@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/draft"
-	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -14,23 +13,13 @@ import (
 // already_exists for a name or a wire that From already has, and limit for one wire too
 // many.
 func (e *Engine) AddWire(ctx context.Context, w journal.OutputWire) (journal.OutputWire, error) {
-	var added journal.OutputWire
-	err := e.Batch(ctx, func(b *Batch) (err error) {
-		added, err = b.AddWire(ctx, w)
-		return err
-	})
-	return added, err
+	return oneStep(ctx, e, func(b *Batch) (journal.OutputWire, error) { return b.AddWire(ctx, w) })
 }
 
 // RemoveWire removes an output wire and returns it as it was. Turns that commit later
 // deliver nothing over it.
 func (e *Engine) RemoveWire(ctx context.Context, id journal.WireID) (journal.OutputWire, error) {
-	var removed journal.OutputWire
-	err := e.Batch(ctx, func(b *Batch) (err error) {
-		removed, err = b.RemoveWire(ctx, id)
-		return err
-	})
-	return removed, err
+	return oneStep(ctx, e, func(b *Batch) (journal.OutputWire, error) { return b.RemoveWire(ctx, id) })
 }
 
 // AddWire is [Engine.AddWire] as a step of a batch.
@@ -75,13 +64,9 @@ func (e *Engine) FindWire(from journal.CreatureID, name string) (journal.OutputW
 func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 	l := e.core.rlock()
 	defer l.runlock()
-	graphs := l.sortedGraphs()
-	if id != "" {
-		now, ok := l.topo.Current(id)
-		if !ok {
-			return nil, errtext.Gone("graph", string(id))
-		}
-		graphs = []*graph{l.graphs[now]}
+	graphs, err := l.presentOrAll(id)
+	if err != nil {
+		return nil, err
 	}
 	out := []journal.OutputWire{}
 	for _, graph := range graphs {

@@ -196,14 +196,8 @@ func (f *failure) log(g section, rec *journal.Record, about journal.Event) {
 	for _, v := range draft.WordsOf(&f.event, &f.Words) {
 		g.logVerdict(rec, about, v)
 	}
-	if f.Ruling != deploy.RuleNothing {
-		by := f.By
-		if by.Reason == "" {
-			by.Reason = f.Ruling.String()
-		} else {
-			by.Reason = f.Ruling.String() + ": " + by.Reason
-		}
-		g.logVerdict(rec, about, draft.Word{Effect: journal.PolicyRuled, Judged: journal.JudgeFail, Creature: f.event.Creature.ID, Call: f.event.Call, Verdict: by})
+	if w, ruled := draft.RulingOf(&f.event, &f.Decision); ruled {
+		g.logVerdict(rec, about, w)
 	}
 	f.recalled.Keep(&g.memory, rec)
 }

@@ -98,9 +98,7 @@ func startFirst(ctx context.Context, e *core, op string, spec deploy.CreatureSpe
 		}
 	}
 	if err != nil {
-		if cerr := m.Close(ctx); cerr != nil {
-			e.log.Debug("closing a module", "error", cerr)
-		}
+		e.releaseModule(ctx, m)
 		return nil, err
 	}
 	return c, nil
@@ -108,13 +106,6 @@ func startFirst(ctx context.Context, e *core, op string, spec deploy.CreatureSpe
 
 // discardPrepared undoes prepare.
 func (e *core) discardPrepared(ctx context.Context, c *creature) {
-	if c.instance != nil {
-		if err := c.instance.Close(ctx); err != nil {
-			e.log.Debug("closing an instance", "error", err)
-		}
-		c.instance = nil
-	}
-	if err := c.module.Close(ctx); err != nil {
-		e.log.Debug("closing a module", "error", err)
-	}
+	e.discardInstance(ctx, c)
+	e.releaseModule(ctx, c.module)
 }

@@ -73,7 +73,7 @@ func (w *waking) bringBack(ctx context.Context, d *journal.SavedGraph, specOf fu
 		return err
 	}
 	for _, c := range x.creatures {
-		w.forgetInstance(ctx, c)
+		w.e.forgetInstance(ctx, c)
 	}
 	w.changes = append(w.changes, x)
 	return nil
@@ -104,14 +104,8 @@ func (x *change) bringBack(ctx context.Context) error {
 
 // forgetInstance closes the instance that has proved that a creature can start. It
 // started without the saved state, so the first turn must make another one.
-func (w *waking) forgetInstance(ctx context.Context, c *creature) {
-	if c.instance == nil {
-		return
-	}
-	if err := c.instance.Close(ctx); err != nil {
-		w.e.log.Debug("closing an instance", "creature", c.id, "error", err)
-	}
-	c.instance = nil
+func (e *core) forgetInstance(ctx context.Context, c *creature) {
+	e.discardInstance(ctx, c)
 	c.instances.Store(0)
 }
 

@@ -25,12 +25,7 @@ type Rooted struct {
 // If the creature belongs to no deployment, then it and all other such members of its
 // graph become one.
 func (e *Engine) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, error) {
-	var out Rooted
-	err := e.Batch(ctx, func(b *Batch) (err error) {
-		out, err = b.AssignRoot(ctx, id)
-		return err
-	})
-	return out, err
+	return oneStep(ctx, e, func(b *Batch) (Rooted, error) { return b.AssignRoot(ctx, id) })
 }
 
 // AssignRoot is [Engine.AssignRoot] as a step of a batch.

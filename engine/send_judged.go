@@ -2,14 +2,12 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
-	"hash/fnv"
 	"slices"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -29,18 +27,10 @@ type outsideSend struct {
 // outsideSeed differs for each message from outside. A message that its producer repeats
 // because it was refused is judged with the same seed.
 func (e *Engine) outsideSeed(ch *channel, out *Outgoing) uint64 {
-	number := out.Offset
-	if out.Producer == "" {
-		number = e.judgedOutside.Add(1)
+	if out.Producer != "" {
+		return message.OutsideSeed(ch.id, out.Producer, out.Offset)
 	}
-	h := fnv.New64a()
-	h.Write([]byte(ch.id))
-	h.Write([]byte(out.Producer))
-	h.Write(binary.LittleEndian.AppendUint64(nil, number))
-	if out.Producer == "" {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(e.core.wallClock())))
-	}
-	return h.Sum64()
+	return message.OutsideSeed(ch.id, "", e.judgedOutside.Add(1), uint64(e.core.wallClock()))
 }
 
 // admitOutside waits until a message from outside can be accepted, and returns it as the
@@ -93,11 +83,7 @@ func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSen
 		Surroundings: deploy.Surroundings{View: ch.home.view(), Memory: out.recalled.Of(ch.deployment)},
 	})
 	if ctx.Err() != nil {
-		// Interrupted policies have failed, which may deny or allow anything.
-		return nil, &abi.Error{
-			Code: abi.Unavailable, Op: "send", Message: "the caller stopped waiting while policies judged the message",
-			Remedy: "send it again", Err: context.Cause(ctx),
-		}
+		return nil, errtext.StoppedWaiting(ctx)
 	}
 	e.core.failed.Heard(&d.Words)
 	if d.Dropped == nil {
@@ -120,24 +106,9 @@ func (out *outsideSend) decide(ch *channel, d *deploy.SendDecision) {
 			return v.Effect == journal.PolicyDenied || v.Effect == journal.PolicyDropped // the error contains them
 		})
 	case effect.mutated:
-		out.verdicts = append(out.verdicts, changes(ch, d, journal.NoteMessage(out.Payload, out.headers, d.Original))...)
+		out.verdicts = append(out.verdicts, draft.ChangesOf(ch.id, ch.deployment, d, journal.NoteMessage(out.Payload, out.headers, d.Original))...)
 		out.Payload, out.headers = effect.mutatedPayload, effect.mutatedHeaders
 	}
-}
-
-// changes are the verdicts of the policies that have changed a message from outside. The
-// first has the original message.
-func changes(ch *channel, d *deploy.SendDecision, original journal.NotedMessage) []draft.Word {
-	by := d.ChangedBy
-	if len(by) == 0 {
-		by = []deploy.Verdict{{Policy: ch.deployment}} // it cannot be attributed to a single policy
-	}
-	out := make([]draft.Word, len(by))
-	for i, v := range by {
-		out[i] = draft.Word{Effect: journal.PolicyChanged, Judged: journal.JudgeSend, Channel: ch.id, Verdict: v}
-	}
-	out[0].Original = &original
-	return out
 }
 
 // wasTakenIn is hasSeen for a caller outside of the critical section.

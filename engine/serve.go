@@ -262,7 +262,7 @@ func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind 
 	}
 	err := w.call(ctx, c, d, kind)
 	if t.late && ctx.Err() == nil {
-		w.discard(ctx, c)
+		w.e.discardInstance(ctx, c)
 		t.reset()
 		if !c.beholdAgain() {
 			return nil // it was removed, which commit notices
@@ -270,7 +270,7 @@ func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind 
 		err = w.call(ctx, c, d, kind)
 	}
 	if err == nil && (w.e.freshInstances || c.restart.Mode == deploy.RestartAlways) {
-		w.discard(ctx, c)
+		w.e.discardInstance(ctx, c)
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
-	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -15,18 +14,15 @@ import (
 func (e *Engine) Status(graph journal.GraphID) ([]inspect.GraphStatus, error) {
 	l := e.core.rlock()
 	defer l.runlock()
-	if graph == "" {
-		out := []inspect.GraphStatus{}
-		for _, g := range l.sortedGraphs() {
-			out = append(out, l.graphStatus(g))
-		}
-		return out, nil
+	graphs, err := l.presentOrAll(graph)
+	if err != nil {
+		return nil, err
 	}
-	now, ok := l.topo.Current(graph)
-	if !ok {
-		return nil, errtext.Gone("graph", string(graph))
+	out := []inspect.GraphStatus{}
+	for _, g := range graphs {
+		out = append(out, l.graphStatus(g))
 	}
-	return []inspect.GraphStatus{l.graphStatus(l.graphs[now])}, nil
+	return out, nil
 }
 
 func (e locked) graphStatus(graph *graph) inspect.GraphStatus {

@@ -23,7 +23,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 		calls = t.tools.log
 	}
 	t.reset()
-	w.discard(ctx, c)
+	w.e.discardInstance(ctx, c)
 	wall := w.e.wallClock()
 	w.wall = wall
 	g, judged := w.enterFailed(ctx, wall, c, d, kind, err)
@@ -107,7 +107,7 @@ func (c *creature) noteFailure(_ section, now int64) (intense bool) {
 // creature may report to its root, with a message.
 func (w *turnWorker) quarantine(g section, rec *journal.Record, c *creature, err error) {
 	c.quarantined = true
-	c.failJobs(g, &abi.Error{Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is quarantined", Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)}})
+	c.failJobs(g, errtext.NotRunning(string(c.id), c.name, "is quarantined"))
 	c.attempts = nil
 	g.reshape(&w.wake)
 	if g.store == nil {
@@ -168,7 +168,7 @@ func (w *turnWorker) awaitRepair(g section, c *creature, err error) {
 func (w *turnWorker) postpone(ctx context.Context, c *creature, d delivery, err error) section {
 	c.portrait.wiring = nil // the turn's notes may not be in the log
 	w.turn.reset()
-	w.discard(ctx, c)
+	w.e.discardInstance(ctx, c)
 	g := c.home.enter()
 	if g.none() {
 		d.msg.Release()

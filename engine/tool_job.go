@@ -98,10 +98,7 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 	}
 	if !c.runs(g) {
 		defer g.leave()
-		return &abi.Error{
-			Code: abi.Stopped, Op: "tool", Message: "the creature " + c.name + " is " + string(c.stateName(g)),
-			Remedy: "start it first", IDs: map[string]string{"creature": string(c.id)},
-		}
+		return errtext.NotRunning(string(c.id), c.name, "is "+string(c.stateName(g)))
 	}
 	if c.approvals.Parked {
 		defer g.leave()

@@ -78,7 +78,7 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 // remains. It returns as handle does.
 func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) section {
 	w.turn.reset()
-	w.discard(ctx, c)
+	w.e.discardInstance(ctx, c)
 	g := c.home.enter()
 	if g.none() || c.removed {
 		d.msg.Release()

@@ -59,7 +59,7 @@ func (x *change) become(ctx context.Context, live, prepared *creature) (restarte
 	after := before
 	restarted = prepared.restarts(live)
 	if restarted {
-		(&waking{e: x.e}).forgetInstance(ctx, prepared)
+		x.e.forgetInstance(ctx, prepared)
 		t, _ := x.e.topo.Creature(live.id)
 		after = role{settings: prepared.settings, stopped: t.Stopped}
 		x.Start(live.id) // which ends a quarantine
@@ -133,9 +133,7 @@ func (a *application) keepAdopted(u *update) {
 func (u *update) finishUpdate(ctx context.Context, e *core) {
 	u.holding.release(ctx)
 	for _, m := range u.modules {
-		if err := m.Close(ctx); err != nil {
-			e.log.Debug("closing a module", "error", err)
-		}
+		e.releaseModule(ctx, m)
 	}
 }
 

@@ -95,17 +95,6 @@ func (w *turnWorker) wallClock() int64 {
 	return w.wall
 }
 
-// discard closes the instance without running creature_stop.
-func (w *turnWorker) discard(ctx context.Context, c *creature) {
-	if c.instance == nil {
-		return
-	}
-	if err := c.instance.Close(ctx); err != nil {
-		w.e.log.Debug("closing an instance", "creature", c.id, "error", err)
-	}
-	c.instance = nil
-}
-
 // awaitStore waits until the log of the creature's graph has room for the turn's record.
 // A graph that had no log when the turn began may have one by now: its bound is exceeded
 // by at most one record for every worker.

@@ -89,6 +89,33 @@ func WordsOf(ev *deploy.PolicyEvent, said *deploy.Words) []Word {
 	return out
 }
 
+// ChangesOf are the words of the policies that have changed a message from outside. The
+// first has the original message.
+func ChangesOf(ch journal.ChannelID, deployment string, d *deploy.SendDecision, original journal.NotedMessage) []Word {
+	by := d.ChangedBy
+	if len(by) == 0 {
+		by = []deploy.Verdict{{Policy: deployment}} // it cannot be attributed to a single policy
+	}
+	out := make([]Word, len(by))
+	for i, v := range by {
+		out[i] = Word{Effect: journal.PolicyChanged, Judged: journal.JudgeSend, Channel: ch, Verdict: v}
+	}
+	out[0].Original = &original
+	return out
+}
+
+// RulingOf is the word for what policies have decided about a failed turn. ok is false if
+// they have decided nothing.
+func RulingOf(ev *deploy.PolicyEvent, d *deploy.Decision) (w Word, ok bool) {
+	by := d.By
+	if by.Reason == "" {
+		by.Reason = d.Ruling.String()
+	} else {
+		by.Reason = d.Ruling.String() + ": " + by.Reason
+	}
+	return Word{Effect: journal.PolicyRuled, Judged: journal.JudgeFail, Creature: ev.Creature.ID, Call: ev.Call, Verdict: by}, d.Ruling != deploy.RuleNothing
+}
+
 // Refused returns what policies have said about refused operations. It is
 // logged although the operations do not happen.
 func (d *Draft) Refused() []HomedWord { return d.judging.refused }

@@ -107,6 +107,7 @@ var layers = map[string][]string{
 	// Packages that the engine uses and that do not depend on it.
 	"engine/internal/approval":    {"abi", "engine/deploy", "engine/internal/errtext", "engine/internal/message", "engine/internal/timing", "engine/journal"},
 	"engine/internal/closing":     {"abi", "engine/internal/errtext", "engine/journal"},
+	"engine/internal/cursors":     {"engine/journal"},
 	"engine/internal/deque":       {},
 	"engine/internal/effects":     {"abi", "engine/inspect", "engine/internal/errtext", "engine/internal/veil", "engine/journal", "engine/rehearsal"},
 	"engine/internal/errtext":     {"abi"},

@@ -1,6 +1,10 @@
 package errtext
 
-import "github.com/seed47132306/terrarium/abi"
+import (
+	"context"
+
+	"github.com/seed47132306/terrarium/abi"
+)
 
 var Closed = &abi.Error{Code: abi.Stopped, Message: "the engine is closed"}
 
@@ -15,4 +19,22 @@ func Gone(what, id string) *abi.Error {
 
 func Invalid(op, message, remedy string) *abi.Error {
 	return &abi.Error{Code: abi.InvalidArgument, Op: op, Message: message, Remedy: remedy}
+}
+
+// NotRunning is the error for a call of a tool on behalf of a creature that does not run.
+func NotRunning(id, name, condition string) *abi.Error {
+	return &abi.Error{
+		Code: abi.Stopped, Op: "tool", Message: "the creature " + name + " " + condition,
+		Remedy: "start it first", IDs: map[string]string{"creature": id},
+	}
+}
+
+// StoppedWaiting is the error for a message from outside whose caller has stopped waiting
+// while policies judged it: interrupted policies have failed, which may deny or allow
+// anything.
+func StoppedWaiting(ctx context.Context) *abi.Error {
+	return &abi.Error{
+		Code: abi.Unavailable, Op: "send", Message: "the caller stopped waiting while policies judged the message",
+		Remedy: "send it again", Err: context.Cause(ctx),
+	}
 }

@@ -18,3 +18,14 @@ func Seed(delivery journal.EventID, c journal.CreatureID, what uint64) uint64 {
 	h.Write(binary.LittleEndian.AppendUint64(nil, what))
 	return h.Sum64()
 }
+
+// OutsideSeed is the random seed of the policies that judge a message from outside.
+func OutsideSeed(ch journal.ChannelID, producer string, numbers ...uint64) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(ch))
+	h.Write([]byte(producer))
+	for _, n := range numbers {
+		h.Write(binary.LittleEndian.AppendUint64(nil, n))
+	}
+	return h.Sum64()
+}
