@@ -25,8 +25,8 @@ import (
 type creature struct {
 	id   journal.CreatureID
 	born uint64
-	// settings change only while no worker owns the creature (see hold), under
-	// the mutation lock and the graph's mu.
+	// settings belong to the worker that owns the creature (see hold). The mutation lock and
+	// the graph's mu guard their changes, so that others can read them.
 	settings
 	deployment string
 	revival
@@ -125,9 +125,9 @@ type retries struct {
 	backingOff bool
 }
 
-// schedule says whether a worker owns the creature. A goroutine that sets scheduled
-// (under mu) makes a worker take the creature. The worker owns it until it clears
-// scheduled.
+// schedule says whether a worker owns the creature; the graph's mu guards it. A goroutine
+// that sets scheduled makes a worker take the creature. The worker owns the creature until
+// it clears scheduled.
 type schedule struct {
 	scheduled bool  // on the run queue or owned by a worker
 	owned     bool  // owned by a worker
@@ -149,7 +149,7 @@ type running struct {
 
 // memory is the state of a creature.
 type memory struct {
-	state     *effects.State // nil until loaded; written under mu too
+	state     *effects.State // nil until loaded; the graph's mu guards writes, too
 	stateSize int64
 }
 

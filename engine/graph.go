@@ -61,8 +61,7 @@ type channel struct {
 	report      bool
 	inbox       journal.CreatureID
 
-	// home is the graph, or nil after the channel has been removed. It changes under
-	// the mutation lock and in the sections of both graphs, and is read without them.
+	// home is the graph, or nil after the channel has been removed.
 	home graphPointer
 
 	// The graph's mu guards the fields below.
@@ -196,9 +195,9 @@ func (s section) leave() { s.mu.Unlock() }
 // none reports whether there is no graph.
 func (s section) none() bool { return s.graph == nil }
 
-// graphPointer says in which graph a creature or channel is. It is written under the
-// mutation lock and in the critical sections of the old and the new graph. It may be
-// read at any time, but only a holder of the graph's mu can rely on it.
+// graphPointer says in which graph a creature or channel is. The mutation lock and the
+// critical sections of the old and the new graph guard its changes. It may be read at any
+// time, but what is read is certain to stay only in the graph's critical section.
 type graphPointer struct{ p atomic.Pointer[graph] }
 
 // enter enters the critical section of the current graph, following cuts. The result is

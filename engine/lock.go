@@ -48,7 +48,7 @@ type mutation struct {
 	registry registry
 }
 
-// locked is an engine whose mutation lock is held. Code that needs the lock takes a
+// locked is an engine between lock and unlock, or between rlock and runlock. Code that needs the lock takes a
 // locked, and only lock and rlock make one. It must not outlive the lock.
 type locked struct {
 	*core
@@ -71,12 +71,12 @@ func (l locked) unlock() { l.mutation.mu.Unlock() }
 
 func (l locked) runlock() { l.mutation.mu.RUnlock() }
 
-// tryLock is lock, but fails if the lock is held.
+// tryLock is lock, but fails instead of waiting.
 func (e *core) tryLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryLock()
 }
 
-// tryRLock is rlock, but fails if the lock is held for writing, or about to be.
+// tryRLock is rlock, but fails instead of waiting for a writer.
 func (e *core) tryRLock() (l locked, ok bool) {
 	return locked{e, &e.mutation.registry}, e.mutation.mu.TryRLock()
 }

@@ -96,7 +96,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	closed  bool
-	modules map[[sha256.Size]byte]*compiled
+	modules table
 }
 
 var _ abi.Host = (*Host)(nil)
@@ -113,7 +113,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	h := &Host{
 		opts:     opts,
 		instance: instanceConfig(),
-		modules:  map[[sha256.Size]byte]*compiled{},
+		modules:  table{},
 		memories: memory.NewPool(),
 		handles:  newHandles(),
 

@@ -117,15 +117,18 @@ func (c *compiled) leave() {
 	default:
 	}
 	if c.waiting--; c.waiting == 0 {
-		c.forget()
+		c.host.modules.forget(c)
 		c.stopCompiling()
 	}
 }
 
-// forget removes the entry from the host's modules. The caller holds host.mu.
-func (c *compiled) forget() {
-	if c.host.modules[c.sum] == c {
-		delete(c.host.modules, c.sum)
+// table has the modules of a host by the hashes of their bytes.
+type table map[[sha256.Size]byte]*compiled
+
+// forget removes an entry, unless another one has taken its place.
+func (t table) forget(c *compiled) {
+	if t[c.sum] == c {
+		delete(t, c.sum)
 	}
 }
 
@@ -136,7 +139,7 @@ func (c *compiled) release(ctx context.Context) error {
 	if c.refs > 0 {
 		return nil
 	}
-	c.forget()
+	c.host.modules.forget(c)
 	c.images.close()
 	c.dropOriginal()
 	if c.code == nil {

@@ -46,7 +46,7 @@ type spares struct {
 	crossing *crossing
 
 	mu     sync.Mutex
-	ready  []*spareFile
+	ready  pile
 	wanted int
 	full   bool // there have been as many as wanted, since wanted has changed
 
@@ -83,7 +83,7 @@ func (s *spares) run() {
 func (s *spares) take(n int) ([]*spareFile, error) {
 	defer nudge(s.wake)
 	s.mu.Lock()
-	taken := s.takeAllBut(len(s.ready) - n)
+	taken := s.ready.takeAllBut(len(s.ready) - n)
 	if len(taken) < n && s.full {
 		s.wanted, s.full = min(2*s.wanted, mostSpares), false
 	}
@@ -99,13 +99,16 @@ func (s *spares) take(n int) ([]*spareFile, error) {
 	return append(taken, made...), nil
 }
 
-// takeAllBut takes the files that are ready, except for a given number. The caller holds
-// mu.
-func (s *spares) takeAllBut(stay int) []*spareFile {
-	stay = min(max(stay, 0), len(s.ready))
-	taken := slices.Clone(s.ready[stay:])
-	clear(s.ready[stay:])
-	s.ready = s.ready[:stay]
+// pile are files that are ready.
+type pile []*spareFile
+
+// takeAllBut takes the files, except for a given number.
+func (p *pile) takeAllBut(stay int) []*spareFile {
+	all := *p
+	stay = min(max(stay, 0), len(all))
+	taken := slices.Clone(all[stay:])
+	clear(all[stay:])
+	*p = all[:stay]
 	return taken
 }
 
@@ -142,7 +145,7 @@ func (s *spares) refill() bool {
 func (s *spares) shrink() {
 	s.mu.Lock()
 	s.wanted = max(s.wanted/2, fewestSpares)
-	surplus := s.takeAllBut(s.wanted)
+	surplus := s.ready.takeAllBut(s.wanted)
 	s.mu.Unlock()
 	_ = s.discard(surplus) // files that cannot be removed now are removed at the next start
 }
@@ -237,7 +240,7 @@ func (s *spares) openSpare(path string) (*spareFile, error) {
 }
 
 // makeDurable makes the write-ahead logs of spare files durable, and the names of both.
-// It does not touch the files themselves, on which SQLite holds locks.
+// It does not touch the files themselves, which SQLite has locked.
 func (s *spares) makeDurable(made []*spareFile) error {
 	var tasks []func() error
 	for _, p := range made {

@@ -24,7 +24,7 @@ const (
 )
 
 // aside is a directory beside a place, with a number after the place's name, in which new
-// content for that place is made. The process that makes it holds the lock in it, which
+// content for that place is made. A lock in it, which the process that makes it has taken,
 // distinguishes it from a directory that a killed process has left.
 type aside struct {
 	dir   string

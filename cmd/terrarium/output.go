@@ -27,6 +27,14 @@ type printer struct {
 	flushed time.Time
 }
 
+// lockedPrinter is a printer after lock, which alone makes one.
+type lockedPrinter struct{ *printer }
+
+func (p *printer) lock() lockedPrinter {
+	p.mu.Lock()
+	return lockedPrinter{p}
+}
+
 // outputReader is one --output flag.
 type outputReader struct {
 	channel string
@@ -69,9 +77,9 @@ func (p *printer) run(ctx context.Context, fail context.CancelCauseFunc) {
 		})
 	}
 	wait.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.flush(); err != nil {
+	l := p.lock()
+	defer l.mu.Unlock()
+	if err := l.flush(); err != nil {
 		fail(err)
 	}
 	for _, r := range p.readers {
@@ -106,16 +114,15 @@ func (p *printer) print(ctx context.Context, r *outputReader) error {
 // tellMissed reports, once, messages that cannot be printed. They count as printed.
 func (p *printer) tellMissed(r *outputReader, m *engine.Missed) error {
 	p.x.report.say("output %s: %v; printing continues after them", r.channel, m)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	l := p.lock()
+	defer l.mu.Unlock()
 	r.written = m.To
-	return p.flush()
+	return l.flush()
 }
 
 // flush flushes the printed messages and acknowledges them, so that a later run
-// continues after them. After a crash in between they are printed again. The caller
-// holds mu.
-func (p *printer) flush() error {
+// continues after them. After a crash in between they are printed again.
+func (p lockedPrinter) flush() error {
 	if err := p.out.Flush(); err != nil {
 		return outputError(err)
 	}
@@ -151,25 +158,25 @@ const (
 )
 
 func (p *printer) write(r *outputReader, in engine.Incoming) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	l := p.lock()
+	defer l.mu.Unlock()
 	var err error
 	if p.x.f.format == "json" {
-		err = p.writeJSON(r, in)
+		err = l.writeJSON(r, in)
 	} else {
-		err = p.writeText(r, in)
+		err = l.writeText(r, in)
 	}
 	if err != nil {
 		return outputError(err)
 	}
 	r.written = in.Seq
 	if r.reader.Pending() == 0 || p.out.Buffered() >= flushBytes || time.Since(p.flushed) > flushAfter {
-		return p.flush()
+		return l.flush()
 	}
 	return nil
 }
 
-func (p *printer) writeText(r *outputReader, in engine.Incoming) error {
+func (p lockedPrinter) writeText(r *outputReader, in engine.Incoming) error {
 	if len(p.readers) > 1 {
 		if _, err := p.out.WriteString(r.channel + "\t"); err != nil {
 			return err
@@ -181,7 +188,7 @@ func (p *printer) writeText(r *outputReader, in engine.Incoming) error {
 	return p.out.WriteByte('\n')
 }
 
-func (p *printer) writeJSON(r *outputReader, in engine.Incoming) error {
+func (p lockedPrinter) writeJSON(r *outputReader, in engine.Incoming) error {
 	return encodeLine(p.out, record{
 		Channel: r.channel, Seq: in.Seq, ID: in.ID.String(), Sender: in.Sender,
 		TS: time.Unix(0, in.Time).UTC().Format(time.RFC3339Nano), Headers: in.Headers, Payload: in.Payload,
@@ -196,12 +203,12 @@ func encodeLine(w io.Writer, v any) error {
 
 // note prints an object that is not a message, at once.
 func (p *printer) note(v any) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	l := p.lock()
+	defer l.mu.Unlock()
 	if err := encodeLine(p.out, v); err != nil {
 		return outputError(err)
 	}
-	return p.flush()
+	return l.flush()
 }
 
 // drain waits until all messages that have arrived are printed and flushed.

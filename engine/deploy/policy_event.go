@@ -20,7 +20,7 @@ const (
 // not apply to its kind are zero.
 //
 // Tool calls and failures are judged while nothing is locked. Operations on the graph are
-// judged under the mutation lock: turns and deliveries continue meanwhile, and other
+// judged one after the other: turns and deliveries continue meanwhile, and other
 // operations wait. Operations that a guest requests are judged twice: on the call, and
 // again when its turn commits.
 type PolicyEvent struct {

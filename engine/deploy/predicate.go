@@ -7,9 +7,10 @@ import "context"
 //
 // Its method may be called from any goroutine.
 type Predicate interface {
-	// Holds is called outside of critical sections, at most once per output, and may take
-	// as long as the predicate's own timeout. If it fails, the output is not delivered
-	// and the creature's log gives the reason.
+	// Holds reports whether the condition is true. The engine is in no critical section
+	// when it calls Holds, at most once per output, and the call may take as long as the
+	// predicate's own timeout. If it fails, the output is not delivered and the creature's
+	// log gives the reason.
 	Holds(ctx context.Context, event *OutputEvent) (bool, error)
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Dir is a temporary directory. Its process holds a lock in it, which shows
-// other processes that it is in use.
+// Dir is a temporary directory. A file in it, which its process has locked, shows other
+// processes that it is in use.
 type Dir struct {
 	Path string
 	lock *flock.Flock

@@ -368,7 +368,7 @@ func (d *Disk) pause() {
 	}
 }
 
-// readable checks, under the lock, that a read is possible.
+// readable returns why the store cannot be read, if it cannot.
 func (h *Store) readable(op string) error {
 	if err := h.usable(op); err != nil {
 		return err

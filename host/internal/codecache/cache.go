@@ -35,7 +35,7 @@ import (
 // A program that can write to the directory as the same user can also trace
 // the process; no file protects against that.
 //
-// Processes share the directory: a lock is held while entries are checked and
+// Processes share the directory: a file lock excludes others while entries are checked and
 // tagged, and wazero puts entries in place by renaming them. All methods may be
 // called from any goroutine.
 type Cache struct {

@@ -115,7 +115,7 @@ func (k *Catalog) Complete(lock sync.Locker, y Hydration) error {
 }
 
 // Release removes the files of ended sessions from the catalogue, and keeps the metadata
-// of each, which was in its file. The lock is held for the transaction alone.
+// of each, which was in its file. Release takes the lock for the transaction alone.
 func (k *Catalog) Release(lock sync.Locker, gone map[journal.SessionID]string) error {
 	sessions := slices.Sorted(maps.Keys(gone))
 	return k.commit(lock, stepRelease, func(t *Tx) error {
