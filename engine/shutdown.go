@@ -22,8 +22,8 @@ var ErrLeftOpen = closing.ErrLeftOpen
 // earlier and has not passed yet. Turns that still run after a third of that time, or
 // when ctx ends, are interrupted and leave no effect. So even a context that a signal has
 // ended leads to an orderly shutdown. When the time is over, the error has the code
-// deadline and wraps [ErrLeftOpen], and says what was left: turns that do not end, events
-// that are not written. None of those was acknowledged. The shutdown continues in the
+// deadline, wraps [ErrLeftOpen], and names what is left: turns that still run, and events
+// that are not written. None of these events was acknowledged. The shutdown continues in the
 // background until the process ends, which it may do at any time.
 //
 // Later calls wait for the same shutdown, each within its own bound, and return the same

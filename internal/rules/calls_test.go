@@ -13,12 +13,12 @@ import (
 // reason why none is passed.
 var ownContexts = map[string]string{
 	// engine
-	"preparedNode.Discard": "an instance that is given up closes within its bounds, and nothing waits",
-	"Rehearsal.Starting":   "what a rehearsed turn calls for is answered from a record",
-	"Rehearsal.Begin":      "the same",
-	"core.releaseModule":   "closing a module takes no time",
-	"core.retireLater":     "a timer calls it, and closing the engine closes what is left",
-	"ended":                "a context that has ended, to ask without waiting",
+	"preparedNode.Discard":     "an instance that is given up closes within its bounds, and nothing waits",
+	"Rehearsal.Starting":       "what a rehearsed turn calls for is answered from a record",
+	"Rehearsal.Begin":          "the same",
+	"following.removeCreature": "closing a module takes no time",
+	"core.retireLater":         "a timer calls it, and closing the engine closes what is left",
+	"ended":                    "a context that has ended, to ask without waiting",
 	// host
 	"compileFor": "it is the whole of a process, which its parent ends",
 	// sqlitestore

@@ -116,8 +116,8 @@ func (s *Shutdown) LeftOpen(bound time.Duration, running func() (turns []string,
 		left = append(left, "a change of the topology that does not end")
 	}
 	return &abi.Error{
-		Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the engine did not close within %v; it leaves %s", bound, strings.Join(errtext.Few(left), ", ")),
-		Remedy: "all acknowledged events are kept, and the session can be resumed after the process has ended; for a slow disk raise the shutdown timeout",
+		Code: abi.Deadline, Op: "close", Message: fmt.Sprintf("the engine did not close within %v; what is left: %s", bound, strings.Join(errtext.Few(left), ", ")),
+		Remedy: "all acknowledged events are kept, and the session can be resumed after the process has ended; if the disk is slow, raise the shutdown timeout",
 		Err:    ErrLeftOpen,
 	}
 }

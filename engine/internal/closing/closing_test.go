@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// fakeStore is a store of which only the durable part matters.
+// fakeStore is a store that only has a durable part.
 type fakeStore struct {
 	journal.Store
 	session journal.SessionID
@@ -63,16 +63,16 @@ func TestTheErrorSaysWhatIsLeft(t *testing.T) {
 		}
 	}
 	says("with nothing left", "a change of the topology", idle)
-	says("with an attempt", "leaves an attempt of http", idle, "an attempt of http")
+	says("with an attempt", "left: an attempt of http", idle, "an attempt of http")
 	late := &fakeStore{session: "s1", durable: 7}
 	busy := func() ([]string, []Store) { return []string{"a turn of c"}, []Store{{late, 9}} }
-	says("in a turn", "leaves a turn of c, 2 events of the session s1", busy)
+	says("in a turn", "left: a turn of c, 2 events of the session s1", busy)
 
 	var order []journal.SessionID
 	never := func() ([]string, []Store) { t.Error("it looks at turns while stores are closed"); return nil, nil }
 	late.closed = func() error {
 		order = append(order, late.session)
-		says("while a store is closed", "leaves 2 events of the session s1", never)
+		says("while a store is closed", "left: 2 events of the session s1", never)
 		return errors.New("s1 failed")
 	}
 	next := &fakeStore{session: "s2", durable: 9}
@@ -88,7 +88,7 @@ func TestTheErrorSaysWhatIsLeft(t *testing.T) {
 	if len(order) != 2 || order[0] != "s1" {
 		t.Errorf("it closes %v", order)
 	}
-	says("after them", "leaves 1 events of the session s3", never)
+	says("after them", "left: 1 events of the session s3", never)
 	if err := LeftOutside(nil); err != nil {
 		t.Errorf("without attempts it returns %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// shelf is a store of which only the messages matter.
+// shelf is a store that only has messages.
 type shelf struct {
 	journal.Store
 	channels map[journal.ChannelID][]journal.Event
@@ -68,7 +68,7 @@ func TestMessagesComeInOrder(t *testing.T) {
 	}
 }
 
-// TestAGapIsFound reads channels of which messages are missing.
+// TestAGapIsFound reads channels that lack messages.
 func TestAGapIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		events     []journal.Event
