@@ -6,6 +6,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed47132306/terrarium/internal/ramdisk"
+	"github.com/seed47132306/terrarium/internal/unhurried"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
+func TestMain(m *testing.M) {
+	unhurried.Policies = unhurried.Plenty
+	goleak.VerifyTestMain(ramdisk.Tests(m))
+}

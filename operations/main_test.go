@@ -7,9 +7,13 @@ import (
 
 	"github.com/seed47132306/terrarium/internal/ramdisk"
 	_ "github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/internal/unhurried"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
+func TestMain(m *testing.M) {
+	unhurried.Policies = unhurried.Plenty
+	goleak.VerifyTestMain(ramdisk.Tests(m))
+}
 
 func noError(t *testing.T, err error) {
 	t.Helper()

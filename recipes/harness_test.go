@@ -15,11 +15,13 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/unhurried"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
+	unhurried.Policies = unhurried.Plenty
 	goleak.VerifyTestMain(m)
 }
 

@@ -33,6 +33,7 @@ policy "send" "strict" {
       if (event.payload === "mutated") return patch({payload: "something else"})
     }
   JS
+  timeout = "1s"
 }
 `), 0o600); err != nil {
 		t.Fatal(err)

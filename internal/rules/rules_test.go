@@ -69,7 +69,8 @@ func root(t *testing.T) string {
 // below the module. A package that is not listed may import none. Packages
 // only for building and testing (internal, generators) are free. Some of them are
 // used by others: internal/near bounds the cost of a suggestion, internal/scratch
-// removes files of killed processes, and internal/selflimit limits its own process.
+// removes files of killed processes, internal/selflimit limits its own process, and
+// internal/unhurried gives policies of tests more time.
 var layers = map[string][]string{
 	"":                          {"abi", "capability", "capability/httpcap", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/scratch"},
 	"operations":                {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
@@ -144,7 +145,7 @@ var layers = map[string][]string{
 	"plugins":                   {"abi", "internal/near"},
 	"recipes":                   {"abi", "capability", "capability/httpcap", "engine/deploy", "engine/journal", "recipes/policy", "internal/misfit", "internal/near"},
 	"recipes/editor":            {"abi", "recipes"},
-	"recipes/policy":            {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit"},
+	"recipes/policy":            {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit", "internal/unhurried"},
 	"replay":                    {"abi", "capability", "engine", "engine/journal", "engine/rehearsal", "engine/tools"},
 	"sqlitestore":               {"abi", "engine/journal"}, // and the packages below it
 	"cmd/terrarium":             {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "host/translation", "host/translation/generate", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "plugins/native", "recipes", "replay", "serve", "sqlitestore", "telemetry"},

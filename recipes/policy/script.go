@@ -11,6 +11,7 @@ import (
 	"github.com/dop251/goja/parser"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/unhurried"
 )
 
 // MaxSourceBytes bounds a script, and thereby its nesting and the stack that the parser
@@ -80,7 +81,10 @@ func newCompiled(p Policy, index int) compiled {
 	if p.Timeout <= 0 {
 		p.Timeout = DefaultTimeout
 	}
-	p.Timeout = min(p.Timeout, longest)
+	if p.Timeout == DefaultTimeout {
+		p.Timeout = max(p.Timeout, unhurried.Policies)
+	}
+	p.Timeout = min(p.Timeout, max(longest, unhurried.Policies))
 	c := compiled{Policy: p, index: index, seed: hash(p.Name), memory: string(p.On) + "." + p.Name}
 	if p.Channels != nil {
 		c.channels = map[string]bool{}
