@@ -27,20 +27,20 @@ test:
 	$(GO) test -vet=off $(LONGEST) ./...
 	@$(GO) run ./internal/skipped
 
-# All cases of the tests that go through many combinations or draw many programs, of which
-# make test has some: stores at every failpoint, commands on every kind of damage, plans.
-# test-race, test-fresh and test-pure have all cases too.
+# All cases of the tests that have many, of which make test has some: stores at every
+# failpoint, commands on every kind of damage, scripts, pages, plans, hostile modules. A test
+# proves that every package that has parts is here or in test-kits. test-race, test-fresh and
+# test-pure have all cases too.
 test-every: export TERRARIUM_EVERY = 1
 test-every:
-	$(GO) test -vet=off -run 'Strangers' ./cmd/terrarium
-	$(GO) test -vet=off -run 'Kill|PowerLoss|StorageRebuilt|SimulationOfBacklogs' ./sqlitestore
-	$(GO) test -vet=off -run 'Simulation|Random|OutlivesTheEngine|ForkAtAnyTime|APlanSays|WhatRunningHasChanged|RootsGive' ./engine
-	$(GO) test -vet=off -run 'TooMuchMemory' ./recipes/policy
+	$(GO) test -vet=off -timeout 30m ./sqlitestore ./cmd/terrarium ./internal/docstest ./recipes ./recipes/policy ./conformance/hostile ./engine ./engine/storetest
 
 # The tests that need the toolchains of guests: the kits, and the pages and commands that
 # compile creatures. A language whose toolchain is missing is skipped by name; in CI, where
-# TERRARIUM_KITS is all, it fails. make toolchains installs them.
+# TERRARIUM_KITS is all, it fails. make toolchains installs them. All cases of the kits are
+# here, of which make test has some.
 test-kits: export TERRARIUM_KITS ?= installed
+test-kits: export TERRARIUM_EVERY = 1
 test-kits:
 	$(GO) test -vet=off ./sdk ./sdk/internal/kits ./internal/project ./conformance/creatures ./conformance/hosts
 	$(GO) test -vet=off -run 'TestDev' ./cmd/terrarium

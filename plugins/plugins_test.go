@@ -1,9 +1,7 @@
 package plugins_test
 
 import (
-	"context"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -85,27 +83,10 @@ func TestNamesAreTheEmbeddedGuests(t *testing.T) {
 	}
 }
 
-// Runs everywhere: compares the sums recorded when the modules were built.
+// Runs everywhere: compares the sums recorded when the modules were built. make guests-check
+// builds them again, with the toolchain that built them.
 func TestPrebuiltGuestsAreCurrent(t *testing.T) {
 	if err := guestbuild.CheckSums(root); err != nil {
-		t.Error(err)
-	}
-}
-
-// Runs where the toolchain that built the modules is installed.
-func TestPrebuiltGuestsAreReproducible(t *testing.T) {
-	const clang = "14.0.6"
-	version, err := exec.Command("clang-14", "--version").Output()
-	if err != nil || !strings.Contains(string(version), "version "+clang) {
-		t.Skipf("clang %s is not installed, so other bytes would prove nothing; make toolchains installs it on Debian 12", clang)
-	}
-	for _, g := range guestbuild.Guests {
-		if tool, missing := g.MissingTool(); g.Embedded && missing {
-			t.Skipf("%s is not installed; make toolchains installs it", tool)
-		}
-	}
-	err = guestbuild.CheckBytes(root, func(g guestbuild.Guest) ([]byte, error) { return g.Build(context.Background(), root) })
-	if err != nil {
 		t.Error(err)
 	}
 }

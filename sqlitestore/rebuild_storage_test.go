@@ -41,7 +41,7 @@ func TestStorageRebuilt(t *testing.T) {
 		return pruning{d}
 	}
 	for i, c := range storetest.Checks() {
-		if seeded.Part(i, 2) {
+		if seeded.Part(i, 5) {
 			t.Run(c.Name, func(t *testing.T) {
 				c.Run(t, func(_ storetest.T, dir string) journal.Storage { return open(t, dir) })
 			})

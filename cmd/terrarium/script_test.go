@@ -16,6 +16,8 @@ import (
 
 	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/internal/ramdisk"
+	"github.com/seed47132306/terrarium/internal/seeded"
+	"github.com/seed47132306/terrarium/internal/unhurried"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and scripts")
@@ -23,6 +25,7 @@ var update = flag.Bool("update", false, "rewrite the golden files and scripts")
 // The tests run the command as a process of its own: this binary, under the
 // name terrarium. Under another name it is what TestKillPipelines kills.
 func TestMain(m *testing.M) {
+	unhurried.Policies = unhurried.Plenty // here, in the commands and in their processes for policies
 	command := func() {
 		os.Args = fresh.Arguments(os.Args)
 		main()
@@ -40,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/script, which shows how the command is used and
-// what it says.
+// what it says. make test has every second script.
 func TestScripts(t *testing.T) {
 	plugins, err := filepath.Abs("../../plugins")
 	if err != nil {
@@ -50,8 +53,21 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The scripts have one cache, as the commands of a user have, so that each module is
+	// compiled once.
+	cache := filepath.Join(t.TempDir(), "compiled")
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	var now []string
+	for i, script := range scripts {
+		if *update || seeded.Part(i, 2) {
+			now = append(now, script)
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               now,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -59,7 +75,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PLUGINS", plugins)
 			e.Setenv("TERRARIUM", command) // for scripts that change PATH
 			e.Setenv("GOGC", "400")        // hundreds of short processes need not collect their garbage so often
-			e.Setenv(cacheVariable, cacheOff)
+			e.Setenv(cacheVariable, cache)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, ".tmp"))
 			return nil

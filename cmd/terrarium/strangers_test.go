@@ -23,7 +23,7 @@ const strangerPatience = 2 * time.Minute
 
 // strangersPart has no factor in common with how many commands takingTurns has, so that many
 // cases meet all of them.
-const strangersPart = 3
+const strangersPart = 7
 
 // TestStrangersSessions runs commands that open a session directory on every
 // directory of the gallery: those that read all of it and those that write to it on

@@ -20,6 +20,7 @@ import (
 	"github.com/seed47132306/terrarium/conformance/stores"
 	"github.com/seed47132306/terrarium/engine/internal/sim"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
@@ -359,7 +360,7 @@ func (m *mutant) quick(check string) bool {
 
 // TestEveryRuleHasAMutant runs the suite over wrong stores. Every one is caught, and
 // every requirement that stores are scored by is missed by at least one. The table says
-// what catches what.
+// what catches what. make test has one store in four, and compares its line of the table.
 func TestEveryRuleHasAMutant(t *testing.T) {
 	set, err := requirements.Load("store-1")
 	if err != nil {
@@ -367,7 +368,17 @@ func TestEveryRuleHasAMutant(t *testing.T) {
 	}
 	table := "# Faulty stores: how many checks catch each, and the first of these checks.\n"
 	missed := map[string][]string{}
-	for _, m := range slices.Concat(logMutants(), cutMutants(), restartMutants(), durabilityMutants()) {
+	const golden = "testdata/mutants.txt"
+	want, err := os.ReadFile(golden)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	whole := true
+	for i, m := range slices.Concat(logMutants(), cutMutants(), restartMutants(), durabilityMutants()) {
+		if !*update && !seeded.Part(i, 4) {
+			whole = false
+			continue
+		}
 		results, err := stores.Run(t.Context(), m.subject(), m.quick)
 		if err != nil {
 			t.Fatal(err)
@@ -392,7 +403,14 @@ func TestEveryRuleHasAMutant(t *testing.T) {
 			t.Errorf("%s: no check notices that", m.wrong)
 			continue
 		}
-		table += fmt.Sprintf("%-50s %3d  %s\n", m.wrong, len(by), by[0])
+		line := fmt.Sprintf("%-50s %3d  %s\n", m.wrong, len(by), by[0])
+		table += line
+		if !*update && !strings.Contains(string(want), "\n"+line) {
+			t.Errorf("%s is stale, it has no line %s", golden, line)
+		}
+	}
+	if !whole {
+		return
 	}
 	table += "\n# The rules, and how many of the stores violate each.\n"
 	for _, q := range set.Requirements {
@@ -403,14 +421,13 @@ func TestEveryRuleHasAMutant(t *testing.T) {
 			table += fmt.Sprintf("%-10s %3d\n", q.Rule, len(missed[q.Rule]))
 		}
 	}
-	const golden = "testdata/mutants.txt"
 	if *update {
 		if err := os.WriteFile(golden, []byte(table), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if want, err := os.ReadFile(golden); err != nil || string(want) != table {
-		t.Errorf("%s is stale (%v): run go test ./engine/storetest -run Mutant -update\n%s", golden, err, table)
+	if !*update && string(want) != table {
+		t.Errorf("%s is stale: run go test ./engine/storetest -run Mutant -update\n%s", golden, table)
 	}
 }
 

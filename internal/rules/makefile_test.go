@@ -11,15 +11,27 @@ import (
 )
 
 // TestTargetsNameWhatExists proves that make test-fresh runs every package whose tests can
-// use fresh instances, and that what make test-race leaves out exists under its name.
+// use fresh instances, that make test-every or make test-kits runs every package of which make
+// test has a part, and that what make test-race leaves out exists under its name.
 func TestTargetsNameWhatExists(t *testing.T) {
 	makefile := read(t, filepath.Join(root(t), "Makefile"))
-	_, recipe, _ := strings.Cut(makefile, "\ntest-fresh:\n")
-	recipe, _, _ = strings.Cut(recipe, "\n\n")
-	fresh := slices.Sorted(slices.Values(regexp.MustCompile(`\./\S+`).FindAllString(recipe, -1)))
-	users, tests := testSources(t)
-	if want := slices.Sorted(slices.Values(users)); !slices.Equal(fresh, want) {
+	sources := testSources(t)
+	var fresh, every []string
+	for _, line := range recipe(makefile, "test-fresh") {
+		fresh = append(fresh, regexp.MustCompile(`\./\S+`).FindAllString(line, -1)...)
+	}
+	if want := having(sources, `/internal/fresh"`+"\n"); !slices.Equal(slices.Sorted(slices.Values(fresh)), want) {
 		t.Errorf("make test-fresh runs %v, but the tests that import internal/fresh are in %v", fresh, want)
+	}
+	for _, line := range append(recipe(makefile, "test-every"), recipe(makefile, "test-kits")...) {
+		if !strings.Contains(line, "-run") { // it has all tests of these packages
+			every = append(every, strings.Fields(line)...)
+		}
+	}
+	for _, dir := range having(sources, "!seeded"+".Part(", " seeded"+".Part(") {
+		if !slices.Contains(every, dir) {
+			t.Errorf("make test has a part of the cases of %s, and neither make test-every nor make test-kits runs all", dir)
+		}
 	}
 	makefile = strings.ReplaceAll(makefile, "\\\n", " ")
 	for _, dir := range strings.Fields(variable(t, makefile, "NOT_RACED")) {
@@ -28,16 +40,37 @@ func TestTargetsNameWhatExists(t *testing.T) {
 		}
 	}
 	for _, name := range strings.Fields(variable(t, makefile, "NOT_RACED_TESTS")) {
-		if n := strings.Count(tests, "\nfunc "+name+"("); n != 1 {
+		n := 0
+		for _, text := range sources {
+			n += strings.Count(text, "\nfunc "+name+"(")
+		}
+		if n != 1 {
 			t.Errorf("make test-race leaves out %s, and %d tests have that name", name, n)
 		}
 	}
 }
 
-// testSources returns the packages whose tests import internal/fresh, as patterns, and the
-// text of all test files.
-func testSources(t *testing.T) (users []string, text string) {
-	var all strings.Builder
+// recipe returns the lines of the recipe of a target.
+func recipe(makefile, target string) []string {
+	_, text, _ := strings.Cut(makefile, "\n"+target+":\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	return strings.Split(text, "\n")
+}
+
+// having returns the packages whose tests have one of some texts.
+func having(sources map[string]string, texts ...string) (dirs []string) {
+	for dir, source := range sources {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(source, text) }) {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// testSources returns the text of all test files, by their packages as patterns.
+func testSources(t *testing.T) map[string]string {
+	out := map[string]string{}
 	top := root(t)
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -48,19 +81,14 @@ func testSources(t *testing.T) (users []string, text string) {
 		case d.IsDir() || !strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
-		file := read(t, path)
-		all.WriteString(file)
 		dir, err := filepath.Rel(top, filepath.Dir(path))
-		pattern := "./" + filepath.ToSlash(dir)
-		if strings.Contains(file, `/internal/fresh"`+"\n") && !slices.Contains(users, pattern) {
-			users = append(users, pattern)
-		}
+		out["./"+filepath.ToSlash(dir)] += read(t, path)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return users, all.String()
+	return out
 }
 
 // variable returns the value that a makefile sets.

@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 
 	_ "pgregory.net/rapid" // defines its flag before this package is initialized
 )
@@ -59,9 +60,16 @@ func given() (n uint64, asked bool) {
 	return n, err == nil
 }
 
-// Part reports whether a test has case i now. Tests of all combinations have one case in n,
+// Part reports whether a test has case i now. Tests of many cases have one case in n,
 // always the same ones, so that make test stays short. make test-every sets
-// TERRARIUM_EVERY and has all of them, as .ci/run does.
+// TERRARIUM_EVERY and has all of them, as .ci/run does. So has a run of a case by its name,
+// with a flag like -run TestScripts/copy.
 func Part(i, n int) bool {
-	return i%n == 0 || os.Getenv("TERRARIUM_EVERY") != ""
+	return i%n == 0 || os.Getenv("TERRARIUM_EVERY") != "" || named()
+}
+
+// named reports whether the command line of the test names a case.
+func named() bool {
+	f := flag.Lookup("test.run")
+	return f != nil && strings.Contains(f.Value.String(), "/")
 }

@@ -1,7 +1,7 @@
 // Command skipped lists the checks that the test run skipped because a guest
 // toolchain is missing, with how to install it, or because only root can run
 // them. It always succeeds: the prebuilt guests are tested without any
-// toolchain.
+// toolchain, and make guests-check builds them again.
 package main
 
 import (
@@ -15,9 +15,9 @@ import (
 
 // checks lists the checks that need a tool the machine may lack.
 var checks = []struct{ tool, check string }{
-	{"wat2wasm", "that prebuilt guests written as text are current, byte for byte"},
-	{"clang-14", "that prebuilt guests written in C are current, byte for byte"},
-	{"wasm-ld-14", "that prebuilt guests written in C can be linked again"},
+	{"wat2wasm", "that modules of tests written as text are current, byte for byte"},
+	{"clang-14", "that modules of tests written in C are current, byte for byte"},
+	{"wasm-ld-14", "that modules of tests written in C can be linked again"},
 }
 
 func main() {

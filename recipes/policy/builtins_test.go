@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
 // native lists the built-in functions that scripts use unchanged. Each takes a time that
@@ -101,7 +103,7 @@ func TestEveryBuiltInIsClassified(t *testing.T) {
 	}
 }
 
-// Built-in functions return for all arguments.
+// Built-in functions return for all arguments. make test has one function in four.
 func TestEveryBuiltInComesBack(t *testing.T) {
 	const abuse = `() => {
 		const twice = []; twice.push(twice, twice);
@@ -121,7 +123,10 @@ func TestEveryBuiltInComesBack(t *testing.T) {
 		}
 		return deny("it came back");
 	}`
-	for _, f := range reachable(t) {
+	for i, f := range reachable(t) {
+		if !seeded.Part(i, 4) {
+			continue
+		}
 		path := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(f, "."), " native"), ")")
 		if strings.HasPrefix(path, "iterator") || strings.HasPrefix(path, "generator") || strings.HasPrefix(path, "async") || strings.HasPrefix(path, "%") {
 			continue

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dlclark/regexp2/v2"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"go.uber.org/goleak"
 )
 
@@ -304,9 +305,12 @@ func TestScriptErrors(t *testing.T) {
 }
 
 // Actions of hostile or careless scripts. Each must end in an error, soon, and leave the
-// set usable.
+// set usable. make test has every second one.
 func TestBounds(t *testing.T) {
-	for _, script := range hostile {
+	for i, script := range hostile {
+		if !seeded.Part(i, 2) {
+			continue
+		}
 		t.Run(script, func(t *testing.T) {
 			if refused(script) {
 				return
