@@ -68,6 +68,21 @@ func (t *Terrarium) History(ctx context.Context, graphOrSession string, q journa
 	return t.engine.History(ctx, of, q)
 }
 
+// GraphsAt returns graphs as they were at a moment, oldest first: creatures, channels,
+// edges and output wires. The moment is the cursor of an event, or a time in the form of
+// RFC 3339. With graphOrSession, which accepts the same names as History, these are only the
+// graphs that have become that one. The second result says which graphs cannot be
+// determined. Graphs without a session are left out.
+func (t *Terrarium) GraphsAt(ctx context.Context, moment, graphOrSession string) (graphs []journal.SavedGraph, problems []error, err error) {
+	of := graphOrSession
+	if of != "" {
+		if of, err = t.lasting(ctx, of); err != nil {
+			return nil, nil, err
+		}
+	}
+	return t.engine.GraphsAt(ctx, moment, of)
+}
+
 // Lineage is [engine.Engine.Lineage]. It accepts the same names as History.
 func (t *Terrarium) Lineage(ctx context.Context, graphOrSession string) ([]journal.SessionInfo, error) {
 	of, err := t.lasting(ctx, graphOrSession)

@@ -90,7 +90,7 @@ func (g section) noteAsked(c *creature, m *message.Message, kind abi.Kind, asked
 	for _, q := range fresh {
 		q.Row.ID, q.Row.Time = g.nextID(), g.tick()
 		own.All = append(own.All, q)
-		g.log(rec, q.Row.Asked(c.id))
+		g.log(rec, q.Asked(c.id))
 		g.awaitDeadline(c, q)
 	}
 	for _, ev := range own.Withdrawals(c.id, approval.NotAskedAgain, idle) {

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -182,6 +183,7 @@ func (f *forker) check() {
 			f.Fatalf("the fork ends with %s, and the session had ended with %s", last, want)
 		}
 		f.compare(dir, fork, &was)
+		f.comparePast(dir, fork, &was)
 		f.must(os.RemoveAll(dir))
 	}
 }
@@ -202,6 +204,31 @@ func (f *forker) compare(dir string, fork journal.SessionID, was *remembered) {
 	f.must(err)
 	if len(report.Missing)+len(report.Duplicate)+len(report.OutOfOrder)+len(report.Damage) > 0 {
 		f.Fatalf("the fork is not sound: %+v", report)
+	}
+}
+
+// comparePast compares a fork with what the directory says of the graph at that moment.
+func (f *forker) comparePast(dir string, fork journal.SessionID, was *remembered) {
+	v, err := sqlitestore.OpenReadOnly(f.ctx(), dir)
+	f.must(err)
+	defer v.Close()
+	forked, err := v.Saved(f.ctx(), fork)
+	f.must(err)
+	graphs, problems, err := journal.GraphsAt(f.ctx(), f.storage.(*sqlitestore.Directory), was.cursor, func(i *journal.SessionInfo) bool { return i.Session == was.session })
+	f.must(errors.Join(append(problems, err)...))
+	if len(forked.Creatures)+len(forked.Channels) == 0 && len(graphs) == 0 {
+		return
+	}
+	if len(graphs) != 1 {
+		f.Fatalf("at the cursor there are %d graphs of session %s", len(graphs), was.session)
+	}
+	text := func(g *journal.SavedGraph) string {
+		b, err := json.MarshalIndent([]any{g.Graph, g.Creatures, g.Channels, g.Edges, g.Wires}, "", " ")
+		f.must(err)
+		return string(b)
+	}
+	if want, got := text(&forked), text(&graphs[0]); want != got {
+		f.Fatalf("the graph of session %s at the cursor is not that of its fork:\n%s", was.session, firstDifference(want, got))
 	}
 }
 

@@ -3,6 +3,7 @@ package operations
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
@@ -57,6 +58,19 @@ func (r *ApprovalsResult) hideContent() {
 	}
 }
 
+// ApprovalContentArgs are the arguments of approval_content.
+type ApprovalContentArgs struct {
+	Approval string   `json:"approval" op:"required" doc:"id of the approval"`
+	Graphs   []string `json:"graphs,omitempty" doc:"only in these graphs, each by any id it has had or the name of a member"`
+}
+
+// ApprovalContentResult is the result of approval_content.
+type ApprovalContentResult struct {
+	Approval string            `json:"approval"`          // id of the approval
+	Content  Payload           `json:"content"`           // the message that would be sent, or what would happen as JSON
+	Headers  map[string]string `json:"headers,omitempty"` // headers of the message
+}
+
 // DecideArgs are the arguments of approve and deny.
 type DecideArgs struct {
 	Approval string   `json:"approval" op:"required" doc:"id of the approval"`
@@ -77,6 +91,7 @@ type DecideResult struct {
 func approvalOperations() []Operation {
 	return []Operation{
 		read("approvals", "Lists the questions of policies for which turns of creatures wait.", approvals),
+		read("approval_content", "Shows all of what a question of a policy is about. The list of approvals may show only a part.", approvalContent).needs(Operate),
 		wait("approve", "Approves what a policy asks about. When all questions about a turn are answered, the turn runs again.", decide(true)).needs(Operate),
 		wait("deny", "Denies what a policy asks about.", decide(false)).needs(Operate),
 	}
@@ -110,6 +125,70 @@ func approvals(ctx context.Context, s *client, a *ApprovalsArgs) (*ApprovalsResu
 	return out, nil
 }
 
+func approvalContent(ctx context.Context, s *client, a *ApprovalContentArgs) (*ApprovalContentResult, error) {
+	id, err := approvalID("approval_content", a.Approval)
+	if err != nil {
+		return nil, err
+	}
+	graphs, err := s.graphsNamed(ctx, a.Graphs)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.t.Approvals(graphs...)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list, func(x inspect.Approval) bool { return x.ID == id })
+	if at < 0 {
+		return nil, &abi.Error{Code: abi.NotFound, Op: "approval_content", Message: "no turn waits for approval " + id.String(), Remedy: "approvals lists those that wait", IDs: map[string]string{"approval": id.String()}}
+	}
+	of := &list[at]
+	whole, all := of.Whole(nil)
+	if !all {
+		var payload []byte
+		if payload, err = s.payloadOf(ctx, of); err != nil {
+			return nil, err
+		}
+		whole, all = of.Whole(payload)
+	}
+	if !all {
+		return nil, &abi.Error{
+			Code: abi.Unsupported, Op: "approval_content", Message: "only the part that approvals shows was kept, as an older version asked the question or its graph has no session",
+			Remedy: "approvals shows that part", IDs: map[string]string{"approval": id.String()},
+		}
+	}
+	return &ApprovalContentResult{Approval: id.String(), Content: whole.Content, Headers: whole.Headers}, nil
+}
+
+// payloadOf returns the payload of the event of a question; nil if no log has it.
+func (s *client) payloadOf(ctx context.Context, a *inspect.Approval) ([]byte, error) {
+	if s.t.SessionOf(string(a.Graph)) == terrarium.SessionID(a.Graph) {
+		return nil, nil // a graph without a session
+	}
+	before := journal.EventID{Origin: a.ID.Origin, Seq: a.ID.Seq - 1}
+	if before.Seq == 0 {
+		before = journal.EventID{}
+	}
+	events, err := s.t.History(ctx, string(a.Graph), journal.HistoryQuery{Kinds: []journal.EventKind{journal.EventApprovalAsked}, Creature: a.Creature, After: before, Limit: journal.MaxGraphApprovals})
+	if err != nil {
+		return nil, err
+	}
+	for i := range events {
+		if events[i].ID == a.ID {
+			return events[i].Payload, nil
+		}
+	}
+	return nil, nil
+}
+
+func approvalID(op, text string) (journal.EventID, error) {
+	id, err := journal.ParseEventID(text)
+	if err != nil || id.IsZero() {
+		return id, &abi.Error{Code: abi.InvalidArgument, Op: op, Message: "approval is not an id", Remedy: "take the id from approvals", Err: err}
+	}
+	return id, nil
+}
+
 func newApprovalRecord(a *inspect.Approval) ApprovalRecord {
 	return ApprovalRecord{
 		ID: a.ID.String(), Graph: a.Graph, Creature: a.Creature, Name: a.Name, Event: a.Event, Subject: a.Subject, Call: a.Call, Channel: a.Channel,
@@ -121,9 +200,9 @@ func newApprovalRecord(a *inspect.Approval) ApprovalRecord {
 
 func decide(approve bool) func(context.Context, *client, *DecideArgs) (*DecideResult, func(context.Context) (*DecideResult, error), error) {
 	return func(ctx context.Context, s *client, a *DecideArgs) (*DecideResult, func(context.Context) (*DecideResult, error), error) {
-		id, err := journal.ParseEventID(a.Approval)
-		if err != nil || id.IsZero() {
-			return nil, nil, &abi.Error{Code: abi.InvalidArgument, Op: "approve", Message: "approval is not an id", Remedy: "take the id from approvals", Err: err}
+		id, err := approvalID("approve", a.Approval)
+		if err != nil {
+			return nil, nil, err
 		}
 		graphs, err := s.graphsNamed(ctx, a.Graphs)
 		if err != nil {

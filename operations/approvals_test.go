@@ -1,9 +1,13 @@
 package operations_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/seed47132306/terrarium"
@@ -63,5 +67,110 @@ func TestRightsOfApprovals(t *testing.T) {
 		if want := map[string]abi.Code{"ann": abi.OK, "bob": abi.NotFound}[a.Name]; abi.CodeOf(err) != want {
 			t.Errorf("a caller for ann approves for %s: %v", a.Name, err)
 		}
+	}
+}
+
+// All of what a question is about can be read before it is answered, however long it is: by
+// callers with the scope operate, also after a restart and in a fork that was made at the
+// question, which has it open as well.
+func TestWholeContentOfAnApproval(t *testing.T) {
+	dir := t.TempDir()
+	recipe := filepath.Join(dir, "long.hcl")
+	const text = `channel "in" {}
+channel "out" {}
+creature "ann" {
+  module = "builtin:relay"
+  listen = [channel.in]
+  send = [channel.out]
+}
+policy "send" "ask" {
+  channel = channel.out
+  run = "() => ask('why not')"
+}
+`
+	if err := os.WriteFile(recipe, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func(dir string) *terrarium.Terrarium {
+		tr, err := terrarium.New(t.Context(), terrarium.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	tr := open(filepath.Join(dir, "S"))
+	a, err := tr.Apply(t.Context(), recipe, terrarium.RecipeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := bytes.Repeat([]byte("pond \xff"), 50_000)
+	headers := map[string]string{"a": "b", "note": strings.Repeat("n", 1000)}
+	if _, err := tr.Send(t.Context(), a.Channels["channel.in"], terrarium.Outgoing{Payload: long, Headers: headers}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.WaitIdle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check := func(tr *terrarium.Terrarium) operations.ApprovalRecord {
+		t.Helper()
+		out, err := operations.Do(t.Context(), tr, "approvals", nil)
+		if err != nil || len(out.(*operations.ApprovalsResult).Approvals) != 1 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		record := out.(*operations.ApprovalsResult).Approvals[0]
+		if len(record.Content) >= len(long) || record.ContentHash == "" {
+			t.Fatalf("the list has %d bytes", len(record.Content))
+		}
+		args := fmt.Appendf(nil, `{"approval": %q}`, record.ID)
+		whole, err := operations.Do(t.Context(), tr, "approval_content", args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := whole.(*operations.ApprovalContentResult); !bytes.Equal(got.Content, long) || !maps.Equal(got.Headers, headers) {
+			t.Errorf("%d bytes and %d headers", len(got.Content), len(got.Headers))
+		}
+		if _, err := operations.DoAs(t.Context(), tr, operations.Rights{Scope: operations.Read}, "approval_content", args); abi.CodeOf(err) != abi.NotPrivileged {
+			t.Errorf("a reader reads it: %v", err)
+		}
+		events, err := operations.DoAs(t.Context(), tr, operations.Rights{Scope: operations.Read}, "history", []byte(`{"kinds": ["approval_asked"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if history, err := json.Marshal(events); err != nil || bytes.Contains(history, []byte("base64")) || bytes.Contains(history, []byte("nnnn")) || !bytes.Contains(history, []byte("why not")) {
+			t.Errorf("a reader sees the history %.300s, %v", history, err)
+		}
+		return record
+	}
+	record := check(tr)
+	sub, err := operations.Subscribe(t.Context(), tr, operations.Rights{Scope: operations.Admin}, []byte(`{"after": "start", "kinds": ["approval_asked"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sub.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := sub.Cursor()
+	sub.Close()
+	fork, err := json.Marshal(operations.ForkArgs{Dir: filepath.Join(dir, "F"), Graph: "ann", At: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := operations.Do(t.Context(), tr, "fork", fork); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"S", "F"} {
+		if err := tr.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		tr = open(filepath.Join(dir, at))
+		if _, _, err := tr.Restore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if again := check(tr); again.ID != record.ID || again.Hash != record.Hash {
+			t.Errorf("in %s, the question is %+v", at, again)
+		}
+	}
+	if err := tr.Close(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }

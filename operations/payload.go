@@ -114,7 +114,7 @@ func NewObservedRecord(sub *engine.Subscription, ob *engine.Observed) EventRecor
 
 // contentMembers are the members of structured payloads that contain what creatures and
 // senders have written, or configurations.
-var contentMembers = []string{"notes", "last_words", "original"}
+var contentMembers = []string{"notes", "last_words", "original", "content", "headers"}
 
 // WithoutContent returns the record without what creatures and senders have written: the
 // headers and payloads of messages, outputs, values of state, log lines, and the notes with

@@ -3,7 +3,9 @@ package operations
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -123,6 +125,7 @@ type SessionsResult struct {
 func readingOperations() []Operation {
 	return []Operation{
 		read("status", "Describes graphs with their creatures and channels.", status),
+		read("topology", "Describes graphs as they were at an earlier moment.", topologyAt),
 		read("state", "Shows the state of a creature.", state).needs(Operate),
 		read("awareness", "Shows what a creature can see of itself and of its surroundings.", awareness).needs(Operate),
 		read("history", "Lists events of a graph or session, in causal order.", history),
@@ -295,6 +298,12 @@ func sessions(ctx context.Context, s *client, a *SessionsArgs) (*SessionsResult,
 func (s *client) sessions(ctx context.Context, dir string) (list []journal.SessionInfo, err error) {
 	if dir == "" {
 		return s.t.Sessions(ctx)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, &abi.Error{
+			Code: abi.NotFound, Op: "sessions", Message: "there is no directory " + strconv.Quote(dir), Remedy: "name a session directory",
+			IDs: map[string]string{"path": dir}, Err: err,
+		}
 	}
 	v, err := sqlitestore.OpenReadOnly(ctx, dir)
 	if err != nil {

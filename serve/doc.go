@@ -7,6 +7,7 @@
 // them on behalf of any page that it shows.
 //
 //   - handler.go: the routes, and what every answer has in common
+//   - callers.go: the requests that are under way, and a fair share for each caller
 //   - login.go: tokens, one-time codes and cookies
 //   - events.go: the stream of events
 //   - metrics.go: figures for Prometheus

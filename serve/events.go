@@ -45,12 +45,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	defer h.streams.Add(-1)
-	if h.streams.Add(1) > maxStreams {
-		fail(w, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d streams of events are open", maxStreams), Remedy: "close one"})
-		return
-	}
-	ctx, end, err := h.begin(r, c)
+	ctx, end, err := h.begin(r, c, true)
 	if err != nil {
 		fail(w, err)
 		return

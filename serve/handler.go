@@ -1,13 +1,13 @@
 package serve
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -46,14 +46,11 @@ type Handler struct {
 	origins *http.CrossOriginProtection
 	logins  logins
 	hub     hub
-	streams atomic.Int64 // open streams of events
+	tokens  atomic.Pointer[[]Token]
 	callers callers
 	ending  chan struct{} // closed by End
 	end     sync.Once
 }
-
-// maxStreams bounds the streams of events, each of which has a goroutine and a buffer.
-const maxStreams = 1100
 
 // NewHandler returns a handler. The caller closes the terrarium after [Handler.End], when
 // no request is running.
@@ -65,7 +62,8 @@ func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 		t: t, o: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), logins: newLogins(),
 		ending: make(chan struct{}),
 	}
-	h.hub.t, h.callers.n = t, map[digest]int{}
+	h.hub.t, h.callers.of = t, map[digest][]*underWay{}
+	h.tokens.Store(&o.Tokens)
 	h.routes()
 	return h
 }
@@ -90,7 +88,9 @@ func (h *Handler) routes() {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w = newTimedWriter(w)
+	timed := newTimedWriter(w)
+	w = timed
+	defer h.recovered(timed, r)
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
@@ -112,6 +112,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.mux.ServeHTTP(w, r)
+}
+
+// recovered answers a request whose handler has panicked, and logs it. An answer that has
+// begun is cut off, so that it does not look complete.
+func (h *Handler) recovered(w *timedWriter, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	h.o.Log.Error("a request has failed because of a defect", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	if w.begun {
+		_ = w.control.SetWriteDeadline(time.Unix(1, 0))
+		return
+	}
+	fail(w, &abi.Error{Code: abi.Internal, Message: "the request has failed because of a defect of the server", Remedy: "report it, with the entry of the server's log"})
 }
 
 // unknown answers a request without a route.
@@ -186,7 +201,7 @@ func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	keep(r) // not before: bodies that arrive slowly must not keep others out
-	ctx, end, err := h.begin(r, c)
+	ctx, end, err := h.begin(r, c, false)
 	if err != nil {
 		fail(w, err)
 		return
@@ -199,60 +214,6 @@ func (h *Handler) operation(w http.ResponseWriter, r *http.Request) {
 	}
 	answer(w, result)
 }
-
-// callers counts the requests that are under way, by caller.
-type callers struct {
-	mu sync.Mutex // guards n
-	n  map[digest]int
-}
-
-// maxRequests bounds the requests of a caller that are under way at a time, so that some of
-// the streams and connections are left for the others.
-const maxRequests = 1000
-
-// begin notes that a request of a caller is under way until end is called. The context also
-// ends when the handler does, or when the caller's cookie is no longer valid.
-func (h *Handler) begin(r *http.Request, c caller) (ctx context.Context, end func(), err error) {
-	h.callers.mu.Lock()
-	defer h.callers.mu.Unlock()
-	if h.callers.n[c.source] >= maxRequests && !trusted(r) {
-		return nil, nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests of this caller are under way", maxRequests), Remedy: "wait for an answer, or close a stream"}
-	}
-	h.callers.n[c.source]++
-	ctx, cancel := h.during(r.Context(), c.gone)
-	return ctx, func() {
-		cancel()
-		h.callers.mu.Lock()
-		defer h.callers.mu.Unlock()
-		if h.callers.n[c.source]--; h.callers.n[c.source] == 0 {
-			delete(h.callers.n, c.source)
-		}
-	}, nil
-}
-
-// during returns a context that also ends when the handler does, or when gone is closed.
-func (h *Handler) during(ctx context.Context, gone chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-h.ending:
-			cancel(errEnding)
-		case <-gone:
-			cancel(errLoggedOut)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		cancel(context.Canceled)
-		<-ended
-	}
-}
-
-var errLoggedOut = refused("the browser is no longer logged in", "open a new link")
-
-var errEnding = &abi.Error{Code: abi.Stopped, Message: "the server is ending", Remedy: "try again when it runs again"}
 
 func jsonType(contentType string) bool {
 	kind, _, _ := strings.Cut(contentType, ";")

@@ -4,12 +4,16 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/x509"
+	"maps"
 	"net"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium/operations"
 )
@@ -38,13 +42,14 @@ type caller struct {
 	source digest
 	// gone is closed when the caller's cookie is no longer valid; nil without a cookie.
 	gone chan struct{}
+	// expires is when the cookie is no longer valid; zero without a cookie.
+	expires time.Time
 }
 
 // admission is what a code or cookie allows until it expires.
 type admission struct {
 	caller
-	digest  digest
-	expires time.Time
+	digest digest
 }
 
 // logins holds the valid codes and cookies, oldest first.
@@ -63,7 +68,7 @@ func (l *logins) add(list *[]admission, most int, c caller, valid time.Duration)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	*list = append(*list, admission{caller{c.rights, c.source, make(chan struct{})}, digestOf(secret), now.Add(valid)})
+	*list = append(*list, admission{caller{c.rights, c.source, make(chan struct{}), now.Add(valid)}, digestOf(secret)})
 	same := 0
 	for i := len(*list) - 1; i >= 0; i-- { // those of other callers stay
 		a := (*list)[i]
@@ -204,16 +209,55 @@ func (h *Handler) credentials(r *http.Request) (c caller, via string, err error)
 		return none, "", refused("the browser is no longer logged in", "open a new link")
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && h.o.Certificates.Scope != 0 {
-		return caller{rights: h.o.Certificates, source: sha256.Sum256(r.TLS.VerifiedChains[0][0].Raw)}, "certificate", nil
+		return h.certified(r.TLS.VerifiedChains[0][0]), "certificate", nil
 	}
 	return none, "", refused("a token is missing", "send Authorization: Bearer TOKEN, or open the link that the server printed")
+}
+
+// certified returns the caller with a client certificate. Its name is the certificate's
+// common name, unless the options have one for all.
+func (h *Handler) certified(cert *x509.Certificate) caller {
+	c := caller{rights: h.o.Certificates, source: sha256.Sum256(cert.Raw)}
+	if name := cert.Subject.CommonName; c.rights.Name == "" && utf8.ValidString(name) {
+		c.rights.Name = name
+	}
+	return c
+}
+
+// SetTokens replaces the tokens. What a token has begun that is no longer there, or that has
+// other rights now, ends: its requests, its streams, and the cookies and login codes that were
+// made with it.
+func (h *Handler) SetTokens(tokens []Token) {
+	former := *h.tokens.Swap(&tokens)
+	changed, removed := map[digest]bool{}, map[digest]bool{}
+	for _, t := range former {
+		d := digestOf(t.Secret)
+		changed[d] = !slices.ContainsFunc(tokens, func(now Token) bool { return reflect.DeepEqual(now, t) })
+		removed[d] = !slices.ContainsFunc(tokens, func(now Token) bool { return now.Secret == t.Secret })
+	}
+	maps.DeleteFunc(changed, func(_ digest, is bool) bool { return !is })
+	h.logins.revokeOf(changed)
+	h.callers.end(changed, removed)
+}
+
+// revokeOf revokes the codes and cookies of some sources.
+func (l *logins) revokeOf(gone map[digest]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, list := range []*[]admission{&l.codes, &l.cookies} {
+		for i := len(*list) - 1; i >= 0; i-- {
+			if gone[(*list)[i].source] {
+				revoke(list, i)
+			}
+		}
+	}
 }
 
 // bearer finds a token. It compares with all of them, so that the time tells nothing.
 func (h *Handler) bearer(secret string) (caller, error) {
 	d := digestOf(secret)
 	var rights operations.Rights
-	for _, t := range h.o.Tokens {
+	for _, t := range *h.tokens.Load() {
 		known := digestOf(t.Secret)
 		if subtle.ConstantTimeCompare(known[:], d[:]) == 1 {
 			rights = t.Rights

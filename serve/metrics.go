@@ -35,7 +35,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 	}
 	figures = append(figures,
 		terrarium.Metric{Name: "terrarium_build_info", Help: "the version", Labels: map[string]string{"version": terrarium.Version}, Value: 1},
-		terrarium.Metric{Name: "terrarium_streams", Help: "open streams of events", Value: float64(h.streams.Load())},
+		terrarium.Metric{Name: "terrarium_streams", Help: "open streams of events", Value: float64(h.callers.openStreams())},
 	)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(exposition(figures))

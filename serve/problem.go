@@ -83,10 +83,11 @@ func refused(message, remedy string) *abi.Error {
 type timedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	begun   bool // the answer
 }
 
 func newTimedWriter(w http.ResponseWriter) *timedWriter {
-	t := &timedWriter{w, http.NewResponseController(w)}
+	t := &timedWriter{w, http.NewResponseController(w), false}
 	t.renew() // the connection may have the deadline of an earlier answer
 	return t
 }
@@ -98,10 +99,12 @@ func (w *timedWriter) renew() { _ = w.control.SetWriteDeadline(time.Now().Add(wr
 
 func (w *timedWriter) WriteHeader(status int) {
 	w.renew()
+	w.begun = true
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *timedWriter) Write(p []byte) (n int, err error) {
+	w.begun = true
 	for {
 		w.renew()
 		part := p[n:min(n+maxPart, len(p))]

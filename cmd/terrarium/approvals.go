@@ -16,19 +16,27 @@ import (
 
 func approvalsCommand(s streams) *cobra.Command {
 	c := &heldCommand{}
+	var content string
 	cmd := &cobra.Command{
 		Use:   "approvals DIR",
 		Short: "List what waits for approval in a session directory",
 		Long: `approvals lists the questions of policies for which turns of creatures wait: what would
 happen, which policy asks, and when the deadline decides. approve and deny answer a
-question.`,
-		Example: "  terrarium approvals S",
+question. The list may show only a part of a long message; --content writes all of what
+one question is about.`,
+		Example: "  terrarium approvals S\n  terrarium approvals S --content 0b2c…-41 > message.txt",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.inHolder(cmd, s, args[0], true, func(ctx context.Context, h *holder) error { return c.approvals(ctx, s, h) })
+			return c.inHolder(cmd, s, args[0], true, func(ctx context.Context, h *holder) error {
+				if content != "" {
+					return c.approvalContent(ctx, s, h, content)
+				}
+				return c.approvals(ctx, s, h)
+			})
 		},
 	}
 	c.add(cmd)
+	cmd.Flags().StringVar(&content, "content", "", "write all of what the question with this `ID` is about; its headers are written with -o json")
 	return cmd
 }
 
@@ -50,6 +58,19 @@ func (c *heldCommand) approvals(ctx context.Context, s streams, h *holder) error
 		}
 	}
 	return nil
+}
+
+// approvalContent writes what one question is about, byte by byte.
+func (c *heldCommand) approvalContent(ctx context.Context, s streams, h *holder, id string) error {
+	var result operations.ApprovalContentResult
+	if err := h.do(ctx, "approval_content", operations.ApprovalContentArgs{Approval: id}, &result); err != nil {
+		return err
+	}
+	if c.format == "json" {
+		return printJSON(s, result)
+	}
+	_, err := s.out.Write(result.Content)
+	return failWith(exitFailed, err)
 }
 
 // headerLines shows the headers of a message that would be sent, each in a line.

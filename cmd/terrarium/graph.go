@@ -20,6 +20,7 @@ type graphFlags struct {
 	recipe recipeFlags
 	format string
 	ids    bool
+	at     string
 }
 
 func graphCommand(s streams) *cobra.Command {
@@ -30,14 +31,17 @@ func graphCommand(s streams) *cobra.Command {
 		Long: `graph draws the graphs of a recipe as they are before the first turn, or the graphs
 of a session directory: all live ones, or that of one session. A session that has
 ended is drawn as it was at its end, as long as its file exists. Another process may
-be using the directory.`,
+be using the directory. With --at, the graphs of a session directory are drawn as they
+were after an event, whose cursor terrarium events shows, or at a time.`,
 		Example: `  terrarium graph examples/quickstart -o mermaid
-  terrarium graph S | dot -Tsvg > graphs.svg`,
+  terrarium graph S | dot -Tsvg > graphs.svg
+  terrarium graph S --at 2006-01-02T15:04:05Z`,
 		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.draw(cmd.Context(), s, args) },
 	}
 	f.recipe.add(cmd)
 	cmd.Flags().StringVarP(&f.format, "format", "o", "dot", "dot, mermaid or json")
+	cmd.Flags().StringVar(&f.at, "at", "", "draw the graphs as they were at a `MOMENT`: a cursor of an event, or a time (RFC 3339)")
 	cmd.Flags().BoolVar(&f.ids, "ids", false, "show ids beside names")
 	return cmd
 }
@@ -66,10 +70,12 @@ func (f *graphFlags) draw(ctx context.Context, s streams, args []string) error {
 	var d *picture
 	switch {
 	case v != nil:
-		d, err = savedPicture(ctx, v, optional(args, 1))
+		d, err = f.savedPicture(ctx, s, v, optional(args, 1))
 		err = errors.Join(err, failWith(exitSession, v.Close()))
 	case len(args) > 1:
 		return usage("%s is not a session directory, so it has no session %s", args[0], args[1])
+	case f.at != "":
+		return usage("%s is not a session directory, so it has no past: leave out --at", args[0])
 	default:
 		d, err = f.recipePicture(ctx, s, args[0])
 	}
@@ -116,7 +122,10 @@ func (f *graphFlags) recipePicture(ctx context.Context, s streams, path string) 
 }
 
 // savedPicture reads the live sessions of a directory, or one session by name.
-func savedPicture(ctx context.Context, v *sqlitestore.View, session string) (*picture, error) {
+func (f *graphFlags) savedPicture(ctx context.Context, s streams, v *sqlitestore.View, session string) (*picture, error) {
+	if f.at != "" {
+		return f.pastPicture(ctx, s, v, session)
+	}
 	list, err := v.Catalogue(ctx)
 	if err != nil {
 		return nil, failWith(exitSession, err)
@@ -139,6 +148,44 @@ func savedPicture(ctx context.Context, v *sqlitestore.View, session string) (*pi
 			return nil, failWith(exitSession, err)
 		}
 		d.addSaved(&saved)
+	}
+	return d, nil
+}
+
+// pastPicture reads the graphs of an earlier moment: all, or those that have become that of
+// one session.
+func (f *graphFlags) pastPicture(ctx context.Context, s streams, v *sqlitestore.View, session string) (*picture, error) {
+	list, err := v.Catalogue(ctx)
+	if err != nil {
+		return nil, failWith(exitSession, err)
+	}
+	var only func(*journal.SessionInfo) bool
+	if session != "" {
+		info, err := namedSession(list, session)
+		if err != nil {
+			return nil, err
+		}
+		line := journal.LineOf(list, info.Session)
+		only = func(i *journal.SessionInfo) bool { return line[i.Session] }
+	}
+	at, err := journal.ParseMoment(f.at, list)
+	if err != nil {
+		return nil, failWith(exitUsage, err)
+	}
+	graphs, problems, err := journal.GraphsAt(ctx, v, at, only)
+	if err == nil && len(graphs) == 0 {
+		err = errors.Join(problems...)
+	} else {
+		for _, p := range problems {
+			showError(s.err, p)
+		}
+	}
+	if err != nil {
+		return nil, failWith(exitSession, err)
+	}
+	d := newPicture()
+	for i := range graphs {
+		d.addSaved(&graphs[i])
 	}
 	return d, nil
 }

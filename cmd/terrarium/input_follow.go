@@ -68,7 +68,7 @@ func (f *followed) over() (bool, error) {
 // follow feeds the lines of a file and of those that take its path later.
 func (in *input) follow(ctx context.Context, x *running, channel terrarium.ChannelID) error {
 	for fresh := false; ; fresh = true {
-		file, err := openAgain(ctx, in.name)
+		file, err := openAgain(ctx, in.name, fresh)
 		if err != nil {
 			return in.ended(ctx, err)
 		}
@@ -80,12 +80,17 @@ func (in *input) follow(ctx context.Context, x *running, channel terrarium.Chann
 	}
 }
 
-// openAgain opens a file, and waits until there is one.
-func openAgain(ctx context.Context, path string) (*os.File, error) {
+// openAgain opens a file, and waits until there is one. What has taken the place of a
+// followed file, and is not a file itself, is not there either.
+func openAgain(ctx context.Context, path string, fresh bool) (*os.File, error) {
 	for {
-		file, err := os.Open(path)
-		if !errors.Is(err, os.ErrNotExist) {
-			return file, err
+		info, err := os.Stat(path)
+		other := fresh && err == nil && !info.Mode().IsRegular()
+		if !other {
+			file, err := os.Open(path)
+			if !errors.Is(err, os.ErrNotExist) {
+				return file, err
+			}
 		}
 		wait := time.NewTimer(pollEvery)
 		select {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/serve"
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ serve prints a link that logs a browser in, once. Other callers send a token of 
 token file as Authorization: Bearer TOKEN. Each line of that file has a token, its
 scope (read, operate or admin; admin if left out) and the graphs that it is for.
 
-SIGHUP reads the recipes again and applies them; if one is not valid, nothing changes.
+SIGHUP reads the recipes and the token file again; what is not valid changes nothing.
 SIGTERM ends serve with the exit code 0. On systemd, use Type=notify-reload.`,
 		Example: `  terrarium serve examples/quickstart --session S
   terrarium serve --session S --listen 127.0.0.1:8000`,
@@ -197,7 +198,7 @@ func outcome(ctx context.Context, err, failure error) error {
 
 // begin applies the recipes.
 func (x *service) begin(ctx context.Context) error {
-	problems, err := x.source.begin(ctx, x.t)
+	problems, err := x.source.begin(journal.Attribute(ctx, journal.Attribution{Via: "start"}), x.t)
 	for _, p := range problems {
 		x.log.Warn("a problem of the session directory", "error", operations.NewErrorRecord(p))
 	}

@@ -89,12 +89,9 @@ const private = 0o600
 // tokens reads the tokens, or makes one. Without a session directory and a file, nothing
 // but the link logs in.
 func (f *serveFlags) tokens() ([]serve.Token, error) {
-	path := f.tokenFile
-	if path == "" && f.session == "" {
-		return nil, nil
-	}
+	path := f.tokenPath()
 	if path == "" {
-		path = filepath.Clean(f.session) + ".token"
+		return nil, nil
 	}
 	list, err := readTokens(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,6 +101,14 @@ func (f *serveFlags) tokens() ([]serve.Token, error) {
 		return readTokens(path)
 	}
 	return list, err
+}
+
+// tokenPath is the path of the token file, or empty without one.
+func (f *serveFlags) tokenPath() string {
+	if f.tokenFile == "" && f.session != "" {
+		return filepath.Clean(f.session) + ".token"
+	}
+	return f.tokenFile
 }
 
 func makeToken(path string) error {
@@ -134,6 +139,10 @@ func readTokens(path string) ([]serve.Token, error) {
 // readPrivate reads a file with a secret. It refuses one that other users can use. The
 // error of a missing file is [fs.ErrNotExist].
 func readPrivate(path string) ([]byte, error) {
+	// Opening a pipe would wait for a writer.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, usage("%s is not a regular file; name another one", path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, failWith(exitUsage, err)

@@ -186,6 +186,24 @@ func TestServeReloads(t *testing.T) {
 		}
 	}
 	m.expect("WATCHDOG")
+	status, text, err := s.call(t.Context(), "history", `{"graph":"echo","kinds":["topology_changed"]}`)
+	if err != nil || status != http.StatusOK || strings.Count(text, `"call":"apply","via":"start"`) != 1 || strings.Count(text, `"call":"apply","via":"reload"`) < 1 {
+		t.Errorf("%d, %v: %s does not tell the start and the reload apart", status, err, text)
+	}
+	former := s.token
+	s.token = "another-token-of-this-test"
+	write(t, dir, "S.token", s.token+"\n")
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	m.expect("RELOADING")
+	m.expect("READY")
+	if s.creatures() != "echo" {
+		t.Error("the new token is not known")
+	}
+	if status, _, err := post(t.Context(), s.client, s.address, former, "status", "{}"); err != nil || status != http.StatusUnauthorized {
+		t.Errorf("the former token: %d, %v", status, err)
+	}
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

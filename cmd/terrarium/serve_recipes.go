@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/recipes"
 )
@@ -76,12 +77,27 @@ func (x *service) reloadUntil(ctx context.Context, signals <-chan os.Signal) {
 		select {
 		case <-signals:
 			x.notifyReloading()
-			x.reload(ctx)
+			x.reloadTokens()
+			x.reload(journal.Attribute(ctx, journal.Attribution{Via: "reload"}))
 			x.notify("READY=1")
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// reloadTokens reads the token file again. If that is not possible, the former tokens remain.
+func (x *service) reloadTokens() {
+	path := x.f.tokenPath()
+	if path == "" {
+		return
+	}
+	tokens, err := readTokens(path)
+	if err != nil {
+		x.log.Error("the token file was not read; the former tokens remain", "error", operations.NewErrorRecord(err))
+		return
+	}
+	x.h.SetTokens(tokens)
 }
 
 // reload applies the recipes as they are now. If that is not possible, the former ones

@@ -129,7 +129,7 @@ func TestServeTLS(t *testing.T) {
 			t.Errorf("%s: %d, %v, want %d: %s", c.name, status, err, c.status, text)
 		}
 	}
-	if status, text, err := post(t.Context(), client(own), s.address, s.token, "history", `{"graph":"echo","kinds":["topology_changed"]}`); err != nil || status != http.StatusOK || strings.Count(text, `"call":"stop_creature","via":"certificate"`) != 1 {
+	if status, text, err := post(t.Context(), client(own), s.address, s.token, "history", `{"graph":"echo","kinds":["topology_changed"]}`); err != nil || status != http.StatusOK || strings.Count(text, `"call":"stop_creature","by":"client","via":"certificate"`) != 1 {
 		t.Errorf("%d, %v: %s does not name the certificate once", status, err, text)
 	}
 

@@ -48,6 +48,36 @@ func (a *Archive) History(ctx context.Context, graphOrSession string, q journal.
 	return a.storage.History(ctx, session, q)
 }
 
+// GraphsAt returns the graphs of the session directory as they were at a moment, which is a
+// cursor or a time; see [journal.ParseMoment] and [journal.GraphsAt]. With a graph or
+// session, these are only the graphs that have become that one.
+func (a *Archive) GraphsAt(ctx context.Context, moment, graphOrSession string) (graphs []journal.SavedGraph, problems []error, err error) {
+	past, ok := a.storage.(journal.Rewinder)
+	if !ok {
+		return nil, nil, &abi.Error{
+			Code: abi.Unsupported, Op: "topology", Message: "this engine does not keep earlier states of its graphs", Remedy: "use a session directory",
+		}
+	}
+	var only func(*journal.SessionInfo) bool
+	list, err := past.Catalogue(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if graphOrSession != "" {
+		session, _, err := a.live(graphOrSession)
+		if err != nil {
+			return nil, nil, err
+		}
+		line := journal.LineOf(list, session)
+		only = func(i *journal.SessionInfo) bool { return line[i.Session] }
+	}
+	at, err := journal.ParseMoment(moment, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	return journal.GraphsAt(ctx, past, at, only)
+}
+
 // Sessions lists the sessions of the session directory, oldest first. Without a session
 // directory the list is empty.
 func (a *Archive) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {

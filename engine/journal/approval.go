@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -112,6 +113,16 @@ type ApprovalAskedPayload struct {
 	Otherwise ApprovalDecision `json:"otherwise"`        // the decision if the deadline passes: approved or denied
 	Size      int              `json:"size"`             // size of the message, or of the description of what would happen, in bytes
 	Hash      string           `json:"hash"`             // SHA-256 of what the answer covers
+	// The whole message, or description of what would happen, if the list of approvals has only
+	// a part of it.
+	Content NotedBytes        `json:"content,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"` // of the message, if the list has only some of them
+}
+
+// ApprovalContent is everything that a question is about.
+type ApprovalContent struct {
+	Content []byte
+	Headers map[string]string
 }
 
 // ApprovalDecidedPayload is the payload of approval_decided.
@@ -133,15 +144,41 @@ func (r *ApprovalRow) Otherwise() ApprovalDecision {
 	return Denied
 }
 
-// Asked is the event of the question, about the creature that waits.
-func (r *ApprovalRow) Asked(c CreatureID) Event {
-	return Event{
-		ID: r.ID, Time: r.Time, Kind: EventApprovalAsked, Creature: c, Channel: r.Channel, Cause: r.Message,
-		Payload: JSON(ApprovalAskedPayload{
-			Event: r.Event, Call: r.Call, Subject: r.Subject, Policy: r.Policy, Grounds: r.Grounds, Where: r.Where,
-			Deadline: time.Unix(0, r.Deadline).UTC().Format(time.RFC3339Nano), Otherwise: r.Otherwise(), Size: r.Size, Hash: r.Hash,
-		}),
+// Asked is the event of the question, about the creature that waits. The event has the
+// parts of whole that the row lacks, since rows are written again and again, and events once.
+func (r *ApprovalRow) Asked(c CreatureID, whole ApprovalContent) Event {
+	payload := ApprovalAskedPayload{
+		Event: r.Event, Call: r.Call, Subject: r.Subject, Policy: r.Policy, Grounds: r.Grounds, Where: r.Where,
+		Deadline: time.Unix(0, r.Deadline).UTC().Format(time.RFC3339Nano), Otherwise: r.Otherwise(), Size: r.Size, Hash: r.Hash,
 	}
+	if r.ContentHash != "" {
+		payload.Content = whole.Content
+	}
+	if r.MoreHeaders > 0 {
+		payload.Headers = whole.Headers
+	}
+	return Event{ID: r.ID, Time: r.Time, Kind: EventApprovalAsked, Creature: c, Channel: r.Channel, Cause: r.Message, Payload: JSON(payload)}
+}
+
+// Whole is everything that the question is about: what the row has and, beyond that, the
+// payload of its event. It reports whether that is all, which it is not if an older version
+// logged the event.
+func (r *ApprovalRow) Whole(payload []byte) (whole ApprovalContent, all bool) {
+	whole = ApprovalContent{Content: r.Content, Headers: r.Headers}
+	if r.ContentHash == "" && r.MoreHeaders == 0 {
+		return whole, true
+	}
+	var asked ApprovalAskedPayload
+	if json.Unmarshal(payload, &asked) != nil {
+		return whole, false
+	}
+	if r.ContentHash != "" {
+		whole.Content = asked.Content
+	}
+	if r.MoreHeaders > 0 {
+		whole.Headers = asked.Headers
+	}
+	return whole, len(whole.Content) == r.Size && len(whole.Headers) == len(r.Headers)+r.MoreHeaders
 }
 
 // Decided is the event of the decision, without its id and time.

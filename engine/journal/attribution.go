@@ -11,9 +11,9 @@ import (
 type Attribution struct {
 	// the operation: connect, apply, …; tool for a turn in which a creature called group tools
 	Call string `json:"call,omitempty"`
-	By   string `json:"by,omitempty"` // name of the caller: that of its token
-	// how the caller connected: token, certificate, browser, socket, exec or command; absent
-	// for the process itself
+	By   string `json:"by,omitempty"` // name of the caller: that of its token or client certificate
+	// how the caller connected: token, certificate, browser, socket, exec or command; start or
+	// reload for the recipes of a service; otherwise absent for the process itself
 	Via string `json:"via,omitempty"`
 	// the creature whose turn made the change
 	Creature CreatureID `json:"by_creature,omitempty"`

@@ -59,24 +59,12 @@ func (c EventCursor) In(list []SessionInfo, session SessionID) (Mark, error) {
 	if err != nil {
 		return Mark{}, err
 	}
-	age := map[SessionID]int{}
-	for i := range list {
-		age[list[i].Session] = i
+	through, err := at.through(list)
+	if err != nil {
+		return Mark{}, err
 	}
-	through := -1
-	if at.Through != "" {
-		var known bool
-		if through, known = age[at.Through]; !known {
-			return Mark{}, foreignCursor("fork")
-		}
-	}
-	for marked := range at.Marks {
-		if _, known := age[marked]; !known {
-			return Mark{}, foreignCursor("fork")
-		}
-	}
-	own, known := age[session]
-	if !known {
+	own := slices.IndexFunc(list, func(i SessionInfo) bool { return i.Session == session })
+	if own < 0 {
 		return Mark{}, errtext.Gone("session", string(session))
 	}
 	mark, marked := at.Marks[session]
@@ -87,6 +75,28 @@ func (c EventCursor) In(list []SessionInfo, session SessionID) (Mark, error) {
 		return Mark{Since: math.MaxInt64}, nil
 	}
 	return Mark{}, beforeSession(&list[own])
+}
+
+// through returns the place in the catalogue of the youngest session that the position
+// covers, or -1. A position of another directory is not_found.
+func (p *Position) through(list []SessionInfo) (int, error) {
+	age := make(map[SessionID]int, len(list))
+	for i := range list {
+		age[list[i].Session] = i
+	}
+	for marked := range p.Marks {
+		if _, known := age[marked]; !known {
+			return 0, foreignCursor("fork")
+		}
+	}
+	if p.Through == "" {
+		return -1, nil
+	}
+	through, known := age[p.Through]
+	if !known {
+		return 0, foreignCursor("fork")
+	}
+	return through, nil
 }
 
 // foreignCursor refuses a cursor that names unknown sessions.

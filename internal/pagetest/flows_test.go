@@ -409,27 +409,6 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// The time machine: the graphs as they were before a split.
-func TestPast(t *testing.T) {
-	p := newRescuePond(t)
-	affected := []string{}
-	for _, c := range p.graphs[1].creatures {
-		affected = append(affected, c["id"].(string))
-	}
-	for _, e := range p.log {
-		if change, _ := e["payload"].(object); e["kind"] == "topology_changed" && change["kind"] == "split" {
-			change["affected"] = affected
-		}
-	}
-	b := openPond(t, p, "#/graph", desk)
-	b.until("[...document.querySelectorAll('.strip text')].some(x => x.textContent.includes('split'))")
-	b.clickText("Go back…")
-	b.until("document.querySelectorAll('.bed').length === 2 && document.querySelector('.band').textContent.includes('The graphs at')")
-	b.holds(".scene", "north + south")
-	b.clickText("Back to now")
-	b.until("document.querySelectorAll('.bed').length === 3")
-}
-
 // Everything that is served takes at most 100 kB, compressed.
 func TestSize(t *testing.T) {
 	files, err := filepath.Glob("../../serve/page/*")

@@ -170,6 +170,39 @@ func (b *tab) cardIsBeside() {
 	}
 }
 
+// The time machine: the graphs as they were before a merge, with a creature and a channel that
+// are gone since, and without what came since.
+func TestPast(t *testing.T) {
+	l := rescue(t)
+	b := open(t, l.link("graph"), desk)
+	b.until("document.querySelectorAll('.bed').length === 3")
+	before := l.do("search", `{"query": "adrift"}`)["found"].([]any)[0].(map[string]any)["cursor"].(string)
+	l.do("connect", `{"from": "alarm", "to": "helicopter", "channel": "help"}`)
+	l.do("remove_creature", `{"creature": "bystander"}`)
+	l.do("remove_channel", `{"channel": "calls", "graph": "alarm"}`)
+	l.do("add_creature", `{"name": "newcomer", "module": "builtin:echo", "join": "alarm"}`)
+	b.until("document.querySelectorAll('.bed').length === 2 && document.querySelector('.scene').textContent.includes('newcomer')") // scouts is apart
+
+	b.clickText("Go back…")
+	b.until("document.querySelector('.band')?.textContent.includes('The graphs at') && document.querySelectorAll('.bed').length >= 1")
+	b.goTo("graph?at=" + before)
+	b.until("document.querySelector('.band')?.textContent.includes('The graphs at') && document.querySelectorAll('.bed').length === 3")
+	b.holds(".scene", "bystander", "calls", "alarm", "helicopter")
+	if text := eval[string](b, "document.querySelector('.scene').textContent"); strings.Contains(text, "newcomer") || strings.Contains(text, "help") {
+		t.Error("the past has what came later:", text)
+	}
+	b.shot("live-past")
+	b.goTo("graph?show=table&at=" + before)
+	b.until("document.querySelector('.table-view')?.textContent.includes('bystander')")
+	b.goTo("graph?at=" + strings.Repeat("A", 40))
+	b.until("document.querySelector('.band')?.textContent.includes('neither a cursor of events nor a time')")
+	b.goTo("graph?at=" + before)
+	b.until("document.querySelector('.band')?.textContent.includes('The graphs at')")
+	b.clickText("Back to now")
+	b.until("document.querySelectorAll('.bed').length === 2")
+	b.holds(".scene", "newcomer")
+}
+
 // With reduced motion there is no film, only its end.
 func TestReducedMotion(t *testing.T) {
 	l := rescue(t)

@@ -2,8 +2,12 @@
 import { clock, count, h, hidden, mark, payload, payloadBytes, replace } from './lib.js'
 import { todoTabs } from './lists.js'
 
-// shown is what would happen: the headers of a message, and its content as far as it is kept.
-function shown(a) {
+// shown is what would happen: the headers of a message, and its content. What the list lacks is
+// fetched.
+async function shown(ctx, a) {
+  if (a.content_hash || a.more_headers) {
+    try { a = { ...a, ...await ctx.call('approval_content', { approval: a.id }), content_hash: '', more_headers: 0 } } catch (err) { if (err.code !== 'unsupported') throw err }
+  }
   const headers = Object.entries(a.headers || {}).map(([name, value]) => `${name}: ${value}`)
   if (a.more_headers) headers.push(`… and ${count(a.more_headers, 'header')}`)
   return (headers.length ? headers.join('\n') + '\n\n' : '') + payload(a.content) + (a.content_hash ? `\n… (${a.size} bytes, SHA-256 ${a.content_hash})` : '')
@@ -80,7 +84,7 @@ export function approvalsView(ctx, host) {
         h('p', {}, h('b', {}, a.subject), ' of ', h('a', { href: ctx.address('graph', '', { creature: a.creature }) }, store.name(a.creature))),
         h('p', {}, a.reason || ''), h('p', { class: 'mono muted' }, `${a.policy} ${a.where || ''}`),
         h('p', { class: 'muted' }, `Since ${clock(a.since)}. It is ${a.otherwise} at ${a.deadline.slice(0, 19).replace('T', ' ')} UTC unless you decide. `, b.behind))),
-      h('div', { class: 'in' }, hidden(a.size, () => shown(a))),
+      h('div', { class: 'in' }, hidden(a.size, () => shown(ctx, a))),
       b.acts)
     return b
   }

@@ -23,9 +23,12 @@ export class Dots {
   }
 
   sync(graphs) {
-    const signature = graphs.map(g => g.id + g.creatures.length + g.channels.length).join()
-    this.graphs = graphs
-    if (signature === this.signature) { this.paint(); return }
+    const signature = graphs.map(g => g.id + g.creatures.map(c => c.id) + g.channels.length).join()
+    if (signature === this.signature) {
+      this.beds.forEach((bed, i) => { bed.graph = graphs[i] })
+      this.paint()
+      return
+    }
     this.signature = signature
     const across = Math.max(1, Math.round(Math.sqrt(graphs.length * 1.5)))
     this.where.clear()
@@ -162,7 +165,7 @@ export class Dots {
     g.setLineDash((border(b.graph.slot) || '').split(' ').filter(Boolean).map(Number))
     g.stroke()
     g.setLineDash([])
-    const graph = this.store.graphs.get(b.graph.id) || b.graph
+    const { graph } = b
     if (w < 150) return
     g.fillStyle = tint
     g.beginPath()
@@ -178,7 +181,7 @@ export class Dots {
     g.fillStyle = this.token('muted')
     g.textAlign = 'right'
     const sick = this.store.troubled(graph).length
-    const facts = [count(graph.creatures.length, 'creature'), rate(this.store.graphRate(graph)).replace('/s', ' turns/s'), sick ? `${sick} ${sick === 1 ? 'needs' : 'need'} a look` : ''].filter(Boolean)
+    const facts = [count(graph.creatures.length, 'creature'), graph.creatures[0]?.past ? '' : rate(this.store.graphRate(graph)).replace('/s', ' turns/s'), sick ? `${sick} ${sick === 1 ? 'needs' : 'need'} a look` : ''].filter(Boolean)
     while (facts.length > 1 && g.measureText(facts.join(' · ')).width > w - used - 70) facts.splice(1, 1)
     g.fillText(facts.join(' · '), px + w - 16, py + 25)
   }
@@ -188,7 +191,7 @@ export class Dots {
     const size = Math.min(7, Math.max(2, 3.2 * Math.sqrt(k)))
     g.fillStyle = this.token('running')
     g.beginPath()
-    for (const c of this.store.creatures.values()) {
+    for (const { graph } of this.beds) for (const c of graph.creatures) {
       const p = this.where.get(c.id)
       if (!p) continue
       const px = x + p.x * k, py = y + p.y * k

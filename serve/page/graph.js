@@ -147,7 +147,7 @@ export class Picture {
     const slot = graph.slot, troubled = this.store.troubled(graph).length
     set(el.g, { class: `bed g${colour(slot)}${el.thick ? ' thick' : ''}` })
     set(el.rect, { 'stroke-dasharray': border(slot) })
-    const facts = [count(graph.creatures.length, 'creature'), rate(this.store.graphRate(graph)).replace('/s', ' turns/s')]
+    const facts = [count(graph.creatures.length, 'creature'), ...this.past ? [] : [rate(this.store.graphRate(graph)).replace('/s', ' turns/s')]]
     if (troubled) facts.push(`${troubled} ${troubled === 1 ? 'needs' : 'need'} a look`)
     const full = [...facts, short(graph.id)].join(' · ')
     const room = this.at(bed).w - 60
@@ -195,7 +195,7 @@ export class Picture {
     set(el.badge, { class: 'badge' + (pending >= 100 ? ' plum' : pending >= 30 ? ' amber' : '') })
   }
 
-  rateOf(e) { return this.store.rate(e.wire ? 'wire ' + e.wire : 'channel ' + e.channel) }
+  rateOf(e) { return this.past ? 0 : this.store.rate(e.wire ? 'wire ' + e.wire : 'channel ' + e.channel) }
 
   paintRates() {
     const shown = this.store.creatures.size <= 60
@@ -214,7 +214,7 @@ export class Picture {
   }
 
   paintPoint(p, shown) {
-    const r = this.store.rate('channel ' + p.spec.channel)
+    const r = this.rateOf(p.spec)
     const ends = p.spec.ends || [...p.spec.senders, ...p.spec.listeners]
     const lit = this.lit && ends.includes(this.selected)
     set(p.g, { class: `point ${p.kind}${lit ? ' lit' : this.lit ? ' dim' : ''}${p.fresh ? ' fresh' : ''}` })

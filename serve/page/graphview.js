@@ -6,7 +6,7 @@ import { length, merge, play, split, still } from './motion.js'
 import { card, formerName, placeCard } from './card.js'
 import { Panel } from './panel.js'
 import { Strip } from './strip.js'
-import { pastStatus } from './past.js'
+import { graphsAt } from './past.js'
 import { miniature } from './mini.js'
 import { creatureTable } from './lists.js'
 import { clock, count, h, mark, number, rate, replace, said, set, statuses, swatch } from './lib.js'
@@ -67,7 +67,7 @@ export class GraphView {
     this.store.window = seconds
     this.groupBy = ['species', 'recipe', 'graph'].includes(p.get('group')) ? p.get('group') : ''
     this.group = this.groupBy || (this.store.creatures.size > some && this.store.creatures.size <= many ? 'species' : '')
-    this.at = p.get('at') || ''
+    if ((p.get('at') || '') !== (this.at || '')) this.goTo(p.get('at') || '')
     this.paintTools()
     this.select(this.named(p.get('creature') || ''), p.get('tab') || '')
     if (this.ready) this.structure()
@@ -96,14 +96,28 @@ export class GraphView {
   show(mode) { this.change({ show: mode === 'table' ? 'table' : '' }) }
 
   // graphs are those of now, or those of the time that was chosen.
-  graphs() { return this.at ? pastStatus(this.store, this.at) : [...this.store.graphs.values()] }
+  graphs() { return this.at ? this.past || [] : [...this.store.graphs.values()] }
+
+  // goTo reads the graphs of the time that was chosen; until they are there, the picture
+  // stays.
+  async goTo(at) {
+    this.at = at
+    this.past = this.trouble = undefined
+    if (!at) return
+    try {
+      const past = await graphsAt(this.ctx, at)
+      if (this.at === at) this.past = past
+    } catch (err) { if (this.at === at) this.trouble = this.ctx.errorText(err) }
+    if (this.at === at && this.ready) this.structure()
+  }
 
   structure() {
     this.ready = true
-    const graphs = this.graphs()
-    this.then = graphs.then
     this.bandOfThePast()
-    if (!this.store.creatures.size && !this.store.channels.size) return this.empty()
+    if (this.at && !this.past) return undefined
+    const graphs = this.graphs()
+    this.picture.past = Boolean(this.at)
+    if (!this.at && !this.store.creatures.size && !this.store.channels.size) return this.empty()
     this.emptyFace?.remove()
     const dots = this.store.creatures.size > many
     if (dots !== Boolean(this.dots)) this.swap(dots)
@@ -309,8 +323,12 @@ export class GraphView {
   bandOfThePast() {
     this.pastBand?.remove()
     if (!this.at) return
+    const problems = this.past?.problems || []
     this.pastBand = h('div', { class: 'band' }, mark('stopped'),
-      h('span', {}, h('b', {}, `The graphs at ${clock(this.then)}.`), ' Members as they were then. Lines are those of now between creatures that were together; states and numbers are those of now.'),
+      this.trouble ? h('span', {}, 'The graphs of then cannot be shown: ', this.trouble)
+        : this.past ? h('span', {}, h('b', {}, `The graphs at ${clock(this.past.then)}.`), ' Members, names and lines as they were then. What waited, and the rates, are not kept.',
+          problems.length ? ` ${count(problems.length, 'graph')} cannot be shown: ${problems[0].message}.` : '')
+          : h('span', {}, 'Reading the graphs of then…'),
       h('button', { onclick: () => this.goBack('') }, 'Back to now'))
     this.root.prepend(this.pastBand)
   }

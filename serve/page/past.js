@@ -1,5 +1,5 @@
 // The past: what the stores say about the time before this page, and the graphs as they
-// were before the cuts since.
+// were then.
 import { graphName } from './store.js'
 
 const structure = ['topology_changed', 'creature_quarantined', 'turn_failed', 'session_merged', 'session_forked']
@@ -41,38 +41,23 @@ export function timeOf(store, at) {
   return store.flags.find(f => f.cursor === at)?.at ?? store.events.find(e => e.cursor === at)?.at ?? store.now()
 }
 
-// pastStatus puts the creatures of now into the graphs of then, by undoing the cuts since.
-// A merge is undone only if two graphs took part: of more, the event does not say which
-// creature came from where.
-export function pastStatus(store, at) {
+// graphsAt reads the graphs as they were at a time or cursor. What was not kept is missing:
+// the server says why in problems.
+export async function graphsAt({ store, call }, at) {
   const then = timeOf(store, at)
-  const graphOf = new Map([...store.creatures.values()].map(c => [c.id, c.graph]))
-  const names = new Map()
-  for (const flag of [...store.flags].reverse()) {
-    if (flag.at <= then || flag.kind === 'quarantined') continue
-    const { kind, old_graphs: old, new_graphs: next, affected, renamed } = flag.event.payload
-    if (kind === 'merge' && old.length === 2) {
-      const gone = old.find(g => !next.includes(g))
-      for (const id of affected) if (graphOf.has(id)) graphOf.set(id, gone)
-      for (const r of renamed || []) names.set(r.channel || r.creature, r.old)
-    } else if (kind === 'split') {
-      for (const id of affected) if (graphOf.has(id)) graphOf.set(id, old[0])
+  const { graphs, problems } = await call('topology', { at: /^\d{11,}$/.test(at) ? new Date(Number(at)).toISOString() : at })
+  const list = graphs.map(g => {
+    const graph = {
+      id: g.id, session: g.session, root: g.root, slot: store.slot(g.id), wires: g.wires,
+      creatures: g.creatures.map(c => ({ ...c, graph: g.id, past: true, pending: 0, listen: [], send: [], counters: {}, cursors: {} })),
+      channels: g.channels.map(c => ({ ...c, graph: g.id })),
     }
-  }
-  const graphs = new Map()
-  for (const [id, graph] of graphOf) {
-    if (!graphs.has(graph)) graphs.set(graph, { id: graph, creatures: [], channels: [], wires: [], slot: store.slot(graph) })
-    graphs.get(graph).creatures.push(store.creatures.get(id))
-  }
-  for (const channel of store.channels.values()) {
-    const ends = [...channel.senders, ...channel.listeners]
-    const home = graphs.get(ends.length ? graphOf.get(ends[0]) : channel.graph)
-    if (home) home.channels.push({ ...channel, name: names.get(channel.id) || channel.name })
-  }
-  for (const g of store.graphs.values()) for (const w of g.wires) graphs.get(graphOf.get(w.from))?.wires.push(w)
-  const list = [...graphs.values()]
-  for (const g of list) g.name = graphName(g)
+    for (const x of [...graph.creatures, ...graph.channels]) store.former.set(x.id, { name: x.name, graph: g.id })
+    graph.name = graphName(graph)
+    return graph
+  })
   list.then = then
+  list.problems = problems || []
   return list
 }
 

@@ -118,6 +118,7 @@ export class Store extends EventTarget {
   }
 
   statusOf(creature) {
+    if (creature.past) return creature.state === 'stopped' ? 'stopped' : 'running'
     switch (creature.state) {
       case 'quarantined': return 'quarantined'
       case 'backing_off': return 'backing'

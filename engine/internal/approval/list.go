@@ -21,6 +21,15 @@ type Question struct {
 	key   journal.EventID
 	Row   journal.ApprovalRow
 	Timer *timing.Timer // of its deadline
+
+	whole journal.ApprovalContent // until it is logged
+}
+
+// Asked is the event of a new question about a creature.
+func (q *Question) Asked(c journal.CreatureID) journal.Event {
+	ev := q.Row.Asked(c, q.whole)
+	q.whole = journal.ApprovalContent{}
+	return ev
 }
 
 // IsAbout reports whether the question is about the turn of a delivery.
@@ -186,7 +195,7 @@ func (l *List) Note(asked []Asked, m *message.Message, kind abi.Kind, now int64)
 			continue
 		}
 		l.Parked = true
-		q := &Question{key: keyOf(m.ID, journal.KindOfDelivery(kind)), Row: a.row(m, kind, now, max(room, 0))}
+		q := &Question{key: keyOf(m.ID, journal.KindOfDelivery(kind)), Row: a.row(m, kind, now, max(room, 0)), whole: journal.ApprovalContent{Content: a.Content, Headers: a.Headers}}
 		room -= q.Row.Shown()
 		fresh = append(fresh, q)
 	}

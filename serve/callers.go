@@ -1,0 +1,185 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+const (
+	// maxStreams bounds the streams of events, each of which has a goroutine and a buffer.
+	maxStreams = 1100
+	// maxUnderWay bounds the requests of all callers that are under way, streams included. It
+	// is below maxConns, so that there are connections for new callers.
+	maxUnderWay = 1800
+	// maxRequests bounds those of one caller.
+	maxRequests = 1000
+)
+
+// callers knows the requests that are under way. When there are too many, the caller with the
+// most gives up one of them for a caller with fewer. So no number of callers can keep
+// another one out.
+type callers struct {
+	mu      sync.Mutex // guards the fields below
+	of      map[digest][]*underWay
+	gone    map[digest]bool // tokens that were removed
+	all     int
+	streams int
+}
+
+// underWay is a request, or a stream, that is under way.
+type underWay struct {
+	stream bool
+	cancel context.CancelCauseFunc
+}
+
+// admit notes that a request is under way until leave is called. The request may be canceled
+// for that of another caller.
+func (c *callers) admit(source digest, stream bool, cancel context.CancelCauseFunc) (leave func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone[source] {
+		return nil, errRevoked
+	}
+	if len(c.of[source]) >= maxRequests {
+		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests of this caller are under way", maxRequests), Remedy: "wait for an answer, or close a stream"}
+	}
+	if stream && c.streams >= maxStreams && !c.makeRoom(source, isStream) {
+		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d streams of events are open", maxStreams), Remedy: "close one"}
+	}
+	if c.all >= maxUnderWay && !c.makeRoom(source, func(*underWay) bool { return true }) {
+		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests are under way", maxUnderWay), Remedy: "wait for an answer, or close a stream"}
+	}
+	u := &underWay{stream, cancel}
+	c.of[source] = append(c.of[source], u)
+	c.count(u, 1)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.remove(source, u)
+	}, nil
+}
+
+func isStream(u *underWay) bool { return u.stream }
+
+func (c *callers) count(u *underWay, n int) {
+	c.all += n
+	if u.stream {
+		c.streams += n
+	}
+}
+
+// remove forgets a request, unless that has happened already.
+func (c *callers) remove(source digest, u *underWay) {
+	list := c.of[source]
+	i := slices.Index(list, u)
+	if i < 0 {
+		return
+	}
+	c.count(u, -1)
+	if c.of[source] = slices.Delete(list, i, i+1); len(c.of[source]) == 0 {
+		delete(c.of, source)
+	}
+}
+
+// makeRoom cancels one request of a kind, of the caller that has the most of it. It reports
+// whether that caller has more than source will have.
+func (c *callers) makeRoom(source digest, kind func(*underWay) bool) bool {
+	number := func(list []*underWay) (n int) {
+		for _, u := range list {
+			if kind(u) {
+				n++
+			}
+		}
+		return n
+	}
+	var greedy digest
+	most := 0
+	for of, list := range c.of {
+		if n := number(list); n > most {
+			greedy, most = of, n
+		}
+	}
+	if most <= number(c.of[source])+1 {
+		return false
+	}
+	for _, u := range slices.Backward(c.of[greedy]) { // the newest, which is most easily begun again
+		if kind(u) {
+			c.remove(greedy, u)
+			u.cancel(errCrowded)
+			return true
+		}
+	}
+	return false
+}
+
+// end cancels the requests of tokens that have changed. Those that were removed cannot begin
+// others, even if they were found to be valid before.
+func (c *callers) end(changed, removed map[digest]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = removed
+	for source := range changed {
+		for _, u := range c.of[source] {
+			u.cancel(errRevoked)
+		}
+	}
+}
+
+// openStreams is the number of open streams.
+func (c *callers) openStreams() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams
+}
+
+var (
+	errLoggedOut = refused("the browser is no longer logged in", "open a new link")
+	errRevoked   = refused("the token is no longer known", "use a token of the server's token file")
+	errEnding    = &abi.Error{Code: abi.Stopped, Message: "the server is ending", Remedy: "try again when it runs again"}
+	errCrowded   = &abi.Error{Code: abi.LimitExceeded, Message: "the server is full, and a caller with fewer requests took the place", Remedy: "close streams, and try again"}
+)
+
+// begin notes that a request of a caller is under way until end is called. The context also
+// ends when the handler does, when the caller's cookie or token is no longer valid, or when
+// the server has to make room for another caller.
+func (h *Handler) begin(r *http.Request, c caller, stream bool) (ctx context.Context, end func(), err error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	leave := func() {}
+	if !trusted(r) {
+		if leave, err = h.callers.admit(c.source, stream, cancel); err != nil {
+			cancel(err)
+			return nil, nil, err
+		}
+	}
+	var expiry <-chan time.Time
+	stop := func() {}
+	if !c.expires.IsZero() {
+		timer := time.NewTimer(c.expires.Sub(h.logins.now()))
+		expiry, stop = timer.C, func() { timer.Stop() }
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-h.ending:
+			cancel(errEnding)
+		case <-c.gone:
+			cancel(errLoggedOut)
+		case <-expiry:
+			cancel(errLoggedOut)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-ended
+		stop()
+		leave()
+	}, nil
+}

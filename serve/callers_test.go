@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/operations"
+)
+
+// Callers who fill the server together do not keep another one out: it gets a place of the
+// greediest, until it has as many.
+func TestCrowdedServerSharesPlaces(t *testing.T) {
+	for _, stream := range []bool{true, false} {
+		c := callers{of: map[digest][]*underWay{}}
+		admit := func(name string) (canceled *error, leave func(), err error) {
+			canceled = new(error)
+			leave, err = c.admit(digestOf(name), stream, func(cause error) { *canceled = cause })
+			return canceled, leave, err
+		}
+		most := maxUnderWay
+		if stream {
+			most = maxStreams
+		}
+		var of []*error
+		var leaves []func()
+		for i := range most {
+			name := "one"
+			if i >= maxRequests {
+				name = "two"
+			}
+			canceled, leave, err := admit(name)
+			if err != nil {
+				t.Fatal(i, err)
+			}
+			of, leaves = append(of, canceled), append(leaves, leave)
+		}
+		if _, _, err := admit("one"); err == nil {
+			t.Fatal("the greediest caller gets another place")
+		}
+		_, leave, err := admit("three")
+		if err != nil || !errors.Is(*of[maxRequests-1], errCrowded) {
+			t.Fatalf("a new caller: %v, %v", err, *of[maxRequests-1])
+		}
+		leaves[maxRequests-1]() // the canceled request ends, and is not counted twice
+		if c.all != most || len(c.of[digestOf("one")]) != maxRequests-1 {
+			t.Errorf("%d are under way, %d of the greediest", c.all, len(c.of[digestOf("one")]))
+		}
+		leave()
+		for _, leave := range leaves {
+			leave()
+		}
+		if c.all != 0 || c.streams != 0 || len(c.of) != 0 {
+			t.Errorf("in the end, %d are under way, %d streams, of %d callers", c.all, c.streams, len(c.of))
+		}
+	}
+}
+
+// A request ends when its cookie expires, and when its token is removed or gets other rights.
+// A removed token can begin nothing, even if it was valid a moment before.
+func TestRequestsEndWithTheirCredentials(t *testing.T) {
+	one, two := Token{Secret: "a-token-of-one-caller", Rights: operations.Rights{Scope: operations.Read}}, Token{Secret: "a-token-of-another-one", Rights: operations.Rights{Scope: operations.Read}}
+	h := NewHandler(nil, Options{Tokens: []Token{one, two}})
+	r := httptest.NewRequest(http.MethodGet, "/api/v1/events", nil)
+	begin := func(c caller) context.Context {
+		t.Helper()
+		ctx, end, err := h.begin(r, c, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(end)
+		return ctx
+	}
+	of := func(token Token) caller {
+		c, err := h.bearer(token.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	now := time.Now()
+	h.logins.now = func() time.Time { return now }
+	cookie := h.logins.add(&h.logins.cookies, maxCookies, of(one), cookieTime)
+	now = now.Add(cookieTime - time.Millisecond)
+	browser, ok := h.logins.find(&h.logins.cookies, cookie, false)
+	if !ok {
+		t.Fatal("the cookie is not known")
+	}
+	ctx := begin(browser)
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, errLoggedOut) {
+		t.Errorf("at the expiry of its cookie, a stream ends because of %v", cause)
+	}
+
+	first, second, known := begin(of(one)), begin(of(two)), of(one)
+	code := h.logins.add(&h.logins.codes, maxCodes, known, codeTime)
+	two.Rights.Scope = operations.Operate
+	h.SetTokens([]Token{two})
+	for _, ctx := range []context.Context{first, second} {
+		if cause := context.Cause(ctx); !errors.Is(cause, errRevoked) {
+			t.Errorf("after its token has changed, a stream ends because of %v", cause)
+		}
+	}
+	if _, _, err := h.begin(r, known, true); !errors.Is(err, errRevoked) {
+		t.Errorf("a removed token begins a stream: %v", err)
+	}
+	if _, err := h.bearer(one.Secret); err == nil {
+		t.Error("a removed token is known")
+	}
+	if _, ok := h.logins.find(&h.logins.codes, code, true); ok {
+		t.Error("a code of a removed token is valid")
+	}
+	if c := of(two); c.rights.Scope != operations.Operate {
+		t.Errorf("the other token has the scope %v", c.rights.Scope)
+	}
+	h.SetTokens([]Token{one, two})
+	if ctx := begin(of(one)); ctx.Err() != nil {
+		t.Error("a token that was added again begins no stream")
+	}
+}
+
+// A handler that panics answers with the code internal, and the log has the panic at the level
+// error.
+func TestPanicsAreLogged(t *testing.T) {
+	var log strings.Builder
+	h := NewHandler(nil, Options{Tokens: []Token{{Secret: "a-token-of-one-caller", Rights: operations.Rights{Scope: operations.Admin}}}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))})
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/status", strings.NewReader("{}"))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer a-token-of-one-caller")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r) // there is no terrarium
+	body, err := io.ReadAll(w.Result().Body)
+	if w.Code != http.StatusInternalServerError || !strings.Contains(string(body), `"code":"internal"`) || err != nil {
+		t.Errorf("the answer is %d %s, %v", w.Code, body, err)
+	}
+	if !strings.Contains(log.String(), "nil pointer") || !strings.Contains(log.String(), "/api/v1/status") {
+		t.Errorf("the log has %q", log.String())
+	}
+}
