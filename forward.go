@@ -343,3 +343,6 @@ func (t *Terrarium) PolicyFailures() []error {
 func (t *Terrarium) UnaccountedBytes() int64 {
 	return t.engine.UnaccountedBytes()
 }
+
+// Deployment is [engine.Engine.Deployment].
+func (t *Terrarium) Deployment(name string) *deploy.Deployment { return t.engine.Deployment(name) }

@@ -224,3 +224,10 @@ func (w *turnWorker) enterFailed(ctx context.Context, wall int64, c *creature, d
 // failures that a policy is set to ignore are not counted. Each is an [abi.Error] with
 // the ids policy, where (the place of the first failure) and failures (their number).
 func (e *Engine) PolicyFailures() []error { return e.core.failed.List() }
+
+// Deployment returns a deployment as it was last applied, or nil. It is not to be modified.
+func (e *Engine) Deployment(name string) *deploy.Deployment {
+	l := e.core.rlock()
+	defer l.runlock()
+	return l.deployments[name]
+}

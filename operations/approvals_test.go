@@ -49,6 +49,26 @@ func TestRightsOfApprovals(t *testing.T) {
 		}
 		return out.(*operations.ApprovalsResult).Approvals
 	}
+	policies := func(r operations.Rights) (out []string) {
+		t.Helper()
+		result, err := operations.DoAs(t.Context(), tr, r, "policies", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range result.(*operations.PoliciesResult).Policies {
+			if len(p.Graphs) != 1 || len(p.Hash) != 64 || filepath.Base(p.Recipe) != p.Deployment+".hcl" {
+				t.Errorf("a policy is %+v", p)
+			}
+			out = append(out, fmt.Sprint(p.Name, " ", p.Deployment, " ", p.Where, " ", p.Event, " ", p.Mode, " ", p.Enforce, " ", p.OnError, " ", p.Channels))
+		}
+		return out
+	}
+	if got := policies(operations.Rights{Scope: operations.Read}); len(got) != 2 || got[0] != "ask ann ann.hcl:10 send validate deny deny [channel.out]" {
+		t.Errorf("the policies are %q", got)
+	}
+	if got := policies(operations.Rights{Scope: operations.Read, Graphs: []string{"bob"}}); len(got) != 1 || !strings.HasPrefix(got[0], "ask bob ") {
+		t.Errorf("a caller for bob sees %q", got)
+	}
 	all := list(operations.Rights{Scope: operations.Read})
 	if len(all) != 2 || all[0].Content != nil || all[0].Headers != nil {
 		t.Fatalf("a reader sees %+v", all)
@@ -91,14 +111,14 @@ policy "send" "ask" {
 	if err := os.WriteFile(recipe, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	open := func(dir string) *terrarium.Terrarium {
-		tr, err := terrarium.New(t.Context(), terrarium.Options{Dir: dir})
+	open := func(dir string, paused bool) *terrarium.Terrarium {
+		tr, err := terrarium.New(t.Context(), terrarium.Options{Dir: dir, Paused: paused})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return tr
 	}
-	tr := open(filepath.Join(dir, "S"))
+	tr := open(filepath.Join(dir, "S"), false)
 	a, err := tr.Apply(t.Context(), recipe, terrarium.RecipeOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +182,7 @@ policy "send" "ask" {
 		if err := tr.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		tr = open(filepath.Join(dir, at))
+		tr = open(filepath.Join(dir, at), true) // without its policies, the turn would no longer ask
 		if _, _, err := tr.Restore(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -72,6 +72,12 @@ func TestTopologyOfAMoment(t *testing.T) {
 	if got := names(all, fmt.Sprintf(`{"at": %q}`, later)); got != "frog running newt stopped frog-to-newt 1>1 | " {
 		t.Errorf("now: %s", got)
 	}
+	if got := names(all, `{"at": "9999-12-31T23:59:59Z"}`); got != "frog running newt stopped frog-to-newt 1>1 | " {
+		t.Errorf("at the end of time: %s", got)
+	}
+	if got := names(all, `{"at": "0001-01-01T00:00:00Z"}`); got != "" {
+		t.Errorf("at the beginning of time: %s", got)
+	}
 	if got := names(all, `{"at": "2001-01-01T00:00:00Z"}`); got != "" {
 		t.Errorf("before everything: %s", got)
 	}

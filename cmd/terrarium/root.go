@@ -156,8 +156,8 @@ has changes; 129, 130, 143 ended cleanly by SIGHUP, SIGINT or SIGTERM.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // completionCommand takes its place
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(newCommand(s), buildCommand(s), devCommand(s), runCommand(s), resumeCommand(s), validateCommand(s), planCommand(s), applyCommand(s), fmtCommand(s), schemaCommand(s), lspCommand(s), consoleCommand(s), testCommand(s), execCommand(s), serveCommand(s), statusCommand(s), topCommand(s), sendCommand(s), requestCommand(s), sessionDeadLettersCommand(s), sessionRedeliverCommand(s), replaceCommand(s), approvalsCommand(s), approveCommand(s), denyCommand(s), loginCommand(s), eventsCommand(s), graphCommand(s),
-		replayCommand(s), sessionCommand(s), packCommand(s), inspectCommand(s), translateCommand(s), callCommand(s), conformanceCommand(s), doctorCommand(s), versionCommand(s), policiesCommand(s), compilerCommand(s), completionCommand(s), manCommand(s))
+	root.AddCommand(newCommand(s), buildCommand(s), devCommand(s), runCommand(s), resumeCommand(s), validateCommand(s), planCommand(s), applyCommand(s), fmtCommand(s), schemaCommand(s), lspCommand(s), consoleCommand(s), testCommand(s), execCommand(s), serveCommand(s), statusCommand(s), topCommand(s), sendCommand(s), requestCommand(s), sessionDeadLettersCommand(s), sessionRedeliverCommand(s), replaceCommand(s), policiesCommand(s), approvalsCommand(s), approveCommand(s), denyCommand(s), loginCommand(s), eventsCommand(s), graphCommand(s),
+		replayCommand(s), sessionCommand(s), packCommand(s), inspectCommand(s), translateCommand(s), callCommand(s), conformanceCommand(s), doctorCommand(s), versionCommand(s), servePoliciesCommand(s), compilerCommand(s), completionCommand(s), manCommand(s))
 	complement(root)
 	return root
 }

@@ -21,6 +21,43 @@ func Policies(list ...Policy) Policy {
 	return &policies{list}
 }
 
+// PolicyInfo describes one policy.
+type PolicyInfo struct {
+	Name      string
+	On        journal.PolicyKind // the events that it judges
+	Mode      string             // validate or mutate
+	Enforce   string             // deny or audit
+	OnError   string             // deny, warn or allow
+	Where     string             // position of its script: "team.hcl:48"
+	SHA256    string             // of the script
+	Channels  []string           // addresses of the channels that it judges; nil for all
+	Creatures []string           // addresses of the creatures that it is limited to; nil for all
+	Species   []string           // names of the species that it is limited to; nil for all
+	Isolated  bool               // it runs in a process of its own
+}
+
+// PolicyLister is implemented by a [Policy] that consists of policies with names.
+type PolicyLister interface {
+	// List returns them in the order in which they judge. It may be called from any goroutine.
+	List() []PolicyInfo
+}
+
+// ListPolicies returns the named policies of which a policy consists, which may be nil.
+func ListPolicies(p Policy) []PolicyInfo {
+	if lister, ok := p.(PolicyLister); ok {
+		return lister.List()
+	}
+	return nil
+}
+
+// List implements [PolicyLister].
+func (ps *policies) List() (all []PolicyInfo) {
+	for _, p := range ps.list {
+		all = append(all, ListPolicies(p)...)
+	}
+	return all
+}
+
 // policies is used by its address: policies can be of types that cannot be compared.
 type policies struct{ list []Policy }
 

@@ -118,6 +118,13 @@ func LineOf(list []SessionInfo, session SessionID) map[SessionID]bool {
 // of the directory, oldest first.
 func ParseMoment(text string, list []SessionInfo) (EventCursor, error) {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		first, last := time.Unix(0, 0), time.Unix(0, math.MaxInt64) // of what nanoseconds can express
+		switch {
+		case at.Before(first):
+			at = first
+		case at.After(last):
+			at = last
+		}
 		return CursorAt(list, at.UnixNano()), nil
 	}
 	if _, err := ParseCursor(EventCursor(text)); err != nil {

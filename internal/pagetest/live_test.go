@@ -194,6 +194,7 @@ func TestPast(t *testing.T) {
 	b.shot("live-past")
 	b.goTo("graph?show=table&at=" + before)
 	b.until("document.querySelector('.table-view')?.textContent.includes('bystander')")
+	b.expectLoss() // the next request is refused
 	b.goTo("graph?at=" + strings.Repeat("A", 40))
 	b.until("document.querySelector('.band')?.textContent.includes('neither a cursor of events nor a time')")
 	b.goTo("graph?at=" + before)

@@ -104,6 +104,9 @@ export class GraphView {
     this.at = at
     this.past = this.trouble = undefined
     if (!at) return
+    if (kept.films) kept.films.length = 0 // they are of now
+    kept.jump?.abort()
+    this.dismiss()
     try {
       const past = await graphsAt(this.ctx, at)
       if (this.at === at) this.past = past
@@ -200,11 +203,11 @@ export class GraphView {
     if (quick || still()) made.frame(length)
     else {
       this.stage.dataset.motion = cut.kind
-      await play(made.frame, kept.jump.signal)
+      await play(ms => { if (!this.at) made.frame(ms) }, kept.jump.signal)
       delete this.stage.dataset.motion
     }
     made.end()
-    this.showCard(cut, slots)
+    if (!this.at) this.showCard(cut, slots)
   }
 
   slotsOf(cut, cutLines) {

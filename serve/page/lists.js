@@ -83,29 +83,39 @@ export function todoTabs(ctx) {
 
 const effects = { denied: 'denied', dropped: 'dropped', changed: 'changed', audit: 'noted', warning: 'warned', ruled: 'ruled on a failed turn' }
 
+// rule says what a policy judges, and where it comes from.
+function rule(p) {
+  const of = [...p.channels || [], ...p.creatures || [], ...p.species || []]
+  return [`Judges ${p.event}`, of.length ? ` of ${of.join(', ')}` : '', p.mode === 'mutate' ? '; may change it' : '', p.enforce === 'audit' ? '; only records' : '',
+    p.recipe ? `. Recipe ${p.recipe}` : '', `, script ${p.hash.slice(0, 12)}.`].join('')
+}
+
 export function policiesView(ctx, host) {
   const { store } = ctx
   const list = h('div'), head = h('span', { class: 'muted' })
   host.append(h('div', { class: 'page' }, h('div', { class: 'head' }, h('h1', {}, 'Policies'), head), list))
-  let look
+  let look, known = []
   const paint = () => {
     const verdicts = store.events.filter(e => e.kind === 'policy_denied')
-    const now = verdicts.length + (verdicts.at(-1)?.id || '')
+    const now = verdicts.length + (verdicts.at(-1)?.id || '') + JSON.stringify(known)
     if (now === look) return
     look = now
-    const policies = new Map()
+    const policies = new Map(known.map(p => [`${p.name} ${p.where || ''}`, { ...p, list: [] }]))
     for (const e of verdicts) {
       const p = e.payload || {}, key = `${p.policy} ${p.where || ''}`
       if (!policies.has(key)) policies.set(key, { name: p.policy, where: p.where, list: [] })
       policies.get(key).list.push(e)
     }
-    replace(head, verdicts.length ? `${count(verdicts.length, 'verdict')} of ${count(policies.size, 'policy', 'policies')} that this page knows` : '')
-    replace(list, policies.size ? [...policies.values()].map(p => h('section', { class: 'box wide' }, h('div', { class: 'in' }, h('h2', {}, p.name), h('p', { class: 'mono muted' }, p.where || '')),
-      h('table', {}, h('thead', {}, h('tr', {}, ['At', 'Verdict', 'On', 'Creature', 'Reason'].map(n => h('th', { scope: 'col' }, n)))), h('tbody', {}, p.list.slice(-50).reverse().map(e => h('tr', {},
+    replace(head, policies.size ? `${count(policies.size, 'policy', 'policies')}, ${count(verdicts.length, 'verdict')} that this page knows` : '')
+    replace(list, policies.size ? [...policies.values()].map(p => h('section', { class: 'box wide' }, h('div', { class: 'in' }, h('h2', {}, p.name), h('p', { class: 'mono muted' }, p.where || ''), p.event ? h('p', {}, rule(p)) : h('p', { class: 'muted' }, 'It is no longer in the recipe.')),
+      !p.list.length ? '' : h('table', {}, h('thead', {}, h('tr', {}, ['At', 'Verdict', 'On', 'Creature', 'Reason'].map(n => h('th', { scope: 'col' }, n)))), h('tbody', {}, p.list.slice(-50).reverse().map(e => h('tr', {},
         h('td', {}, clock(e.at, true)), h('td', {}, effects[e.payload.effect] || e.payload.effect), h('td', {}, [e.payload.event, e.payload.call].filter(Boolean).join(' by ')),
         h('td', {}, e.creature ? h('a', { href: ctx.address('graph', '', { creature: e.creature }) }, store.name(e.creature)) : 'outside'), h('td', {}, e.payload.reason || '–')))))))
-      : h('div', { class: 'face' }, h('h2', {}, 'No verdicts yet'), h('p', {}, 'A policy that denies, changes or notes a message appears here with its reason and its place in the recipe. What a policy allows leaves no event.')))
+      : h('div', { class: 'face' }, h('h2', {}, 'No policies'), h('p', {}, 'The policies of recipes appear here, with what they have denied, changed or noted.')))
   }
+  const read = async () => { try { known = (await ctx.call('policies', {})).policies } catch (err) { replace(head, ctx.errorText(err)); return } paint() }
   paint()
-  return { update: paint }
+  read()
+  let tick = 0
+  return { update() { if (++tick % 10 === 0) read(); else paint() } }
 }
