@@ -2,15 +2,20 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -141,5 +146,66 @@ func TestPanicsAreLogged(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "nil pointer") || !strings.Contains(log.String(), "/api/v1/status") {
 		t.Errorf("the log has %q", log.String())
+	}
+}
+
+// Turns are measured once metrics have been read, and no longer when nothing reads them.
+func TestTurnsAreMeasuredWhileMetricsAreRead(t *testing.T) {
+	tr, err := terrarium.New(t.Context(), terrarium.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := NewHandler(tr, Options{})
+	now := time.Now()
+	var mu sync.Mutex
+	h.turns.now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	do := func(op, args string) {
+		t.Helper()
+		if _, err := operations.Do(t.Context(), tr, op, json.RawMessage(args)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("add_creature", `{"name": "a", "module": "builtin:echo"}`)
+	do("wait_idle", "{}")
+	counts := func() string {
+		return strings.Join(regexp.MustCompile(`(?m)^\S+_count \d+$`).FindAllString(string(h.turns.text()), -1), " ")
+	}
+	if got := counts(); got != "terrarium_turn_duration_seconds_count 0 terrarium_delivery_latency_seconds_count 0" {
+		t.Error("before anything was measured:", got)
+	}
+	const want = "terrarium_turn_duration_seconds_count 3 terrarium_delivery_latency_seconds_count 3"
+	for range 3 {
+		do("send_to", `{"creature": "a", "payload": "x"}`)
+	}
+	do("wait_idle", "{}")
+	for got := ""; got != want; got = counts() {
+		if t.Context().Err() != nil {
+			t.Fatal(got)
+		}
+		runtime.Gosched()
+	}
+	if text := string(h.turns.text()); !strings.Contains(text, `terrarium_turn_duration_seconds_bucket{le="+Inf"} 3`) || !strings.Contains(text, "# TYPE terrarium_turn_duration_seconds histogram") {
+		t.Error(text)
+	}
+	h.turns.mu.Lock()
+	ended := h.turns.ended
+	h.turns.mu.Unlock()
+	mu.Lock()
+	now = now.Add(measuredFor + time.Second)
+	mu.Unlock()
+	do("send_to", `{"creature": "a", "payload": "x"}`)
+	<-ended
+	if got := counts(); got != want {
+		t.Error("after nothing had read the metrics:", got)
+	}
+	h.End()
+	h.End()
+	h.turns.text() // measures nothing
+	if err := tr.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

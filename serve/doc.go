@@ -11,6 +11,7 @@
 //   - login.go: tokens, one-time codes and cookies
 //   - events.go: the stream of events
 //   - metrics.go: figures for Prometheus
+//   - durations.go: histograms of how long turns took
 //   - hub.go: events that are encoded once for many streams
 //   - problem.go: errors as RFC 9457 describes them
 //   - page.go: the files of the page

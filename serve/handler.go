@@ -47,6 +47,7 @@ type Handler struct {
 	logins  logins
 	hub     hub
 	tokens  atomic.Pointer[[]Token]
+	turns   durations
 	callers callers
 	ending  chan struct{} // closed by End
 	end     sync.Once
@@ -64,13 +65,17 @@ func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 	}
 	h.hub.t, h.callers.of = t, map[digest][]*underWay{}
 	h.tokens.Store(&o.Tokens)
+	h.turns.t, h.turns.now = t, time.Now
 	h.routes()
 	return h
 }
 
 // End ends the streams of events, which would otherwise continue until their readers
 // leave.
-func (h *Handler) End() { h.end.Do(func() { close(h.ending) }) }
+func (h *Handler) End() {
+	h.end.Do(func() { close(h.ending) })
+	h.turns.stop()
+}
 
 // routes fills the mux. Every route says which scope it needs; zero means none.
 func (h *Handler) routes() {

@@ -17,7 +17,8 @@ import (
 const maxSeries = 1000
 
 // metrics answers with figures in the text format of Prometheus. They are read from the
-// status of the graphs at each request, so that they cost nothing meanwhile.
+// status of the graphs at each request, so that they cost nothing meanwhile; only the
+// histograms need turns to be measured.
 func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 	c, err := h.caller(r)
 	if err != nil {
@@ -38,7 +39,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		terrarium.Metric{Name: "terrarium_streams", Help: "open streams of events", Value: float64(h.callers.openStreams())},
 	)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(exposition(figures))
+	_, _ = w.Write(append(exposition(figures), h.turns.text()...))
 }
 
 // label escapes the value of a label.

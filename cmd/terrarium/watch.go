@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/sqlitestore"
@@ -189,10 +190,16 @@ func among(list []string, id, name string) bool {
 
 // write writes an event. It reports whether more are requested.
 func (w *eventWriter) write(ev *journal.Event, cursor journal.EventCursor) (more bool, err error) {
+	return w.writeObserved(&engine.Observed{Event: *ev}, cursor)
+}
+
+// writeObserved is write for an event of a subscription, which says how long a turn took.
+func (w *eventWriter) writeObserved(ob *engine.Observed, cursor journal.EventCursor) (more bool, err error) {
+	ev := &ob.Event
 	w.left--
 	if w.f.format == "json" {
 		r := operations.NewEventRecord(ev)
-		r.Cursor = cursor
+		r.Cursor, r.TookNS, r.WaitedNS = cursor, int64(ob.Took), int64(ob.Waited)
 		enc := json.NewEncoder(w.out)
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(r)

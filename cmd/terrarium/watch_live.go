@@ -129,7 +129,7 @@ func (l *liveWatch) one(ob *engine.Observed) (more bool, err error) {
 	if l.w.f.format == "json" && !ev.ID.IsZero() {
 		cursor = l.sub.Cursor()
 	}
-	return l.w.write(ev, cursor)
+	return l.w.writeObserved(ob, cursor)
 }
 
 // askFor reads all names from the engine at the first event with an unknown id.

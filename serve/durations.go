@@ -1,0 +1,129 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// measuredFor is how long turns are measured after the metrics were read. A turn that is
+// measured costs more, so they are not measured while nothing reads them.
+const measuredFor = 5 * time.Minute
+
+// bounds are the upper bounds of the buckets of histograms, in seconds.
+var bounds = [...]float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30}
+
+// histogram counts durations by bucket.
+type histogram struct {
+	counts [len(bounds) + 1]uint64 // the last one is for what exceeds every bound
+	sum    time.Duration
+}
+
+func (h *histogram) add(d time.Duration) {
+	i := 0
+	for i < len(bounds) && d.Seconds() > bounds[i] {
+		i++
+	}
+	h.counts[i]++
+	h.sum += d
+}
+
+// write appends the histogram in the text format of Prometheus.
+func (h *histogram) write(b *bytes.Buffer, name, help string) {
+	fmt.Fprintf(b, "# HELP %s %s.\n# TYPE %s histogram\n", name, help, name)
+	total := uint64(0)
+	for i, n := range h.counts {
+		total += n
+		le := "+Inf"
+		if i < len(bounds) {
+			le = strconv.FormatFloat(bounds[i], 'g', -1, 64)
+		}
+		fmt.Fprintf(b, "%s_bucket{le=%q} %d\n", name, le, total)
+	}
+	fmt.Fprintf(b, "%s_sum %v\n%s_count %d\n", name, h.sum.Seconds(), name, total)
+}
+
+// durations measures turns while metrics are read.
+type durations struct {
+	t   *terrarium.Terrarium
+	now func() time.Time
+
+	mu      sync.Mutex // guards the fields below
+	read    time.Time  // when the metrics were read last
+	turns   histogram
+	latency histogram
+	end     context.CancelFunc // of measuring; nil if nothing is measured
+	ended   chan struct{}
+	over    bool
+}
+
+// text returns the histograms, and lets turns be measured for some time from now on.
+func (d *durations) text() []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = d.now()
+	if d.end == nil && !d.over {
+		sub := d.t.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventTurnFailed}}, streamBuffer)
+		ctx, cancel := context.WithCancel(context.Background())
+		d.end, d.ended = cancel, make(chan struct{})
+		go d.measure(ctx, sub, d.ended)
+	}
+	var b bytes.Buffer
+	d.turns.write(&b, "terrarium_turn_duration_seconds", "how long turns took, while metrics are read")
+	d.latency.write(&b, "terrarium_delivery_latency_seconds", "how long it took from sending a message to the end of the turn that handled it, while metrics are read")
+	return b.Bytes()
+}
+
+// measure adds turns until its context ends, or until nothing has read the metrics for some
+// time.
+func (d *durations) measure(ctx context.Context, sub *engine.Subscription, ended chan struct{}) {
+	defer close(ended)
+	defer sub.Close()
+	for {
+		quick, cancel := context.WithTimeout(ctx, measuredFor)
+		ob, err := sub.Next(quick)
+		cancel()
+		if !d.note(&ob, err == nil) || err != nil && quick.Err() == nil {
+			return
+		}
+	}
+}
+
+// note adds a turn, if there is one. It reports whether measuring continues.
+func (d *durations) note(ob *engine.Observed, is bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over || d.now().Sub(d.read) > measuredFor {
+		d.end()
+		d.end = nil
+		return false
+	}
+	if is && ob.Took > 0 {
+		d.turns.add(ob.Took)
+		if ob.Waited > 0 {
+			d.latency.add(ob.Waited + ob.Took)
+		}
+	}
+	return true
+}
+
+// stop ends measuring.
+func (d *durations) stop() {
+	d.mu.Lock()
+	d.over = true
+	end, ended := d.end, d.ended
+	d.mu.Unlock()
+	if end != nil {
+		end()
+	}
+	if ended != nil {
+		<-ended
+	}
+}
