@@ -59,7 +59,7 @@ func TestEveryView(t *testing.T) {
 		}
 	}
 	if got := slices.DeleteFunc(slices.Clone(p.calls), func(c string) bool {
-		return slices.Contains([]string{"dead_letters", "approvals", "sessions", "awareness", "state"}, c)
+		return slices.Contains([]string{"dead_letters", "approvals", "policies", "sessions", "awareness", "state"}, c)
 	}); len(got) > 0 {
 		t.Errorf("looking at views called %v", got)
 	}

@@ -69,6 +69,23 @@ func newPond(t *testing.T) *pond {
 	return p
 }
 
+// policies are those that have decided.
+func (p *pond) policies() []object {
+	list, seen := []object{}, map[any]bool{}
+	for _, e := range p.log {
+		said, _ := e["payload"].(object)
+		if e["kind"] != "policy_denied" || seen[said["policy"]] {
+			continue
+		}
+		seen[said["policy"]] = true
+		list = append(list, object{
+			"name": said["policy"], "deployment": "rescue", "recipe": "rescue/main.hcl", "where": said["where"], "hash": strings.Repeat("5eed", 16),
+			"event": said["event"], "mode": "validate", "enforce": "deny", "on_error": "deny", "channels": []string{"channel.calls"}, "graphs": []string{},
+		})
+	}
+	return list
+}
+
 // end ends all streams.
 func (p *pond) end() {
 	p.mu.Lock()
@@ -171,7 +188,7 @@ func (p *pond) answer(name string, args object) object {
 		}
 		return object{"dead_letters": list}
 	case "policies":
-		return object{"policies": []object{}}
+		return object{"policies": p.policies()}
 	case "approvals":
 		return object{"approvals": p.approvals}
 	case "approve", "deny":
