@@ -102,8 +102,10 @@ export class GraphView {
   // stays.
   async goTo(at) {
     this.at = at
-    this.past = this.trouble = undefined
-    if (!at) return
+    const before = kept.before
+    this.past = this.trouble = kept.before = undefined
+    if (!at) { if (before) this.move(before); return }
+    kept.before = before || kept.view
     if (kept.films) kept.films.length = 0 // they are of now
     kept.jump?.abort()
     this.dismiss()
@@ -111,7 +113,9 @@ export class GraphView {
       const past = await graphsAt(this.ctx, at)
       if (this.at === at) this.past = past
     } catch (err) { if (this.at === at) this.trouble = this.ctx.errorText(err) }
-    if (this.at === at && this.ready) this.structure()
+    if (this.at !== at || !this.ready) return
+    this.structure()
+    if (this.past && !this.moved) this.fit(true) // graphs of then may lie elsewhere
   }
 
   structure() {
@@ -329,7 +333,7 @@ export class GraphView {
     const problems = this.past?.problems || []
     this.pastBand = h('div', { class: 'band' }, mark('stopped'),
       this.trouble ? h('span', {}, 'The graphs of then cannot be shown: ', this.trouble)
-        : this.past ? h('span', {}, h('b', {}, `The graphs at ${clock(this.past.then)}.`), ' Members, names and lines as they were then. What waited, and the rates, are not kept.',
+        : this.past ? h('span', {}, h('b', {}, this.past.then ? `The graphs at ${clock(this.past.then)}.` : 'The graphs as they were after an event.'), ' Members, names and lines as they were then. What waited, and the rates, are not kept.',
           problems.length ? ` ${count(problems.length, 'graph')} cannot be shown: ${problems[0].message}.` : '')
           : h('span', {}, 'Reading the graphs of then…'),
       h('button', { onclick: () => this.goBack('') }, 'Back to now'))

@@ -34,11 +34,11 @@ export async function backfill({ store, call }) {
   store.emit('status', { before: new Map() })
 }
 
-// timeOf reads the parameter at: a time in milliseconds, or the cursor of an event that
-// the page knows.
+// timeOf reads the parameter at: a time in milliseconds, or the cursor of an event. The time of
+// an event that the page does not know is undefined.
 export function timeOf(store, at) {
   if (/^\d{11,}$/.test(at)) return Number(at)
-  return store.flags.find(f => f.cursor === at)?.at ?? store.events.find(e => e.cursor === at)?.at ?? store.now()
+  return store.flags.find(f => f.cursor === at)?.at ?? store.events.find(e => e.cursor === at)?.at
 }
 
 // graphsAt reads the graphs as they were at a time or cursor. What was not kept is missing:
