@@ -91,7 +91,7 @@ func TestRightsOfApprovals(t *testing.T) {
 }
 
 // All of what a question is about can be read before it is answered, however long it is: by
-// callers with the scope operate, also after a restart and in a fork that was made at the
+// callers with the scope operate, even after a restart and in a fork that was made at the
 // question, which has it open as well.
 func TestWholeContentOfAnApproval(t *testing.T) {
 	dir := t.TempDir()

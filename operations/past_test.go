@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Topology describes the graphs before a merge, with what is gone since and without what came
+// Topology describes the graphs before a merge, with what was removed since and without what came
 // since; a token for a graph sees what has become that graph, and nothing else.
 func TestTopologyOfAMoment(t *testing.T) {
 	tr, err := terrarium.New(t.Context(), terrarium.Options{Dir: t.TempDir()})
@@ -104,7 +104,7 @@ func TestTopologyWithoutADirectory(t *testing.T) {
 	}
 }
 
-// sessions of a directory that is none is not_found, whatever its path is.
+// sessions of what is not a directory returns not_found, whatever its path is.
 func TestSessionsOfOddPaths(t *testing.T) {
 	tr, err := terrarium.New(t.Context(), terrarium.Options{})
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	maxRequests = 1000
 )
 
-// callers knows the requests that are under way. When there are too many, the caller with the
-// most gives up one of them for a caller with fewer. So no number of callers can keep
+// callers knows the requests that are under way. When there are too many, one of the
+// caller with the most ends for a caller with fewer. So no number of callers can keep
 // another one out.
 type callers struct {
 	mu      sync.Mutex // guards the fields below

@@ -172,7 +172,7 @@ func TestTurnsAreMeasuredWhileMetricsAreRead(t *testing.T) {
 	do("add_creature", `{"name": "a", "module": "builtin:echo"}`)
 	do("wait_idle", "{}")
 	counts := func() string {
-		return strings.Join(regexp.MustCompile(`(?m)^\S+_count \d+$`).FindAllString(string(h.turns.text()), -1), " ")
+		return strings.Join(regexp.MustCompile(`(?m)^\S+_count \d+$`).FindAllString(string(h.turns.text(t.Context())), -1), " ")
 	}
 	if got := counts(); got != "terrarium_turn_duration_seconds_count 0 terrarium_delivery_latency_seconds_count 0" {
 		t.Error("before anything was measured:", got)
@@ -188,7 +188,7 @@ func TestTurnsAreMeasuredWhileMetricsAreRead(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	if text := string(h.turns.text()); !strings.Contains(text, `terrarium_turn_duration_seconds_bucket{le="+Inf"} 3`) || !strings.Contains(text, "# TYPE terrarium_turn_duration_seconds histogram") {
+	if text := string(h.turns.text(t.Context())); !strings.Contains(text, `terrarium_turn_duration_seconds_bucket{le="+Inf"} 3`) || !strings.Contains(text, "# TYPE terrarium_turn_duration_seconds histogram") {
 		t.Error(text)
 	}
 	h.turns.mu.Lock()
@@ -204,7 +204,7 @@ func TestTurnsAreMeasuredWhileMetricsAreRead(t *testing.T) {
 	}
 	h.End()
 	h.End()
-	h.turns.text() // measures nothing
+	h.turns.text(t.Context()) // measures nothing
 	if err := tr.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -65,13 +65,13 @@ type durations struct {
 }
 
 // text returns the histograms, and lets turns be measured for some time from now on.
-func (d *durations) text() []byte {
+func (d *durations) text(ctx context.Context) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.read = d.now()
 	if d.end == nil && !d.over {
 		sub := d.t.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventTurnFailed}}, streamBuffer)
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the request
 		d.end, d.ended = cancel, make(chan struct{})
 		go d.measure(ctx, sub, d.ended)
 	}

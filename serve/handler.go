@@ -65,7 +65,7 @@ func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 	}
 	h.hub.t, h.callers.of = t, map[digest][]*underWay{}
 	h.tokens.Store(&o.Tokens)
-	h.turns.t, h.turns.now = t, time.Now
+	h.turns.t, h.turns.now = t, h.logins.now
 	h.routes()
 	return h
 }

@@ -39,7 +39,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		terrarium.Metric{Name: "terrarium_streams", Help: "open streams of events", Value: float64(h.callers.openStreams())},
 	)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(append(exposition(figures), h.turns.text()...))
+	_, _ = w.Write(append(exposition(figures), h.turns.text(r.Context())...))
 }
 
 // label escapes the value of a label.

@@ -42,7 +42,7 @@ type PolicyLister interface {
 	List() []PolicyInfo
 }
 
-// ListPolicies returns the named policies of which a policy consists, which may be nil.
+// ListPolicies returns the named policies in a policy, which may be nil.
 func ListPolicies(p Policy) []PolicyInfo {
 	if lister, ok := p.(PolicyLister); ok {
 		return lister.List()

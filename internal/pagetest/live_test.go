@@ -171,7 +171,7 @@ func (b *tab) cardIsBeside() {
 }
 
 // The time machine: the graphs as they were before a merge, with a creature and a channel that
-// are gone since, and without what came since.
+// were removed since, and without what came since.
 func TestPast(t *testing.T) {
 	l := rescue(t)
 	b := open(t, l.link("graph"), desk)
