@@ -27,7 +27,7 @@ func TestAnotherRecipeIsRefused(t *testing.T) {
 	}
 }
 
-// TestTwinsAreRefused resumes a deployment that has two stores for one address.
+// TestTwinsAreRefused resumes a deployment that has the same address in two stores.
 func TestTwinsAreRefused(t *testing.T) {
 	row := func(deployment, address string) []journal.CreatureRow {
 		return []journal.CreatureRow{{Deployment: deployment, Address: address}}

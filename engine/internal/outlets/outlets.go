@@ -60,7 +60,7 @@ type Delivery struct {
 	fault            string // why it is too large, if it is
 }
 
-// Hops returns how many consecutive wires lead to the output of the turn that handles the
+// Hops returns how many consecutive wires lead to the output of a turn that handles the
 // message. Only the engine makes deliveries of the kind output, so the number in the
 // headers can be trusted.
 func Hops(m *message.Message) int {

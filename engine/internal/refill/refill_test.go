@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// shelf is a store that only has messages.
+// shelf is a store with no more than messages.
 type shelf struct {
 	journal.Store
 	channels map[journal.ChannelID][]journal.Event
@@ -68,7 +68,7 @@ func TestMessagesComeInOrder(t *testing.T) {
 	}
 }
 
-// TestAGapIsFound reads channels that lack messages.
+// TestAGapIsFound reads channels with missing messages.
 func TestAGapIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		events     []journal.Event

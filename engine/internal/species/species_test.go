@@ -113,7 +113,7 @@ func TestOnlySpawnedCreaturesCount(t *testing.T) {
 	}
 }
 
-// TestADeploymentIsLoadedAsAWhole loads deployments in which one species fails.
+// TestADeploymentIsLoadedAsAWhole loads deployments with one species that fails.
 func TestADeploymentIsLoadedAsAWhole(t *testing.T) {
 	refused := errors.New("refused")
 	spec := func(name string) deploy.SpeciesSpec {
