@@ -91,6 +91,27 @@ type Grant interface {
 	Warnings() []Warning
 }
 
+// Meter is implemented by a [Grant] whose requests use up budgets. The engine keeps them: it
+// records what each creature has used in the session, so that this survives restarts, merges
+// and splits. An attempt that does not fit into the budgets is not made; the creature gets a
+// result with the code limit.
+type Meter interface {
+	// Budgets are the budgets, with one entry for a unit. They do not change.
+	Budgets() []Budget
+	// Forecast is what an attempt uses at most, as far as that can be foreseen, by unit. It
+	// is reserved before the attempt, and [Result.Used] replaces it after. A reservation
+	// whose attempt is interrupted by the end of the process stays, because the attempt may
+	// have been made. It depends on the request and the settings only.
+	Forecast(r Request) map[string]int64
+}
+
+// Budget bounds what requests use of a unit.
+type Budget struct {
+	Unit     string
+	Creature int64 // of each creature; 0: not bounded
+	Graph    int64 // of all creatures of a graph, including removed ones; 0: not bounded
+}
+
 // Warning describes a danger of some settings.
 type Warning struct {
 	Setting string // the name of the attribute, or empty
@@ -129,6 +150,8 @@ type Result struct {
 	Payload []byte
 	Headers map[string]string
 	Status  int // a number that the capability defines; 0 for none
+	// Used is what the attempt has used, by unit, for a [Meter].
+	Used map[string]int64
 	// Again reports that another attempt may succeed. The engine makes one if Limits allow
 	// it, but not before After has passed.
 	Again bool

@@ -66,10 +66,10 @@ func (x *change) carryOut(ctx context.Context) error {
 	if x.turn != nil {
 		x.turn.rest.announce(x, plan)
 	}
-	memories := x.inheritance(plan)
+	heritages := x.inheritance(plan)
 	following{x, plan}.follow()
-	for id, memory := range memories {
-		x.graph(id).memory = memory
+	for id, of := range heritages {
+		x.graph(id).heritage = of
 	}
 	for id, meta := range x.metas {
 		x.graph(id).meta = meta

@@ -107,7 +107,7 @@ func (x following) addGraph(id journal.GraphID) {
 	g.origin = x.e.ids.Origin()
 	g.meta, g.now = x.plan.metaOf(x.change, id), max(g.now, x.lastTime)
 	if x.bringsBack() {
-		g.meta, g.memory = storemeta.MemoryOf(x.saved.Meta)
+		g.meta, g.memory = storemeta.MemoryOf(g.spent.Read(x.saved.Meta))
 	}
 	if !ok {
 		x.transient[graph] = section{}

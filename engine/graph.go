@@ -11,7 +11,6 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/letterbox"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
-	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -31,24 +30,24 @@ type graph struct {
 	source     observe.Source
 	durability journal.Durability
 	meta       map[string]string
-	memory     recall.Cells      // of policies; replaced, never modified
-	seen       *deploy.GraphView // see picture; of the shape seenShape
-	seenShape  uint64
-	origin     journal.Origin // of the events that the graph logs
-	seq        uint64         // number of the last event
-	now        int64          // time of the last event
-	wall       int64          // the clock when the critical section was entered
-	creatures  map[journal.CreatureID]*creature
-	names      map[string]*creature
-	channels   map[journal.ChannelID]*channel // inboxes included
-	roots      []*creature
-	readers    []*Reader
-	letters    letterbox.Box      // the last ones, where there is no store
-	over       int                // mailboxes for which outside senders wait
-	admitted   chan struct{}      // closed when over falls to 0; nil when no sender waits
-	ended      bool               // the graph has ended: find the present graph of its members
-	shape      uint64             // changes with the possible content of awareness documents; no two graphs have the same
-	watchers   map[*creature]bool // members that are notified when shape changes
+	heritage
+	seen      *deploy.GraphView // see picture; of the shape seenShape
+	seenShape uint64
+	origin    journal.Origin // of the events that the graph logs
+	seq       uint64         // number of the last event
+	now       int64          // time of the last event
+	wall      int64          // the clock when the critical section was entered
+	creatures map[journal.CreatureID]*creature
+	names     map[string]*creature
+	channels  map[journal.ChannelID]*channel // inboxes included
+	roots     []*creature
+	readers   []*Reader
+	letters   letterbox.Box      // the last ones, where there is no store
+	over      int                // mailboxes for which outside senders wait
+	admitted  chan struct{}      // closed when over falls to 0; nil when no sender waits
+	ended     bool               // the graph has ended: find the present graph of its members
+	shape     uint64             // changes with the possible content of awareness documents; no two graphs have the same
+	watchers  map[*creature]bool // members that are notified when shape changes
 }
 
 // channel is a log that creatures of a graph read, or the inbox of one creature.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 
@@ -10,9 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
-	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/outbound"
+	"github.com/seed47132306/terrarium/engine/internal/spending"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -88,17 +87,18 @@ func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64)
 	if p == nil {
 		return
 	}
-	r := s.request(t)
 	t.recalled.Home = t.c.home.memories
 	ev := deploy.PolicyEvent{
 		Kind: journal.JudgeCapability, Call: string(s.reach.access.Kind), Caller: t.c.party(),
-		Graph: graphID(&t.c.home), Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(seed), Called: deploy.Called{Capability: s.reach.access.Kind, Grant: s.reach.access.Name, Request: journal.JSON(s.reach.access.View(r))},
+		Graph: graphID(&t.c.home), Deployment: t.c.deployment, Time: t.d.msg.Time, Seed: t.policySeed(seed), Called: deploy.Called{Capability: s.reach.access.Kind, Grant: s.reach.access.Name, Request: journal.JSON(s.reach.access.View(s.request(t)))},
 		Surroundings: deploy.Surroundings{View: t.c.home.view(), Memory: t.recalled.Of(t.c.deployment)},
 	}
 	d := p.Judge(ctx, &ev)
 	w.e.failed.Heard(&d.Words)
 	if d.Request != nil && len(d.Denials) == 0 {
-		w.amend(s, &d)
+		if r, err := s.reach.access.Judged(s.request(t), &d); err == nil {
+			s.mutated, s.mutatedHeaders, s.mutatedPayload = true, r.Head, r.Body
+		}
 		ev.Request = journal.JSON(s.reach.access.View(s.request(t)))
 	}
 	t.answerCall(&ev, &d.Words)
@@ -107,21 +107,6 @@ func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64)
 		s.left, s.reach.denial = true, d.Denials[0].String()
 	}
 	t.judged = t.judged || s.left || s.mutated
-}
-
-// amend changes a request as policies have decided. If the capability does not allow the
-// changed request, the request is denied.
-func (w *turnWorker) amend(s *sendEffect, d *deploy.Decision) {
-	r, err := s.reach.access.Judged(s.request(&w.turn), d.Request)
-	if err != nil {
-		v := deploy.Verdict{Reason: "a policy changed the request into one that the capability does not allow: " + errtext.Clip(err.Error())}
-		if len(d.ChangedBy) > 0 {
-			v.Policy, v.Where = d.ChangedBy[0].Policy, d.ChangedBy[0].Where
-		}
-		d.Denials = append(d.Denials, v)
-		return
-	}
-	s.mutated, s.mutatedHeaders, s.mutatedPayload = true, r.Head, r.Body
 }
 
 // reach writes one request to a capability. A request that policies deny gets its result at
@@ -176,6 +161,7 @@ func (g section) launch(c *creature, q *question) {
 		Begin: func(ctx context.Context) *outbound.Access { return e.beginReach(ctx, c, q) },
 		End:   func(ctx context.Context, r capability.Result, dead bool) { e.endReach(ctx, c, q, r, dead) },
 		Drop:  func() { e.dropReach(c, q) },
+		Spend: func(ctx context.Context, s outbound.Spending) error { return e.spend(ctx, c, q, s) },
 	}
 	if !granted {
 		e.outbound.Refuse(call, abi.Denied, "the recipe no longer grants the capability "+q.out.Capability)
@@ -218,6 +204,27 @@ func (e *core) beginReach(ctx context.Context, c *creature, q *question) *outbou
 			return nil
 		}
 	}
+}
+
+// spend changes what a creature has used and, with budgets, waits until that is durable.
+func (e *core) spend(ctx context.Context, c *creature, q *question, s outbound.Spending) error {
+	g := c.home.enter()
+	if g.none() {
+		return errtext.Closed // with the graph, its budget has ended
+	}
+	g.wall = e.wallClock()
+	rec := g.newRecord()
+	ev, err := g.spent.Change(rec, spending.Key{Capability: s.Capability, Creature: c.id}, q.row.ID, s.Budgets, s.Change)
+	if err == nil {
+		g.log(rec, ev)
+		g.append(rec)
+	}
+	store, seq := g.store, g.seq
+	g.leave()
+	if err != nil || store == nil || len(s.Budgets) == 0 {
+		return err
+	}
+	return store.Wait(ctx, seq)
 }
 
 // endReach delivers the result of a request if the request is still open.
@@ -276,17 +283,4 @@ func (e *core) dropReach(c *creature, q *question) {
 		g.leave()
 	}
 	e.idle.Add(-1)
-}
-
-// reachable returns the capabilities that a creature has.
-func (c *creature) reachable() []inspect.Capability {
-	var out []inspect.Capability
-	for _, id := range slices.Sorted(maps.Keys(c.outside)) {
-		one := inspect.Capability{ID: id}
-		if a := c.outside[id]; a != nil {
-			one.Allows = a.Allows()
-		}
-		out = append(out, one)
-	}
-	return out
 }

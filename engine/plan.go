@@ -225,7 +225,7 @@ func rowsOf(e locked, graph *graph) journal.SavedGraph {
 	out := journal.SavedGraph{
 		Session: journal.SessionID(g.id), Graph: g.id, Born: g.born, Durability: g.durability,
 		Creatures: rec.Creatures, Channels: rec.Channels, Heads: rec.Heads, Edges: rec.Edges,
-		Cursors: rec.Cursors, Timers: rec.Timers, Requests: rec.Requests, Wires: rec.Wires, Meta: g.memory.Meta(g.meta), LastTime: g.now,
+		Cursors: rec.Cursors, Timers: rec.Timers, Requests: rec.Requests, Wires: rec.Wires, Meta: g.spent.Meta(g.memory.Meta(g.meta)), LastTime: g.now,
 	}
 	if g.store != nil {
 		out.Session = g.store.Info().Session

@@ -6,6 +6,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
+	"github.com/seed47132306/terrarium/engine/internal/spending"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -19,45 +20,50 @@ func (h *graphPointer) memories() recall.Cells {
 	return g.memory
 }
 
-// inheritMemory is the memory of a graph that continues others: the memory of the graph
-// whose id it keeps, completed by the memory of the oldest of the others.
-func inheritMemory(id journal.GraphID, before []section) recall.Cells {
-	var own, others []recall.Cells
-	for _, b := range slices.SortedFunc(slices.Values(before), byAge) {
-		if b.id == id {
-			own = append(own, b.memory)
-		} else {
-			others = append(others, b.memory)
-		}
-	}
-	return recall.Inherit(append(own, others...)...)
+// heritage is what a graph takes over from the graphs that it continues.
+type heritage struct {
+	memory recall.Cells    // of policies; replaced, never modified
+	spent  spending.Ledger // what creatures have used of the budgets of capabilities
 }
 
-// inheritance is the memory of each graph after the change, where it comes from several
+// inherit is the heritage of a graph that continues others. Its memory is that of the graph
+// whose id it keeps, completed by the memory of the oldest of the others.
+func inherit(id journal.GraphID, before []section) heritage {
+	memory, spent := []recall.Cells{nil}, spending.Ledger{}
+	for _, b := range slices.SortedFunc(slices.Values(before), byAge) {
+		if spent.Inherit(b.spent); b.id == id {
+			memory[0] = b.memory
+		} else {
+			memory = append(memory, b.memory)
+		}
+	}
+	return heritage{recall.Inherit(memory...), spent}
+}
+
+// inheritance is the heritage of each graph after the change, where it comes from several
 // graphs or from another one. It must be made before the environments follow.
-func (x *change) inheritance(plan *storePlan) map[journal.GraphID]recall.Cells {
-	var out map[journal.GraphID]recall.Cells
+func (x *change) inheritance(plan *storePlan) map[journal.GraphID]heritage {
+	out := map[journal.GraphID]heritage{}
 	for _, group := range plan.groups {
 		if group.Keeps() {
 			continue
 		}
 		for _, id := range group.After {
-			if memory := inheritMemory(id, x.goingOnIn(group, id)); memory != nil {
-				if out == nil {
-					out = map[journal.GraphID]recall.Cells{}
-				}
-				out[id] = memory
+			if from := x.goingOnIn(group, id); len(from) > 0 {
+				out[id] = inherit(id, from)
 			}
 		}
 	}
 	return out
 }
 
-// firstMemory writes the memory of a graph to the first record of its new store.
+// firstMemory writes the heritage of a graph to the first record of its new store.
 func (x *change) firstMemory(rec *journal.Record, group *storeGroup, id journal.GraphID) {
 	info, _ := x.e.topo.Graph(id)
 	members := x.DeploymentsIn(info)
-	for k, cell := range inheritMemory(id, x.goingOnIn(group, id)) {
+	of := inherit(id, x.goingOnIn(group, id))
+	of.spent.Write(rec)
+	for k, cell := range of.memory {
 		if members[k.Deployment] {
 			rec.PutMeta(k.MetaKey(), string(cell.Value))
 		}

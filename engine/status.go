@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/outbound"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -70,7 +71,7 @@ func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus
 		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []journal.ChannelID{}, Send: []journal.ChannelID{},
 		Aliases: inspect.Aliases{Listen: map[string][]journal.ChannelID{}, Send: map[string]journal.ChannelID{}},
 		Cursors: map[journal.ChannelID]inspect.Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
-		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Engine: c.module.Info().Engine, Limits: c.limits, Counters: c.counters, Approvals: c.approvals.Open(), Capabilities: c.reachable(),
+		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Engine: c.module.Info().Engine, Limits: c.limits, Counters: c.counters, Approvals: c.approvals.Open(), Capabilities: outbound.Held(c.outside, c.id, &g.spent),
 	}
 	if !c.scheduled && c.hold == nil && c.instance != nil {
 		out.MemoryBytes = c.instance.MemoryBytes()

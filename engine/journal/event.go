@@ -114,7 +114,8 @@ const (
 	EventApprovalAsked     EventKind = 30 // a policy asks, and a turn waits for the answer
 	EventApprovalDecided   EventKind = 31
 	EventOutboundRequest   EventKind = 32 // a creature makes a request to a capability
-	NumEventKinds                    = 33
+	EventBudgetChanged     EventKind = 33 // a creature uses a part of the budget of a capability, or gets it back
+	NumEventKinds                    = 34
 )
 
 var eventKindNames = [NumEventKinds]string{
@@ -150,6 +151,7 @@ var eventKindNames = [NumEventKinds]string{
 	EventApprovalAsked:     "approval_asked",
 	EventApprovalDecided:   "approval_decided",
 	EventOutboundRequest:   "outbound_request",
+	EventBudgetChanged:     "budget_changed",
 }
 
 // String returns the stable name, for example "channel_message".

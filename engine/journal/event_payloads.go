@@ -40,6 +40,7 @@ var eventPayloads = map[EventKind]reflect.Type{
 	EventModuleReplaced:    reflect.TypeFor[ModuleReplacedPayload](),
 	EventApprovalAsked:     reflect.TypeFor[ApprovalAskedPayload](),
 	EventApprovalDecided:   reflect.TypeFor[ApprovalDecidedPayload](),
+	EventBudgetChanged:     reflect.TypeFor[BudgetChangedPayload](),
 }
 
 // PayloadType returns the struct whose JSON form is the payload of events of a kind. It is
@@ -254,4 +255,13 @@ func List[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// BudgetChangedPayload is the payload of budget_changed. Amounts are by unit. The cause of the
+// event is the request.
+type BudgetChangedPayload struct {
+	Capability string           `json:"capability"` // its kind and name
+	Change     map[string]int64 `json:"change"`     // what is reserved before an attempt; after it, what the attempt has used less what was reserved
+	Creature   map[string]int64 `json:"creature"`   // what the creature has used with it
+	Graph      map[string]int64 `json:"graph"`      // what all creatures of the graph have used with it
 }

@@ -12,8 +12,11 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/spending"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -67,12 +70,19 @@ func typed(err error) *abi.Error {
 	return &abi.Error{Code: e.Code, Op: errtext.Cut(e.Op, 64), Message: errtext.Cut(e.Message, maxText), Remedy: errtext.Cut(e.Remedy, maxText), IDs: e.IDs}
 }
 
-// Judged returns the request with the members that policies have replaced, if the capability
-// allows the result.
-func (a *Access) Judged(r capability.Request, members []byte) (capability.Request, error) {
-	out, err := a.Amend(r, members)
+// Judged returns the request with the members that policies have replaced. If the capability
+// does not allow the result, the request is denied.
+func (a *Access) Judged(r capability.Request, d *deploy.Decision) (capability.Request, error) {
+	out, err := a.Amend(r, d.Request)
 	if err == nil {
 		err = a.Check(out)
+	}
+	if err != nil {
+		v := deploy.Verdict{Reason: "a policy changed the request into one that the capability does not allow: " + errtext.Clip(err.Error())}
+		if len(d.ChangedBy) > 0 {
+			v.Policy, v.Where = d.ChangedBy[0].Policy, d.ChangedBy[0].Where
+		}
+		d.Denials = append(d.Denials, v)
 	}
 	return out, err
 }
@@ -150,4 +160,17 @@ func cmpID(a, b journal.EventID) int {
 		return 1
 	}
 	return 0
+}
+
+// Held describes capabilities that a creature holds, and what it has used of them.
+func Held(held map[string]*Access, creature journal.CreatureID, l *spending.Ledger) []inspect.Capability {
+	var out []inspect.Capability
+	for _, id := range slices.Sorted(maps.Keys(held)) {
+		one := inspect.Capability{ID: id, Used: l.Used(spending.Key{Capability: id, Creature: creature}), UsedByGraph: l.Graph(id)}
+		if a := held[id]; a != nil {
+			one.Allows = a.Allows()
+		}
+		out = append(out, one)
+	}
+	return out
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/spending"
 )
 
 // Outbound runs the requests of one engine. Its methods may be called from any goroutine.
@@ -165,11 +166,21 @@ type Call struct {
 	// Begin is called before each attempt, and may block. It returns the access that
 	// grants the request now. If it returns nil, the request is dropped.
 	Begin func(context.Context) *Access
+	// Spend changes what the creature of the request has used.
+	Spend func(context.Context, Spending) error
 	// End is called once with the result, unless the request is dropped, and may block.
 	// dead tells whether a failed result becomes a dead letter.
 	End func(ctx context.Context, r capability.Result, dead bool)
 	// Drop is called instead of End. The request stays open.
 	Drop func()
+}
+
+// Spending is a change of what a creature has used of a capability, by unit. It must fit into
+// the budgets, and be durable then, unless there are none.
+type Spending struct {
+	Capability string
+	Budgets    []capability.Budget
+	Change     map[string]int64
 }
 
 // Refuse ends a request that no capability grants.
@@ -265,7 +276,7 @@ func (a *Access) attempt(call *Call) {
 		return
 	}
 	call.Attempt++
-	r := a.try(call)
+	r := a.metered(call)
 	switch {
 	case a.o.ctx.Err() != nil:
 		call.Drop() // the request stays open, and is executed again when the session is resumed
@@ -283,17 +294,48 @@ func (a *Access) attempt(call *Call) {
 	}
 }
 
-// try makes one attempt. An attempt that does not end in time is abandoned: it counts as
-// failed, whatever it does later. To bound the number of abandoned attempts, further attempts
-// fail at once while there are as many of them as the grant may make at the same time.
-func (a *Access) try(call *Call) capability.Result {
+// metered is one attempt, within the budgets.
+func (a *Access) metered(call *Call) capability.Result {
+	m, ok := a.Grant.(capability.Meter)
+	if !ok {
+		r, _ := a.try(call)
+		return r
+	}
+	most := m.Forecast(call.Request)
+	if err := call.Spend(a.o.ctx, Spending{a.ID(), m.Budgets(), most}); err != nil {
+		r := capability.Failure(abi.CodeOf(err), err.Error())
+		if r.Again = r.Code == abi.Storage; r.Again {
+			a.settle(call, most, nil)
+		}
+		return r
+	}
+	r, ended := a.try(call)
+	if ended && a.o.ctx.Err() == nil {
+		a.settle(call, most, r.Used)
+	}
+	return r
+}
+
+// settle replaces what was reserved by what an attempt has used. If the graph has ended, so
+// has its budget.
+func (a *Access) settle(call *Call, reserved, used map[string]int64) {
+	if change := spending.Difference(reserved, used); len(change) > 0 {
+		_ = call.Spend(a.o.ctx, Spending{Capability: a.ID(), Change: change})
+	}
+}
+
+// try makes one attempt, and reports whether it ended. An attempt that does not end in time is
+// abandoned: it counts as failed, whatever it does later. To bound the number of abandoned
+// attempts, further attempts fail at once while there are as many of them as the grant may make
+// at the same time.
+func (a *Access) try(call *Call) (r capability.Result, ended bool) {
 	a.mu.Lock()
 	full := a.stuck >= a.limits.Concurrency
 	a.mu.Unlock()
 	if full {
-		r := capability.Failure(abi.Unavailable, "earlier attempts of the capability "+a.ID()+" did not end in time, and use up its concurrency; restart the program")
+		r = capability.Failure(abi.Unavailable, "earlier attempts of the capability "+a.ID()+" did not end in time, and use up its concurrency; restart the program")
 		r.Again = true
-		return r
+		return r, true
 	}
 	ctx, cancel := context.WithTimeout(a.o.ctx, a.limits.Timeout)
 	defer cancel()
@@ -305,20 +347,20 @@ func (a *Access) try(call *Call) capability.Result {
 	}(call.Call)
 	select {
 	case r := <-done:
-		return r
+		return r, true
 	case <-ctx.Done():
 	}
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
 	case r := <-done:
-		return r
+		return r, true
 	case <-t.C:
 	}
 	a.abandon(done)
-	r := capability.Failure(abi.Deadline, "the capability "+a.ID()+" did not end the attempt within its timeout")
+	r = capability.Failure(abi.Deadline, "the capability "+a.ID()+" did not end the attempt within its timeout")
 	r.Again = true
-	return r
+	return r, false
 }
 
 // abandon counts an attempt as stuck until it ends.

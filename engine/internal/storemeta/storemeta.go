@@ -28,6 +28,10 @@ const (
 	Merge      = "merge"       // MergeAllowed, if a group tool may merge its session
 )
 
+// UsedPrefix starts the keys of a store's metadata that say what creatures have used of
+// capabilities. They belong to no deployment.
+const UsedPrefix = "used "
+
 // MergeAllowed is the value of [Merge].
 const MergeAllowed = "allow"
 
@@ -43,7 +47,7 @@ func Parse(meta map[string]string) *Meta {
 	m := &Meta{Of: map[string]map[string]string{}}
 	first := meta[Deployment]
 	for key, value := range meta {
-		if value == "" || strings.HasPrefix(key, memoryPrefix) {
+		if value == "" || strings.HasPrefix(key, memoryPrefix) || strings.HasPrefix(key, UsedPrefix) {
 			continue
 		}
 		key, name, others := strings.Cut(key, "/")

@@ -1,0 +1,192 @@
+// Package spending keeps what creatures have used of the budgets of capabilities, for each
+// graph.
+//
+// A ledger has two counters for each creature and unit: what was charged, and what was given
+// back of that. Both only rise, and only in the graph that has the creature. So the greater
+// of two values is the later one, and graphs that were one and merge again have every amount
+// once: a ledger that continues others takes the greater value of each counter. A graph that
+// was split off keeps what the whole had used until then. Creatures that have been removed
+// stay in the ledger, so that removing them gives nothing back.
+package spending
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine/internal/storemeta"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// Key is a creature's use of a capability.
+type Key struct {
+	Capability string // its kind and name
+	Creature   journal.CreatureID
+}
+
+// Counters are what was charged of a unit, and given back of that.
+type Counters struct {
+	Charged  int64 `json:"charged"`
+	Returned int64 `json:"returned,omitempty"`
+}
+
+// Ledger is what the creatures of a graph have used, by unit. The zero value is ready for
+// use.
+type Ledger struct {
+	used  map[Key]map[string]Counters
+	total map[string]map[string]int64 // by capability and unit
+}
+
+// metaKey is the key under which a store keeps the counters.
+func (k Key) metaKey() string {
+	return storemeta.UsedPrefix + string(k.Creature) + " " + k.Capability
+}
+
+// Read takes the counters from the metadata of a store and returns the rest, which is meta
+// itself if there are none.
+func (l *Ledger) Read(meta map[string]string) map[string]string {
+	rest, cloned := meta, false
+	for name, value := range meta {
+		text, ok := strings.CutPrefix(name, storemeta.UsedPrefix)
+		if !ok {
+			continue
+		}
+		if !cloned {
+			rest, cloned = maps.Clone(meta), true
+		}
+		delete(rest, name)
+		creature, capability, _ := strings.Cut(text, " ")
+		units := map[string]Counters{}
+		if json.Unmarshal([]byte(value), &units) == nil {
+			l.put(Key{capability, journal.CreatureID(creature)}, units)
+		}
+	}
+	return rest
+}
+
+// Meta is the metadata of a graph as a store of it has it.
+func (l *Ledger) Meta(meta map[string]string) map[string]string {
+	if len(l.used) == 0 {
+		return meta
+	}
+	rec := journal.Record{Meta: maps.Clone(meta)}
+	l.Write(&rec)
+	return rec.Meta
+}
+
+// Write adds all counters to the first record of a store.
+func (l *Ledger) Write(rec *journal.Record) {
+	for k, units := range l.used {
+		rec.PutMeta(k.metaKey(), string(journal.JSON(units)))
+	}
+}
+
+// put replaces the counters of a key.
+func (l *Ledger) put(k Key, units map[string]Counters) {
+	if l.used == nil {
+		l.used, l.total = map[Key]map[string]Counters{}, map[string]map[string]int64{}
+	}
+	total := l.total[k.Capability]
+	if total == nil {
+		total = map[string]int64{}
+		l.total[k.Capability] = total
+	}
+	for unit, c := range l.used[k] {
+		total[unit] -= c.Charged - c.Returned
+	}
+	for unit, c := range units {
+		total[unit] += c.Charged - c.Returned
+	}
+	l.used[k] = units
+}
+
+// Inherit adds the ledger of a graph that this one continues.
+func (l *Ledger) Inherit(from Ledger) {
+	for k, units := range from.used {
+		merged := maps.Clone(units)
+		for unit, c := range l.used[k] {
+			m := merged[unit]
+			merged[unit] = Counters{max(m.Charged, c.Charged), max(m.Returned, c.Returned)}
+		}
+		l.put(k, merged)
+	}
+}
+
+// Used is what a creature has used, by unit.
+func (l *Ledger) Used(k Key) map[string]int64 {
+	out := map[string]int64{}
+	for unit, c := range l.used[k] {
+		out[unit] = c.Charged - c.Returned
+	}
+	return out
+}
+
+// Graph is what all creatures have used of a capability, by unit.
+func (l *Ledger) Graph(capability string) map[string]int64 { return maps.Clone(l.total[capability]) }
+
+// admit refuses an attempt that does not fit into the budgets.
+func (l *Ledger) admit(k Key, budgets []capability.Budget, need map[string]int64) error {
+	own := l.Used(k)
+	for _, b := range budgets {
+		for _, part := range []struct {
+			of           string
+			budget, used int64
+		}{{"creature", b.Creature, own[b.Unit]}, {"graph", b.Graph, l.total[k.Capability][b.Unit]}} {
+			if n := need[b.Unit]; part.budget > 0 && part.used+n > part.budget {
+				left := max(0, part.budget-part.used)
+				return &abi.Error{
+					Code: abi.LimitExceeded, Op: "capability",
+					Message: fmt.Sprintf("the budget of the %s for %s is %d %s; %d are left, and the request may use %d", part.of, k.Capability, part.budget, b.Unit, left, n),
+					Remedy:  "make a smaller request, or raise the budget in the recipe",
+					IDs:     map[string]string{"capability": k.Capability, "creature": string(k.Creature)},
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Change adds amounts, which may be negative, if they fit into the budgets, and returns the
+// event that says so. The record, if there is one, gets the counters.
+func (l *Ledger) Change(rec *journal.Record, k Key, request journal.EventID, budgets []capability.Budget, change map[string]int64) (ev journal.Event, err error) {
+	if err := l.admit(k, budgets, change); err != nil {
+		return ev, err
+	}
+	units := maps.Clone(l.used[k])
+	if units == nil {
+		units = map[string]Counters{}
+	}
+	for unit, n := range change {
+		c := units[unit]
+		if n > 0 {
+			c.Charged += n
+		} else {
+			c.Returned -= n
+		}
+		units[unit] = c
+	}
+	l.put(k, units)
+	if rec != nil {
+		rec.PutMeta(k.metaKey(), string(journal.JSON(units)))
+	}
+	return journal.Event{
+		Kind: journal.EventBudgetChanged, Creature: k.Creature, Cause: request,
+		Payload: journal.JSON(journal.BudgetChangedPayload{Capability: k.Capability, Change: change, Creature: l.Used(k), Graph: l.Graph(k.Capability)}),
+	}, nil
+}
+
+// Difference is what replaces a reservation: what was used in fact, less what was reserved.
+// It has only units that differ.
+func Difference(reserved, used map[string]int64) map[string]int64 {
+	out := map[string]int64{}
+	for _, unit := range slices.Concat(slices.Collect(maps.Keys(reserved)), slices.Collect(maps.Keys(used))) {
+		if n := max(0, used[unit]) - reserved[unit]; n != 0 {
+			out[unit] = n
+		}
+	}
+	return out
+}

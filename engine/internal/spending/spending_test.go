@@ -1,0 +1,160 @@
+package spending
+
+import (
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+const llm = "llm.main"
+
+// world is the simplest model of ledgers: what every creature has used, and which creatures'
+// use each graph has seen.
+type world struct {
+	graphs []*place
+	homes  map[journal.CreatureID]int
+}
+
+type place struct {
+	ledger Ledger
+	known  map[journal.CreatureID]int64 // what was used when the graph last heard of it
+}
+
+// TestLedgersFollowGraphs splits and merges graphs at random while creatures use budgets, and
+// compares each ledger with the model after it was written and read.
+func TestLedgersFollowGraphs(t *testing.T) {
+	r := rand.New(rand.NewPCG(27, 3))
+	for range 50 {
+		w := world{homes: map[journal.CreatureID]int{}, graphs: []*place{{known: map[journal.CreatureID]int64{}}}}
+		names := []journal.CreatureID{"c1", "c2", "c3", "c4", "c5"}
+		for _, c := range names {
+			w.homes[c] = 0
+		}
+		for range 60 {
+			c := names[r.IntN(len(names))]
+			g := w.graphs[w.homes[c]]
+			switch r.IntN(6) {
+			case 0: // a split: the creature gets a graph of its own
+				next := &place{known: maps.Clone(g.known)}
+				next.ledger.Inherit(g.ledger)
+				w.homes[c] = len(w.graphs)
+				w.graphs = append(w.graphs, next)
+			case 1: // a merge with the graph of another creature
+				d := names[r.IntN(len(names))]
+				from := w.homes[d]
+				if from == w.homes[c] {
+					continue
+				}
+				g.ledger.Inherit(w.graphs[from].ledger)
+				for k, n := range w.graphs[from].known {
+					// The graph that has the creature knows best.
+					if w.homes[k] == from || g.known[k] == 0 && w.homes[k] != w.homes[c] {
+						g.known[k] = n
+					} else if w.homes[k] != w.homes[c] {
+						g.known[k] = later(g, w.graphs[from], k)
+					}
+				}
+				for k, home := range w.homes {
+					if home == from {
+						w.homes[k] = w.homes[c]
+					}
+				}
+			default:
+				n := int64(r.IntN(100) - 30)
+				if n = max(n, -g.known[c]); n == 0 {
+					continue
+				}
+				if _, err := g.ledger.Change(nil, Key{llm, c}, journal.EventID{}, nil, map[string]int64{"tokens": n}); err != nil {
+					t.Fatal(err)
+				}
+				g.known[c] += n
+			}
+			var read Ledger
+			rest := read.Read(g.ledger.Meta(map[string]string{"deployment": "d"}))
+			if len(rest) != 1 || rest["deployment"] != "d" {
+				t.Fatalf("the rest is %v", rest)
+			}
+			var sum int64
+			for k, n := range g.known {
+				if got := read.Used(Key{llm, k})["tokens"]; got != n && w.homes[k] == w.homes[c] {
+					t.Fatalf("%s has used %d, want %d", k, got, n)
+				}
+				sum += read.Used(Key{llm, k})["tokens"]
+			}
+			if got := read.Graph(llm)["tokens"]; got != sum {
+				t.Fatalf("the graph has used %d, want %d", got, sum)
+			}
+		}
+	}
+}
+
+// later is what the later of two graphs knows of a creature that is in neither.
+func later(a, b *place, k journal.CreatureID) int64 {
+	key := Key{llm, k}
+	x, y := a.ledger.used[key]["tokens"], b.ledger.used[key]["tokens"]
+	return max(x.Charged, y.Charged) - max(x.Returned, y.Returned)
+}
+
+// TestSplitAndMergeCountOnce proves that what graphs had used together counts once when they
+// merge again, although both remember it.
+func TestSplitAndMergeCountOnce(t *testing.T) {
+	var whole, part Ledger
+	change := func(l *Ledger, c journal.CreatureID, n int64) {
+		t.Helper()
+		if _, err := l.Change(nil, Key{llm, c}, journal.EventID{}, nil, map[string]int64{"tokens": n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(&whole, "a", 100)
+	change(&whole, "b", 4000) // a reservation
+	part.Inherit(whole)
+	change(&part, "b", -3990) // b is in the part, where it is settled
+	change(&whole, "a", 7)
+	if part.Graph(llm)["tokens"] != 110 || whole.Graph(llm)["tokens"] != 4107 {
+		t.Errorf("the parts have %v and %v", part.Graph(llm), whole.Graph(llm))
+	}
+	whole.Inherit(part)
+	if got := whole.Graph(llm)["tokens"]; got != 117 {
+		t.Errorf("together they have used %d, want 117", got)
+	}
+	whole.Inherit(whole)
+	if got := whole.Graph(llm)["tokens"]; got != 117 {
+		t.Errorf("the same once more is %d", got)
+	}
+}
+
+// TestBudgets proves which changes are refused, and that a refused one changes nothing.
+func TestBudgets(t *testing.T) {
+	var l Ledger
+	budgets := []capability.Budget{{Unit: "tokens", Creature: 100, Graph: 150}, {Unit: "money", Graph: 1000}}
+	for _, tt := range []struct {
+		creature journal.CreatureID
+		change   map[string]int64
+		code     abi.Code
+	}{
+		{"a", map[string]int64{"tokens": 100, "money": 600}, abi.OK},
+		{"a", map[string]int64{"tokens": 1}, abi.LimitExceeded},
+		{"b", map[string]int64{"tokens": 51}, abi.LimitExceeded},
+		{"b", map[string]int64{"tokens": 50, "money": 401}, abi.LimitExceeded},
+		{"b", map[string]int64{"tokens": 50, "money": 400}, abi.OK},
+		{"c", map[string]int64{"tokens": 1}, abi.LimitExceeded},
+		{"c", map[string]int64{"other": 1 << 40}, abi.OK},
+	} {
+		var rec journal.Record
+		before := l.Graph(llm)
+		ev, err := l.Change(&rec, Key{llm, tt.creature}, journal.EventID{}, budgets, tt.change)
+		if abi.CodeOf(err) != tt.code || (err == nil) != (len(rec.Meta) == 1 && ev.Kind == journal.EventBudgetChanged) {
+			t.Errorf("%s %v: %v, %v", tt.creature, tt.change, err, rec.Meta)
+		}
+		if err != nil && !maps.Equal(before, l.Graph(llm)) {
+			t.Errorf("a refused change leaves %v", l.Graph(llm))
+		}
+	}
+	if got := Difference(map[string]int64{"a": 5, "b": 3}, map[string]int64{"a": 7, "c": 1, "b": -9}); !maps.Equal(got, map[string]int64{"a": 2, "b": -3, "c": 1}) {
+		t.Errorf("the difference is %v", got)
+	}
+}
