@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
-	"github.com/seed47132306/terrarium/capability/httpcap"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -78,8 +77,8 @@ func runTest(ctx context.Context, test *recipes.Test, o Options) (outcome recipe
 		return outcome, nil
 	}
 	o.Dir, o.Storage, o.Scratch, o.Clock = "", nil, true, NewManualClock(testStart)
-	kinds := []capability.Kind{capability.Offline(httpcap.New())}
-	for _, k := range o.Capabilities {
+	var kinds []capability.Kind
+	for _, k := range withOwn(o.Capabilities) {
 		kinds = append(kinds, capability.Offline(k))
 	}
 	o.Capabilities = kinds

@@ -296,6 +296,6 @@ func planSaved(ctx context.Context, how planner, graphs []journal.SavedGraph, pr
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
 	return planning(nil, deployments, func(d []*deploy.Deployment) (*diff.Plan, error) {
-		return how(ctx, engine.Options{Host: h, Load: LoadModule, Capabilities: withHTTP(kinds)}, graphs, problems, archive, d...)
+		return how(ctx, engine.Options{Host: h, Load: LoadModule, Capabilities: withOwn(kinds)}, graphs, problems, archive, d...)
 	})
 }

@@ -33,7 +33,6 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
-	"github.com/seed47132306/terrarium/capability/httpcap"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -209,9 +208,9 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	return t, nil
 }
 
-// withHTTP are the kinds of capabilities of a program that has added some.
-func withHTTP(added []capability.Kind) []capability.Kind {
-	return append([]capability.Kind{httpcap.New()}, added...)
+// withOwn are the kinds of capabilities of a program that has added some.
+func withOwn(added []capability.Kind) []capability.Kind {
+	return append(recipes.OwnCapabilities(), added...)
 }
 
 func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
@@ -228,7 +227,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: t.defaults.LoadModule, Clock: o.Clock, ManualClock: t.clock != nil, Seed: o.Seed,
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout,
-		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log, Capabilities: withHTTP(o.Capabilities),
+		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log, Capabilities: withOwn(o.Capabilities),
 	}
 	eo.Storage = t.storage
 	t.engine, err = engine.New(ctx, eo)

@@ -99,6 +99,7 @@ var ownBlocks = []Block{
 	}},
 	{Name: "grants", Within: templates, Doc: "what it can reach outside, and access to sources of nondeterminism", Attributes: []Attribute{
 		{Name: "http", Type: TextsValue, Without: "those of the species, else none", Doc: "names of [`http`](recipes.md#http) blocks: the servers that it may send requests to"},
+		{Name: "llm", Type: TextsValue, Without: "those of the species, else none", Doc: "names of [`llm`](recipes.md#llm) blocks: the language models that it may use"},
 		{Name: "capabilities", Type: TextsValue, Without: "those of the species, else none", Doc: "other [capabilities](recipes.md#capability), each as `KIND.NAME`"},
 
 		{Name: "clock", Type: FlagValue, Default: "false", Doc: "the real time"},

@@ -12,13 +12,43 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/capability/httpcap"
+	"github.com/seed47132306/terrarium/capability/llmcap"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// httpKind is the capability that has a block of its own.
+// httpKind is the capability that has a function of its own.
 const httpKind = string(deploy.HTTPCapability)
+
+// ownKinds are the capabilities that have blocks of their own.
+var ownKinds = []capability.Kind{httpcap.New(), llmcap.New()}
+
+// OwnCapabilities returns the kinds of capabilities that have blocks of their own. Every
+// program has them.
+func OwnCapabilities() []capability.Kind { return slices.Clone(ownKinds) }
+
+// ownDocs describe their blocks.
+var ownDocs = map[string]string{
+	"http": "servers that creatures may [send requests to](http.md)",
+	"llm":  "a language model that creatures may [use](llm.md)",
+}
+
+// isOwn reports whether a kind has a block of its own.
+func isOwn(kind string) bool {
+	return slices.ContainsFunc(ownKinds, func(k capability.Kind) bool { return k.Name() == kind })
+}
+
+// capabilityWords are the blocks that declare capabilities: those of the kinds with blocks of
+// their own, and the one for others.
+func capabilityWords() []string { return append(ownNames(), "capability") }
+
+func ownNames() (out []string) {
+	for _, k := range ownKinds {
+		out = append(out, k.Name())
+	}
+	return out
+}
 
 // settingTypes are the types of settings as types of attributes.
 var settingTypes = map[capability.SettingType]ValueType{
@@ -41,13 +71,15 @@ func settingAttributes(k capability.Kind) []Attribute {
 
 // capabilityBlocks are the blocks that declare capabilities.
 func capabilityBlocks() []Block {
-	return []Block{
-		{Name: httpKind, Labels: named, Repeated: true, Doc: "servers that creatures may [send requests to](http.md)", Attributes: append(settingAttributes(httpcap.New()), attrDescription)},
-		{Name: "capability", Labels: []string{"kind", "name"}, Repeated: true, Doc: "a capability of another [kind](../how-to/add-a-capability.md), which the program has added", Attributes: []Attribute{
+	var out []Block
+	for _, k := range ownKinds {
+		out = append(out, Block{Name: k.Name(), Labels: named, Repeated: true, Doc: ownDocs[k.Name()], Attributes: append(settingAttributes(k), attrDescription)})
+	}
+	return append(out,
+		Block{Name: "capability", Labels: []string{"kind", "name"}, Repeated: true, Doc: "a capability of another [kind](../how-to/add-a-capability.md), which the program has added", Attributes: []Attribute{
 			{Name: "settings", Type: "object", Default: "{}", Doc: "the settings that the kind describes"},
 			attrDescription,
-		}},
-	}
+		}})
 }
 
 // kindNamed finds a kind of capability that the program has.
@@ -57,23 +89,30 @@ func (dec *decoder) kindNamed(name string) capability.Kind {
 			return k
 		}
 	}
-	if name == httpKind {
-		return httpcap.New()
+	for _, k := range ownKinds {
+		if k.Name() == name {
+			return k
+		}
 	}
 	return nil
+}
+
+// declaredKind is the kind that a block declares.
+func declaredKind(block string, d *declaration) string {
+	if block == "capability" {
+		return d.event
+	}
+	return block
 }
 
 // capabilities evaluates the capabilities that the recipe declares.
 func (dec *decoder) capabilities() {
 	dec.reachable = map[string]*deploy.Capability{}
-	for _, block := range []string{httpKind, "capability"} {
+	for _, block := range capabilityWords() {
 		for _, d := range dec.ordered[block] {
 			s := scope{title: d.title}
 			dec.checkDescription(s, d)
-			kind := httpKind
-			if block != httpKind {
-				kind = d.event
-			}
+			kind, own := declaredKind(block, d), block != "capability"
 			id := kind + "." + d.name
 			k := dec.kindNamed(kind)
 			if k == nil {
@@ -85,18 +124,18 @@ func (dec *decoder) capabilities() {
 				}
 				continue
 			}
-			if block != httpKind && kind == httpKind {
-				dec.report(s, d.at, Diagnostic{Summary: "Another block", Detail: "The capability http has a block of its own.", Remedy: fmt.Sprintf("Write http %q { … }.", d.name)})
+			if !own && isOwn(kind) {
+				dec.report(s, d.at, Diagnostic{Summary: "Another block", Detail: fmt.Sprintf("The capability %s has a block of its own.", kind), Remedy: fmt.Sprintf("Write %s %q { … }.", kind, d.name)})
 				dec.reachable[id] = nil
 				continue
 			}
-			dec.reachable[id] = dec.capability(s, d, k, block == httpKind)
+			dec.reachable[id] = dec.capability(s, d, k, own)
 		}
 	}
 }
 
 func (dec *decoder) kindNames() []string {
-	out := []string{httpKind}
+	out := ownNames()
 	for _, k := range dec.opts.Capabilities {
 		out = append(out, k.Name())
 	}
@@ -284,13 +323,15 @@ func settingJSON(v cty.Value, setting capability.Setting) ([]byte, error) {
 // reach reads the capabilities that a block grants names. Without the attributes, those of
 // the species stay.
 func (dec *decoder) reach(s scope, c blockBody, spec *deploy.CreatureSpec) {
-	for _, attribute := range []string{httpKind, "capabilities"} {
+	for _, attribute := range append(ownNames(), "capabilities") {
 		a := c.attr(attribute)
 		if a == nil {
 			continue
 		}
-		isHTTP := func(of deploy.Capability) bool { return of.Kind == deploy.HTTPCapability }
-		spec.Capabilities = slices.DeleteFunc(slices.Clone(spec.Capabilities), func(of deploy.Capability) bool { return isHTTP(of) == (attribute == httpKind) })
+		of := func(c deploy.Capability) bool {
+			return string(c.Kind) == attribute || attribute == "capabilities" && !isOwn(string(c.Kind))
+		}
+		spec.Capabilities = slices.DeleteFunc(slices.Clone(spec.Capabilities), of)
 		v, _, ok := dec.plain(s, c, attribute)
 		if !ok {
 			continue
@@ -301,8 +342,8 @@ func (dec *decoder) reach(s scope, c blockBody, spec *deploy.CreatureSpec) {
 				continue
 			}
 			id := e.AsString()
-			if attribute == httpKind {
-				id = httpKind + "." + id
+			if isOwn(attribute) {
+				id = attribute + "." + id
 			}
 			found, declared := dec.reachable[id]
 			dec.granted[id] = true
@@ -318,21 +359,20 @@ func (dec *decoder) reach(s scope, c blockBody, spec *deploy.CreatureSpec) {
 }
 
 func declareRemedy(attribute, name string) string {
-	if attribute == httpKind {
+	switch attribute {
+	case httpKind:
 		return fmt.Sprintf(`Declare it: http %q { allow = ["https://…"] }.`, name)
+	case "llm":
+		return fmt.Sprintf(`Declare it: llm %q { endpoint = "https://…" … }.`, name)
 	}
 	return "Declare it with a block capability, and name it KIND.NAME."
 }
 
 // checkGranted warns of capabilities that no creature has.
 func (dec *decoder) checkGranted() {
-	for _, block := range []string{httpKind, "capability"} {
+	for _, block := range capabilityWords() {
 		for _, d := range dec.ordered[block] {
-			kind := httpKind
-			if block != httpKind {
-				kind = d.event
-			}
-			if id := kind + "." + d.name; dec.reachable[id] != nil && !dec.granted[id] {
+			if id := declaredKind(block, d) + "." + d.name; dec.reachable[id] != nil && !dec.granted[id] {
 				dec.report(scope{title: d.title}, d.at, Diagnostic{Severity: Warning, Summary: "Unused capability", Detail: "It is granted to no creature.",
 					Remedy: "Grant it to the creatures that need it, or remove the block."})
 			}

@@ -62,7 +62,8 @@ type Options struct {
 	Tests bool
 	// Inspector checks the modules; if it is nil, modules are only read.
 	Inspector Inspector
-	// Capabilities are the kinds of capabilities that the recipe can grant, besides http.
+	// Capabilities are the kinds of capabilities that the recipe can grant, besides
+	// [OwnCapabilities].
 	Capabilities []capability.Kind
 	// Builtins may be nil: then the engine resolves builtin:NAME.
 	Builtins Builtins

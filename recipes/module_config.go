@@ -143,6 +143,10 @@ func (f *fitting) capabilities() {
 			f.sources()[0].report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
 				Detail: fmt.Sprintf("The module %s declares that it needs %s, which is not granted to %s.", f.name(), name, f.spec.Address),
 				Remedy: fmt.Sprintf("Write grants { %s = true }.", name)})
+		case isOwn(name):
+			f.sources()[0].report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
+				Detail: fmt.Sprintf("The module %s declares that it needs %s, and no block %s is granted to %s.", f.name(), name, name, f.spec.Address),
+				Remedy: fmt.Sprintf(`Declare one and write grants { %s = ["NAME"] }.`, name)})
 		default:
 			f.sources()[0].report(f.moduleRange(), Diagnostic{Summary: "Not supported by this version",
 				Detail: fmt.Sprintf("The module %s declares that it needs the capability %q, which this version of terrarium cannot grant.", f.name(), name),

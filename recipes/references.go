@@ -141,7 +141,7 @@ func (ev *evaluator) unknownRoot(s scope, t hcl.Traversal) {
 		Remedy: "References start with var, local, channel, species, creature, predicate, recipe, each or path."}
 	roots := []string{"var", "local", "channel", "species", "creature", "predicate", "recipe", "each", "path"}
 	switch {
-	case word == httpKind || word == "capability":
+	case isOwn(word) || word == "capability":
 		d.Remedy = `Capabilities are granted by name: grants { http = ["NAME"] }.`
 	case slices.Contains(scriptWords, word):
 		d.Remedy = "A script in quotes is a template. Write $${ where JavaScript needs ${, or use a heredoc, <<-JS, which needs no escaping."

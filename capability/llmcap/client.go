@@ -1,0 +1,123 @@
+package llmcap
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+)
+
+// Do implements [capability.Grant].
+func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result {
+	q, err := g.read(call.Body)
+	if err != nil {
+		return capability.Failure(abi.CodeOf(err), err.Error())
+	}
+	body, err := g.wire(q)
+	if err != nil {
+		return capability.Failure(abi.InvalidArgument, "llm: the request cannot be encoded: "+err.Error())
+	}
+	head, err := json.Marshal(map[string]any{
+		"method": http.MethodPost, "url": g.url, "headers": map[string]string{"content-type": "application/json", "accept": "text/event-stream, application/json"},
+	})
+	if err != nil {
+		return capability.Failure(abi.Internal, "llm: "+err.Error())
+	}
+	inner := call
+	inner.Request = capability.Request{Head: head, Body: body}
+	r := g.http.Do(ctx, inner)
+	switch {
+	case r.Code != abi.OK:
+		r.Payload, r.Headers = nil, nil
+		// A server that had begun to answer, or that was not heard within the time, may have
+		// done all of the work.
+		if r.Status == http.StatusOK || r.Code == abi.Deadline {
+			r.Used = g.used(q.Model, guess(len(call.Body)), q.MaxTokens)
+		}
+		return r
+	case r.Status != http.StatusOK:
+		return refusal(r)
+	}
+	return g.answer(q, len(call.Body), r)
+}
+
+// refusal is the result of a response with another status than 200.
+func refusal(r capability.Result) capability.Result {
+	code, remedy := abi.Unavailable, "check the endpoint"
+	switch r.Status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		code, remedy = abi.InvalidArgument, "correct the request"
+	case http.StatusUnauthorized, http.StatusForbidden:
+		code, remedy = abi.Denied, "check key in the recipe"
+	case http.StatusPaymentRequired:
+		code, remedy = abi.Denied, "pay the bill of the server"
+	case http.StatusNotFound:
+		code, remedy = abi.NotFound, "check endpoint and models in the recipe"
+	case http.StatusRequestEntityTooLarge:
+		code, remedy = abi.TooLarge, "leave out old messages"
+	}
+	text := fmt.Sprintf("llm: the server answered %d %s: %s; %s", r.Status, http.StatusText(r.Status), quote(errorText(r.Payload)), remedy)
+	return capability.Result{Code: code, Text: text, Status: r.Status}
+}
+
+// answer is the result of a response with the status 200.
+func (g *grant) answer(q request, size int, r capability.Result) capability.Result {
+	failed := func(code abi.Code, again bool, text string) capability.Result {
+		return capability.Result{Code: code, Text: "llm: " + text, Status: r.Status, Again: again, Used: g.used(q.Model, guess(size), q.MaxTokens)}
+	}
+	kind, _, _ := mime.ParseMediaType(r.Headers["content-type"])
+	if kind != "text/event-stream" && kind != "application/json" {
+		return failed(abi.Unavailable, false, "the server answered with the content type "+quote(r.Headers["content-type"])+" and not with JSON or a stream of events; check the endpoint")
+	}
+	a, err := assemble(r.Payload, kind == "text/event-stream")
+	var reported errServer
+	switch {
+	case errors.Is(err, errCalls):
+		return failed(abi.TooLarge, false, err.Error()+"; give the model fewer reasons to")
+	case errors.As(err, &reported), err != nil:
+		return failed(abi.Unavailable, true, err.Error()+"; try again")
+	}
+	if !a.counted() {
+		a.Usage = usage{Prompt: guess(size), Completion: a.size(), Estimated: true}
+	}
+	a.Usage.Total = a.Usage.Prompt + a.Usage.Completion
+	a.Model = q.Model
+	used := g.used(q.Model, a.Usage.Prompt, a.Usage.Completion)
+	if cost, ok := used[money]; ok {
+		a.Cost = json.Number(amount(cost))
+	}
+	payload, err := json.Marshal(a)
+	if err != nil {
+		return failed(abi.Internal, false, err.Error())
+	}
+	if int64(len(payload)) > g.MaxResponse {
+		out := failed(abi.TooLarge, false, fmt.Sprintf("the answer has more than %d bytes; lower max_tokens, or raise max_response in the recipe", g.MaxResponse))
+		out.Used = used
+		return out
+	}
+	return capability.Result{Payload: payload, Status: r.Status, Used: used}
+}
+
+// counted reports whether the server has said how many tokens there were, in numbers that
+// can be.
+func (a *answer) counted() bool {
+	return a.Usage.Prompt > 0 && a.Usage.Completion >= 0
+}
+
+// size is about how many tokens the answer has.
+func (a *answer) size() int64 {
+	n := 0
+	if a.Message.Content != nil {
+		n = len(*a.Message.Content)
+	}
+	for i := range a.Message.ToolCalls {
+		f := &a.Message.ToolCalls[i].Function
+		n += len(f.Name) + len(f.Arguments)
+	}
+	return guess(n)
+}
