@@ -72,7 +72,7 @@ func root(t *testing.T) string {
 // removes files of killed processes, internal/selflimit limits its own process, and
 // internal/unhurried gives policies of tests more time.
 var layers = map[string][]string{
-	"":                          {"abi", "capability", "capability/httpcap", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/scratch"},
+	"":                          {"abi", "capability", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore", "internal/scratch"},
 	"operations":                {"", "abi", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
 	"serve":                     {"", "abi", "docs/reference", "engine", "engine/inspect", "engine/journal", "operations"},
 	"docs/reference":            {},
@@ -80,6 +80,7 @@ var layers = map[string][]string{
 	"abi/pack":                  {"abi"},
 	"capability":                {"abi"},
 	"capability/httpcap":        {"abi", "capability"},
+	"capability/llmcap":         {"abi", "capability", "capability/httpcap"},
 	"telemetry":                 {"", "abi", "engine", "engine/journal"},
 	"conformance":               {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations"},
 	"conformance/creatures":     {"abi", "conformance/report", "conformance/stage", "host", "operations"},
@@ -120,7 +121,7 @@ var layers = map[string][]string{
 	"engine/internal/message":     {"abi", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/modules":     {"abi"},
 	"engine/internal/observe":     {"abi", "engine/internal/ring", "engine/journal"},
-	"engine/internal/outbound":    {"abi", "capability", "engine/deploy", "engine/internal/errtext", "engine/internal/message", "engine/journal"},
+	"engine/internal/outbound":    {"abi", "capability", "engine/deploy", "engine/inspect", "engine/internal/errtext", "engine/internal/message", "engine/internal/spending", "engine/journal"},
 	"engine/internal/outlets":     {"abi", "engine/deploy", "engine/internal/effects", "engine/internal/errtext", "engine/internal/message", "engine/journal"},
 	"engine/internal/planstore":   {"abi", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/recall":      {"engine/deploy", "engine/internal/storemeta", "engine/journal"},
@@ -132,6 +133,7 @@ var layers = map[string][]string{
 	"engine/internal/serialstore": {"engine/journal"},
 	"engine/internal/species":     {"abi", "engine/deploy", "engine/draft", "engine/internal/errtext", "engine/internal/modules", "engine/internal/specs", "engine/journal", "engine/outlook"},
 	"engine/internal/specs":       {"abi", "engine/deploy", "engine/draft", "engine/internal/errtext", "engine/journal"},
+	"engine/internal/spending":    {"abi", "capability", "engine/internal/storemeta", "engine/journal"},
 	"engine/internal/storemeta":   {"abi", "engine/deploy", "engine/draft", "engine/journal"},
 	"engine/internal/timing":      {},
 	"engine/internal/turnctx":     {},
@@ -143,7 +145,7 @@ var layers = map[string][]string{
 	"host/wasmbin":              {"abi"},
 	"host/wasmbin/meter":        {"abi", "host/wasmbin"},
 	"plugins":                   {"abi", "internal/near"},
-	"recipes":                   {"abi", "capability", "capability/httpcap", "engine/deploy", "engine/journal", "recipes/policy", "internal/misfit", "internal/near"},
+	"recipes":                   {"abi", "capability", "capability/httpcap", "capability/llmcap", "engine/deploy", "engine/journal", "recipes/policy", "internal/misfit", "internal/near"},
 	"recipes/editor":            {"abi", "recipes"},
 	"recipes/policy":            {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit", "internal/unhurried"},
 	"replay":                    {"abi", "capability", "engine", "engine/journal", "engine/rehearsal", "engine/tools"},
