@@ -167,7 +167,7 @@ func (g *grant) readModels() error {
 	}
 	for i, m := range g.Models {
 		if m == "" || len(m) > 200 || strings.ContainsFunc(m, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-			return invalid("models has "+quote(m)+", which is no name of a model", "write the name as the server has it")
+			return invalid("models has "+quote(m)+", which is not the name of a model", "write the name as the server has it")
 		}
 		if slices.Contains(g.Models[:i], m) {
 			return invalid("models names "+quote(m)+" twice", "name it once")

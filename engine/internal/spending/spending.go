@@ -151,7 +151,7 @@ func (l *Ledger) admit(k Key, budgets []capability.Budget, need map[string]int64
 }
 
 // Change adds amounts, which may be negative, if they fit into the budgets, and returns the
-// event that says so. The record, if there is one, gets the counters.
+// event that reports it. The record, if there is one, gets the counters.
 func (l *Ledger) Change(rec *journal.Record, k Key, request journal.EventID, budgets []capability.Budget, change map[string]int64) (ev journal.Event, err error) {
 	if err := l.admit(k, budgets, change); err != nil {
 		return ev, err
