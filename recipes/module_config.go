@@ -104,7 +104,7 @@ func (f *fitting) grants() {
 			Detail: fmt.Sprintf("The module %s never imports %s, so the grant %s changes nothing.", f.name(), uses[name][0], name), Remedy: "Remove the grant."})
 	}
 	switch reaches := f.reaches(httpKind); {
-	case imports["http"] && !reaches:
+	case imports["http"] && !reaches && f.dependsOn(httpKind):
 		f.sources()[0].report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
 			Detail: fmt.Sprintf("The module %s imports http, and %s is granted no http block: every call returns denied.", f.name(), f.spec.Address),
 			Remedy: `Declare one and write grants { http = ["NAME"] }, if the module depends on it.`})
@@ -113,6 +113,13 @@ func (f *fitting) grants() {
 		s.report(at, Diagnostic{Severity: Warning, Summary: "Unused grant",
 			Detail: fmt.Sprintf("The module %s never imports http, so the grant changes nothing.", f.name()), Remedy: "Remove the grant."})
 	}
+}
+
+// dependsOn reports whether the module may need what it imports: it does not if its manifest
+// lists what it needs without it.
+func (f *fitting) dependsOn(kind string) bool {
+	m := f.module.info.Manifest
+	return m == nil || m.Capabilities == nil || slices.Contains(m.Capabilities, kind)
 }
 
 // reaches reports whether the creature has a capability of a kind.
