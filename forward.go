@@ -284,15 +284,34 @@ func (t *Terrarium) Sessions(ctx context.Context) ([]journal.SessionInfo, error)
 // or demoted stays as it is, unless the recipe has changed the corresponding setting. A
 // recipe from another path under the same name is refused with already_exists.
 func (t *Terrarium) ApplyDeployment(ctx context.Context, d *deploy.Deployment) (*engine.Applied, error) {
-	return t.engine.Apply(ctx, judged(&t.policies, t.policy, d)[0])
+	applied, err := t.ApplyAll(ctx, d)
+	if len(applied) == 0 {
+		return nil, err
+	}
+	return applied[0], err
 }
 
 // ApplyAll is [Terrarium.ApplyDeployment] for deployments that share saved graphs. Each
 // decides on its own members, in the given order. Nothing runs before all of them are
 // applied. If one fails, neither it nor later ones are applied; earlier ones stay applied.
 // [Terrarium.Plan] fails where ApplyAll would.
+//
+// The sources and sinks of an applied deployment start, end and change with it. A sink or
+// source that the deployment does not change continues undisturbed.
 func (t *Terrarium) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment) ([]*engine.Applied, error) {
-	return t.engine.ApplyAll(ctx, judged(&t.policies, t.policy, deployments...)...)
+	select {
+	case t.applying <- struct{}{}:
+		defer func() { <-t.applying }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	declared, err := t.connectors.opened(deployments)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := t.engine.ApplyAll(ctx, judged(&t.policies, t.policy, deployments...)...)
+	t.connect(deployments[:len(applied)], applied, declared)
+	return applied, err
 }
 
 // Plan returns the changes that [Terrarium.ApplyAll] would make with the deployments, and

@@ -37,7 +37,8 @@ func (c *ManualClock) set(at time.Time) { c.now.Store(max(c.now.Load(), at.UnixN
 // Advance moves the [ManualClock] of the terrarium. It stops at each timer on the way: the
 // timer fires at its time, and what follows from it has been handled before the clock moves
 // on. A failed delivery is tried again when the clock passes the end of its pause, and
-// sessions are synced as often as [Options.SyncEvery] or their recipes say. Only one caller
+// sessions are synced as often as [Options.SyncEvery] or their recipes say. Sources send what
+// comes due on the way. Only one caller
 // may move the clock at a time.
 //
 // The error is unsupported with another clock. If ctx ends first, the clock stays at the
@@ -65,9 +66,11 @@ func (t *Terrarium) advance(ctx context.Context, until time.Time) error {
 		at := t.clock.Now().Add(wait)
 		if !ok || at.After(until) {
 			t.clock.set(until)
+			t.connectors.manual.Fire(connectorGrace)
 			return nil
 		}
 		t.clock.set(at)
+		t.connectors.manual.Fire(connectorGrace)
 	}
 }
 
@@ -75,6 +78,9 @@ func (t *Terrarium) advance(ctx context.Context, until time.Time) error {
 // Syncs that are due are made.
 func (t *Terrarium) nextTimer(ctx context.Context) (wait time.Duration, ok bool) {
 	wait, ok = t.engine.NextTimer()
+	if at, due := t.connectors.manual.Next(connectorGrace); due && (!ok || at.Sub(t.clock.Now()) < wait) {
+		wait, ok = at.Sub(t.clock.Now()), true
+	}
 	if dir := t.Directory(); dir != nil {
 		if sync, due := dir.SyncDue(ctx); due && (!ok || sync < wait) {
 			return sync, true

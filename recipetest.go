@@ -81,7 +81,7 @@ func runTest(ctx context.Context, test *recipes.Test, o Options) (outcome recipe
 	for _, k := range withOwn(o.Capabilities) {
 		kinds = append(kinds, capability.Offline(k))
 	}
-	o.Capabilities = kinds
+	o.Capabilities, o.NoConnectors = kinds, true
 	t, err := New(ctx, o)
 	if err != nil {
 		return outcome, &startFailure{err}

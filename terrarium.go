@@ -33,6 +33,8 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/connector"
+	"github.com/seed47132306/terrarium/connector/webhook"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -127,6 +129,12 @@ type Options struct {
 	// Capabilities are kinds of capabilities that recipes can grant to creatures, besides
 	// http; see package capability. A kind of the name http replaces that one.
 	Capabilities []capability.Kind
+	// Connectors are kinds of sources and sinks that recipes can declare, besides file, cron
+	// and webhook; see package connector. A kind of the same name and direction replaces
+	// that one.
+	Connectors []connector.Kind
+	// NoConnectors keeps the sources and sinks of recipes from running.
+	NoConnectors bool
 	// CacheDir keeps compiled modules between processes. It holds executable code, so
 	// no other user may have write access. Empty means no cache.
 	CacheDir string
@@ -183,6 +191,8 @@ type Terrarium struct {
 	policy          deploy.Policy // Options.Policy
 	policies        policy.Processes
 	shutdownTimeout time.Duration // zero: the default
+	connectors      connectors
+	applying        chan struct{} // has room for one application and the change of its connectors
 
 	releasing  sync.Once
 	released   chan struct{} // closed when everything has been released
@@ -200,8 +210,10 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 	}
 	t := &Terrarium{
 		log: o.Log, policy: o.Policy, shutdownTimeout: o.ShutdownTimeout,
-		defaults: RecipeOptions{PolicyProcess: o.PolicyProcess, FS: o.FS, Modules: o.Modules, Capabilities: o.Capabilities},
+		defaults: RecipeOptions{PolicyProcess: o.PolicyProcess, FS: o.FS, Modules: o.Modules, Capabilities: o.Capabilities, Connectors: o.Connectors},
 	}
+	t.applying = make(chan struct{}, 1)
+	t.connectors.open(&o)
 	if err := t.open(ctx, o); err != nil {
 		return nil, errors.Join(err, t.release(context.WithoutCancel(ctx)))
 	}
@@ -294,6 +306,7 @@ func (t *Terrarium) openStorage(ctx context.Context, o Options) error {
 // the process keeps the directory until the process ends or a later Close succeeds.
 func (t *Terrarium) Close(ctx context.Context) error {
 	bound, begun := engine.CloseBound(ctx, cmp.Or(t.shutdownTimeout, engine.DefaultShutdownTimeout)), time.Now()
+	t.closeConnectors()
 	err := t.engine.Close(ctx)
 	if errors.Is(err, engine.ErrLeftOpen) {
 		return err // its stores are in use
@@ -354,8 +367,10 @@ type RecipeOptions struct {
 	// see [Options]. Without them, a terrarium uses its own.
 	FS      fs.FS
 	Modules map[string]ModuleResolver
-	// Capabilities are the kinds of capabilities that the recipe can grant; see [Options].
+	// Capabilities are the kinds of capabilities that the recipe can grant, and Connectors
+	// the kinds of sources and sinks that it can declare; see [Options].
 	Capabilities []capability.Kind
+	Connectors   []connector.Kind
 	// Tests makes [LoadRecipe] report errors in test blocks too.
 	Tests bool
 	// Unsaved are texts that take the place of files when [LoadRecipe] reads a recipe, by
@@ -415,7 +430,7 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 
 // loading converts the options to those of package recipes.
 func (o RecipeOptions) loading(inspector recipes.Inspector) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: inspector, Builtins: builtins{}, Modules: o.sources(), Capabilities: o.Capabilities, FS: o.FS, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: inspector, Builtins: builtins{}, Modules: o.sources(), Capabilities: o.Capabilities, Connectors: append(builtinConnectors(webhook.NewRouter()), o.Connectors...), FS: o.FS, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
 		Unsaved: o.Unsaved, ReadsUnsaved: o.ReadsUnsaved, Within: o.Within}
 }
 
@@ -443,6 +458,9 @@ func (t *Terrarium) completed(o RecipeOptions) RecipeOptions {
 	}
 	if o.Capabilities == nil {
 		o.Capabilities = t.defaults.Capabilities
+	}
+	if o.Connectors == nil {
+		o.Connectors = t.defaults.Connectors
 	}
 	return o
 }

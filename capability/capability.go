@@ -42,6 +42,7 @@ type SettingType string
 // The types of settings, with their form in JSON.
 const (
 	Text     SettingType = "text"            // a string
+	Path     SettingType = "path"            // a string: an absolute path; recipes may have one relative to their folder
 	Texts    SettingType = "list of texts"   // an array of strings
 	TextMap  SettingType = "object of texts" // an object of strings
 	Flag     SettingType = "true or false"   // a boolean

@@ -3,6 +3,7 @@ package recipes
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ var (
 )
 
 // language describes all blocks. Every attribute that the loader reads is listed here.
-var language = append(ownBlocks, capabilityBlocks()...)
+var language = slices.Concat(ownBlocks, capabilityBlocks(), connectorBlocks())
 
 var ownBlocks = []Block{
 	{Name: "terrarium", Doc: "the deployment", Attributes: []Attribute{

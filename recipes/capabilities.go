@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -52,14 +53,14 @@ func ownNames() (out []string) {
 
 // settingTypes are the types of settings as types of attributes.
 var settingTypes = map[capability.SettingType]ValueType{
-	capability.Text: TextValue, capability.Texts: TextsValue, capability.TextMap: TextMapValue, capability.Flag: FlagValue,
+	capability.Text: TextValue, capability.Path: TextValue, capability.Texts: TextsValue, capability.TextMap: TextMapValue, capability.Flag: FlagValue,
 	capability.Count: WholeValue, capability.Size: SizeValue, capability.Duration: DurationValue,
 }
 
 // settingAttributes describe the settings of a capability as attributes of its block.
-func settingAttributes(k capability.Kind) []Attribute {
+func settingAttributes(settings []capability.Setting) []Attribute {
 	var out []Attribute
-	for _, s := range k.Settings() {
+	for _, s := range settings {
 		a := Attribute{Name: s.Name, Type: settingTypes[s.Type], Required: s.Required, Choices: s.Choices, Default: s.Default, Without: s.Without, Doc: s.Doc}
 		if len(s.Choices) > 0 {
 			a.Type, a.Default = ChoiceValue, strings.Trim(s.Default, `"`)
@@ -73,7 +74,7 @@ func settingAttributes(k capability.Kind) []Attribute {
 func capabilityBlocks() []Block {
 	var out []Block
 	for _, k := range ownKinds {
-		out = append(out, Block{Name: k.Name(), Labels: named, Repeated: true, Doc: ownDocs[k.Name()], Attributes: append(settingAttributes(k), attrDescription)})
+		out = append(out, Block{Name: k.Name(), Labels: named, Repeated: true, Doc: ownDocs[k.Name()], Attributes: append(settingAttributes(k.Settings()), attrDescription)})
 	}
 	return append(out,
 		Block{Name: "capability", Labels: []string{"kind", "name"}, Repeated: true, Doc: "a capability of another [kind](../how-to/add-a-capability.md), which the program has added", Attributes: []Attribute{
@@ -148,7 +149,7 @@ func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own b
 	settings, ok := map[string]json.RawMessage{}, true
 	if own {
 		for _, setting := range k.Settings() {
-			ok = dec.setting(s, d, setting, settings, out) && ok
+			ok = dec.setting(s, d, setting, settings, &out.Secret) && ok
 		}
 	} else {
 		ok = dec.settingsObject(s, d, k, settings, out)
@@ -177,7 +178,7 @@ func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own b
 }
 
 // setting evaluates an attribute that is a setting.
-func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting, out map[string]json.RawMessage, c *deploy.Capability) bool {
+func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting, out map[string]json.RawMessage, secret *[]string) bool {
 	a := d.attr(setting.Name)
 	if a == nil {
 		return !setting.Required // whose lack has been reported
@@ -185,7 +186,7 @@ func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting,
 	if setting.Sensitive {
 		s = s.secretly()
 		if v, ok := dec.evalAny(s, a.Expr); ok && v.ContainsMarked() {
-			c.Secret = append(c.Secret, setting.Name)
+			*secret = append(*secret, setting.Name)
 		}
 	}
 	errors := len(dec.diags)
@@ -197,6 +198,8 @@ func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting,
 		} else {
 			value, _ = dec.stringAttr(s, d, setting.Name)
 		}
+	case capability.Path:
+		value = dec.pathAttr(s, d, setting.Name)
 	case capability.Flag:
 		value = dec.boolAttr(s, d, setting.Name)
 	case capability.Count:
@@ -220,6 +223,26 @@ func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting,
 		out[setting.Name] = data
 	}
 	return true
+}
+
+// pathAttr reads the path of a file of the machine.
+func (dec *decoder) pathAttr(s scope, d *declaration, name string) string {
+	text, ok := dec.stringAttr(s, d, name)
+	switch {
+	case !ok:
+		return ""
+	case strings.ContainsRune(text, 0) || text == "":
+		dec.fault(s, d.attr(name).Expr, "Not a path", fmt.Sprintf("%q is not the path of a file.", text), "")
+		return ""
+	}
+	path := filepath.FromSlash(text)
+	if filepath.IsAbs(path) {
+		return path
+	}
+	if path = under(dec.folder.abs, path); !filepath.IsAbs(path) {
+		dec.fault(s, d.attr(name).Expr, "Not a file of the machine", "The recipe is in a file system of the program, which has no files to follow or to write.", "Write an absolute path.")
+	}
+	return path
 }
 
 // wholeAttr reads a whole number from 0.

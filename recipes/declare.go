@@ -32,9 +32,15 @@ type declaration struct {
 	madeOnce bool
 
 	instances []instance // made by for_each; see expand
+	own       *Block     // what it can have, if that depends on its labels; nil: what its type can have
 }
 
-func (d *declaration) shape() *Block { return blockNamed[d.kind] }
+func (d *declaration) shape() *Block {
+	if d.own != nil {
+		return d.own
+	}
+	return blockNamed[d.kind]
+}
 
 func (d *declaration) attr(name string) *hcl.Attribute {
 	if d.content == nil {
@@ -168,9 +174,12 @@ func (ds *declarations) declareNamed(b *hcl.Block, t string) {
 	if ds.decls[d.kind] == nil {
 		ds.decls[d.kind] = map[string]*declaration{}
 	}
-	if d.kind == "recipe" {
+	switch {
+	case d.kind == "recipe":
 		d.content = ds.inputsContent(t, b)
-	} else {
+	case isConnector(d.kind):
+		d.content, key = ds.openContent(t, b), d.name // names are unique, whatever the kind
+	default:
 		d.content = ds.content(t, b)
 		d.body = b.Body
 		d.dynamic = ds.usesDynamic(t, b, d.content.Blocks)

@@ -19,7 +19,7 @@ const maxDeclared = 200
 // declared lists the blocks whose attributes all become declarations. The attributes of
 // other blocks are in the specifications of creatures and channels, except for
 // descriptions.
-var declared = []string{"session", "policy", "predicate", "species", "catalog", "output", "http", "llm", "capability"}
+var declared = []string{"session", "policy", "predicate", "species", "catalog", "output", "http", "llm", "capability", "source", "sink"}
 
 // describer describes the attributes of the blocks of one recipe.
 type describer struct{ *scripts }
@@ -47,7 +47,7 @@ func (ds *describer) declareBlockOf(b *declaration, d *deploy.Deployment) {
 	s := scope{title: b.title, secret: true}
 	out := deploy.Declaration{Address: ds.prefix + addressOf(b), Settings: map[string]deploy.DeclaredValue{}}
 	ds.declareAttributes(s, b, "", out.Settings)
-	if b.kind != "session" {
+	if b.kind != "session" && !isConnector(b.kind) {
 		for _, nested := range ds.blocks(s, b) {
 			ds.declareAttributes(s, ds.blockContent(b.title, nested), nested.Type+".", out.Settings)
 		}

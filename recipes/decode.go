@@ -55,6 +55,7 @@ func (a *assembly) decode(ctx context.Context) {
 	a.allSpecies(ctx)
 	for _, dec := range a.decoders {
 		dec.creatures(ctx)
+		dec.connectors()
 	}
 	for _, dec := range a.decoders {
 		dec.checkEdges()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/connector"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -65,6 +66,8 @@ type Options struct {
 	// Capabilities are the kinds of capabilities that the recipe can grant, besides
 	// [OwnCapabilities].
 	Capabilities []capability.Kind
+	// Connectors are the kinds of sources and sinks that the recipe can declare.
+	Connectors []connector.Kind
 	// Builtins may be nil: then the engine resolves builtin:NAME.
 	Builtins Builtins
 	// Modules returns modules by name, for references SCHEME:NAME. It is not called for

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/connector/webhook"
 	"github.com/seed47132306/terrarium/docs/reference"
 	"github.com/seed47132306/terrarium/operations"
 )
@@ -88,6 +89,7 @@ func (h *Handler) routes() {
 	h.mux.HandleFunc("POST /logout", h.logout)
 	h.mux.HandleFunc("GET /healthz", healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)
+	h.mux.HandleFunc(webhook.Prefix, func(w http.ResponseWriter, r *http.Request) { h.t.Webhooks().ServeHTTP(w, r) })
 	h.mux.HandleFunc("GET /", pageFile)
 }
 

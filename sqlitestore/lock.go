@@ -80,7 +80,7 @@ func inUse(dir, path string) error {
 		Code:    abi.Unavailable,
 		Op:      "open",
 		Message: fmt.Sprintf("%s is in use by %s", dir, owner),
-				Remedy:  "end that process, or use another session directory; terrarium session can read this one while it is in use",
+		Remedy:  "end that process, or use another session directory; terrarium session can read this one while it is in use",
 		IDs:     ids,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/connector"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -41,6 +42,7 @@ type engineFlags struct {
 	handler    *serve.Handler // of the engine that is open
 	closeDoor  func()
 	telemetry  telemetry.Options
+	connectors []connector.Kind // besides those of the library
 }
 
 func (f *engineFlags) add(cmd *cobra.Command) {
@@ -69,7 +71,7 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	o := terrarium.Options{
 		Dir: f.session, Scratch: f.session == "", Workers: f.workers,
 		FreshInstances: f.fresh, NoSearchIndex: f.noIndex, Log: verbosity(s.err, f.verbose), PolicyProcess: policyProcess(), Compiler: compiler(), Translations: translations(),
-		ShutdownTimeout: f.shutdown,
+		ShutdownTimeout: f.shutdown, Connectors: f.connectors,
 	}
 	if f.log != nil {
 		o.Log = f.log
@@ -180,25 +182,36 @@ Without --session, exec uses a temporary session and removes it at the end.`,
 }
 
 // tellUnjudged warns of deployments that are restored without their recipes, and so
-// without their policies.
+// without their policies, sources and sinks.
 func tellUnjudged(s streams, saved []journal.SavedGraph) {
-	var names []string
-	for _, r := range engine.RememberedIn(saved) {
-		for _, text := range r.Source.Files {
-			if mayHavePolicies.MatchString(text) {
-				names = append(names, printable(r.Name))
-				break
+	for _, part := range []struct {
+		may  *regexp.Regexp
+		text string
+	}{
+		{mayHavePolicies, "the policies of %s are not in force"},
+		{mayHaveConnectors, "the sources and sinks of %s do not run"},
+	} {
+		var names []string
+		for _, r := range engine.RememberedIn(saved) {
+			for _, text := range r.Source.Files {
+				if part.may.MatchString(text) {
+					names = append(names, printable(r.Name))
+					break
+				}
 			}
 		}
-	}
-	if len(names) > 0 {
-		fmt.Fprintf(s.err, "Warning: the policies of %s are not in force, as their recipes have not been applied. Apply them with --recipe or with the operation resume.\n", strings.Join(names, ", "))
+		if len(names) > 0 {
+			fmt.Fprintf(s.err, "Warning: "+part.text+", as their recipes have not been applied. Apply them with --recipe or with the operation resume.\n", strings.Join(names, ", "))
+		}
 	}
 }
 
-// mayHavePolicies matches recipes with policies, and others that contain the word. It
-// only decides about a hint.
-var mayHavePolicies = regexp.MustCompile(`\bpolicy\b`)
+// These match recipes with policies, or with sources and sinks, and others that contain the
+// words. They only decide about hints.
+var (
+	mayHavePolicies   = regexp.MustCompile(`\bpolicy\b`)
+	mayHaveConnectors = regexp.MustCompile(`\b(source|sink)"? *[{"]`)
+)
 
 func execute(cmd *cobra.Command, s streams, f *engineFlags, rf *recipeFlags, recipe string) (err error) {
 	ctx, stop := untilSignal(cmd.Context())

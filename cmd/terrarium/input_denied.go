@@ -17,15 +17,15 @@ func (in *input) tellDenied(r *reporter, err error) {
 	}
 	var refused *deploy.RefusedMessage
 	if errors.As(err, &refused) {
-		r.say("line %d of %s was %s: %v", in.lines.Load(), in.name, refused.Effect, refused)
+		r.say("line %d of %s was %s: %v", in.Read.Load(), in.Name, refused.Effect, refused)
 		return
 	}
-	r.say("line %d of %s was denied: %v", in.lines.Load(), in.name, err)
+	r.say("line %d of %s was denied: %v", in.Read.Load(), in.Name, err)
 }
 
 // tellAllDenied reports how many lines were denied, unless each was reported.
 func (in *input) tellAllDenied(r *reporter) {
 	if n := in.denied.Load(); n > maxDeniedShown && !r.x.f.verbose {
-		r.say("policies denied %s of %s in total; --verbose shows each of them", count(n, "line"), in.name)
+		r.say("policies denied %s of %s in total; --verbose shows each of them", count(n, "line"), in.Name)
 	}
 }

@@ -109,7 +109,7 @@ func interruptible(open func() (io.ReadCloser, error)) io.ReadCloser {
 		if err == nil {
 			// Neither side may choose its own way of copying: bytes must
 			// be passed on as soon as they arrive.
-			_, err = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{file}, make([]byte, headBytes))
+			_, err = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{file}, make([]byte, 64<<10))
 			file.Close()
 		}
 		w.CloseWithError(err) // nil is the end of the file

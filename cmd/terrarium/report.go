@@ -223,8 +223,8 @@ func (r *reporter) progress() {
 func (r *reporter) counts() string {
 	var parts []string
 	for _, in := range r.x.inputs {
-		part := fmt.Sprintf("%s read for %s", count(in.lines.Load(), "line"), in.channel)
-		if n := in.skipped.Load(); n > 0 {
+		part := fmt.Sprintf("%s read for %s", count(in.Read.Load(), "line"), in.channel)
+		if n := in.Skipped.Load(); n > 0 {
 			part += fmt.Sprintf(" (%s of them by an earlier run)", humanize.Comma(n))
 		}
 		if n := in.denied.Load(); n > 0 {

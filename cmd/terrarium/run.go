@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/connector/files"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/spf13/cobra"
 )
@@ -104,6 +107,11 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 		return err
 	}
 	defer closeInputs(inputs)
+	if !slices.ContainsFunc(inputs, func(in *input) bool { return in.info == nil }) { // else that one reads it
+		f.connectors = append(f.connectors, files.NewStdin(func() io.ReadCloser {
+			return interruptible(func() (io.ReadCloser, error) { return s.in, nil })
+		}))
+	}
 	t, err := f.open(ctx, cmd, s)
 	if err != nil {
 		return unlessInterrupted(ctx, err)

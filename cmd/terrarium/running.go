@@ -133,9 +133,11 @@ func (x *running) work(work context.Context, fail context.CancelCauseFunc) {
 		<-work.Done()
 		return
 	}
-	err := x.t.WaitIdle(work)
-	if err == nil {
-		err = x.printer.drain(work)
+	err := x.t.WaitSources(work)
+	for _, wait := range []func(context.Context) error{x.t.WaitIdle, x.printer.drain, x.t.WaitSinks} {
+		if err == nil {
+			err = wait(work)
+		}
 	}
 	if err != nil {
 		fail(err)

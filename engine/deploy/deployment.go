@@ -26,6 +26,8 @@ type Deployment struct {
 	Creatures []CreatureSpec
 	// Species are templates of creatures; some may be spawned.
 	Species []SpeciesSpec
+	// Connectors are the sources and sinks, which package terrarium runs.
+	Connectors []Connector
 	// Root is the address of the root creature, or empty.
 	Root string
 	// Policy judges what this deployment's members do; nil allows everything.

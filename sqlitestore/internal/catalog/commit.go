@@ -87,7 +87,7 @@ func (k *Catalog) commit(lock sync.Locker, s step, change func(t *Tx) error, lan
 			Code:    abi.UnknownOutcome,
 			Op:      "commit",
 			Message: k.path + ": it is unknown whether the change was made",
-						Remedy:  "close the directory, and open it again once the disk works",
+			Remedy:  "close the directory, and open it again once the disk works",
 			IDs:     map[string]string{"path": k.path},
 			Err:     errors.Join(ErrUnknown, err, lookErr),
 		}

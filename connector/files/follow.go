@@ -1,4 +1,4 @@
-package main
+package files
 
 import (
 	"bufio"
@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/seed47132306/terrarium"
 )
 
 // followed reads a file that grows. At its end it waits for more. It ends when another file
@@ -65,14 +63,18 @@ func (f *followed) over() (bool, error) {
 	return mine.Size() < f.read || !os.SameFile(mine, now), nil
 }
 
-// follow feeds the lines of a file and of those that take its path later.
-func (in *input) follow(ctx context.Context, x *running, channel terrarium.ChannelID) error {
+// pollEvery is the interval at which a file that is followed is looked at.
+const pollEvery = 200 * time.Millisecond
+
+// Follow takes the lines of the file at a path, and of those that take the path later, until
+// ctx ends. It waits for a file that does not exist.
+func (l *Lines) Follow(ctx context.Context, path string) error {
 	for fresh := false; ; fresh = true {
-		file, err := openAgain(ctx, in.name, fresh)
+		file, err := openAgain(ctx, path, fresh)
 		if err != nil {
-			return in.ended(ctx, err)
+			return l.ended(ctx, err)
 		}
-		err = in.followOne(ctx, x, channel, file, fresh)
+		err = l.followOne(ctx, path, file, fresh)
 		file.Close()
 		if err != nil || ctx.Err() != nil {
 			return err
@@ -102,26 +104,26 @@ func openAgain(ctx context.Context, path string, fresh bool) (*os.File, error) {
 	}
 }
 
-// followOne feeds the lines of one file. A fresh file has taken the path while it was
+// followOne takes the lines of one file. A fresh file has taken the path while it was
 // followed, so no earlier run has read it.
-func (in *input) followOne(ctx context.Context, x *running, channel terrarium.ChannelID, file *os.File, fresh bool) error {
-	r := bufio.NewReaderSize(&followed{stop: ctx.Done(), path: in.name, file: file}, headBytes)
+func (l *Lines) followOne(ctx context.Context, path string, file *os.File, fresh bool) error {
+	r := bufio.NewReaderSize(&followed{stop: ctx.Done(), path: path, file: file}, headBytes)
 	head, err := peekLine(r)
 	if err != nil {
-		return in.ended(ctx, err)
+		return l.ended(ctx, err)
 	}
 	info, err := file.Stat()
 	if err != nil {
-		return in.ended(ctx, err)
+		return l.ended(ctx, err)
 	}
 	known := map[string]uint64{}
 	if !fresh {
-		if known, err = x.t.Producers(channel); err != nil {
+		if known, err = l.Known(); err != nil {
 			return err
 		}
 	}
 	producer, seen := identifyFile(head, info, known, time.Now())
-	return in.feedLines(ctx, x, channel, r, producer, seen)
+	return l.take(ctx, r, producer, seen)
 }
 
 // identifyFile finds the producer of a followed file, and how many of its bytes were taken

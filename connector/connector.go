@@ -1,0 +1,146 @@
+// Package connector is the seam between channels and what lies outside of the process: a
+// source sends what comes in on a channel, and a sink delivers the messages of a channel. A
+// recipe declares them in blocks source and sink. Kinds that ship with terrarium are in the
+// packages below this one; a program can add others of its own, in Go, and give them to a
+// terrarium with its options.
+//
+// A source can give each message a producer and an offset, which the session keeps with the
+// message. A message that comes again, even in another process, is then left out. A sink gets
+// each message with its id, and a cursor in the session says how far it has got: a message is
+// delivered at least once, and the id tells a repetition.
+package connector
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/seed47132306/terrarium/capability"
+)
+
+// Direction says which way messages go.
+type Direction string
+
+// The directions, which are also the names of the blocks of recipes.
+const (
+	Source Direction = "source" // into a channel
+	Sink   Direction = "sink"   // out of a channel
+)
+
+// Kind is a kind of connector. Its methods may be called from any goroutine.
+type Kind interface {
+	// Name identifies the kind in recipes and logs: lower-case letters, digits and
+	// underscores. There may be a source and a sink of the same name. It must never change.
+	Name() string
+	Direction() Direction
+	// Settings describe the attributes of the block, besides channel and description.
+	Settings() []capability.Setting
+	// Open checks settings and returns a connector. The settings are a JSON object with the
+	// attributes of the block, of the types in Settings. It must not reach outside: it is
+	// also called to check a recipe. Errors should be [abi.Error].
+	Open(settings json.RawMessage) (Connector, error)
+}
+
+// Connector is a connector as a recipe has declared it.
+type Connector interface {
+	// Run works until ctx ends or, for a source with an end, until everything is sent. It
+	// is called by one goroutine at a time. If it returns an error before ctx ends, the
+	// error is reported, and Run is called again after a pause that grows with each
+	// failure. With nil, the connector has ended.
+	Run(ctx context.Context, p Port) error
+	// Reaches says in one line for people what it reads or writes.
+	Reaches() string
+	// Endless reports whether a source has no end. Otherwise a run that ends when it is
+	// idle waits for the source.
+	Endless() bool
+}
+
+// Port is the connector's access to its channel. Its methods may be called from any
+// goroutine, except that Next and Ack must be called by one goroutine at a time.
+type Port interface {
+	// Name is unique in the session and the same in every process.
+	Name() string
+	// Send sends a message on the channel of a source. The error is denied if a policy has
+	// refused the message, and too_large above the size limit; sending it again does not
+	// help. Other errors mean that it may help. It waits while the graph does not accept
+	// messages.
+	Send(ctx context.Context, m Message) (Receipt, error)
+	// Producers returns the highest offset of every producer on the channel.
+	Producers() (map[string]uint64, error)
+	// Next waits for the next message of the channel of a sink, and until it is as durable
+	// as its graph promises.
+	Next(ctx context.Context) (Delivery, error)
+	// Ack moves the sink's cursor past a message. After a kill, messages whose
+	// acknowledgement was not yet in the log are delivered again.
+	Ack(seq uint64)
+	// Now is the time of the engine, and Until waits for a time. It returns the cause of
+	// ctx if that ends first.
+	Now() time.Time
+	Until(ctx context.Context, at time.Time) error
+	// Working says that the connector has reached what it connects to. It ends the pauses
+	// between attempts.
+	Working()
+	// Refused reports a message that is left out, and why.
+	Refused(err error)
+	Log() *slog.Logger
+}
+
+// Message is a message of a source.
+type Message struct {
+	Payload []byte
+	Headers map[string]string
+	// Producer and Offset, given together, make sure that no message is taken twice. Offsets
+	// start at 1 and have 63 bits. Names of producers should begin with the name of the
+	// port.
+	Producer string
+	Offset   uint64
+}
+
+// Receipt is the result of sending a message.
+type Receipt interface {
+	// Duplicate says that the offset had been seen, so that the message was left out.
+	Duplicate() bool
+	// Wait waits until the message is as durable as its graph promises.
+	Wait(ctx context.Context) error
+}
+
+// Delivery is a message for a sink.
+type Delivery struct {
+	ID      string // of the event; the same whenever the message is delivered
+	Channel string // the name of the channel
+	Seq     uint64 // in its channel
+	Time    time.Time
+	Sender  string // name of the sender; empty when it came from outside
+	Payload []byte
+	Headers map[string]string
+}
+
+// State is what a connector is doing.
+type State string
+
+// The states.
+const (
+	Starting State = "starting" // it has not reached what it connects to yet
+	Working  State = "working"
+	Retrying State = "retrying" // it has failed, and waits before the next attempt
+	Ended    State = "ended"    // everything is sent
+)
+
+// Status describes a connector.
+type Status struct {
+	Direction  Direction `json:"direction"`         // `source` or `sink`
+	Kind       string    `json:"kind"`              // kind of the connector
+	Name       string    `json:"name"`              // name in the recipe
+	Deployment string    `json:"deployment"`        // recipe that declares it
+	Channel    string    `json:"channel"`           // address of the channel
+	Reaches    string    `json:"reaches"`           // what it reads or writes
+	State      State     `json:"state"`             // `starting`, `working`, `retrying` or `ended`
+	Messages   int64     `json:"messages"`          // sent or delivered since the start of the process
+	Repeated   int64     `json:"repeated"`          // of a source: left out because they had been taken before
+	Refused    int64     `json:"refused"`           // left out because of a policy or their size
+	Failures   int64     `json:"failures"`          // times that it has failed since the start of the process
+	Error      string    `json:"error,omitempty"`   // the last failure, while it is retrying
+	Remedy     string    `json:"remedy,omitempty"`  // what to do about it
+	Problem    string    `json:"problem,omitempty"` // the last message that was left out, and why
+}

@@ -1,0 +1,211 @@
+// Package connectortest runs connectors without an engine, for their tests.
+package connectortest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/seed47132306/terrarium/connector"
+)
+
+// Port is a channel in memory. It keeps what it was sent, as a session would, when another
+// Run uses it. Its methods may be called from any goroutine.
+type Port struct {
+	// Clock is nil for the clock of the machine. With a [connector.Manual], the caller calls
+	// its Begin and End.
+	Clock connector.Clock
+	// Refuse, if set, may refuse a message.
+	Refuse func(m connector.Message) error
+
+	mu        sync.Mutex
+	sent      []connector.Message
+	repeated  int
+	refused   []error
+	producers map[string]uint64
+	channel   []connector.Delivery
+	next      int // in channel
+	acked     uint64
+	changed   chan struct{}
+	working   bool
+}
+
+// NewPort returns a port with an empty channel.
+func NewPort() *Port { return &Port{producers: map[string]uint64{}, changed: make(chan struct{})} }
+
+// notify wakes those that wait. The caller holds mu.
+func (p *Port) notify() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Name implements [connector.Port].
+func (*Port) Name() string { return "source.test.it" }
+
+type receipt bool
+
+func (r receipt) Duplicate() bool { return bool(r) }
+
+func (receipt) Wait(context.Context) error { return nil }
+
+// Send implements [connector.Port].
+func (p *Port) Send(ctx context.Context, m connector.Message) (connector.Receipt, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if p.Refuse != nil {
+		if err := p.Refuse(m); err != nil {
+			return nil, err
+		}
+	}
+	defer p.notify()
+	if m.Producer != "" {
+		if m.Offset <= p.producers[m.Producer] {
+			p.repeated++
+			return receipt(true), nil
+		}
+		p.producers[m.Producer] = m.Offset
+	}
+	m.Payload = append([]byte(nil), m.Payload...)
+	p.sent = append(p.sent, m)
+	return receipt(false), nil
+}
+
+// Producers implements [connector.Port].
+func (p *Port) Producers() (map[string]uint64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.producers), nil
+}
+
+// Deliver adds messages for a sink.
+func (p *Port) Deliver(payloads ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, payload := range payloads {
+		n := uint64(len(p.channel) + 1)
+		p.channel = append(p.channel, connector.Delivery{ID: fmt.Sprint("origin#", n), Channel: "out", Seq: n, Time: time.Unix(int64(n), 0).UTC(), Payload: []byte(payload)})
+	}
+	p.notify()
+}
+
+// Rewind makes a sink get everything after an acknowledgement again, as after a kill.
+func (p *Port) Rewind(acked uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.acked, p.next = acked, int(acked)
+}
+
+// Next implements [connector.Port].
+func (p *Port) Next(ctx context.Context) (connector.Delivery, error) {
+	for {
+		p.mu.Lock()
+		if p.next < len(p.channel) {
+			defer p.mu.Unlock()
+			p.next++
+			return p.channel[p.next-1], nil
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return connector.Delivery{}, context.Cause(ctx)
+		}
+	}
+}
+
+// Ack implements [connector.Port].
+func (p *Port) Ack(seq uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.acked = max(p.acked, seq)
+	p.notify()
+}
+
+func (p *Port) clock() connector.Clock {
+	if p.Clock != nil {
+		return p.Clock
+	}
+	return connector.Steps{Clock: machine{}}
+}
+
+type machine struct{}
+
+func (machine) Now() time.Time { return time.Now() }
+
+func (machine) Timer(d time.Duration) (<-chan time.Time, func()) {
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
+// Now implements [connector.Port].
+func (p *Port) Now() time.Time { return p.clock().Now() }
+
+// Until implements [connector.Port].
+func (p *Port) Until(ctx context.Context, at time.Time) error {
+	if m, manual := p.Clock.(*connector.Manual); manual {
+		return m.TimedUntil(ctx, at)
+	}
+	return p.clock().Until(ctx, at)
+}
+
+// Working implements [connector.Port].
+func (p *Port) Working() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.working = true
+	p.notify()
+}
+
+// Refused implements [connector.Port].
+func (p *Port) Refused(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = append(p.refused, err)
+	p.notify()
+}
+
+// Log implements [connector.Port].
+func (*Port) Log() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// View is what a port has seen.
+type View struct {
+	Sent     []connector.Message
+	Repeated int
+	Refused  []error
+	Acked    uint64
+	Working  bool
+}
+
+// Wait waits until what the port has seen fulfils a condition, and returns it.
+func (p *Port) Wait(ctx context.Context, until func(View) bool) (View, error) {
+	for {
+		p.mu.Lock()
+		v := View{append([]connector.Message(nil), p.sent...), p.repeated, append([]error(nil), p.refused...), p.acked, p.working}
+		changed := p.changed
+		p.mu.Unlock()
+		if until(v) {
+			return v, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return v, context.Cause(ctx)
+		}
+	}
+}
+
+// Payloads are the payloads of messages as texts.
+func (v View) Payloads() []string {
+	var out []string
+	for _, m := range v.Sent {
+		out = append(out, string(m.Payload))
+	}
+	return out
+}

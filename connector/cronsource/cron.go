@@ -1,0 +1,186 @@
+// Package cronsource is the source of the kind cron: it sends a message at the times of a
+// schedule. The offset of a message is its scheduled time, so each tick is taken once, also
+// after a kill, and when a clock is set back.
+package cronsource
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/connector"
+)
+
+// Kind is the kind cron.
+type Kind struct{}
+
+// Name implements [connector.Kind].
+func (Kind) Name() string { return "cron" }
+
+// Direction implements [connector.Kind].
+func (Kind) Direction() connector.Direction { return connector.Source }
+
+// MaxMissed bounds how many missed ticks are sent: older ones are left out and reported.
+const MaxMissed = 1000
+
+// Settings implements [connector.Kind].
+func (Kind) Settings() []capability.Setting {
+	return []capability.Setting{
+		{Name: "schedule", Type: capability.Text, Required: true, Doc: "minute, hour, day of month, month and day of week, such as `\"*/15 8-17 * * MON-FRI\"`, with a field for seconds before them if there are six; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`"},
+		{Name: "time_zone", Type: capability.Text, Default: `"UTC"`, Doc: "the time zone of the schedule, such as `\"Europe/Berlin\"`, from the database of the machine; `\"Local\"` is that of the process. A time that a day lacks because of summer time has no tick; one that a day has twice has two"},
+		{Name: "missed", Type: capability.Text, Choices: []string{"last", "all", "none"}, Default: `"last"`, Doc: fmt.Sprintf("which of the ticks are sent that were missed while nothing ran; of `all`, the last %d", MaxMissed)},
+		{Name: "payload", Type: capability.Text, Without: "an object with the scheduled time", Doc: "the payload of each message"},
+	}
+}
+
+type settings struct {
+	Schedule string  `json:"schedule"`
+	TimeZone string  `json:"time_zone"`
+	Missed   string  `json:"missed"`
+	Payload  *string `json:"payload"`
+}
+
+// Seconds are optional. Intervals such as @every 5m are left out: they would depend on the
+// time of the start.
+var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// Open implements [connector.Kind].
+func (Kind) Open(data json.RawMessage) (connector.Connector, error) {
+	s := settings{TimeZone: "UTC", Missed: "last"}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
+	}
+	zone, err := time.LoadLocation(s.TimeZone)
+	if err != nil || s.TimeZone == "" {
+		return nil, &abi.Error{
+			Code: abi.InvalidArgument, Message: fmt.Sprintf("there is no time zone %q", s.TimeZone),
+			Remedy: "use a name such as Europe/Berlin or UTC; on a machine without a database of time zones, install the package tzdata",
+		}
+	}
+	schedule, err := parse(s.Schedule)
+	if err != nil {
+		return nil, &abi.Error{
+			Code: abi.InvalidArgument, Message: fmt.Sprintf("the schedule %q is not valid: %v", s.Schedule, err),
+			Remedy: `write minute, hour, day of month, month and day of week, such as "*/15 * * * *"`,
+		}
+	}
+	if schedule.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, zone)).IsZero() {
+		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the schedule %q never comes", s.Schedule), Remedy: "use days that the months have"}
+	}
+	return &source{s, schedule, zone}, nil
+}
+
+func parse(text string) (schedule cron.Schedule, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the library has had cases
+			err = fmt.Errorf("it cannot be read: %v", p)
+		}
+	}()
+	switch {
+	case strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ="):
+		return nil, fmt.Errorf("the time zone belongs to the attribute time_zone")
+	case strings.HasPrefix(text, "@every"):
+		return nil, fmt.Errorf("an interval depends on the time of the start; write it as */N")
+	}
+	return parser.Parse(text)
+}
+
+type source struct {
+	settings
+	schedule cron.Schedule
+	zone     *time.Location
+}
+
+func (s *source) Reaches() string { return fmt.Sprintf("ticks at %s, %s", s.Schedule, s.TimeZone) }
+
+func (s *source) Endless() bool { return true }
+
+// Timed implements [connector.Timed].
+func (s *source) Timed() {}
+
+// Run implements [connector.Connector].
+func (s *source) Run(ctx context.Context, p connector.Port) error {
+	known, err := p.Producers()
+	if err != nil {
+		return err
+	}
+	p.Working()
+	last := p.Now()
+	if offset := known[p.Name()]; offset > 0 {
+		last = time.Unix(int64(offset), 0)
+		if err := s.catchUp(ctx, p, last); err != nil {
+			return unlessOver(ctx, err)
+		}
+	}
+	for {
+		if now := p.Now(); now.After(last) {
+			last = now
+		}
+		next := s.after(last)
+		if err := p.Until(ctx, next); err != nil {
+			return nil //nolint:nilerr // ctx has ended
+		}
+		if err := s.tick(ctx, p, next); err != nil {
+			return unlessOver(ctx, err)
+		}
+		last = next
+	}
+}
+
+func unlessOver(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// after returns the first tick after a time.
+func (s *source) after(at time.Time) time.Time { return s.schedule.Next(at.In(s.zone)) }
+
+// catchUp sends the ticks between the last one that was taken and now, as far as the setting
+// says.
+func (s *source) catchUp(ctx context.Context, p connector.Port, last time.Time) error {
+	most := map[string]int{"all": MaxMissed, "last": 1}[s.Missed]
+	if most == 0 {
+		return nil
+	}
+	var missed []time.Time
+	left, now := 0, p.Now()
+	for at := s.after(last); !at.After(now) && !at.IsZero() && ctx.Err() == nil; at = s.after(at) {
+		if len(missed) == most {
+			missed, left = missed[1:], left+1
+		}
+		missed = append(missed, at)
+	}
+	if left > 0 && s.Missed == "all" {
+		p.Refused(&abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d missed ticks are left out", left), Remedy: fmt.Sprintf("at most %d are sent; use a schedule with fewer ticks", MaxMissed)})
+	}
+	for _, at := range missed {
+		if err := s.tick(ctx, p, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tick sends the message of a tick.
+func (s *source) tick(ctx context.Context, p connector.Port, at time.Time) error {
+	scheduled := at.In(s.zone).Format(time.RFC3339)
+	m := connector.Message{Headers: map[string]string{"scheduled": scheduled}, Producer: p.Name(), Offset: uint64(at.Unix())}
+	if s.Payload != nil {
+		m.Payload = []byte(*s.Payload)
+	} else {
+		m.Payload, _ = json.Marshal(map[string]string{"scheduled": scheduled}) // texts always can
+	}
+	_, err := p.Send(ctx, m)
+	if err != nil && ctx.Err() == nil && connector.Final(err) {
+		p.Refused(err)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,399 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+)
+
+// Pauses between attempts: the first, which doubles, and the last.
+const (
+	firstPause = 500 * time.Millisecond
+	lastPause  = 30 * time.Second
+)
+
+// Declared is a connector that is to run.
+type Declared struct {
+	Direction  Direction
+	Kind, Name string
+	Deployment string
+	Channel    string // address
+	ChannelID  string
+	Settings   string // as JSON
+	Connector  Connector
+	// Open opens the channel. It is called before each attempt.
+	Open func() (Channel, error)
+}
+
+// Channel is what a [Runner] needs of a channel.
+type Channel interface {
+	Send(ctx context.Context, m Message) (Receipt, error)
+	Producers() (map[string]uint64, error)
+	// Next and Ack are for sinks, as in [Port].
+	Next(ctx context.Context) (Delivery, error)
+	Ack(seq uint64)
+	// Drained waits until everything that the channel has is acknowledged.
+	Drained(ctx context.Context) error
+	Close()
+}
+
+func (d *Declared) id() string { return string(d.Direction) + "." + d.Deployment + "." + d.Name }
+
+// same reports whether a connector need not be started anew.
+func (d *Declared) same(o *Declared) bool {
+	return d.Kind == o.Kind && d.Settings == o.Settings && d.ChannelID == o.ChannelID
+}
+
+// Runner runs connectors. Its methods may be called from any goroutine.
+type Runner struct {
+	clock Clock
+	log   *slog.Logger
+
+	changing sync.Mutex // held by Set and Close, which wait for connectors
+
+	mu   sync.Mutex // guards list
+	list []*running
+	over bool
+}
+
+// NewRunner returns a runner without connectors. The caller closes it.
+func NewRunner(clock Clock, log *slog.Logger) *Runner { return &Runner{clock: clock, log: log} }
+
+// running is one connector.
+type running struct {
+	Declared
+	r      *Runner
+	cancel context.CancelFunc
+	ended  chan struct{}
+	timed  *Manual // the clock, if moving it waits for the connector
+
+	sent, repeated, refused, failures atomic.Int64
+
+	mu      sync.Mutex // guards the rest
+	state   State
+	failure error
+	problem error
+	pause   time.Duration
+	channel Channel // while an attempt runs
+}
+
+// Set makes the connectors of a deployment those that are declared: others of the deployment
+// end, new ones start, and those that have changed start anew. It waits for those that end.
+func (r *Runner) Set(deployment string, declared []Declared) {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	kept := map[string]bool{}
+	for _, x := range r.running() {
+		if x.Deployment != deployment {
+			continue
+		}
+		if slices.ContainsFunc(declared, func(d Declared) bool { return d.id() == x.id() && d.same(&x.Declared) }) {
+			kept[x.id()] = true
+			continue
+		}
+		r.stop(x)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	for _, d := range declared {
+		if kept[d.id()] {
+			continue
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		x := &running{Declared: d, r: r, cancel: cancel, ended: make(chan struct{}), state: Starting}
+		r.list = append(r.list, x)
+		if m, manual := r.clock.(*Manual); manual {
+			if _, timed := d.Connector.(Timed); timed {
+				x.timed = m
+				m.Begin()
+			}
+		}
+		go x.run(ctx)
+	}
+}
+
+// running are the connectors, in the order of their start.
+func (r *Runner) running() []*running {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list)
+}
+
+// stop ends a connector.
+func (r *Runner) stop(x *running) {
+	x.cancel()
+	<-x.ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = slices.DeleteFunc(r.list, func(o *running) bool { return o == x })
+}
+
+// Close ends all connectors, and waits for them.
+func (r *Runner) Close() {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	list := r.running()
+	for _, x := range list {
+		x.cancel()
+	}
+	for _, x := range list {
+		r.stop(x)
+	}
+}
+
+// Status describes all connectors, in the order of their start.
+func (r *Runner) Status() []Status {
+	var out []Status
+	for _, x := range r.running() {
+		out = append(out, x.status())
+	}
+	return out
+}
+
+// SourcesEnded waits until all sources that have an end have ended.
+func (r *Runner) SourcesEnded(ctx context.Context) error {
+	for _, x := range r.running() {
+		if x.Direction != Source || x.Connector.Endless() {
+			continue
+		}
+		select {
+		case <-x.ended:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// SinksDrained waits until the sinks have delivered everything that their channels have.
+func (r *Runner) SinksDrained(ctx context.Context) error {
+	for _, x := range r.running() {
+		if x.Direction != Sink {
+			continue
+		}
+		for {
+			done, err := x.drained(ctx)
+			if err != nil || done {
+				if err != nil {
+					return err
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// drained waits until a sink has delivered everything, or has failed meanwhile.
+func (x *running) drained(ctx context.Context) (bool, error) {
+	x.mu.Lock()
+	ch := x.channel
+	x.mu.Unlock()
+	if ch == nil {
+		select {
+		case <-x.ended:
+			return true, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(drainPoll):
+			return false, nil
+		}
+	}
+	if err := ch.Drained(ctx); err != nil {
+		return false, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.channel == ch, nil
+}
+
+// drainPoll is how often a sink that retries is looked at.
+const drainPoll = 20 * time.Millisecond
+
+func (x *running) status() Status {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := Status{
+		Direction: x.Direction, Kind: x.Kind, Name: x.Name, Deployment: x.Deployment, Channel: x.Channel, Reaches: x.Connector.Reaches(),
+		State: x.state, Messages: x.sent.Load(), Repeated: x.repeated.Load(), Refused: x.refused.Load(), Failures: x.failures.Load(),
+	}
+	if x.failure != nil {
+		s.Error, s.Remedy = inWords(x.failure)
+	}
+	if x.problem != nil {
+		s.Problem = x.problem.Error()
+	}
+	return s
+}
+
+// inWords returns the message of an error with its causes, and its remedy.
+func inWords(err error) (message, remedy string) {
+	var typed *abi.Error
+	if !errors.As(err, &typed) {
+		return err.Error(), ""
+	}
+	message = typed.Message
+	if typed.Err != nil {
+		message = fmt.Sprintf("%s: %v", message, typed.Err)
+	}
+	return message, typed.Remedy
+}
+
+// run runs the connector until ctx ends or everything is sent.
+func (x *running) run(ctx context.Context) {
+	defer close(x.ended)
+	if x.timed != nil {
+		defer x.timed.End()
+	}
+	log := x.r.log.With("direction", x.Direction, "connector", x.Name, "kind", x.Kind)
+	for {
+		err := x.attempt(ctx, log)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			x.mu.Lock()
+			x.state, x.failure = Ended, nil
+			x.mu.Unlock()
+			log.Debug("a connector has ended", "messages", x.sent.Load())
+			return
+		}
+		pause := x.failed(err)
+		message, remedy := inWords(err)
+		log.Warn("a connector has failed and will be tried again", "error", message, "remedy", remedy, "pause", pause.String(), "failures", x.failures.Load())
+		if (&port{x: x}).Until(ctx, x.r.clock.Now().Add(pause)) != nil {
+			return
+		}
+	}
+}
+
+// attempt runs the connector once. A panic is a failure: a connector works for others.
+func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
+	ch, err := x.Open()
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	x.channel = ch
+	x.mu.Unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			err = &abi.Error{Code: abi.Internal, Message: fmt.Sprintf("the connector panicked: %v", p), Remedy: "report it to the author of the kind"}
+		}
+		x.mu.Lock()
+		x.channel = nil
+		x.mu.Unlock()
+		ch.Close()
+	}()
+	return x.Connector.Run(ctx, &port{x: x, ch: ch, log: log})
+}
+
+// failed notes a failure and returns the pause before the next attempt.
+func (x *running) failed(err error) time.Duration {
+	x.failures.Add(1)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.pause == 0 || x.state == Working {
+		x.pause = firstPause
+	} else {
+		x.pause = min(2*x.pause, lastPause)
+	}
+	x.state, x.failure = Retrying, err
+	return x.pause
+}
+
+// port implements [Port].
+type port struct {
+	x     *running
+	ch    Channel
+	log   *slog.Logger
+	given int64 // messages of a sink that are not acknowledged
+}
+
+func (p *port) Name() string { return p.x.id() }
+
+func (p *port) Send(ctx context.Context, m Message) (Receipt, error) {
+	r, err := p.ch.Send(ctx, m)
+	switch {
+	case err != nil:
+		return r, err
+	case r.Duplicate():
+		p.x.repeated.Add(1)
+	default:
+		p.x.sent.Add(1)
+	}
+	return r, nil
+}
+
+func (p *port) Producers() (map[string]uint64, error) { return p.ch.Producers() }
+
+func (p *port) Next(ctx context.Context) (Delivery, error) {
+	d, err := p.ch.Next(ctx)
+	if err == nil {
+		p.given++
+	}
+	return d, err
+}
+
+func (p *port) Ack(seq uint64) {
+	p.ch.Ack(seq)
+	p.x.sent.Add(p.given)
+	p.given = 0
+}
+
+func (p *port) Now() time.Time { return p.x.r.clock.Now() }
+
+func (p *port) Until(ctx context.Context, at time.Time) error {
+	if p.x.timed != nil {
+		return p.x.timed.TimedUntil(ctx, at)
+	}
+	return p.x.r.clock.Until(ctx, at)
+}
+
+func (p *port) Working() {
+	p.x.mu.Lock()
+	defer p.x.mu.Unlock()
+	if p.x.state != Working {
+		p.log.Info("a connector is working", "reaches", p.x.Connector.Reaches())
+	}
+	p.x.state, p.x.failure = Working, nil
+}
+
+func (p *port) Refused(err error) {
+	n := p.x.refused.Add(1)
+	p.x.mu.Lock()
+	defer p.x.mu.Unlock()
+	p.x.problem = err
+	if n <= maxRefusedLogged {
+		message, remedy := inWords(err)
+		p.log.Warn("a connector leaves out a message", "error", message, "remedy", remedy)
+	}
+}
+
+func (p *port) Log() *slog.Logger { return p.log }
+
+// maxRefusedLogged bounds what a source that is always refused writes to the log. The status
+// has the number and the last reason.
+const maxRefusedLogged = 20
+
+// Final reports whether sending a message again cannot help.
+func Final(err error) bool {
+	switch abi.CodeOf(err) {
+	case abi.Denied, abi.TooLarge, abi.InvalidArgument:
+		return true
+	}
+	return false
+}
