@@ -21,15 +21,19 @@ func builtinConnectors(hooks *webhook.Router) []connector.Kind {
 	return []connector.Kind{files.Source{}, files.NewStdin(nil), files.Sink{}, cronsource.Kind{}, webhook.New(hooks)}
 }
 
-// connectors are the connectors of a terrarium.
-type connectors struct {
+// ConnectorKinds are the kinds of sources and sinks that every recipe can declare.
+func ConnectorKinds() []connector.Kind { return builtinConnectors(webhook.NewRouter()) }
+
+// Connectors are the sources and sinks of a terrarium. The methods may be called from any
+// goroutine.
+type Connectors struct {
 	kinds  []connector.Kind
 	hooks  *webhook.Router
 	runner *connector.Runner // nil: they do not run
 	manual *connector.Manual // nil: the clock moves by itself
 }
 
-func (c *connectors) open(o *Options) {
+func (c *Connectors) open(o *Options) {
 	c.hooks = webhook.NewRouter()
 	c.kinds = append(builtinConnectors(c.hooks), o.Connectors...)
 	if o.NoConnectors || o.Paused {
@@ -59,9 +63,9 @@ func (machineClock) Timer(d time.Duration) (<-chan time.Time, func()) {
 }
 
 // kind finds a kind. Later kinds of a name replace earlier ones.
-func (c *connectors) kind(d *deploy.Connector) (found connector.Kind) {
+func (c *Connectors) kind(d *deploy.Connector) (found connector.Kind) {
 	for _, k := range c.kinds {
-		if k.Name() == d.Kind && string(k.Direction()) == d.Direction {
+		if k.Name() == string(d.Kind) && string(k.Direction()) == d.Direction {
 			found = k
 		}
 	}
@@ -69,7 +73,7 @@ func (c *connectors) kind(d *deploy.Connector) (found connector.Kind) {
 }
 
 // opened checks the connectors of deployments before these are applied.
-func (c *connectors) opened(deployments []*deploy.Deployment) (map[string][]connector.Declared, error) {
+func (c *Connectors) opened(deployments []*deploy.Deployment) (map[string][]connector.Declared, error) {
 	out := map[string][]connector.Declared{}
 	for _, d := range deployments {
 		out[d.Name] = nil
@@ -87,7 +91,7 @@ func (c *connectors) opened(deployments []*deploy.Deployment) (map[string][]conn
 				return nil, err
 			}
 			out[d.Name] = append(out[d.Name], connector.Declared{
-				Direction: kind.Direction(), Kind: spec.Kind, Name: spec.Name, Deployment: d.Name, Channel: spec.Channel,
+				Direction: kind.Direction(), Kind: connector.KindName(spec.Kind), Name: spec.Name, Deployment: d.Name, Channel: spec.Channel,
 				Settings: string(spec.Settings), Connector: opened,
 			})
 		}
@@ -97,8 +101,8 @@ func (c *connectors) opened(deployments []*deploy.Deployment) (map[string][]conn
 
 // applied starts, ends and changes connectors after deployments were applied. The channels are
 // known from then on.
-func (t *Terrarium) connect(deployments []*deploy.Deployment, applied []*Applied, declared map[string][]connector.Declared) {
-	if t.connectors.runner == nil {
+func (c *Connectors) applied(t *Terrarium, deployments []*deploy.Deployment, applied []*Applied, declared map[string][]connector.Declared) {
+	if c.runner == nil {
 		return
 	}
 	for i, d := range deployments {
@@ -111,9 +115,9 @@ func (t *Terrarium) connect(deployments []*deploy.Deployment, applied []*Applied
 				reader = fmt.Sprintf("sink.%s.%s", d.Name, list[j].Name)
 			}
 			name := channelName(d, list[j].Channel)
-			list[j].Open = func() (connector.Channel, error) { return t.openChannel(id, name, reader) }
+			list[j].Open = func() (connector.Channel, error) { return openChannel(t, id, name, reader) }
 		}
-		t.connectors.runner.Set(d.Name, list)
+		c.runner.Set(d.Name, list)
 	}
 }
 
@@ -134,7 +138,7 @@ type connectorChannel struct {
 	reader *engine.Reader // of a sink
 }
 
-func (t *Terrarium) openChannel(id ChannelID, name, reader string) (connector.Channel, error) {
+func openChannel(t *Terrarium, id ChannelID, name, reader string) (connector.Channel, error) {
 	ch := &connectorChannel{t: t, id: id, name: name}
 	if reader == "" {
 		return ch, nil
@@ -181,48 +185,51 @@ func (c *connectorChannel) Close() {
 	}
 }
 
-// Connectors describes the sources and sinks that run, in the order of their start.
-func (t *Terrarium) Connectors() []connector.Status {
-	if t.connectors.runner == nil {
+// Connectors returns the sources and sinks of the applied recipes.
+func (t *Terrarium) Connectors() *Connectors { return &t.connectors }
+
+// Status describes the sources and sinks that run, in the order of their start.
+func (c *Connectors) Status() []connector.Status {
+	if c.runner == nil {
 		return nil
 	}
-	return t.connectors.runner.Status()
+	return c.runner.Status()
 }
 
 // WaitSources waits until all sources that have an end, such as files that are not followed,
 // have sent everything. If ctx ends first, the error is its cause.
-func (t *Terrarium) WaitSources(ctx context.Context) error {
-	if t.connectors.runner == nil {
+func (c *Connectors) WaitSources(ctx context.Context) error {
+	if c.runner == nil {
 		return nil
 	}
-	return t.connectors.runner.SourcesEnded(ctx)
+	return c.runner.SourcesEnded(ctx)
 }
 
 // WaitSinks waits until the sinks have delivered everything that their channels have. If ctx
 // ends first, the error is its cause.
-func (t *Terrarium) WaitSinks(ctx context.Context) error {
-	if t.connectors.runner == nil {
+func (c *Connectors) WaitSinks(ctx context.Context) error {
+	if c.runner == nil {
 		return nil
 	}
-	return t.connectors.runner.SinksDrained(ctx)
+	return c.runner.SinksDrained(ctx)
 }
 
-// Webhooks serves the sources of the kind webhook of the applied recipes. Their paths begin
-// with [webhook.Prefix]. From the first call on, these sources count as reachable.
-func (t *Terrarium) Webhooks() http.Handler { return t.connectors.hooks.Serving() }
+// Webhooks serves the sources of the kind webhook. Their paths begin with [webhook.Prefix].
+// From the first call on, these sources count as reachable.
+func (c *Connectors) Webhooks() http.Handler { return c.hooks.Serving() }
 
 // connectorGrace bounds how long closing waits for connectors. Those that stay behind get
 // errors from the engine.
 const connectorGrace = 2 * time.Second
 
-func (t *Terrarium) closeConnectors() {
-	if t.connectors.runner == nil {
+func (c *Connectors) close() {
+	if c.runner == nil {
 		return
 	}
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		t.connectors.runner.Close()
+		c.runner.Close()
 	}()
 	select {
 	case <-closed:

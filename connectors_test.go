@@ -108,7 +108,7 @@ sink "flaky" "test" {
 	first := <-kind.got
 	settled := func(x *terrarium.Terrarium) {
 		t.Helper()
-		for _, wait := range []func(context.Context) error{x.WaitSources, x.WaitIdle, x.WaitSinks} {
+		for _, wait := range []func(context.Context) error{x.Connectors().WaitSources, x.WaitIdle, x.Connectors().WaitSinks} {
 			if err := wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ sink "flaky" "test" {
 		t.Errorf("%v; the file has\n%s", err, lines)
 	}
 	status := map[string]connector.Status{}
-	for _, c := range x.Connectors() {
+	for _, c := range x.Connectors().Status() {
 		status[c.Name] = c
 	}
 	if s := status["in"]; s.State != connector.Ended || s.Messages != 2 || s.Channel != "channel.lines" {
@@ -156,7 +156,7 @@ sink "flaky" "test" {
   to      = "test"
 }
 `)
-	if list := x.Connectors(); len(list) != 1 || list[0].Name != "test" {
+	if list := x.Connectors().Status(); len(list) != 1 || list[0].Name != "test" {
 		t.Errorf("the recipe without them leaves %+v", list)
 	}
 }

@@ -310,7 +310,7 @@ func (t *Terrarium) ApplyAll(ctx context.Context, deployments ...*deploy.Deploym
 		return nil, err
 	}
 	applied, err := t.engine.ApplyAll(ctx, judged(&t.policies, t.policy, deployments...)...)
-	t.connect(deployments[:len(applied)], applied, declared)
+	t.connectors.applied(t, deployments[:len(applied)], applied, declared)
 	return applied, err
 }
 

@@ -34,7 +34,6 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/connector"
-	"github.com/seed47132306/terrarium/connector/webhook"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -129,8 +128,8 @@ type Options struct {
 	// Capabilities are kinds of capabilities that recipes can grant to creatures, besides
 	// http; see package capability. A kind of the name http replaces that one.
 	Capabilities []capability.Kind
-	// Connectors are kinds of sources and sinks that recipes can declare, besides file, cron
-	// and webhook; see package connector. A kind of the same name and direction replaces
+	// Connectors are kinds of sources and sinks that recipes can declare, besides those
+	// of [ConnectorKinds]; see package connector. A kind of the same name and direction replaces
 	// that one.
 	Connectors []connector.Kind
 	// NoConnectors keeps the sources and sinks of recipes from running.
@@ -191,7 +190,7 @@ type Terrarium struct {
 	policy          deploy.Policy // Options.Policy
 	policies        policy.Processes
 	shutdownTimeout time.Duration // zero: the default
-	connectors      connectors
+	connectors      Connectors
 	applying        chan struct{} // has room for one application and the change of its connectors
 
 	releasing  sync.Once
@@ -306,7 +305,7 @@ func (t *Terrarium) openStorage(ctx context.Context, o Options) error {
 // the process keeps the directory until the process ends or a later Close succeeds.
 func (t *Terrarium) Close(ctx context.Context) error {
 	bound, begun := engine.CloseBound(ctx, cmp.Or(t.shutdownTimeout, engine.DefaultShutdownTimeout)), time.Now()
-	t.closeConnectors()
+	t.connectors.close()
 	err := t.engine.Close(ctx)
 	if errors.Is(err, engine.ErrLeftOpen) {
 		return err // its stores are in use
@@ -430,7 +429,7 @@ func inspecting(ctx context.Context, load func(*host.Host) Diagnostics) Diagnost
 
 // loading converts the options to those of package recipes.
 func (o RecipeOptions) loading(inspector recipes.Inspector) recipes.Options {
-	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: inspector, Builtins: builtins{}, Modules: o.sources(), Capabilities: o.Capabilities, Connectors: append(builtinConnectors(webhook.NewRouter()), o.Connectors...), FS: o.FS, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
+	return recipes.Options{Vars: o.Vars, VarFiles: o.VarFiles, Env: o.Env, Inspector: inspector, Builtins: builtins{}, Modules: o.sources(), Capabilities: o.Capabilities, Connectors: append(ConnectorKinds(), o.Connectors...), FS: o.FS, Version: Version, PolicyProcess: o.PolicyProcess, Isolation: o.Isolation, Tests: o.Tests, ShapeOnly: o.ShapeOnly,
 		Unsaved: o.Unsaved, ReadsUnsaved: o.ReadsUnsaved, Within: o.Within}
 }
 

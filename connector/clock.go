@@ -156,7 +156,8 @@ func (m *Manual) Fire(bound time.Duration) {
 	m.settle(bound)
 }
 
-// settle waits until no connector is busy. The caller holds mu.
+// settle waits until no connector is busy, as [sync.Cond.Wait] does, or until a bound has
+// passed.
 func (m *Manual) settle(bound time.Duration) {
 	if m.busy == 0 {
 		return

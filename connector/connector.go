@@ -28,6 +28,9 @@ const (
 	Sink   Direction = "sink"   // out of a channel
 )
 
+// KindName is the name of a kind. Programs can add others. It is stable.
+type KindName string
+
 // Kind is a kind of connector. Its methods may be called from any goroutine.
 type Kind interface {
 	// Name identifies the kind in recipes and logs: lower-case letters, digits and
@@ -129,18 +132,18 @@ const (
 
 // Status describes a connector.
 type Status struct {
-	Direction  Direction `json:"direction"`         // `source` or `sink`
-	Kind       string    `json:"kind"`              // kind of the connector
-	Name       string    `json:"name"`              // name in the recipe
-	Deployment string    `json:"deployment"`        // recipe that declares it
-	Channel    string    `json:"channel"`           // address of the channel
-	Reaches    string    `json:"reaches"`           // what it reads or writes
-	State      State     `json:"state"`             // `starting`, `working`, `retrying` or `ended`
-	Messages   int64     `json:"messages"`          // sent or delivered since the start of the process
-	Repeated   int64     `json:"repeated"`          // of a source: left out because they had been taken before
-	Refused    int64     `json:"refused"`           // left out because of a policy or their size
-	Failures   int64     `json:"failures"`          // times that it has failed since the start of the process
-	Error      string    `json:"error,omitempty"`   // the last failure, while it is retrying
-	Remedy     string    `json:"remedy,omitempty"`  // what to do about it
-	Problem    string    `json:"problem,omitempty"` // the last message that was left out, and why
+	Direction  Direction // `source` or `sink`
+	Kind       KindName  // kind of the connector
+	Name       string    // name in the recipe
+	Deployment string    // recipe that declares it
+	Channel    string    // address of the channel
+	Reaches    string    // what it reads or writes
+	State      State     // `starting`, `working`, `retrying` or `ended`
+	Messages   int64     // sent or delivered since the start of the process
+	Repeated   int64     // of a source: left out because they had been taken before
+	Refused    int64     // left out because of a policy or their size
+	Failures   int64     // times that it has failed since the start of the process
+	Error      string    // the last failure, while it is retrying
+	Remedy     string    // what to do about it
+	Problem    string    // the last message that was left out, and why
 }

@@ -22,7 +22,8 @@ const (
 // Declared is a connector that is to run.
 type Declared struct {
 	Direction  Direction
-	Kind, Name string
+	Kind       KindName
+	Name       string
 	Deployment string
 	Channel    string // address
 	ChannelID  string

@@ -12,7 +12,7 @@ import (
 )
 
 // A Window remembers the keys of the last messages of a source, in the producers of its
-// channel, so that a message with the same key is taken once, also after a kill. It is for
+// channel, so that a message with the same key is taken once, even after a kill. It is for
 // keys without an order, such as those that senders draw at random. It takes a bounded part of
 // the session: a producer for each of [WindowSize] slots, which are used in turn.
 //

@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/connector"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -27,7 +26,7 @@ type StatusArgs struct {
 type StatusResult struct {
 	Graphs           []inspect.GraphStatus `json:"graphs"`                      // oldest first
 	UnaccountedBytes int64                 `json:"unaccounted_bytes,omitempty"` // Go heap of the process after its last garbage collection, without the part that is accounted to creatures
-	Connectors       []connector.Status    `json:"connectors,omitempty"`        // sources and sinks of the recipes that run, in the order of their start
+	Connectors       []ConnectorRecord     `json:"connectors,omitempty"`        // sources and sinks of the recipes that run, in the order of their start
 	Wear             *WearRecord           `json:"wear,omitempty"`              // what the logs of the session directory have cost its disk
 	Problems         []*ErrorRecord        `json:"problems,omitempty"`          // problems of the session directory, such as a store that was set aside or cannot be written, and failed policies
 }
@@ -151,7 +150,7 @@ func status(ctx context.Context, s *client, a *StatusArgs) (*StatusResult, error
 		graphs = slices.DeleteFunc(graphs, func(g inspect.GraphStatus) bool { return !slices.Contains(allowed, g.ID) })
 		return &StatusResult{Graphs: graphs}, nil
 	}
-	out := &StatusResult{Graphs: graphs, UnaccountedBytes: s.t.UnaccountedBytes(), Connectors: s.t.Connectors(), Problems: errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}
+	out := &StatusResult{Graphs: graphs, UnaccountedBytes: s.t.UnaccountedBytes(), Connectors: connectorsOf(s.t), Problems: errorRecords(append(s.t.Problems(), s.t.PolicyFailures()...))}
 	if d := s.t.Directory(); d != nil {
 		out.Wear = NewWearRecord(d.Wear())
 	}

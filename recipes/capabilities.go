@@ -57,8 +57,9 @@ var settingTypes = map[capability.SettingType]ValueType{
 	capability.Count: WholeValue, capability.Size: SizeValue, capability.Duration: DurationValue,
 }
 
-// settingAttributes describe the settings of a capability as attributes of its block.
-func settingAttributes(settings []capability.Setting) []Attribute {
+// SettingAttributes describe the settings of a capability or a connector as attributes of its
+// block.
+func SettingAttributes(settings []capability.Setting) []Attribute {
 	var out []Attribute
 	for _, s := range settings {
 		a := Attribute{Name: s.Name, Type: settingTypes[s.Type], Required: s.Required, Choices: s.Choices, Default: s.Default, Without: s.Without, Doc: s.Doc}
@@ -74,7 +75,7 @@ func settingAttributes(settings []capability.Setting) []Attribute {
 func capabilityBlocks() []Block {
 	var out []Block
 	for _, k := range ownKinds {
-		out = append(out, Block{Name: k.Name(), Labels: named, Repeated: true, Doc: ownDocs[k.Name()], Attributes: append(settingAttributes(k.Settings()), attrDescription)})
+		out = append(out, Block{Name: k.Name(), Labels: named, Repeated: true, Doc: ownDocs[k.Name()], Attributes: append(SettingAttributes(k.Settings()), attrDescription)})
 	}
 	return append(out,
 		Block{Name: "capability", Labels: []string{"kind", "name"}, Repeated: true, Doc: "a capability of another [kind](../how-to/add-a-capability.md), which the program has added", Attributes: []Attribute{

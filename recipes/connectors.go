@@ -53,19 +53,20 @@ func (dec *decoder) connectors() {
 // connector evaluates one declaration; nil after an error.
 func (dec *decoder) connector(direction connector.Direction, d *declaration) *deploy.Connector {
 	s := scope{title: d.title}
+	dec.checkDescription(s, d)
 	kind := dec.connectorKind(direction, d)
 	if kind == nil {
-		for _, a := range d.content.Attributes {
+		for _, name := range slices.Sorted(maps.Keys(d.content.Attributes)) {
+			a := d.content.Attributes[name]
 			dec.eval(s.secretly(), a.Expr) // for its mistakes
 			dec.mention(a.Expr)
 		}
 		return nil
 	}
 	settings := kind.Settings()
-	d.own = &Block{Name: d.kind, Attributes: append(settingAttributes(settings), blockNamed[d.kind].Attributes...)}
+	d.own = &Block{Name: d.kind, Attributes: append(SettingAttributes(settings), blockNamed[d.kind].Attributes...)}
 	ok := dec.checkAttributes(s, d)
-	dec.checkDescription(s, d)
-	out := &deploy.Connector{Direction: string(direction), Kind: kind.Name(), Name: dec.names + d.name}
+	out := &deploy.Connector{Direction: string(direction), Kind: deploy.ConnectorKind(kind.Name()), Name: dec.names + d.name}
 	ok = dec.connectorChannel(s, d, out) && ok
 	values := map[string]json.RawMessage{}
 	var secret []string

@@ -89,7 +89,6 @@ func (h *Handler) routes() {
 	h.mux.HandleFunc("POST /logout", h.logout)
 	h.mux.HandleFunc("GET /healthz", healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)
-	h.mux.HandleFunc(webhook.Prefix, func(w http.ResponseWriter, r *http.Request) { h.t.Webhooks().ServeHTTP(w, r) })
 	h.mux.HandleFunc("GET /", pageFile)
 }
 
@@ -113,6 +112,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fail(w, err)
 			return
 		}
+	}
+	if strings.HasPrefix(r.URL.Path, webhook.Prefix) { // every method, which a mux could not tell from GET /
+		h.t.Connectors().Webhooks().ServeHTTP(w, r)
+		return
 	}
 	if _, pattern := h.mux.Handler(r); pattern == "" {
 		unknown(w, r)

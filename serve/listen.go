@@ -21,7 +21,7 @@ const (
 // Serve serves on a listener, with bounds on headers and time, until ctx ends. It closes
 // the listener, and waits for the requests that are running. secure may be nil.
 func (h *Handler) Serve(ctx context.Context, listener net.Listener, secure *tls.Config) error {
-	h.t.Webhooks() // from here on, requests can come
+	h.t.Connectors().Webhooks() // from here on, requests can come
 	return h.serve(ctx, listener, secure, false)
 }
 

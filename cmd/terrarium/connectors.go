@@ -2,12 +2,12 @@ package main
 
 import (
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/seed47132306/terrarium/connector"
+	"github.com/seed47132306/terrarium/operations"
 )
 
 // connectorsText shows sources and sinks with what they have done, or with what keeps them
 // from it.
-func connectorsText(list []connector.Status) string {
+func connectorsText(list []operations.ConnectorRecord) string {
 	if len(list) == 0 {
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
@@ -91,6 +92,7 @@ func (in *input) feed(ctx context.Context, x *running) error {
 		return err
 	}
 	defer in.tellAllDenied(x.report)
+	in.Now = time.Now
 	in.Known = func() (map[string]uint64, error) { return x.t.Producers(channel) }
 	in.LeftOut = func(err error) { x.report.say("a line of %s is left out: %v", in.Name, err) }
 	in.Take = func(ctx context.Context, line []byte, producer string, offset uint64) error {

@@ -133,8 +133,8 @@ func (x *running) work(work context.Context, fail context.CancelCauseFunc) {
 		<-work.Done()
 		return
 	}
-	err := x.t.WaitSources(work)
-	for _, wait := range []func(context.Context) error{x.t.WaitIdle, x.printer.drain, x.t.WaitSinks} {
+	err := x.t.Connectors().WaitSources(work)
+	for _, wait := range []func(context.Context) error{x.t.WaitIdle, x.printer.drain, x.t.Connectors().WaitSinks} {
 		if err == nil {
 			err = wait(work)
 		}

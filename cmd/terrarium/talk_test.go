@@ -115,7 +115,7 @@ var (
 	counts  = regexp.MustCompile(`"events":\d+`)
 	// What says which files have the history at the moment: it moves in the
 	// background.
-	files      = regexp.MustCompile(`"(store_path|bytes)":("[^"]*"|\d+),`)
+	kept       = regexp.MustCompile(`"(store_path|bytes)":("[^"]*"|\d+),`)
 	complete   = regexp.MustCompile(`"complete":(true|false)`)
 	incomplete = regexp.MustCompile(`"incomplete_from":\[[^\]]*\]`)
 )
@@ -124,7 +124,7 @@ func (c *conversation) scrub(s string) string {
 	s = times.ReplaceAllString(s, "TIME")
 	s = cursors.ReplaceAllString(s, `"cursor":"CURSOR"`)
 	s = counts.ReplaceAllString(s, `"events":N`)
-	s = files.ReplaceAllString(s, "")
+	s = kept.ReplaceAllString(s, "")
 	s = complete.ReplaceAllString(s, `"complete":BOOL`)
 	s = incomplete.ReplaceAllString(s, `"incomplete_from":LIST`)
 	for letter, re := range identifiers {

@@ -36,7 +36,7 @@ type Port struct {
 // NewPort returns a port with an empty channel.
 func NewPort() *Port { return &Port{producers: map[string]uint64{}, changed: make(chan struct{})} }
 
-// notify wakes those that wait. The caller holds mu.
+// notify wakes those that wait for a change, which the caller has made.
 func (p *Port) notify() {
 	close(p.changed)
 	p.changed = make(chan struct{})

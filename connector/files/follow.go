@@ -122,7 +122,7 @@ func (l *Lines) followOne(ctx context.Context, path string, file *os.File, fresh
 			return err
 		}
 	}
-	producer, seen := identifyFile(head, info, known, time.Now())
+	producer, seen := identifyFile(head, info, known, l.Now())
 	return l.take(ctx, r, producer, seen)
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -25,6 +26,9 @@ type Lines struct {
 	Known func() (map[string]uint64, error)
 	// Take takes a line without its newline. An error ends the reading.
 	Take func(ctx context.Context, line []byte, producer string, offset uint64) error
+	// Now is the time when a file that is followed is first read, which tells files apart
+	// that have the same beginning and identity one after the other.
+	Now func() time.Time
 	// LeftOut reports a line that is left out because it is too long.
 	LeftOut func(err error)
 

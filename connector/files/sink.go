@@ -75,7 +75,6 @@ type record struct {
 // not yet in the log of the session.
 const (
 	batchBytes = 64 << 10
-	batchTime  = 50 * time.Millisecond
 	tailBytes  = 8 << 20
 )
 
@@ -104,12 +103,12 @@ func (s *sink) Run(ctx context.Context, p connector.Port) (err error) {
 		}
 		batch.Reset()
 		// Further messages that are there already are written together.
-		for more, began := true, time.Now(); more; {
+		for more := true; more; {
 			if !written[d.ID] {
 				written = nil // what follows is new too
 				s.append(&batch, d)
 			}
-			if batch.Len() >= batchBytes || time.Since(began) > batchTime {
+			if batch.Len() >= batchBytes {
 				break
 			}
 			next, err := nextNow(ctx, p)

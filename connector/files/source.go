@@ -15,7 +15,7 @@ import (
 )
 
 // Source is the kind file: each line of a file becomes a message. Offsets are positions in
-// the file, so each line is taken once, also after a kill.
+// the file, so each line is taken once, even after a kill.
 type Source struct{}
 
 // Name implements [connector.Kind].
@@ -92,7 +92,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 
 // linesOf sends lines to a port.
 func linesOf(name string, p connector.Port) *Lines {
-	return &Lines{Name: name, Known: p.Producers, LeftOut: p.Refused, Take: func(ctx context.Context, line []byte, producer string, offset uint64) error {
+	return &Lines{Name: name, Known: p.Producers, LeftOut: p.Refused, Now: p.Now, Take: func(ctx context.Context, line []byte, producer string, offset uint64) error {
 		_, err := p.Send(ctx, connector.Message{Payload: line, Producer: producer, Offset: offset})
 		if err != nil && ctx.Err() == nil && connector.Final(err) {
 			p.Refused(err)

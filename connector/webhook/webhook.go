@@ -53,7 +53,7 @@ func (kind) Settings() []capability.Setting {
 		{Name: "method", Type: capability.Text, Choices: []string{"POST", "PUT"}, Default: `"POST"`, Doc: "the method of the requests"},
 		{Name: "max_body", Type: capability.Size, Default: `"1MiB"`, Doc: "the most bytes that a body may have"},
 		{Name: "content_types", Type: capability.Texts, Without: "any", Doc: "the types that a body may have, such as `[\"application/json\"]`"},
-		{Name: "key_header", Type: capability.Text, Default: `"` + defaultKey + `"`, Doc: fmt.Sprintf("a request with this header is taken once: the last %d keys are remembered, also after a kill", connector.WindowSize)},
+		{Name: "key_header", Type: capability.Text, Default: `"` + defaultKey + `"`, Doc: fmt.Sprintf("a request with this header is taken once: the last %d keys are remembered, even after a kill", connector.WindowSize)},
 		{Name: "headers", Type: capability.Texts, Without: "none", Doc: "headers of the request that become headers of the message, in lower case"},
 	}
 }

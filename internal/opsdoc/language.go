@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/recipes"
 )
 
@@ -26,6 +27,15 @@ func languageTables() []table {
 		if !elsewhere[block.Name] && len(block.Attributes) > 0 {
 			tables = append(tables, table{recipesPage, "block " + block.Name, func(b *bytes.Buffer) { blockTable(b, block) }})
 		}
+	}
+	for _, k := range terrarium.ConnectorKinds() {
+		attributes := recipes.SettingAttributes(k.Settings())
+		if len(attributes) == 0 {
+			continue
+		}
+		tables = append(tables, table{"docs/reference/connectors.md", string(k.Direction()) + " " + k.Name(), func(b *bytes.Buffer) {
+			attributeTable(b, recipes.Block{Attributes: attributes})
+		}})
 	}
 	return tables
 }
