@@ -1,5 +1,5 @@
 // Package cronsource is the source of the kind cron: it sends a message at the times of a
-// schedule. The offset of a message is its scheduled time, so each tick is taken once, also
+// schedule. The offset of a message is its scheduled time, so each tick is taken once, even
 // after a kill, and when a clock is set back.
 package cronsource
 
