@@ -47,7 +47,7 @@ type Channel interface {
 
 func (d *Declared) id() string { return string(d.Direction) + "." + d.Deployment + "." + d.Name }
 
-// same reports whether a connector need not be started anew.
+// same reports whether a connector need not be restarted.
 func (d *Declared) same(o *Declared) bool {
 	return d.Kind == o.Kind && d.Settings == o.Settings && d.ChannelID == o.ChannelID
 }
@@ -86,7 +86,7 @@ type running struct {
 }
 
 // Set makes the connectors of a deployment those that are declared: others of the deployment
-// end, new ones start, and those that have changed start anew. It waits for those that end.
+// end, new ones start, and those that have changed restart. It waits for those that end.
 func (r *Runner) Set(deployment string, declared []Declared) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
