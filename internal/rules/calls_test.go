@@ -19,12 +19,6 @@ var ownContexts = map[string]string{
 	"following.removeCreature": "closing a module takes no time",
 	"core.retireLater":         "a timer calls it, and closing the engine closes what is left",
 	"ended":                    "a context that has ended, to ask without waiting",
-	"preparedNode.Discard":     "an instance that is given up closes within its bounds, and nothing waits",
-	"Rehearsal.Starting":       "what a rehearsed turn calls for is answered from a record",
-	"Rehearsal.Begin":          "the same",
-	"core.releaseModule":       "closing a module takes no time",
-	"core.retireLater":         "a timer calls it, and closing the engine closes what is left",
-	"ended":                    "a context that has ended, to ask without waiting",
 	// connector
 	"Runner.Set": "connectors run until the recipe changes or the runner is closed",
 	// host
@@ -57,7 +51,6 @@ var readsClock = map[string]string{
 	"machineClock.Now":      "the same, for connectors",
 	"machine.Now":           "the same, for tests of connectors",
 	"route.serve":           "a connection's deadline is of the real time",
-	"CloseBound":            "a context's deadline is of the real time",
 	"Terrarium.Close":       "the same",
 	"RunTest":               "how long a test took is for the reader of its report",
 	"isolate.run":           "a script's timer is of the real time",
