@@ -110,6 +110,7 @@
 //   - internal/closing: how long it waits, and what it leaves open
 //   - internal/timing: the machine's clock, timers and rates
 //   - internal/ids: drawing ids
+//   - internal/errtext: texts of errors
 //
 // Graphs and channels:
 //
@@ -161,6 +162,7 @@
 //   - wire_delivery.go: delivering its output over output wires
 //   - internal/outlets: the deliveries, and why one is not possible
 //   - outside.go: requests to capabilities, and their results
+//   - internal/outbound: executing them, and what a creature can reach
 //   - open_requests.go: inboxes, and requests that wait for an answer
 //   - rehearsal.go: a turn without an engine, for replay (package rehearsal: its data)
 //
@@ -170,6 +172,7 @@
 //   - send_judged.go: messages from outside that a policy has judged
 //   - request.go: requests from outside
 //   - caller_turn.go: their turns, when the caller runs them
+//   - internal/turnctx: the context of such a turn
 //   - reader.go: readers with a durable cursor
 //   - observe.go: subscribing, from now or from a moment in the past
 //   - internal/observe: the subscriptions

@@ -76,9 +76,7 @@ func (x *change) planStores() *storePlan {
 		return p
 	}
 	var groups regroup.Groups
-	sections := map[journal.GraphID]section{}
 	for _, g := range x.paused {
-		sections[g.id] = g
 		left := true
 		for after := range x.e.presentGraphs(g) {
 			groups.Join(g.id, after)
@@ -101,7 +99,7 @@ func (x *change) planStores() *storePlan {
 	for _, found := range groups.Found(x.passed) {
 		g := &storeGroup{Group: found}
 		for _, id := range g.Before {
-			g.before = append(g.before, sections[id])
+			g.before = append(g.before, x.graph(id))
 		}
 		g.findMoved(x)
 		p.groups = append(p.groups, g)

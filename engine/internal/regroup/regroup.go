@@ -69,7 +69,10 @@ type Groups struct {
 // Join notes that members of a graph are in a graph after the change.
 func (s *Groups) Join(before, after journal.GraphID) {
 	if s.before == nil {
-		s.before, s.after = map[journal.GraphID]*Group{}, map[journal.GraphID]*Group{}
+		s.before = map[journal.GraphID]*Group{}
+	}
+	if s.after == nil {
+		s.after = map[journal.GraphID]*Group{}
 	}
 	a, b := s.before[before], s.after[after]
 	switch {
@@ -107,7 +110,7 @@ func (s *Groups) Begin(after journal.GraphID) {
 		return
 	}
 	if s.after == nil {
-		s.before, s.after = map[journal.GraphID]*Group{}, map[journal.GraphID]*Group{}
+		s.after = map[journal.GraphID]*Group{}
 	}
 	s.after[after] = &Group{After: []journal.GraphID{after}}
 	s.list = append(s.list, s.after[after])
