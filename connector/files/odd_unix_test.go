@@ -1,0 +1,38 @@
+//go:build unix
+
+package files
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A directory or a pipe in the place of a followed file is not there: the file that comes after
+// it is read.
+func TestFollowedFileIsReplacedByOther(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := errors.New("the test has ended")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(ended)
+	for _, path := range []string{dir, pipe, filepath.Join(dir, "none")} {
+		if _, err := openAgain(ctx, path, true); !errors.Is(err, ended) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "log"), []byte("line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := openAgain(ctx, filepath.Join(dir, "log"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+}
