@@ -444,29 +444,29 @@ func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*A
 	return t.ApplyDeployment(ctx, r.Deployment())
 }
 
-// completed adds the terrarium's own defaults to the options.
-func (t *Terrarium) completed(o RecipeOptions) RecipeOptions {
+// or has the values of other where o has none.
+func (o RecipeOptions) or(other RecipeOptions) RecipeOptions {
 	if o.PolicyProcess == nil {
-		o.PolicyProcess = t.defaults.PolicyProcess
+		o.PolicyProcess = other.PolicyProcess
 	}
 	if o.FS == nil {
-		o.FS = t.defaults.FS
+		o.FS = other.FS
 	}
 	if o.Modules == nil {
-		o.Modules = t.defaults.Modules
+		o.Modules = other.Modules
 	}
 	if o.Capabilities == nil {
-		o.Capabilities = t.defaults.Capabilities
+		o.Capabilities = other.Capabilities
 	}
 	if o.Connectors == nil {
-		o.Connectors = t.defaults.Connectors
+		o.Connectors = other.Connectors
 	}
 	return o
 }
 
 // loading returns the options with which the terrarium loads a recipe.
 func (t *Terrarium) loading(o RecipeOptions) recipes.Options {
-	return t.completed(o).loading(inspectorOf(t.host))
+	return o.or(t.defaults).loading(inspectorOf(t.host))
 }
 
 // ApplyFS is [Terrarium.Apply] for a recipe in a file system such as one of go:embed. path
