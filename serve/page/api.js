@@ -1,5 +1,5 @@
-// The server's door: operations and the stream of events. The browser holds the cookie;
-// this code never sees a token.
+// The connection to the server: operations and the stream of events. The browser holds the
+// cookie; this code never sees a token.
 
 export class ApiError extends Error {
   constructor(status, body) {
@@ -40,8 +40,8 @@ export async function call(operation, args = {}, signal) {
 
 export const now = () => Date.now() + skew
 
-// The kinds are those of docs/reference/events.md; an EventSource only hands out events
-// of names that it was told.
+// The kinds are those of docs/reference/events.md; an EventSource only passes on
+// events whose names have a listener.
 export const kinds = [
   'channel_message', 'direct_message', 'timer', 'request', 'result', 'wired_output', 'turn_started', 'turn_ended', 'turn_failed',
   'output', 'state', 'log', 'dead_letter', 'policy_denied', 'creature_started', 'creature_stopped', 'creature_failed',
@@ -52,8 +52,8 @@ export const kinds = [
 
 const waits = [1000, 2000, 4000, 8000, 15000]
 
-// Stream is the subscription of the page. After a lost connection it continues behind the
-// last cursor that it has seen, so that nothing is left out.
+// Stream is the subscription of the page. After a lost connection it continues after the
+// last cursor that it has received, so that no event is left out.
 export class Stream {
   constructor(on) {
     this.on = on // {event(event), open(), lost(wait), ended()}

@@ -48,7 +48,7 @@ const ctx = {
     history.replaceState(null, '', address(route.view, route.id, params))
     ctx.route = parse(location.hash)
   },
-  // act runs an operation for a button, and says beside it what became of it.
+  // act runs an operation for a button, and shows the outcome beside the button.
   async act(button, operation, args, done) {
     const note = button.parentElement.querySelector('.note') || button.parentElement.appendChild(h('span', { class: 'note', role: 'status' }))
     button.disabled = true
@@ -150,7 +150,7 @@ function findKey(e) {
   else if (e.key === 'Escape') { e.stopPropagation(); el.find.value = ''; closeFound(); el.main.focus() }
 }
 
-// The live region says merges, splits, quarantines and the connection, at most one in five
+// The live region announces merges, splits, quarantines and the connection, at most one in five
 // seconds.
 let said = -Infinity, toSay = [], sayTimer
 function announce(text) {
@@ -204,7 +204,8 @@ const stream = new Stream({
   ended() { setLink({ state: 'ended', at: Date.now() }); show() },
 })
 
-// probe finds out why the stream has failed: no permission needs another page than no server.
+// probe finds out why the stream has failed: the page differs for a lack of permission and
+// for a lost server.
 async function probe() {
   try { await call('status', {}) } catch (err) {
     if (err.status === 401 || err.status === 403) { stream.stop(); setLink({ state: 'denied', err }); show() }
@@ -212,7 +213,7 @@ async function probe() {
 }
 
 // refresh reads the status again: soon after changes of the structure, and otherwise every
-// few seconds, less often the more there is.
+// few seconds, or less often if there are many creatures.
 let reading, again, timer
 async function refresh() {
   clearTimeout(timer)

@@ -1,4 +1,4 @@
-// The view Approvals: what creatures wait for, with the two ways to answer.
+// The view Approvals: the questions for which creatures wait, with the two answers.
 import { clock, count, h, hidden, mark, payload, payloadBytes, replace } from './lib.js'
 import { todoTabs } from './lists.js'
 
@@ -70,8 +70,8 @@ export function approvalsView(ctx, host) {
       if (behind.textContent !== text) behind.textContent = text
     }
     enable()
-    replace(head, waiting.length ? `${count(waiting.length, 'question')} of policies that turns wait for` : '')
-    if (!waiting.length) list.append(h('div', { class: 'face' }, h('h2', {}, 'No approvals'), h('p', {}, 'Questions of policies wait here until they are approved or denied, or until their time is over.')))
+    replace(head, waiting.length ? `${count(waiting.length, 'question')} of policies, for which turns wait` : '')
+    if (!waiting.length) list.append(h('div', { class: 'face' }, h('h2', {}, 'No approvals'), h('p', {}, 'Questions of policies wait here until they are approved or denied, or until their deadline passes.')))
   }
 
   const box = a => {

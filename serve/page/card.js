@@ -33,9 +33,9 @@ export function formerName(spec) {
   return names.size ? [...names].join(' + ') : [...spec.nodes.values()][0]?.name || spec.id.slice(0, 5)
 }
 
-// byWhom says what caused it, as far as the event tells: a creature's turn has a cause.
+// byWhom says what caused the change, as far as the event shows: a creature's turn has a cause.
 function byWhom(event, store) {
-  if (!event) return 'Done while this page was not watching'
+  if (!event) return 'Done while this page received no events'
   if (event.creature) return ['Done by ', h('b', {}, store.name(event.creature))]
   if (event.cause) return 'Done by a creature with a group tool'
   return 'Done by an operation'
@@ -61,8 +61,8 @@ function aliasNote(renamed, store) {
   return ''
 }
 
-// placeCard finds a corner where the card covers no chip that the change concerns. Without
-// one it stands below the picture.
+// placeCard finds a corner where the card covers no chip that the change concerns. If there
+// is none, the card is below the picture.
 export function placeCard(el, stage, root, strip, chips) {
   if (!stage.offsetParent) return
   const room = stage.getBoundingClientRect(), size = el.getBoundingClientRect()

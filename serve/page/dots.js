@@ -88,7 +88,7 @@ export class Dots {
     return best
   }
 
-  // paint asks for a frame; many requests make one.
+  // paint requests a frame; several requests get one frame.
   paint() {
     if (this.asked) return
     this.asked = true

@@ -80,7 +80,7 @@ export function eventsView(ctx, host, route) {
   const look = e => ({ turn_failed: 'failing', creature_failed: 'failing', dead_letter: 'failing', creature_quarantined: 'quarantined', creature_stopped: 'stopped', policy_denied: 'backing', approval_asked: 'waits' }[e.kind])
 
   const row = e => {
-    if (e.gap) return h('div', { class: 'gap' }, mark('backing'), h('span', {}, h('b', {}, `${count(e.gap.missed, 'event')} left out here. `), 'This tab did not keep up. The picture and the counts are right.'), h('button', { onclick: ev => fill(ev.currentTarget, e.gap) }, 'Fill the gap'))
+    if (e.gap) return h('div', { class: 'gap' }, mark('backing'), h('span', {}, h('b', {}, `${count(e.gap.missed, 'event')} left out here. `), 'This tab fell behind. The picture and the counts are correct.'), h('button', { onclick: ev => fill(ev.currentTarget, e.gap) }, 'Fill the gap'))
     const g = store.graphs.get(e.graph)
     const button = h('button', { class: 'event', 'aria-expanded': 'false', onclick: () => open(button, e) }, h('span', { class: 'muted' }, clock(e.at, true)),
       h('span', { class: 'said' }, look(e) ? mark(look(e)) : '', e.kind.replaceAll('_', ' ')),
@@ -125,7 +125,7 @@ export function eventsView(ctx, host, route) {
     newer.style.display = 'none'
     rows = all()
     replace(note, around ? `a minute around ${clock(Number(around))}` : found ? `${count(rows.length, 'event')} found` : rows.length ? `the last ${number(Math.min(rows.length, most))}, newest first` : '')
-    replace(list, rows.length ? rows.slice(0, most).map(row) : h('div', { class: 'face' }, h('h2', {}, 'No event fits'), h('p', {}, 'The page lists the events that it has seen. Other words are searched in the stores, too.'), h('code', {}, command(q, store.title || 'DIR'))))
+    replace(list, rows.length ? rows.slice(0, most).map(row) : h('div', { class: 'face' }, h('h2', {}, 'No event matches'), h('p', {}, 'The page lists the events that it has received. It searches the stores for words too.'), h('code', {}, command(q, store.title || 'DIR'))))
   }
 
   const search = async () => {

@@ -59,7 +59,7 @@ export class GraphView {
     this.observer.observe(this.stage)
   }
 
-  // route takes the address. It answers true: the view changes itself.
+  // route applies the address. It returns true: the view changes itself.
   route(route) {
     const p = route.params
     this.mode = p.get('show') === 'table' ? 'table' : 'picture'
@@ -231,7 +231,7 @@ export class GraphView {
     return slots
   }
 
-  // freshEdges are lines between who came and who was there.
+  // freshEdges are lines between creatures that came and creatures that were there.
   freshEdges(cut) {
     const keys = [], bed = kept.places.beds.get(cut.into)
     for (const [key, it] of this.picture.edges) {
@@ -247,7 +247,7 @@ export class GraphView {
     return keys
   }
 
-  // eventOf finds the event of a cut that the status has shown before the event came.
+  // eventOf finds the event of a cut that the status showed before the event arrived.
   eventOf(cut) {
     const had = cut.kind === 'merge' ? cut.piece : cut.from, recent = this.store.now() - 10000
     return this.store.flags.findLast(f => f.kind === cut.kind && f.at > recent && f.event.payload.old_graphs?.includes(had))?.event
@@ -525,8 +525,8 @@ export class GraphView {
   }
 }
 
-// nearest is the chip in a direction. Every chip is reached: where nothing lies straight
-// ahead, the next one in reading order is taken.
+// nearest is the chip in a direction. Every chip can be reached: if none lies straight
+// ahead, it is the next one in reading order.
 export function nearest(all, from, [dx, dy]) {
   const here = all.find(p => p.id === from)
   if (!here) return all[0]?.id

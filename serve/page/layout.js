@@ -134,7 +134,7 @@ function place(nodes) {
   for (const n of nodes.values()) n.x = x[n.layer]
 }
 
-// grid is the layout of graphs whose size makes lines worthless: rows of chips.
+// grid is the layout of graphs that are too large for lines: rows of chips.
 function grid(ids) {
   const across = Math.max(1, Math.ceil(Math.sqrt(ids.length / 3)))
   return new Map(ids.map((id, i) => [id, { x: (i % across) * (chip.w + 16), y: Math.floor(i / across) * 40 }]))
@@ -222,11 +222,11 @@ export function pack(beds, aspect) {
   })
 }
 
-// fits tells whether a bed may stand here.
+// fits reports whether a bed may be placed here.
 export const fits = (bed, others, at) => !others.some(o => overlaps({ ...at, w: bed.w, h: bed.h }, o))
 
 // free finds the place for a bed nearest to a wished one that touches none of the others,
-// rather beside or below what is there than above or left of it.
+// preferably beside or below the existing ones.
 export function free(bed, others, wish) {
   const right = Math.max(wish.x + bed.w, ...others.map(o => o.x + o.w)), left = Math.min(wish.x, ...others.map(o => o.x)), top = Math.min(wish.y, ...others.map(o => o.y))
   const tries = [wish]
@@ -266,7 +266,7 @@ export function part(block, ids, channels) {
 }
 
 // grow adds creatures and rings that are new: beside the parent or a neighbour if there is
-// room, else in a row of their own below. Who is there keeps the place.
+// room, else in a row of their own below. The others keep their places.
 export function grow(block, spec, parents) {
   const chips = new Map(), rings = new Map()
   for (const id of spec.creatures) if (block.chips.has(id)) chips.set(id, block.chips.get(id))

@@ -160,7 +160,7 @@ export function payloadBytes(p) {
   return JSON.stringify(p).length
 }
 
-// hidden is the place of a payload. Its text enters the document only when its button is
+// hidden is the place of a payload. The text enters the document only when the button is
 // pressed; load returns the text, or a promise of it.
 export function hidden(size, load) {
   const box = h('div', { class: 'payload' })

@@ -80,7 +80,7 @@ export function lineageView(ctx, host, route) {
     const flags = store.flags.filter(f => f.kind === 'quarantined'), fails = [...store.failed.values()].filter(f => f.event)
     const times = [...sessions.flatMap(r => [begun(r), endOf(r)]), ...flags.map(f => f.at)]
     const line = scale(times, wide - left - right - 20, squeeze), y = g => top + at.get(g) * step
-    const svg = s('svg', { class: 'lines', viewBox: `0 0 ${wide} ${high}`, width: wide, role: 'img', 'aria-label': 'Lanes of graphs over time; the table below has the same' })
+    const svg = s('svg', { class: 'lines', viewBox: `0 0 ${wide} ${high}`, width: wide, role: 'img', 'aria-label': 'Lanes of graphs over time; the table below has the same content' })
     svg.style.setProperty('min-width', '720px')
     const grid = [], marks = new Set(times.map(t => Math.round(line.x(t) / 110)))
     for (const m of marks) {

@@ -48,7 +48,7 @@ export function creaturesView(ctx, host, route) {
     const list = [...store.creatures.values()].filter(fits)
     replace(title, list.length === store.creatures.size ? count(list.length, 'creature') : `${number(list.length)} of ${count(store.creatures.size, 'creature')}`)
     replace(table, list.length ? creatureTable(ctx, list, '', order, key => { order.down = order.by === key && !order.down; order.by = key; paint() })
-      : h('div', { class: 'face' }, h('h2', {}, 'No creature fits'), h('p', {}, 'Words are parts of names; status:, graph: and species: narrow the list.')))
+      : h('div', { class: 'face' }, h('h2', {}, 'No creature matches'), h('p', {}, 'Words are parts of names; status:, graph: and species: narrow the list.')))
   }
   input.addEventListener('input', () => { ctx.keep({ q: input.value }); paint() })
   paint()

@@ -74,7 +74,7 @@ export class Panel {
     replace(this.body, this.wrong(c, status),
       section(h('div', { class: 'counts' }, [['turns', n.turns], ['failed', n.failures], ['dead letters', n.dead_letters], ['sent', n.sent], ...(n.denied ? [['denied', n.denied]] : [])]
         .map(([name, v]) => h('div', {}, h('b', {}, number(v)), h('span', {}, name))))),
-      section(h('h2', {}, 'How near it is to its limits'), this.gauges(c)),
+      section(h('h2', {}, 'Use of its limits'), this.gauges(c)),
       section(h('h2', {}, 'Last turns'), turns.length ? turns.map(t => this.turnRow(t, c)) : h('p', { class: 'muted' }, 'None since this page was opened.')),
       section(h('h2', {}, 'Channels'), h('div', { class: 'kv' }, this.channels(c))),
       section(h('h2', {}, 'Module'), h('p', { class: 'mono' }, c.module), h('p', { class: 'mono muted' }, `sha256 ${c.module_sha256.slice(0, 16)}… · instance ${c.instance_starts}`)))
@@ -91,8 +91,8 @@ export class Panel {
     const says = {
       quarantined: [h('b', {}, failed?.quarantined ? `Out of service since ${clock(failed.quarantined)}.` : 'Out of service.'), ` It failed more often than its restart policy allows. ${count(c.pending, 'delivery waits', 'deliveries wait')} until it is started again.`],
       failing: [h('b', {}, `A turn failed at ${clock(failed?.at)}.`), ` ${number(c.counters?.failures)} of its turns have failed since the engine started.`],
-      backing: [h('b', {}, 'It waits before it tries again.'), ' Its restart policy makes a pause after a failure.'],
-      waits: [h('b', {}, 'It waits for your approval.'), ` ${count(c.pending, 'delivery waits', 'deliveries wait')} until you decide, or until the time is over.`],
+      backing: [h('b', {}, 'It pauses before the next attempt.'), ' Its restart policy sets a pause after each failure.'],
+      waits: [h('b', {}, 'It waits for your approval.'), ` ${count(c.pending, 'delivery waits', 'deliveries wait')} until you decide, or until the deadline passes.`],
       stopped: [h('b', {}, 'Stopped.'), ` It keeps its state, and ${count(c.pending, 'delivery waits', 'deliveries wait')}.`],
     }[status]
     const buttons = { quarantined: [start, turn], stopped: [start], waits: [h('a', { class: 'button', href: this.ctx.address('approvals') }, 'Approvals')] }[status] || [turn]
@@ -141,7 +141,7 @@ export class Panel {
     const look = turns.map(t => t.id).join()
     if (look === this.look && this.body.childElementCount) return
     this.look = look
-    replace(this.body, h('h2', {}, 'Turns since this page was opened'), turns.length ? [h('p', { class: 'muted' }, 'By duration where it is known, else by fuel.'), turns.map(t => this.turnRow(t, this.creature))] : h('p', { class: 'muted' }, 'None.'),
+    replace(this.body, h('h2', {}, 'Turns since this page was opened'), turns.length ? [h('p', { class: 'muted' }, 'Sorted by duration or, where that is not known, by fuel.'), turns.map(t => this.turnRow(t, this.creature))] : h('p', { class: 'muted' }, 'None.'),
       h('p', {}, h('a', { href: this.ctx.address('events', '', { q: `creature:${this.creature?.name || this.id} kind:turn_ended` }) }, 'All its turns')))
   }
 
@@ -202,7 +202,7 @@ function sendForm(ctx, creature, aware) {
     const args = where.value ? ['send', { channel: where.value, payload: value() }] : ['send_to', { creature: creature.id, payload: value() }]
     ctx.act(e.currentTarget, args[0], args[1], result => `Sent as number ${result.seq}.`)
   } }, 'Send')
-  return h('div', { class: 'form' }, h('h2', {}, `Send to ${creature.name}`), h('p', { class: 'muted' }, 'Policies judge the message like any other from outside. A message on a channel reaches every listener of it.'),
+  return h('div', { class: 'form' }, h('h2', {}, `Send to ${creature.name}`), h('p', { class: 'muted' }, 'Policies judge the message like any other message from outside. A message on a channel reaches all of its listeners.'),
     h('label', { for: 'send-to' }, 'To'), where,
     fields ? inputs.map(([name, field, input]) => [h('label', { for: 'f-' + name }, name + (field.description ? `: ${field.description}` : '')), input]) : [h('label', { for: 'send-text' }, 'Message'), text],
     h('div', { class: 'acts' }, send))

@@ -72,7 +72,7 @@ export async function bodyOf(call, event) {
   const { events } = await call('history', args)
   const found = events.find(e => e.id === event.id)
   if (!found) throw new Error('The event is no longer in the log, or was never stored.')
-  if (found.payload === undefined) throw new Error('This link may not see it: the scope operate is required.')
+  if (found.payload === undefined) throw new Error('This link does not allow you to see it: the scope operate is required.')
   return found.payload
 }
 

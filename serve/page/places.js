@@ -6,7 +6,7 @@ import { severity, textWidth } from './lib.js'
 
 const font = '12px system-ui, sans-serif'
 
-// groupKey is what stands in one chip with others, or the creature's own id.
+// groupKey identifies the chip that a creature shares with others, or is the creature's id.
 function groupKey(creature, by) {
   const group = by === 'species' ? creature.species : by === 'recipe' ? creature.deployment : by === 'graph' ? creature.graph : ''
   return group ? `${creature.graph}/${by}/${group}` : creature.id
@@ -122,7 +122,7 @@ export class Places {
     return best && best[1] * 2 > spec.creatures.length ? before.get(best[0]) : undefined
   }
 
-  // absorb joins the blocks of graphs that are gone, and whose members are here now.
+  // absorb joins the blocks of graphs that have ended, and whose members are here now.
   absorb(bed, spec, before, was, cuts) {
     const sources = new Set(spec.creatures.map(id => was.get(id)).filter(g => g && g !== spec.id && !this.beds.has(g)))
     for (const source of sources) {
@@ -143,7 +143,7 @@ export class Places {
     }
   }
 
-  // separate takes a block out of a graph that goes on, or that is gone.
+  // separate takes a block out of a graph that continues, or that has ended.
   separate(spec, origin, before, cuts) {
     const ids = new Set(spec.creatures), channels = new Set([...spec.rings, ...spec.edges].map(r => r.channel))
     const piece = part(origin.block, ids, channels)
@@ -164,7 +164,7 @@ export class Places {
     })
   }
 
-  // tidy makes room for who is new in a graph, and drops who is gone.
+  // tidy makes room for new creatures of a graph, and drops removed ones.
   tidy(spec, before, cuts) {
     const bed = this.beds.get(spec.id)
     if (!bed) return
@@ -196,7 +196,7 @@ export class Places {
     }
   }
 
-  // bounds is what a view has to hold to show everything.
+  // bounds is the rectangle that a view has to contain to show everything.
   bounds() {
     let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity
     for (const b of this.beds.values()) {

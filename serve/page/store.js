@@ -79,7 +79,7 @@ export class Store extends EventTarget {
     return slot
   }
 
-  // status takes a whole status and tells what has changed.
+  // status takes over a whole status, and emits what has changed.
   status(answer) {
     const before = new Map([...this.creatures].map(([id, c]) => [id, c.graph]))
     const live = new Map(answer.graphs.map(g => [g.id, g]))
@@ -223,15 +223,15 @@ export class Store extends EventTarget {
     if (!past && this.events.length > kept) this.settle()
   }
 
-  // settle puts the events in order after some of the past were added, whose readers see
-  // to it that none is added twice.
+  // settle puts the events in order after past ones were added. The code that adds them
+  // makes sure that none is added twice.
   settle() {
     this.events.sort((a, b) => a.at - b.at)
     this.events.splice(0, Math.max(0, this.events.length - kept))
   }
 
-  // forget drops what belongs to creatures and channels that are gone, so that a page that
-  // is open for weeks does not grow.
+  // forget drops what belongs to removed creatures and channels, so that a page that is open
+  // for weeks does not grow.
   forget() {
     const wires = new Set([...this.graphs.values()].flatMap(g => g.wires.map(w => w.wire)))
     const live = { turn: this.creatures, channel: this.channels, wire: wires }

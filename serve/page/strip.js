@@ -59,7 +59,7 @@ export class Strip {
     if (!width) return
     const to = this.store.now(), from = to - minutes20, step = minutes20 / ticks
     const rates = []
-    // Bars stand on fixed times, so that they pass instead of changing.
+    // Bars are at fixed times, so that they move instead of changing.
     const first = Math.floor(from / step) * step
     for (let i = 0; i <= ticks; i++) rates.push(this.store.total.sum(first + i * step, first + (i + 1) * step) / (step / 1000))
     const most = Math.max(4, ...rates), base = height - 6, room = height - 26

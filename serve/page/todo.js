@@ -61,7 +61,7 @@ export function deadLettersView(ctx, host, route) {
   const say = (el, text) => { if (el.textContent !== text) el.textContent = text }
 
   const paint = () => {
-    say(head, letters.length ? `${count(letters.length, 'delivery', 'deliveries')} that no creature is going to handle, by reason${only ? `, of ${store.name(only)}` : ''}` : '')
+    say(head, letters.length ? `${count(letters.length, 'delivery', 'deliveries')} that no creature will handle, by reason${only ? `, of ${store.name(only)}` : ''}` : '')
     const groups = new Map()
     for (const l of letters) {
       const key = `${l.reason} ${l.creature}`
@@ -78,7 +78,7 @@ export function deadLettersView(ctx, host, route) {
       }
       fill(boxes.get(key), group)
     }
-    if (known && !groups.size && !list.querySelector('.face')) replace(list, h('div', { class: 'face' }, h('h2', {}, 'No dead letters'), h('p', {}, 'A delivery that fails in every attempt, or that has no creature to go to, is kept here until it is redelivered.')))
+    if (known && !groups.size && !list.querySelector('.face')) replace(list, h('div', { class: 'face' }, h('h2', {}, 'No dead letters'), h('p', {}, 'A delivery that fails in every attempt, or for which there is no creature, is kept here until it is redelivered.')))
   }
 
   // box is the empty box of the letters with a reason and a creature.
@@ -107,7 +107,7 @@ export function deadLettersView(ctx, host, route) {
     if (b.status !== status) {
       b.status = status
       replace(b.mark, mark(blocked ? 'quarantined' : 'failing'))
-      replace(b.about, blocked ? [h('b', {}, `${creature.name} is quarantined.`), ' Redelivered, they would wait in its mailbox until it is started; with the same module they may fail again.']
+      replace(b.about, blocked ? [h('b', {}, `${creature.name} is quarantined.`), ' If you redeliver them now, they wait until it is started. With the same module, they may fail again.']
         : creature ? '' : [h('b', {}, 'The creature was removed.'), ' A redelivery needs a creature that listens.'])
       b.about.hidden = !blocked && !!creature
       b.first.hidden = !blocked

@@ -56,7 +56,7 @@ async function message(ctx, page, event) {
   replace(page, h('div', { class: 'head' }, h('h1', {}, 'Message ', h('span', { class: 'mono' }, place(ctx, event))), h('span', { class: 'muted' }, clock(event.ts, true))),
     h('section', { class: 'box' }, h('div', { class: 'in' }, h('p', {}, event.creature ? ['From ', creatureLink(ctx, event.creature)] : 'From outside', event.turn ? [' · ', h('a', { href: ctx.address('turn', event.turn) }, 'the turn that sent it')] : ''),
       hidden(payloadBytes(event.payload), () => payload(event.payload)))),
-    h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', {}, 'Turns on it'), turns.length ? turns.map(t => h('p', {}, mark(t.kind === 'turn_failed' ? 'failing' : 'running'), ' ', h('a', { href: ctx.address('turn', t.id) }, `${ctx.store.name(t.creature)}, attempt ${t.attempt}`), h('span', { class: 'muted' }, ` ${clock(t.ts, true)}`))) : h('p', { class: 'muted' }, 'None yet.'))))
+    h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', {}, 'Turns that handled it'), turns.length ? turns.map(t => h('p', {}, mark(t.kind === 'turn_failed' ? 'failing' : 'running'), ' ', h('a', { href: ctx.address('turn', t.id) }, `${ctx.store.name(t.creature)}, attempt ${t.attempt}`), h('span', { class: 'muted' }, ` ${clock(t.ts, true)}`))) : h('p', { class: 'muted' }, 'None yet.'))))
 }
 
 const creatureLink = (ctx, id) => h('a', { href: ctx.address('graph', '', { creature: id }) }, ctx.store.name(id))
@@ -90,7 +90,7 @@ function why(p, around, event, letter) {
   const words = around.filter(e => e.kind === 'log' && e.turn === event.id).at(-1)?.payload.text || letter?.last_words
   return h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', { class: 'st-failing' }, 'Why it failed'), h('p', {}, h('b', {}, p.code), ': ', what),
     path.length ? h('div', { class: 'source' }, h('ol', { class: 'frames', 'aria-label': 'Call path, innermost first' }, path.map(f => h('li', {}, h('code', {}, f.at ? `${f.at}  ` : '', f.name)))))
-      : h('p', { class: 'muted' }, 'A module that is built with debugging information also names the source line here.'),
+      : h('p', { class: 'muted' }, 'For a module that is built with debugging information, the source line is shown here.'),
     words ? h('p', { class: 'muted' }, `Last words: “${words}”.`) : ''))
 }
 
@@ -117,8 +117,8 @@ function did(ctx, event, mine, failed) {
     return row(e.kind === 'log' && failed ? 'log, kept' : did1[e.kind] || e.kind.replaceAll('_', ' '), name, e.kind === 'log' ? '' : `${number(payloadBytes(e.kind === 'state' ? e.payload.value : e.payload))} B`, e.kind === 'log')
   })
   for (const send of p.notes?.sends || []) if (failed) rows.push(row('send', send.alias || ctx.store.name(send.channel) || '', ''))
-  return h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', {}, '2 · What it did'), failed ? h('p', { class: 'muted' }, 'Nothing of this turn took effect, as it failed; log lines are kept.') : '',
-    rows.length ? rows : h('p', { class: 'muted' }, failed ? 'It logged nothing.' : 'Nothing but reading its message.')))
+  return h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', {}, '2 · What it did'), failed ? h('p', { class: 'muted' }, 'Nothing of this turn took effect, because it failed. Log lines are kept.') : '',
+    rows.length ? rows : h('p', { class: 'muted' }, failed ? 'It logged nothing.' : 'It only read its message.')))
 }
 
 function verdicts(ctx, event, around, letter) {
