@@ -29,7 +29,7 @@ func (c *creature) charge(g section, bytes int64) {
 	}
 }
 
-// throttle makes a creature wait that has stored more than it may. The worker owns the
+// throttle makes a creature wait if it has stored more than it may. The worker owns the
 // creature.
 func (w *turnWorker) throttle(g section, c *creature) {
 	wait := c.pace.stored.Wait(g.wall, storeGrace)

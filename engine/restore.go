@@ -109,7 +109,7 @@ func (e *core) forgetInstance(ctx context.Context, c *creature) {
 	c.instances.Store(0)
 }
 
-// commit lets the graphs run that were brought back.
+// commit lets the graphs that were brought back run.
 func (w *waking) commit() {
 	var wake waker
 	for _, x := range w.changes {

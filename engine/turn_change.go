@@ -74,8 +74,8 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 	return c.home.enter() // nothing can remove it meanwhile
 }
 
-// conflicted makes a turn run again whose graph has changed meanwhile. Nothing of it
-// remains. It returns as handle does.
+// conflicted makes a turn run again because its graph has changed meanwhile. Nothing of the
+// first run remains. It returns as handle does.
 func (w *turnWorker) conflicted(ctx context.Context, c *creature, d delivery) section {
 	w.turn.reset()
 	w.e.discardInstance(ctx, c)

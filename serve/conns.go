@@ -11,9 +11,9 @@ import (
 // maxConns bounds the connections, each of which has some tens of kilobytes.
 const maxConns = 2000
 
-// conns bounds the number of connections. If there are too many, the one is closed that
-// has been without a request with valid credentials for the longest time. So neither idle
-// connections nor requests that arrive slowly keep others out.
+// conns bounds the number of connections. If there are too many, it closes the one that has
+// had no request with valid credentials for the longest time. So neither idle connections
+// nor requests that arrive slowly keep others out.
 type conns struct {
 	most int
 

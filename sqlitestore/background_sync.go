@@ -97,7 +97,7 @@ func (k *keeper) work() bool {
 	return l != nil
 }
 
-// bury has a store closed in the background.
+// bury lets the background close a store.
 func (d *Directory) bury(s *Store) {
 	k := d.keeper
 	k.mu.Lock()

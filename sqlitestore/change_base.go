@@ -15,8 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// liveTable is a table of live rows, with its columns. A later version may add
-// columns at the end; a base that lacks them has the rows of before.
+// liveTable is a table of live rows, with its columns. A later version may add columns at
+// the end; a base without them has the rows of an earlier version.
 type liveTable struct{ name, columns string }
 
 var liveTables = []liveTable{

@@ -10,7 +10,7 @@ import (
 // be UTF-8. Changes with such texts are written with each byte of a text as the character
 // of that number, and are marked so.
 
-// encode is the changes as the file keeps them.
+// encode returns the changes in the form in which the file keeps them.
 func (c *rowChanges) encode() ([]byte, error) {
 	text, err := json.Marshal(c)
 	if err != nil || !bytes.Contains(text, []byte(`\ufffd`)) && !bytes.Contains(text, []byte("\ufffd")) {

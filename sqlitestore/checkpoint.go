@@ -44,7 +44,7 @@ func (c *checkpoints) wrote(path string, size int64) {
 	}
 }
 
-// ask has the log of a store emptied, whatever its size.
+// ask requests that the log of a store be emptied, whatever its size.
 func (c *checkpoints) ask(path string) {
 	c.mu.Lock()
 	_, open := c.bytes[path]

@@ -23,8 +23,8 @@ import (
 // are never written again. Cut does not wait for the disk: the cut becomes durable right
 // afterwards, and until then, nothing written to children of the durability full is
 // acknowledged. The parents' history is not touched: the children are incomplete, and get
-// it in the background. Only if the catalogue can be neither written nor read at that
-// moment, both sides are closed, and the next start continues with one of them.
+// it in the background. If the catalogue can be neither written nor read at that moment,
+// both sides are closed, and the next start continues with one of them.
 //
 // If ctx ends before that transaction has begun, nothing has changed and Cut returns the
 // error, however long the catalogue does not answer. From then on it ignores ctx, and

@@ -258,9 +258,9 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 		err = d.makeFirm()
 	}
 	if err == nil && (e.Durability == journal.Full || crashed) {
-		// Readers take the present content for durable, and a commit that failed when the
-		// file was last written to for not made; see [catalog.Take]. What another process
-		// has left in the log is about to be marked as acknowledged.
+		// Readers assume that the present content is durable, and that a commit that failed
+		// when the file was last written to was not made; see [catalog.Take]. What another
+		// process has left in the log is about to be marked as acknowledged.
 		err = w.sync()
 	}
 	if err != nil {

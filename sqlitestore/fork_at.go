@@ -79,8 +79,8 @@ func newWhole(path string, h failpoint.Hooks) (*builder, error) {
 	return openBuilder(path, h, &crossing{})
 }
 
-// bounds are how much of each of a session's own origins is not after a mark, in whole
-// records, and the last of these events.
+// bounds returns how far each of a session's own origins reaches up to a mark, in whole
+// records, and the last event of these.
 func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at journal.Mark) (upTo map[journal.Origin]uint64, last journal.EventID, err error) {
 	v, err := f.look(ctx)
 	if err != nil {

@@ -70,7 +70,7 @@ type hydrator struct {
 
 	mu     sync.Mutex
 	asked  uint64 // how often work was announced
-	did    uint64 // what had been announced when the last round began that is over
+	did    uint64 // what had been announced when the last finished round began
 	failed error  // what went wrong in that round
 	urgent int    // how many callers wait until everything is done
 	calls  []call // waiting to be run

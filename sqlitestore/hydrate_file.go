@@ -258,7 +258,7 @@ func (h *hydrator) gather(ctx context.Context, b *builder, e catalog.Entry, sour
 	return b.hooks.At(failpoint.TailFollowed, b.w.path)
 }
 
-// move makes the file the session's own, and has its writer continue there. It returns
+// move makes the file the session's own, and makes its writer continue there. It returns
 // the files that were read until then.
 func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y catalog.Hydration) (*loan, error) {
 	if !e.Live { // it is no longer written to, and can no longer be cut

@@ -3,7 +3,7 @@ package sqlitestore
 import "time"
 
 const (
-	// clockSet is by how much more than the time that has passed a clock is moved when it is
+	// clockSet is how far a clock must deviate from the time that has passed to count as
 	// set. Small corrections are made all the time.
 	clockSet = time.Minute
 	// clockProven is how long the clock must have run without being set before its time is

@@ -144,7 +144,7 @@ func (q *queue) resume() {
 	}
 }
 
-// drain has the writer stop once the queue is empty. It is called once.
+// drain makes the writer stop once the queue is empty. It is called once.
 func (q *queue) drain() {
 	q.mu.Lock()
 	q.mode = max(q.mode, draining)

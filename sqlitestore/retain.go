@@ -264,7 +264,7 @@ func (bound Retention) from(ctx context.Context, spans []span, h extent, size in
 // that are young enough by the clock.
 func (bound Retention) cutoff(ctx context.Context, spans []span, h extent, factor float64) (since int64, err error) {
 	newest := h.newest
-	if 0 < bound.now && newest-bound.now >= int64(time.Minute) { // less is no clock that was ahead
+	if 0 < bound.now && newest-bound.now >= int64(time.Minute) { // a smaller difference does not show that the clock was ahead
 		young, err := countFrom(ctx, spans, bound.now-int64(bound.Age))
 		if err != nil {
 			return 0, err

@@ -291,7 +291,7 @@ func (s *Store) shut() error {
 	if !s.asDurable() {
 		firmErr = s.owner.makeFirm()
 	}
-	s.changing.Lock() // a store that is getting its whole file has two until it has one
+	s.changing.Lock() // a store that moves to its whole file has two files meanwhile
 	s.queue.drain()
 	s.changing.Unlock()
 	<-s.done

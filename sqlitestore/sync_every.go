@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// checkSyncEvery refuses a time that makes no sense.
+// checkSyncEvery refuses a time that is out of range.
 func checkSyncEvery(d time.Duration) error {
 	if d == 0 || journal.MinSyncEvery <= d && d <= journal.MaxSyncEvery {
 		return nil

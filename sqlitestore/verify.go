@@ -409,8 +409,8 @@ func (v *verification) channels() error {
 	return nil
 }
 
-// lossy reports whether files of ancestors are missing: their events are named, so the
-// gaps that they leave in channels need not be.
+// lossy reports whether files of ancestors are missing. The report names their events, so
+// it need not name the gaps that these leave in channels.
 func (v *verification) lossy() bool { return len(v.snapshot.family.missing) > 0 }
 
 // heads are those of the channels that the session owns.

@@ -68,10 +68,10 @@ type written struct {
 	sum     [sha256.Size]byte
 }
 
-// states compares the state of creatures with the events that wrote it. It does not if a
-// part of the history is missing. State that a graph without a store has brought along is
-// in no event; and a value from before the time up to which history was pruned may have
-// been overwritten by a pruned event.
+// states compares the state of creatures with the events that wrote it. If a part of the
+// history is missing, it compares nothing. State that a graph without a store has brought
+// along is in no event; and a value from before the time up to which history was pruned may
+// have been overwritten by a pruned event.
 func (v *verification) states() error {
 	if v.snapshot.family.own == nil || v.lossy() {
 		return nil

@@ -59,7 +59,7 @@ type logMark struct {
 
 func newWear(since time.Time) *wear { return &wear{since: since, logs: map[string]logMark{}} }
 
-// observe has the syncs of logs counted that pass the hooks.
+// observe counts the syncs of logs that pass the hooks.
 func (w *wear) observe(h *failpoint.Hooks) {
 	tell := h.Synced
 	h.Synced = func(path string) error {

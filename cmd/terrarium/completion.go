@@ -64,14 +64,14 @@ func choices(cmd *cobra.Command, flag string, words ...string) {
 	register(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// register says how a flag is completed. That fails only if the flag does not exist, or
-// has been registered, which it then stays.
+// register sets how a flag is completed. It does nothing if the flag does not exist or has
+// been registered before.
 func register(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, f)
 }
 
-// complement makes the arguments and flags of all commands complete, as the placeholders in
-// their help say.
+// complement adds completion to the arguments and flags of all commands, according to the
+// placeholders in their help.
 func complement(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		complement(sub)

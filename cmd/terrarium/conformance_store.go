@@ -104,7 +104,8 @@ type durable struct {
 	least journal.Durability
 }
 
-// raise raises a durability. A store that is to have none stays a mistake.
+// raise raises a durability. It leaves Volatile as it is, so that requesting a store
+// without durability stays an error.
 func (d durable) raise(spec *journal.StoreSpec) {
 	if spec.Durability != journal.Volatile {
 		spec.Durability = max(spec.Durability, d.least)

@@ -29,10 +29,10 @@ type devModule struct {
 }
 
 // maxStopped bounds how many builds in a row are stopped because the source changes: a
-// build that writes into its own source is to end.
+// build that writes into its own source must come to an end.
 const maxStopped = 3
 
-// newDevModule returns a module in the state in which its file is.
+// newDevModule returns a module in the state of its file.
 func newDevModule(ctx context.Context, path string) *devModule {
 	wasm, _ := terrarium.LoadModule(ctx, path) // nil if it has not been built yet
 	return &devModule{path: path, newest: wasm, running: wasm}
@@ -81,8 +81,8 @@ func (m *devModule) sha256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// build makes the newest version of a module. It reports whether that is another one, and
-// returns an error that it has shown.
+// build makes the newest version of a module. It reports whether that differs from the
+// version before. An error has already been shown.
 func (d *developing) build(ctx context.Context, m *devModule) (changed bool, err error) {
 	var output string
 	p, err := m.source()

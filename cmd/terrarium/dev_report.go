@@ -176,8 +176,9 @@ func (d *developing) appliedText(b *strings.Builder, ev *devEvent) {
 	}
 }
 
-// ends reports whether an error ends the command, which then shows it: it does if nothing
-// runs yet, and no change of a file would help or is waited for.
+// ends reports whether an error ends the command, which then shows the error. That is so if
+// nothing runs yet, and either no change of a file would help or the command does not wait
+// for one.
 func (d *developing) ends(err error) bool {
 	return d.last == nil && (d.f.exitWhenIdle || isFinal(err))
 }

@@ -61,14 +61,14 @@ func (d *developing) begin(ctx context.Context, x *running) ([]*terrarium.Applie
 	}
 }
 
-// isFinal reports whether no change of a file helps against an error: a tool is missing, the
+// isFinal reports whether no change of a file can remedy an error: a tool is missing, the
 // command line is wrong, or a session directory cannot be used.
 func isFinal(err error) bool {
 	var e *exit
 	return abi.CodeOf(err) == abi.Unavailable || errors.As(err, &e) && (e.code == exitUsage || e.code == exitSession)
 }
 
-// loop builds and applies after every change until ctx ends. What is wrong has been shown.
+// loop builds and applies after every change until ctx ends. It shows errors itself.
 func (d *developing) loop(ctx context.Context) {
 	for d.await(ctx) {
 		_ = d.round(ctx)
@@ -85,8 +85,9 @@ func (d *developing) await(ctx context.Context) bool {
 	}
 }
 
-// round does what the changes since the last round call for. The error, which has been shown
-// if the recipe runs already, says why not everything runs in its newest version.
+// round builds and applies what has changed since the last round. The error says why
+// something does not run in its newest version. If the recipe runs already, the error has
+// been shown.
 func (d *developing) round(ctx context.Context) error {
 	edited, sums, broken, err := d.readRecipe(ctx)
 	if err != nil {
@@ -258,8 +259,8 @@ func (d *developing) addFile(path string) {
 	}
 }
 
-// maxRecipeFiles bounds how many files of a recipe are watched. A file that the recipe does
-// no longer use stays among them.
+// maxRecipeFiles bounds how many files of a recipe are watched. A file that the recipe no
+// longer uses stays among them.
 const maxRecipeFiles = 10_000
 
 // lacks reports whether a module that the recipe names does not exist yet.

@@ -49,8 +49,8 @@ var networkTypes = []string{"9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "gpfs
 // memoryTypes are the types of file systems that a restart of the machine empties.
 var memoryTypes = []string{"devtmpfs", "hugetlbfs", "ramfs", "rootfs", "tmpfs"}
 
-// safeTypes are the types of file systems that keep what is synced, and themselves, when the
-// power fails. Of a type that is in no list, it is not known.
+// safeTypes are the types of file systems that survive a power failure with everything that
+// was synced. For a type that is in no list, this is not known.
 var safeTypes = []string{"bcachefs", "btrfs", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "reiserfs", "ubifs", "xfs", "zfs"}
 
 // unsafeOptions are options of mounts with which a disk may lose what it has synced.
@@ -277,7 +277,7 @@ func real(dir string) string {
 
 const (
 	syncsTried = 9
-	// fastestSync is less than any disk that keeps what it has synced takes.
+	// fastestSync is shorter than a sync on any disk that keeps what it has synced.
 	fastestSync = 10 * time.Microsecond
 )
 

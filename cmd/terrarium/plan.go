@@ -29,8 +29,9 @@ func (p *planExit) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&p.detailed, "detailed-exitcode", false, "exit with 7 if the plan has changes, and with 0 if it has none")
 }
 
-// of returns the end of a command whose plan has been shown. The code differs from those
-// of errors, and 2, which other tools use, is that of a wrong command line.
+// of returns the result of a command that has shown a plan. The exit code differs from
+// those of errors. It is not 2, which other tools use, because 2 stands for a wrong command
+// line.
 func (p *planExit) of(plan *diff.Plan) error {
 	if !p.detailed || plan.Empty() {
 		return nil
