@@ -53,9 +53,9 @@ type Capability struct {
 	// what it allows, in words; null until the recipe is applied, if it lacks settings
 	// that are not stored
 	Allows []string `json:"allows"`
-	// Used is what the creature has used of its budgets, by unit.
+	// what the creature has used, by unit
 	Used map[string]int64 `json:"used,omitempty"`
-	// UsedByGraph is what all creatures of its graph have used, including removed ones, by unit.
+	// what all creatures of its graph have used, including removed ones, by unit
 	UsedByGraph map[string]int64 `json:"used_by_graph,omitempty"`
 }
 
