@@ -19,7 +19,7 @@ func checkSyncEvery(d time.Duration) error {
 	if d == 0 || journal.MinSyncEvery <= d && d <= journal.MaxSyncEvery {
 		return nil
 	}
-	return invalid("open", fmt.Sprintf("syncing every %v makes no sense", d),
+	return invalid("open", fmt.Sprintf("the time between syncs, %v, is out of range", d),
 		fmt.Sprintf("use a time from %v to %v, or 0 to leave it to the system", journal.MinSyncEvery, journal.MaxSyncEvery))
 }
 
