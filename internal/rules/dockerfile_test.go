@@ -48,6 +48,10 @@ func TestDockerfileNamesWhatExists(t *testing.T) {
 	if entry == nil || !copied[entry[1]] {
 		t.Errorf("the image starts %q, and has %v", entry, copied)
 	}
+	home := regexp.MustCompile(`(?m)^ENV HOME=(\S+)`).FindStringSubmatch(text)
+	if home == nil || !strings.Contains(text, "--chown=65532:65532 "+home[1]+" "+home[1]) || !strings.Contains(text, "\nUSER 65532:65532\n") {
+		t.Errorf("the user of the image cannot write to its home %q", home)
+	}
 	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, filepath.Join(root(t), "go.mod")))
 	if language == nil || !strings.Contains(text, "FROM golang:"+language[1]+" ") {
 		t.Errorf("the image is built with another version of Go than %v", language)
