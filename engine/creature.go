@@ -209,10 +209,11 @@ func (c *creature) hasWork(g section) bool {
 	return c.runs(g) && !c.backingOff && !c.approvals.Parked && c.hold == nil && (!c.started || c.retry != nil || c.mb.waiting() || len(c.jobs) > 0 || c.curious(g))
 }
 
-// wake schedules the creature if it has work and is not scheduled. The
+// wake schedules the creature if it has work and is not scheduled. A paused engine has no
+// workers, and schedules none: a creature on its queue would count as busy forever. The
 // caller flushes w after it has left the critical section.
 func (c *creature) wake(g section, w *waker) {
-	if c.scheduled || !c.hasWork(g) {
+	if c.scheduled || !c.hasWork(g) || g.engine.paused {
 		return
 	}
 	c.scheduled = true

@@ -45,7 +45,8 @@ type Options struct {
 	FreshInstances bool
 	// Paused lets no turn and no timer run. [Engine.Restore] then restores creatures
 	// without their modules. It is for tools that change a saved session, for example
-	// with [Engine.Redeliver], before it is resumed. Their deliveries wait until then.
+	// with [Engine.Redeliver], before it is resumed. Their deliveries wait until then, and
+	// the engine is idle.
 	Paused bool
 	// ShutdownTimeout bounds [Engine.Close]; zero means [DefaultShutdownTimeout].
 	ShutdownTimeout time.Duration
@@ -79,7 +80,8 @@ type Engine struct {
 
 // WaitIdle waits until no timer is due, no delivery is runnable, no turn is running and
 // no failed delivery waits for another attempt. Deliveries of stopped and quarantined
-// creatures do not count. It returns the error deadline if ctx ends first.
+// creatures do not count, nor do any in a paused engine. It returns the error deadline if
+// ctx ends first.
 func (e *Engine) WaitIdle(ctx context.Context) error {
 	for {
 		before := e.callTimers()
@@ -116,7 +118,8 @@ func (e *Engine) callTimers() uint64 {
 
 // NextTimer returns in how much time the next timer is due: that of a creature, the deadline
 // of a request, or the end of a pause. It is not positive if the timer is due already. The
-// time of a session may be ahead of the clock, so the clock does not tell that.
+// time of a session may be ahead of the clock, so the clock does not tell that. In a paused
+// engine, no timer is due.
 func (e *Engine) NextTimer() (wait time.Duration, ok bool) {
 	return e.core.until(e.core.timers.Next())
 }
@@ -128,7 +131,7 @@ func (e *Engine) NextPause() (wait time.Duration, ok bool) {
 }
 
 func (e *core) until(at time.Time, ok bool) (time.Duration, bool) {
-	if !ok {
+	if !ok || e.paused {
 		return 0, false
 	}
 	return at.Sub(e.clock.Now()), true

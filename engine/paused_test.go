@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,4 +137,75 @@ func TestACreatureWithoutItsModuleIsSavedAsItWas(t *testing.T) {
 			same(t, "c heard", s.state(c, "heard"), "bc:kept\n")
 		})
 	}
+}
+
+// The creatures of a paused engine have nothing to do, whatever waits for them: the engine is
+// idle after every change, and what waits is handled by the next engine that runs.
+func TestAPausedEngineIsIdle(t *testing.T) {
+	h := newFakeHost()
+	h.exports["curious"] = []string{"creature_handle", abi.ExportGraphChanged}
+	starts := map[string]int{}
+	for _, name := range []string{"curious", "starting"} {
+		h.on(name, func(_ abi.Turn, kind abi.Kind) error {
+			if kind == abi.KindStart {
+				starts[name]++
+			}
+			return nil
+		})
+	}
+	s := newSaved(t, engine.Options{Host: h, Workers: 1})
+	stopped := func(spec *deploy.CreatureSpec) { spec.Stopped = true }
+	from := s.add("from", "relay")
+	never, behind, gone := s.add("never", "starting", stopped), s.add("behind", "record"), s.add("gone", "starting", stopped)
+	toBehind := s.connect(from, behind, "news")
+	s.connect(from, never, "more")
+	s.connect(from, gone, "less")
+	s.wait()
+	s.change(topology.SetStopped{ID: behind, Stopped: true})
+	s.send(toBehind, "waits")
+	s.shut()
+
+	s.o.Paused = true
+	s.open()
+	s.restore()
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	idle := func(after string) {
+		t.Helper()
+		if err := s.WaitIdle(now); err != nil {
+			t.Errorf("after %s: %v", after, err)
+		}
+	}
+	idle("the restoration")
+	s.change(topology.SetStopped{ID: never, Stopped: false})
+	idle("the start of a creature that never ran")
+	s.change(topology.SetStopped{ID: behind, Stopped: false})
+	idle("the start of a creature with a backlog")
+	s.send(toBehind, "follows")
+	idle("a message")
+	s.change(topology.SetStopped{ID: gone, Stopped: false})
+	s.change(topology.RemoveCreature{ID: gone})
+	idle("a removal")
+	added := s.add("added", "curious")
+	s.connect(from, added, "late")
+	idle("an addition, with news of the graph")
+	s.replace(from, "relay")
+	idle("a replacement of a module")
+	if _, err := s.Tool(now, never, "group_status", nil); abi.CodeOf(err) != abi.Stopped || !strings.Contains(fmt.Sprint(err), "paused") {
+		t.Errorf("Tool: %v, want stopped", err)
+	}
+	idle("the call of a tool")
+	s.shut()
+	w := newWorld(t, engine.Options{Paused: true})
+	w.send(w.apply(team(3)).Channels["channel.c0"], "unheard")
+	if err := w.WaitIdle(now); err != nil {
+		t.Errorf("after a recipe, without stores: %v", err)
+	}
+	same(t, "the starts while it was paused are", starts, map[string]int{})
+
+	s.o.Paused = false
+	s.reopen()
+	s.wait()
+	same(t, "behind heard", s.state(behind, "heard"), "news:waits\nnews:follows\n")
+	same(t, "the starts are", starts, map[string]int{"curious": 1, "starting": 1})
 }

@@ -21,8 +21,9 @@ type ToolCall struct {
 // Tool calls a group tool on behalf of a creature, as a turn of its own without a
 // delivery, and returns what the guest would get: the result as JSON, or the error. It
 // waits until the turn is committed and as durable as its graph promises. If the creature
-// does not run, the error is stopped. If ctx ends or the engine is closed first, or the
-// store fails, it is unknown_outcome: the call may have been executed, or may still be.
+// does not run, or the engine is paused, the error is stopped. If ctx ends or the engine is
+// closed first, or the store fails, it is unknown_outcome: the call may have been executed,
+// or may still be.
 func (e *Engine) Tool(ctx context.Context, caller journal.CreatureID, name string, args []byte) ([]byte, error) {
 	call, err := e.StartTool(caller, name, args)
 	if err != nil {
@@ -103,6 +104,10 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 	if c.approvals.Parked {
 		defer g.leave()
 		return approval.AwaitingApproval(c.id, c.name)
+	}
+	if g.engine.paused {
+		defer g.leave()
+		return errtext.Paused(string(c.id))
 	}
 	var w waker
 	job.msg.Time = e.core.wallClock()

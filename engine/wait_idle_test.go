@@ -107,6 +107,9 @@ func TestWaitIdleOfAPausedEngine(t *testing.T) {
 	s.open()
 	s.restore()
 	s.wait()
+	if wait, ok := s.NextTimer(); ok { // nothing would ever call it
+		t.Errorf("the next timer is due in %v", wait)
+	}
 	if rows, err := s.Timers(c); err != nil || len(rows) != 1 {
 		t.Errorf("c has the timers %v, %v; want one", rows, err)
 	}

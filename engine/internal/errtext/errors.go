@@ -29,6 +29,14 @@ func NotRunning(id, name, condition string) *abi.Error {
 	}
 }
 
+// Paused is the error for a call of a tool in an engine in which nothing runs.
+func Paused(id string) *abi.Error {
+	return &abi.Error{
+		Code: abi.Stopped, Op: "tool", Message: "the engine is paused, and no creature runs in it",
+		Remedy: "resume the session and call the tool there", IDs: map[string]string{"creature": id},
+	}
+}
+
 // StoppedWaiting is the error for a message from outside whose caller has stopped waiting
 // while policies judged it: interrupted policies have failed, which may deny or allow
 // anything.
