@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed47132306/terrarium/internal/fresh"
 	"github.com/seed47132306/terrarium/internal/ramdisk"
@@ -124,6 +125,8 @@ func shell(t *testing.T, dir, script string, env ...string) (output string, code
 	commandPath(t) // buildDir exists
 	// Hundreds of short processes compile the same modules, and need not collect their garbage so often.
 	cmd.Env = append(cmd.Env, "TERRARIUM_CACHE="+filepath.Join(buildDir, "compiled"), "XDG_CONFIG_HOME="+filepath.Join(buildDir, "config"), "GOGC=400")
+	// A process in the background that writes to the output of the page would never end it.
+	cmd.WaitDelay = time.Minute
 	out, err := cmd.CombinedOutput()
 	if exit, ok := err.(*exec.ExitError); ok {
 		return string(out), exit.ExitCode()
