@@ -20,8 +20,9 @@ const preamble = "\x00asm\x01\x00\x00\x00"
 const customSection = 0
 
 // Manifest returns a copy of module with manifest, a JSON object, as its only
-// section [abi.ManifestSection]. White space in the JSON is left out. The same
-// input always gives the same bytes.
+// section [abi.ManifestSection]. White space in the JSON is left out. If manifest has no
+// member capabilities, that of the module's present manifest is kept: an interpreter imports
+// functions that its scripts need not use. The same input always gives the same bytes.
 //
 // The error has the code [abi.InvalidArgument] if module is not a module or
 // manifest is not a manifest with a name, and [abi.TooLarge] if it is larger
@@ -40,7 +41,30 @@ func Manifest(module, manifest []byte) ([]byte, error) {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "pack", Message: "the manifest has no name",
 			Remedy: `give it a member "name"`}
 	}
-	return Replace(module, abi.ManifestSection, compact.Bytes())
+	text := compact.Bytes()
+	if former, err := capabilities(module); err != nil {
+		return nil, err
+	} else if m.Capabilities == nil && former != nil {
+		text = append(append(append(text[:len(text)-1], `,"capabilities":`...), former...), '}')
+	}
+	return Replace(module, abi.ManifestSection, text)
+}
+
+// capabilities returns that member of the manifest of a module, as JSON; nil without it.
+func capabilities(module []byte) ([]byte, error) {
+	sections, err := split(module)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sections {
+		if s.name != abi.ManifestSection {
+			continue
+		}
+		if m, err := abi.ParseManifest(s.content); err == nil && m.Capabilities != nil {
+			return json.Marshal(m.Capabilities)
+		}
+	}
+	return nil, nil
 }
 
 // inPack sets the operation of an error.
@@ -80,7 +104,10 @@ func Replace(module []byte, name string, content []byte) ([]byte, error) {
 type section struct {
 	whole  []byte // with its header
 	custom bool
-	name   string // of a custom section
+
+	// Of a custom section:
+	name    string
+	content []byte
 }
 
 func split(module []byte) ([]section, error) {
@@ -96,11 +123,11 @@ func split(module []byte) ([]section, error) {
 		}
 		s := section{whole: rest[:len(rest)-len(after)], custom: rest[0] == customSection}
 		if s.custom {
-			name, _, ok := prefixed(body)
+			name, content, ok := prefixed(body)
 			if !ok {
 				return nil, truncated(len(module) - len(rest))
 			}
-			s.name = string(name)
+			s.name, s.content = string(name), content
 		}
 		sections = append(sections, s)
 		rest = after

@@ -110,3 +110,24 @@ func FuzzReplace(f *testing.F) {
 		}
 	})
 }
+
+// TestManifestKeepsCapabilities proves that a manifest that does not mention capabilities
+// leaves those of the module, and that one that does replaces them.
+func TestManifestKeepsCapabilities(t *testing.T) {
+	module := []byte("\x00asm\x01\x00\x00\x00")
+	for _, manifest := range []struct{ text, want string }{
+		{`{"name": "a"}`, `{"name":"a"}`},
+		{`{"name": "a", "capabilities": []}`, `{"name":"a","capabilities":[]}`},
+		{`{"name": "b"}`, `{"name":"b","capabilities":[]}`},
+		{`{"name": "c", "capabilities": ["http"]}`, `{"name":"c","capabilities":["http"]}`},
+		{`{"name": "d"}`, `{"name":"d","capabilities":["http"]}`},
+	} {
+		var err error
+		if module, err = pack.Manifest(module, []byte(manifest.text)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasSuffix(module, []byte(manifest.want)) || bytes.Count(module, []byte(abi.ManifestSection)) != 1 {
+			t.Errorf("%s made %q, want %s at its end", manifest.text, module, manifest.want)
+		}
+	}
+}
