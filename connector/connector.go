@@ -50,7 +50,8 @@ type Connector interface {
 	// Run works until ctx ends or, for a source with an end, until everything is sent. It
 	// is called by one goroutine at a time. If it returns an error before ctx ends, the
 	// error is reported, and Run is called again after a pause that grows with each
-	// failure. With nil, the connector has ended.
+	// failure. With nil, the connector has ended. A connector that does not return within
+	// five seconds of the end of ctx is abandoned: its port returns errors from then on.
 	Run(ctx context.Context, p Port) error
 	// Reaches says in one line for people what it reads or writes.
 	Reaches() string
@@ -128,6 +129,8 @@ const (
 	Working  State = "working"
 	Retrying State = "retrying" // it has failed, and waits before the next attempt
 	Ended    State = "ended"    // everything is sent
+	// Abandoned: the recipe no longer has it as it is, and it does not end.
+	Abandoned State = "abandoned"
 )
 
 // Status describes a connector.
@@ -138,7 +141,7 @@ type Status struct {
 	Deployment string    // recipe that declares it
 	Channel    string    // address of the channel
 	Reaches    string    // what it reads or writes
-	State      State     // `starting`, `working`, `retrying` or `ended`
+	State      State     // `starting`, `working`, `retrying`, `ended` or `abandoned`
 	Messages   int64     // sent or delivered since the start of the process
 	Repeated   int64     // of a source: left out because they had been taken before
 	Refused    int64     // left out because of a policy or their size

@@ -56,6 +56,7 @@ func (d *Declared) same(o *Declared) bool {
 type Runner struct {
 	clock Clock
 	log   *slog.Logger
+	grace time.Duration // endTime, except in tests
 
 	changing sync.Mutex // held by Set and Close, which wait for connectors
 
@@ -65,7 +66,13 @@ type Runner struct {
 }
 
 // NewRunner returns a runner without connectors. The caller closes it.
-func NewRunner(clock Clock, log *slog.Logger) *Runner { return &Runner{clock: clock, log: log} }
+func NewRunner(clock Clock, log *slog.Logger) *Runner {
+	return &Runner{clock: clock, log: log, grace: endTime}
+}
+
+// endTime bounds how long a connector may take to end. One that takes longer is abandoned: it can
+// no longer use its channel, and nothing waits for it.
+const endTime = 5 * time.Second
 
 // running is one connector.
 type running struct {
@@ -74,6 +81,7 @@ type running struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	timed  *Manual // the clock, if moving it waits for the connector
+	untime sync.Once
 
 	sent, repeated, refused, failures atomic.Int64
 
@@ -83,24 +91,28 @@ type running struct {
 	problem error
 	pause   time.Duration
 	channel Channel // while an attempt runs
+	left    bool    // abandoned
 }
 
 // Set makes the connectors of a deployment those that are declared: others of the deployment
-// end, new ones start, and those that have changed restart. It waits for those that end.
+// end, new ones start, and those that have changed restart. It waits for those that end, and
+// abandons those that have not ended after five seconds.
 func (r *Runner) Set(deployment string, declared []Declared) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	kept := map[string]bool{}
+	var over []*running
 	for _, x := range r.running() {
-		if x.Deployment != deployment {
+		if x.Deployment != deployment || x.abandoned() {
 			continue
 		}
 		if slices.ContainsFunc(declared, func(d Declared) bool { return d.id() == x.id() && d.same(&x.Declared) }) {
 			kept[x.id()] = true
 			continue
 		}
-		r.stop(x)
+		over = append(over, x)
 	}
+	r.stop(over)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {
@@ -130,29 +142,84 @@ func (r *Runner) running() []*running {
 	return slices.Clone(r.list)
 }
 
-// stop ends a connector.
-func (r *Runner) stop(x *running) {
-	x.cancel()
-	<-x.ended
+// stop ends connectors. Those that do not end within a bound are abandoned, and stay in the
+// list until they have ended.
+func (r *Runner) stop(list []*running) {
+	for _, x := range list {
+		x.cancel()
+	}
+	late := time.NewTimer(r.grace)
+	defer late.Stop()
+	expired := false
+	for _, x := range list {
+		select {
+		case <-x.ended:
+		case <-late.C:
+			expired = true
+		}
+		if !expired {
+			r.remove(x)
+			continue
+		}
+		select {
+		case <-x.ended:
+			r.remove(x)
+		default:
+			x.abandon()
+		}
+		late.Reset(0)
+	}
+}
+
+func (r *Runner) remove(x *running) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.list = slices.DeleteFunc(r.list, func(o *running) bool { return o == x })
 }
 
-// Close ends all connectors, and waits for them.
+// abandon takes its channel from a connector that does not end.
+func (x *running) abandon() {
+	x.mu.Lock()
+	ch := x.channel
+	x.left, x.state, x.failure, x.channel = true, Abandoned, errAbandoned, nil
+	x.mu.Unlock()
+	if ch != nil {
+		ch.Close()
+	}
+	x.noTime()
+	x.r.log.Warn("a connector does not end and is abandoned", "direction", x.Direction, "connector", x.Name, "kind", x.Kind, "reaches", x.Connector.Reaches(), "remedy", errAbandoned.Remedy)
+	go func() {
+		<-x.ended
+		x.r.remove(x)
+	}()
+}
+
+func (x *running) abandoned() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.left
+}
+
+// noTime says that moving a clock need not wait for the connector.
+func (x *running) noTime() {
+	if x.timed != nil {
+		x.untime.Do(x.timed.End)
+	}
+}
+
+var errAbandoned = &abi.Error{
+	Code: abi.Conflict, Message: "the connector did not end, and no longer has its channel",
+	Remedy: "look for what it waits for, such as a disk or a server that does not answer; it disappears when that ends, or with the process",
+}
+
+// Close ends all connectors, and waits for them as Set does.
 func (r *Runner) Close() {
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	r.mu.Lock()
 	r.over = true
 	r.mu.Unlock()
-	list := r.running()
-	for _, x := range list {
-		x.cancel()
-	}
-	for _, x := range list {
-		r.stop(x)
-	}
+	r.stop(slices.DeleteFunc(r.running(), (*running).abandoned))
 }
 
 // Status describes all connectors, in the order of their start.
@@ -167,7 +234,7 @@ func (r *Runner) Status() []Status {
 // SourcesEnded waits until all sources that have an end have ended.
 func (r *Runner) SourcesEnded(ctx context.Context) error {
 	for _, x := range r.running() {
-		if x.Direction != Source || x.Connector.Endless() {
+		if x.Direction != Source || x.Connector.Endless() || x.abandoned() {
 			continue
 		}
 		select {
@@ -182,7 +249,7 @@ func (r *Runner) SourcesEnded(ctx context.Context) error {
 // SinksDrained waits until the sinks have delivered everything that their channels have.
 func (r *Runner) SinksDrained(ctx context.Context) error {
 	for _, x := range r.running() {
-		if x.Direction != Sink {
+		if x.Direction != Sink || x.abandoned() {
 			continue
 		}
 		for {
@@ -256,9 +323,7 @@ func inWords(err error) (message, remedy string) {
 // run runs the connector until ctx ends or everything is sent.
 func (x *running) run(ctx context.Context) {
 	defer close(x.ended)
-	if x.timed != nil {
-		defer x.timed.End()
-	}
+	defer x.noTime()
 	log := x.r.log.With("direction", x.Direction, "connector", x.Name, "kind", x.Kind)
 	for {
 		err := x.attempt(ctx, log)
@@ -289,6 +354,7 @@ func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
 	}
 	x.mu.Lock()
 	x.channel = ch
+	left := x.left
 	x.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
@@ -299,6 +365,9 @@ func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
 		x.mu.Unlock()
 		ch.Close()
 	}()
+	if left {
+		return errAbandoned // while the channel was opened
+	}
 	return x.Connector.Run(ctx, &port{x: x, ch: ch, log: log})
 }
 
@@ -327,6 +396,9 @@ type port struct {
 func (p *port) Name() string { return p.x.id() }
 
 func (p *port) Send(ctx context.Context, m Message) (Receipt, error) {
+	if p.x.abandoned() {
+		return nil, errAbandoned
+	}
 	r, err := p.ch.Send(ctx, m)
 	switch {
 	case err != nil:
@@ -342,6 +414,9 @@ func (p *port) Send(ctx context.Context, m Message) (Receipt, error) {
 func (p *port) Producers() (map[string]uint64, error) { return p.ch.Producers() }
 
 func (p *port) Next(ctx context.Context) (Delivery, error) {
+	if p.x.abandoned() {
+		return Delivery{}, errAbandoned
+	}
 	d, err := p.ch.Next(ctx)
 	if err == nil {
 		p.given++
@@ -350,6 +425,9 @@ func (p *port) Next(ctx context.Context) (Delivery, error) {
 }
 
 func (p *port) Ack(seq uint64) {
+	if p.x.abandoned() {
+		return // its successor delivers the message again
+	}
 	p.ch.Ack(seq)
 	p.x.sent.Add(p.given)
 	p.given = 0
@@ -367,6 +445,9 @@ func (p *port) Until(ctx context.Context, at time.Time) error {
 func (p *port) Working() {
 	p.x.mu.Lock()
 	defer p.x.mu.Unlock()
+	if p.x.left {
+		return
+	}
 	if p.x.state != Working {
 		p.log.Info("a connector is working", "reaches", p.x.Connector.Reaches())
 	}

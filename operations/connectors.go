@@ -13,7 +13,7 @@ type ConnectorRecord struct {
 	Deployment string              `json:"deployment"`        // recipe that declares it
 	Channel    string              `json:"channel"`           // address of the channel
 	Reaches    string              `json:"reaches"`           // what it reads or writes
-	State      connector.State     `json:"state"`             // `starting`, `working`, `retrying` or `ended`
+	State      connector.State     `json:"state"`             // `starting`, `working`, `retrying`, `ended` or `abandoned`
 	Messages   int64               `json:"messages"`          // sent or delivered since the start of the process
 	Repeated   int64               `json:"repeated"`          // of a source: left out because they had been taken before
 	Refused    int64               `json:"refused"`           // left out because of a policy or their size

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -86,13 +87,9 @@ func (l *Lines) Follow(ctx context.Context, path string) error {
 // followed file, and is not a file itself, is not there either.
 func openAgain(ctx context.Context, path string, fresh bool) (*os.File, error) {
 	for {
-		info, err := os.Stat(path)
-		other := fresh && err == nil && !info.Mode().IsRegular()
-		if !other {
-			file, err := os.Open(path)
-			if !errors.Is(err, os.ErrNotExist) {
-				return file, err
-			}
+		file, err := openRegular(path)
+		if !errors.Is(err, os.ErrNotExist) && (!fresh || !errors.Is(err, errNotRegular)) {
+			return file, err
 		}
 		wait := time.NewTimer(pollEvery)
 		select {
@@ -102,6 +99,26 @@ func openAgain(ctx context.Context, path string, fresh bool) (*os.File, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// openRegular opens a file for reading. It does not wait for the other end of a pipe, and what
+// it opens is checked after opening: it may have replaced a file.
+func openRegular(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // followOne takes the lines of one file. A fresh file has taken the path while it was

@@ -36,3 +36,15 @@ func TestFollowedFileIsReplacedByOther(t *testing.T) {
 	}
 	file.Close()
 }
+
+// Nothing waits for the other end of a pipe, and a pipe is not read, even if it takes the place
+// of a file between looking at it and opening it.
+func TestPipeIsNotOpened(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openAgain(t.Context(), pipe, false); !errors.Is(err, errNotRegular) {
+		t.Errorf("a pipe is opened with the error %v", err)
+	}
+}

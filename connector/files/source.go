@@ -81,7 +81,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 		p.Working()
 		return l.Follow(ctx, s.path)
 	}
-	file, err := os.Open(s.path)
+	file, err := openRegular(s.path)
 	if err != nil {
 		return cannot("read", s.path, err, "correct the permissions of the file")
 	}
