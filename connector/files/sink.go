@@ -8,10 +8,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/connector"
 )
@@ -70,28 +70,32 @@ type record struct {
 	Payload any               `json:"payload"`
 }
 
-// How much is written before messages count as delivered, and the part at the end of the
-// file whose ids are known. The second has room for everything that can be in the file and
-// not yet in the log of the session.
-const (
-	batchBytes = 64 << 10
-	tailBytes  = 8 << 20
-)
+// batchBytes is how much is written before messages count as delivered.
+const batchBytes = 64 << 10
 
 const privateFile = 0o600
 
 // Run implements [connector.Connector].
 func (s *sink) Run(ctx context.Context, p connector.Port) (err error) {
-	file, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, privateFile)
-	if err != nil {
-		return cannot("write", s.Path, err, "create its folder, or correct the path and the permissions")
+	var file *os.File
+	defer func() {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
+	var written map[string]bool
+	open := func() error {
+		if file != nil {
+			_ = file.Close() // whatever was written has been checked
+		}
+		if file, written, err = s.open(); err == nil {
+			p.Working()
+		}
+		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	written, err := s.tail(file)
-	if err != nil {
-		return cannot("read", s.Path, err, "name a file that can be read and written, so that no message is written twice")
+	if err := open(); err != nil {
+		return err
 	}
-	p.Working()
 	var batch bytes.Buffer
 	for {
 		d, err := p.Next(ctx)
@@ -101,26 +105,60 @@ func (s *sink) Run(ctx context.Context, p connector.Port) (err error) {
 			}
 			return err
 		}
-		batch.Reset()
+		list := []connector.Delivery{d}
 		// Further messages that are there already are written together.
-		for more := true; more; {
-			if !written[d.ID] {
-				written = nil // what follows is new too
-				s.append(&batch, d)
-			}
-			if batch.Len() >= batchBytes {
+		for size := len(d.Payload); size < batchBytes; size += len(d.Payload) {
+			next, err := nextNow(ctx, p)
+			if err != nil {
 				break
 			}
-			next, err := nextNow(ctx, p)
-			if more = err == nil; more {
-				d = next
-			}
+			d, list = next, append(list, next)
 		}
-		if err := s.write(file, batch.Bytes()); err != nil {
-			return err
+		// What was written counts only if the path still is that of the file: it may have been
+		// renamed or removed.
+		for done := false; !done; done = s.has(file) {
+			if !s.has(file) {
+				if err := open(); err != nil {
+					return err
+				}
+			}
+			batch.Reset()
+			for _, d := range list {
+				if !written[d.ID] {
+					written = nil // what follows is new too
+					s.append(&batch, d)
+				}
+			}
+			if err := s.write(file, batch.Bytes()); err != nil {
+				return err
+			}
 		}
 		p.Ack(d.Seq)
 	}
+}
+
+// open opens the file, and returns the ids of the messages near its end.
+func (s *sink) open() (*os.File, map[string]bool, error) {
+	file, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, privateFile)
+	if err != nil {
+		return nil, nil, cannot("write", s.Path, err, "create its folder, or correct the path and the permissions")
+	}
+	written, err := s.tail(file)
+	if err != nil {
+		file.Close()
+		return nil, nil, cannot("read", s.Path, err, "name a file that can be read and written, so that no message is written twice")
+	}
+	return file, written, nil
+}
+
+// has reports whether a file is the one at the path.
+func (s *sink) has(file *os.File) bool {
+	mine, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(s.Path)
+	return err == nil && os.SameFile(mine, now)
 }
 
 // nextNow returns a message that can be delivered without waiting for long.
@@ -130,18 +168,37 @@ func nextNow(ctx context.Context, p connector.Port) (connector.Delivery, error) 
 	return p.Next(ctx)
 }
 
-func (s *sink) write(file *os.File, batch []byte) error {
+// appended is a file to which a sink appends.
+type appended interface {
+	io.Writer
+	Stat() (os.FileInfo, error)
+	Truncate(size int64) error
+	Sync() error
+}
+
+// write appends a batch. After a failure, the part that was written is taken away, as far as
+// nothing else has written to the file.
+func (s *sink) write(file appended, batch []byte) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	_, err := file.Write(batch)
+	before, err := file.Stat()
+	var n int
+	if err == nil {
+		n, err = file.Write(batch)
+	}
 	if err == nil && s.Sync {
 		err = file.Sync()
 	}
-	if err != nil {
-		return cannot("write", s.Path, err, "make room on the disk; delivery continues by itself")
+	if err == nil {
+		return nil
 	}
-	return nil
+	if n > 0 {
+		if now, failed := file.Stat(); failed == nil && now.Size() == before.Size()+int64(n) {
+			err = errors.Join(err, file.Truncate(before.Size()))
+		}
+	}
+	return cannot("write", s.Path, err, "make room on the disk; delivery continues by itself")
 }
 
 // append adds a message to a batch.
@@ -164,44 +221,4 @@ func payloadOf(b []byte) any {
 		return string(b)
 	}
 	return map[string]string{"base64": base64.StdEncoding.EncodeToString(b)}
-}
-
-// tail reads the ids at the end of the file. It takes away a last line that a killed process
-// has not finished: the message is delivered again.
-func (s *sink) tail(file *os.File) (map[string]bool, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &abi.Error{Code: abi.InvalidArgument, Message: "it is not a regular file"}
-	}
-	start := max(0, info.Size()-tailBytes)
-	data, err := io.ReadAll(io.NewSectionReader(file, start, info.Size()-start))
-	if err != nil {
-		return nil, err
-	}
-	if i := bytes.LastIndexByte(data, '\n') + 1; i < len(data) {
-		if s.Format == "text" {
-			_, err = file.Write([]byte{'\n'}) // it cannot be known whose the line is
-			return nil, err
-		}
-		if i == 0 && start > 0 || !bytes.HasPrefix(data[i:], []byte(`{"channel":`)[:min(len(data)-i, len(`{"channel":`))]) {
-			return nil, &abi.Error{Code: abi.Conflict, Message: "the file ends with a line that this sink has not written", Remedy: "name a file that only this sink writes"}
-		}
-		if err := file.Truncate(start + int64(i)); err != nil {
-			return nil, err
-		}
-		data = data[:i]
-	}
-	ids := map[string]bool{}
-	for line := range bytes.Lines(data) {
-		var r struct {
-			ID string `json:"id"`
-		}
-		if json.Unmarshal(line, &r) == nil && r.ID != "" {
-			ids[r.ID] = true
-		}
-	}
-	return ids, nil
 }
