@@ -5,6 +5,8 @@ package cronsource
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,7 +35,7 @@ func (Kind) Settings() []capability.Setting {
 	return []capability.Setting{
 		{Name: "schedule", Type: capability.Text, Required: true, Doc: "minute, hour, day of month, month and day of week, such as `\"*/15 8-17 * * MON-FRI\"`, with a field for seconds before them if there are six; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`"},
 		{Name: "time_zone", Type: capability.Text, Default: `"UTC"`, Doc: "the time zone of the schedule, such as `\"Europe/Berlin\"`, from the database of the machine; `\"Local\"` is that of the process. A time that a day lacks because of summer time has no tick; one that a day has twice has two"},
-		{Name: "missed", Type: capability.Text, Choices: []string{"last", "all", "none"}, Default: `"last"`, Doc: fmt.Sprintf("which of the ticks are sent that were missed while nothing ran; of `all`, the last %d", MaxMissed)},
+		{Name: "missed", Type: capability.Text, Choices: []string{"last", "all", "none"}, Default: `"last"`, Doc: fmt.Sprintf("which of the ticks are sent that were missed while nothing ran, the machine was suspended or a tick was being sent; of `all`, the last %d", MaxMissed)},
 		{Name: "payload", Type: capability.Text, Without: "an object with the scheduled time", Doc: "the payload of each message"},
 	}
 }
@@ -72,7 +74,7 @@ func (Kind) Open(data json.RawMessage) (connector.Connector, error) {
 	if schedule.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, zone)).IsZero() {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the schedule %q never comes", s.Schedule), Remedy: "use days that the months have"}
 	}
-	return &source{s, schedule, zone}, nil
+	return &source{settings: s, schedule: schedule, zone: zone}, nil
 }
 
 func parse(text string) (schedule cron.Schedule, err error) {
@@ -94,6 +96,8 @@ type source struct {
 	settings
 	schedule cron.Schedule
 	zone     *time.Location
+
+	begun time.Time // when it was first run; Run is called by one goroutine at a time
 }
 
 func (s *source) Reaches() string { return fmt.Sprintf("ticks at %s, %s", s.Schedule, s.TimeZone) }
@@ -109,28 +113,32 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	if err != nil {
 		return err
 	}
-	p.Working()
-	last := p.Now()
-	if offset := known[p.Name()]; offset > 0 {
-		last = time.Unix(int64(offset), 0)
-		if err := s.catchUp(ctx, p, last); err != nil {
-			return unlessOver(ctx, err)
-		}
+	started := p.Now()
+	if s.begun.IsZero() { // the first attempt
+		s.begun = started
 	}
+	last := s.lastTick(p, known)
+	if ahead := last.Sub(started); ahead > maxAhead {
+		p.Refused(&abi.Error{
+			Code: abi.Conflict, Message: fmt.Sprintf("the last tick of the session is at %s, in the future: no tick comes before it", last.In(s.zone).Format(time.RFC3339)),
+			Remedy: "correct the clock; or give the source another name, so that it begins anew",
+		})
+	}
+	p.Working()
 	for {
-		if now := p.Now(); now.After(last) {
-			last = now
-		}
 		next := s.after(last)
 		if err := p.Until(ctx, next); err != nil {
 			return nil //nolint:nilerr // ctx has ended
 		}
-		if err := s.tick(ctx, p, next); err != nil {
+		// More ticks than one are due after a pause, such as one of the machine.
+		if last, err = s.due(ctx, p, next, started); err != nil {
 			return unlessOver(ctx, err)
 		}
-		last = next
 	}
 }
+
+// maxAhead is how far the last tick may be ahead of a clock that was set back a little.
+const maxAhead = 5 * time.Minute
 
 func unlessOver(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -142,36 +150,67 @@ func unlessOver(ctx context.Context, err error) error {
 // after returns the first tick after a time.
 func (s *source) after(at time.Time) time.Time { return s.schedule.Next(at.In(s.zone)) }
 
-// catchUp sends the ticks between the last one that was taken and now, as far as the setting
-// says.
-func (s *source) catchUp(ctx context.Context, p connector.Port, last time.Time) error {
-	most := map[string]int{"all": MaxMissed, "last": 1}[s.Missed]
-	if most == 0 {
-		return nil
+// lastTick is the time after which ticks are due. A schedule that the session does not know yet
+// begins with the first attempt. The producer has the schedule in its name, so that one that was
+// changed sends no ticks from before the change.
+func (s *source) lastTick(p connector.Port, known map[string]uint64) time.Time {
+	if known[s.producer(p)] == 0 {
+		return s.begun
 	}
-	var missed []time.Time
-	left, now := 0, p.Now()
-	for at := s.after(last); !at.After(now) && !at.IsZero() && ctx.Err() == nil; at = s.after(at) {
-		if len(missed) == most {
-			missed, left = missed[1:], left+1
+	var last uint64
+	for name, offset := range known {
+		if strings.HasPrefix(name, p.Name()+":") { // this schedule, and those before and after it
+			last = max(last, offset)
 		}
-		missed = append(missed, at)
+	}
+	return time.Unix(int64(last), 0)
+}
+
+func (s *source) producer(p connector.Port) string {
+	sum := sha256.Sum256([]byte(s.Schedule + "\x00" + s.TimeZone))
+	return p.Name() + ":" + hex.EncodeToString(sum[:8])
+}
+
+// inTime is how late a tick of a running source may be that does not count as missed.
+const inTime = 10 * time.Second
+
+// due sends the ticks from the first one, which is due, until now: if there are several, those
+// before the last were missed, and the setting says which are sent. It returns the last tick,
+// sent or not.
+func (s *source) due(ctx context.Context, p connector.Port, first, started time.Time) (last time.Time, err error) {
+	most := 1
+	if s.Missed == "all" {
+		most = MaxMissed
+	}
+	var list []time.Time
+	left, now := 0, p.Now()
+	for at := first; !at.After(now) && !at.IsZero() && ctx.Err() == nil; at = s.after(at) {
+		if last = at; len(list) == most {
+			list, left = list[1:], left+1
+		}
+		list = append(list, at)
+	}
+	if last.IsZero() { // the clock was set back while the source waited
+		return first.Add(-time.Second), ctx.Err()
+	}
+	if s.Missed == "none" && (last.Before(started) || now.Sub(last) > inTime) {
+		return last, nil
 	}
 	if left > 0 && s.Missed == "all" {
 		p.Refused(&abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d missed ticks are left out", left), Remedy: fmt.Sprintf("at most %d are sent; use a schedule with fewer ticks", MaxMissed)})
 	}
-	for _, at := range missed {
+	for _, at := range list {
 		if err := s.tick(ctx, p, at); err != nil {
-			return err
+			return last, err
 		}
 	}
-	return nil
+	return last, nil
 }
 
 // tick sends the message of a tick.
 func (s *source) tick(ctx context.Context, p connector.Port, at time.Time) error {
 	scheduled := at.In(s.zone).Format(time.RFC3339)
-	m := connector.Message{Headers: map[string]string{"scheduled": scheduled}, Producer: p.Name(), Offset: uint64(at.Unix())}
+	m := connector.Message{Headers: map[string]string{"scheduled": scheduled}, Producer: s.producer(p), Offset: uint64(at.Unix())}
 	if s.Payload != nil {
 		m.Payload = []byte(*s.Payload)
 	} else {

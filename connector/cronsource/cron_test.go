@@ -187,3 +187,51 @@ func TestBadSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestChangedSchedule changes a schedule and back: neither sends ticks from before the change.
+func TestChangedSchedule(t *testing.T) {
+	b := newBench(t, "2026-03-02T10:00:30Z")
+	const daily, hourly = `{"schedule": "30 10 * * *", "missed": "all"}`, `{"schedule": "@hourly", "missed": "all"}`
+	stop := b.start(daily)
+	b.advance("2026-03-02T10:30:00Z")
+	stop()
+	b.set("2026-03-02T15:10:00Z")
+	stop = b.start(hourly)
+	b.advance("2026-03-02T16:00:00Z")
+	stop()
+	b.set("2026-03-02T16:20:00Z")
+	b.start(daily)()
+	b.set("2026-03-02T17:20:00Z")
+	b.start(hourly)()
+	b.check("2026-03-02T10:30:00Z", "2026-03-02T16:00:00Z", "2026-03-02T17:00:00Z")
+}
+
+// TestSuspended has a clock that jumps over ticks while a source waits.
+func TestSuspended(t *testing.T) {
+	for missed, want := range map[string][]string{
+		"none": nil,
+		"last": {"2026-03-02T11:20:00Z"},
+		"all":  {"2026-03-02T10:20:00Z", "2026-03-02T10:40:00Z", "2026-03-02T11:00:00Z", "2026-03-02T11:20:00Z"},
+	} {
+		b := newBench(t, "2026-03-02T10:10:00Z")
+		stop := b.start(`{"schedule": "*/20 * * * *", "missed": "` + missed + `"}`)
+		b.set("2026-03-02T11:30:00Z")
+		b.clock.Fire(time.Minute)
+		stop()
+		b.check(want...)
+	}
+}
+
+// TestFutureTick has a session whose last tick is in the future.
+func TestFutureTick(t *testing.T) {
+	b := newBench(t, "2030-03-02T10:10:00Z")
+	stop := b.start(`{"schedule": "@hourly"}`)
+	b.advance("2030-03-02T11:00:00Z")
+	stop()
+	b.set("2026-03-02T10:00:00Z")
+	b.start(`{"schedule": "@hourly"}`)()
+	v, err := b.port.Wait(t.Context(), func(v connectortest.View) bool { return len(v.Refused) > 0 })
+	if err != nil || !strings.Contains(v.Refused[0].Error(), "in the future") {
+		t.Errorf("%v, with %v", err, v.Refused)
+	}
+}
