@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/capability/httpcap"
@@ -62,7 +63,7 @@ var settingTypes = map[capability.SettingType]ValueType{
 func SettingAttributes(settings []capability.Setting) []Attribute {
 	var out []Attribute
 	for _, s := range settings {
-		a := Attribute{Name: s.Name, Type: settingTypes[s.Type], Required: s.Required, Choices: s.Choices, Default: s.Default, Without: s.Without, Doc: s.Doc}
+		a := Attribute{Name: s.Name, Type: settingTypes[s.Type], Required: s.Required, Choices: s.Choices, Default: s.Default, Without: s.Without, Sensitive: s.Sensitive && s.Type == capability.Text, Doc: s.Doc}
 		if len(s.Choices) > 0 {
 			a.Type, a.Default = ChoiceValue, strings.Trim(s.Default, `"`)
 		}
@@ -178,6 +179,42 @@ func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own b
 	return out
 }
 
+// secretIsHidden refuses a secret that would be shown in plans and stored with the recipe: the
+// value of a sensitive text, or of an entry of a sensitive map whose name is that of a secret.
+func (dec *decoder) secretIsHidden(s scope, a *hcl.Attribute, setting capability.Setting, v cty.Value) bool {
+	if !setting.Sensitive || dec.opts.ShapeOnly || v.IsMarked() || v.IsNull() || !v.IsKnown() {
+		return true
+	}
+	what := capital(setting.Name)
+	switch ty := v.Type(); {
+	case setting.Type == capability.Text:
+	case ty.IsObjectType() || ty.IsMapType():
+		i := slices.IndexFunc(slices.Sorted(maps.Keys(v.AsValueMap())), func(name string) bool {
+			return namesSecret(name) && !v.AsValueMap()[name].ContainsMarked()
+		})
+		if i < 0 {
+			return true
+		}
+		what += fmt.Sprintf(" has the secret %q, which", slices.Sorted(maps.Keys(v.AsValueMap()))[i])
+	default:
+		return true
+	}
+	dec.hide(setting.Name, a) // from the source in messages
+	dec.report(s, a.Range, Diagnostic{Summary: "Secret in the recipe", Detail: what + " is not sensitive here, so plans would show it, and the session would store it.",
+		Remedy: fmt.Sprintf("Declare variable %q { sensitive = true }, refer to it with var.%s, and give its value by --var-file or TERRARIUM_VAR_%s.", setting.Name, setting.Name, setting.Name)})
+	return false
+}
+
+// namesSecret reports whether a header has a secret, as its name says.
+func namesSecret(header string) bool {
+	switch name := strings.ToLower(header); name {
+	case "authorization", "proxy-authorization", "cookie":
+		return true
+	default:
+		return slices.ContainsFunc([]string{"api-key", "apikey", "token", "secret", "password"}, func(part string) bool { return strings.Contains(name, part) })
+	}
+}
+
 // setting evaluates an attribute that is a setting.
 func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting, out map[string]json.RawMessage, secret *[]string) bool {
 	a := d.attr(setting.Name)
@@ -186,8 +223,12 @@ func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting,
 	}
 	if setting.Sensitive {
 		s = s.secretly()
-		if v, ok := dec.evalAny(s, a.Expr); ok && v.ContainsMarked() {
+		v, ok := dec.evalAny(s, a.Expr)
+		if ok && v.ContainsMarked() {
 			*secret = append(*secret, setting.Name)
+		}
+		if ok && !dec.secretIsHidden(s, a, setting, v) {
+			return false
 		}
 	}
 	errors := len(dec.diags)
@@ -290,6 +331,7 @@ func (dec *decoder) settingsObject(s scope, d *declaration, k capability.Kind, o
 			dec.faultMeaning(s, a.Expr, "Unknown setting", fmt.Sprintf("A capability of the kind %s has no setting %q.", k.Name(), name), "", nearest(name, slices.Sorted(maps.Keys(known))))
 		case v.ContainsMarked() && !setting.Sensitive:
 			dec.refuseSensitive(s, a.Expr, capital(name))
+		case !dec.secretIsHidden(s, a, setting, v):
 		default:
 			if v.ContainsMarked() {
 				c.Secret = append(c.Secret, name)

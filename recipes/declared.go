@@ -75,6 +75,9 @@ func (ds *describer) declareAttributes(s scope, h holder, prefix string, out map
 			continue
 		}
 		v := ds.declaredValue(s, at)
+		if a.Sensitive && !v.Sensitive && v.Text != "" {
+			v = deploy.DeclaredValue{Text: deploy.HiddenValue, Sensitive: true, Value: v.Text}
+		}
 		if v.Text != "" && v.Text != fmt.Sprintf("%q", a.Default) && v.Text != a.Default {
 			out[prefix+a.Name] = v
 		}

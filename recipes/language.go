@@ -29,7 +29,9 @@ type Attribute struct {
 	Required bool
 	Default  string // the value if it is absent, as in a recipe
 	Without  string // the same in words
-	Doc      string
+	// Sensitive hides the value in plans, whatever it is made of.
+	Sensitive bool
+	Doc       string
 }
 
 // ValueType is the type of an attribute's value. Types without a constant are read by the

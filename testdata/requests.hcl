@@ -1,4 +1,9 @@
 variable "url" { type = string }
+variable "token" {
+  type      = string
+  sensitive = true
+  default   = "s3cr3t-s3cr3t"
+}
 
 channel "tasks" {}
 channel "answers" {}
@@ -6,7 +11,7 @@ channel "answers" {}
 http "server" {
   allow   = ["${var.url}/hook", "${var.url}/hook/**"]
   methods = ["POST"]
-  headers = { authorization = "Bearer s3cr3t-s3cr3t" }
+  headers = { authorization = "Bearer ${var.token}" }
   retries = 0
 }
 

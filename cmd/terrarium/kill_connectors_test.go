@@ -28,6 +28,10 @@ func TestKillConnectors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	recipe := `
+variable "secret" {
+  sensitive = true
+  default   = "` + hookSecret + `"
+}
 channel "in" {}
 channel "out" {}
 source "file" "log" {
@@ -37,7 +41,7 @@ source "file" "log" {
 source "webhook" "hook" {
   channel = channel.in
   path    = "/hooks/it"
-  secret  = "` + hookSecret + `"
+  secret  = var.secret
 }
 sink "file" "out" {
   channel = channel.out
@@ -167,10 +171,14 @@ creature "relay" {
 		}
 	}
 	hook := func(name, secret string) string {
-		return `source "webhook" "` + name + `" {
+		return `variable "` + name + `" {
+  sensitive = true
+  default   = "` + secret + `"
+}
+source "webhook" "` + name + `" {
   channel = channel.in
   path    = "/hooks/` + name + `"
-  secret  = "` + secret + `"
+  secret  = var.` + name + `
 }
 `
 	}
