@@ -114,6 +114,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if strings.HasPrefix(r.URL.Path, webhook.Prefix) { // every method, which a mux could not tell from GET /
+		if trusted(r) {
+			failWith(w, http.StatusNotFound, &abi.Error{Code: abi.NotFound, Message: "the socket of a session directory has no webhooks", Remedy: "send the request to the address of terrarium serve"})
+			return
+		}
 		h.t.Connectors().Webhooks().ServeHTTP(w, r)
 		return
 	}

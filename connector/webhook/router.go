@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -53,8 +54,14 @@ type route struct {
 	*source
 	port   connector.Port
 	window *connector.Window
-	busy   sync.WaitGroup // requests that are under way
+	busy   sync.WaitGroup  // requests that are under way
+	over   context.Context // ends when the route is removed
+	failed chan error      // has room for the failure that ends the attempt
+	bodies chan struct{}   // has room for the bodies that are read before their signature is known
 }
+
+// maxUnverified bounds the bodies of a route that are read before their signature is known.
+const maxUnverified = 16
 
 func (r *Router) add(x *route) error {
 	r.mu.Lock()
@@ -66,7 +73,7 @@ func (r *Router) add(x *route) error {
 	return nil
 }
 
-// remove takes a source away, and waits for its requests.
+// remove takes a source away, and waits for its requests, which end with over.
 func (r *Router) remove(x *route) {
 	r.mu.Lock()
 	delete(r.routes, x.Path)
@@ -93,17 +100,29 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	defer x.busy.Done()
-	x.serve(w, q)
+	ctx, cancel := context.WithCancelCause(q.Context())
+	defer cancel(nil)
+	gone := &abi.Error{Code: abi.Unavailable, Message: "the webhook ends or changes", Remedy: "send the request again, with the same key"}
+	stop := context.AfterFunc(x.over, func() {
+		cancel(gone)
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // ends a body that is slow
+	})
+	defer stop()
+	x.serve(w, q.WithContext(ctx))
 }
 
 // bodyTime bounds the time that a body may take to arrive, and sendTime the time until its
 // message is durable.
 const (
 	bodyTime = 30 * time.Second
-	maxKey   = 256
+	// refuseTime bounds how long the server reads the body of a refused request, to keep the
+	// connection.
+	refuseTime = time.Second
+	maxKey     = 256
 )
 
 func (x *route) serve(w http.ResponseWriter, q *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refuseTime)) // not every server can
 	if q.Method != x.Method {
 		w.Header().Set("Allow", x.Method)
 		fail(w, http.StatusMethodNotAllowed, invalid("the method of this webhook is "+x.Method, "use it"))
@@ -123,12 +142,31 @@ func (x *route) serve(w http.ResponseWriter, q *http.Request) {
 		fail(w, http.StatusUnsupportedMediaType, invalid("the webhook takes no compressed bodies", "send the body as it is"))
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // not every server can
+	if x.Auth == signature {
+		if _, ok := x.givenSignature(q); !ok {
+			x.unauthorized(w, q)
+			return
+		}
+		select {
+		case x.bodies <- struct{}{}:
+			defer func() { <-x.bodies }()
+		default:
+			fail(w, http.StatusServiceUnavailable, &abi.Error{Code: abi.Unavailable, Message: "too many bodies arrive at a time", Remedy: "send the request again, with the same key"})
+			return
+		}
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+	if x.over.Err() != nil { // which may have set a deadline before
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, x.MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		fail(w, http.StatusRequestEntityTooLarge, &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("the body has more than %d bytes", x.MaxBody), Remedy: "send a smaller one"})
+		return
+	case err != nil && x.over.Err() != nil:
+		fail(w, http.StatusServiceUnavailable, context.Cause(q.Context()))
 		return
 	case err != nil:
 		fail(w, http.StatusRequestTimeout, &abi.Error{Code: abi.Deadline, Message: "the body did not arrive", Remedy: "send the whole body within 30 seconds"})
@@ -174,8 +212,14 @@ func (x *route) take(w http.ResponseWriter, q *http.Request, body []byte) {
 		err = send("", 0)
 	}
 	if err != nil {
-		if connector.Final(err) {
+		switch {
+		case connector.Final(err):
 			x.port.Refused(err)
+		case abi.CodeOf(err) == abi.NotFound: // the channel is gone: the status says so
+			select {
+			case x.failed <- err:
+			default:
+			}
 		}
 		fail(w, statusOf(err), err)
 		return
@@ -219,14 +263,20 @@ func (x *route) knowsSecret(q *http.Request) bool {
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// signed reports whether a body has the right signature.
-func (x *route) signed(q *http.Request, body []byte) bool {
+// givenSignature is the signature of a request, unless it is missing or malformed.
+func (x *route) givenSignature(q *http.Request) ([]byte, bool) {
 	values := q.Header.Values(x.SignatureHeader)
 	if len(values) != 1 {
-		return false
+		return nil, false
 	}
 	given, err := hex.DecodeString(strings.TrimPrefix(values[0], "sha256="))
-	if err != nil {
+	return given, err == nil && len(given) == sha256.Size
+}
+
+// signed reports whether a body has the right signature.
+func (x *route) signed(q *http.Request, body []byte) bool {
+	given, ok := x.givenSignature(q)
+	if !ok {
 		return false
 	}
 	mac := hmac.New(sha256.New, []byte(x.Secret))

@@ -128,7 +128,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	if err != nil {
 		return err
 	}
-	r := &route{source: s, port: p, window: window}
+	r := &route{source: s, port: p, window: window, over: ctx, bodies: make(chan struct{}, maxUnverified), failed: make(chan error, 1)}
 	if err := s.router.add(r); err != nil {
 		return err
 	}
@@ -141,7 +141,11 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	select {
 	case <-s.router.serving:
 		p.Working()
-		<-ctx.Done()
+		select {
+		case err := <-r.failed:
+			return err
+		case <-ctx.Done():
+		}
 	case <-ctx.Done():
 	}
 	return nil

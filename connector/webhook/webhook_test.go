@@ -302,3 +302,76 @@ func TestSamePath(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEndsDuringBody has a body that does not arrive while the webhook is taken away, and bodies
+// that are not read because nothing shows that the sender knows the secret.
+func TestEndsDuringBody(t *testing.T) {
+	h := newHook(t, connectortest.NewPort(), map[string]any{"auth": "hmac-sha256"})
+	slow := func(signature string) (net.Conn, func() string) {
+		t.Helper()
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := fmt.Fprintf(c, "POST /hooks/orders HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 100\r\n%s\r\n", signature); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(c)
+		return c, func() string {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return err.Error()
+			}
+			return strings.TrimSpace(line)
+		}
+	}
+	for _, signature := range []string{"", "X-Hub-Signature-256: sha256=12\r\n", "X-Hub-Signature-256: nothing\r\n"} {
+		if _, line := slow(signature); !strings.Contains(line(), "401") {
+			t.Errorf("a body is read with %q", signature)
+		}
+	}
+	right := "X-Hub-Signature-256: " + sign("", "") + "\r\n"
+	_, line := slow(right)
+	if got := line(); !strings.Contains(got, "100") {
+		t.Fatalf("a body that may have the right signature is answered with %s", got)
+	}
+	for range 15 {
+		if _, next := slow(right); !strings.Contains(next(), "100") {
+			t.Fatal("a body is not read")
+		}
+	}
+	if _, next := slow(right); !strings.Contains(next(), "503") {
+		t.Error("bodies whose signature is not known have no bound")
+	}
+	h.stop() // which would take 30 seconds
+	for got := line(); !strings.Contains(got, "503"); got = line() {
+		if got != "" {
+			t.Fatalf("the end of the webhook is answered with %q", got)
+		}
+	}
+}
+
+// TestChannelIsGone has a channel that was removed: the attempt fails, so that the status says so.
+func TestChannelIsGone(t *testing.T) {
+	port := connectortest.NewPort()
+	port.Refuse = func(connector.Message) error { return &abi.Error{Code: abi.NotFound, Message: "no channel"} }
+	router := webhook.NewRouter()
+	c, err := webhook.New(router).Open([]byte(`{"path": "/hooks/orders", "secret": "` + secret + `"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	router.Serving()
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(t.Context(), port) }()
+	if _, err := port.Wait(t.Context(), func(v connectortest.View) bool { return v.Working }); err != nil {
+		t.Fatal(err)
+	}
+	q := httptest.NewRequest(http.MethodPost, "/hooks/orders", strings.NewReader("x"))
+	q.Header.Set("Authorization", "Bearer "+secret)
+	answer := httptest.NewRecorder()
+	router.ServeHTTP(answer, q)
+	if err := <-ended; abi.CodeOf(err) != abi.NotFound || answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("the source ends with %v, and the answer is %d", err, answer.Code)
+	}
+}
