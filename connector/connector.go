@@ -60,6 +60,13 @@ type Connector interface {
 	Endless() bool
 }
 
+// Exclusive is a [Connector] that needs something for itself, such as a path or a file: a recipe
+// with two of a direction that need the same is refused.
+type Exclusive interface {
+	// Needs names it, for people too.
+	Needs() string
+}
+
 // Port is the connector's access to its channel. Its methods may be called from any
 // goroutine, except that Next and Ack must be called by one goroutine at a time.
 type Port interface {

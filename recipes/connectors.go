@@ -79,11 +79,20 @@ func (dec *decoder) connector(direction connector.Direction, d *declaration) *de
 	if data, err := json.Marshal(values); err == nil {
 		out.Settings = data
 	}
-	if _, err := kind.Open(out.Settings); err != nil {
+	opened, err := kind.Open(out.Settings)
+	if err != nil {
 		if !dec.opts.ShapeOnly {
 			dec.report(s, d.at, Diagnostic{Summary: "Invalid settings", Detail: sentence(capital(messageOf(err))), Remedy: sentence(capital(remedyOf(err)))})
 		}
 		return nil
+	}
+	if x, ok := opened.(connector.Exclusive); ok {
+		need := string(direction) + " " + x.Needs()
+		if other, taken := dec.needed[need]; taken {
+			dec.report(s, d.at, Diagnostic{Summary: "Needed twice", Detail: fmt.Sprintf("The %s %s needs %s too.", direction, other, x.Needs()), Remedy: "Keep one of them, or change its settings."})
+			return nil
+		}
+		dec.needed[need] = out.Address()
 	}
 	return out
 }

@@ -26,9 +26,21 @@ func (pipe) Settings() []capability.Setting {
 	}
 }
 
+// narrow needs its mode for itself.
+type narrow struct {
+	connector.Connector
+	Mode string
+}
+
+func (n narrow) Needs() string { return "the mode " + n.Mode }
+
 func (pipe) Open(settings json.RawMessage) (connector.Connector, error) {
 	if strings.Contains(string(settings), "forbidden") {
 		return nil, &abi.Error{Code: abi.InvalidArgument, Message: "that key is forbidden", Remedy: "use another one"}
+	}
+	var n narrow
+	if err := json.Unmarshal(settings, &n); err == nil && n.Mode != "" {
+		return n, nil
 	}
 	return nil, nil
 }
@@ -95,6 +107,7 @@ source "pipe" "p" {
 
 func TestConnectorMistakes(t *testing.T) {
 	for text, want := range map[string]string{
+		"source \"pipe\" \"p\" {\n channel = channel.in\n path = \"x\"\n mode = \"slow\"\n}\nsource \"pipe\" \"q\" {\n channel = channel.in\n path = \"y\"\n mode = \"slow\"\n}": "source.pipe.p needs the mode slow too",
 		`source "pip" "p" { channel = channel.in }`:                                                          `Did you mean "pipe"`,
 		`sink "pipe" "p" { channel = channel.in }`:                                                           "Unknown kind of sink",
 		`source "pipe" "p" { path = "x" }`:                                                                   `"channel" is required`,

@@ -22,6 +22,7 @@ type assembly struct {
 	described    []deploy.Declaration   // of creatures and output wires
 	places       map[string]*Diagnostic // of creatures by address: where they are declared
 	secrets      map[string][]byte      // values of sensitive variables as JSON, by address and name
+	needed       map[string]string      // addresses of connectors, by what they need for themselves
 }
 
 // decoder decodes the channels, species and creatures of one recipe.
@@ -36,7 +37,7 @@ type decoder struct {
 func newAssembly(o *settings, d *deploy.Deployment) *assembly {
 	return &assembly{
 		opts: o, deployment: d, modules: map[string]*module{}, wired: map[string]bool{}, channelNames: map[string]string{},
-		species: map[string]*ofSpecies{}, places: map[string]*Diagnostic{}, secrets: map[string][]byte{},
+		species: map[string]*ofSpecies{}, places: map[string]*Diagnostic{}, secrets: map[string][]byte{}, needed: map[string]string{},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -56,6 +57,9 @@ type sink struct {
 }
 
 func (s *sink) Reaches() string { return "appends to " + s.Path + " as " + s.Format }
+
+// Needs implements [connector.Exclusive].
+func (s *sink) Needs() string { return "the file " + filepath.Clean(s.Path) }
 
 func (s *sink) Endless() bool { return true }
 

@@ -135,6 +135,9 @@ type stdin struct{ Stdin }
 
 func (stdin) Reaches() string { return "reads standard input" }
 
+// Needs implements [connector.Exclusive].
+func (stdin) Needs() string { return "standard input" }
+
 func (s stdin) Endless() bool { return s.open == nil }
 
 // Run implements [connector.Connector].

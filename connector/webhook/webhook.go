@@ -122,6 +122,9 @@ func (s *source) Reaches() string { return "takes " + s.Method + " " + s.Path }
 
 func (s *source) Endless() bool { return true }
 
+// Needs implements [connector.Exclusive].
+func (s *source) Needs() string { return "the path " + s.Path }
+
 // Run implements [connector.Connector].
 func (s *source) Run(ctx context.Context, p connector.Port) error {
 	window, err := connector.NewWindow(p)

@@ -43,6 +43,9 @@ func CompareDeclared(before map[string][]deploy.Declaration, existing map[string
 				p.Action = PlanRemove
 			case !there:
 				p.Action = PlanCreate
+				if ofConnector(address) {
+					p.compare(nil, b.Settings) // what it reaches outside
+				}
 			default:
 				p.compare(a.Settings, b.Settings)
 			}
@@ -114,6 +117,14 @@ func ofMember(address string) bool {
 		}
 	}
 	return false
+}
+
+// ofConnector reports whether an address belongs to a source or a sink, possibly in a
+// sub-recipe.
+func ofConnector(address string) bool {
+	return slices.ContainsFunc([]string{"source.", "sink."}, func(kind string) bool {
+		return strings.HasPrefix(address, kind) || strings.HasPrefix(address, "recipe.") && strings.Contains(address, "."+kind)
+	})
 }
 
 // isPolicy reports whether an address belongs to a policy, possibly in a
