@@ -2,12 +2,14 @@ package files
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,13 +24,36 @@ type followed struct {
 	path string
 	file *os.File
 	read int64
+	last []byte // the last bytes that were read, up to lastBytes
+}
+
+// lastBytes are compared to notice that a file was written anew, or has come back to its path.
+const lastBytes = 1 << 10
+
+// note keeps the end of what was read.
+func (f *followed) note(b []byte) {
+	f.read += int64(len(b))
+	f.last = append(f.last, b[max(0, len(b)-lastBytes):]...)
+	if len(f.last) > 2*lastBytes {
+		f.last = append(f.last[:0], f.last[len(f.last)-lastBytes:]...)
+	}
+}
+
+// continues reports whether a file has these bytes before a position.
+func continues(file *os.File, last []byte, at int64) bool {
+	is := make([]byte, len(last))
+	n, err := file.ReadAt(is, at-int64(len(last)))
+	return n == len(is) && (err == nil || errors.Is(err, io.EOF)) && bytes.Equal(is, last)
 }
 
 // Read implements io.Reader.
 func (f *followed) Read(p []byte) (int, error) {
-	for {
+	for waited := false; ; waited = true {
 		n, err := f.file.Read(p)
-		f.read += int64(n)
+		if n > 0 && waited && !continues(f.file, f.last, f.read) {
+			return 0, io.EOF // cut off, and longer again: it is read from its start
+		}
+		f.note(p[:n])
 		if n > 0 || !errors.Is(err, io.EOF) {
 			return n, err
 		}
@@ -38,7 +63,7 @@ func (f *followed) Read(p []byte) (int, error) {
 		}
 		if over { // what was written before the other file took the path is still to be read
 			n, err := f.file.Read(p)
-			f.read += int64(n)
+			f.note(p[:n])
 			return n, err
 		}
 		wait := time.NewTimer(pollEvery)
@@ -70,12 +95,18 @@ const pollEvery = 200 * time.Millisecond
 // Follow takes the lines of the file at a path, and of those that take the path later, until
 // ctx ends. It waits for a file that does not exist.
 func (l *Lines) Follow(ctx context.Context, path string) error {
+	var former []formerFile
 	for fresh := false; ; fresh = true {
 		file, err := openAgain(ctx, path, fresh)
 		if err != nil {
 			return l.ended(ctx, err)
 		}
-		err = l.followOne(ctx, path, file, fresh)
+		if !fresh {
+			err = l.rotated(ctx, path, file)
+		}
+		if err == nil && ctx.Err() == nil {
+			err = l.followOne(ctx, path, file, fresh, &former)
+		}
 		file.Close()
 		if err != nil || ctx.Err() != nil {
 			return err
@@ -122,9 +153,10 @@ func openRegular(path string) (*os.File, error) {
 }
 
 // followOne takes the lines of one file. A fresh file has taken the path while it was
-// followed, so no earlier run has read it.
-func (l *Lines) followOne(ctx context.Context, path string, file *os.File, fresh bool) error {
-	r := bufio.NewReaderSize(&followed{stop: ctx.Done(), path: path, file: file}, headBytes)
+// followed, so no earlier run has read it; but this one may have, as one of the former files.
+func (l *Lines) followOne(ctx context.Context, path string, file *os.File, fresh bool, former *[]formerFile) error {
+	f := &followed{stop: ctx.Done(), path: path, file: file}
+	r := bufio.NewReaderSize(f, headBytes)
 	head, err := peekLine(r)
 	if err != nil {
 		return l.ended(ctx, err)
@@ -140,7 +172,95 @@ func (l *Lines) followOne(ctx context.Context, path string, file *os.File, fresh
 		}
 	}
 	producer, seen := identifyFile(head, info, known, l.Now())
+	if i := slices.IndexFunc(*former, func(x formerFile) bool { return x.is(file, info) }); i >= 0 {
+		producer, seen = (*former)[i].producer, uint64((*former)[i].read)
+		*former = slices.Delete(*former, i, i+1)
+	}
+	err = l.take(ctx, r, producer, seen)
+	*former = append(*former, formerFile{info, producer, f.read, f.last})
+	if len(*former) > mostFormer {
+		*former = (*former)[1:]
+	}
+	return err
+}
+
+// formerFile is a file that was at the path before.
+type formerFile struct {
+	info     os.FileInfo
+	producer string
+	read     int64
+	last     []byte
+}
+
+// mostFormer bounds the files that are recognised when they come back to the path.
+const mostFormer = 16
+
+func (x *formerFile) is(file *os.File, info os.FileInfo) bool {
+	return os.SameFile(x.info, info) && info.Size() >= x.read && continues(file, x.last, x.read)
+}
+
+// rotated takes the rest of files that were read at the path in an earlier run, and that were
+// renamed since: names that begin with that of the path, as log rotation gives them.
+func (l *Lines) rotated(ctx context.Context, path string, current *os.File) error {
+	known, err := l.Known()
+	if err != nil {
+		return err
+	}
+	now, err := current.Stat()
+	if err != nil {
+		return l.ended(ctx, err)
+	}
+	siblings, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil //nolint:nilerr // a folder that may not be listed shows no others
+	}
+	var infos []os.FileInfo
+	for _, s := range siblings {
+		if name := s.Name(); name != filepath.Base(path) && strings.HasPrefix(name, filepath.Base(path)) && s.Type().IsRegular() {
+			if info, err := s.Info(); err == nil && !os.SameFile(info, now) && hasProducer(known, info) {
+				infos = append(infos, info)
+			}
+		}
+	}
+	slices.SortFunc(infos, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range infos {
+		if err := l.rest(ctx, filepath.Join(filepath.Dir(path), info.Name()), known); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rest takes what was not read of a renamed file, if it is one that was read before.
+func (l *Lines) rest(ctx context.Context, path string, known map[string]uint64) error {
+	file, err := openRegular(path)
+	if err != nil {
+		return nil //nolint:nilerr // it has gone, or may not be read
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return l.ended(ctx, err)
+	}
+	r := bufio.NewReaderSize(file, headBytes)
+	head, err := peekLine(r)
+	if err != nil {
+		return l.ended(ctx, err)
+	}
+	producer, seen := identifyFile(head, info, known, l.Now())
+	if seen == 0 || seen >= uint64(info.Size()) {
+		return nil
+	}
 	return l.take(ctx, r, producer, seen)
+}
+
+func hasProducer(known map[string]uint64, info os.FileInfo) bool {
+	for name := range known {
+		if strings.HasPrefix(name, "file:"+fileIdentity(info)+":") {
+			return true
+		}
+	}
+	return false
 }
 
 // identifyFile finds the producer of a followed file, and how many of its bytes were taken
