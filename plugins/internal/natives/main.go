@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"go/format"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -117,6 +118,15 @@ func translate(ctx context.Context, root string) (files map[string][]byte, err e
 	return files, err
 }
 
+// packageOf returns the name of the package with the translation of a module.
+func packageOf(name string) string {
+	name = strings.ReplaceAll(name, "_", "")
+	if token.IsKeyword(name) {
+		name += "module"
+	}
+	return name
+}
+
 // add adds the translations of modules, each in a folder of its own, and the list of them.
 func add(ctx context.Context, h *host.Host, files map[string][]byte, folder string, names []string, read func(string) ([]byte, error)) error {
 	var imports, list strings.Builder
@@ -125,14 +135,14 @@ func add(ctx context.Context, h *host.Host, files map[string][]byte, folder stri
 		if err != nil {
 			return err
 		}
-		made, err := generate.Files(ctx, h, wasm, generate.Options{Package: strings.ReplaceAll(name, "_", ""), Name: name})
+		made, err := generate.Files(ctx, h, wasm, generate.Options{Package: packageOf(name), Name: name})
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for file, content := range made {
 			files[folder+"/internal/"+name+"/"+file] = content
 		}
-		alias := strings.ReplaceAll(name, "_", "")
+		alias := packageOf(name)
 		fmt.Fprintf(&imports, "\t%s \"github.com/seed47132306/terrarium/%s/internal/%s\"\n", alias, folder, name)
 		fmt.Fprintf(&list, "\t\t%s.Code(),\n", alias)
 	}
