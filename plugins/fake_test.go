@@ -21,8 +21,11 @@ type world struct {
 	state    map[string]string
 	handles  []string
 	features bool
+	cancels  bool // the end of a timer is an effect too
 	// tool handles calls of group tools; nil means that there are none.
 	tool func(t *turn, name, args string) (string, abi.Code)
+	// random fills memory in place of zeros.
+	random func(p []byte)
 	// gone reports whether the creature of that name is missing; nil means
 	// that every creature exists.
 	gone func(name string) bool
@@ -34,6 +37,7 @@ type delivery struct {
 	kind    abi.Kind
 	channel string
 	direct  bool
+	sender  string
 	payload string
 	headers string
 	detail  string // JSON; by default that of a message
@@ -79,6 +83,8 @@ func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
 			return []byte("self"), abi.OK
 		}
 		return []byte(t.d.channel), abi.OK
+	case abi.SourceSender:
+		return []byte(t.d.sender), abi.OK
 	case abi.SourceHeaders:
 		return []byte(t.d.headers), abi.OK
 	case abi.SourceError:
@@ -216,8 +222,13 @@ func (t *turn) TimerSet(name []byte, delay, _ time.Duration, payload []byte) abi
 	t.effects = append(t.effects, fmt.Sprintf("timer %s %v %q", name, delay, payload))
 	return t.effect()
 }
-func (t *turn) TimerCancel([]byte) (bool, abi.Code) { return false, t.effect() }
-func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code  { return abi.Unsupported }
+func (t *turn) TimerCancel(name []byte) (bool, abi.Code) {
+	if t.w.cancels {
+		t.effects = append(t.effects, fmt.Sprintf("cancel %s", name))
+	}
+	return false, t.effect()
+}
+func (t *turn) HTTP(_, _ []byte, _ int64) abi.Code { return abi.Unsupported }
 
 func (t *turn) Tool(name, args []byte) ([]byte, abi.Code) {
 	if t.w.tool == nil {
@@ -232,5 +243,11 @@ func (t *turn) Log(level abi.Level, text []byte) abi.Code {
 	return abi.OK
 }
 
-func (t *turn) Now() int64      { return 1 }
-func (t *turn) Random(p []byte) { clear(p) }
+func (t *turn) Now() int64 { return 1 }
+
+func (t *turn) Random(p []byte) {
+	clear(p)
+	if t.w.random != nil {
+		t.w.random(p)
+	}
+}

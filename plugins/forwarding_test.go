@@ -52,8 +52,10 @@ func TestOnlyDeliveriesAreHandled(t *testing.T) {
 			w.features = true
 		case "foreman":
 			continue // lives on timers, results and changes of its graph
-		case "split":
+		case "split", "select":
 			w.config["to"] = []string{"out"}
+		case "join":
+			w.config["count"] = 1
 		case "js":
 			w.config["script"] = "export default { message(turn) { turn.sendAll(turn.payload) } }"
 		}
@@ -97,6 +99,14 @@ func TestMemoryPlateaus(t *testing.T) {
 		case "split":
 			w.config["to"] = []string{"out"}
 			w.config["by"] = "field:3"
+		case "join":
+			w.config["count"] = 1
+			w.config["as"] = "json"
+		case "select":
+			w.config["to"] = []string{"out", "x"}
+			w.config["mode"] = "named"
+			w.config["by"] = "json:a"
+			w.config["otherwise"] = "out"
 		case "tally":
 			w.config["key"] = "json:a"
 		case "js":

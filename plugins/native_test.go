@@ -107,6 +107,10 @@ func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(f
 var attributes = map[string]map[string][]any{
 	"gate": {"match": {"a", "ERROR|WARN", "(x*)*y", "^[a-z]+$", `.{2,5}`, "("}, "ignore_case": {true, false}, "invert": {true, false},
 		"field": {"line", "field:1", "field:3", "json:level", "json:"}},
+	"join": {"count": {1, 2, 3, 0}, "from": {[]string{"a", "b"}, []string{"a", "b", ""}}, "key": {"", "line", "field:1", "header:trace", "json:a"},
+		"within": {0, 1000, -1}, "late": {"send", "drop"}, "as": {"lines", "json"}, "once": {true, false}, "max_groups": {1, 2, 200}, "max_bytes": {10, 1000, 40_000}},
+	"select": {"to": {[]string{"out"}, []string{"c1", "c2", "out"}, []string{}}, "creatures": {[]string{"worker", "x"}, []string{"out"}},
+		"mode": {"round_robin", "named", "weighted"}, "by": {"start", "header:a", "json:level"}, "weights": {map[string]int{"out": 3}}, "otherwise": {"out", "c3"}},
 	"tally": {"key": {"line", "field:2", "json:a", "field:0"}, "every": {1, 2, 7, -1}, "max_keys": {1, 3, 1000}, "report_on": {"ask", "in"}},
 	"split": {"to": {[]string{"out"}, []string{"c1", "c2", "out"}, []string{"c1", "nowhere"}, []string{}}, "by": {"round_robin", "line", "field:2", "json:a", "field:"}},
 	"foreman": {"species": {"worker"}, "channel": {"crew"}, "answers_to": {"creature.boss"}, "per_worker": {1, 4, 0}, "linger_ms": {0, 100},
@@ -123,7 +127,7 @@ func randomWorld(random *rand.Rand, creature string) *world {
 	}
 	own := attributes[creature]
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		if random.IntN(8) > 0 == (name == "match" || name == "to") {
+		if random.IntN(8) > 0 == (name == "match" || name == "to" || name == "count") {
 			w.config[name] = pick(random, own[name]...)
 		}
 	}
@@ -154,8 +158,8 @@ func randomDelivery(random *rand.Rand) delivery {
 		kinds = append(kinds, k.Kind)
 	}
 	return delivery{
-		kind: pick(random, kinds...), channel: pick(random, "in", "out", "ask", "tasks"), direct: random.IntN(4) == 0, payload: payload,
-		headers: pick(random, "", headers, "a\x00b\x00"), detail: pick(random, "", "", "{}", `{"kind":"reply","tag":1,"code":"ok"}`, `{"kind":"reply","tag":7,"code":"not_found"}`),
+		kind: pick(random, kinds...), channel: pick(random, "in", "out", "ask", "tasks"), sender: pick(random, "", "a", "b", "c"), direct: random.IntN(4) == 0, payload: payload,
+		headers: pick(random, "", headers, "a\x00b\x00"), detail: pick(random, "", "", "{}", `{"kind":"reply","tag":1,"code":"ok"}`, `{"kind":"reply","tag":7,"code":"not_found"}`, `{"kind":"timer","name":"0000000000000000"}`),
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 	"github.com/seed47132306/terrarium/internal/near"
 )
 
-//go:embed clerk/clerk.wasm echo/echo.wasm envoy/envoy.wasm foreman/foreman.wasm gate/gate.wasm js/js.wasm operator/operator.wasm relay/relay.wasm split/split.wasm tally/tally.wasm
+//go:embed clerk/clerk.wasm echo/echo.wasm envoy/envoy.wasm foreman/foreman.wasm gate/gate.wasm join/join.wasm js/js.wasm operator/operator.wasm relay/relay.wasm select/select.wasm split/split.wasm tally/tally.wasm
 var modules embed.FS
 
 // names are the embedded creatures, sorted.
-var names = []string{"clerk", "echo", "envoy", "foreman", "gate", "js", "operator", "relay", "split", "tally"}
+var names = []string{"clerk", "echo", "envoy", "foreman", "gate", "join", "js", "operator", "relay", "select", "split", "tally"}
 
 // onDemand holds, for each creature that is too large to embed, how to build
 // it.

@@ -57,7 +57,7 @@ func TestGetSaysWhatToDo(t *testing.T) {
 	}{
 		{"tallly", abi.NotFound, "did you mean tally?"},
 		{"Echo", abi.NotFound, "did you mean echo?"},
-		{"router", abi.NotFound, "use one of clerk, echo, envoy, foreman, gate, js, operator, relay, split, tally"},
+		{"router", abi.NotFound, "use one of clerk, echo, envoy, foreman, gate, join, js, operator, relay, select, split, tally"},
 		{"", abi.NotFound, "use one of"},
 		{"../echo/echo", abi.NotFound, "use one of"},
 		{"digest", abi.Unavailable, "make digest"},

@@ -147,7 +147,7 @@ func testQuickstart(t *testing.T, here, there program) {
 // testConformance leaves out builtin:js: an interpreter of JavaScript, in one of WebAssembly,
 // in an emulator takes half a minute to start a script once. testFuel does that.
 func testConformance(t *testing.T, here, there program) {
-	creatures := []string{"clerk", "echo", "envoy", "foreman", "gate", "operator", "relay", "split", "tally"}
+	creatures := []string{"clerk", "echo", "envoy", "foreman", "gate", "join", "operator", "relay", "select", "split", "tally"}
 	args := []string{"conformance", "creature", "--no-cache", "-o", "json"}
 	for _, name := range creatures {
 		args = append(args, "builtin:"+name)
@@ -163,6 +163,8 @@ func testFuel(t *testing.T, here, there program) {
 		{"builtin:tally", "--send", "report", "--config", `{"key": "field:2", "every": 2}`, "--state", "total=41", "--file", messages("7 frog", "8 newt", "9 frog", "")},
 		{"builtin:relay", "--send", "a", "--send", "b", "--header", "x=y", "--payload", "frog"},
 		{"builtin:split", "--send", "a", "--send", "b", "--config", `{"to": ["a", "b"]}`, "--file", messages("one", "two", "three")},
+		{"builtin:join", "--send", "out", "--config", `{"count": 2, "key": "field:1", "as": "json"}`, "--file", messages("7 frog", "8 newt", "7 toad", "7 late")},
+		{"builtin:select", "--send", "a", "--send", "b", "--config", `{"to": ["a", "b"], "mode": "weighted", "weights": {"a": 0, "b": 3}}`, "--file", messages("one", "two", "three", "four")},
 		{"builtin:clerk", "--file", messages("factor 100160063", "sha256 frog", "words a b  c", "nonsense")},
 		{"builtin:js", "--send", "out", "--config", `{"script": "export default { message(turn) { turn.send('out', String(Math.hypot(3, turn.payload.length) / 7)) } }"}`, "--payload", "frog"},
 	} {

@@ -8,16 +8,6 @@ TERRARIUM_MARKER()
 static selector by;
 static int invert;
 
-// bool_config reads an attribute that is true or false.
-static int bool_config(tr_bytes name, int *value) {
-	tr_bytes text;
-	int32_t status = tr_config(name, &text);
-	*value = status >= 0 && tr_equal(text, TR("true"));
-	if (status == TERRARIUM_ERR_NOT_FOUND || *value || (status >= 0 && tr_equal(text, TR("false")))) return 1;
-	tr_log(TERRARIUM_LEVEL_ERROR, TR("config "), name, TR(": it is true or false"));
-	return 0;
-}
-
 static int32_t compile(tr_bytes match, int ignore_case) {
 	int32_t at;
 	const char *error = pattern_compile(match, ignore_case, &at);
@@ -35,11 +25,12 @@ static int32_t compile(tr_bytes match, int ignore_case) {
 
 int32_t creature_init(void) {
 	tr_bytes match, field = TR("");
-	int ignore_case;
+	invert = 0;
+	int ignore_case = 0;
 	if (!tr_config_knows(TR("match invert ignore_case field"))) return TERRARIUM_ERR_INVALID_ARGUMENT;
 	tr_begin();
 	tr_config(TR("field"), &field);
-	if (!bool_config(TR("invert"), &invert) || !bool_config(TR("ignore_case"), &ignore_case) ||
+	if (!tr_config_bool(TR("invert"), &invert) || !tr_config_bool(TR("ignore_case"), &ignore_case) ||
 	    !selector_parse(TR("field"), field, &by))
 		return TERRARIUM_ERR_INVALID_ARGUMENT;
 	tr_keep();

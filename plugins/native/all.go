@@ -9,8 +9,10 @@ import (
 	envoy "github.com/seed47132306/terrarium/plugins/native/internal/envoy"
 	foreman "github.com/seed47132306/terrarium/plugins/native/internal/foreman"
 	gate "github.com/seed47132306/terrarium/plugins/native/internal/gate"
+	join "github.com/seed47132306/terrarium/plugins/native/internal/join"
 	operator "github.com/seed47132306/terrarium/plugins/native/internal/operator"
 	relay "github.com/seed47132306/terrarium/plugins/native/internal/relay"
+	selectmodule "github.com/seed47132306/terrarium/plugins/native/internal/select"
 	split "github.com/seed47132306/terrarium/plugins/native/internal/split"
 	tally "github.com/seed47132306/terrarium/plugins/native/internal/tally"
 )
@@ -23,8 +25,10 @@ func All() []translation.Code {
 		envoy.Code(),
 		foreman.Code(),
 		gate.Code(),
+		join.Code(),
 		operator.Code(),
 		relay.Code(),
+		selectmodule.Code(),
 		split.Code(),
 		tally.Code(),
 	}

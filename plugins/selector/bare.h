@@ -94,6 +94,18 @@ TR_UNUSED static void tr_log(int32_t level, tr_bytes a, tr_bytes b, tr_bytes c) 
 	terrarium_log(level, line.ptr, line.len);
 }
 
+// tr_config_bool reads an attribute that is true or false, and leaves value unchanged if the
+// attribute is missing. It returns 0, and logs what is wrong, if it is anything else.
+TR_UNUSED static int tr_config_bool(tr_bytes name, int *value) {
+	tr_bytes text;
+	int32_t status = tr_config(name, &text);
+	if (status == TERRARIUM_ERR_NOT_FOUND) return 1;
+	if (status >= 0) *value = tr_equal(text, TR("true"));
+	if (status >= 0 && (*value || tr_equal(text, TR("false")))) return 1;
+	tr_log(TERRARIUM_LEVEL_ERROR, TR("config "), name, TR(": it is true or false"));
+	return 0;
+}
+
 // tr_forward sends a payload on with the headers of the message being handled.
 TR_UNUSED static int32_t tr_forward(int32_t channel, tr_bytes payload) {
 	tr_bytes headers;

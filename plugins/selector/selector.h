@@ -1,5 +1,5 @@
 // A selector names the part of a message to look at: all of it, one of its words, or
-// one member of it. tally, gate and split share it.
+// one member of it. The creatures that read parts of messages share it.
 #ifndef SELECTOR_H
 #define SELECTOR_H
 

@@ -2,6 +2,7 @@
 // equal keys always go the same way.
 #include "bare.h"
 #include "selector.h"
+#include "turns.h"
 
 TERRARIUM_MARKER()
 
@@ -56,21 +57,6 @@ static uint32_t hash(tr_bytes key) {
 	return h ^ h >> 13;
 }
 
-// next_in_turn advances the position in the state. It returns an index or an error.
-static int32_t next_in_turn(void) {
-	tr_bytes text;
-	tr_buffer next = {0};
-	uint64_t position = 0;
-	int32_t status = tr_state(TR("next"), &text);
-	if (status >= 0) tr_natural(text, &position);
-	else if (status != TERRARIUM_ERR_NOT_FOUND) return status;
-	position %= to_count; // the list may have been longer
-	tr_put_natural(&next, (position + 1) % to_count);
-	if (next.failed) return TERRARIUM_ERR_LIMIT;
-	status = terrarium_state_set("next", 4, next.ptr, next.len);
-	return status < 0 ? status : (int32_t)position;
-}
-
 int32_t creature_handle(int32_t kind, int32_t size) {
 	(void)size;
 	tr_bytes payload, key;
@@ -80,7 +66,7 @@ int32_t creature_handle(int32_t kind, int32_t size) {
 	if (status < 0) return status;
 	int32_t index;
 	if (in_turn) {
-		index = next_in_turn();
+		index = next_in_turn(to_count);
 		if (index < 0) return index;
 	} else {
 		if (!selector_find(&by, payload, &key)) key = TR("");

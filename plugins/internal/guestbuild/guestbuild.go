@@ -51,9 +51,11 @@ var Guests = []Guest{
 	fromC("envoy"),
 	fromC("foreman"),
 	fromC("gate"),
+	fromC("join"),
 	quickJS(),
 	fromC("operator"),
 	fromC("relay"),
+	fromC("select"),
 	fromC("split"),
 	fromC("tally"),
 }

@@ -198,10 +198,10 @@ func (m *Module) Xfn10() int32 {
 	var v9 int64
 	var v10 int64
 	t0 := m.g1
-	v9 = t0 - i64(36)
+	v9 = t0 - i64(44)
 	m.g1 = v9
 	t1 := m.g2
-	v10 = t1 - i64(778)
+	v10 = t1 - i64(780)
 	if v10|v9 >= i64(0) {
 	} else {
 		m.fn37(v10)
@@ -211,8 +211,10 @@ func (m *Module) Xfn10() int32 {
 	t3 := m.g0
 	v0 = t3 - i32(224)
 	m.g0 = v0
+	store32(*m.memory, uint64(uint32(i32(0)))+17328, uint32(i32(0)))
 	t4 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17280))
 	store64(*m.memory, uint64(uint32(v0))+136, uint64(t4))
+	store32(*m.memory, uint64(uint32(v0))+132, uint32(i32(0)))
 	{
 		{
 			{
@@ -227,8 +229,8 @@ func (m *Module) Xfn10() int32 {
 				v9 = v9 - i64(18)
 				m.g1 = v9
 				t8 := int64(load64(*m.memory, uint64(uint32(v0))+176))
-				store64(*m.memory, uint64(uint32(v0))+88, uint64(t8))
-				t9 := v0 + i32(88)
+				store64(*m.memory, uint64(uint32(v0))+80, uint64(t8))
+				t9 := v0 + i32(80)
 				m.g2 = v10
 				t10 := m.fn12(t9)
 				t11 := m.g1
@@ -310,9 +312,9 @@ func (m *Module) Xfn10() int32 {
 						v9 = t26
 					}
 					t27 := int64(load64(*m.memory, uint64(uint32(v0))+168))
-					store64(*m.memory, uint64(uint32(v0))+80, uint64(t27))
+					store64(*m.memory, uint64(uint32(v0))+72, uint64(t27))
 					t28 := v0 + i32(144)
-					t29 := v0 + i32(80)
+					t29 := v0 + i32(72)
 					m.g2 = v10
 					m.fn14(t28, t29)
 					t30 := m.g1
@@ -423,9 +425,9 @@ func (m *Module) Xfn10() int32 {
 				t49 := m.g1
 				v9 = t49
 				t50 := int64(load64(*m.memory, uint64(uint32(v0))+144))
-				store64(*m.memory, uint64(uint32(v0))+72, uint64(t50))
+				store64(*m.memory, uint64(uint32(v0))+64, uint64(t50))
 				t51 := v0 + i32(192)
-				t52 := v0 + i32(72)
+				t52 := v0 + i32(64)
 				m.g2 = v10
 				m.fn16(t51, t52)
 				t53 := m.g1
@@ -473,12 +475,12 @@ func (m *Module) Xfn10() int32 {
 				v9 = t68
 			}
 		l12:
-			store32(*m.memory, uint64(uint32(v0))+132, uint32(i32(6)))
-			store32(*m.memory, uint64(uint32(v0))+128, uint32(i32(16450)))
-			t69 := int64(load64(*m.memory, uint64(uint32(v0))+128))
-			store64(*m.memory, uint64(uint32(v0))+64, uint64(t69))
+			store32(*m.memory, uint64(uint32(v0))+124, uint32(i32(6)))
+			store32(*m.memory, uint64(uint32(v0))+120, uint32(i32(16450)))
+			t69 := int64(load64(*m.memory, uint64(uint32(v0))+120))
+			store64(*m.memory, uint64(uint32(v0))+56, uint64(t69))
 			v1 = i32(-1)
-			t70 := v0 + i32(64)
+			t70 := v0 + i32(56)
 			m.g2 = v10
 			t71 := m.fn17(t70, i32(17328))
 			t72 := m.g1
@@ -488,12 +490,12 @@ func (m *Module) Xfn10() int32 {
 			}
 			v9 = v9 - i64(29)
 			m.g1 = v9
-			store32(*m.memory, uint64(uint32(v0))+124, uint32(i32(11)))
-			store32(*m.memory, uint64(uint32(v0))+120, uint32(i32(16874)))
-			t73 := int64(load64(*m.memory, uint64(uint32(v0))+120))
-			store64(*m.memory, uint64(uint32(v0))+56, uint64(t73))
-			t74 := v0 + i32(56)
-			t75 := v0 + i32(152)
+			store32(*m.memory, uint64(uint32(v0))+116, uint32(i32(11)))
+			store32(*m.memory, uint64(uint32(v0))+112, uint32(i32(16874)))
+			t73 := int64(load64(*m.memory, uint64(uint32(v0))+112))
+			store64(*m.memory, uint64(uint32(v0))+48, uint64(t73))
+			t74 := v0 + i32(48)
+			t75 := v0 + i32(132)
 			m.g2 = v10
 			t76 := m.fn17(t74, t75)
 			t77 := m.g1
@@ -632,7 +634,7 @@ func (m *Module) Xfn10() int32 {
 						if t97 > i32(-1) {
 							v9 = v9 - i64(59)
 							m.g1 = v9
-							t106 := int32(load32(*m.memory, uint64(uint32(v0))+152))
+							t106 := int32(load32(*m.memory, uint64(uint32(v0))+132))
 							store32(*m.memory, uint64(uint32(i32(0)))+17376, uint32(t106))
 							t107 := int64(load64(*m.memory, uint64(uint32(v0))+160))
 							t108 := v0
@@ -732,9 +734,9 @@ func (m *Module) Xfn10() int32 {
 											v9 = t128
 										}
 										t129 := int32(load32(*m.memory, uint32(v4)))
-										store32(*m.memory, uint64(uint32(v0))+44, uint32(t129))
+										store32(*m.memory, uint64(uint32(v0))+36, uint32(t129))
 										{
-											t130 := v0 + i32(44)
+											t130 := v0 + i32(36)
 											t131 := v1 & i32(255)
 											m.g2 = v10
 											t132 := m.fn22(t130, t131)
@@ -772,21 +774,21 @@ func (m *Module) Xfn10() int32 {
 				l22:
 					v9 = v9 - i64(59)
 					m.g1 = v9
-					store32(*m.memory, uint64(uint32(v0))+116, uint32(i32(73)))
-					store32(*m.memory, uint64(uint32(v0))+112, uint32(i32(16749)))
-					store32(*m.memory, uint64(uint32(v0))+108, uint32(i32(0)))
-					store32(*m.memory, uint64(uint32(v0))+104, uint32(i32(17278)))
+					store32(*m.memory, uint64(uint32(v0))+108, uint32(i32(73)))
+					store32(*m.memory, uint64(uint32(v0))+104, uint32(i32(16749)))
 					store32(*m.memory, uint64(uint32(v0))+100, uint32(i32(0)))
 					store32(*m.memory, uint64(uint32(v0))+96, uint32(i32(17278)))
-					t99 := int64(load64(*m.memory, uint64(uint32(v0))+112))
-					store64(*m.memory, uint64(uint32(v0))+32, uint64(t99))
-					t100 := int64(load64(*m.memory, uint64(uint32(v0))+104))
-					store64(*m.memory, uint64(uint32(v0))+24, uint64(t100))
-					t101 := int64(load64(*m.memory, uint64(uint32(v0))+96))
-					store64(*m.memory, uint64(uint32(v0))+16, uint64(t101))
-					t102 := v0 + i32(32)
-					t103 := v0 + i32(24)
-					t104 := v0 + i32(16)
+					store32(*m.memory, uint64(uint32(v0))+92, uint32(i32(0)))
+					store32(*m.memory, uint64(uint32(v0))+88, uint32(i32(17278)))
+					t99 := int64(load64(*m.memory, uint64(uint32(v0))+104))
+					store64(*m.memory, uint64(uint32(v0))+24, uint64(t99))
+					t100 := int64(load64(*m.memory, uint64(uint32(v0))+96))
+					store64(*m.memory, uint64(uint32(v0))+16, uint64(t100))
+					t101 := int64(load64(*m.memory, uint64(uint32(v0))+88))
+					store64(*m.memory, uint64(uint32(v0))+8, uint64(t101))
+					t102 := v0 + i32(24)
+					t103 := v0 + i32(16)
+					t104 := v0 + i32(8)
 					m.g2 = v10
 					m.fn18(t102, t103, t104)
 					t105 := m.g1
@@ -807,9 +809,9 @@ func (m *Module) Xfn10() int32 {
 			t137 := m.g1
 			v9 = t137
 			t138 := int64(load64(*m.memory, uint64(uint32(v0))+168))
-			store64(*m.memory, uint64(uint32(v0))+48, uint64(t138))
+			store64(*m.memory, uint64(uint32(v0))+40, uint64(t138))
 			t139 := v0 + i32(176)
-			t140 := v0 + i32(48)
+			t140 := v0 + i32(40)
 			m.g2 = v10
 			m.fn16(t139, t140)
 			t141 := m.g1
@@ -902,7 +904,7 @@ func (m *Module) Xfn10() int32 {
 		v1 = i32(-1)
 		goto l13
 	l20:
-		v9 = v9 - i64(380)
+		v9 = v9 - i64(378)
 		m.g1 = v9
 		store64(*m.memory, uint32(v0+i32(200)), uint64(i64(0)))
 		store64(*m.memory, uint64(uint32(v0))+192, uint64(i64(0)))
@@ -922,9 +924,9 @@ func (m *Module) Xfn10() int32 {
 		t170 := m.g1
 		v9 = t170
 		t171 := int64(load64(*m.memory, uint64(uint32(v0))+176))
-		store64(*m.memory, uint64(uint32(v0))+8, uint64(t171))
+		store64(*m.memory, uint32(v0), uint64(t171))
 		t172 := v0 + i32(192)
-		t173 := v0 + i32(8)
+		t173 := v0
 		m.g2 = v10
 		m.fn16(t172, t173)
 		t174 := m.g1
@@ -1933,102 +1935,100 @@ l0:
 	m.g0 = v2 + i32(16)
 }
 func (m *Module) fn17(v0, v1 int32) int32 {
-	var v2, v3 int32
-	var v4 int64
-	var v5 int64
+	var v2, v3, v4, v5 int32
+	var v6 int64
+	var v7 int64
 	t0 := m.g1
-	m.g1 = t0 - i64(44)
+	m.g1 = t0 - i64(51)
 	t1 := m.g2
-	v5 = t1 - i64(214)
+	v7 = t1 - i64(217)
 	t2 := m.g1
-	if v5|t2 >= i64(0) {
+	if v7|t2 >= i64(0) {
 	} else {
-		m.fn37(v5)
+		m.fn37(v7)
 	}
 	t3 := m.g0
 	v2 = t3 - i32(64)
 	m.g0 = v2
 	t4 := int64(load64(*m.memory, uint32(v0)))
 	store64(*m.memory, uint64(uint32(v2))+32, uint64(t4))
+	v3 = i32(1)
 	{
+		t5 := v2 + i32(32)
+		t6 := v2 + i32(56)
+		m.g2 = v7
+		t7 := m.fn23(t5, t6)
+		v4 = t7
+		if v4 == i32(-2) {
+			goto l0
+		}
 		{
-			t5 := v2 + i32(32)
-			t6 := v2 + i32(56)
-			m.g2 = v5
-			t7 := m.fn23(t5, t6)
-			v3 = t7
-			if v3 < i32(0) {
+			if v4 < i32(0) {
+				goto l1
+			}
+			t8 := int32(load32(*m.memory, uint64(uint32(v2))+56))
+			v4 = t8
+			{
+				t9 := int32(load32(*m.memory, uint64(uint32(v2))+60))
+				v5 = t9
+				if v5 != i32(4) {
+					goto l2
+				}
+				t10 := m.g1
+				m.g1 = t10 - i64(17)
+				t11 := v1
+				t12 := v4
+				m.g2 = v7
+				t13 := m.fn8(t12, i32(16847), i32(4))
+				v4 = t13
+				var p14 int32
+				if v4 == 0 {
+					p14 = 1
+				}
+				store32(*m.memory, uint32(t11), uint32(p14))
+				if v4 != 0 {
+					goto l1
+				}
 				goto l0
 			}
-			{
-				t8 := int32(load32(*m.memory, uint64(uint32(v2))+60))
-				v3 = t8
-				if v3 != i32(4) {
-					t14 := m.g1
-					m.g1 = t14 - i64(21)
-					store32(*m.memory, uint32(v1), uint32(i32(0)))
-					if v3 != i32(5) {
-						goto l2
-					}
-					t15 := int32(load32(*m.memory, uint64(uint32(v2))+56))
-					m.g2 = v5
-					t16 := m.fn8(t15, i32(16868), i32(5))
-					if t16 == 0 {
-						goto l3
-					}
-					goto l2
-				}
-				t9 := m.g1
-				m.g1 = t9 - i64(19)
-				t10 := int32(load32(*m.memory, uint64(uint32(v2))+56))
-				t11 := v1
-				m.g2 = v5
-				t12 := m.fn8(t10, i32(16847), i32(4))
-				v3 = t12
-				var p13 int32
-				if v3 == 0 {
-					p13 = 1
-				}
-				store32(*m.memory, uint32(t11), uint32(p13))
-				if v3 != 0 {
-					goto l2
-				}
-				goto l3
+		l2:
+			t15 := m.g1
+			m.g1 = t15 - i64(19)
+			store32(*m.memory, uint32(v1), uint32(i32(0)))
+			if v5 != i32(5) {
+				goto l1
+			}
+			t16 := v4
+			m.g2 = v7
+			t17 := m.fn8(t16, i32(16868), i32(5))
+			if t17 == 0 {
+				goto l0
 			}
 		}
-	l0:
-		store32(*m.memory, uint32(v1), uint32(i32(0)))
-		v1 = i32(1)
-		if v3 == i32(-2) {
-			goto l4
-		}
-	l2:
-		t17 := m.g1
-		m.g1 = t17 - i64(54)
+	l1:
+		t18 := m.g1
+		m.g1 = t18 - i64(53)
 		store32(*m.memory, uint64(uint32(v2))+52, uint32(i32(7)))
 		store32(*m.memory, uint64(uint32(v2))+48, uint32(i32(0x4333)))
 		store32(*m.memory, uint64(uint32(v2))+44, uint32(i32(21)))
 		store32(*m.memory, uint64(uint32(v2))+40, uint32(i32(16852)))
-		t18 := int64(load64(*m.memory, uint64(uint32(v2))+48))
-		store64(*m.memory, uint64(uint32(v2))+24, uint64(t18))
-		t19 := int64(load64(*m.memory, uint32(v0)))
-		v4 = t19
-		t20 := int64(load64(*m.memory, uint64(uint32(v2))+40))
-		store64(*m.memory, uint64(uint32(v2))+8, uint64(t20))
-		store64(*m.memory, uint64(uint32(v2))+16, uint64(v4))
-		t21 := v2 + i32(24)
-		t22 := v2 + i32(16)
-		t23 := v2 + i32(8)
-		m.g2 = v5
-		m.fn18(t21, t22, t23)
-		v1 = i32(0)
-		goto l4
+		t19 := int64(load64(*m.memory, uint64(uint32(v2))+48))
+		store64(*m.memory, uint64(uint32(v2))+24, uint64(t19))
+		t20 := int64(load64(*m.memory, uint32(v0)))
+		v6 = t20
+		t21 := int64(load64(*m.memory, uint64(uint32(v2))+40))
+		store64(*m.memory, uint64(uint32(v2))+8, uint64(t21))
+		store64(*m.memory, uint64(uint32(v2))+16, uint64(v6))
+		t22 := v2 + i32(24)
+		t23 := v2 + i32(16)
+		t24 := v2 + i32(8)
+		m.g2 = v7
+		m.fn18(t22, t23, t24)
+		v3 = i32(0)
 	}
-l3:
-	v1 = i32(1)
-l4:
+l0:
 	m.g0 = v2 + i32(64)
-	return v1
+	return v3
 }
 func (m *Module) fn18(v0, v1, v2 int32) {
 	var v3 int32

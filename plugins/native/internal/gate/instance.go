@@ -9,7 +9,7 @@ import "github.com/seed47132306/terrarium/host/translation"
 func Code() translation.Code {
 	return translation.Code{
 		Name:   "gate",
-		SHA256: "20e2bcaea60e65e4095fb3be94e0ce31d139d09c27da8c711ee93648e8f4e647",
+		SHA256: "1b542a2cdd570febbe985b03741045809933d03d1d1001f21c611d004b5afd69",
 		Floats: false,
 		New:    newInstance,
 	}

@@ -2022,18 +2022,18 @@ func (m *Module) fn19(v0 int32) {
 	m.g0 = v1 + i32(16)
 }
 func (m *Module) Xfn20(v0, v1 int32) int32 {
-	var v2, v3 int32
-	var v4 int64
-	var v5 int32
-	var v6 int64
-	var v7, v8, v9, v10, v11 int32
+	var v2, v3, v4 int32
+	var v5 int64
+	var v6 int32
+	var v7 int64
+	var v8, v9, v10, v11 int32
 	var v12 int64
 	var v13 int64
 	t0 := m.g1
 	v12 = t0 - i64(24)
 	m.g1 = v12
 	t1 := m.g2
-	v13 = t1 - i64(711)
+	v13 = t1 - i64(712)
 	if v13|v12 >= i64(0) {
 	} else {
 		m.fn27(v13)
@@ -2048,7 +2048,7 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 		if v0&i32(-3) != i32(1) {
 			goto l0
 		}
-		v12 = v12 - i64(36)
+		v12 = v12 - i64(37)
 		m.g1 = v12
 		t4 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17924))
 		v3 = t4
@@ -2072,38 +2072,38 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 				if t9 == 0 {
 					v12 = v12 - i64(77)
 					m.g1 = v12
-					t21 := int64(load64(*m.memory, uint64(uint32(v2))+40))
-					t22 := v2
-					v4 = t21
-					store64(*m.memory, uint64(uint32(t22))+32, uint64(v4))
-					v7 = int32(v4)
-					v3 = v7
-					v8 = int32(int64(uint64(v4) >> 32))
-					v5 = v8
+					t22 := int64(load64(*m.memory, uint64(uint32(v2))+40))
+					t23 := v2
+					v5 = t22
+					store64(*m.memory, uint64(uint32(t23))+32, uint64(v5))
+					v8 = int32(v5)
+					v3 = v8
+					v4 = int32(int64(uint64(v5) >> 32))
+					v6 = v4
 					{
-						t23 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16856))
-						switch t23 {
+						t24 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16856))
+						switch t24 {
 						case 0:
 							goto l6
 						default:
 							goto l9
 						case 1:
-							if v8 < i32(1) {
+							if v4 < i32(1) {
 								goto l9
 							}
 							v3 = i32(0)
-							t24 := int64(load64(*m.memory, uint64(uint32(i32(0)))+16864))
-							v4 = t24
+							t25 := int64(load64(*m.memory, uint64(uint32(i32(0)))+16864))
+							v5 = t25
 						l18:
 							v12 = v12 - i64(4)
 							m.g1 = v12
 							if v12 >= i64(0) {
 							} else {
 								m.fn27(i64(0))
-								t25 := m.g1
-								v12 = t25
+								t26 := m.g1
+								v12 = t26
 							}
-							if v3 >= v8 {
+							if v3 >= v4 {
 								goto l10
 							}
 						l12:
@@ -2113,12 +2113,12 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 								if v12 >= i64(0) {
 								} else {
 									m.fn27(i64(0))
-									t26 := m.g1
-									v12 = t26
+									t27 := m.g1
+									v12 = t27
 								}
 								{
-									t27 := int32((*m.memory)[uint32(v7+v3)])
-									v0 = t27
+									t28 := int32((*m.memory)[uint32(v8+v3)])
+									v0 = t28
 									if uint32(v0+i32(-9)) < uint32(i32(5)) {
 										goto l11
 									}
@@ -2127,9 +2127,9 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 									}
 								}
 							l11:
-								t28 := v8
+								t29 := v4
 								v3 = v3 + i32(1)
-								if t28 != v3 {
+								if t29 != v3 {
 									goto l12
 								}
 								goto l9
@@ -2137,7 +2137,7 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 						l10:
 							v12 = v12 - i64(30)
 							m.g1 = v12
-							if v3 >= v8 {
+							if v3 >= v4 {
 								goto l13
 							}
 							v0 = v3
@@ -2148,79 +2148,79 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 								if v12 >= i64(0) {
 								} else {
 									m.fn27(i64(0))
-									t29 := m.g1
-									v12 = t29
+									t30 := m.g1
+									v12 = t30
 								}
 								{
-									t30 := int32((*m.memory)[uint32(v7+v0)])
-									v5 = t30 + i32(-9)
-									if uint32(v5) > uint32(i32(23)) {
+									t31 := int32((*m.memory)[uint32(v8+v0)])
+									v6 = t31 + i32(-9)
+									if uint32(v6) > uint32(i32(23)) {
 										goto l14
 									}
-									if i32_shl(i32(1), v5)&i32(8388639) != 0 {
+									if i32_shl(i32(1), v6)&i32(8388639) != 0 {
 										goto l15
 									}
 								}
 							l14:
-								t31 := v8
+								t32 := v4
 								v0 = v0 + i32(1)
-								if t31 != v0 {
+								if t32 != v0 {
 									goto l16
 								}
 							}
-							v0 = v8
+							v0 = v4
 						l15:
 							{
 								if v0 <= v3 {
 									goto l17
 								}
-								v4 = v4 + i64(-1)
-								if v4 != i64(0) {
+								v5 = v5 + i64(-1)
+								if v5 != i64(0) {
 									goto l17
 								}
 								v12 = v12 - i64(20)
 								m.g1 = v12
-								t32 := v2
-								v5 = v0 - v3
-								store32(*m.memory, uint64(uint32(t32))+36, uint32(v5))
 								t33 := v2
-								v3 = v7 + v3
-								store32(*m.memory, uint64(uint32(t33))+32, uint32(v3))
+								v6 = v0 - v3
+								store32(*m.memory, uint64(uint32(t33))+36, uint32(v6))
+								t34 := v2
+								v3 = v8 + v3
+								store32(*m.memory, uint64(uint32(t34))+32, uint32(v3))
 								goto l6
 							}
 						l17:
 							v3 = v0
 						l13:
-							if v3 < v8 {
+							if v3 < v4 {
 								goto l18
 							}
 							goto l9
 						case 2:
 							v12 = v12 - i64(31)
 							m.g1 = v12
-							store64(*m.memory, uint64(uint32(v2))+88, uint64(v4))
-							store64(*m.memory, uint64(uint32(v2))+24, uint64(v4))
-							t34 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16872))
-							v9 = t34
-							t35 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16876))
-							v10 = t35
-							t36 := v2 + i32(24)
+							store64(*m.memory, uint64(uint32(v2))+88, uint64(v5))
+							store64(*m.memory, uint64(uint32(v2))+24, uint64(v5))
+							t35 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16872))
+							v9 = t35
+							t36 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16876))
+							v10 = t36
+							t37 := v2 + i32(24)
 							m.g2 = v13
-							t37 := m.fn14(t36)
-							t38 := m.g1
-							v12 = t38
-							if t37 == 0 {
+							t38 := m.fn14(t37)
+							t39 := m.g1
+							v12 = t39
+							if t38 == 0 {
 								goto l9
 							}
 							v12 = v12 - i64(19)
 							m.g1 = v12
-							store32(*m.memory, uint64(uint32(v2))+64, uint32(v7))
-							t39 := v2
-							v11 = v7 + v8
-							store32(*m.memory, uint64(uint32(t39))+68, uint32(v11))
-							if v8 >= i32(1) {
-								v0 = v8
-								v3 = v7
+							store32(*m.memory, uint64(uint32(v2))+64, uint32(v8))
+							t40 := v2
+							v11 = v8 + v4
+							store32(*m.memory, uint64(uint32(t40))+68, uint32(v11))
+							if v4 >= i32(1) {
+								v0 = v4
+								v3 = v8
 							l21:
 								{
 									v12 = v12 - i64(16)
@@ -2228,22 +2228,22 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 									if v12 >= i64(0) {
 									} else {
 										m.fn27(i64(0))
-										t40 := m.g1
-										v12 = t40
+										t41 := m.g1
+										v12 = t41
 									}
-									t41 := int32((*m.memory)[uint32(v3)])
-									v5 = t41 + i32(-9)
-									if uint32(v5) > uint32(i32(23)) {
+									t42 := int32((*m.memory)[uint32(v3)])
+									v6 = t42 + i32(-9)
+									if uint32(v6) > uint32(i32(23)) {
 										goto l20
 									}
-									if i32_shl(i32(1), v5)&i32(8388627) == 0 {
+									if i32_shl(i32(1), v6)&i32(8388627) == 0 {
 										goto l20
 									}
 									v12 = v12 - i64(18)
 									m.g1 = v12
-									t42 := v2
+									t43 := v2
 									v3 = v3 + i32(1)
-									store32(*m.memory, uint64(uint32(t42))+64, uint32(v3))
+									store32(*m.memory, uint64(uint32(t43))+64, uint32(v3))
 									v0 = v0 + i32(-1)
 									if v0 == 0 {
 										goto l9
@@ -2251,7 +2251,7 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 									goto l21
 								}
 							}
-							v3 = v7
+							v3 = v8
 							goto l20
 						l20:
 							v12 = v12 - i64(18)
@@ -2259,8 +2259,8 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 							if v3 == v11 {
 								goto l9
 							}
-							t43 := int32((*m.memory)[uint32(v3)])
-							if t43 != i32(123) {
+							t44 := int32((*m.memory)[uint32(v3)])
+							if t44 != i32(123) {
 								goto l9
 							}
 							v12 = v12 - i64(20)
@@ -2274,50 +2274,50 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 								if v12 >= i64(0) {
 								} else {
 									m.fn27(i64(0))
-									t44 := m.g1
-									v12 = t44
+									t45 := m.g1
+									v12 = t45
 								}
-								t45 := v2 + i32(64)
-								t46 := v2 + i32(48)
-								t47 := v2 + i32(104)
+								t46 := v2 + i32(64)
+								t47 := v2 + i32(48)
+								t48 := v2 + i32(104)
 								m.g2 = v13
-								t48 := m.fn15(t45, t46, t47)
-								t49 := m.g1
-								v12 = t49
-								if t48 == 0 {
+								t49 := m.fn15(t46, t47, t48)
+								t50 := m.g1
+								v12 = t50
+								if t49 == 0 {
 									goto l22
 								}
 								v12 = v12 - i64(52)
 								m.g1 = v12
-								t50 := int64(load64(*m.memory, uint64(uint32(v2))+48))
-								store64(*m.memory, uint64(uint32(v2))+16, uint64(t50))
-								t51 := v2 + i32(96)
-								t52 := v2 + i32(16)
+								t51 := int64(load64(*m.memory, uint64(uint32(v2))+48))
+								store64(*m.memory, uint64(uint32(v2))+16, uint64(t51))
+								t52 := v2 + i32(96)
+								t53 := v2 + i32(16)
 								m.g2 = v13
-								m.fn16(t51, t52)
-								t53 := m.g1
-								v12 = t53
+								m.fn16(t52, t53)
+								t54 := m.g1
+								v12 = t54
 								v3 = i32(0)
 								{
-									t54 := int32(load32(*m.memory, uint64(uint32(v2))+100))
-									if t54 != v10 {
+									t55 := int32(load32(*m.memory, uint64(uint32(v2))+100))
+									if t55 != v10 {
 										goto l23
 									}
 									if v10 == 0 {
 										goto l24
 									}
-									t55 := int32(load32(*m.memory, uint64(uint32(v2))+96))
-									t56 := v9
-									t57 := v10
+									t56 := int32(load32(*m.memory, uint64(uint32(v2))+96))
+									t57 := v9
+									t58 := v10
 									m.g2 = v13
-									t58 := m.fn10(t55, t56, t57)
-									t59 := m.g1
-									v12 = t59
-									var p60 int32
-									if t58 == 0 {
-										p60 = 1
+									t59 := m.fn10(t56, t57, t58)
+									t60 := m.g1
+									v12 = t60
+									var p61 int32
+									if t59 == 0 {
+										p61 = 1
 									}
-									v3 = p60
+									v3 = p61
 								}
 							l23:
 								if v3 == 0 {
@@ -2325,51 +2325,51 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 								}
 							l24:
 								v0 = i32(0)
-								t61 := int64(load64(*m.memory, uint64(uint32(v2))+104))
-								v4 = t61
+								t62 := int64(load64(*m.memory, uint64(uint32(v2))+104))
+								v5 = t62
 								goto l25
 							}
 						l22:
-							store64(*m.memory, uint64(uint32(v2))+32, uint64(v4))
+							store64(*m.memory, uint64(uint32(v2))+32, uint64(v5))
 							if v0&i32(1) != 0 {
 								goto l9
 							}
 							v12 = v12 - i64(22)
 							m.g1 = v12
 							{
-								if v4&i64(-0x100000000) != i64(0x400000000) {
+								if v5&i64(-0x100000000) != i64(0x400000000) {
 									goto l26
 								}
-								t62 := int32(v4)
+								t63 := int32(v5)
 								m.g2 = v13
-								t63 := m.fn10(t62, i32(16478), i32(4))
-								t64 := m.g1
-								v12 = t64
-								if t63 == 0 {
+								t64 := m.fn10(t63, i32(16478), i32(4))
+								t65 := m.g1
+								v12 = t65
+								if t64 == 0 {
 									goto l9
 								}
 							}
 						l26:
 							v12 = v12 - i64(51)
 							m.g1 = v12
-							t65 := int64(load64(*m.memory, uint64(uint32(v2))+32))
-							store64(*m.memory, uint64(uint32(v2))+8, uint64(t65))
-							t66 := v2 + i32(64)
-							t67 := v2 + i32(8)
+							t66 := int64(load64(*m.memory, uint64(uint32(v2))+32))
+							store64(*m.memory, uint64(uint32(v2))+8, uint64(t66))
+							t67 := v2 + i32(64)
+							t68 := v2 + i32(8)
 							m.g2 = v13
-							m.fn16(t66, t67)
-							t68 := m.g1
-							v12 = t68
-							t69 := int64(load64(*m.memory, uint64(uint32(v2))+64))
-							t70 := v2
-							v4 = t69
-							store64(*m.memory, uint64(uint32(t70))+32, uint64(v4))
-							v5 = int32(int64(uint64(v4) >> 32))
-							v3 = int32(v4)
+							m.fn16(t67, t68)
+							t69 := m.g1
+							v12 = t69
+							t70 := int64(load64(*m.memory, uint64(uint32(v2))+64))
+							t71 := v2
+							v5 = t70
+							store64(*m.memory, uint64(uint32(t71))+32, uint64(v5))
+							v6 = int32(int64(uint64(v5) >> 32))
+							v3 = int32(v5)
 						}
 					}
 				l6:
-					if v5 < i32(1) {
+					if v6 < i32(1) {
 						goto l27
 					}
 					v0 = i32(-2128831035)
@@ -2380,14 +2380,14 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 						if v12 >= i64(0) {
 						} else {
 							m.fn27(i64(0))
-							t71 := m.g1
-							v12 = t71
+							t72 := m.g1
+							v12 = t72
 						}
-						t72 := int32((*m.memory)[uint32(v3)])
-						v0 = (v0 ^ t72) * i32(16777619)
+						t73 := int32((*m.memory)[uint32(v3)])
+						v0 = (v0 ^ t73) * i32(16777619)
 						v3 = v3 + i32(1)
-						v5 = v5 + i32(-1)
-						if v5 != 0 {
+						v6 = v6 + i32(-1)
+						if v6 != 0 {
 							goto l28
 						}
 						goto l29
@@ -2401,44 +2401,46 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 					v0 = i32(-2128831035)
 				l29:
 					v3 = (int32(uint32(v0)>>16) ^ v0) * i32(-2048144789)
-					t73 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16880))
-					t74 := int32(uint32(int32(uint32(v3)>>13)^v3) % uint32(t73))
-					v3 = t74
+					t74 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16880))
+					t75 := int32(uint32(int32(uint32(v3)>>13)^v3) % uint32(t74))
+					v3 = t75
 					goto l30
 				}
-				v12 = v12 - i64(336)
+				v12 = v12 - i64(340)
 				m.g1 = v12
-				v4 = i64(0)
+				t10 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16880))
+				v4 = t10
+				v5 = i64(0)
 				store64(*m.memory, uint32(v2+i32(56)), uint64(i64(0)))
 				store64(*m.memory, uint64(uint32(v2))+48, uint64(i64(0)))
 				{
 					m.g2 = v13
-					t10 := m.fn3(i32(16394), i32(4), i32(0), i32(0))
-					t11 := m.g1
-					v12 = t11
-					v3 = t10
+					t11 := m.fn3(i32(16394), i32(4), i32(0), i32(0))
+					t12 := m.g1
+					v12 = t12
+					v3 = t11
 					if v3 < i32(0) {
 						goto l2
 					}
 					v12 = v12 - i64(20)
 					m.g1 = v12
-					t12 := v2 + i32(104)
+					t13 := v2 + i32(104)
 					m.g2 = v13
-					t13 := m.fn13(i32(9), t12)
-					t14 := m.g1
-					v12 = t14
-					v3 = t13
+					t14 := m.fn13(i32(9), t13)
+					t15 := m.g1
+					v12 = t15
+					v3 = t14
 					if v3 < i32(0) {
 						goto l2
 					}
-					t15 := int32(load32(*m.memory, uint64(uint32(v2))+108))
-					v0 = t15
+					t16 := int32(load32(*m.memory, uint64(uint32(v2))+108))
+					v0 = t16
 					if v0 < i32(1) {
 						goto l3
 					}
-					t16 := int32(load32(*m.memory, uint64(uint32(v2))+104))
-					v3 = t16
-					v4 = i64(0)
+					t17 := int32(load32(*m.memory, uint64(uint32(v2))+104))
+					v3 = t17
+					v5 = i64(0)
 				l4:
 					{
 						v12 = v12 - i64(19)
@@ -2446,24 +2448,24 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 						if v12 >= i64(0) {
 						} else {
 							m.fn27(i64(0))
-							t17 := m.g1
-							v12 = t17
+							t18 := m.g1
+							v12 = t18
 						}
-						t18 := int32((*m.memory)[uint32(v3)])
-						v5 = t18 + i32(-48)
-						if uint32(v5) > uint32(i32(9)) {
+						t19 := int32((*m.memory)[uint32(v3)])
+						v6 = t19 + i32(-48)
+						if uint32(v6) > uint32(i32(9)) {
 							goto l3
 						}
 						v12 = v12 - i64(39)
 						m.g1 = v12
-						t19 := v4
-						v6 = int64(uint32(v5))
-						t20 := int64(uint64(v6^i64(-1)) / uint64(i64(10)))
-						if uint64(t19) > uint64(t20) {
+						t20 := v5
+						v7 = int64(uint32(v6))
+						t21 := int64(uint64(v7^i64(-1)) / uint64(i64(10)))
+						if uint64(t20) > uint64(t21) {
 							goto l3
 						}
 						v3 = v3 + i32(1)
-						v4 = v4*i64(10) + v6
+						v5 = v5*i64(10) + v7
 						v0 = v0 + i32(-1)
 						if v0 != 0 {
 							goto l4
@@ -2478,18 +2480,15 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 				goto l5
 			}
 		l3:
-			v4 = i64(0)
+			v5 = i64(0)
 		l5:
-			v12 = v12 - i64(68)
+			v12 = v12 - i64(65)
 			m.g1 = v12
+			t76 := int64(uint64(v5) % uint64(uint32(v4)))
+			v6 = int32(t76)
+			t77 := int32(uint32(v6+i32(1)) % uint32(v4))
+			v5 = int64(uint32(t77))
 			v3 = i32(0)
-			t75 := int32(load32(*m.memory, uint64(uint32(i32(0)))+16880))
-			t76 := v4
-			v0 = t75
-			t77 := int64(uint64(t76) % uint64(uint32(v0)))
-			v5 = int32(t77)
-			t78 := int32(uint32(v5+i32(1)) % uint32(v0))
-			v4 = int64(uint32(t78))
 		l31:
 			{
 				v12 = v12 - i64(43)
@@ -2497,85 +2496,85 @@ func (m *Module) Xfn20(v0, v1 int32) int32 {
 				if v12 >= i64(0) {
 				} else {
 					m.fn27(i64(0))
-					t79 := m.g1
-					v12 = t79
+					t78 := m.g1
+					v12 = t78
 				}
-				t80 := int64(uint64(v4) / uint64(i64(10)))
-				t81 := v2 + i32(64) + v3 + i32(19)
-				t82 := v4
-				v6 = t80
-				(*m.memory)[uint32(t81)] = byte(int32(t82-v6*i64(10)) | i32(48))
+				t79 := int64(uint64(v5) / uint64(i64(10)))
+				t80 := v2 + i32(64) + v3 + i32(19)
+				t81 := v5
+				v7 = t79
+				(*m.memory)[uint32(t80)] = byte(int32(t81-v7*i64(10)) | i32(48))
 				v3 = v3 + i32(-1)
-				var p83 int32
-				if uint64(v4) > uint64(i64(9)) {
-					p83 = 1
+				var p82 int32
+				if uint64(v5) > uint64(i64(9)) {
+					p82 = 1
 				}
-				v0 = p83
-				v4 = v6
+				v0 = p82
+				v5 = v7
 				if v0 != 0 {
 					goto l31
 				}
 			}
-			t84 := v2 + i32(48)
-			t85 := v2 + i32(64) + v3 + i32(20)
-			t86 := i32(0) - v3
+			t83 := v2 + i32(48)
+			t84 := v2 + i32(64) + v3 + i32(20)
+			t85 := i32(0) - v3
 			m.g2 = v13
-			m.fn17(t84, t85, t86)
-			t87 := m.g1
-			v12 = t87
+			m.fn17(t83, t84, t85)
+			t86 := m.g1
+			v12 = t86
 			v3 = i32(-8)
-			t88 := int32(load32(*m.memory, uint64(uint32(v2))+60))
-			if t88 != 0 {
+			t87 := int32(load32(*m.memory, uint64(uint32(v2))+60))
+			if t87 != 0 {
 				goto l0
 			}
 			v12 = v12 - i64(335)
 			m.g1 = v12
-			t89 := int32(load32(*m.memory, uint64(uint32(v2))+48))
-			t90 := int32(load32(*m.memory, uint64(uint32(v2))+52))
+			t88 := int32(load32(*m.memory, uint64(uint32(v2))+48))
+			t89 := int32(load32(*m.memory, uint64(uint32(v2))+52))
 			m.g2 = v13
-			t91 := m.fn4(i32(16394), i32(4), t89, t90)
-			t92 := m.g1
-			v12 = t92
-			v3 = t91
-			p93 := v5
+			t90 := m.fn4(i32(16394), i32(4), t88, t89)
+			t91 := m.g1
+			v12 = t91
+			v3 = t90
+			p92 := v6
 			if v3 < i32(0) {
-				p93 = v3
+				p92 = v3
 			}
-			v3 = p93
+			v3 = p92
 			if v3 < i32(0) {
 				goto l0
 			}
-			t94 := int32(load32(*m.memory, uint64(uint32(v2))+44))
+			t93 := int32(load32(*m.memory, uint64(uint32(v2))+44))
+			v4 = t93
+			t94 := int32(load32(*m.memory, uint64(uint32(v2))+40))
 			v8 = t94
-			t95 := int32(load32(*m.memory, uint64(uint32(v2))+40))
-			v7 = t95
 		}
 	l30:
 		v12 = v12 - i64(26)
 		m.g1 = v12
-		t96 := int32(load32(*m.memory, uint32(v3<<2+i32(16896))))
-		v0 = t96
-		t97 := v2 + i32(64)
+		t95 := int32(load32(*m.memory, uint32(v3<<2+i32(16896))))
+		v0 = t95
+		t96 := v2 + i32(64)
 		m.g2 = v13
-		t98 := m.fn13(i32(4), t97)
-		t99 := m.g1
-		v12 = t99
-		v3 = t98
+		t97 := m.fn13(i32(4), t96)
+		t98 := m.g1
+		v12 = t98
+		v3 = t97
 		if v3 < i32(0) {
 			goto l0
 		}
 		v12 = v12 - i64(316)
 		m.g1 = v12
-		t100 := int32(load32(*m.memory, uint64(uint32(v2))+64))
-		t101 := int32(load32(*m.memory, uint64(uint32(v2))+68))
-		t102 := v0
-		t103 := v7
-		t104 := v8
+		t99 := int32(load32(*m.memory, uint64(uint32(v2))+64))
+		t100 := int32(load32(*m.memory, uint64(uint32(v2))+68))
+		t101 := v0
+		t102 := v8
+		t103 := v4
 		m.g2 = v13
-		t105 := m.fn5(t102, t103, t104, t100, t101)
-		t106 := m.g1
-		v12 = t106
-		v3 = t105
+		t104 := m.fn5(t101, t102, t103, t99, t100)
+		t105 := m.g1
+		v12 = t105
+		v3 = t104
 	}
 l0:
 	m.g0 = v2 + i32(112)

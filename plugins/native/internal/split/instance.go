@@ -9,7 +9,7 @@ import "github.com/seed47132306/terrarium/host/translation"
 func Code() translation.Code {
 	return translation.Code{
 		Name:   "split",
-		SHA256: "a8d8e9c95d949970651286739a1f1975fce9e683f584b6ededbed6844f2c9228",
+		SHA256: "79db8ba431574ccff1c7dc4cca7d902a0df8cce3b1f43280d1c015ea2216ac64",
 		Floats: false,
 		New:    newInstance,
 	}
