@@ -68,12 +68,22 @@ func (t *Terrarium) History(ctx context.Context, graphOrSession string, q journa
 	return t.engine.History(ctx, of, q)
 }
 
+// maxLooking is how many calls of GraphsAt run at a time.
+const maxLooking = 2
+
 // GraphsAt returns graphs as they were at a moment, oldest first: creatures, channels,
 // edges and output wires. The moment is the cursor of an event, or a time in the form of
 // RFC 3339. With graphOrSession, which accepts the same names as History, these are only the
 // graphs that have become that one. The second result says which graphs cannot be
-// determined. Graphs without a session are left out.
+// determined. Graphs without a session are left out. It reads many rows of the stores, so at
+// most two calls run at a time, and others wait.
 func (t *Terrarium) GraphsAt(ctx context.Context, moment, graphOrSession string) (graphs []journal.SavedGraph, problems []error, err error) {
+	select {
+	case t.looking <- struct{}{}:
+		defer func() { <-t.looking }()
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
 	of := graphOrSession
 	if of != "" {
 		if of, err = t.lasting(ctx, of); err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -104,7 +103,9 @@ func newPastCreature(c *journal.CreatureRow) PastCreature {
 	if c.Stopped {
 		out.State = journal.Stopped
 	}
-	var spec deploy.StoredSpec
+	var spec struct { // what deploy.StoredSpec has besides may be large
+		Species string `json:"species"`
+	}
 	if json.Unmarshal(c.Spec, &spec) == nil { // without it, only the species is missing
 		out.Species = spec.Species
 	}

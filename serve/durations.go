@@ -60,8 +60,9 @@ type durations struct {
 	turns   histogram
 	latency histogram
 	end     context.CancelFunc // of measuring; nil if nothing is measured
-	ended   chan struct{}
 	over    bool
+
+	measuring sync.WaitGroup
 }
 
 // text returns the histograms, and lets turns be measured for some time from now on.
@@ -72,8 +73,8 @@ func (d *durations) text(ctx context.Context) []byte {
 	if d.end == nil && !d.over {
 		sub := d.t.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventTurnFailed}}, streamBuffer)
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the request
-		d.end, d.ended = cancel, make(chan struct{})
-		go d.measure(ctx, sub, d.ended)
+		d.end = cancel
+		d.measuring.Go(func() { d.measure(ctx, sub) })
 	}
 	var b bytes.Buffer
 	d.turns.write(&b, "terrarium_turn_duration_seconds", "how long turns took, while metrics are read")
@@ -82,15 +83,15 @@ func (d *durations) text(ctx context.Context) []byte {
 }
 
 // measure adds turns until its context ends, or until nothing has read the metrics for some
-// time.
-func (d *durations) measure(ctx context.Context, sub *engine.Subscription, ended chan struct{}) {
-	defer close(ended)
+// time, or until the engine has been closed.
+func (d *durations) measure(ctx context.Context, sub *engine.Subscription) {
 	defer sub.Close()
 	for {
 		quick, cancel := context.WithTimeout(ctx, measuredFor)
 		ob, err := sub.Next(quick)
+		waited := quick.Err() != nil // in vain, instead of an end of the events
 		cancel()
-		if !d.note(&ob, err == nil) || err != nil && quick.Err() == nil {
+		if !d.note(&ob, err == nil) || err != nil && !waited {
 			return
 		}
 	}
@@ -118,12 +119,10 @@ func (d *durations) note(ob *engine.Observed, is bool) bool {
 func (d *durations) stop() {
 	d.mu.Lock()
 	d.over = true
-	end, ended := d.end, d.ended
+	end := d.end
 	d.mu.Unlock()
 	if end != nil {
 		end()
 	}
-	if ended != nil {
-		<-ended
-	}
+	d.measuring.Wait()
 }
