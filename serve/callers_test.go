@@ -191,14 +191,11 @@ func TestTurnsAreMeasuredWhileMetricsAreRead(t *testing.T) {
 	if text := string(h.turns.text(t.Context())); !strings.Contains(text, `terrarium_turn_duration_seconds_bucket{le="+Inf"} 3`) || !strings.Contains(text, "# TYPE terrarium_turn_duration_seconds histogram") {
 		t.Error(text)
 	}
-	h.turns.mu.Lock()
-	ended := h.turns.ended
-	h.turns.mu.Unlock()
 	mu.Lock()
 	now = now.Add(measuredFor + time.Second)
 	mu.Unlock()
 	do("send_to", `{"creature": "a", "payload": "x"}`)
-	<-ended
+	h.turns.measuring.Wait()
 	if got := counts(); got != want {
 		t.Error("after nothing had read the metrics:", got)
 	}
