@@ -121,7 +121,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	if ahead := last.Sub(started); ahead > maxAhead {
 		p.Refused(&abi.Error{
 			Code: abi.Conflict, Message: fmt.Sprintf("the last tick of the session is at %s, in the future: no tick comes before it", last.In(s.zone).Format(time.RFC3339)),
-			Remedy: "correct the clock; or give the source another name, so that it begins anew",
+			Remedy: "correct the clock; or give the source another name, so that it starts over",
 		})
 	}
 	p.Working()

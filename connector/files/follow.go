@@ -27,7 +27,7 @@ type followed struct {
 	last []byte // the last bytes that were read, up to lastBytes
 }
 
-// lastBytes are compared to notice that a file was written anew, or has come back to its path.
+// lastBytes are compared to notice that a file was rewritten, or has come back to its path.
 const lastBytes = 1 << 10
 
 // note keeps the end of what was read.
@@ -235,7 +235,7 @@ func (l *Lines) rotated(ctx context.Context, path string, current *os.File) erro
 func (l *Lines) rest(ctx context.Context, path string, known map[string]uint64) error {
 	file, err := openRegular(path)
 	if err != nil {
-		return nil //nolint:nilerr // it has gone, or may not be read
+		return nil //nolint:nilerr // it was removed, or may not be read
 	}
 	defer file.Close()
 	info, err := file.Stat()

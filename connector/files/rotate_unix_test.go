@@ -13,7 +13,7 @@ import (
 )
 
 // TestSourceSeesRotation rotates a file while nothing runs, moves another file to the path and
-// back, and writes a file anew while it is followed: each line is taken once.
+// back, and rewrites a file while it is followed: each line is taken once.
 func TestSourceSeesRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	p := connectortest.NewPort()

@@ -215,7 +215,7 @@ func (x *route) take(w http.ResponseWriter, q *http.Request, body []byte) {
 		switch {
 		case connector.Final(err):
 			x.port.Refused(err)
-		case abi.CodeOf(err) == abi.NotFound: // the channel is gone: the status says so
+		case abi.CodeOf(err) == abi.NotFound: // the channel was removed, which the status reports
 			select {
 			case x.failed <- err:
 			default:

@@ -352,7 +352,7 @@ func TestEndsDuringBody(t *testing.T) {
 	}
 }
 
-// TestChannelIsGone has a channel that was removed: the attempt fails, so that the status says so.
+// TestChannelIsGone has a channel that was removed: the attempt fails, so that the status reports it.
 func TestChannelIsGone(t *testing.T) {
 	port := connectortest.NewPort()
 	port.Refuse = func(connector.Message) error { return &abi.Error{Code: abi.NotFound, Message: "no channel"} }
