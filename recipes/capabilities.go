@@ -224,6 +224,9 @@ func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting,
 	if setting.Sensitive {
 		s = s.secretly()
 		v, ok := dec.evalAny(s, a.Expr)
+		if plain, _ := v.Unmark(); ok && plain.IsNull() && !setting.Required {
+			return true // as if it were left out
+		}
 		if ok && v.ContainsMarked() {
 			*secret = append(*secret, setting.Name)
 		}

@@ -18,6 +18,9 @@ func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result 
 	if err != nil {
 		return capability.Failure(abi.CodeOf(err), err.Error())
 	}
+	if g.rules != nil {
+		return g.scripted(q, len(call.Body))
+	}
 	body, err := g.wire(q)
 	if err != nil {
 		return capability.Failure(abi.InvalidArgument, "llm: the request cannot be encoded: "+err.Error())

@@ -79,6 +79,7 @@ func (Kind) Settings() []capability.Setting {
 		{Name: "concurrency", Type: capability.Count, Default: "8", Doc: "attempts at the same time, of all creatures together"},
 		{Name: "addresses", Type: capability.Texts, Without: "only those on the public internet", Doc: "addresses and ranges, by number, that the name of the endpoint may lead to although they are not on the public internet"},
 		{Name: "proxy", Type: capability.Text, Without: "none", Doc: "the URL of a proxy, or `environment`; see [`http`](recipes.md#http)"},
+		{Name: "scripted", Type: capability.Text, Without: "the endpoint answers", Doc: "[rules](llm.md#without-a-server) that answer in place of the endpoint, in JSON, for trials without a server: `file(\"model.json\")`; an empty text is as none"},
 		{Name: "ca", Type: capability.Text, Without: "those of the system", Doc: "certificates of authorities that are trusted, in PEM, instead of those of the system"},
 	}
 }
@@ -109,6 +110,7 @@ type settings struct {
 	Addresses         []string          `json:"addresses"`
 	Proxy             string            `json:"proxy"`
 	CA                string            `json:"ca"`
+	Scripted          string            `json:"scripted"`
 }
 
 // grant implements [capability.Grant].
@@ -118,7 +120,8 @@ type grant struct {
 	prices                    map[string]price
 	moneyCreature, moneyGraph int64 // millionths; 0: not bounded
 	http                      capability.Grant
-	keyIsPlain                bool // it is sent without encryption
+	keyIsPlain                bool   // it is sent without encryption
+	rules                     []rule // of a scripted model
 }
 
 func invalid(message, remedy string) *abi.Error {
@@ -131,7 +134,7 @@ func (Kind) Open(raw json.RawMessage) (capability.Grant, error) {
 	if err := json.Unmarshal(raw, &g.settings); err != nil {
 		return nil, invalid("the settings cannot be read: "+err.Error(), "correct them")
 	}
-	for _, step := range []func() error{g.readEndpoint, g.readModels, g.readBudgets, g.readNumbers, g.openHTTP} {
+	for _, step := range []func() error{g.readEndpoint, g.readModels, g.readBudgets, g.readNumbers, g.readScripted, g.openHTTP} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -239,7 +242,11 @@ func (g *grant) Limits() capability.Limits { return g.http.Limits() }
 
 // Allows implements [capability.Grant].
 func (g *grant) Allows() []string {
-	out := []string{"models " + strings.Join(g.Models, ", ") + " at " + g.Endpoint}
+	where := " at " + g.Endpoint
+	if g.rules != nil {
+		where = ", scripted"
+	}
+	out := []string{"models " + strings.Join(g.Models, ", ") + where}
 	for _, b := range g.Budgets() {
 		if b.Creature > 0 {
 			out = append(out, "up to "+shown(b.Unit, b.Creature)+" per creature")
@@ -256,6 +263,9 @@ func (g *grant) Allows() []string {
 
 // Warnings implements [capability.Grant].
 func (g *grant) Warnings() []capability.Warning {
+	if g.rules != nil {
+		return nil // nothing is sent
+	}
 	var out []capability.Warning
 	for _, w := range g.http.Warnings() {
 		if w.Setting != "headers" { // said better below
