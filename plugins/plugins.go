@@ -3,24 +3,33 @@
 //
 // Every creature has a folder with its source, its manifest and a README that
 // describes its configuration. make guests builds the modules in the folders
-// from the sources; tests prove them current.
+// from the sources; tests prove them current. A creature that is a script has
+// no module in its folder: it is the creature js with the script in it.
 package plugins
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/abi/pack"
 	"github.com/seed47132306/terrarium/internal/near"
 )
 
 //go:embed clerk/clerk.wasm echo/echo.wasm envoy/envoy.wasm foreman/foreman.wasm gate/gate.wasm join/join.wasm js/js.wasm operator/operator.wasm relay/relay.wasm select/select.wasm split/split.wasm tally/tally.wasm
 var modules embed.FS
 
+// agentFiles has the script of the creature agent, its manifest, and the
+// descriptions of the group tools, which go generate ./internal/opsdoc writes.
+//
+//go:embed agent/agent.js agent/manifest.json agent/tools.json
+var agentFiles embed.FS
+
 // names are the embedded creatures, sorted.
-var names = []string{"clerk", "echo", "envoy", "foreman", "gate", "join", "js", "operator", "relay", "select", "split", "tally"}
+var names = []string{"agent", "clerk", "echo", "envoy", "foreman", "gate", "join", "js", "operator", "relay", "select", "split", "tally"}
 
 // onDemand holds, for each creature that is too large to embed, how to build
 // it.
@@ -36,6 +45,9 @@ func Names() []string { return slices.Clone(names) }
 // creature that has to be built first; its remedy says how, or which name was
 // probably meant. Get may be called from any goroutine.
 func Get(name string) ([]byte, error) {
+	if name == "agent" {
+		return agent()
+	}
 	if slices.Contains(names, name) {
 		module, err := modules.ReadFile(name + "/" + name + ".wasm")
 		if err != nil {
@@ -57,6 +69,27 @@ func Get(name string) ([]byte, error) {
 		e.Remedy = "use one of " + strings.Join(names, ", ")
 	}
 	return nil, e
+}
+
+// agent returns the module of the creature agent.
+func agent() ([]byte, error) {
+	module, err := modules.ReadFile("js/js.wasm")
+	if err != nil {
+		return nil, err
+	}
+	var files [3][]byte
+	for i, name := range []string{"tools.json", "agent.js", "manifest.json"} {
+		if files[i], err = agentFiles.ReadFile("agent/" + name); err != nil {
+			return nil, err
+		}
+	}
+	// The descriptions are on the first line of the script, so that errors name the lines of
+	// the file.
+	script := slices.Concat([]byte("const groupTools = "), bytes.TrimSpace(files[0]), []byte("; "), files[1])
+	if module, err = pack.Script(module, "agent.js", script); err != nil {
+		return nil, err
+	}
+	return pack.Manifest(module, files[2])
 }
 
 // maxTypos is the most letters in which a name may differ from the one that

@@ -20,6 +20,7 @@ const (
 	toolsPage      = "docs/reference/tools.md"
 	toolsSchema    = "docs/reference/tools.schema.json"
 	toolsInTheCode = "engine/tools/tools.schema.json"
+	toolsForModels = "plugins/agent/tools.json" // as functions that a model may call
 )
 
 // addTools adds the reference of the group tools.
@@ -47,6 +48,9 @@ func addTools(ctx context.Context, pages map[string][]byte, root string, c comme
 		return err
 	}
 	pages[toolsSchema], pages[toolsInTheCode] = schemas, schemas
+	if pages[toolsForModels], err = functions(list); err != nil {
+		return err
+	}
 	examples, refusals, err := runTools(ctx)
 	if err != nil {
 		return err
@@ -61,6 +65,21 @@ func addTools(ctx context.Context, pages map[string][]byte, root string, c comme
 	page, err = fill(page, "refusals", func(b *bytes.Buffer) { writeRefusals(b, refusals) })
 	pages[toolsPage] = page
 	return err
+}
+
+// functions describes the group tools as models want it, on one line.
+func functions(list []tools.Info) ([]byte, error) {
+	type function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+	var out []function
+	for _, t := range list {
+		out = append(out, function{t.Name, t.Doc, t.Args})
+	}
+	line, err := json.Marshal(out)
+	return append(line, '\n'), err
 }
 
 func writeTools(b *bytes.Buffer, list []tools.Info, examples map[string]example) {

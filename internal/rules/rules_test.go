@@ -149,7 +149,7 @@ var layers = map[string][]string{
 	"host/translation/generate": {"abi", "host"},
 	"host/wasmbin":              {"abi"},
 	"host/wasmbin/meter":        {"abi", "host/wasmbin"},
-	"plugins":                   {"abi", "internal/near"},
+	"plugins":                   {"abi", "abi/pack", "internal/near"},
 	"recipes":                   {"abi", "capability", "capability/httpcap", "capability/llmcap", "connector", "engine/deploy", "engine/journal", "internal/misfit", "internal/near", "recipes/policy"},
 	"recipes/editor":            {"abi", "recipes"},
 	"recipes/policy":            {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit", "internal/unhurried"},

@@ -29,7 +29,7 @@ import (
 
 // left holds the creatures that are not translated: the code of js takes half a minute to
 // build, and calculates with floating-point numbers.
-var left = map[string]bool{"js": true}
+var left = map[string]bool{"agent": true, "js": true}
 
 const (
 	folder = "plugins/native"
