@@ -184,6 +184,7 @@ var pairsOf = map[string][2]string{
 	"llm.money_per_graph":        {"", `"2.50"`},
 	"llm.addresses":              {"", `["10.1.2.0/24"]`},
 	"llm.proxy":                  {"", `"environment"`},
+	"llm.scripted":               {"", `jsonencode([{ when = ["hello"], say = "good day" }])`},
 	"llm.ca":                     {"", `file("ca.pem")`},
 	"capability.settings":        {"", "{ key = var.hush }"},
 	"source.channel":             {"channel.in", "channel.other"},

@@ -49,9 +49,10 @@ func wantPassed(t *testing.T, h *host.Host, s *creatures.Subject) {
 
 // configs are configurations for creatures that do not start with what their schema says.
 var configs = map[string]string{
-	"picky": `{"want": "tea"}`,
-	"agent": `{"task": "listen", "llm": "main"}`,
-	"js":    `{"script": "export default { message(turn) { turn.state.set(\"n\", (turn.state.get(\"n\") ?? 0) + 1); turn.send(\"out\", turn.payload); }, request(turn) { turn.reply(turn.self); } };"}`,
+	"picky":  `{"want": "tea"}`,
+	"agent":  `{"task": "listen", "llm": "main"}`,
+	"select": `{"to": ["out"]}`,
+	"js":     `{"script": "export default { message(turn) { turn.state.set(\"n\", (turn.state.get(\"n\") ?? 0) + 1); turn.send(\"out\", turn.payload); }, request(turn) { turn.reply(turn.self); } };"}`,
 }
 
 func TestBuiltinCreaturesConform(t *testing.T) {
