@@ -21,13 +21,14 @@ func TestRecipes(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s:%d", p.name, b.line), func(t *testing.T) {
 				t.Parallel()
-				loadRecipe(t, b)
+				loadRecipe(t, p.blocks, b)
 			})
 		}
 	}
 }
 
-func loadRecipe(t *testing.T, b *block) {
+// loadRecipe loads a recipe beside the other files that its page shows.
+func loadRecipe(t *testing.T, page []block, b *block) {
 	text := b.text
 	if names, ok := b.note("with"); ok {
 		text += surroundings(strings.Fields(names))
@@ -35,6 +36,15 @@ func loadRecipe(t *testing.T, b *block) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "page.hcl"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	for _, other := range page {
+		name, is := other.note("file")
+		if !is || filepath.Base(name) != name || strings.Contains(name, ".hcl") {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(other.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	_, diags := terrarium.LoadRecipe(context.Background(), dir, terrarium.RecipeOptions{})
 	for _, d := range diags {
