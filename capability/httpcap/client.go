@@ -244,7 +244,7 @@ func (g *grant) body(response *http.Response) (payload []byte, decoded bool, err
 	}
 	for _, secret := range g.secrets {
 		if bytes.Contains(payload, []byte(secret)) {
-			payload = bytes.ReplaceAll(payload, []byte(secret), []byte(hidden))
+			payload = bytes.ReplaceAll(payload, []byte(secret), []byte(Hidden))
 		}
 	}
 	if int64(len(payload)) > g.MaxResponse {
@@ -253,12 +253,9 @@ func (g *grant) body(response *http.Response) (payload []byte, decoded bool, err
 	return payload, decoded, nil
 }
 
-// hidden replaces the values of the recipe's headers in responses.
-const hidden = "(sensitive value)"
-
 func (g *grant) veiled(text string) string {
 	for _, secret := range g.secrets {
-		text = strings.ReplaceAll(text, secret, hidden)
+		text = strings.ReplaceAll(text, secret, Hidden)
 	}
 	return text
 }

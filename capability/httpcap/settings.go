@@ -20,7 +20,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,10 +155,6 @@ func (g *grant) readMethods() error {
 	return nil
 }
 
-// shortestSecret is the length of the shortest header value that is removed from results.
-// Shorter values would also be found by chance.
-const shortestSecret = 8
-
 func (g *grant) readHeaders() error {
 	for name, value := range g.Headers {
 		if !isToken(name) || forbidden(name) {
@@ -168,13 +163,8 @@ func (g *grant) readHeaders() error {
 		if !isFieldValue(value) {
 			return invalid("the value of the header "+quote(name)+" has characters that are not allowed", "use printable characters")
 		}
-		g.secrets = append(g.secrets, value)
-		if _, token, ok := strings.Cut(value, " "); ok { // the scheme of Authorization
-			g.secrets = append(g.secrets, token)
-		}
 	}
-	g.secrets = slices.DeleteFunc(g.secrets, func(s string) bool { return len(s) < shortestSecret })
-	slices.SortFunc(g.secrets, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	g.secrets = Secrets(g.Headers)
 	if g.KeyHeader != nil {
 		g.keyHeader = *g.KeyHeader
 	}

@@ -2,9 +2,11 @@ package llmcap
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -22,47 +24,26 @@ type usage struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
 	Total      int64 `json:"total_tokens"`
-	// Estimated says that the server has not said how many tokens there were.
+	// Estimated says that the server has not said how many tokens there were, or has named
+	// numbers that cannot be.
 	Estimated bool `json:"estimated,omitempty"`
 }
 
-// chunk is a complete answer of a server, or a part of one: a complete one has the message
-// of a choice, a part has what it adds.
-type chunk struct {
-	Choices []struct {
-		Index        int     `json:"index"`
-		Message      *delta  `json:"message"`
-		Delta        *delta  `json:"delta"`
-		FinishReason *string `json:"finish_reason"`
-	} `json:"choices"`
-	Usage *struct {
-		Prompt     float64 `json:"prompt_tokens"`
-		Completion float64 `json:"completion_tokens"`
-	} `json:"usage"`
-	Error json.RawMessage `json:"error"`
-}
-
-type delta struct {
-	Content   *string `json:"content"`
-	Refusal   *string `json:"refusal"`
-	ToolCalls []struct {
-		Index    *int   `json:"index"`
-		ID       string `json:"id"`
-		Function struct {
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-		} `json:"function"`
-	} `json:"tool_calls"`
-}
-
-// mostCalls bounds the calls of functions in an answer.
-const mostCalls = 128
+// Bounds of an answer besides its size.
+const (
+	mostCalls   = 128 // of functions
+	mostChoices = 128 // in an event, although one is requested
+	mostName    = 64  // bytes of the name of a function, as in requests
+	mostReason  = 64  // bytes of the reason for the end
+)
 
 // The ways in which an answer is not one.
 var (
 	errNotJSON = errors.New("the answer is not what the interface prescribes")
 	errBroke   = errors.New("the answer broke off")
 	errCalls   = fmt.Errorf("the answer calls more than %d functions", mostCalls)
+	errChoices = fmt.Errorf("the answer has more than %d choices", mostChoices)
+	errName    = fmt.Errorf("the answer calls a function whose name has more than %d bytes", mostName)
 )
 
 // errServer is an error that a server reports instead of an answer.
@@ -73,6 +54,8 @@ func (e errServer) Error() string { return "the server reports " + quote(string(
 // assembly puts an answer together.
 type assembly struct {
 	answer
+	most     int64 // bytes of the texts
+	bytes    int64 // of the texts, including those that are left out
 	content  strings.Builder
 	spoken   bool // there is content, which may be empty
 	calls    []*callParts
@@ -84,18 +67,20 @@ type callParts struct {
 	arguments strings.Builder
 }
 
-// assemble reads a response: events of a stream, or one JSON object.
-func assemble(body []byte, stream bool) (answer, error) {
-	a := &assembly{}
-	if !stream {
-		if err := a.add(body); err != nil {
-			return answer{}, err
-		}
-	} else if err := events(body, a.add); err != nil {
-		return answer{}, err
+// assemble reads a response: events of a stream, or one JSON object. The texts of the answer
+// have at most so many bytes; if there were more, long is true and they are incomplete.
+func assemble(ctx context.Context, body []byte, stream bool, most int64) (out answer, long bool, err error) {
+	a := &assembly{most: most}
+	if stream {
+		err = events(ctx, body, a.add)
+	} else {
+		err = a.add(body)
 	}
-	if !a.finished {
-		return answer{}, errBroke
+	if err == nil && !a.finished {
+		err = errBroke
+	}
+	if err != nil {
+		return answer{}, false, err
 	}
 	m := &a.Message
 	m.Role = "assistant"
@@ -109,7 +94,7 @@ func assemble(body []byte, stream bool) (answer, error) {
 		}
 		m.ToolCalls = append(m.ToolCalls, toolCall{ID: c.id, Type: "function", Function: function{Name: c.name, Arguments: c.arguments.String()}})
 	}
-	return a.answer, nil
+	return a.answer, a.bytes > most, nil
 }
 
 // errDone ends a stream.
@@ -117,8 +102,8 @@ var errDone = errors.New("done")
 
 // events reads the events of a stream and calls f with the data of each. Lines end in any of
 // the ways of the standard; an event without an empty line after it counts, because servers
-// leave out the last one.
-func events(body []byte, f func(data []byte) error) error {
+// leave out the last one. A cancelled ctx ends the reading.
+func events(ctx context.Context, body []byte, f func(data []byte) error) error {
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	var data []byte
 	has := false
@@ -133,7 +118,10 @@ func events(body []byte, f func(data []byte) error) error {
 		}
 		return f(d)
 	}
-	for len(body) > 0 {
+	for lines := 0; len(body) > 0; lines++ {
+		if err := ctx.Err(); lines%64 == 0 && err != nil {
+			return err
+		}
 		line := body
 		if i := bytes.IndexAny(body, "\r\n"); i >= 0 {
 			line = body[:i]
@@ -154,10 +142,12 @@ func events(body []byte, f func(data []byte) error) error {
 		if string(name) != "data" {
 			continue
 		}
+		value = bytes.TrimPrefix(value, []byte(" "))
 		if has {
-			data = append(data, '\n')
+			data = append(append(data, '\n'), value...)
+		} else {
+			data, has = value[:len(value):len(value)], true // a copy only if there are more lines
 		}
-		data, has = append(data, bytes.TrimPrefix(value, []byte(" "))...), true
 	}
 	return ended(flush())
 }
@@ -169,100 +159,218 @@ func ended(err error) error {
 	return err
 }
 
-// add adds a part, or a complete answer.
+// add adds a part, or a complete answer: a complete one has the message of a choice, a part
+// has what it adds.
 func (a *assembly) add(data []byte) error {
-	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
+	data = bytes.Trim(data, " \t\r\n")
+	top := []member{{name: "choices"}, {name: "usage"}, {name: "error"}}
+	if !json.Valid(data) || !lookUp(data, top) {
 		return errNotJSON
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
+	choices, counts, reported := top[0].value, top[1].value, top[2].value
+	if reported != nil {
 		return errServer(errorText(data))
 	}
-	if c.Usage != nil {
-		a.Usage = usage{Prompt: bounded(c.Usage.Prompt), Completion: bounded(c.Usage.Completion)}
+	if counts != nil {
+		numbers := []member{{name: "prompt_tokens"}, {name: "completion_tokens"}}
+		if !lookUp(counts, numbers) {
+			return errNotJSON
+		}
+		a.Usage = usage{Prompt: count(numbers[0].value), Completion: count(numbers[1].value)}
 	}
-	for i := range c.Choices {
-		choice := &c.Choices[i]
-		if choice.Index != 0 {
-			continue // one was requested
-		}
-		d := choice.Delta
-		if choice.Message != nil {
-			d = choice.Message
-		}
-		if d != nil {
-			if err := a.extend(d); err != nil {
-				return err
-			}
-		}
-		if r := choice.FinishReason; r != nil && *r != "" {
-			a.FinishReason, a.finished = (*r)[:min(len(*r), 64)], true
-		}
+	if choices == nil {
+		return nil
 	}
-	return nil
+	n := 0
+	return each(choices, func(choice []byte) error {
+		if n++; n > mostChoices {
+			return errChoices
+		}
+		return a.choose(choice)
+	})
 }
 
-func (a *assembly) extend(d *delta) error {
-	for _, text := range []*string{d.Content, d.Refusal} {
-		if text != nil && (*text != "" || text == d.Content) {
-			a.content.WriteString(*text)
+func (a *assembly) choose(choice []byte) error {
+	m := []member{{name: "index"}, {name: "message"}, {name: "delta"}, {name: "finish_reason"}}
+	if !lookUp(choice, m) {
+		return errNotJSON
+	}
+	index, message, delta := m[0].value, m[1].value, m[2].value
+	if at, err := position(index); err != nil || at != 0 {
+		return err // another choice: one was requested
+	}
+	if message != nil {
+		delta = message
+	}
+	if delta != nil {
+		if err := a.extend(delta, message != nil); err != nil {
+			return err
+		}
+	}
+	reason, err := short(m[3].value, errNotJSON)
+	if err == nil && reason != "" {
+		a.FinishReason, a.finished = reason, true
+	}
+	return err
+}
+
+// extend adds to the message. In a complete one, each call of a function is another.
+func (a *assembly) extend(delta []byte, complete bool) error {
+	m := []member{{name: "content"}, {name: "refusal"}, {name: "tool_calls"}}
+	if !lookUp(delta, m) {
+		return errNotJSON
+	}
+	for i := range m[:2] {
+		text, err := a.text(m[i].value)
+		if err != nil {
+			return err
+		}
+		if m[i].value != nil && (text != "" || i == 0) {
+			a.content.WriteString(text)
 			a.spoken = true
 		}
 	}
-	for i := range d.ToolCalls {
-		part := &d.ToolCalls[i]
-		at := len(a.calls) - 1
-		switch {
-		case part.Index != nil:
-			at = *part.Index
-		case at < 0 || part.ID != "" && part.ID != a.calls[at].id:
-			at = len(a.calls) // a server that numbers nothing begins another call with its id
-		}
-		if at < 0 || at >= mostCalls {
+	if m[2].value == nil {
+		return nil
+	}
+	n := 0
+	return each(m[2].value, func(call []byte) error {
+		if n++; n > mostCalls {
 			return errCalls
 		}
-		for len(a.calls) <= at {
-			a.calls = append(a.calls, &callParts{})
-		}
-		call := a.calls[at]
-		if call.id == "" {
-			call.id = part.ID
-		}
-		if part.Function.Name != call.name { // some servers repeat it, some send it in parts
-			call.name += part.Function.Name
-		}
-		call.arguments.WriteString(part.Function.Arguments)
-	}
-	return nil
+		return a.call(call, complete)
+	})
 }
 
-// bounded is a number of tokens that a server has reported; -1 for one that cannot be.
-func bounded(n float64) int64 {
-	if !(n >= 0 && n <= mostUsage) {
+// call adds a call of a function, or a part of one.
+func (a *assembly) call(raw []byte, complete bool) error {
+	m := []member{{name: "index"}, {name: "id"}, {name: "function"}}
+	if !lookUp(raw, m) {
+		return errNotJSON
+	}
+	id, err := short(m[1].value, errNotJSON)
+	if err != nil {
+		return err
+	}
+	at := len(a.calls) - 1
+	switch {
+	case m[0].value != nil:
+		if at, err = position(m[0].value); err != nil {
+			return err
+		}
+	case complete || at < 0 || id != "" && id != a.calls[at].id:
+		at = len(a.calls) // a server that numbers nothing begins another call with its id
+	}
+	if at < 0 || at >= mostCalls {
+		return errCalls
+	}
+	for len(a.calls) <= at {
+		a.calls = append(a.calls, &callParts{})
+	}
+	call := a.calls[at]
+	if call.id == "" {
+		call.id = id
+	}
+	if m[2].value == nil {
+		return nil
+	}
+	f := []member{{name: "name"}, {name: "arguments"}}
+	if !lookUp(m[2].value, f) {
+		return errNotJSON
+	}
+	name, err := short(f[0].value, errName)
+	if err != nil {
+		return err
+	}
+	if name != call.name { // some servers repeat it, some send it in parts
+		if len(call.name)+len(name) > mostName {
+			return errName
+		}
+		call.name += name
+	}
+	arguments, err := a.text(f[1].value)
+	call.arguments.WriteString(arguments)
+	return err
+}
+
+// mostShort is how many bytes an id, a name or a reason may have in JSON. They do not count,
+// because servers repeat them in every part.
+const mostShort = 4096
+
+// short reads a text that is never long; tooLong is the error for one that is.
+func short(raw []byte, tooLong error) (text string, err error) {
+	switch {
+	case raw == nil:
+		return "", nil
+	case len(raw) > mostShort:
+		return "", tooLong
+	case json.Unmarshal(raw, &text) != nil:
+		return "", errNotJSON
+	}
+	return text, nil
+}
+
+// text reads a text. One that makes the answer longer than it may be is counted and left out.
+func (a *assembly) text(raw []byte) (string, error) {
+	if raw == nil {
+		return "", nil
+	}
+	if raw[0] != '"' {
+		return "", errNotJSON
+	}
+	if least := int64(len(raw)-2) / 6; a.bytes+least > a.most { // six: \u0061
+		a.bytes += least
+		return "", nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return "", errNotJSON
+	}
+	if a.bytes += int64(len(text)); a.bytes > a.most {
+		return "", nil
+	}
+	return text, nil
+}
+
+// position reads an index, which is 0 if it is absent.
+func position(raw []byte) (n int, err error) {
+	if raw != nil && json.Unmarshal(raw, &n) != nil {
+		return 0, errNotJSON
+	}
+	return n, nil
+}
+
+// count is a number of tokens that a server has reported; -1 for one that cannot be.
+func count(raw []byte) int64 {
+	n, err := strconv.ParseFloat(string(raw[:min(len(raw), 64)]), 64)
+	if raw != nil && (err != nil || !(n >= 0 && n <= mostUsage)) {
 		return -1
 	}
 	return int64(n)
 }
 
+// mostErrorText is how many bytes of an error are read; the error shows fewer.
+const mostErrorText = 4096
+
 // errorText is what a server says about an error, in one of its usual forms.
 func errorText(body []byte) string {
-	var v struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-	}
-	if json.Unmarshal(body, &v) == nil {
-		var inner struct {
-			Message string `json:"message"`
-		}
+	body = bytes.Trim(body, " \t\r\n")
+	said := func(raw []byte) string {
 		var text string
-		switch {
-		case json.Unmarshal(v.Error, &inner) == nil && inner.Message != "":
-			return inner.Message
-		case json.Unmarshal(v.Error, &text) == nil && text != "":
-			return text
-		case v.Message != "":
-			return v.Message
+		if len(raw) > 6*mostErrorText || json.Unmarshal(raw, &text) != nil {
+			return ""
+		}
+		return text
+	}
+	top := []member{{name: "error"}, {name: "message"}}
+	if json.Valid(body) && lookUp(body, top) {
+		inner := []member{{name: "message"}}
+		lookUp(top[0].value, inner)
+		for _, raw := range [][]byte{inner[0].value, top[0].value, top[1].value} {
+			if text := said(raw); text != "" {
+				return text
+			}
 		}
 	}
-	return strings.ToValidUTF8(string(body), "")
+	return strings.ToValidUTF8(string(body[:min(len(body), mostErrorText)]), "")
 }

@@ -19,7 +19,7 @@ func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result 
 		return capability.Failure(abi.CodeOf(err), err.Error())
 	}
 	if g.rules != nil {
-		return g.scripted(q, len(call.Body))
+		return g.scripted(ctx, q, len(call.Body))
 	}
 	body, err := g.wire(q)
 	if err != nil {
@@ -36,6 +36,9 @@ func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result 
 	r := g.http.Do(ctx, inner)
 	switch {
 	case r.Code != abi.OK:
+		if len(r.Payload) > 0 { // a status after which the request is tried again
+			r.Text = g.status(r, "try again later")
+		}
 		r.Payload, r.Headers = nil, nil
 		// A server that had begun to answer, or that was not heard within the time, may have
 		// done all of the work.
@@ -44,13 +47,13 @@ func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result 
 		}
 		return r
 	case r.Status != http.StatusOK:
-		return refusal(r)
+		return g.refusal(r)
 	}
-	return g.answer(q, len(call.Body), r)
+	return g.answer(ctx, q, len(call.Body), r)
 }
 
 // refusal is the result of a response with another status than 200.
-func refusal(r capability.Result) capability.Result {
+func (g *grant) refusal(r capability.Result) capability.Result {
 	code, remedy := abi.Unavailable, "check the endpoint"
 	switch r.Status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -64,12 +67,16 @@ func refusal(r capability.Result) capability.Result {
 	case http.StatusRequestEntityTooLarge:
 		code, remedy = abi.TooLarge, "leave out old messages"
 	}
-	text := fmt.Sprintf("llm: the server answered %d %s: %s; %s", r.Status, http.StatusText(r.Status), quote(errorText(r.Payload)), remedy)
-	return capability.Result{Code: code, Text: text, Status: r.Status}
+	return capability.Result{Code: code, Text: g.status(r, remedy), Status: r.Status}
+}
+
+// status says with which status a server has answered, and what it said.
+func (g *grant) status(r capability.Result, remedy string) string {
+	return fmt.Sprintf("llm: the server answered %d %s: %s; %s", r.Status, http.StatusText(r.Status), quote(g.veil(errorText(r.Payload))), remedy)
 }
 
 // answer is the result of a response with the status 200.
-func (g *grant) answer(q request, size int, r capability.Result) capability.Result {
+func (g *grant) answer(ctx context.Context, q request, size int, r capability.Result) capability.Result {
 	failed := func(code abi.Code, again bool, text string) capability.Result {
 		return capability.Result{Code: code, Text: "llm: " + text, Status: r.Status, Again: again, Used: g.used(q.Model, guess(size), q.MaxTokens)}
 	}
@@ -77,28 +84,40 @@ func (g *grant) answer(q request, size int, r capability.Result) capability.Resu
 	if kind != "text/event-stream" && kind != "application/json" {
 		return failed(abi.Unavailable, false, "the server answered with the content type "+quote(r.Headers["content-type"])+" and not with JSON or a stream of events; check the endpoint")
 	}
-	a, err := assemble(r.Payload, kind == "text/event-stream")
+	a, long, err := assemble(ctx, r.Payload, kind == "text/event-stream", g.MaxResponse)
 	var reported errServer
 	switch {
-	case errors.Is(err, errCalls):
+	case err != nil && ctx.Err() != nil:
+		return failed(abi.Deadline, true, "the answer was not read in time; raise timeout in the recipe, or try again")
+	case errors.Is(err, errCalls), errors.Is(err, errName):
 		return failed(abi.TooLarge, false, err.Error()+"; give the model fewer reasons to")
-	case errors.As(err, &reported), err != nil:
+	case errors.Is(err, errChoices):
+		return failed(abi.TooLarge, false, err.Error()+", although one was requested; check the endpoint")
+	case errors.As(err, &reported):
+		return failed(abi.Unavailable, true, errServer(g.veil(string(reported))).Error()+"; try again")
+	case err != nil:
 		return failed(abi.Unavailable, true, err.Error()+"; try again")
 	}
-	if !a.counted() {
-		a.Usage = usage{Prompt: guess(size), Completion: a.size(), Estimated: true}
+	if !a.counted(q, size) {
+		a.Usage = usage{Prompt: guess(size), Completion: min(a.size(), q.MaxTokens), Estimated: true}
+		if long {
+			a.Usage.Completion = q.MaxTokens
+		}
 	}
+	g.clean(&a)
 	a.Usage.Total = a.Usage.Prompt + a.Usage.Completion
 	a.Model = q.Model
 	used := g.used(q.Model, a.Usage.Prompt, a.Usage.Completion)
 	if cost, ok := used[money]; ok {
 		a.Cost = json.Number(amount(cost))
 	}
-	payload, err := json.Marshal(a)
-	if err != nil {
-		return failed(abi.Internal, false, err.Error())
+	var payload []byte
+	if !long {
+		if payload, err = json.Marshal(a); err != nil {
+			return failed(abi.Internal, false, err.Error())
+		}
 	}
-	if int64(len(payload)) > g.MaxResponse {
+	if long || int64(len(payload)) > g.MaxResponse {
 		out := failed(abi.TooLarge, false, fmt.Sprintf("the answer has more than %d bytes; lower max_tokens, or raise max_response in the recipe", g.MaxResponse))
 		out.Used = used
 		return out
@@ -106,10 +125,29 @@ func (g *grant) answer(q request, size int, r capability.Result) capability.Resu
 	return capability.Result{Payload: payload, Status: r.Status, Used: used}
 }
 
+// clean removes the secrets from an answer.
+func (g *grant) clean(a *answer) {
+	a.FinishReason = g.veil(a.FinishReason)
+	a.FinishReason = a.FinishReason[:min(len(a.FinishReason), mostReason)]
+	if a.Message.Content != nil {
+		*a.Message.Content = g.veil(*a.Message.Content)
+	}
+	for i := range a.Message.ToolCalls {
+		c := &a.Message.ToolCalls[i]
+		c.ID, c.Function.Name, c.Function.Arguments = g.veil(c.ID), g.veil(c.Function.Name), g.veil(c.Function.Arguments)
+	}
+}
+
+// mostAdded is how many tokens a server may add to a prompt: instructions of its own, and
+// marks around messages and tools.
+const mostAdded = 512
+
 // counted reports whether the server has said how many tokens there were, in numbers that
-// can be.
-func (a *answer) counted() bool {
-	return a.Usage.Prompt > 0 && a.Usage.Completion >= 0
+// can be: a token of a prompt has at least a byte, and no answer has many more tokens than
+// were allowed, or none although it says something.
+func (a *answer) counted(q request, size int) bool {
+	u := a.Usage
+	return u.Prompt > 0 && u.Prompt <= int64(size)+mostAdded && u.Completion >= 0 && u.Completion <= q.MaxTokens+q.MaxTokens/8+16 && (u.Completion > 0 || a.size() == 0)
 }
 
 // size is about how many tokens the answer has.

@@ -36,11 +36,16 @@ func open(t testing.TB, url, more string) *grant {
 // ask makes one attempt, as the engine does.
 func ask(t testing.TB, g *grant, body string) capability.Result {
 	t.Helper()
+	return askFor(t, time.Second, g, body)
+}
+
+func askFor(t testing.TB, timeout time.Duration, g *grant, body string) capability.Result {
+	t.Helper()
 	r := capability.Request{Body: []byte(body)}
 	if err := g.Check(r); err != nil {
 		return capability.Failure(abi.CodeOf(err), err.Error())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	return g.Do(ctx, capability.Call{Request: r, Key: "key-1", Attempt: 1})
 }
@@ -73,16 +78,16 @@ func TestRequest(t *testing.T) {
 			t.Error(r.Method, r.URL, err)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"good day `+secret+`"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":500}}`)
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"good day `+secret+`"},"finish_reason":"stop"}],"usage":{"prompt_tokens":500,"completion_tokens":100}}`)
 	})
 	g := open(t, url, "")
 	r := ask(t, g, `{"model":"large","messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hello"}],
 		"tools":[{"type":"function","function":{"name":"group_send","parameters":{"type":"object"}}}],"max_tokens":100,"temperature":0}`)
-	want := `{"model":"large","message":{"role":"assistant","content":"good day (sensitive value)"},"finish_reason":"stop","usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500},"cost":0.0075}`
+	want := `{"model":"large","message":{"role":"assistant","content":"good day (sensitive value)"},"finish_reason":"stop","usage":{"prompt_tokens":500,"completion_tokens":100,"total_tokens":600},"cost":0.00225}`
 	if r.Code != abi.OK || string(r.Payload) != want {
 		t.Errorf("the result is %s %s\n%s\nwant\n%s", r.Code, r.Text, r.Payload, want)
 	}
-	if r.Used[tokens] != 1500 || r.Used[money] != 7500 {
+	if r.Used[tokens] != 600 || r.Used[money] != 2250 {
 		t.Errorf("it has used %v", r.Used)
 	}
 	if header.Get("Authorization") != "Bearer "+secret || header.Get("Idempotency-Key") != "key-1" {
@@ -242,16 +247,23 @@ func TestFailures(t *testing.T) {
 // TestCounting proves that numbers that cannot be are replaced by an estimate.
 func TestCounting(t *testing.T) {
 	for counts, want := range map[string]usage{
-		`{"prompt_tokens":5,"completion_tokens":2}`:    {5, 2, 7, false},
-		`{"prompt_tokens":0,"completion_tokens":2}`:    {24, 2, 26, true},
-		`{"prompt_tokens":-5,"completion_tokens":2}`:   {24, 2, 26, true},
-		`{"prompt_tokens":5,"completion_tokens":1e30}`: {24, 2, 26, true},
+		`{"prompt_tokens":5,"completion_tokens":2}`:     {5, 2, 7, false},
+		`{"prompt_tokens":0,"completion_tokens":2}`:     {24, 2, 26, true},
+		`{"prompt_tokens":-5,"completion_tokens":2}`:    {24, 2, 26, true},
+		`{"prompt_tokens":5,"completion_tokens":1e30}`:  {24, 2, 26, true},
+		`{"prompt_tokens":5,"completion_tokens":0}`:     {24, 2, 26, true},
+		`{"prompt_tokens":5,"completion_tokens":128}`:   {24, 2, 26, true},
+		`{"prompt_tokens":5,"completion_tokens":99999}`: {24, 2, 26, true},
+		`{"prompt_tokens":5,"completion_tokens":1e999}`: {24, 2, 26, true},
+		`{"prompt_tokens":600,"completion_tokens":2}`:   {24, 2, 26, true},
+		`{"prompt_tokens":500,"completion_tokens":2}`:   {500, 2, 502, false},
+		`{"prompt_tokens":5,"completion_tokens":120}`:   {5, 120, 125, false},
 		`null`: {24, 2, 26, true},
 	} {
 		r := ask(t, open(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"good"},"finish_reason":"stop"}],"usage":`+counts+`}`)
-		}), ""), hello)
+		}), `,"max_tokens":96`), hello)
 		var a answer
 		if err := json.Unmarshal(r.Payload, &a); err != nil || a.Usage != want || r.Used[tokens] != want.Total {
 			t.Errorf("%s: %+v %v, want %+v", counts, a.Usage, err, want)
@@ -264,7 +276,7 @@ func TestRefused(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") })
 	g := open(t, url, `,"max_request":2000,"max_tokens":50`)
 	for body, code := range map[string]abi.Code{
-		``: abi.InvalidArgument, `7`: abi.InvalidArgument, `{}`: abi.InvalidArgument, hello + `{}`: abi.InvalidArgument,
+		``: abi.InvalidArgument, `7`: abi.InvalidArgument, `{}`: abi.InvalidArgument, hello + `{}`: abi.InvalidArgument, hello + `}`: abi.InvalidArgument, hello + ` ]x`: abi.InvalidArgument,
 		`{"messages":[]}`: abi.InvalidArgument, `{"messages":[{"role":"user"}]}`: abi.InvalidArgument, `{"messages":[{"role":"god","content":"x"}]}`: abi.InvalidArgument,
 		`{"messages":[{"role":"user","content":"x","tool_call_id":"a"}]}`: abi.InvalidArgument, `{"messages":[{"role":"tool","content":"x"}]}`: abi.InvalidArgument,
 		`{"messages":[{"role":"assistant","content":null}]}`: abi.InvalidArgument, `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`: abi.InvalidArgument,
@@ -301,7 +313,7 @@ func TestPolicies(t *testing.T) {
 	if err != nil || q.Model != "large" || q.MaxTokens != 9 || len(q.Messages) != 1 || *q.Messages[0].Content != "bye" {
 		t.Errorf("it becomes %s, %v", r.Body, err)
 	}
-	for _, members := range []string{`{"url":"http://evil.example"}`, `{"messages":7}`, `[]`, `{"n":2}`} {
+	for _, members := range []string{`{"url":"http://evil.example"}`, `{"messages":7}`, `[]`, `{"n":2}`, `{"MESSAGES":[{"role":"user","content":"bye"}]}`, `{"Model":"large"}`} {
 		if r, err := g.Amend(capability.Request{Body: []byte(hello)}, json.RawMessage(members)); err == nil {
 			t.Errorf("%s gives %s", members, r.Body)
 		}
@@ -369,8 +381,8 @@ func FuzzAssemble(f *testing.F) {
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\r\n\r\n"), true)
 	f.Add([]byte(`{"choices":[{"message":{"tool_calls":[{"function":{"name":"a"}}]},"finish_reason":"x"}]}`), false)
 	f.Fuzz(func(t *testing.T, body []byte, stream bool) {
-		a, err := assemble(body, stream)
-		if err != nil {
+		a, long, err := assemble(t.Context(), body, stream, 1000)
+		if err != nil || long {
 			return
 		}
 		if raw, err := json.Marshal(a); err != nil || !json.Valid(raw) || a.Message.Content == nil && len(a.Message.ToolCalls) == 0 {

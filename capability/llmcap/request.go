@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,6 +27,15 @@ type request struct {
 	Format      json.RawMessage `json:"response_format,omitempty"`
 	Effort      string          `json:"reasoning_effort,omitempty"`
 }
+
+// requestMembers are the names of the members of a request.
+var requestMembers = func() (out []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[request]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		out = append(out, name)
+	}
+	return out
+}()
 
 type message struct {
 	Role       string     `json:"role"`
@@ -88,7 +98,7 @@ func (g *grant) read(raw []byte) (q request, err error) {
 	if err := d.Decode(&q); err != nil {
 		return q, invalid("the request cannot be read: "+strings.TrimPrefix(err.Error(), "json: "), requestRemedy)
 	}
-	if d.More() {
+	if len(bytes.Trim(raw[d.InputOffset():], " \t\r\n")) > 0 {
 		return q, invalid("the request has something after its JSON object", requestRemedy)
 	}
 	if q.Model == "" {
@@ -233,6 +243,10 @@ func (g *grant) Amend(r capability.Request, members json.RawMessage) (capability
 		return r, invalid("the request cannot be encoded", "correct the policy")
 	}
 	for name, value := range names {
+		// The decoder accepts other cases, which would stand beside the member.
+		if !slices.Contains(requestMembers, name) {
+			return r, invalid("a policy replaces "+quote(name)+", which is no member of a request", "use "+strings.Join(requestMembers, ", "))
+		}
 		if all[name] = value; string(value) == "null" {
 			delete(all, name)
 		}

@@ -2,6 +2,7 @@ package llmcap
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -47,7 +48,7 @@ func (g *grant) readScripted() error {
 	if err := d.Decode(&g.rules); err != nil {
 		return invalid("scripted cannot be read: "+strings.TrimPrefix(err.Error(), "json: "), scriptedRemedy)
 	}
-	if n := len(g.rules); d.More() || n == 0 || n > mostRules {
+	if n := len(g.rules); strings.Trim(g.Scripted[d.InputOffset():], " \t\r\n") != "" || n == 0 || n > mostRules {
 		return invalid(fmt.Sprintf("scripted is no list of 1 to %d rules", mostRules), scriptedRemedy)
 	}
 	for i := range g.rules {
@@ -116,7 +117,7 @@ func fill(v any, names *strings.Replacer) any {
 }
 
 // scripted answers a request by the rules. The answer depends on the request alone.
-func (g *grant) scripted(q request, size int) capability.Result {
+func (g *grant) scripted(ctx context.Context, q request, size int) capability.Result {
 	texts := make([]string, len(q.Messages))
 	for i, m := range q.Messages {
 		if texts[i] = m.Role + ": "; m.Content != nil {
@@ -136,7 +137,7 @@ func (g *grant) scripted(q request, size int) capability.Result {
 		if err != nil {
 			return capability.Failure(abi.Internal, "llm: "+err.Error())
 		}
-		return g.answer(q, size, capability.Result{Code: abi.OK, Status: 200, Headers: map[string]string{"content-type": "application/json"}, Payload: body})
+		return g.answer(ctx, q, size, capability.Result{Code: abi.OK, Status: 200, Headers: map[string]string{"content-type": "application/json"}, Payload: body})
 	}
 	return capability.Failure(abi.NotFound, "llm: no rule of scripted matches the last message, "+quote(texts[len(texts)-1])+"; add one")
 }

@@ -120,8 +120,9 @@ type grant struct {
 	prices                    map[string]price
 	moneyCreature, moneyGraph int64 // millionths; 0: not bounded
 	http                      capability.Grant
-	keyIsPlain                bool   // it is sent without encryption
-	rules                     []rule // of a scripted model
+	keyIsPlain                bool     // it is sent without encryption
+	rules                     []rule   // of a scripted model
+	secrets                   []string // what answers must not contain
 }
 
 func invalid(message, remedy string) *abi.Error {
@@ -233,6 +234,7 @@ func (g *grant) openHTTP() error {
 	if err != nil {
 		return invalid("the settings cannot be used: "+err.Error(), "correct them")
 	}
+	g.secrets = secretsOf(headers)
 	g.http, err = httpcap.New().Open(raw)
 	return err
 }
