@@ -27,7 +27,7 @@ func answers(kind string, body []byte) http.HandlerFunc {
 }
 
 // TestMemory proves that no answer takes many times its size, whatever it consists of. The
-// answers have 2 MB, the most that the setting allows in a stream.
+// answers are 2 MB long, the most that the setting allows in a stream.
 func TestMemory(t *testing.T) {
 	const size = 2 << 20
 	fill := func(head, part, end string) []byte {
@@ -72,7 +72,7 @@ func TestMemory(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			r := askFor(t, time.Minute, g, hello)
 			runtime.ReadMemStats(&after)
-			// Reading the body allocates about five times its size, of which most is free at once.
+			// Reading the body allocates about five times its size, most of which is free at once.
 			if used := after.TotalAlloc - before.TotalAlloc; r.Code != tt.code || used > 8*size {
 				t.Errorf("%s, gzip %v: %s %s, and it allocates %d MB for %d MB", name, zipped, r.Code, r.Text, used>>20, size>>20)
 			}

@@ -245,7 +245,7 @@ func (g *grant) Amend(r capability.Request, members json.RawMessage) (capability
 	for name, value := range names {
 		// The decoder accepts other cases, which would stand beside the member.
 		if !slices.Contains(requestMembers, name) {
-			return r, invalid("a policy replaces "+quote(name)+", which is no member of a request", "use "+strings.Join(requestMembers, ", "))
+			return r, invalid("a policy replaces "+quote(name)+", which a request does not have", "use "+strings.Join(requestMembers, ", "))
 		}
 		if all[name] = value; string(value) == "null" {
 			delete(all, name)
