@@ -89,7 +89,7 @@ creature "relay" {
 	}
 	s := startService(t, dir, nil, "r.hcl")
 	for range 3 {
-		if !request(s) {
+		if !soon(func() bool { return request(s) }) {
 			t.Fatalf("the service does not take a request:\n%s", s.stderr)
 		}
 	}
@@ -113,6 +113,17 @@ creature "relay" {
 	if len(got) != len(want) || requests < 3 {
 		t.Errorf("the file has %d messages, want %d, %d of them from requests", len(got), len(want), requests)
 	}
+}
+
+// soon repeats what has to succeed once connectors work, which may be some time after the
+// service is ready.
+func soon(try func() bool) bool {
+	for since := time.Now(); time.Since(since) < deadline; time.Sleep(20 * time.Millisecond) {
+		if try() {
+			return true
+		}
+	}
+	return false
 }
 
 // postHook sends a request to the webhook, and reports whether it was taken.
@@ -184,7 +195,7 @@ source "webhook" "` + name + `" {
 	}
 	write(hook("it", hookSecret) + hook("other", hookSecret))
 	s := startService(t, dir, nil, "r.hcl")
-	if !postHook(t.Context(), s, "a", "1") {
+	if !soon(func() bool { return postHook(t.Context(), s, "a", "1") }) {
 		t.Fatalf("the webhook does not take a request:\n%s", s.stderr)
 	}
 	text := once(t, dir, "", "status", "S")
