@@ -16,10 +16,12 @@ import (
 	"github.com/seed47132306/terrarium/conformance/requirements"
 	"github.com/seed47132306/terrarium/conformance/stores"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/ramdisk"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Stores are in memory, so that those whose trials are abandoned end soon.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(ramdisk.Tests(m)) }
 
 // misbehaving is a store that does something else in place of retiring a session.
 type misbehaving struct {
