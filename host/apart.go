@@ -219,6 +219,10 @@ func untimely(order compileOrder, late bool, state *os.ProcessState, err error) 
 	}
 	used := state.UserTime() + state.SystemTime()
 	switch {
+	case late && used < time.Duration(order.Seconds)*time.Second/2: // the processor was busy with something else
+		return &abi.Error{Code: abi.Unavailable, Op: "compile",
+			Message: fmt.Sprintf("the process that compiled the module was given only %v of processor time in %d seconds", used.Round(time.Millisecond), slowness*order.Seconds),
+			Remedy:  "try again when the machine is less busy", Err: err}
 	case late, used >= time.Duration(order.Seconds)*time.Second, state.ExitCode() == fatal:
 		return &abi.Error{Code: abi.TooLarge, Op: "compile",
 			Message: fmt.Sprintf("compiling the module took more than %d seconds of processor time or %d MiB of memory", order.Seconds, order.Memory>>20),
@@ -251,7 +255,7 @@ func (h *Host) loadApart(ctx context.Context, wasm []byte, cost compilecost.Cost
 	if err := a.open(ctx, h); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}
-	work, err := os.MkdirTemp(a.dir.Path, codecache.WorkDirs)
+	work, err := os.MkdirTemp(a.dir.Path, "work-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoProcess, err)
 	}

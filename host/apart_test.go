@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/host/internal/codecache"
 	"github.com/seed47132306/terrarium/host/wasmbin"
+	"github.com/seed47132306/terrarium/internal/scratch"
 	"github.com/seed47132306/terrarium/internal/selflimit"
 )
 
@@ -170,7 +172,7 @@ func TestCompileApartIntoTheCache(t *testing.T) {
 			t.Errorf("with %s: %v, logged %q", command[1:], err, said)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, codecache.Subdir, codecache.WorkDirs+"*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, codecache.Subdir, scratch.Cache+"*")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v (%v)", left, err)
 	}
 }
@@ -180,6 +182,30 @@ func TestCompilerThatExceedsItsLimits(t *testing.T) {
 		_, err := compiles(t, Options{CacheDir: dir, Compiler: self(t, asGlutton)})
 		if abi.CodeOf(err) != abi.TooLarge || !strings.Contains(err.Error(), "MiB of memory") {
 			t.Errorf("cache %q: %v", dir, err)
+		}
+	}
+}
+
+// A compiler that runs out of time without having used the processor says nothing about the
+// module: the machine was busy.
+func TestCompilerThatIsStarved(t *testing.T) {
+	command := exec.Command(self(t, asSloth)[0], asSloth)
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // the signal
+	for late, want := range map[bool]string{true: "less busy", false: "external signal"} {
+		err := untimely(compileOrder{Seconds: 10, Memory: 1 << 30}, late, command.ProcessState, errNoProcess)
+		if abi.CodeOf(err) != abi.Unavailable || !strings.Contains(err.Error(), want) {
+			t.Errorf("late %v: %v", late, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package host
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -186,7 +187,7 @@ func TestStrangersCaches(t *testing.T) {
 // refusedBy opens a cache, and returns what it refuses.
 func refusedBy(t *testing.T, dir string) []error {
 	t.Helper()
-	c, err := codecache.Open(t.Context(), dir, "")
+	c, err := codecache.Open(t.Context(), dir, "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

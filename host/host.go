@@ -130,7 +130,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	}
 	if opts.CacheDir != "" {
 		var err error
-		switch h.cache, err = codecache.Open(ctx, opts.CacheDir, opts.CacheKey); {
+		switch h.cache, err = codecache.Open(ctx, opts.CacheDir, opts.CacheKey, opts.Log); {
 		case err == nil:
 			h.tellRefused()
 			cfg = cfg.WithCompilationCache(h.cache.Wazero)
@@ -314,6 +314,14 @@ func (h *Host) tellRefused() {
 // another process if the module is large enough. It returns the runtime that
 // holds the module.
 func (h *Host) compileCached(ctx context.Context, wasm []byte, cost compilecost.Cost) (wazero.CompiledModule, wazero.Runtime, error) {
+	if h.cache != nil {
+		if err := h.cache.Refresh(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil, nil, interrupted("compile", context.Cause(ctx))
+			}
+			h.opts.Log.Warn("what other processes have compiled is not used", "error", err)
+		}
+	}
 	if h.apart != nil && (cost.Time > cheapTime || cost.Bytes > cheapBytes) {
 		var err error
 		if h.cache != nil {
@@ -343,7 +351,7 @@ func (h *Host) fillCache(ctx context.Context, wasm []byte, cost compilecost.Cost
 	if h.cache.Knows(sum) {
 		return nil
 	}
-	work, err := os.MkdirTemp(h.cache.Dir, codecache.WorkDirs)
+	work, err := h.cache.WorkDir()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoProcess, err)
 	}

@@ -27,6 +27,7 @@ type Dir struct {
 const (
 	Sessions = "terrarium-scratch-"
 	Code     = "terrarium-code-"
+	Cache    = "terrarium-cache-"
 )
 
 const (
@@ -36,12 +37,16 @@ const (
 	age = time.Minute
 )
 
-var names = regexp.MustCompile(`^(` + Sessions + `|` + Code + `)[0-9]+$`)
+var names = regexp.MustCompile(`^(` + Sessions + `|` + Code + `|` + Cache + `)[0-9]+$`)
 
-// Make makes a directory, after removing the directories of killed processes.
-func Make(prefix string, log *slog.Logger) (*Dir, error) {
-	Sweep(log)
-	path, err := os.MkdirTemp("", prefix)
+// Make makes a directory in that of the system for temporary files, after removing the
+// directories of killed processes.
+func Make(prefix string, log *slog.Logger) (*Dir, error) { return MakeIn(os.TempDir(), prefix, log) }
+
+// MakeIn is Make for another parent directory.
+func MakeIn(parent, prefix string, log *slog.Logger) (*Dir, error) {
+	sweepIn(parent, log)
+	path, err := os.MkdirTemp(parent, prefix)
 	if err != nil {
 		return nil, noRoom(err)
 	}
@@ -63,8 +68,10 @@ func (d *Dir) Remove() error {
 
 // Sweep removes the directories of killed processes of this user. It only logs
 // failures.
-func Sweep(log *slog.Logger) {
-	if err := sweep(os.TempDir(), time.Now()); err != nil {
+func Sweep(log *slog.Logger) { sweepIn(os.TempDir(), log) }
+
+func sweepIn(parent string, log *slog.Logger) {
+	if err := sweep(parent, time.Now()); err != nil {
 		log.Debug("temporary files of killed processes cannot be removed", "error", err)
 	}
 }

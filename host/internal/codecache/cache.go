@@ -9,14 +9,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/scratch"
 	"github.com/tetratelabs/wazero"
 )
 
@@ -35,17 +38,20 @@ import (
 // A program that can write to the directory as the same user can also trace
 // the process; no file protects against that.
 //
-// Processes share the directory: a file lock excludes others while entries are checked and
-// tagged, and wazero puts entries in place by renaming them. All methods may be
-// called from any goroutine.
+// Processes share the directory, but wazero reads and writes only a directory of its
+// process, which lies below it and has links to the entries that were checked. Entries are
+// tagged, put in place and checked while a file lock keeps others out. So no process finds
+// an entry that another one has not tagged yet, and none replaces an entry by its own.
+// All methods may be called from any goroutine.
 type Cache struct {
 	Dir    string // absolute, below the given directory
 	key    []byte
 	lock   *flock.Flock
+	own    *scratch.Dir // the directory of this process
 	Wazero wazero.CompilationCache
 
 	mu       sync.Mutex
-	known    map[string]bool // entries that have a tag, or that this process must not tag
+	known    map[string]bool // entries that have a tag, and to which own has links
 	refusals []error
 }
 
@@ -65,9 +71,6 @@ const (
 	// hold a tag or the name of an entry.
 	smallBytes = 4096
 
-	// staleWrite is the age after which an unfinished entry is abandoned.
-	staleWrite = time.Hour
-
 	// lockRetry is the interval for retrying a lock that another process
 	// holds.
 	lockRetry = 10 * time.Millisecond
@@ -77,7 +80,7 @@ const (
 // for wazero. It fails if the directory cannot be kept private; a refused
 // entry is only removed, and reported by Refused. Open waits for other
 // processes that check the same directory, or until ctx is done.
-func Open(ctx context.Context, dir, keyFile string) (*Cache, error) {
+func Open(ctx context.Context, dir, keyFile string, log *slog.Logger) (*Cache, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, unusable(dir, err)
@@ -100,11 +103,16 @@ func Open(ctx context.Context, dir, keyFile string) (*Cache, error) {
 		if err := c.loadKey(ctx, keyFile); err != nil {
 			return err
 		}
-		if err := c.verify(); err != nil {
+		if c.own, err = scratch.MakeIn(c.Dir, scratch.Cache, log); err != nil {
 			return err
 		}
-		c.Wazero, err = wazero.NewCompilationCacheWithDir(c.Dir)
-		return err
+		if err := c.verify(); err != nil {
+			return errors.Join(err, c.own.Remove())
+		}
+		if c.Wazero, err = wazero.NewCompilationCacheWithDir(c.own.Path); err != nil {
+			return errors.Join(err, c.own.Remove())
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, unusable(c.Dir, err)
@@ -112,31 +120,50 @@ func Open(ctx context.Context, dir, keyFile string) (*Cache, error) {
 	return c, nil
 }
 
-// Seal tags the entries added since the last call. Call it after a compilation
-// that may have added one; an entry without a tag is removed when the cache is
-// next opened.
-func (c *Cache) Seal(ctx context.Context) error {
+// Refresh finds the entries that other processes have added. Call it before a
+// compilation, which then takes them.
+func (c *Cache) Refresh(ctx context.Context) error {
 	err := c.locked(ctx, func() error {
 		entries, err := c.Entries()
 		if err != nil {
 			return err
 		}
-		for _, e := range entries {
-			if c.known[e.Name] {
-				continue
-			}
-			if err := c.tag(e); err != nil {
-				return err
-			}
-			c.known[e.Name] = true
-		}
-		return c.evict(entries)
+		return c.checkAll(slices.DeleteFunc(entries, func(e entry) bool { return c.known[e.Name] }))
 	})
 	if err != nil {
 		return unusable(c.Dir, err)
 	}
 	return nil
 }
+
+// Seal adds what wazero has compiled since the last call. Call it after a compilation.
+func (c *Cache) Seal(ctx context.Context) error {
+	c.mu.Lock()
+	made, err := c.made()
+	c.mu.Unlock()
+	if err != nil {
+		return unusable(c.Dir, err)
+	}
+	if len(made) == 0 {
+		return nil
+	}
+	err = c.locked(ctx, func() error {
+		for _, name := range made {
+			if err := c.add(name, filepath.Join(c.own.Path, name)); err != nil {
+				return err
+			}
+		}
+		return c.evict()
+	})
+	if err != nil {
+		return unusable(c.Dir, err)
+	}
+	return nil
+}
+
+// WorkDir makes a directory for a compilation in another process, which is removed with
+// this cache at the latest.
+func (c *Cache) WorkDir() (string, error) { return os.MkdirTemp(c.own.Path, "work-") }
 
 // Recheck checks all entries again and removes those that do not verify. Call
 // it when a compilation failed because of an entry damaged after the cache was
@@ -164,7 +191,7 @@ func (c *Cache) Refused() []error {
 func (c *Cache) Close(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.Wazero.Close(ctx), c.lock.Close())
+	return errors.Join(c.Wazero.Close(ctx), c.own.Remove(), c.lock.Close())
 }
 
 // locked runs f while no other process, and no other user of this value,
@@ -345,9 +372,9 @@ func (c *Cache) makeKey(path string) error {
 	return nil
 }
 
-// mac returns the tag for the current content of an entry's file.
-func (c *Cache) mac(name string) ([]byte, error) {
-	f, err := os.Open(filepath.Join(c.Dir, name))
+// mac returns the tag of an entry for the content of a file.
+func (c *Cache) mac(name, path string) ([]byte, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -379,7 +406,7 @@ func (c *Cache) tagPath(name string) string {
 
 // replaceFile writes a private file atomically.
 func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // with mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), "*"+unfinished) // with mode 0600
 	if err != nil {
 		return err
 	}

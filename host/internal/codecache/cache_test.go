@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,13 +15,18 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/internal/scratch"
 	"github.com/tetratelabs/wazero"
 )
+
+func openAt(ctx context.Context, dir, key string) (*Cache, error) {
+	return Open(ctx, dir, key, slog.New(slog.DiscardHandler))
+}
 
 // openCache opens a cache below dir and closes it with the test.
 func openCache(t *testing.T, dir string) *Cache {
 	t.Helper()
-	c, err := Open(t.Context(), dir, "")
+	c, err := openAt(t.Context(), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +58,17 @@ func compileWith(t *testing.T, c *Cache, wasm []byte) {
 func filled(t *testing.T) (dir, path string) {
 	t.Helper()
 	dir = t.TempDir()
-	c := openCache(t, dir)
+	c, err := openAt(t.Context(), dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	compileWith(t, c, readModule(t, "echo"))
 	entries, err := c.Entries()
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("there are %d entries: %v", len(entries), err)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	return dir, filepath.Join(c.Dir, entries[0].Name)
 }
@@ -207,7 +219,7 @@ func TestCacheRefusesDirectories(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			_, err := Open(t.Context(), dir, "")
+			_, err := openAt(t.Context(), dir, "")
 			var e *abi.Error
 			if !errors.As(err, &e) || e.Code != c.code || !strings.Contains(e.Message, c.why) || e.Remedy == "" || e.IDs["path"] == "" {
 				t.Fatalf("the error is %v", err)
@@ -228,7 +240,7 @@ func TestCacheRefusesDirectories(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), file, ""); abi.CodeOf(err) != abi.Unavailable {
+	if _, err := openAt(t.Context(), file, ""); abi.CodeOf(err) != abi.Unavailable {
 		t.Errorf("a file in the place of the directory answers %v", err)
 	}
 }
@@ -264,23 +276,104 @@ func TestCacheRecheck(t *testing.T) {
 	}
 }
 
-// Unfinished entries of a crash are removed only when they are old, because a
-// young one may belong to a running process.
+// Unfinished entries of a crash are removed. They are not reported, since they are no sign of an attack.
 func TestCacheUnfinishedEntries(t *testing.T) {
 	dir, path := filled(t)
-	old, young := path+".1.tmp", path+".2.tmp"
-	for _, p := range []string{old, young} {
-		if err := os.WriteFile(p, []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	past := time.Now().Add(-2 * staleWrite)
-	if err := os.Chtimes(old, past, past); err != nil {
+	half, work := path+".1.tmp", filepath.Join(dir, Subdir, "work-1")
+	if err := errors.Join(os.WriteFile(half, []byte("half"), 0o600), os.Mkdir(work, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	c := openCache(t, dir)
-	if exists(old) || !exists(young) || !exists(path) || len(c.Refused()) != 0 {
-		t.Errorf("old %v, young %v, finished %v", exists(old), exists(young), exists(path))
+	if exists(half) || exists(work) || !exists(path) || len(c.Refused()) != 0 {
+		t.Errorf("half %v, work %v, finished %v", exists(half), exists(work), exists(path))
+	}
+}
+
+// A process that has compiled a module keeps the entry of another one, which has compiled
+// it meanwhile. A third one that opens the cache at any time refuses nothing. The order is
+// one in which a check between two steps of the first process once found a wrong tag.
+func TestCacheOfTwoThatCompileTheSame(t *testing.T) {
+	dir := t.TempDir()
+	first, second := openCache(t, dir), openCache(t, dir)
+	sound := func(when string, want int) {
+		t.Helper()
+		c := openCache(t, dir)
+		entries, err := c.Entries()
+		if refused := c.Refused(); len(refused) != 0 || len(entries) != want || err != nil {
+			t.Errorf("%s: %d entries, refused %v, %v", when, len(entries), refused, err)
+		}
+	}
+	for _, c := range []*Cache{first, second} {
+		r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(c.Wazero))
+		if _, err := r.CompileModule(t.Context(), readModule(t, "echo")); err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close(t.Context())
+		sound("after compiling", 0)
+	}
+	mine, err := first.made()
+	if err != nil || len(mine) != 1 {
+		t.Fatalf("made %v, %v", mine, err)
+	}
+	// The bytes of another compilation differ now and then; so that they do here:
+	path := filepath.Join(first.own.Path, mine[0])
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(content, 0), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Cache{second, first} {
+		if err := c.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sound("after adding", 1)
+	}
+	kept, err := os.ReadFile(filepath.Join(first.own.Path, mine[0]))
+	if err != nil || len(kept) != len(content) {
+		t.Errorf("the first process uses %d bytes, %v", len(kept), err)
+	}
+}
+
+// A process uses what another one compiled after it had opened the cache, and compiles again
+// what another one has removed.
+func TestCacheRefresh(t *testing.T) {
+	dir := t.TempDir()
+	first, second := openCache(t, dir), openCache(t, dir)
+	compileWith(t, first, readModule(t, "echo"))
+	if err := second.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := second.Entries()
+	if err != nil || len(entries) != 1 || !second.known[entries[0].Name] {
+		t.Fatalf("entries %v, known %v, %v", entries, second.known, err)
+	}
+	shared, own := filepath.Join(second.Dir, entries[0].Name), filepath.Join(second.own.Path, entries[0].Name)
+	if to, err := os.Readlink(own); err != nil || to != shared {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	if err := os.Remove(shared); err != nil {
+		t.Fatal(err)
+	}
+	compileWith(t, second, readModule(t, "echo"))
+	if again := openCache(t, dir); !exists(shared) || len(again.Refused()) != 0 {
+		t.Errorf("there again %v, refused %v", exists(shared), again.Refused())
+	}
+}
+
+// A killed process leaves its directory, which a later one removes.
+func TestCacheRemovesDirectoriesOfKilledProcesses(t *testing.T) {
+	dir, path := filled(t)
+	left := filepath.Join(dir, Subdir, scratch.Cache+"123")
+	past := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "in-use.lock"), nil, 0o600),
+		os.Symlink(path, filepath.Join(left, "link")), os.Chtimes(left, past, past)); err != nil {
+		t.Fatal(err)
+	}
+	openCache(t, dir)
+	if exists(left) || !exists(path) {
+		t.Errorf("left %v, the entry %v", exists(left), exists(path))
 	}
 }
 
@@ -297,11 +390,9 @@ func TestCacheEvicts(t *testing.T) {
 	if err := errors.Join(os.Truncate(path, cacheBytes), os.Chtimes(path, past, past)); err != nil { // a hole, but it counts
 		t.Fatal(err)
 	}
-	if err := c.Seal(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	compileWith(t, c, readModule(t, "behave"))
 	entries, err := c.Entries()
-	if err != nil || len(entries) != 1 || exists(path) || exists(c.tagPath(name)) {
+	if err != nil || len(entries) != 2 || exists(path) || exists(c.tagPath(name)) {
 		t.Errorf("%d entries are left, the old one %v: %v", len(entries), exists(path), err)
 	}
 }
@@ -315,7 +406,7 @@ func TestCacheShared(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
-			c, err := Open(t.Context(), dir, "")
+			c, err := openAt(t.Context(), dir, "")
 			if err != nil {
 				t.Error(err)
 				return
@@ -359,7 +450,7 @@ func TestLockIsHeld(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*lockRetry)
 	defer cancel()
-	if _, err := Open(ctx, dir, ""); abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := openAt(ctx, dir, ""); abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := holder.lock.Unlock(); err != nil {
@@ -411,7 +502,7 @@ func TestCacheRefusesKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Open(t.Context(), dir, key)
+			_, err = openAt(t.Context(), dir, key)
 			var e *abi.Error
 			if !errors.As(err, &e) || e.Code != abi.Denied || !strings.Contains(e.Message, c.why) || e.Remedy == "" {
 				t.Errorf("the error is %v", err)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 )
@@ -21,8 +20,11 @@ import (
 // version and platform.
 const EntryDirs = "wazero-"
 
-// WorkDirs is the prefix of the directories of compiling processes.
-const WorkDirs = "work-"
+// oldWorkDirs is the prefix of directories that earlier versions left.
+const oldWorkDirs = "work-"
+
+// unfinished ends the names of files that are being written.
+const unfinished = ".tmp"
 
 // An entry is one file of compiled code.
 type entry struct {
@@ -31,16 +33,36 @@ type entry struct {
 }
 
 // verify removes every entry that does not have the right tag, and every tag
-// without an entry.
+// without an entry, and shows wazero the others.
 func (c *Cache) verify() error {
 	if err := c.refuseStrangers(); err != nil {
 		return err
 	}
+	shown, err := list(c.own.Path)
+	if err != nil {
+		return err
+	}
+	for _, e := range shown {
+		if err := remove(filepath.Join(c.own.Path, e.Name)); err != nil {
+			return err
+		}
+	}
+	clear(c.known)
 	entries, err := c.Entries()
 	if err != nil {
 		return err
 	}
-	clear(c.known)
+	if err := c.checkAll(entries); err != nil {
+		return err
+	}
+	if err := c.dropTags(); err != nil {
+		return err
+	}
+	return c.evict()
+}
+
+// checkAll shows wazero the entries that have the right tag, and removes the others.
+func (c *Cache) checkAll(entries []entry) error {
 	for _, e := range entries {
 		if why := c.check(e); why != "" {
 			if err := c.refuse(e.Name, why); err != nil {
@@ -48,12 +70,11 @@ func (c *Cache) verify() error {
 			}
 			continue
 		}
-		c.known[e.Name] = true
+		if err := c.show(e.Name); err != nil {
+			return err
+		}
 	}
-	if err := c.dropTags(); err != nil {
-		return err
-	}
-	return c.evict(slices.DeleteFunc(entries, func(e entry) bool { return !c.known[e.Name] }))
+	return nil
 }
 
 // Knows reports whether the cache has the compiled code of a module. Code of
@@ -66,22 +87,86 @@ func (c *Cache) Knows(sum [sha256.Size]byte) bool {
 	return err == nil && c.known[string(name)]
 }
 
-// Take puts an entry in place that another process made in the directory work.
+// Take adds an entry that another process made in the directory work.
 func (c *Cache) Take(ctx context.Context, sum [sha256.Size]byte, work, name string) error {
 	return c.locked(ctx, func() error {
-		if err := os.Rename(filepath.Join(work, name), filepath.Join(c.Dir, name)); err != nil {
+		if err := c.add(name, filepath.Join(work, name)); err != nil {
 			return err
 		}
-		info, err := os.Lstat(filepath.Join(c.Dir, name))
+		return replaceFile(c.modulePath(sum), []byte(name))
+	})
+}
+
+// add moves a finished file into the cache. If another process has added the entry, that
+// one stays: the compiler does not give the same bytes every time, and the tag belongs to
+// the other file. The tag is written first, since without the entry it has no effect.
+func (c *Cache) add(name, path string) error {
+	to := filepath.Join(c.Dir, name)
+	if err := os.Mkdir(filepath.Dir(to), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	has := false
+	if info, err := os.Lstat(to); err == nil {
+		if why := c.check(entry{name, info}); why == "" {
+			has = true
+		} else if err := c.refuse(name, why); err != nil {
+			return err
+		}
+	}
+	if !has {
+		mac, err := c.mac(name, path)
 		if err != nil {
 			return err
 		}
-		if err := c.tag(entry{name, info}); err != nil {
+		if err := replaceFile(c.tagPath(name), mac); err != nil {
 			return err
 		}
-		c.known[name] = true
-		return replaceFile(c.modulePath(sum), []byte(name))
-	})
+		if err := os.Rename(path, to); err != nil {
+			return err
+		}
+	}
+	return c.show(name)
+}
+
+// show makes an entry of the cache, which has been checked, visible to wazero: by a link in
+// the directory of this process, or a copy where links cannot be made.
+func (c *Cache) show(name string) error {
+	from, to := filepath.Join(c.Dir, name), filepath.Join(c.own.Path, name)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	link := to + unfinished
+	err := errors.Join(remove(link), os.Symlink(from, link))
+	if err == nil {
+		err = os.Rename(link, to)
+	}
+	if err != nil {
+		content, rerr := os.ReadFile(from)
+		if rerr == nil {
+			rerr = replaceFile(to, content)
+		}
+		if rerr != nil {
+			return errors.Join(err, rerr)
+		}
+	}
+	c.known[name] = true
+	return nil
+}
+
+// made lists what wazero has written into the directory of this process and the cache does
+// not have, because it is new or another process has removed it.
+func (c *Cache) made() ([]string, error) {
+	entries, err := list(c.own.Path)
+	var names []string
+	for _, e := range entries {
+		if !e.info.Mode().IsRegular() {
+			continue // a link of show
+		}
+		if _, err := os.Lstat(filepath.Join(c.Dir, e.Name)); !c.known[e.Name] || err != nil {
+			names = append(names, e.Name)
+		}
+	}
+	return names, err
 }
 
 func (c *Cache) modulePath(sum [sha256.Size]byte) string {
@@ -102,7 +187,7 @@ func (c *Cache) check(e entry) string {
 	} else if err != nil {
 		return "has a tag that cannot be read: " + err.Error()
 	}
-	mac, err := c.mac(e.Name)
+	mac, err := c.mac(e.Name, filepath.Join(c.Dir, e.Name))
 	if err != nil {
 		return "cannot be read: " + err.Error()
 	}
@@ -110,21 +195,6 @@ func (c *Cache) check(e entry) string {
 		return "does not match its tag"
 	}
 	return ""
-}
-
-// tag writes the tag of an entry. wazero has just written the entry, in a
-// directory that only the user can write to.
-func (c *Cache) tag(e entry) error {
-	if unfit(e.info, 0) != "" {
-		return nil // the next check removes and reports it
-	}
-	mac, err := c.mac(e.Name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // another process removed it
-	} else if err != nil {
-		return err
-	}
-	return replaceFile(c.tagPath(e.Name), mac)
 }
 
 // refuse removes an entry and keeps an error that reports it.
@@ -147,21 +217,18 @@ func (c *Cache) refuseStrangers() error {
 		return err
 	}
 	for _, d := range dirs {
-		work := strings.HasPrefix(d.Name(), WorkDirs)
-		if !work && !strings.HasPrefix(d.Name(), EntryDirs) {
+		switch {
+		case strings.HasPrefix(d.Name(), oldWorkDirs):
+			_ = os.RemoveAll(filepath.Join(c.Dir, d.Name())) // retried at the next start
+			continue
+		case !strings.HasPrefix(d.Name(), EntryDirs):
 			continue
 		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // its process has finished with it
+			continue
 		} else if err != nil {
 			return err
-		}
-		if work {
-			if time.Since(info.ModTime()) > staleWrite {
-				_ = os.RemoveAll(filepath.Join(c.Dir, d.Name())) // retried at the next start
-			}
-			continue
 		}
 		if why := unfit(info, fs.ModeDir); why != "" {
 			if err := c.refuse(d.Name(), why); err != nil {
@@ -172,30 +239,38 @@ func (c *Cache) refuseStrangers() error {
 	return nil
 }
 
-// Entries lists the entries of wazero, without those it is still writing.
+// Entries lists the entries of the cache, and removes unfinished ones.
 func (c *Cache) Entries() ([]entry, error) {
-	dirs, err := filepath.Glob(filepath.Join(c.Dir, EntryDirs+"*"))
+	left, err := filepath.Glob(filepath.Join(c.Dir, EntryDirs+"*", "*"+unfinished))
 	if err != nil {
 		return nil, err
 	}
-	var all []entry
+	for _, path := range left {
+		_ = os.Remove(path) // retried the next time
+	}
+	return list(c.Dir)
+}
+
+// list lists the entries below a directory, without unfinished ones.
+func list(dir string) (all []entry, err error) {
+	dirs, err := filepath.Glob(filepath.Join(dir, EntryDirs+"*"))
+	if err != nil {
+		return nil, err
+	}
 	for _, dir := range dirs {
 		files, err := os.ReadDir(dir)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range files {
+			if strings.HasSuffix(f.Name(), unfinished) {
+				continue
+			}
 			info, err := f.Info()
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // wazero has renamed it meanwhile
+				continue
 			} else if err != nil {
 				return nil, err
-			}
-			if strings.HasSuffix(f.Name(), ".tmp") {
-				if time.Since(info.ModTime()) > staleWrite {
-					_ = os.Remove(filepath.Join(dir, f.Name())) // retried at the next start
-				}
-				continue
 			}
 			all = append(all, entry{filepath.Join(filepath.Base(dir), f.Name()), info})
 		}
@@ -235,7 +310,11 @@ func (c *Cache) dropTags() error {
 }
 
 // evict removes the oldest entries while there are more than cacheBytes.
-func (c *Cache) evict(entries []entry) error {
+func (c *Cache) evict() error {
+	entries, err := c.Entries()
+	if err != nil {
+		return err
+	}
 	var total int64
 	for _, e := range entries {
 		total += e.info.Size()
@@ -245,13 +324,21 @@ func (c *Cache) evict(entries []entry) error {
 		if total <= cacheBytes {
 			return nil
 		}
-		for _, path := range []string{filepath.Join(c.Dir, e.Name), c.tagPath(e.Name)} {
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		for _, path := range []string{filepath.Join(c.Dir, e.Name), c.tagPath(e.Name), filepath.Join(c.own.Path, e.Name)} {
+			if err := remove(path); err != nil {
 				return err
 			}
 		}
 		delete(c.known, e.Name)
 		total -= e.info.Size()
+	}
+	return nil
+}
+
+// remove removes a file, which may be missing.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
