@@ -360,7 +360,7 @@ func within(dir, other string) bool {
 
 func keyUnusable(path string, err error) *abi.Error {
 	return &abi.Error{Code: abi.Unavailable, Op: "open compilation cache", Message: "the key of the compilation cache cannot be read or made",
-		Remedy: "make its directory writable, or use no cache", IDs: map[string]string{"path": path}, Err: err}
+		Remedy: "set XDG_CONFIG_HOME (on Linux) or HOME to a directory that is writable and not in the cache, or use no cache", IDs: map[string]string{"path": path}, Err: err}
 }
 
 func (c *Cache) makeKey(path string) error {
