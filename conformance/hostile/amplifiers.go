@@ -157,6 +157,9 @@ func storms() []Module {
 				)
 			},
 			Ends: comesToNothing(), Lasts: long,
+			// The inbox has 64 MiB, the collector lets as much garbage arise before it starts,
+			// and each delivery allocates eight more while it runs.
+			Peak: 2 * DefaultPeak,
 		},
 		{
 			Name: "channel-storm", Attacks: "listeners and the run queue: 63 messages to the victim and one to itself, without end",
