@@ -83,11 +83,13 @@ func oneStep[T any](ctx context.Context, e *Engine, step func(b *Batch) (T, erro
 
 // batch is Batch with creatures that were prepared for it.
 func (e *Engine) batch(ctx context.Context, f func(b *Batch) error, prepared ...*creature) error {
+	err := e.core.storage.Pace(ctx)
 	l := e.core.lock()
 	defer l.unlock()
 	b := &Batch{x: newChange(l, "change", draft.Options{}), prepared: prepared}
-	var err error
-	if l.closed || e.core.isClosing() {
+	if err != nil {
+		// nothing has been done
+	} else if l.closed || e.core.isClosing() {
 		err = errtext.Closed
 	} else if err = f(b); err != nil {
 		b.x.Undo()

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -56,7 +57,7 @@ func (e *Engine) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment
 	}
 	defer e.passTurn()
 	defer j.update.finishUpdate(ctx, &e.core)
-	err := j.hold(ctx)
+	err := errors.Join(e.core.storage.Pace(ctx), j.hold(ctx))
 	if err == nil {
 		l := e.core.lock()
 		defer l.unlock()

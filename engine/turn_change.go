@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -18,7 +19,7 @@ const maxConflicts = 3
 // sees it. The guest is bounded by its limits, and the wait for room in the store
 // comes before.
 func (w *turnWorker) handleAlone(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
-	if err := w.awaitStore(ctx, c); err != nil {
+	if err := cmp.Or(w.awaitStore(ctx, c), w.e.storage.Pace(ctx)); err != nil {
 		return w.postpone(ctx, c, d, err)
 	}
 	l := w.e.lock()

@@ -85,7 +85,11 @@ func (a *archive) History(ctx context.Context, session journal.SessionID, q jour
 	if s := a.inUse(session); s != nil {
 		return s.History(ctx, q)
 	}
-	err = a.catalog.withFamily(ctx, "history", session, func(e catalog.Entry, f *family) (err error) {
+	open := a.catalog.openFamily
+	if q.Own {
+		open = a.catalog.openOwn
+	}
+	err = a.catalog.withFiles(ctx, "history", session, open, func(e catalog.Entry, f *family) (err error) {
 		var own map[journal.Origin]uint64
 		if q.Own {
 			if own, err = a.catalog.authored(ctx, e, f); err != nil {

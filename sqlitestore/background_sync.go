@@ -61,40 +61,66 @@ func (k *keeper) run() {
 	}
 }
 
-// work performs one task, and reports whether there may be more.
+// closedTogether is how many stores are closed at the same time: closing waits for the disk,
+// and the disk can sync several files at a time.
+const closedTogether = 16
+
+// work performs one task of each kind, and reports whether there may be more.
 func (k *keeper) work() bool {
 	k.d.crossing.giveWay()
-	if k.d.loose.due() {
+	due := k.d.loose.due()
+	if due {
 		_ = k.d.makeFirm() // an error is recorded as a problem of the directory
-		return true
 	}
-	stuck := k.d.loose.stuck()
+	batch := k.closable()
+	var closing sync.WaitGroup
+	for _, s := range batch {
+		closing.Go(func() {
+			// Its children have everything that it had, so an error affects no session.
+			_ = s.Close(context.Background())
+		})
+	}
+	closing.Wait()
 	k.mu.Lock()
-	if stuck {
+	k.buried = k.buried[len(batch):]
+	if len(k.buried) == 0 {
 		k.idle.Broadcast()
-	}
-	// While a store depends on a cut that is not durable, callers may be waiting for it.
-	if len(k.buried) > 0 && (!stuck || k.buried[0].asDurable()) {
-		s := k.buried[0]
-		k.mu.Unlock()
-		// Its children have everything that it had, so an error affects no session.
-		_ = s.Close(context.Background())
-		k.mu.Lock()
-		k.buried = k.buried[1:]
-		if len(k.buried) == 0 {
-			k.idle.Broadcast()
-		}
-		k.mu.Unlock()
-		k.d.hydrator.nudge()
-		return true
 	}
 	var l *loan
 	if n := len(k.loans); n > 0 {
 		l, k.loans = k.loans[n-1], k.loans[:n-1]
 	}
 	k.mu.Unlock()
+	if len(batch) > 0 {
+		k.d.hydrator.nudge()
+	}
 	_ = l.finish() // files that were only read
-	return l != nil
+	return due || len(batch) > 0 || l != nil
+}
+
+// closable returns the first of the buried stores that can be closed now. While cuts cannot be
+// made durable, those that depend on one cannot, and callers may be waiting for them.
+func (k *keeper) closable() []*Store {
+	stuck := k.d.loose.stuck()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if stuck {
+		k.idle.Broadcast()
+	}
+	batch := k.buried[:min(len(k.buried), closedTogether)]
+	if stuck {
+		if i := slices.IndexFunc(batch, func(s *Store) bool { return !s.asDurable() }); i >= 0 {
+			batch = batch[:i]
+		}
+	}
+	return slices.Clone(batch)
+}
+
+// waiting is how many stores are still to be closed.
+func (k *keeper) waiting() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.buried)
 }
 
 // bury lets the background close a store.

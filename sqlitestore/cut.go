@@ -77,6 +77,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 	for _, p := range parents {
 		p.freeze()
 	}
+	d.remains.Add(int64(len(parents)))
 	// The cut has happened, so nothing below may fail.
 	_ = d.options.hooks.At(failpoint.Frozen, d.dir)
 	out := make([]journal.Store, len(children))

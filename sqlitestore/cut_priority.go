@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // exclusion is a lock that a caller can wait for until its context ends.
@@ -58,4 +59,49 @@ func (x *crossing) giveWay() {
 	if free != nil {
 		<-free
 	}
+}
+
+// pacing says how far the background may be behind before changes wait for it.
+type pacing struct {
+	// remains is how many files ended sessions may leave. Each takes some two descriptors,
+	// and 200 KB of memory while it is open.
+	remains int
+	// buried is how many stores of ended sessions may wait to be closed.
+	buried int
+	// patience bounds the wait of one change. A disk that makes no progress must not keep
+	// graphs from changing.
+	patience time.Duration
+}
+
+var usualPacing = pacing{remains: 256, buried: 64, patience: 2 * time.Second}
+
+// pacePoll is how often a waiting change looks.
+const pacePoll = 5 * time.Millisecond
+
+// behind reports whether ended sessions have left so much to do that changes should wait.
+func (d *Directory) behind() bool {
+	return d.remains.Load() > int64(d.options.pacing.remains) || d.keeper.waiting() > d.options.pacing.buried
+}
+
+// Pace waits until the background has caught up, until it cannot do more at present, or
+// until the patience for one change has ended; see [journal.Pacer]. Cuts that followed each
+// other faster than histories are copied would use up files and memory.
+func (d *Directory) Pace(ctx context.Context) error {
+	if !d.behind() {
+		return nil
+	}
+	d.hydrator.nudge()
+	tick, enough := time.NewTicker(pacePoll), time.NewTimer(d.options.pacing.patience)
+	defer tick.Stop()
+	defer enough.Stop()
+	for d.behind() && !(d.hydrator.idle() && d.keeper.waiting() == 0) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-enough.C:
+			return nil
+		case <-tick.C:
+		}
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,7 +58,8 @@ type Options struct {
 	// SyncEvery; see also [Directory.SyncDue].
 	Timer func(d time.Duration) (c <-chan time.Time, stop func())
 
-	hooks failpoint.Hooks
+	hooks  failpoint.Hooks
+	pacing pacing // zero: usualPacing
 }
 
 // Library names the version of SQLite in this program, and the library that it comes from:
@@ -90,6 +92,7 @@ type Directory struct {
 	current  sync.Map // paths of files that are known to have the newest version
 	// crossing makes background work yield to cuts.
 	crossing crossing
+	remains  atomic.Int64 // files that ended sessions have left, about
 
 	closing  sync.Once
 	closeErr error
@@ -112,6 +115,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 		return nil, err
 	}
 	options.MaxQueueBytes = cmp.Or(options.MaxQueueBytes, defaultQueueBytes)
+	options.pacing = cmp.Or(options.pacing, usualPacing)
 	if err := checkSyncEvery(options.SyncEvery); err != nil {
 		return nil, err
 	}
@@ -197,7 +201,7 @@ func (d *Directory) load(ctx context.Context) error {
 	if err != nil {
 		return storageError("open", path, err)
 	}
-	d.archive = archive{catalog: &sessions{k, d.options.hooks, d.owned}, inUse: d.opened, flush: d.flushed}
+	d.archive = archive{catalog: &sessions{k, d.options.hooks, d.owned, d.opened}, inUse: d.opened, flush: d.flushed}
 	if err := rebuild.RefuseOlder(ctx, k); err != nil {
 		return storageError("open", path, err)
 	}
@@ -275,7 +279,7 @@ func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (jo
 
 // attach makes the store of a file that has been opened for writing.
 func (d *Directory) attach(ctx context.Context, e catalog.Entry, w *writer) (*Store, error) {
-	f, err := d.catalog.openFamily(ctx, e)
+	f, err := d.catalog.openFamily(ctx, e, false)
 	if err != nil {
 		return nil, err
 	}

@@ -28,16 +28,23 @@ type family struct {
 	missing []journal.SessionID
 	// holder is the session that the file or files belong to.
 	holder catalog.Entry
+	// lent says whose files these are, if they belong to an open store.
+	lent *loan
 }
 
 // openFamily opens the files of a session for reading. It answers errMoved if the session
-// has got other files meanwhile.
-func (k *sessions) openFamily(ctx context.Context, e catalog.Entry) (*family, error) {
+// has got other files meanwhile. With mayBorrow, they may be those of an open store.
+func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, mayBorrow bool) (*family, error) {
 	f := &family{holder: e}
 	if e.File == "" {
 		var err error
 		if f.holder, f.only, err = k.stand(ctx, e); err != nil {
 			return nil, err
+		}
+		if mayBorrow {
+			if lent := k.borrow(f.holder.Session); lent != nil {
+				return &family{ancestors: lent.members(), only: f.only, missing: lent.missing, holder: f.holder, lent: lent}, nil
+			}
 		}
 	}
 	own, err := k.openMember(ctx, f.holder)
@@ -60,6 +67,33 @@ func (k *sessions) openFamily(ctx context.Context, e catalog.Entry) (*family, er
 		return nil, errors.Join(errMoved, f.close())
 	}
 	return f, nil
+}
+
+// borrow returns the files of a session that this process has open, or nil. An ended session
+// is often read after its file has been removed, and its open successor may be read from
+// many files, which need not be opened again then.
+func (k *sessions) borrow(session journal.SessionID) *loan {
+	if k.inUse == nil {
+		return nil
+	}
+	s := k.inUse(session)
+	if s == nil {
+		return nil
+	}
+	l, _ := s.shelf.borrow()
+	return l
+}
+
+// openOwn opens only what a session has written itself, if it still has its own file.
+func (k *sessions) openOwn(ctx context.Context, e catalog.Entry, mayBorrow bool) (*family, error) {
+	if e.File == "" {
+		return k.openFamily(ctx, e, mayBorrow)
+	}
+	own, err := k.openMember(ctx, e)
+	if err != nil && k.moved(ctx, e) {
+		return nil, errMoved
+	}
+	return &family{holder: e, own: own}, err
 }
 
 // errMoved says that a session got its whole file while it was looked up.
@@ -143,6 +177,10 @@ func (f *family) members() []*reader {
 }
 
 func (f *family) close() error {
+	if f.lent != nil {
+		f.lent.users.Done()
+		return nil
+	}
 	var errs []error
 	for _, r := range f.members() {
 		errs = append(errs, r.close())
@@ -268,15 +306,23 @@ const readTries = 5
 
 // withFamily opens the files of a session for a single use.
 func (k *sessions) withFamily(ctx context.Context, op string, session journal.SessionID, look func(e catalog.Entry, f *family) error) error {
+	return k.withFiles(ctx, op, session, k.openFamily, look)
+}
+
+// withFiles is withFamily with those files of a session that open opens. They are not
+// borrowed a second time: an open store may still read from files that have been removed.
+func (k *sessions) withFiles(ctx context.Context, op string, session journal.SessionID,
+	open func(ctx context.Context, e catalog.Entry, mayBorrow bool) (*family, error), look func(e catalog.Entry, f *family) error) error {
 	for try := 1; ; try++ {
 		e, err := k.Entry(ctx, op, session)
 		if err != nil {
 			return err
 		}
-		f, err := k.openFamily(ctx, e)
+		f, err := open(ctx, e, try == 1)
 		if err == nil {
+			lent := f.lent != nil
 			err = f.vanished(errors.Join(look(e, f), f.close()))
-			if err != nil && k.moved(ctx, f.holder) {
+			if err != nil && (k.moved(ctx, f.holder) || lent && sqlite.Failed(err)) {
 				err = errMoved
 			}
 		}

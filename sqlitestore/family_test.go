@@ -35,7 +35,7 @@ func TestFilesThatVanish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := d.catalog.openFamily(t.Context(), e)
+	f, err := d.catalog.openFamily(t.Context(), e, false)
 	if err != nil || len(f.ancestors) != 2 {
 		t.Fatalf("%d ancestors, %v; want 2", len(f.ancestors), err)
 	}

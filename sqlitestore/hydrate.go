@@ -20,9 +20,11 @@ const (
 
 	// quiet is how old a session must be before its history is copied: cuts come in
 	// bursts, and copying is wasted on a session that is cut again. But a session is read
-	// from at most manyFiles files.
+	// from at most manyFiles files, and from fewer, but fewFiles, if ended sessions have left
+	// too many files altogether.
 	quiet     = 500 * time.Millisecond
 	manyFiles = 64
+	fewFiles  = 4
 )
 
 // hydrator gives the children of cuts their history, one after the other, and then
@@ -141,7 +143,7 @@ func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	asked, urgent := h.asked, h.urgent > 0
 	h.mu.Unlock()
 	wait, err = h.hydrateAll(ctx, urgent)
-	err = errors.Join(err, h.release(ctx), h.sweep(ctx), h.describe(ctx), h.retainAll(ctx), h.sweep(ctx), h.d.overBudget(ctx))
+	err = errors.Join(err, h.release(ctx), h.sweep(ctx), h.describe(ctx), h.retainAll(ctx), h.sweep(ctx), h.count(ctx), h.d.overBudget(ctx))
 	if ctx.Err() == nil {
 		h.d.report("hydrate", err)
 	}
@@ -150,6 +152,24 @@ func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	h.did, h.failed = asked, err
 	h.change.Broadcast()
 	return wait, err
+}
+
+// count counts the files that ended sessions have left.
+func (h *hydrator) count(ctx context.Context) error {
+	n, err := h.d.catalog.Remains(ctx)
+	if err != nil {
+		return storageError("hydrate", h.d.catalog.Path(), err)
+	}
+	h.d.remains.Store(int64(n))
+	return nil
+}
+
+// idle reports whether a round has finished since work was last announced. What is left then
+// cannot be done at present.
+func (h *hydrator) idle() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.did >= h.asked
 }
 
 // settle waits until no work is left, and returns what cannot be done at present.
@@ -190,6 +210,10 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 	if err != nil {
 		return wait, err
 	}
+	many := manyFiles
+	if h.d.behind() {
+		many = max(fewFiles, min(many, h.d.options.pacing.remains/2/max(1, len(waiting))))
+	}
 	var errs []error
 	for _, e := range waiting {
 		h.d.crossing.giveWay()
@@ -202,15 +226,17 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 			if due := quiet - time.Since(s.made); due > 0 {
 				wait, young = min(wait, due), true
 			}
-			if young && s.shelf.files() <= manyFiles {
+			if young && s.shelf.files() <= many {
 				continue
 			}
 		}
-		switch err := h.attend(ctx, e, young); {
+		switch err := h.attend(ctx, e, young, many); {
 		case ctx.Err() != nil:
 			return wait, ctx.Err()
 		case err != nil && !errors.Is(err, errCutAgain):
 			errs = append(errs, fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, storageError("hydrate", h.d.catalog.Path(), err)))
+		case h.d.behind(): // changes may be waiting
+			errs = append(errs, h.release(ctx), h.sweep(ctx), h.count(ctx))
 		}
 	}
 	return wait, errors.Join(errs...)
@@ -219,9 +245,9 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 // attend gives a session its whole file, and before that some of its ancestors, if it is
 // read from many. A young session is left as it is, except that it is read from the files
 // that it needs by then.
-func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool) error {
+func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool, many int) error {
 	for {
-		target, err := h.target(ctx, e)
+		target, err := h.target(ctx, e, many)
 		if err != nil {
 			return err
 		}
@@ -238,9 +264,9 @@ func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool) erro
 // fewer files: the session itself or, if the files are many, its youngest incomplete
 // ancestor. That ancestor has ended and cannot be cut again, so the number of files stays
 // bounded even if cuts never cease.
-func (h *hydrator) target(ctx context.Context, e catalog.Entry) (catalog.Entry, error) {
+func (h *hydrator) target(ctx context.Context, e catalog.Entry, many int) (catalog.Entry, error) {
 	needed, err := h.d.catalog.Needed(ctx, e.Session)
-	if err != nil || len(needed) <= manyFiles {
+	if err != nil || len(needed) <= many {
 		return e, err
 	}
 	for _, p := range slices.Backward(needed) {

@@ -138,7 +138,7 @@ func (d *Directory) readAgain(ctx context.Context, e catalog.Entry) error {
 		return nil
 	}
 	defer l.users.Done()
-	f, err := d.catalog.openFamily(ctx, e)
+	f, err := d.catalog.openFamily(ctx, e, false)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (d *Directory) refresh(ctx context.Context, s *Store, stale *loan) error {
 	if s.complete.Load() || !s.shelf.lends(stale) {
 		return nil // another reader has done so
 	}
-	f, err := d.catalog.openFamily(context.Background(), e)
+	f, err := d.catalog.openFamily(context.Background(), e, false)
 	if err != nil {
 		return err
 	}

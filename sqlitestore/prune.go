@@ -91,7 +91,7 @@ func (h *hydrator) prune(ctx context.Context, s *Store, bound Retention) (r Prun
 		return r, err
 	}
 	if !e.Complete {
-		if err := h.attend(ctx, e, false); err != nil {
+		if err := h.attend(ctx, e, false, manyFiles); err != nil {
 			return r, h.whyNotPruned(ctx, e, err)
 		}
 		if e, err = h.d.catalog.Entry(ctx, "prune", s.info.Session); err != nil {

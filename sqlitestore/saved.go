@@ -61,7 +61,7 @@ func unreadable(info *journal.SessionInfo, err error) error {
 // events.
 func (d *Directory) saved(ctx context.Context, e catalog.Entry) (g journal.SavedGraph, lost, err error) {
 	for try := 1; ; try++ {
-		f, err := d.catalog.openFamily(ctx, e)
+		f, err := d.catalog.openFamily(ctx, e, false)
 		if err == nil {
 			g, err = f.saved(ctx, e)
 			if err == nil {

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
@@ -16,6 +17,8 @@ type sessions struct {
 	hooks failpoint.Hooks // for copies of a session that are made elsewhere
 	// read opens a store to be read, if it is one of ours and up to date.
 	read func(ctx context.Context, path string) (*sqlite.Conn, error)
+	// inUse returns the open store of a session, or nil. It is nil in a view.
+	inUse func(journal.SessionID) *Store
 }
 
 func missing(path string) bool { return files.Missing(path) }

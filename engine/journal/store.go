@@ -109,6 +109,14 @@ type Storage interface {
 	Close() error
 }
 
+// Pacer is implemented by a [Storage] that has work to do in the background after cuts. Pace
+// is called before a change that may lead to a cut, by a caller that holds no lock. It
+// waits while cuts are made faster than that work is done, for a bounded time, and returns an
+// error only if ctx ends.
+type Pacer interface {
+	Pace(ctx context.Context) error
+}
+
 // Exporter is implemented by a [Storage] whose sessions are files.
 type Exporter interface {
 	// Export writes a session, live or ended, to a new file that needs no other.

@@ -71,6 +71,18 @@ func (s *Storage) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, er
 	return stores, err
 }
 
+// Pace waits as [journal.Pacer] says, if the storage is one. A nil storage never waits. The
+// caller may be one of many, since nothing is changed.
+func (s *Storage) Pace(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	if p, ok := s.Storage.(journal.Pacer); ok {
+		return p.Pace(ctx)
+	}
+	return nil
+}
+
 // Retire implements [journal.Storage].
 func (s *Storage) Retire(ctx context.Context, session journal.SessionID) error {
 	s.mu.Lock()

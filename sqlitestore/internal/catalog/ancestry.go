@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"database/sql/driver"
+	"fmt"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
@@ -84,6 +85,19 @@ func (k *Catalog) Successor(ctx context.Context, session journal.SessionID) (suc
 // its children.
 func (k *Catalog) Incomplete(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "WHERE NOT s.complete AND s.ended_by IS NULL ORDER BY s.no")
+}
+
+// Remains counts the ended sessions that still have a file.
+func (k *Catalog) Remains(ctx context.Context) (n int, err error) {
+	err = k.query(ctx, "SELECT count(*) FROM store WHERE file IS NOT NULL AND ended_by IS NOT NULL", nil, func(v []driver.Value) error {
+		count, ok := v[0].(int64)
+		if !ok {
+			return fmt.Errorf("a count is a %T", v[0])
+		}
+		n = int(count)
+		return nil
+	})
+	return n, err
 }
 
 // Unneeded lists the sessions whose files can be removed. The cuts that ended them are
