@@ -7,7 +7,7 @@ GO ?= go
 
 include guests.mk
 
-.PHONY: build dist run test test-every test-kits test-pure test-device test-gateway test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
+.PHONY: build dist run test test-every test-kits test-pure test-device test-gateway soak test-race test-fresh test-crash test-sim fuzz bench bench-growth generate site pictures test-page lint clean mutants test-arch
 
 # With a C compiler, SQLite is C; without, it is the translation to Go. Go looks for the
 # compiler itself, and turns cgo off if there is none.
@@ -72,6 +72,12 @@ test-device:
 # Seven days of the gateway of examples/embed, which takes a while.
 test-gateway:
 	GATEWAY_HOURS=168 $(GO) test -C examples/embed -vet=off -count=1 -timeout 90m -run 'TestGatewayForHours' -v ./gateway
+
+# Everything at once for hours, with books kept outside and the memory, files and latencies of
+# the process as bin/soak/soak.svg; see internal/soak.
+HOURS ?= 1
+soak:
+	$(GO) run ./internal/soak -for $(HOURS)h
 
 # Static programs for other machines, without a C compiler for them.
 DIST = linux/amd64 linux/arm64 linux/arm/7 linux/riscv64 darwin/amd64 darwin/arm64 windows/amd64 freebsd/amd64
