@@ -110,7 +110,7 @@ type Storage interface {
 }
 
 // Pacer is implemented by a [Storage] that has work to do in the background after cuts. Pace
-// is called before a change that may lead to a cut, by a caller that holds no lock. It
+// is called before a change that may lead to a cut, while no graph waits for the caller. It
 // waits while cuts are made faster than that work is done, for a bounded time, and returns an
 // error only if ctx ends.
 type Pacer interface {

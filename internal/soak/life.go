@@ -87,7 +87,7 @@ func (s *soak) live(ctx context.Context, number int, l limit) (err error) {
 	return life.run(ctx)
 }
 
-// open applies the recipe, the first time, or resumes what there is.
+// open applies the recipe, the first time, or resumes the session.
 func (s *soak) open(ctx context.Context, t *terrarium.Terrarium) (*terrarium.Applied, error) {
 	o := terrarium.RecipeOptions{Vars: map[string]string{"pairs": strconv.Itoa(s.pairs)}}
 	if len(t.Saved()) == 0 {

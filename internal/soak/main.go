@@ -32,7 +32,7 @@ type config struct {
 
 func main() {
 	var c config
-	flag.DurationVar(&c.long, "for", time.Hour, "how long the soak goes on")
+	flag.DurationVar(&c.long, "for", time.Hour, "how long to soak")
 	flag.DurationVar(&c.life, "life", 5*time.Minute, "how long a terrarium runs until it is closed and opened again")
 	flag.DurationVar(&c.interval, "interval", 5*time.Second, "how often the process is measured")
 	flag.DurationVar(&c.pause, "pause", 100*time.Millisecond, "how long a lane waits between two bursts of messages")
