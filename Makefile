@@ -24,7 +24,7 @@ run: build
 LONGEST = ./sqlitestore ./cmd/terrarium ./internal/docstest ./sdk ./sdk/internal/kits ./recipes/policy ./conformance/hostile ./engine
 test:
 	$(GO) vet ./...
-	$(GO) test -vet=off $(LONGEST) ./...
+	$(GO) test -vet=off -timeout 30m $(LONGEST) ./...
 	@$(GO) run ./internal/skipped
 
 # All cases of the tests that have many, of which make test has some: stores at every
@@ -42,13 +42,13 @@ test-every:
 test-kits: export TERRARIUM_KITS ?= installed
 test-kits: export TERRARIUM_EVERY = 1
 test-kits:
-	$(GO) test -vet=off ./sdk ./sdk/internal/kits ./internal/project ./conformance/creatures ./conformance/hosts
-	$(GO) test -vet=off -run 'TestDev' ./cmd/terrarium
-	$(GO) test -vet=off -run 'TestCommands/(docs|sdk)/(tutorial|how-to|c|cpp|zig)/(creature|first-c|find|write|wire|README)' ./internal/docstest
+	$(GO) test -vet=off -timeout 30m ./sdk ./sdk/internal/kits ./internal/project ./conformance/creatures ./conformance/hosts
+	$(GO) test -vet=off -timeout 30m -run 'TestDev' ./cmd/terrarium
+	$(GO) test -vet=off -timeout 30m -run 'TestCommands/(docs|sdk)/(tutorial|how-to|c|cpp|zig)/(creature|first-c|find|write|wire|README)' ./internal/docstest
 
 # The page of terrarium serve in a real browser, which make toolchains installs.
 test-page:
-	TERRARIUM_BROWSER=1 $(GO) test -vet=off ./internal/pagetest
+	TERRARIUM_BROWSER=1 $(GO) test -vet=off -timeout 30m ./internal/pagetest
 
 # SQLite without a C compiler: the tests of stores, and processes that are killed on
 # sessions that both libraries use in turn.
@@ -63,11 +63,11 @@ test-pure:
 # The tests of all packages compile where an int has 32 bits.
 test-arch: test-device
 	CGO_ENABLED=0 GOARCH=arm GOARM=7 $(GO) vet -unsafeptr ./...
-	TERRARIUM_ARCH=1 $(GO) test -vet=off -count=1 ./internal/archtest
+	TERRARIUM_ARCH=1 $(GO) test -vet=off -timeout 30m -count=1 ./internal/archtest
 
 # The program of examples/embed/device, built for 32-bit ARM without cgo, killed under qemu-arm.
 test-device:
-	TERRARIUM_ARCH=1 $(GO) test -vet=off -count=1 -run 'TestDeviceOnARM' ./internal/docstest
+	TERRARIUM_ARCH=1 $(GO) test -vet=off -timeout 30m -count=1 -run 'TestDeviceOnARM' ./internal/docstest
 
 # Seven days of the gateway of examples/embed, which takes a while.
 test-gateway:
