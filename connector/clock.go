@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Clock is the time of connectors. Its methods may be called from any goroutine.
+// Clock tells connectors the time. Its methods may be called from any goroutine.
 type Clock interface {
 	Now() time.Time
 	// Until waits for a time. It returns the cause of ctx if that ends first.
 	Until(ctx context.Context, at time.Time) error
 }
 
-// Timed marks connectors that only work at times of the clock, such as schedules. With a
-// [Manual] clock, moving the time waits for them.
+// Timed marks connectors that work only at certain times of the clock, such as schedules.
+// With a [Manual] clock, moving the time waits for them.
 type Timed interface{ Timed() }
 
-// Steps is a clock of the machine, as engines have it.
+// Steps is the clock of an engine that uses the clock of the machine.
 type Steps struct {
 	Clock interface {
 		Now() time.Time
@@ -26,8 +26,8 @@ type Steps struct {
 	}
 }
 
-// maxStep bounds one wait: a clock that is set, and a machine that sleeps, are noticed after
-// it.
+// maxStep bounds one wait, so that a change of the clock, or a suspension of the machine,
+// is noticed soon.
 const maxStep = time.Minute
 
 // Now implements [Clock].
@@ -77,7 +77,7 @@ func NewManual(now func() time.Time) *Manual {
 // Now implements [Clock].
 func (m *Manual) Now() time.Time { return m.now() }
 
-// Begin and End say that a [Timed] connector starts and has ended.
+// Begin notes that a [Timed] connector starts, and End that it has ended.
 func (m *Manual) Begin() { m.add(1) }
 
 // End is the other half of Begin.
@@ -121,8 +121,9 @@ func (m *Manual) wait(ctx context.Context, at time.Time, timed int) error {
 	return context.Cause(ctx)
 }
 
-// Next returns the first time that a connector waits for, once all that are [Timed] wait. It
-// waits for these at most for a bound of real time. A nil Manual has none.
+// Next returns the earliest time that a connector waits for. It first waits until all
+// [Timed] connectors wait for a time, but no longer than bound in real time. A nil Manual
+// has no such time.
 func (m *Manual) Next(bound time.Duration) (at time.Time, ok bool) {
 	if m == nil {
 		return at, false
@@ -138,7 +139,7 @@ func (m *Manual) Next(bound time.Duration) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Fire lets the connectors continue that wait for a time up to now, and waits as Next does.
+// Fire lets connectors continue whose time has come. Then it waits as Next does.
 func (m *Manual) Fire(bound time.Duration) {
 	if m == nil {
 		return
@@ -156,8 +157,8 @@ func (m *Manual) Fire(bound time.Duration) {
 	m.settle(bound)
 }
 
-// settle waits until no connector is busy, as [sync.Cond.Wait] does, or until a bound has
-// passed.
+// settle waits until no connector is busy, or until the bound has passed. The caller
+// holds mu, as for [sync.Cond.Wait].
 func (m *Manual) settle(bound time.Duration) {
 	if m.busy == 0 {
 		return

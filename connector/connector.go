@@ -1,13 +1,14 @@
-// Package connector is the seam between channels and what lies outside of the process: a
-// source sends what comes in on a channel, and a sink delivers the messages of a channel. A
-// recipe declares them in blocks source and sink. Kinds that ship with terrarium are in the
-// packages below this one; a program can add others of its own, in Go, and give them to a
-// terrarium with its options.
+// Package connector connects channels with the outside of the process: a source takes
+// input and sends it on a channel, and a sink delivers the messages of a channel. A
+// recipe declares them in blocks source and sink. The kinds that ship with terrarium are
+// in the packages below this one. A program can add kinds of its own, in Go, and pass
+// them to terrarium in its options.
 //
-// A source can give each message a producer and an offset, which the session keeps with the
-// message. A message that comes again, even in another process, is then left out. A sink gets
-// each message with its id, and a cursor in the session says how far it has got: a message is
-// delivered at least once, and the id tells a repetition.
+// A source can give each message a producer and an offset, which the session keeps with
+// the message. A message that is sent again, even by another process, is then left out. A
+// sink gets each message with its id, and a cursor in the session records how far the
+// sink has got. So each message is delivered at least once, and the receiver recognises a
+// repetition by the id.
 package connector
 
 import (
@@ -53,7 +54,7 @@ type Connector interface {
 	// failure. With nil, the connector has ended. A connector that does not return within
 	// five seconds of the end of ctx is abandoned: its port returns errors from then on.
 	Run(ctx context.Context, p Port) error
-	// Reaches says in one line for people what it reads or writes.
+	// Reaches describes in one line, for people, what it reads or writes.
 	Reaches() string
 	// Endless reports whether a source has no end. Otherwise a run that ends when it is
 	// idle waits for the source.
@@ -63,7 +64,7 @@ type Connector interface {
 // Exclusive is a [Connector] that needs something for itself, such as a path or a file: a recipe
 // with two of a direction that need the same is refused.
 type Exclusive interface {
-	// Needs names it, for people too.
+	// Needs names that thing. The name also appears in messages.
 	Needs() string
 }
 
@@ -72,15 +73,15 @@ type Exclusive interface {
 type Port interface {
 	// Name is unique in the session and the same in every process.
 	Name() string
-	// Send sends a message on the channel of a source. The error is denied if a policy has
-	// refused the message, and too_large above the size limit; sending it again does not
-	// help. Other errors mean that it may help. It waits while the graph does not accept
-	// messages.
+	// Send sends a message on the channel of a source. It waits while the graph does not
+	// accept messages. The error has the code denied if a policy refuses the message, and
+	// too_large if the message is above the size limit; sending it again does not help.
+	// After other errors, it may help; see [Final].
 	Send(ctx context.Context, m Message) (Receipt, error)
 	// Producers returns the highest offset of every producer on the channel.
 	Producers() (map[string]uint64, error)
-	// Next waits for the next message of the channel of a sink, and until it is as durable
-	// as its graph promises.
+	// Next returns the next message of the channel of a sink. It waits until there is one,
+	// and until that is as durable as its graph promises.
 	Next(ctx context.Context) (Delivery, error)
 	// Ack moves the sink's cursor past a message. After a kill, messages whose
 	// acknowledgement was not yet in the log are delivered again.
@@ -89,8 +90,8 @@ type Port interface {
 	// ctx if that ends first.
 	Now() time.Time
 	Until(ctx context.Context, at time.Time) error
-	// Working says that the connector has reached what it connects to. It ends the pauses
-	// between attempts.
+	// Working reports that the connector has reached what it connects to. After a later
+	// failure, the pauses between attempts start again with the shortest.
 	Working()
 	// Refused reports a message that is left out, and why.
 	Refused(err error)
@@ -101,16 +102,16 @@ type Port interface {
 type Message struct {
 	Payload []byte
 	Headers map[string]string
-	// Producer and Offset, given together, make sure that no message is taken twice. Offsets
-	// start at 1 and have 63 bits. Names of producers should begin with the name of the
-	// port.
+	// Producer and Offset, which are set together, make sure that no message is taken twice.
+	// Offsets start at 1 and have 63 bits. The name of a producer should begin with the name
+	// of the port.
 	Producer string
 	Offset   uint64
 }
 
 // Receipt is the result of sending a message.
 type Receipt interface {
-	// Duplicate says that the offset had been seen, so that the message was left out.
+	// Duplicate reports whether the offset was not new, so that the message was left out.
 	Duplicate() bool
 	// Wait waits until the message is as durable as its graph promises.
 	Wait(ctx context.Context) error
@@ -136,7 +137,8 @@ const (
 	Working  State = "working"
 	Retrying State = "retrying" // it has failed, and waits before the next attempt
 	Ended    State = "ended"    // everything is sent
-	// Abandoned: the recipe no longer has it as it is, and it does not end.
+	// Abandoned: the recipe no longer declares it, or declares it differently, and it does
+	// not end.
 	Abandoned State = "abandoned"
 )
 

@@ -94,9 +94,9 @@ type running struct {
 	left    bool    // abandoned
 }
 
-// Set makes the connectors of a deployment those that are declared: others of the deployment
-// end, new ones start, and those that have changed restart. It waits for those that end, and
-// abandons those that have not ended after five seconds.
+// Set changes the connectors of a deployment to the declared ones: new ones start,
+// changed ones restart, and those that are not declared end. It waits for those that end,
+// and abandons those that have not ended after five seconds.
 func (r *Runner) Set(deployment string, declared []Declared) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
@@ -177,7 +177,7 @@ func (r *Runner) remove(x *running) {
 	r.list = slices.DeleteFunc(r.list, func(o *running) bool { return o == x })
 }
 
-// abandon takes its channel from a connector that does not end.
+// abandon takes the channel away from a connector that does not end.
 func (x *running) abandon() {
 	x.mu.Lock()
 	ch := x.channel
@@ -200,7 +200,7 @@ func (x *running) abandoned() bool {
 	return x.left
 }
 
-// noTime says that moving a clock need not wait for the connector.
+// noTime notes that moving the clock no longer waits for the connector.
 func (x *running) noTime() {
 	if x.timed != nil {
 		x.untime.Do(x.timed.End)
@@ -209,7 +209,7 @@ func (x *running) noTime() {
 
 var errAbandoned = &abi.Error{
 	Code: abi.Conflict, Message: "the connector did not end, and no longer has its channel",
-	Remedy: "look for what it waits for, such as a disk or a server that does not answer; it disappears when that ends, or with the process",
+	Remedy: "find out what it waits for, such as a disk or a server that does not answer; the connector disappears when it ends, or with the process",
 }
 
 // Close ends all connectors, and waits for them as Set does.
@@ -288,7 +288,7 @@ func (x *running) drained(ctx context.Context) (bool, error) {
 	return x.channel == ch, nil
 }
 
-// drainPoll is how often a sink that retries is looked at.
+// drainPoll is the interval at which a sink that retries is checked.
 const drainPoll = 20 * time.Millisecond
 
 func (x *running) status() Status {
@@ -346,7 +346,8 @@ func (x *running) run(ctx context.Context) {
 	}
 }
 
-// attempt runs the connector once. A panic is a failure: a connector works for others.
+// attempt runs the connector once. A panic counts as a failure, so that it does not end
+// the process.
 func (x *running) attempt(ctx context.Context, log *slog.Logger) (err error) {
 	ch, err := x.Open()
 	if err != nil {
@@ -467,8 +468,8 @@ func (p *port) Refused(err error) {
 
 func (p *port) Log() *slog.Logger { return p.log }
 
-// maxRefusedLogged bounds what a source that is always refused writes to the log. The status
-// has the number and the last reason.
+// maxRefusedLogged bounds how many refusals of one connector are logged. The status has
+// the number of all, and the last reason.
 const maxRefusedLogged = 20
 
 // Final reports whether sending a message again cannot help.

@@ -12,9 +12,9 @@ import (
 )
 
 // A Window remembers the keys of the last messages of a source, in the producers of its
-// channel, so that a message with the same key is taken once, even after a kill. It is for
-// keys without an order, such as those that senders draw at random. It takes a bounded part of
-// the session: a producer for each of [WindowSize] slots, which are used in turn.
+// channel, so that a message with the same key is taken once, even after a kill. It is
+// for keys without an order, such as random ones. It uses a bounded part of the session:
+// a producer for each of [WindowSize] slots, which are used in turn.
 //
 // Its methods may be called from any goroutine.
 type Window struct {
@@ -29,8 +29,8 @@ type Window struct {
 // WindowSize is the number of keys that a [Window] remembers.
 const WindowSize = 1 << 14
 
-// An offset has the number of times that its slot was used, and the hash of the key. Two keys
-// among those that are remembered have the same hash with a probability of 2⁻²⁹.
+// An offset consists of the number of times that its slot was used, and of the hash of
+// the key. The probability that a new key has the same hash as a remembered one is 2⁻²⁹.
 const (
 	hashBits = 43
 	hashMask = 1<<hashBits - 1
@@ -85,10 +85,11 @@ func hashOf(key string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])&hashMask | 1 // 0 is no hash
 }
 
-// Once calls send, unless a message with the key was taken before. While another caller sends
-// a message with the key, it waits. send gets the producer and the offset that its message must
-// have. If its error has the code unknown_outcome, the next message with the key gets the same
-// two; after any other error the key counts as not taken.
+// Once calls send, unless a message with the key was taken before. While another caller
+// sends a message with the key, Once waits. send gets the producer and the offset that
+// its message must have. If send returns an error with the code unknown_outcome, the next
+// message with the key gets the same producer and offset. After any other error, the key
+// counts as not taken.
 func (w *Window) Once(key string, send func(producer string, offset uint64) error) (repeated bool, err error) {
 	hash := hashOf(key)
 	var e *entry

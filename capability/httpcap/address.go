@@ -8,9 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// special are the ranges of addresses that no server on the public internet has, from IANA's
-// registries of special-purpose addresses. They include the IPv6 ranges that embed IPv4
-// addresses, because it depends on the network where these lead.
+// special are the ranges of addresses that no server on the public internet has, from
+// IANA's registries of special-purpose addresses. They include the IPv6 ranges that embed
+// IPv4 addresses, because where these lead depends on the network.
 var special = func() (out []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24",
@@ -38,8 +38,8 @@ func public(a netip.Addr) bool {
 	return a.IsValid()
 }
 
-// mayReach reports whether the settings allow an address. named tells whether a pattern that
-// has this address as its host allows the request.
+// mayReach reports whether the settings allow an address. named means that a pattern with
+// this address as its host allows the request.
 func (g *grant) mayReach(a netip.Addr, named bool) bool {
 	plain := a.Unmap()
 	if a.Zone() != "" {

@@ -31,7 +31,7 @@ type systemResolver struct{}
 func (systemResolver) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	for i := range found {
-		found[i] = found[i].Unmap() // the file of hosts may have IPv4 addresses in the form of IPv6
+		found[i] = found[i].Unmap() // the hosts file may have IPv4 addresses in the form of IPv6
 	}
 	return found, err
 }
@@ -91,7 +91,7 @@ func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result 
 		if err != nil {
 			return g.failed(ctx, err)
 		}
-		// No body may be read for longer than the attempt may last.
+		// Reading the body must end with the attempt.
 		stop := context.AfterFunc(ctx, func() { _ = response.Body.Close() })
 		defer stop()
 		location := response.Header.Get("Location")
@@ -181,7 +181,7 @@ func (g *grant) send(ctx context.Context, method string, to *target, headers map
 	if err == nil && response.StatusCode == http.StatusSwitchingProtocols {
 		// The body is the bare connection, which never ends and ignores ctx.
 		_ = response.Body.Close()
-		return nil, &abi.Error{Code: abi.Unsupported, Op: "http", Message: "the server switched to another protocol, which this client does not speak", Remedy: "request a URL that is answered in HTTP"}
+		return nil, &abi.Error{Code: abi.Unsupported, Op: "http", Message: "the server switched to another protocol, which is not supported", Remedy: "request a URL that is answered over HTTP"}
 	}
 	return response, err
 }
@@ -231,7 +231,7 @@ func (g *grant) body(response *http.Response) (payload []byte, decoded bool, err
 			return nil, true, nil // no body at all
 		}
 		if err != nil {
-			return nil, false, fmt.Errorf("the body is not in gzip, as its header says: %w", err)
+			return nil, false, fmt.Errorf("the body is not compressed with gzip, although the header Content-Encoding declares it: %w", err)
 		}
 		from, decoded = zip, true
 	}
@@ -276,7 +276,7 @@ func (g *grant) tooLarge() error {
 const maxDiscarded = 16 << 10
 
 func discard(response *http.Response) {
-	_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded) // what is left closes the connection
+	_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded) // if more is left, the connection is closed
 	_ = response.Body.Close()
 }
 
@@ -309,7 +309,7 @@ func (g *grant) failed(ctx context.Context, err error) capability.Result {
 	case errors.As(err, &cert):
 		r.Code, r.Text = abi.Denied, "http: the certificate of the server is not trusted: "+cert.Error()+"; if it is from your own authority, set ca in the recipe"
 	case errors.As(err, &record):
-		r.Text = "http: the server does not speak TLS; use http:// if that is intended"
+		r.Text = "http: the server does not use TLS; use http:// if that is intended"
 	default:
 		r.Again, r.Text = true, "http: no response: "+err.Error()+"; check that the server is running, or try again"
 	}

@@ -114,7 +114,7 @@ func (p *pattern) everything() bool {
 	return p.host == "*" || strings.HasPrefix(p.host, "*.") && !strings.Contains(p.host[2:], ".")
 }
 
-// target is a URL that was checked, with the parts that patterns are compared with.
+// target is a checked URL, with the parts that are compared with patterns.
 type target struct {
 	url        *url.URL
 	host, port string
@@ -146,7 +146,7 @@ func parseTarget(text string) (t target, err error) {
 		return bad("has an empty part or an encoded separator in its path")
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {
-		// Some servers cut off parameters and spaces before they compare.
+		// Some servers remove parameters and spaces before they interpret . and .. in a path.
 		part, _, _ = strings.Cut(part, ";")
 		if part = strings.TrimSpace(part); part == "." || part == ".." {
 			return bad("has a part . or .. in its path")

@@ -7,15 +7,16 @@ import (
 )
 
 // shortestSecret is the length of the shortest header value that is removed from results.
-// Shorter values would also be found by chance.
+// Shorter values could also occur by chance.
 const shortestSecret = 8
 
 // Hidden replaces secrets in results.
 const Hidden = "(sensitive value)"
 
-// Secrets returns what must not be in results of requests that have these headers: their
-// values of at least 8 bytes, and what follows a first word such as Bearer. The longest is
-// first, so that no rest of it remains when another is a part of it.
+// Secrets returns what must not be in the results of requests with these headers: values
+// of at least 8 bytes, with and without a first word such as Bearer. The longest is
+// first, because another secret may be a part of it: replacing the shorter one first
+// would leave the rest of the longer one.
 func Secrets(headers map[string]string) []string {
 	var out []string
 	for _, value := range headers {

@@ -1,13 +1,12 @@
 // Package httpcap is the capability http: requests over HTTP to servers that a recipe
-// allows.
-// It prevents requests to servers that only the machine itself can reach (server-side request
-// forgery). A name is resolved once for each connection, each of its addresses is checked,
-// and the connection goes to an address that passed the check. Addresses that are not on the
-// public internet are refused unless the recipe names them by number. Hosts in notations that
-// resolvers read in different ways are refused too. Redirects are not followed unless the
-// recipe allows them, and each is checked like a request. The size of responses is bounded
-// while they are read, even after decompression. Environment variables set no proxy unless
-// the recipe allows that.
+// allows. It prevents requests to servers that only the machine itself can reach
+// (server-side request forgery). A name is resolved once for each connection, each of its
+// addresses is checked, and the connection goes to an address that passed the check.
+// Addresses that are not on the public internet are refused unless the recipe names them
+// by number. Hosts in notations that resolvers read in different ways are refused too.
+// Redirects are not followed unless the recipe allows them, and each is checked like a
+// request. The size of responses is bounded while they are read, even after
+// decompression. Environment variables set no proxy unless the recipe allows that.
 package httpcap
 
 import (

@@ -24,8 +24,7 @@ type usage struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
 	Total      int64 `json:"total_tokens"`
-	// Estimated says that the server has not said how many tokens there were, or has named
-	// numbers that cannot be.
+	// Estimated means that the server has reported no numbers of tokens, or impossible ones.
 	Estimated bool `json:"estimated,omitempty"`
 }
 
@@ -37,9 +36,9 @@ const (
 	mostReason  = 64  // bytes of the reason for the end
 )
 
-// The ways in which an answer is not one.
+// Why an answer cannot be used.
 var (
-	errNotJSON = errors.New("the answer is not what the interface prescribes")
+	errNotJSON = errors.New("the answer does not have the form that the API prescribes")
 	errBroke   = errors.New("the answer broke off")
 	errCalls   = fmt.Errorf("the answer calls more than %d functions", mostCalls)
 	errChoices = fmt.Errorf("the answer has more than %d choices", mostChoices)
@@ -51,7 +50,7 @@ type errServer string
 
 func (e errServer) Error() string { return "the server reports " + quote(string(e)) }
 
-// assembly puts an answer together.
+// assembly assembles an answer from its parts.
 type assembly struct {
 	answer
 	most     int64 // bytes of the texts
@@ -100,9 +99,9 @@ func assemble(ctx context.Context, body []byte, stream bool, most int64) (out an
 // errDone ends a stream.
 var errDone = errors.New("done")
 
-// events reads the events of a stream and calls f with the data of each. Lines end in any of
-// the ways of the standard; an event without an empty line after it counts, because servers
-// leave out the last one. A cancelled ctx ends the reading.
+// events reads the events of a stream and calls f with the data of each. Lines may end in
+// each of the ways that the standard allows. A last event counts even if no empty line
+// follows, because some servers leave that out. A cancelled ctx ends the reading.
 func events(ctx context.Context, body []byte, f func(data []byte) error) error {
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	var data []byte
@@ -159,8 +158,8 @@ func ended(err error) error {
 	return err
 }
 
-// add adds a part, or a complete answer: a complete one has the message of a choice, a part
-// has what it adds.
+// add adds a part of an answer, or a complete answer. In a complete answer, a choice has
+// a message; in a part, it has a delta.
 func (a *assembly) add(data []byte) error {
 	data = bytes.Trim(data, " \t\r\n")
 	top := []member{{name: "choices"}, {name: "usage"}, {name: "error"}}
@@ -214,7 +213,8 @@ func (a *assembly) choose(choice []byte) error {
 	return err
 }
 
-// extend adds to the message. In a complete one, each call of a function is another.
+// extend adds to the message. If delta is a complete message, each of its function calls
+// is a new one.
 func (a *assembly) extend(delta []byte, complete bool) error {
 	m := []member{{name: "content"}, {name: "refusal"}, {name: "tool_calls"}}
 	if !lookUp(delta, m) {
@@ -259,7 +259,7 @@ func (a *assembly) call(raw []byte, complete bool) error {
 			return err
 		}
 	case complete || at < 0 || id != "" && id != a.calls[at].id:
-		at = len(a.calls) // a server that numbers nothing begins another call with its id
+		at = len(a.calls) // from a server that sends no indices, a new id begins another call
 	}
 	if at < 0 || at >= mostCalls {
 		return errCalls
@@ -293,8 +293,8 @@ func (a *assembly) call(raw []byte, complete bool) error {
 	return err
 }
 
-// mostShort is how many bytes an id, a name or a reason may have in JSON. They do not count,
-// because servers repeat them in every part.
+// mostShort is how many bytes an id, a name or a reason may have in JSON. These do not
+// count against the size of the answer, because servers repeat them in every part.
 const mostShort = 4096
 
 // short reads a text that is never long; tooLong is the error for one that is.
@@ -310,7 +310,8 @@ func short(raw []byte, tooLong error) (text string, err error) {
 	return text, nil
 }
 
-// text reads a text. One that makes the answer longer than it may be is counted and left out.
+// text reads a text. If the text makes the answer too long, its bytes are counted, and
+// the text is left out.
 func (a *assembly) text(raw []byte) (string, error) {
 	if raw == nil {
 		return "", nil
@@ -340,7 +341,8 @@ func position(raw []byte) (n int, err error) {
 	return n, nil
 }
 
-// count is a number of tokens that a server has reported; -1 for one that cannot be.
+// count reads a number of tokens that a server has reported; it returns -1 if the number
+// is impossible.
 func count(raw []byte) int64 {
 	n, err := strconv.ParseFloat(string(raw[:min(len(raw), 64)]), 64)
 	if raw != nil && (err != nil || !(n >= 0 && n <= mostUsage)) {
@@ -352,7 +354,7 @@ func count(raw []byte) int64 {
 // mostErrorText is how many bytes of an error are read; the error shows fewer.
 const mostErrorText = 4096
 
-// errorText is what a server says about an error, in one of its usual forms.
+// errorText returns the text of an error that a server reports in one of the usual forms.
 func errorText(body []byte) string {
 	body = bytes.Trim(body, " \t\r\n")
 	said := func(raw []byte) string {

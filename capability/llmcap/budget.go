@@ -50,7 +50,7 @@ func amount(millionths int64) string {
 	return text[:cents] + strings.TrimRight(text[cents:], "0")
 }
 
-// shown is an amount for people.
+// shown formats an amount for people.
 func shown(unit string, n int64) string {
 	if unit == money {
 		return amount(n) + " of money"
@@ -112,8 +112,8 @@ func (g *grant) Budgets() []capability.Budget {
 	return out
 }
 
-// bytesPerToken is how many bytes of a request or an answer count as a token where the
-// server has not said how many there are. Texts of most languages have more bytes in each.
+// bytesPerToken is how many bytes of a request or an answer count as a token if the
+// server does not report the number of tokens. In most languages, a token has more bytes.
 const bytesPerToken = 2
 
 func guess(bytes int) int64 { return min((int64(bytes)+bytesPerToken-1)/bytesPerToken, mostUsage) }
@@ -127,7 +127,7 @@ func (g *grant) Forecast(r capability.Request) map[string]int64 {
 	return g.used(q.Model, guess(len(r.Body)), q.MaxTokens)
 }
 
-// used are the units that tokens of a model use.
+// used returns what tokens of a model count in each unit.
 func (g *grant) used(model string, prompt, answer int64) map[string]int64 {
 	out := map[string]int64{tokens: prompt + answer}
 	if p, ok := g.prices[model]; ok {

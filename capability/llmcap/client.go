@@ -40,8 +40,8 @@ func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result 
 			r.Text = g.status(r, "try again later")
 		}
 		r.Payload, r.Headers = nil, nil
-		// A server that had begun to answer, or that was not heard within the time, may have
-		// done all of the work.
+		// A server that had begun to answer, or that did not answer in time, may have done all
+		// of the work.
 		if r.Status == http.StatusOK || r.Code == abi.Deadline {
 			r.Used = g.used(q.Model, guess(len(call.Body)), q.MaxTokens)
 		}
@@ -70,7 +70,7 @@ func (g *grant) refusal(r capability.Result) capability.Result {
 	return capability.Result{Code: code, Text: g.status(r, remedy), Status: r.Status}
 }
 
-// status says with which status a server has answered, and what it said.
+// status describes the status and the text with which a server has answered.
 func (g *grant) status(r capability.Result, remedy string) string {
 	return fmt.Sprintf("llm: the server answered %d %s: %s; %s", r.Status, http.StatusText(r.Status), quote(g.veil(errorText(r.Payload))), remedy)
 }
@@ -82,7 +82,7 @@ func (g *grant) answer(ctx context.Context, q request, size int, r capability.Re
 	}
 	kind, _, _ := mime.ParseMediaType(r.Headers["content-type"])
 	if kind != "text/event-stream" && kind != "application/json" {
-		return failed(abi.Unavailable, false, "the server answered with the content type "+quote(r.Headers["content-type"])+" and not with JSON or a stream of events; check the endpoint")
+		return failed(abi.Unavailable, false, "the server answered with the content type "+quote(r.Headers["content-type"])+", but JSON or a stream of events was expected; check the endpoint")
 	}
 	a, long, err := assemble(ctx, r.Payload, kind == "text/event-stream", g.MaxResponse)
 	var reported errServer
@@ -90,7 +90,7 @@ func (g *grant) answer(ctx context.Context, q request, size int, r capability.Re
 	case err != nil && ctx.Err() != nil:
 		return failed(abi.Deadline, true, "the answer was not read in time; raise timeout in the recipe, or try again")
 	case errors.Is(err, errCalls), errors.Is(err, errName):
-		return failed(abi.TooLarge, false, err.Error()+"; give the model fewer reasons to")
+		return failed(abi.TooLarge, false, err.Error()+"; change the messages or the functions, or use another model")
 	case errors.Is(err, errChoices):
 		return failed(abi.TooLarge, false, err.Error()+", although one was requested; check the endpoint")
 	case errors.As(err, &reported):
@@ -142,9 +142,9 @@ func (g *grant) clean(a *answer) {
 // marks around messages and tools.
 const mostAdded = 512
 
-// counted reports whether the server has said how many tokens there were, in numbers that
-// can be: a token of a prompt has at least a byte, and no answer has many more tokens than
-// were allowed, or none although it says something.
+// counted reports whether the server has reported plausible numbers of tokens: a token of
+// a prompt has at least a byte, and an answer has not many more tokens than allowed, and
+// at least one if it has a text.
 func (a *answer) counted(q request, size int) bool {
 	u := a.Usage
 	return u.Prompt > 0 && u.Prompt <= int64(size)+mostAdded && u.Completion >= 0 && u.Completion <= q.MaxTokens+q.MaxTokens/8+16 && (u.Completion > 0 || a.size() == 0)

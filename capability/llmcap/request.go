@@ -12,8 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 )
 
-// request is what a creature requests. Its members have the names of the interface of the
-// server. Others are refused, because some of them cost money that no budget foresees.
+// request is the request of a creature. Its members have the names of the API of the
+// server. Other members are refused, because some of them cost money that no budget
+// counts.
 type request struct {
 	Model       string          `json:"model,omitempty"` // the first that is allowed without it
 	Messages    []message       `json:"messages"`
@@ -139,7 +140,7 @@ func (q *request) check() error {
 	for i := range q.Tools {
 		t := &q.Tools[i]
 		if t.Type != "function" || !isFunctionName(t.Function.Name) || seen[t.Function.Name] {
-			return invalid(fmt.Sprintf("tool %d is no function with a name of its own", i+1), `send {"type": "function", "function": {"name": "…", "parameters": {…}}}; a name has letters, digits, - and _`)
+			return invalid(fmt.Sprintf("tool %d is not a function, or its name is missing, invalid or already used", i+1), `send {"type": "function", "function": {"name": "…", "parameters": {…}}}; a name has letters, digits, - and _`)
 		}
 		seen[t.Function.Name] = true
 	}
@@ -162,7 +163,7 @@ func (m *message) fault() string {
 			return "lacks content or tool_call_id"
 		}
 	default:
-		return "has the role " + quote(m.Role) + ", which is none of system, developer, user, assistant and tool"
+		return "has the role " + quote(m.Role) + ", which is not one of system, developer, user, assistant and tool"
 	}
 	if m.Role != "assistant" && len(m.ToolCalls) > 0 || m.Role != "tool" && m.ToolCallID != "" {
 		return "has a member that its role cannot have"
@@ -228,7 +229,7 @@ func (g *grant) Amend(r capability.Request, members json.RawMessage) (capability
 	}
 	d := json.NewDecoder(bytes.NewReader(members))
 	d.DisallowUnknownFields()
-	// A member replaces the whole value: none of the old messages may show through.
+	// A member replaces the whole value: no old message may remain.
 	var m request
 	var names map[string]json.RawMessage
 	if json.Unmarshal(members, &names) != nil || d.Decode(&m) != nil {
@@ -243,7 +244,7 @@ func (g *grant) Amend(r capability.Request, members json.RawMessage) (capability
 		return r, invalid("the request cannot be encoded", "correct the policy")
 	}
 	for name, value := range names {
-		// The decoder accepts other cases, which would stand beside the member.
+		// The decoder accepts names in other cases, which would be added beside the member.
 		if !slices.Contains(requestMembers, name) {
 			return r, invalid("a policy replaces "+quote(name)+", which a request does not have", "use "+strings.Join(requestMembers, ", "))
 		}

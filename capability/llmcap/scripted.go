@@ -16,11 +16,12 @@ import (
 
 // rule is one rule of a scripted model. The first whose patterns match gives the answer.
 type rule struct {
-	// When has patterns for messages, each written as "role: content". The last pattern is
-	// for the last message; each of the others for the latest earlier one that it matches.
+	// When has patterns for messages in the form "role: content". The last pattern must
+	// match the last message. Each of the others must match an earlier message; the latest
+	// that it matches counts.
 	When []string `json:"when"`
 	// Say is the content, and Call the functions that the model calls. In both, ${NAME} is
-	// what the group NAME of a pattern has matched.
+	// replaced by what the group NAME of a pattern has matched.
 	Say  string         `json:"say,omitempty"`
 	Call []scriptedCall `json:"call,omitempty"`
 
@@ -49,7 +50,7 @@ func (g *grant) readScripted() error {
 		return invalid("scripted cannot be read: "+strings.TrimPrefix(err.Error(), "json: "), scriptedRemedy)
 	}
 	if n := len(g.rules); strings.Trim(g.Scripted[d.InputOffset():], " \t\r\n") != "" || n == 0 || n > mostRules {
-		return invalid(fmt.Sprintf("scripted is no list of 1 to %d rules", mostRules), scriptedRemedy)
+		return invalid(fmt.Sprintf("scripted must be a list of 1 to %d rules", mostRules), scriptedRemedy)
 	}
 	for i := range g.rules {
 		r := &g.rules[i]
@@ -59,7 +60,7 @@ func (g *grant) readScripted() error {
 		for _, text := range r.When {
 			p, err := regexp.Compile("(?s)" + text)
 			if err != nil {
-				return invalid(fmt.Sprintf("rule %d of scripted has a pattern that cannot be read: %v", i+1, err), "correct it; patterns are regular expressions of Go")
+				return invalid(fmt.Sprintf("rule %d of scripted has a pattern that cannot be read: %v", i+1, err), "correct it; patterns are regular expressions in the syntax of Go")
 			}
 			r.patterns = append(r.patterns, p)
 		}
@@ -116,7 +117,7 @@ func fill(v any, names *strings.Replacer) any {
 	return v
 }
 
-// scripted answers a request by the rules. The answer depends on the request alone.
+// scripted answers a request by the rules. The answer depends only on the request.
 func (g *grant) scripted(ctx context.Context, q request, size int) capability.Result {
 	texts := make([]string, len(q.Messages))
 	for i, m := range q.Messages {

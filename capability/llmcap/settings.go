@@ -1,12 +1,12 @@
-// Package llmcap is the capability llm: requests to a language model that is reached through
-// the chat completions of the interface of OpenAI, which many servers offer.
+// Package llmcap is the capability llm: requests to a language model with OpenAI's chat
+// completions API, which many servers offer.
 //
-// Requests go through the client of package httpcap, so that the same checks protect the
-// network of the machine, and the key is removed from whatever a server sends back. The
-// client of a recipe has one endpoint. A creature says which model it wants, the messages and
-// the functions that the model may call, and gets the complete answer; if the server streams
-// it, this package puts the parts together. Budgets of tokens and of money are kept by the
-// engine; see [capability.Meter].
+// Requests go through the client of package httpcap. So the same checks protect the
+// network of the machine, and the key is removed from everything that a server sends
+// back. A grant has one endpoint. A creature chooses the model, the messages and the
+// functions that the model may call, and gets the complete answer; if the server streams
+// it, this package puts the parts together. The engine enforces the budgets of tokens and
+// of money; see [capability.Meter].
 package llmcap
 
 import (
@@ -56,8 +56,8 @@ const (
 // Settings implements [capability.Kind].
 func (Kind) Settings() []capability.Setting {
 	return []capability.Setting{
-		{Name: "endpoint", Type: capability.Text, Required: true, Doc: "the base URL of the interface, to which `/chat/completions` is appended: `\"https://api.example.com/v1\"`"},
-		{Name: "models", Type: capability.Texts, Required: true, Doc: "the models that may be used; the first is that of requests that name none"},
+		{Name: "endpoint", Type: capability.Text, Required: true, Doc: "the base URL of the API, to which `/chat/completions` is appended: `\"https://api.example.com/v1\"`"},
+		{Name: "models", Type: capability.Texts, Required: true, Doc: "the models that may be used; requests that name no model use the first"},
 		{Name: "key", Type: capability.Text, Sensitive: true, Without: "none", Doc: "the key, which is sent as `Authorization: Bearer …`; creatures do not see it, and its value may be sensitive"},
 		{Name: "headers", Type: capability.TextMap, Sensitive: true, Doc: "further headers that every request gets; their values may be sensitive"},
 		{Name: "prices", Type: capability.TextMap, Doc: "for each model, the prices of a million tokens of the prompt and of the answer, in any currency: `{ small = \"0.15 0.60\" }`"},
@@ -65,22 +65,22 @@ func (Kind) Settings() []capability.Setting {
 		{Name: "tokens_per_graph", Type: capability.Count, Without: "not bounded", Doc: "the budget of tokens of all creatures of a graph together"},
 		{Name: "money_per_creature", Type: capability.Text, Without: "not bounded", Doc: "the budget of money of each creature, in the currency of `prices`: `\"2.50\"`"},
 		{Name: "money_per_graph", Type: capability.Text, Without: "not bounded", Doc: "the budget of money of all creatures of a graph together"},
-		{Name: "max_tokens", Type: capability.Count, Default: "4096", Doc: "the most tokens of an answer; requests may ask for fewer"},
-		{Name: "max_tokens_name", Type: capability.Text, Choices: []string{"max_tokens", "max_completion_tokens"}, Default: `"max_tokens"`, Doc: "how the server calls that number"},
-		{Name: "stream", Type: capability.Flag, Default: "true", Doc: "whether the server sends the answer in parts, so that no proxy between takes it for idle; creatures get it complete"},
+		{Name: "max_tokens", Type: capability.Count, Default: "4096", Doc: "the largest number of tokens in an answer; a request may set a smaller one"},
+		{Name: "max_tokens_name", Type: capability.Text, Choices: []string{"max_tokens", "max_completion_tokens"}, Default: `"max_tokens"`, Doc: "the name that the server has for `max_tokens`"},
+		{Name: "stream", Type: capability.Flag, Default: "true", Doc: "whether the server sends the answer in parts, so that proxies do not close the connection as idle; creatures get the answer complete"},
 		{Name: "timeout", Type: capability.Duration, Default: `"2m"`, Doc: "how long an attempt may take"},
-		{Name: "retries", Type: capability.Count, Default: "5", Doc: "how often a request is tried again"},
-		{Name: "backoff", Type: capability.Duration, Default: `"1s"`, Doc: "the pause before the first further attempt; it doubles. A header `Retry-After` makes it longer"},
+		{Name: "retries", Type: capability.Count, Default: "5", Doc: "how many more attempts a request gets after the first"},
+		{Name: "backoff", Type: capability.Duration, Default: `"1s"`, Doc: "the pause before the second attempt; it doubles each time. A header `Retry-After` can make it longer"},
 		{Name: "backoff_max", Type: capability.Duration, Default: `"1m"`, Doc: "the longest pause"},
-		{Name: "on_failure", Type: capability.Text, Choices: []string{"result", "dead_letter"}, Default: `"result"`, Doc: "what becomes of a request that has failed for good: a result for the creature, or a [dead letter](limits.md#after-a-failure)"},
+		{Name: "on_failure", Type: capability.Text, Choices: []string{"result", "dead_letter"}, Default: `"result"`, Doc: "what a request becomes when its last attempt has failed: a result for the creature, or a [dead letter](limits.md#after-a-failure)"},
 		{Name: "max_request", Type: capability.Size, Default: `"1MiB"`, Doc: "the largest request"},
 		{Name: "max_response", Type: capability.Size, Default: `"512KiB"`, Doc: "the largest answer. Answers are messages, so the limit `message` of the creature bounds them too"},
-		{Name: "rate", Type: capability.Count, Without: "not bounded", Doc: "attempts a second, of all creatures together"},
-		{Name: "concurrency", Type: capability.Count, Default: "8", Doc: "attempts at the same time, of all creatures together"},
-		{Name: "addresses", Type: capability.Texts, Without: "only those on the public internet", Doc: "addresses and ranges, by number, that the name of the endpoint may lead to although they are not on the public internet"},
+		{Name: "rate", Type: capability.Count, Without: "not bounded", Doc: "attempts per second, for all creatures together"},
+		{Name: "concurrency", Type: capability.Count, Default: "8", Doc: "attempts at the same time, for all creatures together"},
+		{Name: "addresses", Type: capability.Texts, Without: "only those on the public internet", Doc: "addresses and ranges, by number, that the name of the endpoint may resolve to although they are not on the public internet"},
 		{Name: "proxy", Type: capability.Text, Without: "none", Doc: "the URL of a proxy, or `environment`; see [`http`](recipes.md#http)"},
-		{Name: "scripted", Type: capability.Text, Without: "the endpoint answers", Doc: "[rules](llm.md#without-a-server) that answer in place of the endpoint, in JSON, for trials without a server: `file(\"model.json\")`; an empty text is as none"},
-		{Name: "ca", Type: capability.Text, Without: "those of the system", Doc: "certificates of authorities that are trusted, in PEM, instead of those of the system"},
+		{Name: "scripted", Type: capability.Text, Without: "the endpoint answers", Doc: "[rules](llm.md#without-a-server) that answer in place of the endpoint, in JSON, to try out a recipe without a server: `file(\"model.json\")`; an empty text means none"},
+		{Name: "ca", Type: capability.Text, Without: "those of the system", Doc: "certificates of trusted authorities, in PEM, instead of those of the system"},
 	}
 }
 
@@ -143,7 +143,7 @@ func (Kind) Open(raw json.RawMessage) (capability.Grant, error) {
 	return g, nil
 }
 
-const endpointRemedy = `write the base URL of the interface, such as "https://api.example.com/v1"`
+const endpointRemedy = `write the base URL of the API, such as "https://api.example.com/v1"`
 
 func (g *grant) readEndpoint() error {
 	u, err := url.Parse(g.Endpoint)
@@ -155,9 +155,9 @@ func (g *grant) readEndpoint() error {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return invalid("endpoint has a query or a fragment", endpointRemedy+"; a key belongs in key")
 	case strings.Contains(g.Endpoint, "*"):
-		return invalid("endpoint has a *; there is one endpoint", endpointRemedy)
+		return invalid("endpoint contains a *, but it must be one URL", endpointRemedy)
 	case strings.HasSuffix(u.Path, "/chat/completions"):
-		return invalid("endpoint ends in /chat/completions, which is appended", "leave that out")
+		return invalid("endpoint ends in /chat/completions, which terrarium appends itself", "remove it")
 	}
 	g.url = strings.TrimSuffix(g.Endpoint, "/") + "/chat/completions"
 	a, err := netip.ParseAddr(u.Hostname())
@@ -171,7 +171,7 @@ func (g *grant) readModels() error {
 	}
 	for i, m := range g.Models {
 		if m == "" || len(m) > 200 || strings.ContainsFunc(m, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-			return invalid("models has "+quote(m)+", which is not the name of a model", "write the name as the server has it")
+			return invalid("models has "+quote(m)+", which is not the name of a model", "write the name that the server uses")
 		}
 		if slices.Contains(g.Models[:i], m) {
 			return invalid("models names "+quote(m)+" twice", "name it once")
@@ -270,7 +270,7 @@ func (g *grant) Warnings() []capability.Warning {
 	}
 	var out []capability.Warning
 	for _, w := range g.http.Warnings() {
-		if w.Setting != "headers" { // said better below
+		if w.Setting != "headers" { // a more precise warning follows
 			out = append(out, w)
 		}
 	}
@@ -278,10 +278,10 @@ func (g *grant) Warnings() []capability.Warning {
 		out = append(out, capability.Warning{Setting: "endpoint", Text: "The key and the messages are sent without encryption.", Remedy: "Use https."})
 	}
 	if g.Key != nil && len(*g.Key) < 8 {
-		out = append(out, capability.Warning{Setting: "key", Text: "The key is so short that it is not removed from what a server sends back.", Remedy: "Check that the variable has the whole key."})
+		out = append(out, capability.Warning{Setting: "key", Text: "The key is too short to be removed from the answers of the server.", Remedy: "Check that the variable contains the whole key."})
 	}
 	if len(g.Budgets()) == 0 {
-		out = append(out, capability.Warning{Text: "Nothing bounds how many tokens creatures use.", Remedy: "Set tokens_per_creature or tokens_per_graph."})
+		out = append(out, capability.Warning{Text: "No budget limits how many tokens creatures use.", Remedy: "Set tokens_per_creature or tokens_per_graph."})
 	}
 	return out
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/seed47132306/terrarium/capability/httpcap"
 )
 
-// escapes are those of JSON for characters that need none, however often they are escaped.
+// escapes matches JSON escapes of characters that need none, even if they are escaped
+// several times.
 var escapes = regexp.MustCompile(`\\+(?:/|u00[2-7][0-9a-fA-F])`)
 
-// veil removes the secrets from a text that is put together. The client of HTTP has removed
-// them from the bytes of the response, where they may be in pieces or escaped; and a text,
-// such as the arguments of a call, may itself be JSON with escapes.
+// veil removes the secrets from an assembled text. The HTTP client has already removed
+// them from the bytes of the response, but there they may have been in pieces or escaped.
+// A text, such as the arguments of a call, may also be JSON with escapes itself.
 func (g *grant) veil(text string) string {
 	text = g.replaced(text)
 	if strings.IndexByte(text, '\\') < 0 {
@@ -42,7 +43,8 @@ func (g *grant) replaced(text string) string {
 	return text
 }
 
-// secretsOf are the secrets of headers, also as JSON writes them.
+// secretsOf returns the secrets in headers, as they are and in the form that they have in
+// JSON.
 func secretsOf(headers map[string]string) []string {
 	var out []string
 	for _, s := range httpcap.Secrets(headers) {

@@ -5,19 +5,20 @@ import (
 	"encoding/json"
 )
 
-// Answers are walked in place: decoding one into values would take many times its size, as
-// a server can send millions of empty objects. The functions below expect valid JSON without
-// white space around it, and copy nothing but the texts and numbers that are used.
+// Answers are read in place: to decode an answer into values would take many times its
+// size, because a server can send millions of empty objects. The functions below expect
+// valid JSON without white space around it, and copy only the texts and numbers that are
+// used.
 
-// member is a member of an object that is looked for, and its value; nil if it is absent or
-// null.
+// member is a wanted member of an object, and its value, which is nil if the member is
+// absent or null.
 type member struct {
 	name  string
 	value []byte
 }
 
-// lookUp finds members of an object; of several with one name the last counts. It reports
-// whether raw is an object.
+// lookUp finds members of an object; if several have the same name, the last counts. It
+// reports whether raw is an object.
 func lookUp(raw []byte, wanted []member) bool {
 	if len(raw) == 0 || raw[0] != '{' {
 		return false
@@ -84,7 +85,7 @@ func value(raw []byte) []byte {
 			depth++
 			continue
 		case '}', ']':
-			if depth == 0 { // the end of what a number or a word is in
+			if depth == 0 { // the end of the object or array that contains the number or word
 				return raw[:i]
 			}
 			depth--
@@ -103,7 +104,7 @@ func value(raw []byte) []byte {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// space cuts white space off in front.
+// space removes white space from the beginning.
 func space(raw []byte) []byte {
 	for len(raw) > 0 && blank(raw[0]) {
 		raw = raw[1:]

@@ -157,7 +157,7 @@ func storms() []Module {
 				)
 			},
 			Ends: comesToNothing(), Lasts: long,
-			// Messages in the inbox take 64 MiB, the collector lets as much garbage arise before it starts,
+			// The inbox takes 64 MiB, the collector lets as much garbage arise before it starts,
 			// and each delivery allocates eight more while it runs.
 			Peak: 2 * DefaultPeak,
 		},

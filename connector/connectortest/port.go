@@ -12,11 +12,11 @@ import (
 	"github.com/seed47132306/terrarium/connector"
 )
 
-// Port is a channel in memory. It keeps what it was sent, as a session would, when another
-// Run uses it. Its methods may be called from any goroutine.
+// Port is a channel in memory. Like a session, it keeps its messages between two calls of
+// Run. Its methods may be called from any goroutine.
 type Port struct {
-	// Clock is nil for the clock of the machine. With a [connector.Manual], the caller calls
-	// its Begin and End.
+	// Clock is the clock of the port; nil means that of the machine. With a
+	// [connector.Manual], the test must call its Begin and End.
 	Clock connector.Clock
 	// Refuse, if set, may refuse a message.
 	Refuse func(m connector.Message) error
@@ -36,7 +36,7 @@ type Port struct {
 // NewPort returns a port with an empty channel.
 func NewPort() *Port { return &Port{producers: map[string]uint64{}, changed: make(chan struct{})} }
 
-// notify wakes those that wait for a change, which the caller has made.
+// notify wakes the goroutines that wait for a change. The caller has made one.
 func (p *Port) notify() {
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -183,7 +183,7 @@ type View struct {
 	Working  bool
 }
 
-// Wait waits until what the port has seen fulfils a condition, and returns it.
+// Wait waits until the view of the port fulfils a condition, and returns the view.
 func (p *Port) Wait(ctx context.Context, until func(View) bool) (View, error) {
 	for {
 		p.mu.Lock()

@@ -33,9 +33,9 @@ const MaxMissed = 1000
 // Settings implements [connector.Kind].
 func (Kind) Settings() []capability.Setting {
 	return []capability.Setting{
-		{Name: "schedule", Type: capability.Text, Required: true, Doc: "minute, hour, day of month, month and day of week, such as `\"*/15 8-17 * * MON-FRI\"`, with a field for seconds before them if there are six; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`"},
-		{Name: "time_zone", Type: capability.Text, Default: `"UTC"`, Doc: "the time zone of the schedule, such as `\"Europe/Berlin\"`, from the database of the machine; `\"Local\"` is that of the process. A time that a day lacks because of summer time has no tick; one that a day has twice has two"},
-		{Name: "missed", Type: capability.Text, Choices: []string{"last", "all", "none"}, Default: `"last"`, Doc: fmt.Sprintf("which of the ticks are sent that were missed while nothing ran, the machine was suspended or a tick was being sent; of `all`, the last %d", MaxMissed)},
+		{Name: "schedule", Type: capability.Text, Required: true, Doc: "minute, hour, day of month, month and day of week, such as `\"*/15 8-17 * * MON-FRI\"`; if there are six fields, the first is for seconds. Or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`"},
+		{Name: "time_zone", Type: capability.Text, Default: `"UTC"`, Doc: "the time zone of the schedule, such as `\"Europe/Berlin\"`, from the database of the machine; `\"Local\"` is that of the process. If a time does not exist on a day because of summer time, it has no tick; if it exists twice, it has two"},
+		{Name: "missed", Type: capability.Text, Choices: []string{"last", "all", "none"}, Default: `"last"`, Doc: fmt.Sprintf("which missed ticks are sent: those that were due while nothing ran, while the machine was suspended, or while an earlier tick was being sent. `all` sends at most the last %d", MaxMissed)},
 		{Name: "payload", Type: capability.Text, Without: "an object with the scheduled time", Doc: "the payload of each message"},
 	}
 }
@@ -47,8 +47,8 @@ type settings struct {
 	Payload  *string `json:"payload"`
 }
 
-// Seconds are optional. Intervals such as @every 5m are left out: they would depend on the
-// time of the start.
+// Seconds are optional. Intervals such as @every 5m are not supported, because they
+// depend on the time of the start.
 var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 // Open implements [connector.Kind].
@@ -72,20 +72,20 @@ func (Kind) Open(data json.RawMessage) (connector.Connector, error) {
 		}
 	}
 	if schedule.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, zone)).IsZero() {
-		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the schedule %q never comes", s.Schedule), Remedy: "use days that the months have"}
+		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the schedule %q never comes", s.Schedule), Remedy: "use a day that the month has"}
 	}
 	return &source{settings: s, schedule: schedule, zone: zone}, nil
 }
 
 func parse(text string) (schedule cron.Schedule, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the library has had cases
+		if p := recover(); p != nil { // the library has had bugs that panic
 			err = fmt.Errorf("it cannot be read: %v", p)
 		}
 	}()
 	switch {
 	case strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ="):
-		return nil, fmt.Errorf("the time zone belongs to the attribute time_zone")
+		return nil, fmt.Errorf("the time zone belongs in the attribute time_zone")
 	case strings.HasPrefix(text, "@every"):
 		return nil, fmt.Errorf("an interval depends on the time of the start; write it as */N")
 	}
@@ -137,7 +137,8 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	}
 }
 
-// maxAhead is how far the last tick may be ahead of a clock that was set back a little.
+// maxAhead is how far the last tick may be ahead of the clock without a report: the clock
+// may have been set back a little.
 const maxAhead = 5 * time.Minute
 
 func unlessOver(ctx context.Context, err error) error {
@@ -171,12 +172,12 @@ func (s *source) producer(p connector.Port) string {
 	return p.Name() + ":" + hex.EncodeToString(sum[:8])
 }
 
-// inTime is how late a tick of a running source may be that does not count as missed.
+// inTime is how late a running source may send a tick that does not count as missed.
 const inTime = 10 * time.Second
 
-// due sends the ticks from the first one, which is due, until now: if there are several, those
-// before the last were missed, and the setting says which are sent. It returns the last tick,
-// sent or not.
+// due sends the ticks from first, which is due, until now. If there are several, all but
+// the last were missed, and the setting says which of them are sent. It returns the last
+// tick, sent or not.
 func (s *source) due(ctx context.Context, p connector.Port, first, started time.Time) (last time.Time, err error) {
 	most := 1
 	if s.Missed == "all" {

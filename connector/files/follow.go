@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// followed reads a file that grows. At its end it waits for more. It ends when another file
-// has taken the path, or when the file was cut off, as log rotation does.
+// followed reads a file that grows. At the end of the file, it waits for more. It ends
+// when another file has taken the path, or when the file was truncated; log rotation does
+// either.
 type followed struct {
 	stop <-chan struct{} // ends reading
 	path string
@@ -51,7 +52,7 @@ func (f *followed) Read(p []byte) (int, error) {
 	for waited := false; ; waited = true {
 		n, err := f.file.Read(p)
 		if n > 0 && waited && !continues(f.file, f.last, f.read) {
-			return 0, io.EOF // cut off, and longer again: it is read from its start
+			return 0, io.EOF // truncated, and longer again: it is read from its start
 		}
 		f.note(p[:n])
 		if n > 0 || !errors.Is(err, io.EOF) {
@@ -84,7 +85,7 @@ func (f *followed) over() (bool, error) {
 	}
 	now, err := os.Stat(f.path)
 	if err != nil {
-		return false, nil // it is between its removal and the next one
+		return false, nil // it was removed, and the next one is not there yet
 	}
 	return mine.Size() < f.read || !os.SameFile(mine, now), nil
 }
@@ -114,8 +115,8 @@ func (l *Lines) Follow(ctx context.Context, path string) error {
 	}
 }
 
-// openAgain opens a file, and waits until there is one. What has taken the place of a
-// followed file, and is not a file itself, is not there either.
+// openAgain opens a file, and waits until there is one. If something other than a regular
+// file has taken the place of a followed file, it waits too.
 func openAgain(ctx context.Context, path string, fresh bool) (*os.File, error) {
 	for {
 		file, err := openRegular(path)
@@ -263,10 +264,11 @@ func hasProducer(known map[string]uint64, info os.FileInfo) bool {
 	return false
 }
 
-// identifyFile finds the producer of a followed file, and how many of its bytes were taken
-// in before. Its beginning may be that of many files, such as a line that a program writes
-// at its start. So the identity of the file in its file system counts too and, as that may
-// be used again for a later file, the time when it was first read.
+// identifyFile finds the producer of a followed file, and how many of its bytes were
+// taken before. Many files may have the same beginning, such as a line that a program
+// writes when it starts. So the producer also has the identity of the file in its file
+// system. A later file may get the same identity, so the producer also has the time when
+// the file was first read.
 func identifyFile(head []byte, info os.FileInfo, known map[string]uint64, now time.Time) (producer string, seen uint64) {
 	prefix := "file:" + fileIdentity(info) + ":"
 	names := make([]string, 0, len(known))

@@ -20,14 +20,14 @@ import (
 // which the session has already taken are skipped. It is for one reading at a time.
 type Lines struct {
 	Name string // of the input, for messages
-	// LeaveOut makes a line that is too long be left out. Otherwise it is an error.
+	// LeaveOut leaves out lines that are too long. Otherwise such a line is an error.
 	LeaveOut bool
 	// Known returns the highest offset of every producer of the channel.
 	Known func() (map[string]uint64, error)
 	// Take takes a line without its newline. An error ends the reading.
 	Take func(ctx context.Context, line []byte, producer string, offset uint64) error
-	// Now is the time when a file that is followed is first read, which tells files apart
-	// that have the same beginning and identity one after the other.
+	// Now returns the time. The time at which a followed file is first read distinguishes it
+	// from a later file with the same beginning and identity.
 	Now func() time.Time
 	// LeftOut reports a line that is left out because it is too long.
 	LeftOut func(err error)
@@ -81,9 +81,8 @@ func (l *Lines) take(ctx context.Context, r *bufio.Reader, producer string, seen
 }
 
 // unseen returns the new part of a line that ends at a position, if seen bytes of the
-// input were taken in before. A file may have been read while its last line was only
-// half written. The rest is then a line of its own, unless only the newline was
-// missing.
+// input were taken before. A file may have been read while its last line was only half
+// written. The rest is then a line of its own, unless only the newline was missing.
 func unseen(line []byte, position, seen uint64) (rest []byte, fresh bool) {
 	start := position - uint64(len(line))
 	switch {
@@ -105,10 +104,10 @@ func (l *Lines) ended(ctx context.Context, err error) error {
 	return fmt.Errorf("reading %s: %w", l.Name, err)
 }
 
-// readLine reads a line with its newline, and returns how many bytes it has. At the end of
-// the input it returns no line and an error. A line that is too long is an error; of a file
-// that is followed, it is read to its end, so that whatever writes the file cannot end the
-// command.
+// readLine reads a line with its newline, and returns the number of its bytes. At the end
+// of the input it returns no line and an error. A line that is too long is an error. With
+// LeaveOut, such a line is read to its end, so that the caller can continue with the next
+// one.
 func (l *Lines) readLine(r *bufio.Reader) (line []byte, size uint64, err error) {
 	var tooLong error
 	for {

@@ -90,7 +90,7 @@ func (s *sink) Run(ctx context.Context, p connector.Port) (err error) {
 	var written map[string]bool
 	open := func() error {
 		if file != nil {
-			_ = file.Close() // whatever was written has been checked
+			_ = file.Close() // what was written has been checked
 		}
 		if file, written, err = s.open(); err == nil {
 			p.Working()
@@ -110,7 +110,7 @@ func (s *sink) Run(ctx context.Context, p connector.Port) (err error) {
 			return err
 		}
 		list := []connector.Delivery{d}
-		// Further messages that are there already are written together.
+		// Messages that are already waiting are written together.
 		for size := len(d.Payload); size < batchBytes; size += len(d.Payload) {
 			next, err := nextNow(ctx, p)
 			if err != nil {
@@ -118,8 +118,8 @@ func (s *sink) Run(ctx context.Context, p connector.Port) (err error) {
 			}
 			d, list = next, append(list, next)
 		}
-		// What was written counts only if the path still is that of the file: it may have been
-		// renamed or removed.
+		// The write counts only if the file still has the path: it may have been renamed or
+		// removed meanwhile.
 		for done := false; !done; done = s.has(file) {
 			if !s.has(file) {
 				if err := open(); err != nil {
@@ -180,8 +180,8 @@ type appended interface {
 	Sync() error
 }
 
-// write appends a batch. After a failure, the part that was written is taken away, as far as
-// nothing else has written to the file.
+// write appends a batch. After a failure, it removes the part that was written, unless
+// another program has written to the file.
 func (s *sink) write(file appended, batch []byte) error {
 	if len(batch) == 0 {
 		return nil
@@ -202,7 +202,7 @@ func (s *sink) write(file appended, batch []byte) error {
 			err = errors.Join(err, file.Truncate(before.Size()))
 		}
 	}
-	return cannot("write", s.Path, err, "make room on the disk; delivery continues by itself")
+	return cannot("write", s.Path, err, "check that the disk has space; delivery continues by itself")
 }
 
 // append adds a message to a batch.
@@ -219,7 +219,7 @@ func (s *sink) append(batch *bytes.Buffer, d connector.Delivery) {
 	}) // a buffer takes everything, and a record has only texts
 }
 
-// payloadOf is a payload as the API has it: a text, or an object with base64.
+// payloadOf returns a payload in the form of the API: a text, or an object with base64.
 func payloadOf(b []byte) any {
 	if utf8.Valid(b) {
 		return string(b)

@@ -73,7 +73,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	case err != nil:
 		return cannot("read", s.path, err, "create it, or correct the path in the recipe")
 	case !info.Mode().IsRegular():
-		return &abi.Error{Code: abi.InvalidArgument, Message: s.path + " is not a regular file", Remedy: "name a file; a directory or a device has no offsets"}
+		return &abi.Error{Code: abi.InvalidArgument, Message: s.path + " is not a regular file", Remedy: "name a regular file; directories and devices have no offsets"}
 	}
 	l := linesOf(s.path, p)
 	l.LeaveOut = true

@@ -11,20 +11,21 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// The part at the end of a file whose ids are known has tailBytes and tailLines, up to tailMost
-// and a line. It has room for everything that can be in the file and not yet in the log of the
-// session, even if a message has the most bytes.
+// A sink remembers the ids in the last part of a file: at least tailBytes and tailLines,
+// but at most tailMost and one line. This part has room for all messages that can be in
+// the file before their acknowledgement is in the log of the session, even for messages
+// of the largest size.
 const (
 	tailBytes = 8 << 20
 	tailLines = 256
 	tailMost  = 256 << 20
 	tailBlock = 64 << 10
-	// headOfLine has the id of a line and what precedes it.
+	// headOfLine is enough for the id of a line and what precedes it.
 	headOfLine = 16 << 10
 )
 
-// tail reads the ids at the end of the file. It takes away a last line that a killed process
-// has not finished: the message is delivered again.
+// tail reads the ids at the end of the file. It removes an incomplete last line, which a
+// killed process has left: its message is delivered again.
 func (s *sink) tail(file *os.File) (map[string]bool, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -53,10 +54,10 @@ func (s *sink) tail(file *os.File) (map[string]bool, error) {
 		case size == 0:
 			return ids, nil
 		case s.Format == "text":
-			_, err := file.Write([]byte{'\n'}) // it cannot be known whose the line is
+			_, err := file.Write([]byte{'\n'}) // the line may be from any program
 			return nil, err
 		case !bytes.HasPrefix(head, recordStart[:min(len(head), len(recordStart))]):
-			return nil, &abi.Error{Code: abi.Conflict, Message: "the file ends with a line that this sink has not written", Remedy: "name a file that only this sink writes"}
+			return nil, &abi.Error{Code: abi.Conflict, Message: "the file ends with an incomplete line that this sink has not written", Remedy: "name a file that only this sink writes"}
 		}
 		return ids, file.Truncate(start)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/connector"
 )
 
-// Router gives requests to the sources that take them. Its methods may be called from any
-// goroutine.
+// Router passes requests to the sources that take them. Its methods may be called from
+// any goroutine.
 type Router struct {
 	serving chan struct{} // closed when something serves it
 	once    sync.Once
@@ -34,7 +34,8 @@ type Router struct {
 // NewRouter returns a router without sources.
 func NewRouter() *Router { return &Router{serving: make(chan struct{}), routes: map[string]*route{}} }
 
-// Serving notes that requests can come, and returns the router as a handler.
+// Serving notes that requests can arrive from now on, and returns the router as a
+// handler.
 func (r *Router) Serving() http.Handler {
 	r.once.Do(func() { close(r.serving) })
 	return r
@@ -57,10 +58,11 @@ type route struct {
 	busy   sync.WaitGroup  // requests that are under way
 	over   context.Context // ends when the route is removed
 	failed chan error      // has room for the failure that ends the attempt
-	bodies chan struct{}   // has room for the bodies that are read before their signature is known
+	bodies chan struct{}   // has room for the bodies that are read before their signature is checked
 }
 
-// maxUnverified bounds the bodies of a route that are read before their signature is known.
+// maxUnverified bounds how many bodies of a route may arrive at the same time before
+// their signatures are checked.
 const maxUnverified = 16
 
 func (r *Router) add(x *route) error {
@@ -73,7 +75,7 @@ func (r *Router) add(x *route) error {
 	return nil
 }
 
-// remove takes a source away, and waits for its requests, which end with over.
+// remove removes a source, and waits for its requests, which end when over does.
 func (r *Router) remove(x *route) {
 	r.mu.Lock()
 	delete(r.routes, x.Path)
@@ -102,7 +104,7 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	defer x.busy.Done()
 	ctx, cancel := context.WithCancelCause(q.Context())
 	defer cancel(nil)
-	gone := &abi.Error{Code: abi.Unavailable, Message: "the webhook ends or changes", Remedy: "send the request again, with the same key"}
+	gone := &abi.Error{Code: abi.Unavailable, Message: "the webhook is ending or changing", Remedy: "send the request again, with the same key"}
 	stop := context.AfterFunc(x.over, func() {
 		cancel(gone)
 		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // ends a body that is slow
@@ -111,8 +113,7 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	x.serve(w, q.WithContext(ctx))
 }
 
-// bodyTime bounds the time that a body may take to arrive, and sendTime the time until its
-// message is durable.
+// bodyTime bounds the time that a body may take to arrive.
 const (
 	bodyTime = 30 * time.Second
 	// refuseTime bounds how long the server reads the body of a refused request, to keep the
@@ -151,7 +152,7 @@ func (x *route) serve(w http.ResponseWriter, q *http.Request) {
 		case x.bodies <- struct{}{}:
 			defer func() { <-x.bodies }()
 		default:
-			fail(w, http.StatusServiceUnavailable, &abi.Error{Code: abi.Unavailable, Message: "too many bodies arrive at a time", Remedy: "send the request again, with the same key"})
+			fail(w, http.StatusServiceUnavailable, &abi.Error{Code: abi.Unavailable, Message: "too many bodies are arriving at the same time", Remedy: "send the request again, with the same key"})
 			return
 		}
 	}
@@ -249,7 +250,7 @@ func (x *route) unauthorized(w http.ResponseWriter, q *http.Request) {
 	if x.Auth == signature {
 		remedy = "send the HMAC-SHA-256 of the body in the header " + x.SignatureHeader
 	}
-	fail(w, http.StatusUnauthorized, &abi.Error{Code: abi.NotPrivileged, Message: "the request does not know the secret of the webhook", Remedy: remedy})
+	fail(w, http.StatusUnauthorized, &abi.Error{Code: abi.NotPrivileged, Message: "the request does not prove that its sender knows the secret of the webhook", Remedy: remedy})
 }
 
 // knowsSecret compares hashes, so that the time does not depend on the secret or its length.
@@ -306,8 +307,8 @@ type problem struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// fail answers with an error. What a sender of requests learns does not name creatures or
-// sessions.
+// fail answers with an error. The text names no creatures or sessions, because senders
+// should not learn about these.
 func fail(w http.ResponseWriter, status int, err error) {
 	code := abi.CodeOf(err)
 	p := problem{Type: "urn:terrarium:error:" + code.String(), Title: http.StatusText(status), Status: status, Detail: "the message was not taken", Code: code.String()}

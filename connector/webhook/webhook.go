@@ -48,12 +48,12 @@ func (kind) Settings() []capability.Setting {
 	return []capability.Setting{
 		{Name: "path", Type: capability.Text, Required: true, Doc: "the path of the requests, such as `\"/hooks/orders\"`"},
 		{Name: "secret", Type: capability.Text, Required: true, Sensitive: true, Doc: fmt.Sprintf("the secret, at least %d bytes", minSecret)},
-		{Name: "auth", Type: capability.Text, Choices: []string{bearer, signature}, Default: `"` + bearer + `"`, Doc: "how requests show that they know the secret: `bearer` in the header `Authorization: Bearer SECRET`; `hmac-sha256` by a signature of the body in hexadecimal digits, which `sha256=` may precede"},
+		{Name: "auth", Type: capability.Text, Choices: []string{bearer, signature}, Default: `"` + bearer + `"`, Doc: "how a request proves that its sender knows the secret. `bearer`: the header `Authorization: Bearer SECRET`. `hmac-sha256`: a signature of the body, in hexadecimal digits, with or without `sha256=` before them"},
 		{Name: "signature_header", Type: capability.Text, Default: `"` + signedHeader + `"`, Doc: "the header with the signature"},
 		{Name: "method", Type: capability.Text, Choices: []string{"POST", "PUT"}, Default: `"POST"`, Doc: "the method of the requests"},
-		{Name: "max_body", Type: capability.Size, Default: `"1MiB"`, Doc: "the most bytes that a body may have"},
-		{Name: "content_types", Type: capability.Texts, Without: "any", Doc: "the types that a body may have, such as `[\"application/json\"]`"},
-		{Name: "key_header", Type: capability.Text, Default: `"` + defaultKey + `"`, Doc: fmt.Sprintf("a request with this header is taken once: the last %d keys are remembered, even after a kill", connector.WindowSize)},
+		{Name: "max_body", Type: capability.Size, Default: `"1MiB"`, Doc: "the largest body of a request"},
+		{Name: "content_types", Type: capability.Texts, Without: "any", Doc: "the allowed content types, such as `[\"application/json\"]`"},
+		{Name: "key_header", Type: capability.Text, Default: `"` + defaultKey + `"`, Doc: fmt.Sprintf("the header with the key of a request. Requests with the same key are taken once; the last %d keys are remembered, even after a kill", connector.WindowSize)},
 		{Name: "headers", Type: capability.Texts, Without: "none", Doc: "headers of the request that become headers of the message, in lower case"},
 	}
 }
@@ -98,7 +98,7 @@ func (s *settings) check() error {
 	case len(s.Secret) < minSecret:
 		return invalid(fmt.Sprintf("the secret is shorter than %d bytes", minSecret), "use a random one, such as the output of openssl rand -hex 32")
 	case s.MaxBody > deploy.MaxMessage/2:
-		return invalid(fmt.Sprintf("max_body is above %d bytes", deploy.MaxMessage/2), "use a smaller one; a message has a limit")
+		return invalid(fmt.Sprintf("max_body is more than %d bytes", deploy.MaxMessage/2), "use a smaller value; the body becomes a message, whose size is limited")
 	}
 	for _, name := range append([]string{s.SignatureHeader, s.KeyHeader}, s.Headers...) {
 		if !headerPattern.MatchString(name) {
@@ -107,7 +107,7 @@ func (s *settings) check() error {
 	}
 	for _, name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") || strings.EqualFold(name, "Cookie") {
-			return invalid("the header "+name+" has secrets, which would become part of messages", "leave it out of headers")
+			return invalid("the header "+name+" contains secrets, which would become part of messages", "remove it from headers")
 		}
 	}
 	return nil

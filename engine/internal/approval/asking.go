@@ -22,8 +22,8 @@ type Asked struct {
 	spawned    journal.CreatureID // whose spawn it is about; empty for other events
 }
 
-// row is the row of a new question, with at most room bytes of what it is
-// about.
+// row returns the row of a new question. The row has at most room bytes of the content
+// that the question is about.
 func (a *Asked) row(m *message.Message, kind abi.Kind, now int64, room int) journal.ApprovalRow {
 	within := cmp.Or(a.Within, deploy.DefaultAskWithin)
 	row := journal.ApprovalRow{
@@ -65,9 +65,9 @@ func (a *Asking) equal(base string) (n int) {
 	return n
 }
 
-// AnswerEach answers the questions about an event, of which each occurrence in a turn
-// counts. about makes the question for the occurrence n. What is not approved becomes a
-// denial; without an answer, the turn waits.
+// AnswerEach answers the questions about an event. Each occurrence of an equal event in a
+// turn has a question of its own, which about makes for the occurrence n. An event that
+// is not approved is denied. Without an answer, the turn waits.
 func (a *Asking) AnswerEach(said *deploy.Words, deployment string, about func(policy string, n int) deploy.Question) {
 	if len(said.Denials) == 0 {
 		for _, ask := range said.Asks {

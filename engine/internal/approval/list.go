@@ -14,9 +14,9 @@ import (
 
 // Question is a question of a policy about a turn of a creature.
 type Question struct {
-	// key is the id of the delivery as memory has it. The id in Row, which the store has,
-	// differs if the graph had no store then. For a notice it is zero: each has an id of its
-	// own, but the next one takes the place of one that was not dealt with, and gets its
+	// key is the id of the delivery in memory. The id in Row, which the store has, differs
+	// if the graph had no store at that time. For a notice, key is zero: each notice has an
+	// id of its own, but a new notice replaces one that was not handled, and gets its
 	// answers.
 	key   journal.EventID
 	Row   journal.ApprovalRow

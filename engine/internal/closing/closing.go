@@ -93,9 +93,10 @@ func (s *Shutdown) remaining(stores []Store) {
 	s.stores = stores
 }
 
-// LeftOpen is the error for what a shutdown leaves open that has reached its bound. The
-// function running lists the turns that do not end and the stores with unwritten events; it is
-// called if no store has been closed yet. attempts are those of capabilities.
+// LeftOpen is the error of a shutdown that has reached its bound; it names what is left
+// open. The function running lists the turns that do not end and the stores with
+// unwritten events; it is called if no store has been closed yet. attempts are those of
+// capabilities.
 func (s *Shutdown) LeftOpen(bound time.Duration, running func() (turns []string, stores []Store), attempts []string) error {
 	s.mu.Lock()
 	stores := s.stores

@@ -1,6 +1,6 @@
-// Package effects collects what a guest's calls want to have done and what needs no look
-// at a graph: state, timers, output and log lines, the bytes of sends, and the error of
-// the last call that failed.
+// Package effects collects those effects of a guest's calls that do not depend on the
+// graph: state, timers, output and log lines, the bytes of sends, and the error of the
+// last call that failed.
 package effects
 
 import (
@@ -46,8 +46,8 @@ type Own struct {
 
 var noState State
 
-// Begin prepares for a call: state is the creature's, or nil while one that has never run
-// is being made, and size what it has.
+// Begin prepares for a call. state is the state of the creature, or nil while a creature
+// that has never run is being made; size is the size of the state.
 func (t *Own) Begin(limits *abi.Limits, v *veil.Veil, state *State, size int64, readOnly bool) {
 	if state == nil {
 		state = &noState
@@ -230,8 +230,9 @@ func (t *Own) Log(level abi.Level, text []byte) abi.Code {
 	if cut && room < int64(len(ellipsis)) {
 		return t.OverLimit("log_bytes", limits.LogBytes)
 	}
-	// Secrets are hidden before the line is cut. A part of a secret at the end of what is
-	// examined would not be found, so that as much as the longest one is cut off.
+	// Secrets are hidden before the line is cut. A part of a secret at the end of the
+	// examined text would not be found, so as many bytes as the longest secret has are cut
+	// off there.
 	longest := t.veil.Longest()
 	examined := text[:min(int64(len(text)), room+int64(longest))]
 	line := t.veil.Text(strings.ToValidUTF8(string(examined), "\uFFFD"))
@@ -247,7 +248,7 @@ func (t *Own) Log(level abi.Level, text []byte) abi.Code {
 const ellipsis = "…"
 
 // shortened cuts a text to at most size bytes, with the ellipsis and without a part of a
-// character. Most of a creature's last words are worth more than none.
+// character. A shortened line is more useful than none.
 func shortened(text string, size int) string {
 	end := max(size-len(ellipsis), 0)
 	for end > 0 && !utf8.RuneStart(text[end]) {

@@ -42,14 +42,14 @@ func Entries(state *State, prefix string) []inspect.StateEntry {
 	return out
 }
 
-// keyCost is what a key counts against the limit state besides its bytes, for that
-// is about what it costs to keep it.
+// keyCost is what a key counts against the limit state besides its bytes: about as much
+// as it costs to keep the key.
 const keyCost = 32
 
 // Cost is what a key and its value count against the limit state.
 func Cost(key, value int) int64 { return int64(key + value + keyCost) }
 
-// Write is what the turn leaves of a key.
+// Write is the last change of a key by the turn.
 type Write struct {
 	Key     string
 	Value   []byte
@@ -162,7 +162,7 @@ func (t *Own) mayWrite(key []byte) abi.Code {
 	return t.checkKey(key)
 }
 
-// checkKey refuses what can be no key.
+// checkKey refuses a text that cannot be a key.
 func (t *Own) checkKey(key []byte) abi.Code {
 	if len(key) == 0 || !utf8.Valid(key) || bytes.IndexByte(key, 0) >= 0 {
 		return t.Fail(abi.InvalidArgument, "use another key", "a key is UTF-8 without NUL and not empty")
@@ -170,7 +170,8 @@ func (t *Own) checkKey(key []byte) abi.Code {
 	return abi.OK
 }
 
-// ListPage is how many bytes of keys StateList hands over at a time, or a key more.
+// ListPage is how many bytes of keys StateList passes on at a time; the last key of a
+// page may exceed it.
 const ListPage = 8 << 10
 
 // StateList implements [abi.Turn]: the keys as the creature has them, with those

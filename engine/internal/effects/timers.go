@@ -77,8 +77,8 @@ func (t *Own) putTimer(x Timer) abi.Code {
 	return abi.OK
 }
 
-// KnowTimers says which timers were set when the turn first used one, with the
-// bytes of each. Timers fire meanwhile, but a turn sees the same ones all the time.
+// KnowTimers sets which timers were set when the turn first used one, with the bytes of
+// each. Timers may fire meanwhile, but the turn always sees the same ones.
 func (t *Own) KnowTimers(before map[string]int) {
 	t.before = before
 	for _, size := range before {
@@ -101,8 +101,8 @@ type heldTimers struct {
 	bytes int64 // of their names and payloads
 }
 
-// hasTimer says whether a timer is set, and what the others amount to, as the
-// turn sees it.
+// hasTimer returns whether a timer is set, and the total of the others, as the turn sees
+// them.
 func (t *Own) hasTimer(name string) (set bool, others heldTimers) {
 	before := t.before
 	others = heldTimers{len(before), t.beforeBytes}

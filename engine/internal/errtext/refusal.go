@@ -19,7 +19,7 @@ func Refusal(err error) *abi.Error {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
-	if err != error(e) { // the wrapping errors say where that was
+	if err != error(e) { // the wrapping errors say where it happened
 		text = err.Error()
 	}
 	if e.Remedy != "" {

@@ -23,7 +23,7 @@ type failure struct {
 	count int
 }
 
-// Heard counts what is a failure of what policies have said.
+// Heard counts the failures among the verdicts of policies.
 func (f *Policies) Heard(w *deploy.Words) {
 	for _, list := range [][]deploy.Verdict{w.Denials, w.Warnings, w.Audits} {
 		for _, v := range list {

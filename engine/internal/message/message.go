@@ -16,8 +16,9 @@ import (
 // and read-only from the moment it is offered.
 type Message struct {
 	ID journal.EventID // as it was sent; guests know it by this
-	// Logged is the id under which it entered a log later, with a graph that had
-	// none; nil if it has not. A graph that parted from that one may hold it too.
+	// Logged is the id that the message got when its graph, which had no log before, got
+	// one; nil if that has not happened. A graph that was split off may hold the message
+	// too.
 	Logged  atomic.Pointer[journal.EventID]
 	Time    int64
 	Kind    abi.Kind
@@ -115,7 +116,7 @@ func (m *Message) Release() {
 func (m *Message) Size() int64 { return int64(len(m.Payload) + len(m.Headers)) }
 
 // LogID is the id of m in the log of its graph, or none if it is in no log. It changes
-// when the graph enters one.
+// when the graph gets a log.
 func (m *Message) LogID() journal.EventID {
 	if m.Kind == abi.KindGraphChanged {
 		return journal.EventID{}
@@ -158,8 +159,8 @@ func KindOf(k journal.EventKind) abi.Kind {
 	return abi.KindMessage
 }
 
-// What is particular to a delivery that the engine makes travels in its
-// headers, which the log keeps.
+// The details of a delivery that the engine makes are in its headers, which the log
+// keeps.
 const (
 	HeaderTimer    = "terrarium-timer"    // name of the timer
 	HeaderReport   = "terrarium-report"   // kind of the event that a report to the root is about
@@ -184,8 +185,8 @@ func (m *Message) GuestHeaders() []byte {
 	return m.Headers
 }
 
-// WithAlias returns headers with the alias of a channel, in place of any that they have,
-// which its sender set and which means nothing. It may change the given headers.
+// WithAlias returns headers with the alias of a channel. It replaces an alias that the
+// sender has set, which means nothing here. It may change the given headers.
 func WithAlias(headers []byte, alias string) []byte {
 	for _, from, to := journal.FindHeader(headers, HeaderAlias); to > 0; _, from, to = journal.FindHeader(headers, HeaderAlias) {
 		headers = slices.Delete(headers, from, to)
@@ -193,7 +194,7 @@ func WithAlias(headers []byte, alias string) []byte {
 	return slices.Concat(headers, []byte(HeaderAlias), []byte{0}, []byte(alias), []byte{0})
 }
 
-// NoticeID is the id of the delivery that tells a creature of a revision.
+// NoticeID is the id of the delivery that notifies a creature of a revision.
 func NoticeID(c journal.CreatureID, revision uint64) journal.EventID {
 	sum := sha256.Sum256([]byte(abi.KindGraphChanged.String() + "\x00" + string(c)))
 	id := journal.EventID{Seq: revision}

@@ -14,7 +14,8 @@ type running struct {
 	turns map[journal.CreatureID]begun
 }
 
-// begun is when a turn has begun, and when the message of its delivery was sent.
+// begun has the time when a turn has begun, and the time when the message of its delivery
+// was sent.
 type begun struct{ at, sent int64 }
 
 // maxRunning bounds the turns that are remembered. Those of creatures that were removed
@@ -26,9 +27,9 @@ func (o *Observers) Times() bool {
 	return o.Wants(journal.EventTurnEnded) || o.Wants(journal.EventTurnFailed)
 }
 
-// Begin publishes that a turn has begun, at the time of the event, with a delivery whose
-// message is of the time sent. The end of the turn, in [Observers.Publish], says how long it
-// took. In place of a turn of the creature that has not ended, it begins again.
+// Begin publishes the event of a turn that has begun, and notes its time and the time at
+// which the message of its delivery was sent. When the turn ends, [Observers.Publish]
+// says how long it took. The turn replaces a turn of the creature that has not ended.
 func (o *Observers) Begin(ev *journal.Event, sent int64) {
 	o.Publish(ev, Source{})
 	if o.Times() {
@@ -45,8 +46,8 @@ func (r *running) begin(c journal.CreatureID, b begun) {
 	r.turns[c] = b
 }
 
-// end returns how long the turn took that an event ends, and how long its delivery waited.
-// For other events and turns both are 0.
+// end returns how long the turn that an event ends has taken, and how long its delivery
+// had waited. For other events and turns both are 0.
 func (r *running) end(ev *journal.Event) (took, waited time.Duration) {
 	if ev.Kind != journal.EventTurnEnded && ev.Kind != journal.EventTurnFailed {
 		return 0, 0

@@ -15,8 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Filter selects events. Empty lists do not restrict; what is given combines
-// with AND. A graph matches by any id it has had.
+// Filter selects events. Empty lists do not restrict; other lists combine with AND. A
+// graph matches by any id that it has had.
 type Filter struct {
 	Kinds     []journal.EventKind
 	Creatures []journal.CreatureID
@@ -91,8 +91,8 @@ type Source struct {
 
 // Init sets what observers need of the engine: the clock, and, if there is a session
 // directory, the position after everything that has been logged. A caller that attaches a
-// subscription before it asks for that misses nothing: what is being logged is in the
-// position or comes to the ring, or both.
+// subscription and then reads the position misses nothing: an event that is being logged
+// meanwhile is before the position, or comes to the ring, or both.
 func (o *Observers) Init(now func() int64, here func() journal.Position) { o.now, o.here = now, here }
 
 // Subscribe starts observing. A subscription that begins in the past gets what a replay
@@ -280,8 +280,8 @@ func (s *Subscription) Cursor() journal.EventCursor {
 	return s.at.Cursor()
 }
 
-// catchUp answers the next event that the stores have, or neither that nor an
-// error when the rest is in the ring.
+// catchUp returns the next event that the stores have. It returns neither an event nor an
+// error if the rest is in the ring.
 //
 // It reads until nothing is left, has the ring filled from then on, and reads
 // what was logged in between. If the ring is full before that is done, it begins
@@ -329,9 +329,9 @@ func (s *Subscription) isClosed() bool {
 	return closed || o.closed
 }
 
-// passEvent moves the position after an event of the ring. It reports whether the
-// event is to be handed out: those that came before the floor have been read in
-// the stores, or were there before the subscription.
+// passEvent moves the position after an event of the ring. It reports whether Next
+// returns the event: events before the floor have been read from the stores, or are older
+// than the subscription.
 func (s *Subscription) passEvent(ob *Observed) bool {
 	if ob.Event.Kind == journal.EventLagged {
 		lagged := journal.LaggedPayload{Missed: ob.Missed}
@@ -352,8 +352,8 @@ func (s *Subscription) passEvent(ob *Observed) bool {
 	return true
 }
 
-// tidyFrom is the number of marks from which on it is worth while to look for a
-// shorter position: every cut adds marks, and those of ended sessions stay.
+// tidyFrom is the number of marks from which on a shorter position is worth looking for:
+// every cut adds marks, and those of ended sessions stay.
 func tidyFrom(p *journal.Position) int { return 2*len(p.Marks) + 8 }
 
 // tidy replaces the position by that of the engine, if it has grown and there is
@@ -368,7 +368,7 @@ func (s *Subscription) tidy() {
 	}
 }
 
-// became reports whether a graph went into others, and id is one of these.
+// became reports whether a graph became others, and id is one of these.
 func (o *Observers) became(old, id journal.GraphID) bool {
 	for next, ok := o.Successors.Load(old); ok; next, ok = o.Successors.Load(next) {
 		if next.(journal.GraphID) == id {

@@ -46,7 +46,7 @@ type Output struct {
 	Source  string          // name of the creature
 	Channel string          // the creature's name for the channel of the delivery
 	Message journal.EventID // handled by the turn
-	Hops    int             // consecutive wires up to the ones that it leaves over
+	Hops    int             // consecutive wires up to those that the output leaves over
 	Limit   int64           // of a delivery, in bytes
 	Time    int64           // for predicates, as Seed
 	Seed    uint64

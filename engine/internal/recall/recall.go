@@ -1,5 +1,5 @@
-// Package recall has what policies remember in a graph, and what those of one turn have
-// recalled of it.
+// Package recall has the memory of policies in a graph, and what the policies of one turn
+// have read from it.
 package recall
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Cells are what the policies of a graph's deployments remember. They are replaced, as
-// the map is, and never modified, so a reader knows by comparing pointers whether what it
-// has read still holds.
+// Cells are what the policies of a graph's deployments remember. A cell is replaced and
+// never modified, and so is the map. So a reader compares pointers to find out whether
+// what it has read is still current.
 type Cells map[storemeta.MemoryKey]*storemeta.Cell
 
 // Meta is the metadata of a graph as a store of it has it.
@@ -55,12 +55,12 @@ func Inherit(before ...Cells) Cells {
 	return out
 }
 
-// Recollection is what the policies of one turn or operation have recalled, and
-// what they want remembered once that happens.
+// Recollection is what the policies of one turn or operation have recalled, and what they
+// will remember if the turn or operation takes effect.
 type Recollection struct {
 	Home func() Cells // of the graph, as it is at the moment
-	// read are the cells as they were; nil for one that there was not. Now is what the
-	// policies want remembered.
+	// read are the cells as they were, nil for a missing one. Now is what the policies will
+	// remember.
 	read Cells
 	Now  map[storemeta.MemoryKey][]byte
 	Kept bool // by a change
@@ -98,7 +98,7 @@ func (m *deploymentMemory) Recall(policy string) []byte {
 
 // Remember implements [deploy.PolicyMemory].
 func (m *deploymentMemory) Remember(policy string, value []byte) {
-	m.Recall(policy) // what is replaced must still be there when it is
+	m.Recall(policy) // the replaced value must be unchanged until then
 	if m.r.Now == nil {
 		m.r.Now = map[storemeta.MemoryKey][]byte{}
 	}
@@ -122,7 +122,7 @@ func (r *Recollection) holds(c Cells) bool {
 // Changes reports whether there is something to be remembered.
 func (r *Recollection) Changes() bool { return len(r.Now) > 0 }
 
-// Keep has cells remember, with the record of what was judged.
+// Keep stores what is remembered in the cells, and in the record of what was judged.
 func (r *Recollection) Keep(c *Cells, rec *journal.Record) {
 	if len(r.Now) > 0 {
 		r.put(c, rec)

@@ -19,8 +19,8 @@ type Log[F any] struct {
 	broken bool // what follows events, or all of it, is missing
 }
 
-// Read reads the next messages: at most limit, and not many more bytes than that. Without
-// an error it replaces what was read before.
+// Read reads the next messages, with a bound on their number and approximately on their
+// bytes. Without an error it replaces what was read before.
 func (l *Log[F]) Read(ctx context.Context, s journal.Store, channel journal.ChannelID, limit int, bytes int64) error {
 	events, err := s.Messages(ctx, channel, l.From, l.End, limit, bytes)
 	if err != nil {

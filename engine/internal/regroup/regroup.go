@@ -12,8 +12,8 @@ import (
 // Group is a set of graphs that exchange members.
 type Group struct {
 	Before, After []journal.GraphID // each by id
-	// Passed says that something passed through one of the graphs within the change, so
-	// that several records describe it.
+	// Passed means that a member passed through one of the graphs within the change, so that
+	// several records describe it.
 	Passed bool
 }
 

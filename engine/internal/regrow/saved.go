@@ -46,7 +46,8 @@ func Rows(list []*journal.SavedGraph) []journal.SavedGraph {
 	return out
 }
 
-// StartAbove makes all later additions to a topology younger than a saved graph.
+// StartAbove makes everything that is added to a topology later younger than a saved
+// graph.
 func StartAbove(topo *topology.State, g *journal.SavedGraph) {
 	var creature, channel, edge uint64
 	for i := range g.Creatures {

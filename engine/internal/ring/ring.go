@@ -1,9 +1,8 @@
 // Package ring has a bounded queue between writers that never wait and one reader.
 //
-// From the first value that does not fit, a ring drops and counts values,
-// until the reader has taken all its values and the number of dropped ones;
-// then there is room again. A closed ring accepts no more values; those in it
-// can still be taken.
+// When a value does not fit, the ring drops and counts it and all later values, until the
+// reader has taken the values in the ring and then the number of dropped ones. A closed
+// ring accepts no more values; those in it can still be taken.
 package ring
 
 import "sync"

@@ -8,9 +8,9 @@
 // and put back at the end, and from time to time a worker checks the other
 // lanes first, so that every element gets its turn.
 //
-// A worker that has nothing to do is parked. Another goroutine may borrow its
-// place, to run an element itself: so there are never more running elements
-// than workers.
+// A worker that has nothing to do is parked. Another goroutine may borrow the place of a
+// parked worker to run an element itself. So there are never more running elements than
+// workers.
 //
 // A queue is open until Close and cannot be reopened. A closed queue returns
 // elements only through Rest. Its locks are innermost: no method calls code
@@ -91,7 +91,7 @@ func (q *Queue[T]) unpark(most int64) {
 	}
 }
 
-// uncount takes up to most parked workers off the count, and returns how many.
+// uncount removes up to most parked workers from the count, and returns how many.
 func (q *Queue[T]) uncount(most int64) int64 {
 	for {
 		old := q.places.Load()

@@ -1,12 +1,12 @@
 // Package spending keeps what creatures have used of the budgets of capabilities, for each
 // graph.
 //
-// A ledger has two counters for each creature and unit: what was charged, and what was given
-// back of that. Both only rise, and only in the graph that has the creature. So the greater
-// of two values is the later one, and graphs that were one and merge again have every amount
-// once: a ledger that continues others takes the greater value of each counter. A graph that
-// was split off keeps what the whole had used until then. Creatures that have been removed
-// stay in the ledger, so that removing them gives nothing back.
+// A ledger has two counters for each creature and unit: what was charged, and what was
+// given back of that. Both only rise, and only in the graph that has the creature. So the
+// greater of two values is the later one. A ledger that continues others takes the
+// greater value of each counter, so graphs that were split and merge again count every
+// amount once. A graph that was split off keeps what the whole had used until then.
+// Removed creatures stay in the ledger, so removing a creature gives nothing back.
 package spending
 
 import (

@@ -22,9 +22,9 @@ type Remembered struct {
 	Graphs []journal.GraphID
 }
 
-// RememberedIn lists the deployments that saved graphs have members of, by name.
-// If stores differ, because one could not be read for a while, it is what the
-// latest of them says.
+// RememberedIn lists the deployments that have members in saved graphs, by name. If
+// stores differ, because one of them could not be read for a while, the latest one
+// counts.
 func RememberedIn(graphs []journal.SavedGraph) []Remembered {
 	graphs = slices.Clone(graphs)
 	slices.SortStableFunc(graphs, func(a, b journal.SavedGraph) int { return int(max(min(a.LastTime-b.LastTime, 1), -1)) })
@@ -68,10 +68,11 @@ func MembersIn(g *journal.SavedGraph) map[string]bool {
 	return out
 }
 
-// CheckRenamed refuses a deployment that no store knows if a saved one, which is not
-// applied, came from the very same recipe: its file or folder was renamed, or is given in
-// another way. It would start with no state and handle all input again. A recipe that sets
-// its own name is not concerned, because its text contains the name.
+// CheckRenamed refuses a deployment that no store knows if a saved deployment, which is
+// not applied, came from exactly the same recipe: then the file or folder of the recipe
+// was renamed, or is named in another way. The deployment would start without state and
+// handle all input again. This does not affect a recipe that sets its own name, because
+// its text contains the name.
 func CheckRenamed(d *deploy.Deployment, saved []journal.SavedGraph, applied func(name string) bool) error {
 	if len(d.Source.Files) == 0 {
 		return nil

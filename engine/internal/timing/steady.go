@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// latest is the last time that a Steady believes. Behind it there is room for more events,
-// each a nanosecond later than the one before, than a log can have.
+// latest is the last time that a Steady believes. After it, there are enough nanoseconds
+// for more events than a log can have, each one nanosecond later than the one before.
 var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// Steady tells the time of a clock that may be set while it is in use, without ever going
-// back: while the clock is behind a time that callers have got, time passes from there on as
-// fast as it really does. So a timer is never later than requested, however the clock is
-// set, and events stay in order.
+// Steady tells the time of a clock that may be set while it is in use, but never goes
+// back. While the clock is behind a time that a caller has got, Steady continues from
+// that time, as fast as time really passes. So a timer never fires later than requested,
+// however the clock is set, and events stay in order.
 type Steady struct {
 	clock  Clock
 	manual bool
@@ -25,14 +25,14 @@ type Steady struct {
 	told int64     // the last time told, nanoseconds since 1970
 }
 
-// NewSteady returns a clock that begins at the time of another one. If that one is manual,
-// all that it is moved ahead counts as time that passes.
+// NewSteady returns a clock that begins at the time of another one. If that one is
+// manual, every move ahead counts as time that passes.
 func NewSteady(of Clock, manual bool) *Steady {
 	return &Steady{clock: of, manual: manual, read: of.Now()}
 }
 
-// leap is from when on a step ahead is not taken for time that has passed, if nothing proves
-// that it has.
+// leap is how far the clock must jump ahead, without proof that the time has passed, for
+// the jump to count as a change of the clock.
 const leap = time.Minute
 
 // passed is how much time has passed between two readings. If both have a monotonic part, it

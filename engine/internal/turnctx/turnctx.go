@@ -38,7 +38,7 @@ func New(workers, caller context.Context, clock Clock, until int64) *Context {
 	return &Context{Context: workers, caller: caller, clock: clock, until: until}
 }
 
-// Deadline returns none, because the clock may not be the machine's.
+// Deadline returns no deadline, because the clock may not be the machine's.
 func (c *Context) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
 // Err returns why the context has ended, or nil.
