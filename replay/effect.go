@@ -155,7 +155,7 @@ func would(e *rehearsal.Effects, calls []journal.NotedCall, names *labels) []Eff
 	return append(out, said(e)...)
 }
 
-// said returns the log lines of a turn, which are kept even if it fails.
+// said returns the log lines of a turn, which are kept even if the turn fails.
 func said(e *rehearsal.Effects) []Effect {
 	var out []Effect
 	for _, line := range e.Logs {

@@ -25,7 +25,7 @@ type mail struct {
 	recent map[letterBox]*journal.Event
 	order  []letterBox // oldest first
 	pages  map[reading][]journal.Event
-	paged  int // bytes of pages, with those that have been handled
+	paged  int // bytes of pages, including messages that have been handled
 }
 
 // letterBox is the place of a message.
@@ -50,7 +50,7 @@ func (m *mail) remember(ev *journal.Event) {
 		return
 	}
 	place := letterBox{ev.Channel, ev.Seq}
-	kept := *ev // not a part of the page that it came in
+	kept := *ev // a copy, which does not keep the page of the event in memory
 	m.recent[place] = &kept
 	m.order = append(m.order, place)
 	m.bytes += size(ev)

@@ -70,7 +70,7 @@ func (t *recorded) cause() journal.EventID { return t.event.Cause }
 // failed reports whether the turn had no effects except its log lines.
 func (t *recorded) failed() bool { return t.code != "" }
 
-// asked returns the delivery that the guest got.
+// asked returns the delivery that the guest received.
 func (t *recorded) asked(alias, sender string) *rehearsal.Delivery {
 	d := &rehearsal.Delivery{
 		Kind: t.kind, ID: t.cause(), Time: t.notes.Time, Channel: t.event.Channel, Seq: t.event.Seq,

@@ -155,7 +155,7 @@ func (o *Options) check() error {
 		return invalid("a replay needs a source and a host", "set both")
 	}
 	if len(o.Module) > 0 && len(o.Creatures) == 0 {
-		return invalid("a module needs creatures whose module it replaces", "name the creatures")
+		return invalid("Module is set, but Creatures names no creature whose module it replaces", "name the creatures")
 	}
 	return nil
 }

@@ -189,13 +189,13 @@ func (s *stage) report() (*Report, error) {
 	if len(s.o.Creatures) > 0 && len(s.chosen) == 0 {
 		return nil, &abi.Error{
 			Code: abi.NotFound, Op: "replay", Message: "the log has no creature " + strings.Join(s.o.Creatures, " or "),
-			Remedy: "use the name that terrarium session show shows or, if the log no longer has the name, the id",
+			Remedy: "use the name that terrarium session show prints or, if the log no longer has the name, the id",
 		}
 	}
 	return r, nil
 }
 
-// unjudged is what the turns have in common that are counted together.
+// unjudged has what turns that are counted together have in common.
 type unjudged struct {
 	creature journal.CreatureID
 	gap

@@ -22,7 +22,7 @@ type walk struct {
 	open    map[journal.SessionID]*recorded
 	seen    map[journal.SessionID]bool
 	lines   map[journal.CreatureID][]journal.Event // log lines of a failed turn, which come before its end
-	spare   []*recorded                            // turns that have been played, to be used again
+	spare   []*recorded                            // records of finished turns, whose memory is used again
 	mail    *mail
 	stage   *stage
 }

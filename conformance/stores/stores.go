@@ -24,16 +24,16 @@ type Subject struct {
 	// Open opens the session directory dir, and creates it if need be. Several goroutines
 	// may open different directories at the same time.
 	Open func(ctx context.Context, dir string) (journal.Storage, error)
-	// Limit is how long a check may take; 0: one minute. Grace is what it has to end
-	// after that; 0: five seconds.
+	// Limit is how long a check may take; 0 means one minute. Grace is how long it may take
+	// to end after that; 0 means five seconds.
 	Limit, Grace time.Duration
 }
 
 const (
 	defaultLimit = time.Minute
 	defaultGrace = 5 * time.Second
-	// maxHanging is how many checks may hang before the rest is not tried. A goroutine
-	// that hangs cannot be ended, and keeps what it has.
+	// maxHanging is how many checks may hang; then the rest are not tried. A goroutine that
+	// hangs cannot be ended, and keeps its resources.
 	maxHanging = 3
 	// workers is how many checks run at the same time. They mostly wait for the disk.
 	workers = 4
@@ -56,8 +56,8 @@ func Checks() map[string][]string {
 	return out
 }
 
-// Run runs the checks whose names selected returns true for, in directories below a
-// temporary one, which it removes. The error is about ctx or that directory.
+// Run runs the checks for whose names selected returns true. It uses directories below a
+// temporary one, which it removes. An error concerns ctx or that directory.
 //
 // A panic in a goroutine of the store itself ends the process. A check that hangs is left
 // behind with its goroutine.
@@ -109,7 +109,7 @@ func (r *runner) run(ctx context.Context, c *storetest.Check) report.Result {
 	tooMany := r.hanging >= maxHanging
 	r.mu.Unlock()
 	if tooMany || ctx.Err() != nil {
-		out.Verdict, out.Reason, out.Seen = report.Inconclusive, report.Unreached, []string{fmt.Sprintf("it was not tried, because %d checks hang", maxHanging)}
+		out.Verdict, out.Reason, out.Seen = report.Inconclusive, report.Unreached, []string{fmt.Sprintf("it was not run, because %d checks hang", maxHanging)}
 		return out
 	}
 	limit := cmp.Or(r.subject.Limit, defaultLimit)

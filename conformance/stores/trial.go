@@ -22,7 +22,7 @@ type trial struct {
 	skipped  string   // why it does not apply
 	cleanups []func()
 	dirs     []string
-	ended    bool // what comes later is not recorded
+	ended    bool // what is reported later is not recorded
 }
 
 var _ storetest.T = (*trial)(nil)

@@ -23,7 +23,7 @@ type Dir struct {
 	lock *flock.Flock
 }
 
-// Prefixes of the names of directories, by content.
+// Prefixes of the names of directories, by their content.
 const (
 	Sessions = "terrarium-scratch-"
 	Code     = "terrarium-code-"
@@ -39,8 +39,8 @@ const (
 
 var names = regexp.MustCompile(`^(` + Sessions + `|` + Code + `|` + Cache + `)[0-9]+$`)
 
-// Make makes a directory in that of the system for temporary files, after removing the
-// directories of killed processes.
+// Make makes a directory in the system's directory for temporary files, after it has
+// removed the directories of killed processes.
 func Make(prefix string, log *slog.Logger) (*Dir, error) { return MakeIn(os.TempDir(), prefix, log) }
 
 // MakeIn is Make for another parent directory.
@@ -58,7 +58,7 @@ func MakeIn(parent, prefix string, log *slog.Logger) (*Dir, error) {
 }
 
 func noRoom(err error) error {
-	return &abi.Error{Code: abi.Storage, Message: "there is no room for temporary files", Remedy: "set TMPDIR to a directory that has room", Err: err}
+	return &abi.Error{Code: abi.Storage, Message: "temporary files cannot be made", Remedy: "set TMPDIR to a directory that is writable and has space", Err: err}
 }
 
 // Remove removes the directory and its content.

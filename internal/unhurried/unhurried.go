@@ -1,5 +1,5 @@
-// Package unhurried gives the policies of tests more time than those of users have. The
-// default timeout is wall-clock time, which a busy machine may need for anything.
+// Package unhurried gives policies in tests more time than they have elsewhere. The
+// default timeout is wall-clock time, so a busy machine may exceed it in any step.
 package unhurried
 
 import "time"

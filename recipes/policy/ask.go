@@ -27,7 +27,7 @@ func (i *isolate) readTerms(arg goja.Value) (t terms) {
 	}
 	o, ok := arg.(*goja.Object)
 	if !ok {
-		i.throw("ask: the options are not an object: ask(reason, {within: \"2h\", otherwise: \"allow\"})")
+		i.throw("ask: the options must be an object: ask(reason, {within: \"2h\", otherwise: \"allow\"})")
 	}
 	for _, name := range o.Keys() {
 		value := o.Get(name)
@@ -39,12 +39,12 @@ func (i *isolate) readTerms(arg goja.Value) (t terms) {
 		case "within":
 			d, err := time.ParseDuration(text)
 			if err != nil || d <= 0 || d > deploy.MaxAskWithin {
-				i.throw(fmt.Sprintf("ask: within is not a duration up to %v, such as \"2h\" or \"90s\"", deploy.MaxAskWithin))
+				i.throw(fmt.Sprintf("ask: within must be a duration up to %v, such as \"2h\" or \"90s\"", deploy.MaxAskWithin))
 			}
 			t.Within = d
 		case "otherwise":
 			if text != "allow" && text != "deny" {
-				i.throw("ask: otherwise is neither \"allow\" nor \"deny\"")
+				i.throw("ask: otherwise must be \"allow\" or \"deny\"")
 			}
 			t.Allow = text == "allow"
 		default:

@@ -26,7 +26,7 @@ func (i *isolate) decode(text string, readOnly bool) (goja.Value, error) {
 	return v, err
 }
 
-// decoder reads text from its start, and cuts off the part that it has read.
+// decoder reads text from its start, and removes the part that it has read.
 type decoder struct {
 	isolate  *isolate
 	text     string

@@ -11,7 +11,7 @@ import (
 
 // encode formats a value like JSON.stringify, but many times as fast. Anything but plain
 // data is left to that function, and so are large values, which are measured there first.
-// The text is valid until the next call. It is not ok if the value has no JSON.
+// The text is valid until the next call. ok is false if the value has no JSON.
 func (i *isolate) encode(v goja.Value) (text []byte, ok bool, err error) {
 	i.encoder = encoder{out: i.encoder.out[:0]}
 	if _, err := i.encodePlain(goja.Undefined(), v); err != nil {

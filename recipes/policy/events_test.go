@@ -100,7 +100,7 @@ func TestDecisionsOnOtherEvents(t *testing.T) {
 		{"drop", journal.JudgeFail, `(e) => drop(e.code)`, Policy{}, `rule drop by p0 team.hcl:10 "trapped"`},
 		{"quarantine", journal.JudgeFail, `(e) => e.failures > 3 ? quarantine("again") : undefined`, Policy{}, `rule quarantine by p0 team.hcl:10 "again"`},
 		{"audited ruling", journal.JudgeFail, `(e) => drop("x")`, Policy{Audit: true}, `audit p0 team.hcl:10 "would have called drop(x)"`},
-		{"deny a failure", journal.JudgeFail, `(e) => deny("x")`, Policy{}, `warn p0 team.hcl:10 "deny() cannot be used on the event fail: the failure has already happened"`},
+		{"deny a failure", journal.JudgeFail, `(e) => deny("x")`, Policy{}, `warn p0 team.hcl:10 "deny() cannot be used on the event fail, because the failure has already happened"`},
 		{"fail to judge a failure", journal.JudgeFail, `(e) => { throw new ReferenceError("nope is not defined"); }`, Policy{}, `warn p0 team.hcl:10 "ReferenceError: nope is not defined"`},
 		{"another species", journal.JudgeSpawn, `() => deny("x")`, Policy{Species: []string{"clerk"}}, ``},
 		{"its species", journal.JudgeSpawn, `() => deny("x")`, Policy{Species: []string{"scribe"}}, `deny p0 team.hcl:10 "x"`},

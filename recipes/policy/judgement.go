@@ -78,7 +78,7 @@ func (j *judgement) policy(ctx context.Context, p *compiled) {
 func (j *judgement) run(p *compiled) (answer, *ScriptError) {
 	if p.Process {
 		if j.set.children == nil {
-			return answer{}, p.fault(1, 1, "it needs another process, and the program that applied the recipe starts none", "")
+			return answer{}, p.fault(1, 1, "it needs another process, but the program that applied the recipe starts none", "")
 		}
 		return j.set.children.judge(p, &j.subject)
 	}
@@ -223,7 +223,7 @@ func (p *compiled) unfit(v *verdict) string {
 	case v.kind == kindWarn, onFail && ruling:
 		return ""
 	case onFail:
-		return fmt.Sprintf("%s() cannot be used on the event fail: the failure has already happened", v.kind)
+		return fmt.Sprintf("%s() cannot be used on the event fail, because the failure has already happened", v.kind)
 	case v.kind == kindDeny, v.kind == kindAsk && p.On != journal.JudgePlan:
 		return ""
 	case !(v.kind == kindPatch && (onSend || onMerge || onReach)) && !(v.kind == kindDrop && onSend):

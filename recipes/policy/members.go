@@ -82,7 +82,7 @@ func (m *members[V]) filter(arg goja.Value) (filter []wanted, possible bool) {
 	o, ok := arg.(*goja.Object)
 	if !ok {
 		if !goja.IsUndefined(arg) {
-			m.isolate.throw("the filter is not an object: creatures({species: \"reviewer\"})")
+			m.isolate.throw("the filter must be an object: creatures({species: \"reviewer\"})")
 		}
 		return nil, true
 	}

@@ -96,7 +96,7 @@ func newChildren(owner *Processes, o Options, policies []*compiled) *children {
 	return c
 }
 
-// judge judges in a process. It costs the engine's process nothing but time.
+// judge judges in a process, so that the engine's process spends only time on it.
 func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
 	defer c.endJudgement()
 	ch, err := c.borrowChild()
@@ -280,8 +280,8 @@ func (ch *child) within(d time.Duration, f func() error) error {
 	return err
 }
 
-// errGone says that a process does not take a question: it ended while it was idle, because
-// the system needed its memory, say.
+// errGone says that a process does not take a question: it ended while it was idle, for
+// example because the system needed its memory.
 var errGone = errors.New("the process does not read")
 
 func (ch *child) judge(p *compiled, s *subject) (answer, *ScriptError, error) {

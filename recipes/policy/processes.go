@@ -14,7 +14,7 @@ const idleTime = time.Minute
 // any goroutine.
 type Processes struct {
 	mu     sync.Mutex
-	users  map[*children]struct{} // that may have processes
+	users  map[*children]struct{} // sets that may have processes
 	closed bool
 	kept   time.Duration // idleTime if it is 0
 }

@@ -39,10 +39,10 @@ import (
 // the process; no file protects against that.
 //
 // Processes share the directory, but wazero reads and writes only a directory of its
-// process, which lies below it and has links to the entries that were checked. Entries are
-// tagged, put in place and checked while a file lock keeps others out. So no process finds
-// an entry that another one has not tagged yet, and none replaces an entry by its own.
-// All methods may be called from any goroutine.
+// process, which lies below it and has links to the entries that were checked. Entries
+// are tagged, put in place and checked while a file lock keeps others out. So no process
+// finds an entry that another one has not tagged yet, and none replaces an entry of
+// another one. All methods may be called from any goroutine.
 type Cache struct {
 	Dir    string // absolute, below the given directory
 	key    []byte
@@ -76,10 +76,10 @@ const (
 	lockRetry = 10 * time.Millisecond
 )
 
-// Open checks the cache below dir, creates it if there is none, and opens it
-// for wazero. It fails if the directory cannot be kept private; a refused
-// entry is only removed, and reported by Refused. Open waits for other
-// processes that check the same directory, or until ctx is done.
+// Open checks the cache below dir, creates it if there is none, and opens it for wazero.
+// It fails if the directory cannot be kept private. An entry that does not verify is only
+// removed, and reported by Refused. Open waits for other processes that check the same
+// directory, or until ctx is done.
 func Open(ctx context.Context, dir, keyFile string, log *slog.Logger) (*Cache, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -161,8 +161,8 @@ func (c *Cache) Seal(ctx context.Context) error {
 	return nil
 }
 
-// WorkDir makes a directory for a compilation in another process, which is removed with
-// this cache at the latest.
+// WorkDir makes a directory for a compilation in another process. The directory is
+// removed with this cache at the latest.
 func (c *Cache) WorkDir() (string, error) { return os.MkdirTemp(c.own.Path, "work-") }
 
 // Recheck checks all entries again and removes those that do not verify. Call

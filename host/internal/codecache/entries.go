@@ -32,8 +32,8 @@ type entry struct {
 	info fs.FileInfo
 }
 
-// verify removes every entry that does not have the right tag, and every tag
-// without an entry, and shows wazero the others.
+// verify removes every entry without the right tag, and every tag without an entry. It
+// makes the other entries visible to wazero.
 func (c *Cache) verify() error {
 	if err := c.refuseStrangers(); err != nil {
 		return err
@@ -61,7 +61,8 @@ func (c *Cache) verify() error {
 	return c.evict()
 }
 
-// checkAll shows wazero the entries that have the right tag, and removes the others.
+// checkAll makes the entries that have the right tag visible to wazero, and removes the
+// others.
 func (c *Cache) checkAll(entries []entry) error {
 	for _, e := range entries {
 		if why := c.check(e); why != "" {
@@ -97,9 +98,10 @@ func (c *Cache) Take(ctx context.Context, sum [sha256.Size]byte, work, name stri
 	})
 }
 
-// add moves a finished file into the cache. If another process has added the entry, that
-// one stays: the compiler does not give the same bytes every time, and the tag belongs to
-// the other file. The tag is written first, since without the entry it has no effect.
+// add moves a finished file into the cache. If another process has added the entry, its
+// file stays: the compiler does not produce the same bytes every time, and the tag
+// belongs to that file. The tag is written first, because without the entry it has no
+// effect.
 func (c *Cache) add(name, path string) error {
 	to := filepath.Join(c.Dir, name)
 	if err := os.Mkdir(filepath.Dir(to), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -173,7 +175,7 @@ func (c *Cache) modulePath(sum [sha256.Size]byte) string {
 	return filepath.Join(c.Dir, Modules, hex.EncodeToString(sum[:]))
 }
 
-// check returns why an entry must not be executed, or "".
+// check returns why an entry must not be executed, or "" if it may be.
 func (c *Cache) check(e entry) string {
 	if why := unfit(e.info, 0); why != "" {
 		return why

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// unfit returns why something must not hold or be executable code, or "". It
-// must be of the type kind, a directory or, with 0, a regular file; the user
-// must own it, and no other user may read or write it.
+// unfit returns why a file or directory must not hold executable code, or "" if it may.
+// It must be of the type kind: a directory or, with 0, a regular file. The user must own
+// it, and no other user may read or write it.
 func unfit(info fs.FileInfo, kind fs.FileMode) string {
 	if info.Mode().Type() != kind {
 		return "is a " + describe(info.Mode())
@@ -34,8 +34,8 @@ func ownedByUser(info fs.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// replaceable returns why another user could replace the content of a
-// directory, or "".
+// replaceable returns why another user could replace the content of a directory, or "" if
+// none can.
 func replaceable(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || (st.Uid != 0 && int(st.Uid) != os.Geteuid()) {

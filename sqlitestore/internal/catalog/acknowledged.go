@@ -18,11 +18,11 @@ import (
 )
 
 // AcknowledgedName is the file that records how far each live log was acknowledged as
-// durable. It is a part of the catalogue that changes with every commit of a store, so it
-// is written in place and not synced: like acknowledged events, it survives the process,
-// and a write takes a microsecond. It is written after the log has the events. So the log
-// of a store of the durability full is never behind the file, whatever happens to the
-// power; a log of the durability normal can be behind only after the machine has stopped.
+// durable. This part of the catalogue changes with every commit of a store, so it is
+// written in place and not synced: like acknowledged events, it survives the process, and
+// a write takes a microsecond. It is written after the log has the events. So with the
+// durability full, the log is never behind the file, even after a power failure. With the
+// durability normal, the log can be behind only after the machine has stopped.
 const AcknowledgedName = "acknowledged"
 
 const (
@@ -220,8 +220,8 @@ func (k *Acknowledgements) Take(session journal.SessionID, origin journal.Origin
 	return &Slot{f: k.f, at: at * ackSize, said: Ack{Session: session, Origin: origin, boot: k.boot}}
 }
 
-// Say records how far the log has come. If it cannot be written, the check for losses
-// only knows less: the earlier record still holds.
+// Say records how far the log has come. If that fails, the earlier record still holds,
+// and the check for losses only knows less.
 func (s *Slot) Say(seq uint64, chain uint32) {
 	if s.said.Seq == seq {
 		return
@@ -253,8 +253,8 @@ func (k *Acknowledgements) Said(session journal.SessionID) (Ack, bool) {
 }
 
 // Settle notes that the records about a session are in the catalogue. It records what is
-// present, so that a later process does not report a loss again although this one
-// acknowledged nothing.
+// present, so that a later process does not report a loss again even if this one
+// acknowledges nothing.
 func (k *Acknowledgements) Settle(session journal.SessionID, there Ack) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -75,11 +75,11 @@ func (a *Ancestors) Total(session journal.SessionID) (n int64) {
 	return n
 }
 
-// count finds the totals of all sessions. Looking up the ancestors of each session by
-// itself would take time in proportion to the square of their number, and a long one for
-// each. Here each step decides for 64 sessions at once whose ancestors they are. It finds
-// nothing if a session is its own ancestor, or an origin has two authors: no program
-// writes such a catalogue.
+// count finds the totals of all sessions. Looking up the ancestors of each session
+// separately would take time in proportion to the square of the number of sessions. Here,
+// each step decides for 64 sessions at once whose ancestors they are. It finds nothing if
+// a session is its own ancestor, or an origin has two authors: no program writes such a
+// catalogue.
 func (a *Ancestors) count() map[journal.SessionID]int64 {
 	none := map[journal.SessionID]int64{}
 	sorted, found := a.parentsFirst()
@@ -100,7 +100,7 @@ func (a *Ancestors) count() map[journal.SessionID]int64 {
 	totals, before := make([]int64, len(sorted)), make([]uint64, len(sorted))
 	for first := 0; first < len(sorted); first += 64 {
 		sums := newSums(wrote[first:min(first+64, len(sorted))])
-		for i := first; i < len(sorted); i++ { // an ancestor is not behind its descendants
+		for i := first; i < len(sorted); i++ { // an ancestor never comes after its descendants
 			bits := uint64(0)
 			if i < first+64 {
 				bits = 1 << (i - first)
@@ -175,7 +175,7 @@ func newSums(numbers []int64) *sums {
 	s := &sums{}
 	for i, n := range numbers {
 		part, bit := &s[i/8], 1<<(i%8)
-		for chosen := range bit { // those with this one are those without it, and more
+		for chosen := range bit { // each sum with this number is the sum without it, plus the number
 			part[bit|chosen] = part[chosen] + n
 		}
 	}

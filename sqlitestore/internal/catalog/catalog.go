@@ -55,7 +55,8 @@ type Entry struct {
 	Needs []journal.SessionID
 }
 
-// Description is what the file of an ended session says about it, which never changes.
+// Description is what the file of an ended session records about the session, which never
+// changes.
 type Description struct {
 	Meta   string // as JSON
 	Events int64  // that the file has
@@ -64,7 +65,7 @@ type Description struct {
 // Descriptions are those of several sessions.
 type Descriptions map[journal.SessionID]Description
 
-// Look takes over a connection to a catalogue that is only read.
+// Look takes over a connection to a catalogue, which it only reads.
 func Look(c *sqlite.Conn) (*Catalog, error) {
 	if err := setUp(c); err != nil {
 		return nil, errors.Join(err, c.Close())

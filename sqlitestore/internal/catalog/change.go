@@ -56,8 +56,9 @@ func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at i
 	}, "SELECT 1 FROM cut WHERE id = ?", id)
 }
 
-// Firm records that cuts are durable. The record need not be durable: no later change of
-// the catalogue is present without it, and until then the next start finds it out again.
+// Firm records that cuts are durable. The record itself need not be durable: no later
+// change of the catalogue is present without it, and if it is lost, the next start finds
+// out again.
 func (k *Catalog) Firm(ids ...string) error {
 	return k.commit(nil, stepFirm, func(t *Tx) error {
 		for _, id := range ids {
@@ -198,7 +199,8 @@ func (k *Catalog) Describe(of Descriptions) error {
 	})
 }
 
-// change makes a change that may be lost. The caller need not know whether it was.
+// change makes a change that may be lost. The caller does not have to know whether it was
+// lost.
 func (k *Catalog) change(change func(t *Tx) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

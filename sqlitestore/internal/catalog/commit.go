@@ -28,11 +28,11 @@ func Take(path string, h failpoint.Hooks) (*Catalog, error) {
 
 // ready opens the catalogue at path, unless it is open, and makes its content certain.
 //
-// After a commit that failed, or whose process was killed, a power loss may still decide
-// otherwise than the file. Content of the file may not have reached the disk. Content
-// that the file lacks may be on the disk nevertheless: after what SQLite takes for the
-// end of the write-ahead log, or in a log that it has removed. No caller may act on
-// either, so ready makes an empty commit before anything is answered.
+// After a commit that failed, or whose process was killed, the file does not show what a
+// power loss would leave. Content of the file may not have reached the disk. Content that
+// the file lacks may be on the disk nevertheless: after the place that SQLite takes for
+// the end of the write-ahead log, or in a log that it has removed. No caller may act on
+// either, so ready makes an empty commit before it lets any caller read.
 func (k *connection) ready(path string) error {
 	if k.Conn != nil {
 		return nil
@@ -54,9 +54,9 @@ func (k *connection) ready(path string) error {
 var ErrUnknown = errors.New("the outcome is unknown")
 
 // commit runs change in the transaction of a step, and makes it durable, unless the step
-// says that it need not be. If the commit itself fails, it is unknown what reached the
-// disk. Then landed, a query that returns a row if the change was made, decides whether
-// commit succeeded.
+// says that it need not be. If the commit itself fails, it is unknown what has reached
+// the disk. In that case the query landed decides whether commit has succeeded: it
+// returns a row if the change was made.
 //
 // Callers that read, or make another change meanwhile, do not wait for the disk: a later
 // commit is never present without the earlier one. A lock, if given, is held while the

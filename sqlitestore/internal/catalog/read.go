@@ -94,7 +94,7 @@ func (k *Catalog) scanEntry(v []driver.Value) (Entry, error) {
 			e.Parents = append(e.Parents, journal.SessionID(p))
 		}
 	}
-	if e.Cut == "" && len(e.Parents) > 0 { // forks had no cut, and were taken for splits
+	if e.Cut == "" && len(e.Parents) > 0 { // forks had no cut, and were recorded as splits
 		e.Kind, e.SplitAt = KindFork, 0
 	}
 	e.MadeBy = e.Kind
@@ -246,8 +246,8 @@ func (k *Catalog) Partakers(ctx context.Context, cut string) (parents, children 
 	return parents, children, err
 }
 
-// Home is a random name of the directory, which the stores that are made in it have as
-// well; "" if it has none yet.
+// Home is a random name of the directory, which the stores that are made in it also
+// record; "" if it has none yet.
 func (k *Catalog) Home(ctx context.Context) (name string, err error) {
 	_, named, err := k.integer(ctx, "SELECT 1 FROM sqlite_schema WHERE name = 'trait'") // not before version 4
 	if err != nil || !named {

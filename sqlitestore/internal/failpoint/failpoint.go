@@ -93,7 +93,7 @@ const (
 
 	// A fork, in a directory under a temporary name.
 
-	Planting   // the directory is there and locked, and nothing else is in it
+	Planting   // the directory exists and is locked, and contains nothing else
 	Planted    // its store has the history and the rows of the session that is forked
 	Grafted    // the store is that of the fork
 	Catalogued // its catalogue is there

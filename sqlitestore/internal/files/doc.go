@@ -1,6 +1,5 @@
-// Package files is the only way in which sqlitestore touches the files of a
-// session directory. A directory may come from a stranger, so nothing in it is
-// taken for what its name says:
+// Package files is the only way in which sqlitestore touches the files of a session
+// directory. A directory may come from an untrusted source, so no name in it is trusted:
 //
 //   - A file is reached through an [os.Root] of its session directory, as NAME or
 //     as stores/NAME. A [Name] has one element, and only [NameOf] makes one.

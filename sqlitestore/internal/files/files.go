@@ -292,7 +292,7 @@ func CheckDatabase(path string, writing bool) error {
 		return none, nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // SQLite reports this in its own words
+		return nil // SQLite reports this itself
 	}
 	return err
 }

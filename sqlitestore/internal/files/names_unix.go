@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// NoFollow has an opening refused that would follow a symbolic link.
+// NoFollow is the flag with which opening a symbolic link is refused.
 const NoFollow = syscall.O_NOFOLLOW
 
 // names is how many names a file has.

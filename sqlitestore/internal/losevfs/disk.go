@@ -85,8 +85,8 @@ var mounts struct {
 	last    int64
 }
 
-// Mount begins to simulate a directory. Its content is durable. SQLite must not have any
-// file in it open.
+// Mount begins to simulate a directory, whose present content is durable. SQLite must not
+// have any file in it open.
 func Mount(dir string, seed uint64) *Disk {
 	d := &Disk{dir: dir, random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]*entry{}, known: map[string]bool{}, syncs: map[string]int{}, died: make(chan struct{})}
 	for path := range d.files() {
@@ -378,9 +378,9 @@ func (d *Disk) die() {
 	d.failed = d.freeze()
 }
 
-// freeze keeps a copy of the directory beside it: the program continues for a while without
-// power, and may remove and rename files, and write to files that SQLite does not use. For
-// the other files, another name is enough.
+// freeze keeps a copy of the directory beside it, because the program continues for a
+// while after the power has failed: it may remove and rename files, and write to files
+// that SQLite does not use. For the files of SQLite, another name is enough.
 func (d *Disk) freeze() (err error) {
 	if d.frozen, err = os.MkdirTemp(filepath.Dir(d.dir), "frozen-"); err != nil {
 		return err

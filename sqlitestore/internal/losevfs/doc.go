@@ -13,11 +13,11 @@
 // synced may be there or not, independently of others. The shared-memory index of the
 // write-ahead log does not survive at all.
 //
-// Not simulated are writes that damage adjacent bytes, sectors that are lost later, a sync
-// that lies, a failed sync after which the system drops what it could not write,
+// Not simulated are writes that damage adjacent bytes, sectors that are lost later, a
+// sync that lies, a failed sync after which the system drops what it could not write,
 // directories that vanish, and the renaming of files that SQLite had open. What the
-// program writes without SQLite is durable once it has synced it. The program has to report
-// these syncs to the layer, and the directories that it renames and the files that it
-// links; see [Disk.Synced], [Disk.Renamed] and [Disk.Linked]. Nothing that it does after
-// the power has failed is there when the power is back.
+// program writes without SQLite is durable once the program has synced it. The program
+// has to report these syncs to the layer, and also the directories that it renames and
+// the files that it links; see [Disk.Synced], [Disk.Renamed] and [Disk.Linked]. Whatever
+// it does after the power has failed is lost when the power is back.
 package losevfs

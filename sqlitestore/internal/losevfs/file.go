@@ -52,7 +52,7 @@ func (f *file) sync() {
 	f.pending = nil
 }
 
-// lose answers what is left of the file after a power loss.
+// lose returns what is left of the file after a power loss.
 func (f *file) lose(random *rand.Rand) []byte {
 	content := f.durable
 	n := len(f.pending)

@@ -27,12 +27,13 @@ type judgement struct {
 // judge decides which sessions exist and which of them are live.
 //
 // A file is marked as unused until it is written to after it was made, and a child of a
-// cut also until the cut is durable. So sessions were created if one of those created at
-// once is not unused, or has become an ancestor; a cut has happened if that is true of
-// one of its children. A creation or cut has also happened if all of its sessions are
-// present and filled and, for a cut, the parents have neither been written to since nor
-// lost anything, and the same holds for the cuts that it depends on: the catalogue may
-// have had it, and if not, it was about to, and no caller has received any other answer.
+// cut at least until the cut is durable. So sessions that were created together exist if
+// the file of one of them is no longer unused, or if one has become an ancestor. A cut
+// has happened if that is true of one of its children. A creation or cut has also
+// happened if all of its sessions are present and filled and, for a cut, the parents have
+// neither been written to since nor lost anything, and the same holds for the cuts that
+// it depends on: the catalogue may have had it, and if not, it was about to, and no
+// caller has received any other answer.
 func judge(found []*remains) *judgement {
 	j := &judgement{
 		files: map[journal.SessionID]*remains{}, sessions: map[journal.SessionID]*catalog.Entry{}, wrote: map[journal.SessionID]map[journal.Origin]uint64{},
@@ -103,7 +104,7 @@ func compareRemains(a, b *remains, there map[string]bool) int {
 	)
 }
 
-// truth orders true after false.
+// truth orders false before true.
 func truth(a, b bool) int {
 	switch {
 	case a == b:

@@ -33,13 +33,14 @@ func LeftOut(ctx context.Context, k *catalog.Catalog) (problems map[string]error
 		}
 		return err
 	})
-	if err != nil || !still { // an owner is at work, and has checked itself
+	if err != nil || !still { // an owner is at work, and has done this check
 		return nil, err
 	}
 	return problems, nil
 }
 
-// lost says why a file may be a store that no session has, or "" if it need not be.
+// lost returns why a file may be a store that no session has, or "" if nothing suggests
+// that.
 func (s *stranger) lost(sessions map[journal.SessionID]catalog.Entry) string {
 	switch {
 	case s.making != "" || files.Missing(s.path):

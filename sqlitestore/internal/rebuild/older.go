@@ -18,10 +18,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// A catalogue whose write-ahead log is lost or damaged is an older one: SQLite takes the
-// rest for complete. The stores show that. Before a store is written to, the catalogue
-// durably has its session, and the move of the session to that store; so an older
-// catalogue does not know some file that was written to.
+// A catalogue whose write-ahead log is lost or damaged is an older catalogue: SQLite
+// takes the rest for the whole. The stores can show that it is older. Before a store is
+// written to, the catalogue durably has its session, and the move of the session to that
+// store; so an older catalogue does not know some file that was written to.
 
 // proof is a file that proves a catalogue older than the file, and why.
 type proof struct{ file, why string }
@@ -101,9 +101,9 @@ func older(ctx context.Context, k *catalog.Catalog, home string) (*proof, error)
 	return forgotten(k, sessions)
 }
 
-// forgotten looks for a session that was acknowledged and that a catalogue does not have:
-// its store may have lost every record of that, if both are damaged. If the machine has
-// been restarted since, both may have lost the session.
+// forgotten looks for a session that was acknowledged and that a catalogue does not have.
+// Its store may not show that, if both are damaged. If the machine has been restarted
+// since, both may have lost the session without damage.
 func forgotten(k *catalog.Catalog, sessions map[journal.SessionID]catalog.Entry) (*proof, error) {
 	acks, err := catalog.ReadAcks(k.Dir())
 	if err != nil {
@@ -119,8 +119,8 @@ func forgotten(k *catalog.Catalog, sessions map[journal.SessionID]catalog.Entry)
 	return nil, nil
 }
 
-// outlives says why a file that a catalogue does not know is younger than the catalogue's
-// sessions, or "" if it need not be. home is the directory of the catalogue.
+// outlives returns why a file that a catalogue does not know must be younger than the
+// catalogue's sessions, or "" if it may be older. home is the directory of the catalogue.
 func (r *remains) outlives(ctx context.Context, sessions map[journal.SessionID]catalog.Entry, home string) string {
 	session := r.session()
 	if e, there := sessions[session]; there {
@@ -131,12 +131,12 @@ func (r *remains) outlives(ctx context.Context, sessions map[journal.SessionID]c
 	}
 	for ancestor := range r.line {
 		if e, there := sessions[ancestor]; there && e.Live && ancestor != session {
-			return fmt.Sprintf("it belongs to session %s, which came out of %s, and the catalogue has that as live", session, ancestor)
+			return fmt.Sprintf("it belongs to session %s, which came out of %s, and the catalogue still has that one as live", session, ancestor)
 		}
 	}
 	for ended := range r.wrote {
 		if e, there := sessions[ended]; there && e.Live {
-			return fmt.Sprintf("it belongs to session %s, which was made when %s ended, and the catalogue has that as live", session, ended)
+			return fmt.Sprintf("it belongs to session %s, which was made when %s ended, and the catalogue still has that one as live", session, ended)
 		}
 	}
 	if len(sessions) == 0 || home != "" && r.keys[storefile.Home] == home {
@@ -160,9 +160,9 @@ func RefuseOlder(ctx context.Context, k *catalog.Catalog) error {
 	return tooOld(k, p)
 }
 
-// RefuseOlderToReaders is [RefuseOlder] for readers that do not own the directory. A
-// catalogue that changes meanwhile has an owner, which has checked: the files of one
-// moment do not match the rows of another.
+// RefuseOlderToReaders is [RefuseOlder] for readers that do not own the directory. If the
+// catalogue changes meanwhile, nothing is refused: the files of one moment do not match
+// the rows of another, and the owner of the directory has made this check.
 func RefuseOlderToReaders(ctx context.Context, k *catalog.Catalog) error {
 	var found error
 	still, err := k.Unchanged(ctx, func() error {

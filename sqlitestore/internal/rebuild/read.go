@@ -243,8 +243,8 @@ func (r *remains) readLine(ctx context.Context, c *sqlite.Conn, version int64) e
 		})
 }
 
-// kindUnknown stands for the kind of a cut that made a session with only files of older
-// versions left. They record when it came out of a merge or a split.
+// kindUnknown stands for the kind of the cut that made a session, if only files of older
+// versions are left of it. These record when the session came out of a merge or a split.
 const kindUnknown = "untold"
 
 // guessCut gives an entry whose cut is not known a cut of its own.

@@ -4,8 +4,9 @@
 //
 // # States of an index
 //
-// Everything in an index is also in the stores, so whatever is wrong with it, it is made
-// again. Each transition is one transaction; several processes may work on it at once.
+// Everything in an index is also in the stores, so an index that is damaged or not
+// current can always be made again. Each transition is one transaction; several processes
+// may work on it at once.
 //
 //	missing               -> empty     Extend, and everything else that may write
 //	empty, behind         -> behind    Extend adds a batch of events and notes the cursor after them

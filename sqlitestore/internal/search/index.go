@@ -187,8 +187,8 @@ func (ix *index) prepare(ctx context.Context, only bool) error {
 		return errNoIndex
 	}
 	if application == 0 {
-		// A journal left by a killed process would make the index be refused. (SQLite's
-		// defensive mode does not allow to have none.)
+		// The index would be refused if a killed process left a journal. (SQLite's defensive
+		// mode does not allow turning the journal off.)
 		if err := ix.c.Exec("PRAGMA journal_mode = MEMORY"); err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (ix *index) read() error {
 		err := sqlite.TakeRow(v, &cursor, &ix.next)
 		ix.cursor = journal.EventCursor(cursor)
 		if err == nil && (ix.next < 1 || ix.next > maxPlace) {
-			err = sqlite.Malformed("the next place is %d, which no index has come to", ix.next)
+			err = sqlite.Malformed("the next place is %d, which no index can reach", ix.next)
 		}
 		return err
 	})

@@ -47,7 +47,7 @@ func parse(text string) (asked, error) {
 	case err != nil:
 		return asked{}, err
 	case p.next() == ")":
-		return asked{}, unclear("a parenthesis is closed that was not opened", "leave it out, or put it into quotation marks")
+		return asked{}, unclear("a parenthesis is closed, but was not opened", "leave it out, or put it into quotation marks")
 	}
 	return asked{match, p.terms}, nil
 }
@@ -171,9 +171,9 @@ func (p *parser) term(depth int) (string, error) {
 	token := p.next()
 	switch token {
 	case "", ")":
-		return "", unclear("something to look for is missing", "give at least one word; see the reference of session search")
+		return "", unclear("a word to search for is missing", "give at least one word; see the reference of session search")
 	case "AND", "OR", "NOT":
-		return "", unclear(token+" has nothing before it", "put what is to be found before it; write the word as \""+token+"\"")
+		return "", unclear(token+" has nothing before it", "put a word to search for before it; if you search for this word, write \""+token+"\"")
 	}
 	p.tokens = p.tokens[1:]
 	if token == "(" {
@@ -191,7 +191,7 @@ func (p *parser) phrase(token string) (string, error) {
 	body, prefix := strings.CutSuffix(token, "*")
 	t := term{words: strings.FieldsFunc(body, func(r rune) bool { return !inWord(r) }), prefix: prefix}
 	if len(t.words) == 0 {
-		return "", unclear(fmt.Sprintf("%s has no letters and no digits", token), "look for words and numbers")
+		return "", unclear(fmt.Sprintf("%s has no letters and no digits", token), "search for words and numbers")
 	}
 	if last := t.words[len(t.words)-1]; prefix && utf8.RuneCountInString(last) < leastPrefix {
 		return "", unclear(fmt.Sprintf("%s* matches too much", last), fmt.Sprintf("give at least %d letters before the star", leastPrefix))

@@ -44,14 +44,14 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for query, want := range map[string]string{
-		"":                                 "something to look for is missing",
-		"()":                               "something to look for is missing",
+		"":                                 "a word to search for is missing",
+		"()":                               "a word to search for is missing",
 		`a "b`:                             "a quotation mark is not closed",
 		"(a":                               "a parenthesis is not closed",
-		"a)":                               "a parenthesis is closed that was not opened",
+		"a)":                               "a parenthesis is closed, but was not opened",
 		"NOT a":                            "NOT has nothing before it",
 		"a OR AND b":                       "AND has nothing before it",
-		"a OR":                             "something to look for is missing",
+		"a OR":                             "a word to search for is missing",
 		"--- ":                             "has no letters",
 		"ab*":                              "matches too much",
 		"\xff":                             "it is not text",

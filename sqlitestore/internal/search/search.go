@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// DefaultFound is the default of the most events that a search finds.
+// DefaultFound is how many events a search finds at most by default.
 const DefaultFound = 20
 
 // MostFound is the largest number of events that a query can request.

@@ -104,8 +104,8 @@ func Temporary() (*Conn, error) {
 // Close closes the connection. Uncommitted changes are rolled back.
 func (c *Conn) Close() error {
 	if c.Mode.writes() {
-		// An interrupt that comes when its statement has just ended holds until the next
-		// one begins. SQLite would not empty the write-ahead log before that.
+		// An interrupt that comes when its statement has just ended stays in effect until the
+		// next statement begins. Until then, SQLite would not empty the write-ahead log.
 		_ = c.Exec("SELECT 1")
 	}
 	return c.raw.Close()

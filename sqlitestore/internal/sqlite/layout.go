@@ -88,7 +88,7 @@ type Layouts struct {
 	made map[int64]Layout
 }
 
-// Of answers the layout that a version has. make makes a file of that version.
+// Of returns the layout of a version. fill makes the content of a file of that version.
 func (l *Layouts) Of(version int64, fill func(c *Conn) error) (Layout, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,8 +125,8 @@ func (s *Schema) verify(ctx context.Context, c *Conn, version int64) error {
 	return wanted.Compare(ctx, c, s.What, version == s.Version)
 }
 
-// Compare says in what the layout of a file differs. The views of an older version may
-// differ: migrations replace them, and nothing here reads from one.
+// Compare returns an error that says how the layout of a file differs. The views of an
+// older version may differ: migrations replace them, and nothing here reads from one.
 func (wanted Layout) Compare(ctx context.Context, c *Conn, what string, newest bool) error {
 	found, err := c.ReadLayout(ctx)
 	if err != nil {

@@ -61,7 +61,8 @@ func (s *Statement) execute(cells bind.Cells) error {
 }
 
 const (
-	// rowsPerInsert is where one statement for several rows stops gaining.
+	// rowsPerInsert is the number of rows in a statement beyond which more rows make it no
+	// faster.
 	rowsPerInsert = 16
 	// fullCells is the size at which waiting rows are written: by then the call to SQLite
 	// costs nothing in comparison.

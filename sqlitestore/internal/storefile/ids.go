@@ -12,8 +12,8 @@ import (
 // Every event of a file has an id in one integer: the number that its origin has in the
 // file, and after it the number of the event.
 const (
-	// SeqBits is how much of a packed event id is the number within the
-	// origin; what is left is enough for eight million origins.
+	// SeqBits is how many bits of a packed event id are the number within the origin; the
+	// other bits are enough for eight million origins.
 	SeqBits = 40
 	// SeqMask has the bits of that number.
 	SeqMask = 1<<SeqBits - 1
