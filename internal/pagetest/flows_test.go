@@ -28,7 +28,7 @@ var views = []string{
 func (b *tab) goTo(view string) {
 	b.t.Helper()
 	eval[any](b, "location.hash = '#/"+view+"'")
-	b.until("document.querySelector('main').childElementCount > 0 && !/Reading/.test(document.querySelector('main').textContent)")
+	b.until("document.querySelector('main').childElementCount > 0 && !/Loading/.test(document.querySelector('main').textContent)")
 }
 
 // No view has a payload before its button is pressed, scrolls sideways on a small screen,
@@ -155,7 +155,7 @@ func TestApprovalsAreAnswered(t *testing.T) {
 	b := openPond(t, p, "#/approvals", desk)
 	b.until("document.querySelectorAll('main section').length === 2")
 	b.holds("nav", "Approvals2")
-	b.holds("main", "a message on orders of medic", "this cannot be undone", "careful rescue.hcl:14", "3 deliveries wait behind it", "It is denied at 2026-11-26 10:00:00 UTC")
+	b.holds("main", "a message on orders of medic", "this cannot be undone", "careful rescue.hcl:14", "3 deliveries wait behind it", "It will be denied at 2026-11-26 10:00:00 UTC")
 	if strings.Contains(eval[string](b, "document.documentElement.outerHTML"), secret) {
 		t.Error("what would happen is in the page before it was requested")
 	}
@@ -331,7 +331,7 @@ func TestContrast(t *testing.T) {
 func TestFaces(t *testing.T) {
 	t.Run("empty", func(t *testing.T) {
 		b := openPond(t, newPond(t), "#/graph", desk)
-		b.until("document.querySelector('main').textContent.includes('No creature lives here yet')")
+		b.until("document.querySelector('main').textContent.includes('No creatures yet')")
 	})
 	t.Run("lost and found", func(t *testing.T) {
 		p := newRescuePond(t)

@@ -121,7 +121,7 @@ func TestMergeAndSplit(t *testing.T) {
 	b.until("document.querySelector('[data-motion=merge]')")
 	b.until("document.querySelector('.card')")
 	b.shot("live-together")
-	b.holds(".card", "Merged", "south", "(2 creatures) went into", "north, which keeps its id", "an edge from alarm to helicopter over help", "calls is now calls~2", "desk still knows it as calls")
+	b.holds(".card", "Merged", "south", "(2 creatures) became part of", "north, which keeps its id", "an edge from alarm to helicopter over help", "calls is now calls~2", "desk still calls it calls")
 	b.cardIsBeside()
 	if got := colour("helicopter"); got != north {
 		t.Errorf("after the merge the helicopter has the colour %s, the graph %s", got, north)

@@ -80,7 +80,7 @@ func TestFilm(t *testing.T) {
 	if got := eval[int](b, "[...document.querySelectorAll('.chip.came')].filter(c => c.classList.contains('g0')).length"); got != 9 {
 		t.Errorf("after the film %d of 9 newcomers have their new colour", got)
 	}
-	b.holds(".card", "south (9 creatures) went into", "north, which keeps its id gr5mz", "calls is now calls~2")
+	b.holds(".card", "south (9 creatures) became part of", "north, which keeps its id gr5mz", "calls is now calls~2")
 }
 
 func TestPhone(t *testing.T) {

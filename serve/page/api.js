@@ -12,8 +12,8 @@ export class ApiError extends Error {
   }
 }
 
-// skew is how far the server's clock is ahead of this one, in milliseconds, as far as
-// that is more than the second that the header Date resolves.
+// skew is how far the server's clock is ahead of this one, in milliseconds. It is 0 if
+// the clocks differ by little: the header Date has whole seconds.
 export let skew = 0
 
 export async function call(operation, args = {}, signal) {

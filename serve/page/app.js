@@ -1,5 +1,5 @@
 // The frame: navigation, search, the connection, and which view is shown. Everything that
-// a reader may want to send to another is in the address, behind the #.
+// a reader may want to share is in the address, after the #.
 import { ApiError, call, now, Stream } from './api.js'
 import { Store } from './store.js'
 import { GraphView } from './graphview.js'
@@ -27,7 +27,7 @@ export function parse(hash) {
   const [path, query] = hash.replace(/^#\/?/, '').split('?')
   const [view, ...rest] = path.split('/')
   let id = ''
-  try { id = decodeURIComponent(rest.join('/')) } catch { /* an address that is not one names nothing */ }
+  try { id = decodeURIComponent(rest.join('/')) } catch { /* an address that cannot be decoded names nothing */ }
   return { view: views[view] ? view : 'graph', id, params: new URLSearchParams(query || '') }
 }
 
@@ -183,7 +183,7 @@ function band() {
   el.band?.remove()
   if (link.state !== 'lost') return
   el.band = h('div', { class: 'band', role: 'status' }, mark('backing'),
-    h('span', {}, h('b', {}, `No connection since ${clock(link.since)}.`), ` Trying again in ${span(link.wait || 1000)}. The page shows the last known state, and will continue after the last event that it has seen.`),
+    h('span', {}, h('b', {}, `No connection since ${clock(link.since)}.`), ` Trying again in ${span(link.wait || 1000)}. The page shows the last known state, and will continue after the last event that it has received.`),
     h('button', { onclick: () => stream.start() }, 'Try now'))
   el.main.prepend(el.band)
 }
@@ -204,8 +204,8 @@ const stream = new Stream({
   ended() { setLink({ state: 'ended', at: Date.now() }); show() },
 })
 
-// probe finds out why the stream has failed: the page differs for a lack of permission and
-// for a lost server.
+// probe finds out why the stream has failed: for lack of permission, or because the
+// server cannot be reached.
 async function probe() {
   try { await call('status', {}) } catch (err) {
     if (err.status === 401 || err.status === 403) { stream.stop(); setLink({ state: 'denied', err }); show() }
@@ -289,18 +289,18 @@ function loading() {
   const face = h('div', { class: 'face', role: 'status' })
   el.main.append(face)
   setTimeout(() => {
-    if (face.isConnected) replace(face, h('div', { class: 'outlines' }, Array.from({ length: 9 }, () => h('i'))), 'Reading the graphs…')
+    if (face.isConnected) replace(face, h('div', { class: 'outlines' }, Array.from({ length: 9 }, () => h('i'))), 'Loading the graphs…')
   }, 300)
 }
 function denied() {
   const { err } = link
-  el.main.append(h('div', { class: 'face' }, icon('lock'), h('h2', {}, err.status === 401 ? 'This page needs a link' : 'You may not read this'),
+  el.main.append(h('div', { class: 'face' }, icon('lock'), h('h2', {}, err.status === 401 ? 'This page needs a login link' : 'You may not read this'),
     h('p', {}, err.message), err.remedy ? h('p', {}, capital(err.remedy) + '.') : '', h('code', {}, `terrarium login ${store.title || 'DIR'}`),
     h('button', { onclick: () => location.reload() }, 'Try again')))
 }
 function ended() {
   el.main.append(h('div', { class: 'face' }, h('h2', {}, `${store.title || 'The process'} ended at ${clock(link.at)}`),
-    h('p', {}, 'Everything up to then is saved. The page cannot read a session that no process serves.'),
+    h('p', {}, 'Everything up to then is saved. The page shows a session only while a process serves it.'),
     h('code', {}, `terrarium serve --session ${store.title || 'DIR'}`)))
 }
 

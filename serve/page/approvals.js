@@ -2,14 +2,14 @@
 import { clock, count, h, hidden, mark, payload, payloadBytes, replace } from './lib.js'
 import { todoTabs } from './lists.js'
 
-// shown is what would happen: the headers of a message, and its content. What the list lacks is
-// fetched.
+// shown is what would happen: the headers of a message, and its content. It fetches what
+// the list does not contain.
 async function shown(ctx, a) {
   if (a.content_hash || a.more_headers) {
     try { a = { ...a, ...await ctx.call('approval_content', { approval: a.id }), content_hash: '', more_headers: 0 } } catch (err) { if (err.code !== 'unsupported') throw err }
   }
   const headers = Object.entries(a.headers || {}).map(([name, value]) => `${name}: ${value}`)
-  if (a.more_headers) headers.push(`… and ${count(a.more_headers, 'header')}`)
+  if (a.more_headers) headers.push(`… and ${count(a.more_headers, 'more header')}`)
   return (headers.length ? headers.join('\n') + '\n\n' : '') + payload(a.content) + (a.content_hash ? `\n… (${a.size} bytes, SHA-256 ${a.content_hash})` : '')
 }
 
@@ -70,7 +70,7 @@ export function approvalsView(ctx, host) {
       if (behind.textContent !== text) behind.textContent = text
     }
     enable()
-    replace(head, waiting.length ? `${count(waiting.length, 'question')} of policies, for which turns wait` : '')
+    replace(head, waiting.length ? `${count(waiting.length, 'question')} of policies that turns wait for` : '')
     if (!waiting.length) list.append(h('div', { class: 'face' }, h('h2', {}, 'No approvals'), h('p', {}, 'Questions of policies wait here until they are approved or denied, or until their deadline passes.')))
   }
 
@@ -83,7 +83,7 @@ export function approvalsView(ctx, host) {
       h('div', { class: 'in group-head' }, mark('waits'), h('div', {},
         h('p', {}, h('b', {}, a.subject), ' of ', h('a', { href: ctx.address('graph', '', { creature: a.creature }) }, store.name(a.creature))),
         h('p', {}, a.reason || ''), h('p', { class: 'mono muted' }, `${a.policy} ${a.where || ''}`),
-        h('p', { class: 'muted' }, `Since ${clock(a.since)}. It is ${a.otherwise} at ${a.deadline.slice(0, 19).replace('T', ' ')} UTC unless you decide. `, b.behind))),
+        h('p', { class: 'muted' }, `Since ${clock(a.since)}. It will be ${a.otherwise} at ${a.deadline.slice(0, 19).replace('T', ' ')} UTC unless you decide. `, b.behind))),
       h('div', { class: 'in' }, hidden(a.size, () => shown(ctx, a))),
       b.acts)
     return b

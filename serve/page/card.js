@@ -13,7 +13,7 @@ export function card({ cut, store, slots, address, dismiss, again }) {
   const by = byWhom(event, store)
   const edge = cut.fresh?.length ? newEdge(cut, store) : undefined
   const text = merged
-    ? [graph(cut.piece, slots.old), ` (${count(cut.moved.size, 'creature')}) went into `, graph(cut.into), ', which keeps its id ', h('code', {}, cut.into.slice(0, 5)), '. ', by, edge ? [': an edge from ', h('b', {}, edge.from), ' to ', h('b', {}, edge.to), ' over ', h('b', {}, edge.channel)] : '', '.']
+    ? [graph(cut.piece, slots.old), ` (${count(cut.moved.size, 'creature')}) became part of `, graph(cut.into), ', which keeps its id ', h('code', {}, cut.into.slice(0, 5)), '. ', by, edge ? [': an edge from ', h('b', {}, edge.from), ' to ', h('b', {}, edge.to), ' over ', h('b', {}, edge.channel)] : '', '.']
     : [graph(cut.piece), ` (${count(cut.moved.size, 'creature')}) left `, graph(cut.from), ', which keeps its id ', h('code', {}, cut.from.slice(0, 5)), '. The new graph is ', h('code', {}, cut.piece.slice(0, 5)), '. ', by, '.']
   const renamed = (payload.renamed || []).map(r => h('div', {}, h('code', {}, r.old), ' is now ', h('code', {}, r.new), r.channel ? aliasNote(r, store) : ''))
   const unified = (payload.unified || []).map(u => h('div', {}, 'channel ', h('code', {}, name(u.absorbed)), ' became part of ', h('code', {}, name(u.survivor))))
@@ -25,7 +25,7 @@ export function card({ cut, store, slots, address, dismiss, again }) {
     h('dl', {}, renamed.length || unified.length ? [h('dt', {}, 'Renamed'), h('dd', {}, renamed, unified)] : '',
       sessions.length ? [h('dt', {}, sessions.length > 1 ? 'Sessions' : 'Session'), h('dd', {}, sessions.map((id, i) => [i ? ' and ' : '', h('code', {}, '…' + id.slice(-4))]), merged ? ' with the history of both' : ', each with the history up to the split')] : ''),
     h('div', { class: 'row' }, h('button', { onclick: again }, 'Play again'), h('a', { class: 'button', href: address('lineage', '', { at: event?.cursor || '' }) }, 'Show in lineage'),
-      merged ? h('span', { class: `came-mark g${colour(slots.old)}` }, 'marks the creatures that came') : ''))
+      merged ? h('span', { class: `came-mark g${colour(slots.old)}` }, `creatures from ${formerName(cut.oldSpec)}`) : ''))
 }
 
 export function formerName(spec) {
@@ -51,11 +51,12 @@ function newEdge(cut, store) {
   return undefined
 }
 
-// aliasNote names a creature that does not notice, because it uses a name of its own.
+// aliasNote names a creature for which nothing changes, because it uses an alias of its
+// own.
 function aliasNote(renamed, store) {
   for (const c of store.creatures.values()) {
     for (const [alias, channels] of Object.entries(c.aliases?.listen || {})) {
-      if (alias === renamed.old && channels.includes(renamed.channel)) return ['; ', h('b', {}, c.name), ' still knows it as ', h('code', {}, alias)]
+      if (alias === renamed.old && channels.includes(renamed.channel)) return ['; ', h('b', {}, c.name), ' still calls it ', h('code', {}, alias)]
     }
   }
   return ''

@@ -181,7 +181,7 @@ export class Dots {
     g.fillStyle = this.token('muted')
     g.textAlign = 'right'
     const sick = this.store.troubled(graph).length
-    const facts = [count(graph.creatures.length, 'creature'), graph.creatures[0]?.past ? '' : rate(this.store.graphRate(graph)).replace('/s', ' turns/s'), sick ? `${sick} ${sick === 1 ? 'needs' : 'need'} a look` : ''].filter(Boolean)
+    const facts = [count(graph.creatures.length, 'creature'), graph.creatures[0]?.past ? '' : rate(this.store.graphRate(graph)).replace('/s', ' turns/s'), sick ? `${sick} ${sick === 1 ? 'needs' : 'need'} attention` : ''].filter(Boolean)
     while (facts.length > 1 && g.measureText(facts.join(' · ')).width > w - used - 70) facts.splice(1, 1)
     g.fillText(facts.join(' · '), px + w - 16, py + 25)
   }

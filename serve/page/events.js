@@ -5,7 +5,8 @@ import { clock, count, h, hidden, mark, number, payload, replace, swatch } from 
 
 const most = 300 // rows
 
-// attributed are the kinds of events that say what made them; a policy's event has a call, too.
+// attributed are the kinds of events that say which call caused them; a policy's event
+// has a call, too.
 const attributed = new Set(['creature_started', 'creature_stopped', 'module_replaced', 'parent_link_changed', 'topology_changed', 'output_wire_added', 'output_wire_removed'])
 
 // parseQuery splits a query into tokens (kind:, creature:, channel:, graph:) and words.
@@ -19,7 +20,7 @@ export function parseQuery(text) {
   return q
 }
 
-// command is the same query for a terminal.
+// command returns the same query as a command for a terminal.
 export function command(q, dir) {
   const quote = word => /^[\w.:~#-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
   const flags = [...q.kinds.map(k => `--kind ${quote(k)}`), ...q.creatures.map(c => `--creature ${quote(c)}`), ...q.channels.map(c => `--channel ${quote(c)}`), ...q.graphs.map(g => `--graph ${quote(g)}`)]
@@ -51,7 +52,7 @@ export function eventsView(ctx, host, route) {
     return true
   }
 
-  // made says what made a change of the graph.
+  // made returns what caused a change of the graph.
   const made = (e, p) => {
     if (!attributed.has(e.kind) || !p.call) return ''
     const by = p.by_creature ? store.name(p.by_creature) : p.by ? `${p.by} (${p.via})` : p.via
@@ -80,7 +81,7 @@ export function eventsView(ctx, host, route) {
   const look = e => ({ turn_failed: 'failing', creature_failed: 'failing', dead_letter: 'failing', creature_quarantined: 'quarantined', creature_stopped: 'stopped', policy_denied: 'backing', approval_asked: 'waits' }[e.kind])
 
   const row = e => {
-    if (e.gap) return h('div', { class: 'gap' }, mark('backing'), h('span', {}, h('b', {}, `${count(e.gap.missed, 'event')} left out here. `), 'This tab fell behind. The picture and the counts are correct.'), h('button', { onclick: ev => fill(ev.currentTarget, e.gap) }, 'Fill the gap'))
+    if (e.gap) return h('div', { class: 'gap' }, mark('backing'), h('span', {}, h('b', {}, `${count(e.gap.missed, 'event')} left out here. `), 'The page fell behind. The picture and the counts are still correct.'), h('button', { onclick: ev => fill(ev.currentTarget, e.gap) }, 'Fill the gap'))
     const g = store.graphs.get(e.graph)
     const button = h('button', { class: 'event', 'aria-expanded': 'false', onclick: () => open(button, e) }, h('span', { class: 'muted' }, clock(e.at, true)),
       h('span', { class: 'said' }, look(e) ? mark(look(e)) : '', e.kind.replaceAll('_', ' ')),
@@ -95,7 +96,7 @@ export function eventsView(ctx, host, route) {
     const hasBody = ['channel_message', 'direct_message', 'request', 'result', 'timer', 'wired_output', 'output', 'state'].includes(e.kind)
     const turn = e.turn || (e.kind === 'turn_failed' ? e.id : '')
     button.after(h('div', { class: 'event-open' }, h('p', {}, h('code', { class: 'muted' }, e.id || 'not stored')), !hasBody && describe(e) ? h('p', {}, describe(e)) : '',
-      h('div', { class: 'acts' }, turn ? h('a', { class: 'button', href: ctx.address('turn', turn) }, 'Turn') : '', e.cause ? h('a', { class: 'button', href: ctx.address('turn', e.cause) }, 'Its cause') : '',
+      h('div', { class: 'acts' }, turn ? h('a', { class: 'button', href: ctx.address('turn', turn) }, 'Turn') : '', e.cause ? h('a', { class: 'button', href: ctx.address('turn', e.cause) }, 'Cause') : '',
         e.creature && store.creatures.has(e.creature) ? h('a', { class: 'button', href: ctx.address('graph', '', { creature: e.creature }) }, store.name(e.creature)) : ''),
       hasBody && e.id ? hidden(undefined, async () => payload(await bodyOf(ctx.call, e))) : ''))
   }
@@ -124,8 +125,8 @@ export function eventsView(ctx, host, route) {
     newer.hidden = true
     newer.style.display = 'none'
     rows = all()
-    replace(note, around ? `a minute around ${clock(Number(around))}` : found ? `${count(rows.length, 'event')} found` : rows.length ? `the last ${number(Math.min(rows.length, most))}, newest first` : '')
-    replace(list, rows.length ? rows.slice(0, most).map(row) : h('div', { class: 'face' }, h('h2', {}, 'No event matches'), h('p', {}, 'The page lists the events that it has received. It searches the stores for words too.'), h('code', {}, command(q, store.title || 'DIR'))))
+    replace(note, around ? `one minute before and after ${clock(Number(around))}` : found ? `${count(rows.length, 'event')} found` : rows.length ? `the last ${number(Math.min(rows.length, most))}, newest first` : '')
+    replace(list, rows.length ? rows.slice(0, most).map(row) : h('div', { class: 'face' }, h('h2', {}, 'No matching events'), h('p', {}, 'The page lists the events that it has received. For words, press Enter to search the stores too.'), h('code', {}, command(q, store.title || 'DIR'))))
   }
 
   const search = async () => {

@@ -148,7 +148,7 @@ export class Picture {
     set(el.g, { class: `bed g${colour(slot)}${el.thick ? ' thick' : ''}` })
     set(el.rect, { 'stroke-dasharray': border(slot) })
     const facts = [count(graph.creatures.length, 'creature'), ...this.past ? [] : [rate(this.store.graphRate(graph)).replace('/s', ' turns/s')]]
-    if (troubled) facts.push(`${troubled} ${troubled === 1 ? 'needs' : 'need'} a look`)
+    if (troubled) facts.push(`${troubled} ${troubled === 1 ? 'needs' : 'need'} attention`)
     const full = [...facts, short(graph.id)].join(' · ')
     const room = this.at(bed).w - 60
     const name = fit(this.offset.titles?.get(graph.id) || graph.name, room * 0.45, '650 14px system-ui, sans-serif')

@@ -14,7 +14,7 @@ import { clock, count, h, mark, number, rate, replace, said, set, statuses, swat
 const many = 300 // creatures from which on the picture is drawn on a canvas
 const some = 60 // creatures from which on members of a species stack
 
-// What stays when another view is shown: places, colours, the film that is waiting.
+// What is kept when another view is shown: places, colours, the waiting film.
 let kept
 
 export class GraphView {
@@ -41,7 +41,7 @@ export class GraphView {
       group: h('div', { class: 'segments hide', role: 'group', 'aria-label': 'Group by' }),
     }
     this.press = press
-    this.stage = h('div', { class: 'stage', role: 'listbox', tabindex: 0, 'aria-label': 'Creatures of all graphs. Arrow keys go to the nearest in that direction, Enter opens.' }, this.picture.svg)
+    this.stage = h('div', { class: 'stage', role: 'listbox', tabindex: 0, 'aria-label': 'Creatures of all graphs. An arrow key goes to the nearest creature in its direction, Enter opens it.' }, this.picture.svg)
     this.legend = h('div', { class: 'key-to', 'aria-hidden': 'true' }, statuses.map(said))
     this.cards = h('div', { class: 'cards' })
     this.tableHost = h('div', { class: 'table-view', hidden: true })
@@ -95,18 +95,17 @@ export class GraphView {
 
   show(mode) { this.change({ show: mode === 'table' ? 'table' : '' }) }
 
-  // graphs are those of now, or those of the time that was chosen.
+  // graphs returns the present graphs, or those of the chosen time.
   graphs() { return this.at ? this.past || [] : [...this.store.graphs.values()] }
 
-  // goTo reads the graphs of the time that was chosen; until they are there, the picture
-  // stays.
+  // goTo reads the graphs of the chosen time; until they have arrived, the picture stays.
   async goTo(at) {
     this.at = at
     const before = kept.before
     this.past = this.trouble = kept.before = undefined
     if (!at) { if (before) this.move(before); return }
     kept.before = before || kept.view
-    if (kept.films) kept.films.length = 0 // they are of now
+    if (kept.films) kept.films.length = 0 // they show present changes
     kept.jump?.abort()
     this.dismiss()
     try {
@@ -115,7 +114,7 @@ export class GraphView {
     } catch (err) { if (this.at === at) this.trouble = this.ctx.errorText(err) }
     if (this.at !== at || !this.ready) return
     this.structure()
-    if (this.past && !this.moved) this.fit(true) // graphs of then may lie elsewhere
+    if (this.past && !this.moved) this.fit(true) // earlier graphs may lie elsewhere
   }
 
   structure() {
@@ -173,7 +172,7 @@ export class GraphView {
 
   announce(cut) {
     const name = id => this.store.name(id)
-    const text = cut.kind === 'merge' ? `Merged: ${count(cut.moved.size, 'creature')} went into ${name(cut.into)}.` : `Split: ${count(cut.moved.size, 'creature')} left ${name(cut.from)}.`
+    const text = cut.kind === 'merge' ? `Merged: ${count(cut.moved.size, 'creature')} became part of ${name(cut.into)}.` : `Split: ${count(cut.moved.size, 'creature')} left ${name(cut.from)}.`
     this.ctx.announce(text)
   }
 
@@ -295,9 +294,9 @@ export class GraphView {
       h('td', { class: 'n' }, rate(this.store.rate('channel ' + c.id))), h('td', { class: 'n' }, number(c.head))))
     for (const g of graphs) for (const w of g.wires) lines.push(h('tr', {}, h('td', {}, `wire ${w.name || w.wire}`), h('td', {}, h('span', { class: 'named' }, swatch(colour(g.slot)), g.name)),
       h('td', {}, this.store.name(w.from)), h('td', {}, this.store.name(w.to)), h('td', { class: 'n' }, rate(this.store.rate('wire ' + w.wire))), h('td', { class: 'n' })))
-    const head = names => h('thead', {}, h('tr', {}, names.map(n => h('th', { scope: 'col', class: ['Creatures', 'Turns', 'Need a look', 'Rate', 'Messages'].includes(n) ? 'n' : '' }, n))))
+    const head = names => h('thead', {}, h('tr', {}, names.map(n => h('th', { scope: 'col', class: ['Creatures', 'Turns', 'Need attention', 'Rate', 'Messages'].includes(n) ? 'n' : '' }, n))))
     replace(this.tableHost,
-      h('div', { class: 'box wide' }, h('table', {}, h('caption', {}, 'Graphs'), head(['Graph', 'Creatures', 'Turns', 'Need a look', 'Id']), h('tbody', {}, rows))),
+      h('div', { class: 'box wide' }, h('table', {}, h('caption', {}, 'Graphs'), head(['Graph', 'Creatures', 'Turns', 'Need attention', 'Id']), h('tbody', {}, rows))),
       h('div', { class: 'box wide' }, creatureTable(this.ctx, graphs.flatMap(g => g.creatures), 'Creatures')),
       h('div', { class: 'box wide' }, h('table', {}, h('caption', {}, 'Channels and wires'), head(['Channel', 'Graph', 'From', 'To', 'Rate', 'Messages']), h('tbody', {}, lines))))
   }
@@ -317,8 +316,8 @@ export class GraphView {
 
   empty() {
     this.emptyFace?.remove()
-    this.emptyFace = h('div', { class: 'face' }, h('div', { class: 'nest', 'aria-hidden': 'true' }), h('h2', {}, 'No creature lives here yet'),
-      h('p', {}, 'Apply a recipe to this session, and it appears here at once.'), h('code', {}, `terrarium apply ${this.store.title || 'DIR'} examples/quickstart`))
+    this.emptyFace = h('div', { class: 'face' }, h('div', { class: 'nest', 'aria-hidden': 'true' }), h('h2', {}, 'No creatures yet'),
+      h('p', {}, 'Apply a recipe to this session, and its creatures appear here at once.'), h('code', {}, `terrarium apply ${this.store.title || 'DIR'} examples/quickstart`))
     this.stage.append(this.emptyFace)
     this.picture.svg.style.display = ''
     this.strip.update()
@@ -332,10 +331,10 @@ export class GraphView {
     if (!this.at) return
     const problems = this.past?.problems || []
     this.pastBand = h('div', { class: 'band' }, mark('stopped'),
-      this.trouble ? h('span', {}, 'The graphs of then cannot be shown: ', this.trouble)
-        : this.past ? h('span', {}, h('b', {}, this.past.then ? `The graphs at ${clock(this.past.then)}.` : 'The graphs as they were after an event.'), ' Members, names and lines as they were then. What waited, and the rates, are not kept.',
+      this.trouble ? h('span', {}, 'The graphs of that time cannot be shown: ', this.trouble)
+        : this.past ? h('span', {}, h('b', {}, this.past.then ? `The graphs at ${clock(this.past.then)}.` : 'The graphs as they were after an event.'), ' Members, names and lines are shown as they were then. Waiting deliveries and rates are not kept.',
           problems.length ? ` ${count(problems.length, 'graph')} cannot be shown: ${problems[0].message}.` : '')
-          : h('span', {}, 'Reading the graphs of then…'),
+          : h('span', {}, 'Loading the graphs of that time…'),
       h('button', { onclick: () => this.goBack('') }, 'Back to now'))
     this.root.prepend(this.pastBand)
   }

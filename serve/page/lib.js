@@ -45,7 +45,7 @@ export const words = {
 }
 export const statuses = ['running', 'failing', 'backing', 'waits', 'quarantined', 'stopped']
 
-// worst orders statuses by how much they need a look.
+// worst orders statuses by how much attention they need.
 export const severity = { quarantined: 5, failing: 4, waits: 3, backing: 2, stopped: 1, running: 0 }
 
 function parts(status) {

@@ -51,7 +51,7 @@ export function lineageView(ctx, host, route) {
   }
   const nameOf = r => (r.deployment || '').split(', ').filter(d => d && !d.startsWith('root:')).join(' + ') || (r.graph ? store.name(r.graph) : '')
 
-  // lanes gives every graph one, in the order in which they appear; merged ones stay near.
+  // lanes gives every graph a lane, in the order in which they appear.
   const lanes = () => {
     const order = []
     for (const r of [...sessions].sort((a, b) => begun(a) - begun(b))) if (r.graph && !order.includes(r.graph)) order.push(r.graph)
@@ -66,7 +66,7 @@ export function lineageView(ctx, host, route) {
   function paint() {
     replace(switches, [['Shorten quiet time', true], ['True scale', false]].map(([name, on]) => h('button', { 'aria-pressed': String(squeeze === on), onclick: () => { squeeze = on; paint() } }, name)))
     if (trouble) { replace(picture, h('div', { class: 'face' }, ctx.errorText(trouble))); return }
-    if (!sessions.length) { replace(picture, h('div', { class: 'face' }, h('h2', {}, 'No sessions'), h('p', {}, 'Without a session directory nothing is kept.'))); replace(foot); replace(table); return }
+    if (!sessions.length) { replace(picture, h('div', { class: 'face' }, h('h2', {}, 'No sessions'), h('p', {}, 'Without a session directory, no history is kept.'))); replace(foot); replace(table); return }
     for (const r of sessions) r.parents ||= []
     const at = lanes(), first = Math.min(...sessions.map(begun))
     replace(head, `${count(sessions.length, 'session')} of ${count(at.size, 'graph')}, from ${clock(first)} to ${sessions.some(r => r.live) ? 'now' : clock(Math.max(...sessions.map(endOf)))}`)
@@ -129,7 +129,7 @@ export function lineageView(ctx, host, route) {
       } else if (r.made_by === 'merge') {
         nodes.push(diamond(x, yy, slot))
         const gone = r.parents.map(p => sessions.find(z => z.session === p)).find(z => z && z.graph !== r.graph)
-        label(x, yy - 14, gone ? `merge: ${nameOf(gone)} in` : 'merge')
+        label(x, yy - 14, gone ? `merge with ${nameOf(gone)}` : 'merge')
       } else if (r.made_by === 'split') {
         const parent = sessions.find(z => r.parents.includes(z.session))
         const key = parent?.session + begun(r)
@@ -180,15 +180,15 @@ export function lineageView(ctx, host, route) {
     const r = sessions.filter(x => begun(x) <= hand && endOf(x) >= hand).at(-1)
     const dir = h('input', { 'aria-label': 'New session directory', placeholder: 'directory of the fork', size: 16 })
     replace(foot, h('div', { class: 'acts' }, h('span', {}, h('b', {}, clock(hand, true)), r ? [' in ', swatch(colour(store.slot(r.graph))), ` ${nameOf(r)} · session `, h('code', {}, '…' + r.session.slice(-4)), ` · ${count(r.events, 'event')}`] : ''),
-      h('a', { class: 'button', href: ctx.address('graph', '', { at: String(Math.round(hand)) }) }, 'See the graph then'),
-      h('a', { class: 'button', href: ctx.address('events', '', { around: String(Math.round(hand)) }) }, 'Events around it'),
-      r ? h('details', {}, h('summary', { class: 'button' }, 'Fork here…'), h('p', { class: 'muted' }, 'Copies the session as it was to a new directory of the server. The original continues.'), dir,
+      h('a', { class: 'button', href: ctx.address('graph', '', { at: String(Math.round(hand)) }) }, 'Show the graph then'),
+      h('a', { class: 'button', href: ctx.address('events', '', { around: String(Math.round(hand)) }) }, 'Events at that time'),
+      r ? h('details', {}, h('summary', { class: 'button' }, 'Fork here…'), h('p', { class: 'muted' }, 'Copies the session, as it was then, to a new directory on the server. The original continues.'), dir,
         h('button', { class: 'main', disabled: !ctx.online, onclick: e => fork(e.currentTarget, r, dir.value) }, 'Fork')) : ''))
   }
 
   async function fork(button, r, dir) {
     const before = store.events.filter(e => e.cursor && e.at <= hand).at(-1)
-    await ctx.act(button, 'fork', { session: r.session, dir, ...(before ? { at: before.cursor } : {}) }, result => `Forked to ${result.dir}, session …${result.session.slice(-4)}${before ? '' : ', as it is now: the page knows no event at that time'}.`)
+    await ctx.act(button, 'fork', { session: r.session, dir, ...(before ? { at: before.cursor } : {}) }, result => `Forked to ${result.dir}, session …${result.session.slice(-4)}${before ? '' : ', as it is now, because the page knows no event before that time'}.`)
     read()
   }
 

@@ -48,7 +48,7 @@ export function creaturesView(ctx, host, route) {
     const list = [...store.creatures.values()].filter(fits)
     replace(title, list.length === store.creatures.size ? count(list.length, 'creature') : `${number(list.length)} of ${count(store.creatures.size, 'creature')}`)
     replace(table, list.length ? creatureTable(ctx, list, '', order, key => { order.down = order.by === key && !order.down; order.by = key; paint() })
-      : h('div', { class: 'face' }, h('h2', {}, 'No creature matches'), h('p', {}, 'Words are parts of names; status:, graph: and species: narrow the list.')))
+      : h('div', { class: 'face' }, h('h2', {}, 'No matching creatures'), h('p', {}, 'A word matches a part of a name, or the beginning of an id. status:, graph: and species: narrow the list.')))
   }
   input.addEventListener('input', () => { ctx.keep({ q: input.value }); paint() })
   paint()
@@ -65,7 +65,7 @@ export function problemsView(ctx, host) {
     const now = JSON.stringify(store.problems)
     if (now === look) return
     look = now
-    replace(head, store.problems.length ? `${count(store.problems.length, 'problem')} of the session directory and of policies` : '')
+    replace(head, store.problems.length ? `${count(store.problems.length, 'problem')} with the session directory or with policies` : '')
     replace(list, store.problems.length ? store.problems.map(p => h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', {}, mark('failing'), ' ', p.code), h('p', {}, p.message),
       p.remedy ? h('p', { class: 'muted' }, p.remedy) : '', Object.entries(p.ids || {}).map(([k, v]) => h('p', { class: 'mono muted' }, `${k} ${v}`)))))
       : h('div', { class: 'face' }, h('h2', {}, 'No problems'), h('p', {}, 'Stores that were set aside or cannot be written, and policies that failed, appear here.')))
@@ -74,20 +74,20 @@ export function problemsView(ctx, host) {
   return { update: paint }
 }
 
-// todoTabs leads between the two lists on small screens.
+// todoTabs leads from one list of things to do to another on small screens.
 export function todoTabs(ctx) {
   const view = ctx.route.view
   return h('div', { class: 'segments todo', role: 'group', 'aria-label': 'To do' }, [['dead-letters', 'Dead letters', ctx.letters], ['approvals', 'Approvals', ctx.waiting], ['problems', 'Problems', ctx.store.problems.length]]
     .map(([to, name, n]) => h('button', { 'aria-pressed': String(view === to), onclick: () => ctx.go(to) }, n ? `${name} ${n}` : name)))
 }
 
-const effects = { denied: 'denied', dropped: 'dropped', changed: 'changed', audit: 'noted', warning: 'warned', ruled: 'ruled on a failed turn' }
+const effects = { denied: 'denied', dropped: 'dropped', changed: 'changed', audit: 'only recorded', warning: 'warned', ruled: 'decided about a failed turn' }
 
 // rule says what a policy judges, and where it comes from.
 function rule(p) {
   const of = [...p.channels || [], ...p.creatures || [], ...p.species || []]
-  return [`Judges ${p.event}`, of.length ? ` of ${of.join(', ')}` : '', p.mode === 'mutate' ? '; may change it' : '', p.enforce === 'audit' ? '; only records' : '',
-    p.recipe ? `. Recipe ${p.recipe}` : '', `, script ${p.hash.slice(0, 12)}.`].join('')
+  return [`Judges ${p.event}`, of.length ? ` of ${of.join(', ')}` : '', p.mode === 'mutate' ? '; may change it' : '', p.enforce === 'audit' ? '; its verdicts are only recorded' : '',
+    p.recipe ? `. Recipe ${p.recipe}, script` : '. Script', ` ${p.hash.slice(0, 12)}.`].join('')
 }
 
 export function policiesView(ctx, host) {
@@ -106,12 +106,12 @@ export function policiesView(ctx, host) {
       if (!policies.has(key)) policies.set(key, { name: p.policy, where: p.where, list: [] })
       policies.get(key).list.push(e)
     }
-    replace(head, policies.size ? `${count(policies.size, 'policy', 'policies')}, ${count(verdicts.length, 'verdict')} that this page knows` : '')
+    replace(head, policies.size ? `${count(policies.size, 'policy', 'policies')}, ${count(verdicts.length, 'recent verdict')}` : '')
     replace(list, policies.size ? [...policies.values()].map(p => h('section', { class: 'box wide' }, h('div', { class: 'in' }, h('h2', {}, p.name), h('p', { class: 'mono muted' }, p.where || ''), p.event ? h('p', {}, rule(p)) : h('p', { class: 'muted' }, 'It is no longer in the recipe.')),
       !p.list.length ? '' : h('table', {}, h('thead', {}, h('tr', {}, ['At', 'Verdict', 'On', 'Creature', 'Reason'].map(n => h('th', { scope: 'col' }, n)))), h('tbody', {}, p.list.slice(-50).reverse().map(e => h('tr', {},
         h('td', {}, clock(e.at, true)), h('td', {}, effects[e.payload.effect] || e.payload.effect), h('td', {}, [e.payload.event, e.payload.call].filter(Boolean).join(' by ')),
         h('td', {}, e.creature ? h('a', { href: ctx.address('graph', '', { creature: e.creature }) }, store.name(e.creature)) : 'outside'), h('td', {}, e.payload.reason || '–')))))))
-      : h('div', { class: 'face' }, h('h2', {}, 'No policies'), h('p', {}, 'The policies of recipes appear here, with what they have denied, changed or noted.')))
+      : h('div', { class: 'face' }, h('h2', {}, 'No policies'), h('p', {}, 'The policies of recipes appear here, with what they have denied, changed or recorded.')))
   }
   const read = async () => { try { known = (await ctx.call('policies', {})).policies } catch (err) { replace(head, ctx.errorText(err)); return } paint() }
   paint()

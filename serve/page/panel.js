@@ -74,13 +74,13 @@ export class Panel {
     replace(this.body, this.wrong(c, status),
       section(h('div', { class: 'counts' }, [['turns', n.turns], ['failed', n.failures], ['dead letters', n.dead_letters], ['sent', n.sent], ...(n.denied ? [['denied', n.denied]] : [])]
         .map(([name, v]) => h('div', {}, h('b', {}, number(v)), h('span', {}, name))))),
-      section(h('h2', {}, 'Use of its limits'), this.gauges(c)),
+      section(h('h2', {}, 'Use of limits'), this.gauges(c)),
       section(h('h2', {}, 'Last turns'), turns.length ? turns.map(t => this.turnRow(t, c)) : h('p', { class: 'muted' }, 'None since this page was opened.')),
       section(h('h2', {}, 'Channels'), h('div', { class: 'kv' }, this.channels(c))),
       section(h('h2', {}, 'Module'), h('p', { class: 'mono' }, c.module), h('p', { class: 'mono muted' }, `sha256 ${c.module_sha256.slice(0, 16)}… · instance ${c.instance_starts}`)))
   }
 
-  // wrong begins the panel: what is wrong, and one way on.
+  // wrong is the beginning of the panel: what is wrong, and what to do next.
   wrong(c, status) {
     if (status === 'running') return ''
     const failed = this.store.failed.get(c.id), { act } = this.ctx
@@ -126,8 +126,8 @@ export class Panel {
       const channel = this.store.channels.get(id)
       rows.push(h('span', {}, how), h('a', { href: this.ctx.address('events', '', { q: `channel:${channel?.name || id}` }) }, channel?.name || id), h('span', { class: 'muted' }, rate(this.store.rate('channel ' + id))))
     }
-    for (const id of c.listen) row('listens', id)
-    for (const id of c.send) row('sends', id)
+    for (const id of c.listen) row('listens on', id)
+    for (const id of c.send) row('sends on', id)
     const wires = this.store.graphs.get(c.graph)?.wires || []
     for (const w of wires) {
       if (w.from === c.id) rows.push(h('span', {}, 'wire to'), h('span', {}, this.store.name(w.to)), h('span', { class: 'muted' }, rate(this.store.rate('wire ' + w.wire))))
@@ -141,14 +141,14 @@ export class Panel {
     const look = turns.map(t => t.id).join()
     if (look === this.look && this.body.childElementCount) return
     this.look = look
-    replace(this.body, h('h2', {}, 'Turns since this page was opened'), turns.length ? [h('p', { class: 'muted' }, 'Sorted by duration or, where that is not known, by fuel.'), turns.map(t => this.turnRow(t, this.creature))] : h('p', { class: 'muted' }, 'None.'),
-      h('p', {}, h('a', { href: this.ctx.address('events', '', { q: `creature:${this.creature?.name || this.id} kind:turn_ended` }) }, 'All its turns')))
+    replace(this.body, h('h2', {}, 'Turns since this page was opened'), turns.length ? [h('p', { class: 'muted' }, 'Newest first. The bars show durations or, where these are not known, fuel.'), turns.map(t => this.turnRow(t, this.creature))] : h('p', { class: 'muted' }, 'None.'),
+      h('p', {}, h('a', { href: this.ctx.address('events', '', { q: `creature:${this.creature?.name || this.id} kind:turn_ended` }) }, 'Show all as events')))
   }
 
   async load() {
     const { body, id, ctx } = this, shown = this.shown
     const put = (...children) => { if (this.shown === shown) replace(body, children) }
-    put(h('p', { class: 'muted' }, 'Reading…'))
+    put(h('p', { class: 'muted' }, 'Loading…'))
     try {
       if (shown === 'state') {
         const { state } = await ctx.call('state', { creature: id })
@@ -165,7 +165,7 @@ export class Panel {
         const c = this.creature
         const { json } = await ctx.call('awareness', { creature: id })
         put(h('h2', {}, 'Limits'), h('div', { class: 'kv' }, Object.entries(c?.limits || {}).flatMap(([k, v]) => [h('span', {}, k), h('span', {}, typeof v === 'number' ? number(v) : String(v)), h('span')])),
-          h('h2', {}, 'What it can see of itself'), hidden(JSON.stringify(json).length, () => JSON.stringify(json, null, 2)))
+          h('h2', {}, 'Awareness document'), hidden(JSON.stringify(json).length, () => JSON.stringify(json, null, 2)))
       } else if (shown === 'send') {
         const { json } = await ctx.call('awareness', { creature: id }).catch(() => ({}))
         put(sendForm(ctx, this.creature, json))

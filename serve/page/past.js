@@ -1,5 +1,5 @@
-// The past: what the stores say about the time before this page, and the graphs as they
-// were then.
+// The past: what the stores know about the time before this page was opened, and the
+// graphs as they were then.
 import { graphName } from './store.js'
 
 const structure = ['topology_changed', 'creature_quarantined', 'turn_failed', 'session_merged', 'session_forked']
@@ -15,7 +15,7 @@ async function read(call, graph, kinds, take) {
   }
 }
 
-// backfill reads flags, failures and turns of the last minutes.
+// backfill reads merges, splits, failures and turns of the last minutes.
 export async function backfill({ store, call }) {
   const seen = new Set(store.events.map(e => e.id))
   const take = event => {
@@ -41,8 +41,8 @@ export function timeOf(store, at) {
   return store.flags.find(f => f.cursor === at)?.at ?? store.events.find(e => e.cursor === at)?.at
 }
 
-// graphsAt reads the graphs as they were at a time or cursor. What was not kept is missing:
-// the server says why in problems.
+// graphsAt reads the graphs as they were at a time or cursor. Graphs that cannot be shown
+// are missing; problems says why.
 export async function graphsAt({ store, call }, at) {
   const then = timeOf(store, at)
   const { graphs, problems } = await call('topology', { at: /^\d{11,}$/.test(at) ? new Date(Number(at)).toISOString() : at })
@@ -72,7 +72,7 @@ export async function bodyOf(call, event) {
   const { events } = await call('history', args)
   const found = events.find(e => e.id === event.id)
   if (!found) throw new Error('The event is no longer in the log, or was never stored.')
-  if (found.payload === undefined) throw new Error('This link does not allow you to see it: the scope operate is required.')
+  if (found.payload === undefined) throw new Error('Your login link does not allow you to see this: it needs the scope operate.')
   return found.payload
 }
 
@@ -85,7 +85,7 @@ export async function eventOf({ store, call }, id) {
   for (const graph of graphs) {
     try {
       const args = { graph, limit: 60 }
-      if (Number(n) > 9) args.after = `${log}-${Number(n) - 9}` // with what a failed turn logged before
+      if (Number(n) > 9) args.after = `${log}-${Number(n) - 9}` // including what a failed turn has logged
       const { events } = await call('history', args)
       const at = events.findIndex(e => e.id === id)
       if (at >= 0) return { event: events[at], around: events }

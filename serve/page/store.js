@@ -40,7 +40,7 @@ const structural = new Set(['topology_changed', 'creature_started', 'creature_st
   'output_wire_added', 'output_wire_removed', 'parent_link_changed', 'module_replaced', 'turn_failed', 'dead_letter', 'approval_asked', 'approval_decided', 'store_set_aside'])
 
 const kept = 2000 // events in the list
-const most = 5000 // names of what is gone
+const most = 5000 // names of removed creatures and channels
 const remembered = 40 // turns of a creature
 
 export class Store extends EventTarget {
@@ -51,7 +51,7 @@ export class Store extends EventTarget {
     this.graphs = new Map()
     this.creatures = new Map()
     this.channels = new Map()
-    this.former = new Map() // names of creatures and channels that are gone
+    this.former = new Map() // names of removed creatures and channels
     this.problems = []
     this.meters = new Map()
     this.total = new Meter(1200)

@@ -1,4 +1,5 @@
-// The strip: turns a second of the last 20 minutes, with flags, and a hand that goes back.
+// The strip: turns per second in the last 20 minutes, with flags, and a hand that chooses
+// an earlier time.
 import { clock, h, mark, number, replace, s } from './lib.js'
 
 const minutes20 = 20 * 60 * 1000

@@ -61,7 +61,7 @@ export function deadLettersView(ctx, host, route) {
   const say = (el, text) => { if (el.textContent !== text) el.textContent = text }
 
   const paint = () => {
-    say(head, letters.length ? `${count(letters.length, 'delivery', 'deliveries')} that no creature will handle, by reason${only ? `, of ${store.name(only)}` : ''}` : '')
+    say(head, letters.length ? `${count(letters.length, 'delivery', 'deliveries')} ${only ? `to ${store.name(only)} ` : ''}that were not handled, by reason` : '')
     const groups = new Map()
     for (const l of letters) {
       const key = `${l.reason} ${l.creature}`
@@ -108,7 +108,7 @@ export function deadLettersView(ctx, host, route) {
       b.status = status
       replace(b.mark, mark(blocked ? 'quarantined' : 'failing'))
       replace(b.about, blocked ? [h('b', {}, `${creature.name} is quarantined.`), ' If you redeliver them now, they wait until it is started. With the same module, they may fail again.']
-        : creature ? '' : [h('b', {}, 'The creature was removed.'), ' A redelivery needs a creature that listens.'])
+        : creature ? '' : [h('b', {}, 'The creature was removed.'), ' Its deliveries can be redelivered only to a creature that a recipe adds at the same address.'])
       b.about.hidden = !blocked && !!creature
       b.first.hidden = !blocked
       b.again.className = blocked ? '' : 'main'
@@ -132,7 +132,7 @@ export function deadLettersView(ctx, host, route) {
     const box = h('input', { type: 'checkbox', 'aria-label': `Redeliver ${name} with the group`, onchange: e => { chosen.set(l.id, e.currentTarget.checked); paint() } })
     box.checked = chosen.get(l.id) !== false
     const failed = store.events.find(e => e.kind === 'turn_failed' && e.cause === l.message)
-    return h('div', { class: 'in letter' }, box, h('span', {}, h('code', {}, name), l.attempts ? ` · ${count(l.attempts, 'attempt')}` : '', ` · ${clock(l.ts)}`, l.last_words ? h('span', { class: 'muted' }, ` · last words: “${l.last_words.slice(0, 120)}”`) : ''),
+    return h('div', { class: 'in letter' }, box, h('span', {}, h('code', {}, name), l.attempts ? ` · ${count(l.attempts, 'attempt')}` : '', ` · ${clock(l.ts)}`, l.last_words ? h('span', { class: 'muted' }, ` · last log line: “${l.last_words.slice(0, 120)}”`) : ''),
       hidden(payloadBytes(l.payload), () => payload(l.payload)), h('a', { class: 'button turn', href: failed?.id ? ctx.address('turn', failed.id) : ctx.address('turn', l.id) }, 'Turn'))
   }
 

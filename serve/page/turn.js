@@ -16,7 +16,7 @@ export function frames(error) {
   }
 }
 
-// inShort is an error with its innermost frame only.
+// inShort returns an error with only its innermost frame.
 export function inShort(error) {
   const { what, path } = frames(error)
   return path.length ? `${what} in ${path[0].name}${path[0].at ? ` (${path[0].at})` : ''}` : what
@@ -25,7 +25,7 @@ export function inShort(error) {
 export function turnView(ctx, host, route) {
   const page = h('div', { class: 'page' })
   host.append(page)
-  replace(page, h('p', { class: 'muted' }, 'Reading…'))
+  replace(page, h('p', { class: 'muted' }, 'Loading…'))
   const go = async () => {
     try {
       const { event, around } = await eventOf(ctx, route.id)
@@ -90,8 +90,8 @@ function why(p, around, event, letter) {
   const words = around.filter(e => e.kind === 'log' && e.turn === event.id).at(-1)?.payload.text || letter?.last_words
   return h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', { class: 'st-failing' }, 'Why it failed'), h('p', {}, h('b', {}, p.code), ': ', what),
     path.length ? h('div', { class: 'source' }, h('ol', { class: 'frames', 'aria-label': 'Call path, innermost first' }, path.map(f => h('li', {}, h('code', {}, f.at ? `${f.at}  ` : '', f.name)))))
-      : h('p', { class: 'muted' }, 'For a module that is built with debugging information, the source line is shown here.'),
-    words ? h('p', { class: 'muted' }, `Last words: “${words}”.`) : ''))
+      : h('p', { class: 'muted' }, 'If the module is built with debugging information, the source line appears here.'),
+    words ? h('p', { class: 'muted' }, `Last log line: “${words}”.`) : ''))
 }
 
 function delivered(ctx, event, cause) {
@@ -118,7 +118,7 @@ function did(ctx, event, mine, failed) {
   })
   for (const send of p.notes?.sends || []) if (failed) rows.push(row('send', send.alias || ctx.store.name(send.channel) || '', ''))
   return h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', {}, '2 · What it did'), failed ? h('p', { class: 'muted' }, 'Nothing of this turn took effect, because it failed. Log lines are kept.') : '',
-    rows.length ? rows : h('p', { class: 'muted' }, failed ? 'It logged nothing.' : 'It only read its message.')))
+    rows.length ? rows : h('p', { class: 'muted' }, failed ? 'It logged nothing.' : 'It had no effects.')))
 }
 
 function verdicts(ctx, event, around, letter) {
