@@ -27,12 +27,12 @@ type translated struct {
 	least   uint64   // bytes of memory at the start
 }
 
-// deepest is the most bytes of stack, as the meter counts them, that a translation may use
-// if the limit stack is higher. Go ends the process when a goroutine's stack would exceed a
-// gigabyte, or a quarter of it on 32-bit machines, and stacks grow by doubling, so they have
-// at most 512 or 128 MiB. wazero has ceilings of its own, and traps. Frames of the creatures
-// that ship with terrarium are at most 1.2 times what the meter counts; this leaves room for
-// thirty times. The default of the limit is never more.
+// deepest is how many bytes of stack, as the meter counts them, a translation may use if
+// the limit stack is higher. Go ends the process when a goroutine's stack would exceed a
+// gigabyte, or a quarter of it on 32-bit machines, and stacks grow by doubling, so they
+// have at most 512 or 128 MiB. wazero has ceilings of its own, and traps. Frames of the
+// creatures that ship with terrarium are at most 1.2 times what the meter counts; this
+// leaves room for thirty times. The default of the limit is never more.
 const deepest = 4 << 20 << (^uint(0) >> 63 * 2)
 
 // translate returns the translation of a metered module, if the host has one that may run

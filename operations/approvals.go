@@ -92,7 +92,7 @@ func approvalOperations() []Operation {
 	return []Operation{
 		read("policies", "Lists the policies that judge what members of graphs do. A session that was resumed without its recipe has none.", policies),
 		read("approvals", "Lists the questions of policies for which turns of creatures wait.", approvals),
-		read("approval_content", "Shows all of what a question of a policy is about. The list of approvals may show only a part.", approvalContent).needs(Operate),
+		read("approval_content", "Shows the complete content that a question of a policy is about. The list of approvals may show only a part of it.", approvalContent).needs(Operate),
 		wait("approve", "Approves what a policy asks about. When all questions about a turn are answered, the turn runs again.", decide(true)).needs(Operate),
 		wait("deny", "Denies what a policy asks about.", decide(false)).needs(Operate),
 	}

@@ -137,8 +137,8 @@ func TestDamagedLogOfAStore(t *testing.T) {
 	}
 }
 
-// wantLossReported opens a directory whose session had so many events, and answers whether
-// some were lost.
+// wantLossReported opens a directory whose session had so many events, and reports
+// whether some were lost.
 func wantLossReported(t *testing.T, dir string, session journal.SessionID, had int64) bool {
 	t.Helper()
 	before, err := mustView(t, dir).Verify(t.Context(), session)

@@ -51,7 +51,7 @@ func TestLooseCut(t *testing.T) {
 }
 
 // cutLoosely makes so many cuts, one after the other, none of which becomes durable
-// before the power fails. It answers the first store.
+// before the power fails. It returns the first store.
 func (p *powerProgram) cutLoosely(t *testing.T, cuts int) journal.SessionID {
 	t.Helper()
 	p.disk = losevfs.Mount(p.dir, p.random.Uint64())

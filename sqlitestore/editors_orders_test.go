@@ -87,7 +87,7 @@ func (w *orderWriter) call() toolCall {
 		return toolCall{"group_channel", callArgs{Action: "delete", Channel: w.notes()}}
 	case 11:
 		return toolCall{"group_channel", callArgs{Action: "wire", Creature: w.hand(), Channel: w.notes(), Direction: "listen"}}
-	case 12, 13: // a bridge, which a removal takes away as well
+	case 12, 13: // a bridge, which a removal removes as well
 		return toolCall{"group_channel", callArgs{Action: "wire", Creature: w.bridge(), Channel: w.otherGate, Direction: "listen", Merge: true}}
 	}
 	return toolCall{"group_channel", callArgs{Action: "unwire", Creature: w.bridge(), Channel: w.otherGate, Direction: "listen"}}

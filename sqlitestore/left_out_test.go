@@ -73,7 +73,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// loseAcknowledged takes away what proves a session that no catalogue has.
+// loseAcknowledged removes what proves a session that no catalogue has.
 func loseAcknowledged(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(dir, catalog.AcknowledgedName)); err != nil {

@@ -22,7 +22,7 @@ type Found = search.Found
 type SearchResult = search.Result
 
 const (
-	// DefaultFound is the default of the most events that a search finds.
+	// DefaultFound is how many events a search finds at most by default.
 	DefaultFound = search.DefaultFound
 	// MostFound is the largest number of events that a query can request.
 	MostFound = search.MostFound

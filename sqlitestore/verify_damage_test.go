@@ -147,8 +147,8 @@ func TestAClosedStorePromisesNothing(t *testing.T) {
 	}
 }
 
-// TestMissingParentIsNamed takes away the file of an ended session that a live one
-// still needs. What needs it whole says which it is; the rest can be read.
+// TestMissingParentIsNamed removes the file of an ended session that a live one still
+// needs. Calls that need the whole file name it; the rest can be read.
 func TestMissingParentIsNamed(t *testing.T) {
 	dir := handedOn(t, false)
 	var child, parent catalog.Entry

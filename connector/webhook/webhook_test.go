@@ -303,8 +303,8 @@ func TestSamePath(t *testing.T) {
 	}
 }
 
-// TestEndsDuringBody has a body that does not arrive while the webhook is taken away, and bodies
-// that are not read because nothing shows that the sender knows the secret.
+// TestEndsDuringBody has a body that does not arrive while the webhook is removed, and
+// bodies that are not read because nothing shows that the sender knows the secret.
 func TestEndsDuringBody(t *testing.T) {
 	h := newHook(t, connectortest.NewPort(), map[string]any{"auth": "hmac-sha256"})
 	slow := func(signature string) (net.Conn, func() string) {

@@ -116,6 +116,5 @@ func CheckLimits(l *abi.Limits) error {
 	return nil
 }
 
-// MaxMessage is the most bytes that a message from outside may have, headers
-// included.
+// MaxMessage is the largest size of a message from outside in bytes, headers included.
 const MaxMessage = 16 << 20

@@ -11,7 +11,7 @@ const ToRoot CreatureID = "root"
 const (
 	// MaxWires is the most output wires that lead out of one creature.
 	MaxWires = 64
-	// MaxPrompt is the most bytes that the prompt of an output wire may have.
+	// MaxPrompt is the largest size of the prompt of an output wire, in bytes.
 	MaxPrompt = 16 << 10
 	// MaxHops is how many output wires in a row a chain of outputs may pass. An output
 	// that a creature produces because of an output over a wire has one hop more. Beyond

@@ -28,7 +28,7 @@ type Filter struct {
 // subscriber unless it asks for another number.
 const DefaultBuffer = 4096
 
-// MaxBuffer is the most events that a subscription holds.
+// MaxBuffer is the largest number of events that a subscription holds.
 const MaxBuffer = 1 << 20
 
 // Subscription is a bounded view of the events from its start on. It never

@@ -38,7 +38,7 @@ type simulation struct {
 
 	sent, forwarded   int          // readings that are alerts
 	next              [sensors]int // alert of each sensor
-	longestAway, most int          // alerts that waited at most; the most bytes that the disk had
+	longestAway, most int          // the largest number of waiting alerts; the largest size on the disk, in bytes
 	pruned            bool
 	g                 *Gateway
 	syncs, written    int64 // of gateways that have been closed

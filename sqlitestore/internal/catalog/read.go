@@ -25,7 +25,7 @@ func (k *Catalog) query(ctx context.Context, query string, args []driver.Value, 
 	return k.connection.QueryWithin(ctx, query, args, row)
 }
 
-// integer answers the first column of the first row; see [sqlite.Conn.Integer].
+// integer returns the first column of the first row; see [sqlite.Conn.Integer].
 func (k *Catalog) integer(ctx context.Context, query string, args ...driver.Value) (n int64, ok bool, err error) {
 	err = k.query(ctx, query, args, func(v []driver.Value) error {
 		n, ok = v[0].(int64)

@@ -11,7 +11,7 @@ import (
 // The bounds of every connection. A file may come from an untrusted source, and SQLite
 // would believe the sizes that it states.
 const (
-	// maxValue is the most bytes that a row, a text or a blob may have. All written values
+	// maxValue is the largest size of a row, a text or a blob, in bytes. All written values
 	// are far smaller: a message has at most 16 MiB.
 	maxValue = 128 << 20
 	// maxStatement bounds the text of the statements in a schema.
