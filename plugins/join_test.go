@@ -113,7 +113,7 @@ func TestJoinContinuesOnce(t *testing.T) {
 	w := join(map[string]any{"count": 2, "key": "field:1"})
 	equal(t, run(t, m, w, by("a", "k 1"), by("b", "k 2"), by("c", "k 3"), by("d", "k 4")), sent("out", "k 1\nk 2", ""))
 	r := play(t, m, w, true, []delivery{by("e", "k 5")})[0]
-	if r.err != nil || len(r.logs) != 1 || r.logs[0] != `warn: the group "k" has ended before; a message for it is ignored` {
+	if r.err != nil || len(r.logs) != 1 || r.logs[0] != `warn: the group "k" has already ended; a message for it is ignored` {
 		t.Errorf("a message that is late: %v, %q", r.err, r.logs)
 	}
 	w.config["once"] = false // the operator changes it
@@ -241,23 +241,23 @@ func TestJoinMistakes(t *testing.T) {
 		{map[string]any{"count": 257}, "config count: it is a whole number from 0 to 256"},
 		{map[string]any{"count": "two"}, "config count: it is a whole number"},
 		{map[string]any{"count": []int{2}}, "config count: it is a whole number"},
-		{map[string]any{"count": 3, "from": []string{"a", "b"}}, "config count: it is more than the senders in from"},
-		{map[string]any{"from": "a"}, "config from: it is a list of names"},
+		{map[string]any{"count": 3, "from": []string{"a", "b"}}, "config count: it is greater than the number of senders in from"},
+		{map[string]any{"from": "a"}, "config from: it must be a list of names"},
 		{map[string]any{"from": []string{}}, "config from: it is empty"},
-		{map[string]any{"from": []any{"a", nil}}, "config from: every element is the name of a creature"},
+		{map[string]any{"from": []any{"a", nil}}, "config from: every element must be a string, the name of a creature"},
 		{map[string]any{"from": []string{"a", ""}}, "config from: every element"},
-		{map[string]any{"from": []string{"a", "a"}}, "config from: each name may be there only once"},
+		{map[string]any{"from": []string{"a", "a"}}, "config from: it must contain each name only once"},
 		{map[string]any{"from": names}, "config from: more than 256 names"},
 		{map[string]any{"count": 1, "key": "task"}, `config key: "task" names no part of a message`},
 		{map[string]any{"count": 1, "key": "header:"}, "config key: name the header"},
 		{map[string]any{"count": 1, "key": 5}, "config key"},
 		{map[string]any{"count": 1, "within": -1}, "config within: it is a whole number from 0 to 31536000000"},
-		{map[string]any{"count": 1, "late": "never"}, `config late: it is "send" or "drop"`},
-		{map[string]any{"count": 1, "as": "xml"}, `config as: it is "lines" or "json"`},
+		{map[string]any{"count": 1, "late": "never"}, `config late: it must be "send" or "drop"`},
+		{map[string]any{"count": 1, "as": "xml"}, `config as: it must be "lines" or "json"`},
 		{map[string]any{"count": 1, "once": "yes"}, "config once: it is true or false"},
-		{map[string]any{"count": 1, "max_groups": 0}, "config max_groups: it is 1 at least"},
+		{map[string]any{"count": 1, "max_groups": 0}, "config max_groups: it must be at least 1"},
 		{map[string]any{"count": 1, "max_groups": 257}, "config max_groups: it is a whole number from 0 to 256"},
-		{map[string]any{"count": 1, "max_bytes": 0}, "config max_bytes: it is 1 at least"},
+		{map[string]any{"count": 1, "max_bytes": 0}, "config max_bytes: it must be at least 1"},
 		{map[string]any{"count": 1, "max_bytes": 262145}, "config max_bytes: max_groups times max_bytes is above 8388608"},
 		{map[string]any{"count": 1, "within": 5}, "config within: this host has no timers"},
 		{map[string]any{"counts": 1}, `there is no attribute "counts"; known are: key count from within late as once max_groups max_bytes`},

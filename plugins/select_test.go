@@ -85,7 +85,7 @@ func TestSelectByName(t *testing.T) {
 		}
 		delete(config, "otherwise")
 		r := play(t, m, w, false, []delivery{d})[0]
-		if abi.CodeOf(r.err) != abi.Failed || len(r.logs) != 1 || !strings.Contains(r.logs[0], "known are: writer, critic, writer-2, Zoë, a.b") || len(r.logs[0]) > 1200 {
+		if abi.CodeOf(r.err) != abi.Failed || len(r.logs) != 1 || !strings.Contains(r.logs[0], "the targets are: writer, critic, writer-2, Zoë, a.b") || len(r.logs[0]) > 1200 {
 			t.Errorf("%s of %.40q is not refused clearly: %v, %.300q", c.by, c.payload, r.err, r.logs)
 		}
 	}
@@ -128,25 +128,25 @@ func TestSelectMistakes(t *testing.T) {
 	}{
 		{map[string]any{}, "config to: there is no target; list send aliases"},
 		{map[string]any{"to": []string{}}, "config to: there is no target"},
-		{map[string]any{"to": "a"}, "config to: it is a list"},
-		{map[string]any{"to": []any{"a", 1}}, "config to: every element is a name"},
+		{map[string]any{"to": "a"}, "config to: it must be a list"},
+		{map[string]any{"to": []any{"a", 1}}, "config to: every element must be a string, a name"},
 		{map[string]any{"to": []any{""}}, "config to: every element"},
-		{map[string]any{"creatures": map[string]any{"a": 1}}, "config creatures: it is a list"},
+		{map[string]any{"creatures": map[string]any{"a": 1}}, "config creatures: it must be a list"},
 		{map[string]any{"to": a, "creatures": a}, "config creatures: each name"},
 		{map[string]any{"to": many}, "config to: to and creatures have more than 256 names"},
-		{map[string]any{"to": a, "mode": "random"}, `config mode: it is "round_robin", "named" or "weighted"`},
+		{map[string]any{"to": a, "mode": "random"}, `config mode: it must be "round_robin", "named" or "weighted"`},
 		{map[string]any{"to": a, "mode": 1}, "config mode"},
 		{map[string]any{"to": a, "by": "line"}, `config by: it needs mode = "named"`},
 		{map[string]any{"to": a, "mode": "named", "by": "end"}, `config by: "end" names no part of a message`},
 		{map[string]any{"to": a, "mode": "named", "by": "header:"}, "config by: name the header"},
 		{map[string]any{"to": a, "mode": "named", "weights": map[string]any{}}, `config weights: it needs mode = "weighted"`},
 		{map[string]any{"to": a, "mode": "weighted"}, "config weights: it is missing"},
-		{map[string]any{"to": a, "mode": "weighted", "weights": []int{1}}, "config weights: it is an object"},
-		{map[string]any{"to": a, "mode": "weighted", "weights": map[string]any{"b": 1}}, "config weights: every name is one of"},
+		{map[string]any{"to": a, "mode": "weighted", "weights": []int{1}}, "config weights: it must be an object"},
+		{map[string]any{"to": a, "mode": "weighted", "weights": map[string]any{"b": 1}}, "config weights: every name must be in"},
 		{map[string]any{"to": a, "mode": "weighted", "weights": map[string]any{"a": -1}}, "config weights: every weight"},
 		{map[string]any{"to": a, "mode": "weighted", "weights": map[string]any{"a": "1"}}, "config weights: every weight"},
 		{map[string]any{"to": a, "mode": "weighted", "weights": map[string]any{"a": 1000001}}, "config weights: every weight"},
-		{map[string]any{"to": a, "mode": "weighted", "weights": map[string]any{"a": 0}}, "config weights: one weight at least"},
+		{map[string]any{"to": a, "mode": "weighted", "weights": map[string]any{"a": 0}}, "config weights: at least one weight"},
 		{map[string]any{"to": a, "otherwise": "a"}, `config otherwise: it needs mode = "named"`},
 		{map[string]any{"to": a, "mode": "named", "otherwise": ""}, "config otherwise: it is empty"},
 		{map[string]any{"to": a, "other": "a"}, `there is no attribute "other"; known are: to creatures mode by weights otherwise`},

@@ -41,15 +41,15 @@ static int32_t read_from(void) {
 	from_count = 0;
 	if (status == TERRARIUM_ERR_NOT_FOUND) return TERRARIUM_OK;
 	if (status < 0) return status;
-	if (!tr_json_valid(list) || !tr_json_open(list, '[', &c)) return refuse(TR("from"), TR("it is a list of names of creatures, as in [\"a\", \"b\"]"));
+	if (!tr_json_valid(list) || !tr_json_open(list, '[', &c)) return refuse(TR("from"), TR("it must be a list of names of creatures, as in [\"a\", \"b\"]"));
 	while (tr_json_next(&c, NULL, &value)) {
 		tr_bytes name = tr_json_text(value);
-		if (value.ptr[0] != '"' || name.len == 0) return refuse(TR("from"), TR("every element is the name of a creature, a string"));
-		if (listed(name)) return refuse(TR("from"), TR("each name may be there only once"));
+		if (value.ptr[0] != '"' || name.len == 0) return refuse(TR("from"), TR("every element must be a string, the name of a creature"));
+		if (listed(name)) return refuse(TR("from"), TR("it must contain each name only once"));
 		if (from_count == SENDERS_MAX) return refuse(TR("from"), TR("more than 256 names"));
 		from[from_count++] = name;
 	}
-	return from_count > 0 ? TERRARIUM_OK : refuse(TR("from"), TR("it is empty; name one creature at least"));
+	return from_count > 0 ? TERRARIUM_OK : refuse(TR("from"), TR("it is empty; name at least one creature"));
 }
 
 // read_need reads how many messages a group has.
@@ -57,7 +57,7 @@ static int32_t read_need(void) {
 	need = from_count;
 	if (!tr_config_natural(TR("count"), SENDERS_MAX, &need)) return TERRARIUM_ERR_INVALID_ARGUMENT;
 	if (need == 0) return refuse(TR("count"), TR("give the number of messages of a group, from 1 to 256, or list their senders in from"));
-	if (from_count > 0 && need > from_count) return refuse(TR("count"), TR("it is more than the senders in from"));
+	if (from_count > 0 && need > from_count) return refuse(TR("count"), TR("it is greater than the number of senders in from"));
 	return TERRARIUM_OK;
 }
 
@@ -82,7 +82,7 @@ static int32_t read_choice(tr_bytes name, tr_bytes first, tr_bytes second, int *
 	tr_config(name, &text);
 	*yes = tr_equal(text, first);
 	if (*yes || tr_equal(text, second)) return TERRARIUM_OK;
-	return refuse(name, tr_join(TR("it is \""), first, TR("\" or \""), second, TR("\"")));
+	return refuse(name, tr_join(TR("it must be \""), first, TR("\" or \""), second, TR("\"")));
 }
 
 static int32_t read_bounds(void) {
@@ -92,8 +92,8 @@ static int32_t read_bounds(void) {
 	if (!tr_config_natural(TR("within"), WITHIN_MAX, &within) || !tr_config_natural(TR("max_groups"), GROUPS_MAX, &max_groups) ||
 	    !tr_config_natural(TR("max_bytes"), GROUP_BYTES_MAX, &max_bytes))
 		return TERRARIUM_ERR_INVALID_ARGUMENT;
-	if (max_groups == 0) return refuse(TR("max_groups"), TR("it is 1 at least"));
-	if (max_bytes == 0) return refuse(TR("max_bytes"), TR("it is 1 at least"));
+	if (max_groups == 0) return refuse(TR("max_groups"), TR("it must be at least 1"));
+	if (max_bytes == 0) return refuse(TR("max_bytes"), TR("it must be at least 1"));
 	if (max_groups * max_bytes > BYTES_MAX)
 		return refuse(TR("max_bytes"), TR("max_groups times max_bytes is above 8388608; lower one of them"));
 	if (within > 0 && terrarium_feature(TERRARIUM_FEATURE_TIMERS) <= 0) return refuse(TR("within"), TR("this host has no timers"));
@@ -141,8 +141,8 @@ static void log_group(int32_t level, tr_bytes key, tr_bytes what, tr_bytes more)
 	terrarium_log(level, line.ptr, line.len);
 }
 
-// send_group sends the messages of a group as one. What is too large for the limit of the
-// host is left out, because it would be so at every attempt.
+// send_group sends the messages of a group as one. A message that is too large for the limit of the
+// host is left out, because it would be too large at every attempt.
 static int32_t send_group(const group *g) {
 	tr_buffer all = {0}, headers = {0};
 	tr_bytes senders = g->senders, payload;
@@ -225,7 +225,7 @@ static int32_t add(group *g, tr_bytes sender, tr_bytes payload) {
 		bytes = bytes > gone ? bytes - gone : 0; // as may have changed
 	}
 	if (bytes > max_bytes)
-		return reject(TERRARIUM_ERR_TOO_LARGE, TR("with this message the group would be larger than max_bytes; raise that, or send less"));
+		return reject(TERRARIUM_ERR_TOO_LARGE, TR("with this message the group would be larger than max_bytes; raise max_bytes, or send less"));
 	g->bytes = bytes;
 	if (index < 0) {
 		index = (int32_t)g->count++;
@@ -275,7 +275,7 @@ static int32_t collect(void) {
 	status = find_group(key, &g);
 	if (status < 0) return status;
 	if (g.past && once) {
-		log_group(TERRARIUM_LEVEL_WARN, key, TR(" has ended before; a message for it is ignored"), TR(""));
+		log_group(TERRARIUM_LEVEL_WARN, key, TR(" has already ended; a message for it is ignored"), TR(""));
 		return TERRARIUM_OK;
 	}
 	if (g.id.len == 0) status = begin(&g);

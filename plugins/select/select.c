@@ -52,10 +52,10 @@ static int32_t read_targets(tr_bytes attribute, int channels) {
 	int32_t status = tr_config(attribute, &list);
 	if (status == TERRARIUM_ERR_NOT_FOUND) return TERRARIUM_OK;
 	if (status < 0) return status;
-	if (!tr_json_valid(list) || !tr_json_open(list, '[', &c)) return refuse(attribute, TR("it is a list of names, as in [\"a\", \"b\"]"));
+	if (!tr_json_valid(list) || !tr_json_open(list, '[', &c)) return refuse(attribute, TR("it must be a list of names, as in [\"a\", \"b\"]"));
 	while (tr_json_next(&c, NULL, &value)) {
 		tr_bytes name = tr_json_text(value);
-		if (value.ptr[0] != '"' || name.len == 0) return refuse(attribute, TR("every element is a name, a string"));
+		if (value.ptr[0] != '"' || name.len == 0) return refuse(attribute, TR("every element must be a string, a name"));
 		if (find(name) >= 0) return refuse(attribute, TR("each name may be in to and creatures only once"));
 		if (count == TARGETS_MAX) return refuse(attribute, TR("to and creatures have more than 256 names"));
 		int32_t handle = channels ? terrarium_channel(name.ptr, name.len) : -1;
@@ -71,7 +71,7 @@ static int32_t read_mode(void) {
 	if (tr_equal(text, TR("round_robin"))) mode = ROUND_ROBIN;
 	else if (tr_equal(text, TR("named"))) mode = NAMED;
 	else if (tr_equal(text, TR("weighted"))) mode = WEIGHTED;
-	else return refuse(TR("mode"), TR("it is \"round_robin\", \"named\" or \"weighted\""));
+	else return refuse(TR("mode"), TR("it must be \"round_robin\", \"named\" or \"weighted\""));
 	return TERRARIUM_OK;
 }
 
@@ -99,16 +99,16 @@ static int32_t read_weights(void) {
 	if (status == TERRARIUM_ERR_NOT_FOUND) return mode == WEIGHTED ? refuse(TR("weights"), TR("it is missing; give each name its weight, as in {a = 3, b = 1}")) : TERRARIUM_OK;
 	if (status < 0) return status;
 	if (mode != WEIGHTED) return refuse(TR("weights"), TR("it needs mode = \"weighted\""));
-	if (!tr_json_valid(object) || !tr_json_open(object, '{', &c)) return refuse(TR("weights"), TR("it is an object, as in {a = 3, b = 1}"));
+	if (!tr_json_valid(object) || !tr_json_open(object, '{', &c)) return refuse(TR("weights"), TR("it must be an object, as in {a = 3, b = 1}"));
 	while (tr_json_next(&c, &name, &value)) {
 		int32_t i = find(tr_json_text(name));
-		if (i < 0) return refuse(TR("weights"), TR("every name is one of to or creatures"));
+		if (i < 0) return refuse(TR("weights"), TR("every name must be in to or creatures"));
 		if (!tr_natural(value, &targets[i].weight) || targets[i].weight > WEIGHT_MAX)
-			return refuse(TR("weights"), TR("every weight is a whole number from 0 to 1000000"));
+			return refuse(TR("weights"), TR("every weight must be a whole number from 0 to 1000000"));
 	}
 	total = 0;
 	for (uint32_t i = 0; i < count; i++) total += targets[i].weight;
-	return total > 0 ? TERRARIUM_OK : refuse(TR("weights"), TR("one weight at least is above 0"));
+	return total > 0 ? TERRARIUM_OK : refuse(TR("weights"), TR("at least one weight must be above 0"));
 }
 
 static int32_t read_otherwise(void) {
@@ -152,7 +152,7 @@ static int in_name(uint8_t byte) {
 	return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') || byte == '_' || byte == '-' || byte >= 0x80;
 }
 
-// at_start returns the target whose name, the longest, starts the text, behind white space
+// at_start returns the target with the longest name that starts the text, after white space
 // and an @; or -1.
 static int32_t at_start(tr_bytes *text) {
 	int32_t best = -1;
@@ -175,12 +175,12 @@ static int32_t none(tr_bytes what, tr_bytes named) {
 		tr_put_byte(&line, ' ');
 		tr_put_json(&line, named.len > REJECTED ? (tr_bytes){named.ptr, REJECTED} : named);
 	}
-	tr_put(&line, TR("; known are: "));
+	tr_put(&line, TR("; the targets are: "));
 	for (uint32_t i = 0; i < count; i++) {
 		if (i > 0) tr_put(&line, TR(", "));
 		tr_put(&line, targets[i].name);
 	}
-	tr_put(&line, TR("; the attribute otherwise names a target for such messages"));
+	tr_put(&line, TR("; set the attribute otherwise to a target for such messages"));
 	terrarium_log(TERRARIUM_LEVEL_ERROR, line.ptr, line.len);
 	return TERRARIUM_ERR_FAILED;
 }

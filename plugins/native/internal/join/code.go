@@ -372,7 +372,7 @@ func (m *Module) Xfn16() int32 {
 							goto l6
 						}
 						t36 := v5
-						t37 := v4 + i32(16588)
+						t37 := v4 + i32(16536)
 						t38 := v3
 						m.g2 = v10
 						t39 := m.fn14(t36, t37, t38)
@@ -420,7 +420,7 @@ func (m *Module) Xfn16() int32 {
 			store64(*m.memory, uint64(uint32(v0))+552, uint64(i64(0)))
 			t47 := v0 + i32(552)
 			m.g2 = v10
-			m.fn21(t47, i32(17762), i32(30))
+			m.fn21(t47, i32(17804), i32(30))
 			t48 := m.g1
 			v9 = t48
 			t49 := int64(load64(*m.memory, uint64(uint32(v0))+520))
@@ -433,12 +433,12 @@ func (m *Module) Xfn16() int32 {
 			v9 = t52
 			t53 := v0 + i32(552)
 			m.g2 = v10
-			m.fn21(t53, i32(17805), i32(13))
+			m.fn21(t53, i32(17847), i32(13))
 			t54 := m.g1
 			v9 = t54
 			t55 := v0 + i32(552)
 			m.g2 = v10
-			m.fn21(t55, i32(16588), i32(55))
+			m.fn21(t55, i32(16536), i32(55))
 			t56 := m.g1
 			v9 = t56
 			t57 := int32(load32(*m.memory, uint64(uint32(v0))+552))
@@ -453,16 +453,16 @@ func (m *Module) Xfn16() int32 {
 	l0:
 		v9 = v9 - i64(359)
 		m.g1 = v9
-		t61 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17964))
+		t61 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17996))
 		v1 = t61
-		p62 := i32(20112)
+		p62 := i32(20144)
 		if v1 != 0 {
 			p62 = v1
 		}
-		store32(*m.memory, uint64(uint32(i32(0)))+17960, uint32(p62))
+		store32(*m.memory, uint64(uint32(i32(0)))+17992, uint32(p62))
 		{
 			m.g2 = v10
-			t63 := m.fn1(i32(17051), i32(4), i32(0), i32(0))
+			t63 := m.fn1(i32(17012), i32(4), i32(0), i32(0))
 			t64 := m.g1
 			v9 = t64
 			v1 = t63
@@ -477,7 +477,7 @@ func (m *Module) Xfn16() int32 {
 			v1 = t66
 		}
 	l12:
-		store32(*m.memory, uint64(uint32(i32(0)))+17968, uint32(i32(0)))
+		store32(*m.memory, uint64(uint32(i32(0)))+18000, uint32(i32(0)))
 		v2 = i32(0)
 		{
 			{
@@ -597,11 +597,11 @@ func (m *Module) Xfn16() int32 {
 								v9 = v9 - i64(83)
 								m.g1 = v9
 								store32(*m.memory, uint32(v0+i32(564)), uint32(i32(4)))
-								store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(49)))
-								store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17124)))
-								store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17051)))
+								store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(54)))
+								store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17157)))
+								store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17012)))
 								store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-								store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+								store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 								t93 := v0 + i32(568)
 								t94 := v0 + i32(552)
 								m.g2 = v10
@@ -609,7 +609,7 @@ func (m *Module) Xfn16() int32 {
 								t95 := m.g1
 								v9 = t95
 								store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-								store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+								store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 								t96 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 								store64(*m.memory, uint64(uint32(v0))+344, uint64(t96))
 								t97 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -642,11 +642,11 @@ func (m *Module) Xfn16() int32 {
 								v9 = v9 - i64(76)
 								m.g1 = v9
 								store32(*m.memory, uint32(v0+i32(564)), uint32(i32(4)))
-								store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(32)))
-								store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17216)))
-								store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17051)))
+								store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(35)))
+								store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17222)))
+								store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17012)))
 								store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-								store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+								store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 								t107 := v0 + i32(568)
 								t108 := v0 + i32(552)
 								m.g2 = v10
@@ -654,7 +654,7 @@ func (m *Module) Xfn16() int32 {
 								t109 := m.g1
 								v9 = t109
 								store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-								store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+								store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 								t110 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 								store64(*m.memory, uint64(uint32(v0))+392, uint64(t110))
 								t111 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -672,7 +672,7 @@ func (m *Module) Xfn16() int32 {
 							}
 						l22:
 							{
-								t117 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17968))
+								t117 := int32(load32(*m.memory, uint64(uint32(i32(0)))+18000))
 								v1 = t117
 								if v1 != i32(256) {
 									goto l23
@@ -681,10 +681,10 @@ func (m *Module) Xfn16() int32 {
 								m.g1 = v9
 								store32(*m.memory, uint32(v0+i32(564)), uint32(i32(4)))
 								store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(19)))
-								store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16760)))
-								store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17051)))
+								store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16708)))
+								store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17012)))
 								store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-								store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+								store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 								t118 := v0 + i32(568)
 								t119 := v0 + i32(552)
 								m.g2 = v10
@@ -692,7 +692,7 @@ func (m *Module) Xfn16() int32 {
 								t120 := m.g1
 								v9 = t120
 								store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-								store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+								store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 								t121 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 								store64(*m.memory, uint64(uint32(v0))+368, uint64(t121))
 								t122 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -711,9 +711,9 @@ func (m *Module) Xfn16() int32 {
 						l23:
 							v9 = v9 - i64(32)
 							m.g1 = v9
-							store32(*m.memory, uint64(uint32(i32(0)))+17968, uint32(v1+i32(1)))
+							store32(*m.memory, uint64(uint32(i32(0)))+18000, uint32(v1+i32(1)))
 							t128 := int64(load64(*m.memory, uint64(uint32(v0))+504))
-							store64(*m.memory, uint32(v1<<3+i32(17984)), uint64(t128))
+							store64(*m.memory, uint32(v1<<3+i32(18016)), uint64(t128))
 							t129 := v0 + i32(512)
 							t130 := v0 + i32(520)
 							m.g2 = v10
@@ -726,7 +726,7 @@ func (m *Module) Xfn16() int32 {
 						}
 					}
 				l18:
-					t133 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17968))
+					t133 := int32(load32(*m.memory, uint64(uint32(i32(0)))+18000))
 					v2 = t133
 					if v2 != 0 {
 						goto l13
@@ -735,10 +735,10 @@ func (m *Module) Xfn16() int32 {
 					m.g1 = v9
 					store32(*m.memory, uint32(v0+i32(564)), uint32(i32(4)))
 					store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(39)))
-					store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16405)))
-					store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17051)))
+					store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17117)))
+					store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17012)))
 					store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-					store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+					store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 					t134 := v0 + i32(568)
 					t135 := v0 + i32(552)
 					m.g2 = v10
@@ -746,7 +746,7 @@ func (m *Module) Xfn16() int32 {
 					t136 := m.g1
 					v9 = t136
 					store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-					store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+					store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 					t137 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 					store64(*m.memory, uint64(uint32(v0))+320, uint64(t137))
 					t138 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -765,14 +765,14 @@ func (m *Module) Xfn16() int32 {
 			l13:
 				v9 = v9 - i64(36)
 				m.g1 = v9
-				store64(*m.memory, uint64(uint32(i32(0)))+20032, uint64(uint32(v2)))
+				store64(*m.memory, uint64(uint32(i32(0)))+20064, uint64(uint32(v2)))
 				store32(*m.memory, uint64(uint32(v0))+532, uint32(i32(5)))
-				store32(*m.memory, uint64(uint32(v0))+528, uint32(i32(16462)))
+				store32(*m.memory, uint64(uint32(v0))+528, uint32(i32(16405)))
 				t144 := int64(load64(*m.memory, uint64(uint32(v0))+528))
 				store64(*m.memory, uint64(uint32(v0))+272, uint64(t144))
 				t145 := v0 + i32(272)
 				m.g2 = v10
-				t146 := m.fn26(t145, i64(256), i32(20032))
+				t146 := m.fn26(t145, i64(256), i32(20064))
 				t147 := m.g1
 				v9 = t147
 				if t146 == 0 {
@@ -781,11 +781,11 @@ func (m *Module) Xfn16() int32 {
 				v9 = v9 - i64(17)
 				m.g1 = v9
 				{
-					t148 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20032))
+					t148 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20064))
 					v7 = t148
 					if v7 != i64(0) {
 						{
-							t159 := int64(load32(*m.memory, uint64(uint32(i32(0)))+17968))
+							t159 := int64(load32(*m.memory, uint64(uint32(i32(0)))+18000))
 							v8 = t159
 							if v8 == 0 {
 								goto l26
@@ -796,11 +796,11 @@ func (m *Module) Xfn16() int32 {
 							v9 = v9 - i64(83)
 							m.g1 = v9
 							store32(*m.memory, uint32(v0+i32(564)), uint32(i32(5)))
-							store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(35)))
-							store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17020)))
-							store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16462)))
+							store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(48)))
+							store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16968)))
+							store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16405)))
 							store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-							store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+							store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 							t160 := v0 + i32(568)
 							t161 := v0 + i32(552)
 							m.g2 = v10
@@ -808,7 +808,7 @@ func (m *Module) Xfn16() int32 {
 							t162 := m.g1
 							v9 = t162
 							store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-							store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+							store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 							t163 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 							store64(*m.memory, uint64(uint32(v0))+40, uint64(t163))
 							t164 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -827,7 +827,7 @@ func (m *Module) Xfn16() int32 {
 					l26:
 						v9 = v9 - i64(346)
 						m.g1 = v9
-						t170 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17824))
+						t170 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17864))
 						t171 := v0
 						v7 = t170
 						store64(*m.memory, uint64(uint32(t171))+528, uint64(v7))
@@ -863,7 +863,7 @@ func (m *Module) Xfn16() int32 {
 						if v1 > i32(0) {
 							p179 = 1
 						}
-						store32(*m.memory, uint64(uint32(i32(0)))+20040, uint32(p179<<1))
+						store32(*m.memory, uint64(uint32(i32(0)))+20072, uint32(p179<<1))
 						{
 							{
 								if v1 < i32(7) {
@@ -871,7 +871,7 @@ func (m *Module) Xfn16() int32 {
 								}
 								t180 := v2
 								m.g2 = v10
-								t181 := m.fn14(t180, i32(17440), i32(7))
+								t181 := m.fn14(t180, i32(17455), i32(7))
 								t182 := m.g1
 								v9 = t182
 								if t181 != 0 {
@@ -880,10 +880,10 @@ func (m *Module) Xfn16() int32 {
 								v9 = v9 - i64(22)
 								m.g1 = v9
 								v4 = i32(1)
-								store32(*m.memory, uint64(uint32(i32(0)))+20040, uint32(i32(1)))
+								store32(*m.memory, uint64(uint32(i32(0)))+20072, uint32(i32(1)))
 								v1 = v1 + i32(-7)
-								store32(*m.memory, uint64(uint32(i32(0)))+20052, uint32(v1))
-								store32(*m.memory, uint64(uint32(i32(0)))+20048, uint32(v2+i32(7)))
+								store32(*m.memory, uint64(uint32(i32(0)))+20084, uint32(v1))
+								store32(*m.memory, uint64(uint32(i32(0)))+20080, uint32(v2+i32(7)))
 								if v1 != 0 {
 									goto l30
 								}
@@ -891,10 +891,10 @@ func (m *Module) Xfn16() int32 {
 								m.g1 = v9
 								store32(*m.memory, uint32(v0+i32(564)), uint32(i32(3)))
 								store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(36)))
-								store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17525)))
+								store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17562)))
 								store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16391)))
 								store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-								store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+								store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 								t183 := v0 + i32(568)
 								t184 := v0 + i32(552)
 								m.g2 = v10
@@ -902,7 +902,7 @@ func (m *Module) Xfn16() int32 {
 								t185 := m.g1
 								v9 = t185
 								store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-								store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+								store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 								t186 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 								store64(*m.memory, uint64(uint32(v0))+264, uint64(t186))
 								t187 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -921,9 +921,9 @@ func (m *Module) Xfn16() int32 {
 						l29:
 							v9 = v9 - i64(53)
 							m.g1 = v9
-							store64(*m.memory, uint64(uint32(i32(0)))+20056, uint64(i64(0)))
-							store64(*m.memory, uint64(uint32(i32(0)))+20064, uint64(i64(0)))
-							store64(*m.memory, uint64(uint32(i32(0)))+20072, uint64(i64(0)))
+							store64(*m.memory, uint64(uint32(i32(0)))+20088, uint64(i64(0)))
+							store64(*m.memory, uint64(uint32(i32(0)))+20096, uint64(i64(0)))
+							store64(*m.memory, uint64(uint32(i32(0)))+20104, uint64(i64(0)))
 							t193 := int64(load64(*m.memory, uint64(uint32(v0))+528))
 							t194 := v0
 							v7 = t193
@@ -943,13 +943,13 @@ func (m *Module) Xfn16() int32 {
 										}
 										t195 := v1
 										m.g2 = v10
-										t196 := m.fn14(t195, i32(17454), i32(6))
+										t196 := m.fn14(t195, i32(17469), i32(6))
 										t197 := m.g1
 										v9 = t197
 										if t196 != 0 {
 											goto l35
 										}
-										store32(*m.memory, uint64(uint32(i32(0)))+20056, uint32(i32(1)))
+										store32(*m.memory, uint64(uint32(i32(0)))+20088, uint32(i32(1)))
 										v2 = v2 + i32(-6)
 										if v2 == 0 {
 											goto l36
@@ -988,7 +988,7 @@ func (m *Module) Xfn16() int32 {
 												goto l38
 											}
 										}
-										store64(*m.memory, uint64(uint32(i32(0)))+20064, uint64(v7))
+										store64(*m.memory, uint64(uint32(i32(0)))+20096, uint64(v7))
 										if !(v7 == 0) {
 											goto l31
 										}
@@ -1001,7 +1001,7 @@ func (m *Module) Xfn16() int32 {
 								l35:
 									t202 := v1
 									m.g2 = v10
-									t203 := m.fn14(t202, i32(17448), i32(5))
+									t203 := m.fn14(t202, i32(17463), i32(5))
 									t204 := m.g1
 									v9 = t204
 									if t203 != 0 {
@@ -1009,10 +1009,10 @@ func (m *Module) Xfn16() int32 {
 									}
 									v9 = v9 - i64(23)
 									m.g1 = v9
-									store32(*m.memory, uint64(uint32(i32(0)))+20056, uint32(i32(2)))
+									store32(*m.memory, uint64(uint32(i32(0)))+20088, uint32(i32(2)))
 									v2 = v2 + i32(-5)
-									store32(*m.memory, uint64(uint32(i32(0)))+20076, uint32(v2))
-									store32(*m.memory, uint64(uint32(i32(0)))+20072, uint32(v1+i32(5)))
+									store32(*m.memory, uint64(uint32(i32(0)))+20108, uint32(v2))
+									store32(*m.memory, uint64(uint32(i32(0)))+20104, uint32(v1+i32(5)))
 									if v2 == 0 {
 										goto l37
 									}
@@ -1020,7 +1020,7 @@ func (m *Module) Xfn16() int32 {
 								case 4:
 									t205 := v1
 									m.g2 = v10
-									t206 := m.fn14(t205, i32(17206), i32(4))
+									t206 := m.fn14(t205, i32(17212), i32(4))
 									t207 := m.g1
 									v9 = t207
 									if t206 == 0 {
@@ -1029,7 +1029,7 @@ func (m *Module) Xfn16() int32 {
 									goto l37
 								}
 							l36:
-								store64(*m.memory, uint64(uint32(i32(0)))+20064, uint64(i64(0)))
+								store64(*m.memory, uint64(uint32(i32(0)))+20096, uint64(i64(0)))
 							l37:
 								v9 = v9 - i64(374)
 								m.g1 = v9
@@ -1037,7 +1037,7 @@ func (m *Module) Xfn16() int32 {
 								store64(*m.memory, uint64(uint32(v0))+552, uint64(i64(0)))
 								t208 := v0 + i32(552)
 								m.g2 = v10
-								m.fn21(t208, i32(17740), i32(7))
+								m.fn21(t208, i32(17782), i32(7))
 								t209 := m.g1
 								v9 = t209
 								t210 := v0 + i32(552)
@@ -1047,7 +1047,7 @@ func (m *Module) Xfn16() int32 {
 								v9 = t211
 								t212 := v0 + i32(552)
 								m.g2 = v10
-								m.fn21(t212, i32(17816), i32(2))
+								m.fn21(t212, i32(17858), i32(2))
 								t213 := m.g1
 								v9 = t213
 								t214 := int64(load64(*m.memory, uint64(uint32(v0))+568))
@@ -1060,7 +1060,7 @@ func (m *Module) Xfn16() int32 {
 								v9 = t217
 								t218 := v0 + i32(552)
 								m.g2 = v10
-								m.fn21(t218, i32(17562), i32(83))
+								m.fn21(t218, i32(17599), i32(83))
 								t219 := m.g1
 								v9 = t219
 								t220 := int32(load32(*m.memory, uint64(uint32(v0))+552))
@@ -1072,7 +1072,7 @@ func (m *Module) Xfn16() int32 {
 								goto l21
 							}
 						l31:
-							t224 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20040))
+							t224 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20072))
 							var p225 int32
 							if t224 != i32(0) {
 								p225 = 1
@@ -1082,12 +1082,12 @@ func (m *Module) Xfn16() int32 {
 					l30:
 						v9 = v9 - i64(351)
 						m.g1 = v9
-						store32(*m.memory, uint64(uint32(i32(0)))+20080, uint32(v4))
+						store32(*m.memory, uint64(uint32(i32(0)))+20112, uint32(v4))
 						store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(4)))
-						store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17244)))
+						store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17253)))
 						{
 							m.g2 = v10
-							t226 := m.fn1(i32(17244), i32(4), i32(0), i32(0))
+							t226 := m.fn1(i32(17253), i32(4), i32(0), i32(0))
 							t227 := m.g1
 							v9 = t227
 							v1 = t226
@@ -1122,7 +1122,7 @@ func (m *Module) Xfn16() int32 {
 									m.g1 = v9
 									t233 := v1
 									m.g2 = v10
-									t234 := m.fn14(t233, i32(17174), i32(4))
+									t234 := m.fn14(t233, i32(17085), i32(4))
 									t235 := m.g1
 									v9 = t235
 									v1 = t234
@@ -1130,7 +1130,7 @@ func (m *Module) Xfn16() int32 {
 									if v1 == 0 {
 										p236 = 1
 									}
-									store32(*m.memory, uint64(uint32(i32(0)))+20080, uint32(p236))
+									store32(*m.memory, uint64(uint32(i32(0)))+20112, uint32(p236))
 									if v1 != 0 {
 										goto l41
 									}
@@ -1139,13 +1139,13 @@ func (m *Module) Xfn16() int32 {
 							l42:
 								v9 = v9 - i64(19)
 								m.g1 = v9
-								store32(*m.memory, uint64(uint32(i32(0)))+20080, uint32(i32(0)))
+								store32(*m.memory, uint64(uint32(i32(0)))+20112, uint32(i32(0)))
 								if v2 != i32(5) {
 									goto l41
 								}
 								t237 := v1
 								m.g2 = v10
-								t238 := m.fn14(t237, i32(17200), i32(5))
+								t238 := m.fn14(t237, i32(17111), i32(5))
 								t239 := m.g1
 								v9 = t239
 								if t238 == 0 {
@@ -1156,9 +1156,9 @@ func (m *Module) Xfn16() int32 {
 							v9 = v9 - i64(52)
 							m.g1 = v9
 							store32(*m.memory, uint64(uint32(v0))+572, uint32(i32(7)))
-							store32(*m.memory, uint64(uint32(v0))+568, uint32(i32(17740)))
+							store32(*m.memory, uint64(uint32(v0))+568, uint32(i32(17782)))
 							store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(21)))
-							store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17184)))
+							store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17095)))
 							t240 := int64(load64(*m.memory, uint64(uint32(v0))+536))
 							store64(*m.memory, uint64(uint32(v0))+232, uint64(t240))
 							t241 := int64(load64(*m.memory, uint64(uint32(v0))+568))
@@ -1178,11 +1178,11 @@ func (m *Module) Xfn16() int32 {
 						v9 = v9 - i64(61)
 						m.g1 = v9
 						store32(*m.memory, uint64(uint32(v0))+492, uint32(i32(4)))
-						store32(*m.memory, uint64(uint32(v0))+488, uint32(i32(17179)))
+						store32(*m.memory, uint64(uint32(v0))+488, uint32(i32(17090)))
 						store32(*m.memory, uint64(uint32(v0))+484, uint32(i32(4)))
-						store32(*m.memory, uint64(uint32(v0))+480, uint32(i32(17249)))
+						store32(*m.memory, uint64(uint32(v0))+480, uint32(i32(17258)))
 						store32(*m.memory, uint64(uint32(v0))+476, uint32(i32(4)))
-						store32(*m.memory, uint64(uint32(v0))+472, uint32(i32(16913)))
+						store32(*m.memory, uint64(uint32(v0))+472, uint32(i32(16861)))
 						t247 := int64(load64(*m.memory, uint64(uint32(v0))+488))
 						store64(*m.memory, uint64(uint32(v0))+216, uint64(t247))
 						t248 := int64(load64(*m.memory, uint64(uint32(v0))+480))
@@ -1193,7 +1193,7 @@ func (m *Module) Xfn16() int32 {
 						t251 := v0 + i32(208)
 						t252 := v0 + i32(200)
 						m.g2 = v10
-						t253 := m.fn27(t250, t251, t252, i32(17952))
+						t253 := m.fn27(t250, t251, t252, i32(17984))
 						t254 := m.g1
 						v9 = t254
 						v1 = t253
@@ -1203,11 +1203,11 @@ func (m *Module) Xfn16() int32 {
 						v9 = v9 - i64(66)
 						m.g1 = v9
 						store32(*m.memory, uint64(uint32(v0))+468, uint32(i32(2)))
-						store32(*m.memory, uint64(uint32(v0))+464, uint32(i32(16790)))
+						store32(*m.memory, uint64(uint32(v0))+464, uint32(i32(16738)))
 						store32(*m.memory, uint64(uint32(v0))+460, uint32(i32(5)))
-						store32(*m.memory, uint64(uint32(v0))+456, uint32(i32(16754)))
+						store32(*m.memory, uint64(uint32(v0))+456, uint32(i32(16702)))
 						store32(*m.memory, uint64(uint32(v0))+452, uint32(i32(4)))
-						store32(*m.memory, uint64(uint32(v0))+448, uint32(i32(16918)))
+						store32(*m.memory, uint64(uint32(v0))+448, uint32(i32(16866)))
 						t255 := int64(load64(*m.memory, uint64(uint32(v0))+464))
 						store64(*m.memory, uint64(uint32(v0))+192, uint64(t255))
 						t256 := int64(load64(*m.memory, uint64(uint32(v0))+456))
@@ -1228,17 +1228,17 @@ func (m *Module) Xfn16() int32 {
 						}
 						v9 = v9 - i64(42)
 						m.g1 = v9
-						store64(*m.memory, uint64(uint32(i32(0)))+20088, uint64(i64(0)))
-						store64(*m.memory, uint64(uint32(i32(0)))+20096, uint64(i64(32)))
-						store64(*m.memory, uint64(uint32(i32(0)))+20104, uint64(i64(0x40000)))
+						store64(*m.memory, uint64(uint32(i32(0)))+20120, uint64(i64(0)))
+						store64(*m.memory, uint64(uint32(i32(0)))+20128, uint64(i64(32)))
+						store64(*m.memory, uint64(uint32(i32(0)))+20136, uint64(i64(0x40000)))
 						store32(*m.memory, uint64(uint32(v0))+532, uint32(i32(6)))
-						store32(*m.memory, uint64(uint32(v0))+528, uint32(i32(16923)))
+						store32(*m.memory, uint64(uint32(v0))+528, uint32(i32(16871)))
 						t264 := int64(load64(*m.memory, uint64(uint32(v0))+528))
 						store64(*m.memory, uint64(uint32(v0))+168, uint64(t264))
 						v1 = i32(-1)
 						t265 := v0 + i32(168)
 						m.g2 = v10
-						t266 := m.fn26(t265, i64(31536000000), i32(20088))
+						t266 := m.fn26(t265, i64(31536000000), i32(20120))
 						t267 := m.g1
 						v9 = t267
 						if t266 == 0 {
@@ -1247,12 +1247,12 @@ func (m *Module) Xfn16() int32 {
 						v9 = v9 - i64(28)
 						m.g1 = v9
 						store32(*m.memory, uint64(uint32(v0))+524, uint32(i32(10)))
-						store32(*m.memory, uint64(uint32(v0))+520, uint32(i32(16577)))
+						store32(*m.memory, uint64(uint32(v0))+520, uint32(i32(16525)))
 						t268 := int64(load64(*m.memory, uint64(uint32(v0))+520))
 						store64(*m.memory, uint64(uint32(v0))+160, uint64(t268))
 						t269 := v0 + i32(160)
 						m.g2 = v10
-						t270 := m.fn26(t269, i64(256), i32(20096))
+						t270 := m.fn26(t269, i64(256), i32(20128))
 						t271 := m.g1
 						v9 = t271
 						if t270 == 0 {
@@ -1261,30 +1261,30 @@ func (m *Module) Xfn16() int32 {
 						v9 = v9 - i64(38)
 						m.g1 = v9
 						store32(*m.memory, uint64(uint32(v0))+516, uint32(i32(9)))
-						store32(*m.memory, uint64(uint32(v0))+512, uint32(i32(16696)))
+						store32(*m.memory, uint64(uint32(v0))+512, uint32(i32(16644)))
 						t272 := int64(load64(*m.memory, uint64(uint32(v0))+512))
 						store64(*m.memory, uint64(uint32(v0))+152, uint64(t272))
 						t273 := v0 + i32(152)
 						m.g2 = v10
-						t274 := m.fn26(t273, i64(1000000), i32(20104))
+						t274 := m.fn26(t273, i64(1000000), i32(20136))
 						t275 := m.g1
 						v9 = t275
 						if t274 == 0 {
 							goto l14
 						}
 						{
-							t276 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20096))
+							t276 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20128))
 							v7 = t276
 							if v7 != i64(0) {
 								v9 = v9 - i64(18)
 								m.g1 = v9
 								{
-									t287 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20104))
+									t287 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20136))
 									v8 = t287
 									if v8 != i64(0) {
 										if uint64(v8*v7) < uint64(i64(0x800001)) {
 											v1 = i32(0)
-											t308 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20088))
+											t308 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20120))
 											if t308 == 0 {
 												goto l14
 											}
@@ -1302,10 +1302,10 @@ func (m *Module) Xfn16() int32 {
 											m.g1 = v9
 											store32(*m.memory, uint32(v0+i32(564)), uint32(i32(6)))
 											store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(23)))
-											store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16553)))
-											store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16923)))
+											store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16501)))
+											store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16871)))
 											store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-											store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+											store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 											t311 := v0 + i32(568)
 											t312 := v0 + i32(552)
 											m.g2 = v10
@@ -1313,7 +1313,7 @@ func (m *Module) Xfn16() int32 {
 											t313 := m.g1
 											v9 = t313
 											store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-											store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+											store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 											t314 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 											store64(*m.memory, uint64(uint32(v0))+144, uint64(t314))
 											t315 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -1333,10 +1333,10 @@ func (m *Module) Xfn16() int32 {
 										m.g1 = v9
 										store32(*m.memory, uint32(v0+i32(564)), uint32(i32(9)))
 										store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(62)))
-										store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17056)))
-										store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16696)))
+										store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17017)))
+										store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16644)))
 										store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-										store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+										store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 										t298 := v0 + i32(568)
 										t299 := v0 + i32(552)
 										m.g2 = v10
@@ -1344,7 +1344,7 @@ func (m *Module) Xfn16() int32 {
 										t300 := m.g1
 										v9 = t300
 										store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-										store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+										store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 										t301 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 										store64(*m.memory, uint64(uint32(v0))+120, uint64(t301))
 										t302 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -1363,11 +1363,11 @@ func (m *Module) Xfn16() int32 {
 									v9 = v9 - i64(72)
 									m.g1 = v9
 									store32(*m.memory, uint32(v0+i32(564)), uint32(i32(9)))
-									store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(16)))
-									store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16445)))
-									store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16696)))
+									store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(21)))
+									store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17499)))
+									store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16644)))
 									store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-									store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+									store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 									t288 := v0 + i32(568)
 									t289 := v0 + i32(552)
 									m.g2 = v10
@@ -1375,7 +1375,7 @@ func (m *Module) Xfn16() int32 {
 									t290 := m.g1
 									v9 = t290
 									store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-									store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+									store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 									t291 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 									store64(*m.memory, uint64(uint32(v0))+96, uint64(t291))
 									t292 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -1395,11 +1395,11 @@ func (m *Module) Xfn16() int32 {
 							v9 = v9 - i64(83)
 							m.g1 = v9
 							store32(*m.memory, uint32(v0+i32(564)), uint32(i32(10)))
-							store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(16)))
-							store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16445)))
-							store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16577)))
+							store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(21)))
+							store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17499)))
+							store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16525)))
 							store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-							store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+							store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 							t277 := v0 + i32(568)
 							t278 := v0 + i32(552)
 							m.g2 = v10
@@ -1407,7 +1407,7 @@ func (m *Module) Xfn16() int32 {
 							t279 := m.g1
 							v9 = t279
 							store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-							store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+							store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 							t280 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 							store64(*m.memory, uint64(uint32(v0))+72, uint64(t280))
 							t281 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -1428,10 +1428,10 @@ func (m *Module) Xfn16() int32 {
 					m.g1 = v9
 					store32(*m.memory, uint32(v0+i32(564)), uint32(i32(5)))
 					store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(84)))
-					store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16935)))
-					store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16462)))
+					store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(16883)))
+					store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(16405)))
 					store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-					store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+					store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 					t149 := v0 + i32(568)
 					t150 := v0 + i32(552)
 					m.g2 = v10
@@ -1439,7 +1439,7 @@ func (m *Module) Xfn16() int32 {
 					t151 := m.g1
 					v9 = t151
 					store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-					store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+					store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 					t152 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 					store64(*m.memory, uint64(uint32(v0))+16, uint64(t152))
 					t153 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -1460,11 +1460,11 @@ func (m *Module) Xfn16() int32 {
 			v9 = v9 - i64(85)
 			m.g1 = v9
 			store32(*m.memory, uint32(v0+i32(564)), uint32(i32(4)))
-			store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(52)))
-			store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17387)))
-			store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17051)))
+			store32(*m.memory, uint64(uint32(v0))+540, uint32(i32(57)))
+			store32(*m.memory, uint64(uint32(v0))+536, uint32(i32(17397)))
+			store32(*m.memory, uint64(uint32(v0))+560, uint32(i32(17012)))
 			store32(*m.memory, uint64(uint32(v0))+556, uint32(i32(7)))
-			store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17740)))
+			store32(*m.memory, uint64(uint32(v0))+552, uint32(i32(17782)))
 			t321 := v0 + i32(568)
 			t322 := v0 + i32(552)
 			m.g2 = v10
@@ -1472,7 +1472,7 @@ func (m *Module) Xfn16() int32 {
 			t323 := m.g1
 			v9 = t323
 			store32(*m.memory, uint64(uint32(v0))+548, uint32(i32(2)))
-			store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17816)))
+			store32(*m.memory, uint64(uint32(v0))+544, uint32(i32(17858)))
 			t324 := int64(load64(*m.memory, uint64(uint32(v0))+568))
 			store64(*m.memory, uint64(uint32(v0))+296, uint64(t324))
 			t325 := int64(load64(*m.memory, uint64(uint32(v0))+536))
@@ -1495,9 +1495,9 @@ func (m *Module) Xfn16() int32 {
 		if t331 == 0 {
 			p332 = 1
 		}
-		store32(*m.memory, uint64(uint32(i32(0)))+17956, uint32(p332))
-		t333 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17960))
-		store32(*m.memory, uint64(uint32(i32(0)))+17964, uint32(t333))
+		store32(*m.memory, uint64(uint32(i32(0)))+17988, uint32(p332))
+		t333 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17992))
+		store32(*m.memory, uint64(uint32(i32(0)))+17996, uint32(t333))
 	}
 l11:
 	m.g0 = v0 + i32(576)
@@ -2426,10 +2426,10 @@ func (m *Module) fn22(v0, v1 int32) {
 					m.g1 = v7
 					t21 := v0
 					m.g2 = v8
-					m.fn21(t21, i32(0x444c), i32(4))
+					m.fn21(t21, i32(17521), i32(4))
 					t22 := m.g1
 					v7 = t22
-					t23 := int32((*m.memory)[uint32(int32(uint32(v5)>>4)+i32(17840))])
+					t23 := int32((*m.memory)[uint32(int32(uint32(v5)>>4)+i32(17872))])
 					(*m.memory)[uint64(uint32(v2))+13] = byte(t23)
 					t24 := v0
 					t25 := v2 + i32(13)
@@ -2437,7 +2437,7 @@ func (m *Module) fn22(v0, v1 int32) {
 					m.fn21(t24, t25, i32(1))
 					t26 := m.g1
 					v7 = t26
-					t27 := int32((*m.memory)[uint32(v5&i32(15)+i32(17840))])
+					t27 := int32((*m.memory)[uint32(v5&i32(15)+i32(17872))])
 					(*m.memory)[uint64(uint32(v2))+14] = byte(t27)
 					t28 := v0
 					t29 := v2 + i32(14)
@@ -2510,7 +2510,7 @@ func (m *Module) fn23(v0, v1, v2 int32) {
 	m.g0 = v3
 	store64(*m.memory, uint32(v3+i32(8)), uint64(i64(0)))
 	store64(*m.memory, uint32(v3), uint64(i64(0)))
-	v4 = i32(17821)
+	v4 = i32(17863)
 	{
 		if v2 != 0 {
 			goto l2
@@ -2611,7 +2611,7 @@ func (m *Module) fn25(v0 int32) int32 {
 	}
 	v1 = i32(0)
 	{
-		t3 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17968))
+		t3 := int32(load32(*m.memory, uint64(uint32(i32(0)))+18000))
 		v2 = t3
 		if v2 == 0 {
 			goto l0
@@ -2620,7 +2620,7 @@ func (m *Module) fn25(v0 int32) int32 {
 		v3 = t4
 		t5 := int32(load32(*m.memory, uint32(v0)))
 		v4 = t5
-		v0 = i32(17984)
+		v0 = i32(18016)
 		v5 = i32(0)
 	l2:
 		v6 = v6 - i64(26)
@@ -2652,7 +2652,7 @@ func (m *Module) fn25(v0 int32) int32 {
 			}
 			v6 = v6 - i64(17)
 			m.g1 = v6
-			t13 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17968))
+			t13 := int32(load32(*m.memory, uint64(uint32(i32(0)))+18000))
 			v2 = t13
 		}
 	l1:
@@ -2762,7 +2762,7 @@ func (m *Module) fn26(v0 int32, v1 int64, v2 int32) int32 {
 		store64(*m.memory, uint64(uint32(v3))+8, uint64(i64(0)))
 		t15 := v3 + i32(8)
 		m.g2 = v11
-		m.fn21(t15, i32(17740), i32(7))
+		m.fn21(t15, i32(17782), i32(7))
 		t16 := m.g1
 		v10 = t16
 		t17 := int32(load32(*m.memory, uint32(v0)))
@@ -2774,7 +2774,7 @@ func (m *Module) fn26(v0 int32, v1 int64, v2 int32) int32 {
 		v10 = t20
 		t21 := v3 + i32(8)
 		m.g2 = v11
-		m.fn21(t21, i32(17673), i32(33))
+		m.fn21(t21, i32(17715), i32(33))
 		t22 := m.g1
 		v10 = t22
 		t23 := v3 + i32(8)
@@ -2888,11 +2888,11 @@ func (m *Module) fn27(v0, v1, v2, v3 int32) int32 {
 		m.g1 = t26 - i64(126)
 		store32(*m.memory, uint32(v4+i32(52)), uint32(i32(6)))
 		store32(*m.memory, uint32(v4+i32(68)), uint32(i32(1)))
-		store32(*m.memory, uint64(uint32(v4))+48, uint32(i32(17666)))
+		store32(*m.memory, uint64(uint32(v4))+48, uint32(i32(17695)))
 		store64(*m.memory, uint64(uint32(v4))+40, uint64(v5))
-		store32(*m.memory, uint64(uint32(v4))+36, uint32(i32(7)))
-		store32(*m.memory, uint64(uint32(v4))+32, uint32(i32(17658)))
-		store32(*m.memory, uint64(uint32(v4))+64, uint32(i32(17671)))
+		store32(*m.memory, uint64(uint32(v4))+36, uint32(i32(12)))
+		store32(*m.memory, uint64(uint32(v4))+32, uint32(i32(17702)))
+		store32(*m.memory, uint64(uint32(v4))+64, uint32(i32(17713)))
 		t27 := int64(load64(*m.memory, uint32(v2)))
 		store64(*m.memory, uint64(uint32(v4))+56, uint64(t27))
 		t28 := v4 + i32(72)
@@ -2902,7 +2902,7 @@ func (m *Module) fn27(v0, v1, v2, v3 int32) int32 {
 		t30 := int64(load64(*m.memory, uint64(uint32(v4))+72))
 		store64(*m.memory, uint64(uint32(v4))+88, uint64(t30))
 		store32(*m.memory, uint64(uint32(v4))+108, uint32(i32(7)))
-		store32(*m.memory, uint64(uint32(v4))+104, uint32(i32(17740)))
+		store32(*m.memory, uint64(uint32(v4))+104, uint32(i32(17782)))
 		t31 := int64(load64(*m.memory, uint32(v0)))
 		store64(*m.memory, uint64(uint32(v4))+112, uint64(t31))
 		t32 := v4 + i32(120)
@@ -2910,7 +2910,7 @@ func (m *Module) fn27(v0, v1, v2, v3 int32) int32 {
 		m.g2 = v8
 		m.fn23(t32, t33, i32(2))
 		store32(*m.memory, uint64(uint32(v4))+100, uint32(i32(2)))
-		store32(*m.memory, uint64(uint32(v4))+96, uint32(i32(17816)))
+		store32(*m.memory, uint64(uint32(v4))+96, uint32(i32(17858)))
 		t34 := int64(load64(*m.memory, uint64(uint32(v4))+120))
 		store64(*m.memory, uint64(uint32(v4))+16, uint64(t34))
 		t35 := int64(load64(*m.memory, uint64(uint32(v4))+88))
@@ -2978,13 +2978,13 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 	v2 = t3 - i32(432)
 	m.g0 = v2
 	v3 = i32(0)
-	t4 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17964))
+	t4 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17996))
 	v4 = t4
-	p5 := i32(20112)
+	p5 := i32(20144)
 	if v4 != 0 {
 		p5 = v4
 	}
-	store32(*m.memory, uint64(uint32(i32(0)))+17960, uint32(p5))
+	store32(*m.memory, uint64(uint32(i32(0)))+17992, uint32(p5))
 	{
 		{
 			switch v0 + i32(-1) {
@@ -3005,7 +3005,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 				v19 = v19 - i64(46)
 				m.g1 = v19
 				{
-					t9 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17968))
+					t9 := int32(load32(*m.memory, uint64(uint32(i32(0)))+18000))
 					if t9 == 0 {
 						goto l3
 					}
@@ -3032,9 +3032,9 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 					t17 := m.g1
 					v19 = t17
 					store32(*m.memory, uint64(uint32(v2))+244, uint32(i32(13)))
-					store32(*m.memory, uint64(uint32(v2))+240, uint32(i32(17748)))
+					store32(*m.memory, uint64(uint32(v2))+240, uint32(i32(17790)))
 					store32(*m.memory, uint64(uint32(v2))+372, uint32(i32(43)))
-					store32(*m.memory, uint64(uint32(v2))+368, uint32(i32(16793)))
+					store32(*m.memory, uint64(uint32(v2))+368, uint32(i32(16741)))
 					t18 := int64(load64(*m.memory, uint64(uint32(v2))+312))
 					t19 := v2
 					v5 = t18
@@ -3065,21 +3065,21 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 				}
 				v19 = v19 - i64(30)
 				m.g1 = v19
-				store32(*m.memory, uint64(uint32(v2))+280, uint32(i32(17821)))
+				store32(*m.memory, uint64(uint32(v2))+280, uint32(i32(17863)))
 				store32(*m.memory, uint64(uint32(v2))+284, uint32(i32(0)))
 				t29 := int64(load64(*m.memory, uint64(uint32(v2))+296))
 				v5 = t29
 				{
-					t30 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20040))
+					t30 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20072))
 					switch t30 {
 					case 0:
 						goto l5
 					case 1:
 						v19 = v19 - i64(33)
 						m.g1 = v19
-						t31 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20052))
+						t31 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20084))
 						v6 = t31
-						t32 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20048))
+						t32 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20080))
 						v7 = t32
 						t33 := v2 + i32(312)
 						m.g2 = v20
@@ -3100,7 +3100,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 						}
 						v19 = v19 - i64(41)
 						m.g1 = v19
-						v9 = i32(17821)
+						v9 = i32(17863)
 						t37 := int32(load32(*m.memory, uint64(uint32(v2))+312))
 						v10 = t37
 						v11 = i32(0)
@@ -3264,7 +3264,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 						store64(*m.memory, uint64(uint32(v2))+240, uint64(v5))
 						v3 = i32(1)
 						{
-							t54 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20056))
+							t54 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20088))
 							switch t54 {
 							case 0:
 								goto l8
@@ -3282,7 +3282,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 								}
 								v10 = int32(v5)
 								v0 = i32(0)
-								t55 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20064))
+								t55 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20096))
 								v17 = t55
 							l36:
 								v19 = v19 - i64(17)
@@ -3401,7 +3401,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 				v19 = v19 - i64(47)
 				m.g1 = v19
 				store32(*m.memory, uint64(uint32(v2))+372, uint32(i32(4)))
-				store32(*m.memory, uint64(uint32(v2))+368, uint32(i32(17211)))
+				store32(*m.memory, uint64(uint32(v2))+368, uint32(i32(17217)))
 				t66 := int64(load64(*m.memory, uint64(uint32(v2))+240))
 				store64(*m.memory, uint64(uint32(v2))+232, uint64(t66))
 				t67 := int64(load64(*m.memory, uint64(uint32(v2))+368))
@@ -3446,7 +3446,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 					v19 = v19 - i64(39)
 					m.g1 = v19
 					store32(*m.memory, uint64(uint32(v2))+420, uint32(i32(28)))
-					store32(*m.memory, uint64(uint32(v2))+416, uint32(i32(17305)))
+					store32(*m.memory, uint64(uint32(v2))+416, uint32(i32(17314)))
 					t82 := int64(load64(*m.memory, uint64(uint32(v2))+416))
 					store64(*m.memory, uint64(uint32(v2))+200, uint64(t82))
 					t83 := v2 + i32(312)
@@ -3469,7 +3469,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 			m.g1 = v19
 			t87 := int64(load64(*m.memory, uint64(uint32(v2))+240))
 			store64(*m.memory, uint64(uint32(v2))+152, uint64(t87))
-			t88 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20072))
+			t88 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20104))
 			store64(*m.memory, uint64(uint32(v2))+144, uint64(t88))
 			t89 := v2 + i32(152)
 			t90 := v2 + i32(144)
@@ -3491,7 +3491,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 				v3 = i32(0)
 				t95 := int32(load32(*m.memory, uint64(uint32(v2))+280))
 				m.g2 = v20
-				t96 := m.fn14(t95, i32(17119), i32(4))
+				t96 := m.fn14(t95, i32(17080), i32(4))
 				t97 := m.g1
 				v19 = t97
 				if t96 == 0 {
@@ -3541,7 +3541,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 					v19 = v19 - i64(317)
 					m.g1 = v19
 					m.g2 = v20
-					_ = m.fn0(i32(3), i32(16706), i32(47))
+					_ = m.fn0(i32(3), i32(16654), i32(47))
 					t107 := m.g1
 					v19 = t107
 					v3 = i32(-14)
@@ -3552,7 +3552,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 			v19 = v19 - i64(317)
 			m.g1 = v19
 			m.g2 = v20
-			_ = m.fn0(i32(3), i32(16837), i32(65))
+			_ = m.fn0(i32(3), i32(16785), i32(65))
 			t105 := m.g1
 			v19 = t105
 			v3 = i32(-1)
@@ -3578,17 +3578,17 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 			if t113 == 0 {
 				goto l42
 			}
-			t114 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20080))
+			t114 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20112))
 			if t114 == 0 {
 				goto l42
 			}
 			v19 = v19 - i64(62)
 			m.g1 = v19
-			store32(*m.memory, uint64(uint32(v2))+316, uint32(i32(46)))
-			store32(*m.memory, uint64(uint32(v2))+312, uint32(i32(17334)))
+			store32(*m.memory, uint64(uint32(v2))+316, uint32(i32(47)))
+			store32(*m.memory, uint64(uint32(v2))+312, uint32(i32(17343)))
 			v3 = i32(0)
 			store32(*m.memory, uint64(uint32(v2))+404, uint32(i32(0)))
-			store32(*m.memory, uint64(uint32(v2))+400, uint32(i32(17821)))
+			store32(*m.memory, uint64(uint32(v2))+400, uint32(i32(17863)))
 			t115 := int64(load64(*m.memory, uint64(uint32(v2))+280))
 			store64(*m.memory, uint64(uint32(v2))+16, uint64(t115))
 			t116 := int64(load64(*m.memory, uint64(uint32(v2))+312))
@@ -3615,7 +3615,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 			v19 = v19 - i64(57)
 			m.g1 = v19
 			store32(*m.memory, uint64(uint32(v2))+356, uint32(i32(4)))
-			store32(*m.memory, uint64(uint32(v2))+352, uint32(i32(0x4222)))
+			store32(*m.memory, uint64(uint32(v2))+352, uint32(i32(16878)))
 			t123 := int64(load64(*m.memory, uint64(uint32(v2))+352))
 			store64(*m.memory, uint64(uint32(v2))+120, uint64(t123))
 			{
@@ -3636,14 +3636,14 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 		l44:
 			{
 				t128 := int64(load64(*m.memory, uint64(uint32(v2))+360))
-				t129 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20096))
+				t129 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20128))
 				if uint64(t128) < uint64(t129) {
 					goto l45
 				}
 				v19 = v19 - i64(320)
 				m.g1 = v19
 				m.g2 = v20
-				t130 := m.fn3(i32(17508), i32(5), i32(0), i32(0))
+				t130 := m.fn3(i32(17545), i32(5), i32(0), i32(0))
 				t131 := m.g1
 				v19 = t131
 				v3 = t130
@@ -3727,7 +3727,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 				v19 = v19 - i64(45)
 				m.g1 = v19
 				store32(*m.memory, uint64(uint32(v2))+308, uint32(i32(50)))
-				store32(*m.memory, uint64(uint32(v2))+304, uint32(i32(17254)))
+				store32(*m.memory, uint64(uint32(v2))+304, uint32(i32(17263)))
 				t145 := int64(load64(*m.memory, uint64(uint32(v2))+304))
 				store64(*m.memory, uint64(uint32(v2))+104, uint64(t145))
 				t146 := v2 + i32(312)
@@ -3768,7 +3768,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 			v19 = v19 - i64(45)
 			m.g1 = v19
 			store32(*m.memory, uint64(uint32(v2))+316, uint32(i32(4)))
-			store32(*m.memory, uint64(uint32(v2))+312, uint32(i32(0x4222)))
+			store32(*m.memory, uint64(uint32(v2))+312, uint32(i32(16878)))
 			t156 := int64(load64(*m.memory, uint64(uint32(v2))+312))
 			store64(*m.memory, uint64(uint32(v2))+88, uint64(t156))
 			{
@@ -3808,7 +3808,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 			v19 = v19 - i64(43)
 			m.g1 = v19
 			store32(*m.memory, uint64(uint32(v2))+388, uint32(i32(4)))
-			store32(*m.memory, uint64(uint32(v2))+384, uint32(i32(0x4222)))
+			store32(*m.memory, uint64(uint32(v2))+384, uint32(i32(16878)))
 			t167 := int64(load64(*m.memory, uint64(uint32(v2))+384))
 			store64(*m.memory, uint64(uint32(v2))+72, uint64(t167))
 			t168 := int64(load64(*m.memory, uint64(uint32(v2))+416))
@@ -3828,7 +3828,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 			store64(*m.memory, uint64(uint32(v2))+312, uint64(i64(0)))
 			t173 := v2 + i32(312)
 			m.g2 = v20
-			m.fn21(t173, i32(17821), i32(0))
+			m.fn21(t173, i32(17863), i32(0))
 			t174 := m.g1
 			v19 = t174
 			t175 := v2 + i32(312)
@@ -3895,7 +3895,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 			v17 = t190
 			store64(*m.memory, uint64(uint32(t191))+248, uint64(v17))
 			store32(*m.memory, uint64(uint32(v2))+372, uint32(i32(5)))
-			store32(*m.memory, uint64(uint32(v2))+368, uint32(i32(17508)))
+			store32(*m.memory, uint64(uint32(v2))+368, uint32(i32(17545)))
 			store64(*m.memory, uint64(uint32(v2))+376, uint64(v17))
 			t192 := v2 + i32(312)
 			t193 := v2 + i32(368)
@@ -3916,7 +3916,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 				if v3 < i32(0) {
 					goto l51
 				}
-				t201 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20088))
+				t201 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20120))
 				v17 = t201
 				if v17 == 0 {
 					goto l51
@@ -4046,14 +4046,14 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 		}
 	l54:
 		{
-			t242 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20104))
+			t242 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20136))
 			if uint64(v17) <= uint64(t242) {
 				goto l55
 			}
 			v19 = v19 - i64(317)
 			m.g1 = v19
 			m.g2 = v20
-			_ = m.fn0(i32(3), i32(16468), i32(84))
+			_ = m.fn0(i32(3), i32(16411), i32(89))
 			t244 := m.g1
 			v19 = t244
 			v3 = i32(-14)
@@ -4127,7 +4127,7 @@ func (m *Module) Xfn29(v0, v1 int32) int32 {
 				goto l1
 			}
 			{
-				t270 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20032))
+				t270 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20064))
 				t271 := int64(load32(*m.memory, uint64(uint32(v2))+264))
 				if uint64(t270) <= uint64(t271) {
 					v19 = v19 - i64(23)
@@ -4396,7 +4396,7 @@ func (m *Module) fn31(v0, v1 int32) int32 {
 	v2 = t3 - i32(48)
 	m.g0 = v2
 	store32(*m.memory, uint64(uint32(v2))+20, uint32(i32(5)))
-	store32(*m.memory, uint64(uint32(v2))+16, uint32(i32(17508)))
+	store32(*m.memory, uint64(uint32(v2))+16, uint32(i32(17545)))
 	t4 := int64(load64(*m.memory, uint32(v0)))
 	store64(*m.memory, uint64(uint32(v2))+24, uint64(t4))
 	t5 := v2 + i32(32)
@@ -4462,10 +4462,10 @@ func (m *Module) fn32(v0, v1 int32) int32 {
 	v8 = t6
 	t7 := v2 + i32(64)
 	m.g2 = v9
-	m.fn21(t7, i32(17757), i32(4))
+	m.fn21(t7, i32(17799), i32(4))
 	t8 := m.g1
 	v8 = t8
-	t9 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20032))
+	t9 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20064))
 	t10 := v2 + i32(64)
 	m.g2 = v9
 	m.fn37(t10, t9)
@@ -4473,15 +4473,15 @@ func (m *Module) fn32(v0, v1 int32) int32 {
 	v8 = t11
 	t12 := v2 + i32(64)
 	m.g2 = v9
-	m.fn21(t12, i32(16780), i32(9))
+	m.fn21(t12, i32(16728), i32(9))
 	t13 := m.g1
 	v8 = t13
 	{
-		t14 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17968))
+		t14 := int32(load32(*m.memory, uint64(uint32(i32(0)))+18000))
 		if t14 == 0 {
 			goto l0
 		}
-		v3 = i32(17984)
+		v3 = i32(18016)
 		v4 = i32(0)
 		v5 = i32(1)
 	l2:
@@ -4509,9 +4509,9 @@ func (m *Module) fn32(v0, v1 int32) int32 {
 				v8 = v8 - i64(36)
 				m.g1 = v8
 				t22 := v2 + i32(64)
-				p21 := i32(17819)
+				p21 := i32(17861)
 				if v5 != 0 {
-					p21 = i32(17793)
+					p21 = i32(17835)
 				}
 				p23 := i32(2)
 				if v5 != 0 {
@@ -4533,14 +4533,14 @@ func (m *Module) fn32(v0, v1 int32) int32 {
 		l1:
 			v3 = v3 + i32(8)
 			v4 = v4 + i32(1)
-			t29 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17968))
+			t29 := int32(load32(*m.memory, uint64(uint32(i32(0)))+18000))
 			if uint32(v4) < uint32(t29) {
 				goto l2
 			}
 		}
 	}
 l0:
-	t30 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17952))
+	t30 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17984))
 	t31 := v2 + i32(52)
 	v3 = t30
 	p32 := i32(17)
@@ -4551,9 +4551,9 @@ l0:
 	t33 := int64(load64(*m.memory, uint32(v1)))
 	store64(*m.memory, uint64(uint32(v2))+40, uint64(t33))
 	t35 := v2
-	p34 := i32(17722)
+	p34 := i32(17764)
 	if v3 != 0 {
-		p34 = i32(17707)
+		p34 = i32(17749)
 	}
 	store32(*m.memory, uint64(uint32(t35))+48, uint32(p34))
 	t36 := v2 + i32(56)
@@ -4583,7 +4583,7 @@ l0:
 	m.fn34(p43, t44, t45, t46)
 	t47 := m.g1
 	v8 = t47
-	t48 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17952))
+	t48 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17984))
 	t49 := v0
 	m.g2 = v9
 	t50 := m.fn42(t49, t48)
@@ -4981,7 +4981,7 @@ func (m *Module) fn34(v0, v1, v2, v3 int32) {
 	store64(*m.memory, uint64(uint32(v4))+8, uint64(i64(0)))
 	t4 := v4 + i32(8)
 	m.g2 = v5
-	m.fn21(t4, i32(16903), i32(9))
+	m.fn21(t4, i32(16851), i32(9))
 	{
 		t5 := int32(load32(*m.memory, uint64(uint32(v1))+4))
 		if t5 < i32(1) {
@@ -5348,7 +5348,7 @@ func (m *Module) fn39(v0, v1, v2 int32) {
 	m.g0 = v3
 	{
 		{
-			t4 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17956))
+			t4 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17988))
 			if t4 != 0 {
 				goto l0
 			}
@@ -5368,7 +5368,7 @@ func (m *Module) fn39(v0, v1, v2 int32) {
 		m.g1 = v13
 		t9 := v0
 		m.g2 = v14
-		m.fn21(t9, i32(17461), i32(10))
+		m.fn21(t9, i32(0x4444), i32(10))
 		t10 := m.g1
 		v13 = t10
 		t11 := int64(load64(*m.memory, uint32(v1)))
@@ -5381,7 +5381,7 @@ func (m *Module) fn39(v0, v1, v2 int32) {
 		v13 = t14
 		t15 := v0
 		m.g2 = v14
-		m.fn21(t15, i32(0x4440), i32(11))
+		m.fn21(t15, i32(0x444f), i32(11))
 		t16 := m.g1
 		v13 = t16
 		t17 := int64(load64(*m.memory, uint32(v2)))
@@ -5449,7 +5449,7 @@ func (m *Module) fn39(v0, v1, v2 int32) {
 			m.g1 = v13
 			t30 := v0
 			m.g2 = v14
-			m.fn21(t30, i32(0x44ee), i32(11))
+			m.fn21(t30, i32(17683), i32(11))
 			t31 := m.g1
 			v13 = t31
 			v8 = v5 + i32(-2)
@@ -5492,7 +5492,7 @@ func (m *Module) fn39(v0, v1, v2 int32) {
 			l6:
 				v11 = i32(0)
 			l7:
-				t37 := int32((*m.memory)[uint32(int32(uint32(v2)>>18)+i32(17872))])
+				t37 := int32((*m.memory)[uint32(int32(uint32(v2)>>18)+i32(17904))])
 				(*m.memory)[uint64(uint32(v3))+40] = byte(t37)
 				t38 := v0
 				t39 := v3 + i32(40)
@@ -5500,7 +5500,7 @@ func (m *Module) fn39(v0, v1, v2 int32) {
 				m.fn21(t38, t39, i32(1))
 				t40 := m.g1
 				v13 = t40
-				t41 := int32((*m.memory)[uint32(int32(uint32(v2)>>12)&i32(63)+i32(17872))])
+				t41 := int32((*m.memory)[uint32(int32(uint32(v2)>>12)&i32(63)+i32(17904))])
 				(*m.memory)[uint64(uint32(v3))+40] = byte(t41)
 				t42 := v0
 				t43 := v3 + i32(40)
@@ -5514,7 +5514,7 @@ func (m *Module) fn39(v0, v1, v2 int32) {
 					if v10 != 0 {
 						goto l8
 					}
-					t45 := int32((*m.memory)[uint32(int32(uint32(v2)>>6)&i32(63)+i32(17872))])
+					t45 := int32((*m.memory)[uint32(int32(uint32(v2)>>6)&i32(63)+i32(17904))])
 					v12 = t45
 				}
 			l8:
@@ -5529,7 +5529,7 @@ func (m *Module) fn39(v0, v1, v2 int32) {
 					if v11 == 0 {
 						goto l9
 					}
-					t49 := int32((*m.memory)[uint32(v2&i32(63)+i32(17872))])
+					t49 := int32((*m.memory)[uint32(v2&i32(63)+i32(17904))])
 					v9 = t49
 				}
 			l9:
@@ -5581,8 +5581,8 @@ func (m *Module) fn40(v0, v1, v2 int32) {
 	m.g0 = v3
 	store32(*m.memory, uint32(v3+i32(20)), uint32(i32(1)))
 	store32(*m.memory, uint64(uint32(v3))+4, uint32(i32(5)))
-	store32(*m.memory, uint32(v3), uint32(i32(17495)))
-	store32(*m.memory, uint64(uint32(v3))+16, uint32(i32(17512)))
+	store32(*m.memory, uint32(v3), uint32(i32(17532)))
+	store32(*m.memory, uint64(uint32(v3))+16, uint32(i32(17549)))
 	t4 := int64(load64(*m.memory, uint64(uint32(v1))+8))
 	store64(*m.memory, uint64(uint32(v3))+8, uint64(t4))
 	t5 := v3 + i32(24)
@@ -5632,7 +5632,7 @@ func (m *Module) fn41(v0, v1 int32) {
 	store64(*m.memory, uint64(uint32(v2))+16, uint64(i64(0)))
 	t4 := v2 + i32(16)
 	m.g2 = v8
-	m.fn21(t4, i32(17501), i32(6))
+	m.fn21(t4, i32(17538), i32(6))
 	t5 := m.g1
 	v7 = t5
 	t6 := int64(load64(*m.memory, uint32(v1)))
@@ -5697,7 +5697,7 @@ l3:
 			m.fn21(t18, t19, i32(1))
 			t20 := m.g1
 			v7 = t20
-			t21 := int32((*m.memory)[uint32(int32(uint32(v6)>>4)+i32(17840))])
+			t21 := int32((*m.memory)[uint32(int32(uint32(v6)>>4)+i32(17872))])
 			(*m.memory)[uint64(uint32(v2))+47] = byte(t21)
 			t22 := v2 + i32(16)
 			t23 := v2 + i32(47)
@@ -5705,7 +5705,7 @@ l3:
 			m.fn21(t22, t23, i32(1))
 			t24 := m.g1
 			v7 = t24
-			t25 := int32((*m.memory)[uint32(v6&i32(15)+i32(17840))])
+			t25 := int32((*m.memory)[uint32(v6&i32(15)+i32(17872))])
 			(*m.memory)[uint64(uint32(v2))+47] = byte(t25)
 			t26 := v2 + i32(16)
 			t27 := v2 + i32(47)
@@ -5765,7 +5765,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 			t5 := int32(load32(*m.memory, uint64(uint32(v0))+28))
 			v4 = t5
 			{
-				t6 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17956))
+				t6 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17988))
 				if t6 == 0 {
 					goto l1
 				}
@@ -5830,7 +5830,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 						}
 						v9 = v9 - i64(22)
 						m.g1 = v9
-						t23 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17956))
+						t23 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17988))
 						t25 := v2
 						p24 := i32(10)
 						if t23 != 0 {
@@ -5927,7 +5927,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 			m.g1 = v9
 			v3 = i32(0)
 			{
-				t41 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17956))
+				t41 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17988))
 				if t41 == 0 {
 					goto l13
 				}
@@ -5943,14 +5943,14 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 			}
 		l13:
 			{
-				t45 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20040))
+				t45 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20072))
 				if t45 != i32(1) {
 					goto l14
 				}
-				t46 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20048))
+				t46 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20080))
 				v7 = t46
 				{
-					t47 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20052))
+					t47 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20084))
 					v5 = t47
 					if v5 < i32(10) {
 						goto l15
@@ -5984,7 +5984,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 						v9 = v9 - i64(39)
 						m.g1 = v9
 						v6 = v7 + v1
-						v4 = v1 + i32(17514)
+						v4 = v1 + i32(17551)
 						v1 = v1 + i32(1)
 						t51 := int32((*m.memory)[uint32(v6)])
 						v6 = t51
@@ -6066,9 +6066,9 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 				v9 = v9 - i64(48)
 				m.g1 = v9
 				store32(*m.memory, uint64(uint32(v2))+148, uint32(i32(0)))
-				store32(*m.memory, uint64(uint32(v2))+144, uint32(i32(17821)))
+				store32(*m.memory, uint64(uint32(v2))+144, uint32(i32(17863)))
 				store32(*m.memory, uint64(uint32(v2))+156, uint32(i32(61)))
-				store32(*m.memory, uint64(uint32(v2))+152, uint32(i32(16644)))
+				store32(*m.memory, uint64(uint32(v2))+152, uint32(i32(16592)))
 				t77 := int64(load64(*m.memory, uint32(v0)))
 				v8 = t77
 				t78 := int64(load64(*m.memory, uint64(uint32(v2))+144))
@@ -6093,10 +6093,10 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 	l0:
 		v9 = v9 - i64(367)
 		m.g1 = v9
-		t84 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20080))
+		t84 := int32(load32(*m.memory, uint64(uint32(i32(0)))+20112))
 		v4 = t84
 		store32(*m.memory, uint64(uint32(v2))+124, uint32(i32(5)))
-		store32(*m.memory, uint64(uint32(v2))+120, uint32(i32(17508)))
+		store32(*m.memory, uint64(uint32(v2))+120, uint32(i32(17545)))
 		t85 := int64(load64(*m.memory, uint64(uint32(v0))+8))
 		store64(*m.memory, uint64(uint32(v2))+128, uint64(t85))
 		t86 := v2 + i32(136)
@@ -6175,7 +6175,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 			v9 = v9 - i64(24)
 			m.g1 = v9
 			store32(*m.memory, uint64(uint32(v2))+172, uint32(i32(4)))
-			store32(*m.memory, uint64(uint32(v2))+168, uint32(i32(0x4222)))
+			store32(*m.memory, uint64(uint32(v2))+168, uint32(i32(16878)))
 			t107 := int64(load64(*m.memory, uint64(uint32(v2))+168))
 			store64(*m.memory, uint64(uint32(v2))+64, uint64(t107))
 			{
@@ -6197,7 +6197,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 			v9 = v9 - i64(53)
 			m.g1 = v9
 			store32(*m.memory, uint64(uint32(v2))+116, uint32(i32(4)))
-			store32(*m.memory, uint64(uint32(v2))+112, uint32(i32(0x4222)))
+			store32(*m.memory, uint64(uint32(v2))+112, uint32(i32(16878)))
 			t112 := int64(load64(*m.memory, uint64(uint32(v2))+112))
 			store64(*m.memory, uint64(uint32(v2))+56, uint64(t112))
 			t113 := int64(load64(*m.memory, uint64(uint32(v2))+144))
@@ -6222,7 +6222,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 				v9 = v9 - i64(37)
 				m.g1 = v9
 				store32(*m.memory, uint64(uint32(v2))+172, uint32(i32(5)))
-				store32(*m.memory, uint64(uint32(v2))+168, uint32(i32(17381)))
+				store32(*m.memory, uint64(uint32(v2))+168, uint32(i32(17391)))
 				t118 := int64(load64(*m.memory, uint64(uint32(v2))+168))
 				store64(*m.memory, uint64(uint32(v2))+48, uint64(t118))
 				t119 := v2 + i32(48)
@@ -6248,7 +6248,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 				store64(*m.memory, uint64(uint32(v2))+168, uint64(i64(0)))
 				t125 := v2 + i32(168)
 				m.g2 = v10
-				m.fn21(t125, i32(17489), i32(5))
+				m.fn21(t125, i32(17526), i32(5))
 				t126 := m.g1
 				v9 = t126
 				t127 := int64(uint64(v8) % uint64(i64(1000)))
@@ -6368,7 +6368,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 				v9 = v9 - i64(42)
 				m.g1 = v9
 				store32(*m.memory, uint64(uint32(v2))+156, uint32(i32(5)))
-				store32(*m.memory, uint64(uint32(v2))+152, uint32(i32(17381)))
+				store32(*m.memory, uint64(uint32(v2))+152, uint32(i32(17391)))
 				t167 := int64(load64(*m.memory, uint64(uint32(v2))+152))
 				store64(*m.memory, uint64(uint32(v2))+16, uint64(t167))
 				t168 := int64(uint64(v8+i64(1)) % uint64(i64(1000)))
@@ -6405,7 +6405,7 @@ func (m *Module) fn42(v0, v1 int32) int32 {
 		if v6 < i32(0) {
 			goto l3
 		}
-		t181 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20088))
+		t181 := int64(load64(*m.memory, uint64(uint32(i32(0)))+20120))
 		if t181 == 0 {
 			goto l3
 		}
@@ -6434,19 +6434,19 @@ func (m *Module) fn43(v0 int32) int32 {
 	}
 	v1 = i32(0)
 	{
-		t2 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17960))
+		t2 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17992))
 		v2 = t2
 		if v2 != 0 {
 			goto l0
 		}
-		t3 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17964))
+		t3 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17996))
 		v2 = t3
-		p4 := i32(20112)
+		p4 := i32(20144)
 		if v2 != 0 {
 			p4 = v2
 		}
 		v2 = p4
-		store32(*m.memory, uint64(uint32(i32(0)))+17960, uint32(v2))
+		store32(*m.memory, uint64(uint32(i32(0)))+17992, uint32(v2))
 	}
 l0:
 	t5 := int32(len(*m.memory) >> 16)
@@ -6475,7 +6475,7 @@ l0:
 			}
 		}
 	l2:
-		store32(*m.memory, uint64(uint32(i32(0)))+17960, uint32(v0))
+		store32(*m.memory, uint64(uint32(i32(0)))+17992, uint32(v0))
 		v1 = v2
 	}
 l1:
@@ -6547,7 +6547,7 @@ func (m *Module) fn44(v0, v1 int32) int32 {
 						v10 = v10 - i64(28)
 						m.g1 = v10
 						store32(*m.memory, uint64(uint32(v2))+36, uint32(i32(5)))
-						store32(*m.memory, uint64(uint32(v2))+32, uint32(i32(17200)))
+						store32(*m.memory, uint64(uint32(v2))+32, uint32(i32(17111)))
 						t59 := int64(load64(*m.memory, uint64(uint32(v2))+32))
 						store64(*m.memory, uint64(uint32(v2))+8, uint64(t59))
 						t60 := v0
@@ -6565,7 +6565,7 @@ func (m *Module) fn44(v0, v1 int32) int32 {
 					v10 = v10 - i64(28)
 					m.g1 = v10
 					store32(*m.memory, uint64(uint32(v2))+28, uint32(i32(4)))
-					store32(*m.memory, uint64(uint32(v2))+24, uint32(i32(17119)))
+					store32(*m.memory, uint64(uint32(v2))+24, uint32(i32(17080)))
 					t8 := int64(load64(*m.memory, uint64(uint32(v2))+24))
 					store64(*m.memory, uint64(uint32(v2))+16, uint64(t8))
 					t9 := v0
@@ -6582,7 +6582,7 @@ func (m *Module) fn44(v0, v1 int32) int32 {
 					v10 = v10 - i64(26)
 					m.g1 = v10
 					store32(*m.memory, uint64(uint32(v2))+44, uint32(i32(4)))
-					store32(*m.memory, uint64(uint32(v2))+40, uint32(i32(17174)))
+					store32(*m.memory, uint64(uint32(v2))+40, uint32(i32(17085)))
 					t54 := int64(load64(*m.memory, uint64(uint32(v2))+40))
 					store64(*m.memory, uint32(v2), uint64(t54))
 					t55 := v0
@@ -7508,7 +7508,7 @@ func (m *Module) fn49(v0, v1 int32) int32 {
 			p10 = v2
 		}
 		v2 = p10
-		t11 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17960))
+		t11 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17992))
 		v4 = t11
 		{
 			if v3 < i32(1) {
@@ -7520,7 +7520,7 @@ func (m *Module) fn49(v0, v1 int32) int32 {
 			if t13+v1 != v4 {
 				goto l1
 			}
-			store32(*m.memory, uint64(uint32(i32(0)))+17960, uint32(v1))
+			store32(*m.memory, uint64(uint32(i32(0)))+17992, uint32(v1))
 		}
 	l1:
 		{
@@ -7532,7 +7532,7 @@ func (m *Module) fn49(v0, v1 int32) int32 {
 				goto l2
 			}
 			store32(*m.memory, uint64(uint32(v0))+12, uint32(i32(1)))
-			store32(*m.memory, uint64(uint32(i32(0)))+17960, uint32(v4))
+			store32(*m.memory, uint64(uint32(i32(0)))+17992, uint32(v4))
 			return i32(0)
 		}
 	l2:

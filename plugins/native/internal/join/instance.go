@@ -9,7 +9,7 @@ import "github.com/seed47132306/terrarium/host/translation"
 func Code() translation.Code {
 	return translation.Code{
 		Name:   "join",
-		SHA256: "172c851d0c50a3efe86ce90f72a8f6c2405f5c9ad51a1703ac84131fd9a005a9",
+		SHA256: "619321e60352de3b3db53f2d1a0e4524631886388ab67e77c2db080e3ffdf1d2",
 		Floats: false,
 		New:    newInstance,
 	}

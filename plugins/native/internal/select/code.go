@@ -206,7 +206,7 @@ func (m *Module) Xfn14() int32 {
 	t3 := m.g0
 	v0 = t3 - i32(448)
 	m.g0 = v0
-	store32(*m.memory, uint64(uint32(i32(0)))+17552, uint32(i32(0)))
+	store32(*m.memory, uint64(uint32(i32(0)))+17616, uint32(i32(0)))
 	{
 		{
 			t4 := v0 + i32(440)
@@ -364,7 +364,7 @@ func (m *Module) Xfn14() int32 {
 							goto l6
 						}
 						t36 := v5
-						t37 := v4 + i32(16882)
+						t37 := v4 + i32(16855)
 						t38 := v3
 						m.g2 = v10
 						t39 := m.fn12(t36, t37, t38)
@@ -412,7 +412,7 @@ func (m *Module) Xfn14() int32 {
 			store64(*m.memory, uint64(uint32(v0))+304, uint64(i64(0)))
 			t47 := v0 + i32(304)
 			m.g2 = v10
-			m.fn19(t47, i32(17428), i32(30))
+			m.fn19(t47, i32(17460), i32(30))
 			t48 := m.g1
 			v9 = t48
 			t49 := int64(load64(*m.memory, uint64(uint32(v0))+408))
@@ -425,12 +425,12 @@ func (m *Module) Xfn14() int32 {
 			v9 = t52
 			t53 := v0 + i32(304)
 			m.g2 = v10
-			m.fn19(t53, i32(0x444f), i32(13))
+			m.fn19(t53, i32(17539), i32(13))
 			t54 := m.g1
 			v9 = t54
 			t55 := v0 + i32(304)
 			m.g2 = v10
-			m.fn19(t55, i32(16882), i32(38))
+			m.fn19(t55, i32(16855), i32(38))
 			t56 := m.g1
 			v9 = t56
 			t57 := int32(load32(*m.memory, uint64(uint32(v0))+304))
@@ -445,15 +445,15 @@ func (m *Module) Xfn14() int32 {
 	l0:
 		v9 = v9 - i64(46)
 		m.g1 = v9
-		t61 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23740))
+		t61 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23804))
 		v1 = t61
-		p62 := i32(23808)
+		p62 := i32(23872)
 		if v1 != 0 {
 			p62 = v1
 		}
-		store32(*m.memory, uint64(uint32(i32(0)))+23736, uint32(p62))
+		store32(*m.memory, uint64(uint32(i32(0)))+23800, uint32(p62))
 		store32(*m.memory, uint64(uint32(v0))+300, uint32(i32(2)))
-		store32(*m.memory, uint64(uint32(v0))+296, uint32(i32(16802)))
+		store32(*m.memory, uint64(uint32(v0))+296, uint32(i32(16809)))
 		t63 := int64(load64(*m.memory, uint64(uint32(v0))+296))
 		store64(*m.memory, uint64(uint32(v0))+240, uint64(t63))
 		{
@@ -469,7 +469,7 @@ func (m *Module) Xfn14() int32 {
 			v9 = v9 - i64(36)
 			m.g1 = v9
 			store32(*m.memory, uint64(uint32(v0))+292, uint32(i32(9)))
-			store32(*m.memory, uint64(uint32(v0))+288, uint32(i32(16682)))
+			store32(*m.memory, uint64(uint32(v0))+288, uint32(i32(16688)))
 			t67 := int64(load64(*m.memory, uint64(uint32(v0))+288))
 			store64(*m.memory, uint64(uint32(v0))+232, uint64(t67))
 			{
@@ -488,16 +488,16 @@ func (m *Module) Xfn14() int32 {
 					if v2 != 0 {
 						goto l13
 					}
-					t72 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+					t72 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 					if t72 != 0 {
 						goto l13
 					}
 					v9 = v9 - i64(40)
 					m.g1 = v9
 					store32(*m.memory, uint64(uint32(v0))+284, uint32(i32(2)))
-					store32(*m.memory, uint64(uint32(v0))+280, uint32(i32(16802)))
+					store32(*m.memory, uint64(uint32(v0))+280, uint32(i32(16809)))
 					store32(*m.memory, uint64(uint32(v0))+276, uint32(i32(91)))
-					store32(*m.memory, uint64(uint32(v0))+272, uint32(i32(16548)))
+					store32(*m.memory, uint64(uint32(v0))+272, uint32(i32(16554)))
 					t73 := int64(load64(*m.memory, uint64(uint32(v0))+280))
 					store64(*m.memory, uint64(uint32(v0))+8, uint64(t73))
 					t74 := int64(load64(*m.memory, uint64(uint32(v0))+272))
@@ -516,14 +516,14 @@ func (m *Module) Xfn14() int32 {
 				}
 				v9 = v9 - i64(349)
 				m.g1 = v9
-				t78 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17528))
+				t78 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17592))
 				t79 := v0
 				v7 = t78
 				store64(*m.memory, uint64(uint32(t79))+304, uint64(v7))
 				{
 					{
 						m.g2 = v10
-						t80 := m.fn1(i32(16994), i32(4), i32(0), i32(0))
+						t80 := m.fn1(i32(17006), i32(4), i32(0), i32(0))
 						t81 := m.g1
 						v9 = t81
 						if t80 > i32(-1) {
@@ -556,7 +556,7 @@ func (m *Module) Xfn14() int32 {
 							case 6:
 								t87 := v2
 								m.g2 = v10
-								t88 := m.fn12(t87, i32(16805), i32(11))
+								t88 := m.fn12(t87, i32(16812), i32(11))
 								t89 := m.g1
 								v9 = t89
 								if t88 != 0 {
@@ -567,7 +567,7 @@ func (m *Module) Xfn14() int32 {
 							case 0:
 								t90 := v2
 								m.g2 = v10
-								t91 := m.fn12(t90, i32(17055), i32(5))
+								t91 := m.fn12(t90, i32(17067), i32(5))
 								t92 := m.g1
 								v9 = t92
 								if t91 != 0 {
@@ -578,7 +578,7 @@ func (m *Module) Xfn14() int32 {
 							case 3:
 								t93 := v2
 								m.g2 = v10
-								t94 := m.fn12(t93, i32(17046), i32(8))
+								t94 := m.fn12(t93, i32(17058), i32(8))
 								t95 := m.g1
 								v9 = t95
 								if t94 != 0 {
@@ -589,15 +589,15 @@ func (m *Module) Xfn14() int32 {
 						l21:
 							v9 = v9 - i64(328)
 							m.g1 = v9
-							store32(*m.memory, uint64(uint32(i32(0)))+17556, uint32(v1))
-							t96 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17536))
+							store32(*m.memory, uint64(uint32(i32(0)))+17620, uint32(v1))
+							t96 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17600))
 							t97 := v0
 							v7 = t96
 							store64(*m.memory, uint64(uint32(t97))+432, uint64(v7))
 							{
 								{
 									m.g2 = v10
-									t98 := m.fn1(i32(16489), i32(2), i32(0), i32(0))
+									t98 := m.fn1(i32(16494), i32(2), i32(0), i32(0))
 									t99 := m.g1
 									v9 = t99
 									if t98 > i32(-1) {
@@ -619,14 +619,14 @@ func (m *Module) Xfn14() int32 {
 									if t101 < i32(0) {
 										goto l24
 									}
-									t103 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17556))
+									t103 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17620))
 									if t103 != i32(1) {
 										v9 = v9 - i64(42)
 										m.g1 = v9
 										store32(*m.memory, uint64(uint32(v0))+428, uint32(i32(2)))
-										store32(*m.memory, uint64(uint32(v0))+424, uint32(i32(16489)))
+										store32(*m.memory, uint64(uint32(v0))+424, uint32(i32(16494)))
 										store32(*m.memory, uint64(uint32(v0))+420, uint32(i32(23)))
-										store32(*m.memory, uint64(uint32(v0))+416, uint32(i32(17312)))
+										store32(*m.memory, uint64(uint32(v0))+416, uint32(i32(17344)))
 										t137 := int64(load64(*m.memory, uint64(uint32(v0))+424))
 										store64(*m.memory, uint64(uint32(v0))+224, uint64(t137))
 										t138 := int64(load64(*m.memory, uint64(uint32(v0))+416))
@@ -649,7 +649,7 @@ func (m *Module) Xfn14() int32 {
 						l23:
 							v9 = v9 - i64(24)
 							m.g1 = v9
-							store32(*m.memory, uint64(uint32(i32(0)))+23744, uint32(i32(2)))
+							store32(*m.memory, uint64(uint32(i32(0)))+23808, uint32(i32(2)))
 							{
 								if v1 != i32(5) {
 									if v1 < i32(7) {
@@ -657,7 +657,7 @@ func (m *Module) Xfn14() int32 {
 									}
 									t109 := v2
 									m.g2 = v10
-									t110 := m.fn12(t109, i32(17101), i32(7))
+									t110 := m.fn12(t109, i32(17118), i32(7))
 									t111 := m.g1
 									v9 = t111
 									if t110 != 0 {
@@ -665,19 +665,19 @@ func (m *Module) Xfn14() int32 {
 									}
 									v9 = v9 - i64(20)
 									m.g1 = v9
-									store32(*m.memory, uint64(uint32(i32(0)))+23744, uint32(i32(1)))
+									store32(*m.memory, uint64(uint32(i32(0)))+23808, uint32(i32(1)))
 									v1 = v1 + i32(-7)
-									store32(*m.memory, uint64(uint32(i32(0)))+0x5ccc, uint32(v1))
-									store32(*m.memory, uint64(uint32(i32(0)))+23752, uint32(v2+i32(7)))
+									store32(*m.memory, uint64(uint32(i32(0)))+23820, uint32(v1))
+									store32(*m.memory, uint64(uint32(i32(0)))+23816, uint32(v2+i32(7)))
 									if v1 != 0 {
 										goto l28
 									}
 									v9 = v9 - i64(42)
 									m.g1 = v9
 									store32(*m.memory, uint64(uint32(v0))+412, uint32(i32(2)))
-									store32(*m.memory, uint64(uint32(v0))+408, uint32(i32(16489)))
+									store32(*m.memory, uint64(uint32(v0))+408, uint32(i32(16494)))
 									store32(*m.memory, uint64(uint32(v0))+404, uint32(i32(34)))
-									store32(*m.memory, uint64(uint32(v0))+400, uint32(i32(17207)))
+									store32(*m.memory, uint64(uint32(v0))+400, uint32(i32(17234)))
 									t112 := int64(load64(*m.memory, uint64(uint32(v0))+408))
 									store64(*m.memory, uint64(uint32(v0))+208, uint64(t112))
 									t113 := int64(load64(*m.memory, uint64(uint32(v0))+400))
@@ -692,21 +692,21 @@ func (m *Module) Xfn14() int32 {
 								}
 								t106 := v2
 								m.g2 = v10
-								t107 := m.fn12(t106, i32(16497), i32(5))
+								t107 := m.fn12(t106, i32(16502), i32(5))
 								t108 := m.g1
 								v9 = t108
 								if t107 != 0 {
 									goto l27
 								}
-								store32(*m.memory, uint64(uint32(i32(0)))+23744, uint32(i32(0)))
+								store32(*m.memory, uint64(uint32(i32(0)))+23808, uint32(i32(0)))
 								goto l28
 							}
 						l27:
 							v9 = v9 - i64(46)
 							m.g1 = v9
-							store64(*m.memory, uint64(uint32(i32(0)))+23760, uint64(i64(0)))
-							store64(*m.memory, uint64(uint32(i32(0)))+23768, uint64(i64(0)))
-							store64(*m.memory, uint64(uint32(i32(0)))+23776, uint64(i64(0)))
+							store64(*m.memory, uint64(uint32(i32(0)))+23824, uint64(i64(0)))
+							store64(*m.memory, uint64(uint32(i32(0)))+23832, uint64(i64(0)))
+							store64(*m.memory, uint64(uint32(i32(0)))+23840, uint64(i64(0)))
 							t117 := int64(load64(*m.memory, uint64(uint32(v0))+432))
 							t118 := v0
 							v7 = t117
@@ -725,13 +725,13 @@ func (m *Module) Xfn14() int32 {
 									}
 									t119 := v1
 									m.g2 = v10
-									t120 := m.fn12(t119, i32(17115), i32(6))
+									t120 := m.fn12(t119, i32(17132), i32(6))
 									t121 := m.g1
 									v9 = t121
 									if t120 != 0 {
 										goto l32
 									}
-									store32(*m.memory, uint64(uint32(i32(0)))+23760, uint32(i32(1)))
+									store32(*m.memory, uint64(uint32(i32(0)))+23824, uint32(i32(1)))
 									v2 = v2 + i32(-6)
 									if v2 == 0 {
 										goto l33
@@ -770,7 +770,7 @@ func (m *Module) Xfn14() int32 {
 											goto l35
 										}
 									}
-									store64(*m.memory, uint64(uint32(i32(0)))+23768, uint64(v7))
+									store64(*m.memory, uint64(uint32(i32(0)))+23832, uint64(v7))
 									if !(v7 == 0) {
 										goto l28
 									}
@@ -783,7 +783,7 @@ func (m *Module) Xfn14() int32 {
 							l32:
 								t126 := v1
 								m.g2 = v10
-								t127 := m.fn12(t126, i32(17109), i32(5))
+								t127 := m.fn12(t126, i32(17126), i32(5))
 								t128 := m.g1
 								v9 = t128
 								if t127 != 0 {
@@ -791,10 +791,10 @@ func (m *Module) Xfn14() int32 {
 								}
 								v9 = v9 - i64(22)
 								m.g1 = v9
-								store32(*m.memory, uint64(uint32(i32(0)))+23760, uint32(i32(2)))
+								store32(*m.memory, uint64(uint32(i32(0)))+23824, uint32(i32(2)))
 								v2 = v2 + i32(-5)
-								store32(*m.memory, uint64(uint32(i32(0)))+23780, uint32(v2))
-								store32(*m.memory, uint64(uint32(i32(0)))+23776, uint32(v1+i32(5)))
+								store32(*m.memory, uint64(uint32(i32(0)))+23844, uint32(v2))
+								store32(*m.memory, uint64(uint32(i32(0)))+23840, uint32(v1+i32(5)))
 								if v2 != 0 {
 									goto l28
 								}
@@ -802,7 +802,7 @@ func (m *Module) Xfn14() int32 {
 							case 4:
 								t129 := v1
 								m.g2 = v10
-								t130 := m.fn12(t129, i32(16989), i32(4))
+								t130 := m.fn12(t129, i32(16962), i32(4))
 								t131 := m.g1
 								v9 = t131
 								if t130 == 0 {
@@ -815,9 +815,9 @@ func (m *Module) Xfn14() int32 {
 						v9 = v9 - i64(42)
 						m.g1 = v9
 						store32(*m.memory, uint64(uint32(v0))+444, uint32(i32(4)))
-						store32(*m.memory, uint64(uint32(v0))+440, uint32(i32(16994)))
-						store32(*m.memory, uint64(uint32(v0))+436, uint32(i32(42)))
-						store32(*m.memory, uint64(uint32(v0))+432, uint32(i32(17242)))
+						store32(*m.memory, uint64(uint32(v0))+440, uint32(i32(17006)))
+						store32(*m.memory, uint64(uint32(v0))+436, uint32(i32(47)))
+						store32(*m.memory, uint64(uint32(v0))+432, uint32(i32(17269)))
 						t132 := int64(load64(*m.memory, uint64(uint32(v0))+440))
 						store64(*m.memory, uint64(uint32(v0))+24, uint64(t132))
 						t133 := int64(load64(*m.memory, uint64(uint32(v0))+432))
@@ -831,7 +831,7 @@ func (m *Module) Xfn14() int32 {
 						goto l14
 					}
 				l33:
-					store64(*m.memory, uint64(uint32(i32(0)))+23768, uint64(i64(0)))
+					store64(*m.memory, uint64(uint32(i32(0)))+23832, uint64(i64(0)))
 				l34:
 					v9 = v9 - i64(381)
 					m.g1 = v9
@@ -839,17 +839,17 @@ func (m *Module) Xfn14() int32 {
 					store64(*m.memory, uint64(uint32(v0))+304, uint64(i64(0)))
 					t142 := v0 + i32(304)
 					m.g2 = v10
-					m.fn19(t142, i32(17420), i32(7))
+					m.fn19(t142, i32(17452), i32(7))
 					t143 := m.g1
 					v9 = t143
 					t144 := v0 + i32(304)
 					m.g2 = v10
-					m.fn19(t144, i32(16489), i32(2))
+					m.fn19(t144, i32(16494), i32(2))
 					t145 := m.g1
 					v9 = t145
 					t146 := v0 + i32(304)
 					m.g2 = v10
-					m.fn19(t146, i32(17498), i32(2))
+					m.fn19(t146, i32(17550), i32(2))
 					t147 := m.g1
 					v9 = t147
 					t148 := int64(load64(*m.memory, uint64(uint32(v0))+440))
@@ -862,7 +862,7 @@ func (m *Module) Xfn14() int32 {
 					v9 = t151
 					t152 := v0 + i32(304)
 					m.g2 = v10
-					m.fn19(t152, i32(17336), i32(83))
+					m.fn19(t152, i32(17368), i32(83))
 					t153 := m.g1
 					v9 = t153
 					t154 := int32(load32(*m.memory, uint64(uint32(v0))+304))
@@ -878,7 +878,7 @@ func (m *Module) Xfn14() int32 {
 				m.g1 = v9
 				{
 					m.g2 = v10
-					t158 := m.fn1(i32(16503), i32(7), i32(0), i32(0))
+					t158 := m.fn1(i32(16508), i32(7), i32(0), i32(0))
 					t159 := m.g1
 					v9 = t159
 					v1 = t158
@@ -902,7 +902,7 @@ func (m *Module) Xfn14() int32 {
 							v9 = v9 - i64(24)
 							m.g1 = v9
 							{
-								t169 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17556))
+								t169 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17620))
 								if t169 == i32(2) {
 									t175 := int64(load64(*m.memory, uint64(uint32(v0))+304))
 									store64(*m.memory, uint64(uint32(v0))+168, uint64(t175))
@@ -988,14 +988,14 @@ func (m *Module) Xfn14() int32 {
 											v9 = v9 - i64(20)
 											m.g1 = v9
 											v7 = i64(0)
-											store64(*m.memory, uint64(uint32(i32(0)))+23784, uint64(i64(0)))
+											store64(*m.memory, uint64(uint32(i32(0)))+23848, uint64(i64(0)))
 											{
-												t213 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+												t213 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 												v2 = t213
 												if v2 == 0 {
 													goto l49
 												}
-												v1 = i32(17584)
+												v1 = i32(17648)
 											l50:
 												{
 													v9 = v9 - i64(15)
@@ -1014,7 +1014,7 @@ func (m *Module) Xfn14() int32 {
 														goto l50
 													}
 												}
-												store64(*m.memory, uint64(uint32(i32(0)))+23784, uint64(v7))
+												store64(*m.memory, uint64(uint32(i32(0)))+23848, uint64(v7))
 												if !(v7 == 0) {
 													goto l38
 												}
@@ -1023,9 +1023,9 @@ func (m *Module) Xfn14() int32 {
 											v9 = v9 - i64(45)
 											m.g1 = v9
 											store32(*m.memory, uint64(uint32(v0))+332, uint32(i32(7)))
-											store32(*m.memory, uint64(uint32(v0))+328, uint32(i32(16503)))
-											store32(*m.memory, uint64(uint32(v0))+324, uint32(i32(30)))
-											store32(*m.memory, uint64(uint32(v0))+320, uint32(i32(17176)))
+											store32(*m.memory, uint64(uint32(v0))+328, uint32(i32(16508)))
+											store32(*m.memory, uint64(uint32(v0))+324, uint32(i32(35)))
+											store32(*m.memory, uint64(uint32(v0))+320, uint32(i32(17198)))
 											t216 := int64(load64(*m.memory, uint64(uint32(v0))+328))
 											store64(*m.memory, uint64(uint32(v0))+112, uint64(t216))
 											t217 := int64(load64(*m.memory, uint64(uint32(v0))+320))
@@ -1060,7 +1060,7 @@ func (m *Module) Xfn14() int32 {
 											if v1 > i32(-1) {
 												v9 = v9 - i64(17)
 												m.g1 = v9
-												v3 = v1*i32(24) + i32(17584)
+												v3 = v1*i32(24) + i32(17648)
 												t207 := int32(load32(*m.memory, uint64(uint32(v0))+436))
 												v2 = t207
 												if v2 < i32(1) {
@@ -1110,9 +1110,9 @@ func (m *Module) Xfn14() int32 {
 											v9 = v9 - i64(42)
 											m.g1 = v9
 											store32(*m.memory, uint64(uint32(v0))+364, uint32(i32(7)))
-											store32(*m.memory, uint64(uint32(v0))+360, uint32(i32(16503)))
-											store32(*m.memory, uint64(uint32(v0))+356, uint32(i32(36)))
-											store32(*m.memory, uint64(uint32(v0))+352, uint32(i32(16511)))
+											store32(*m.memory, uint64(uint32(v0))+360, uint32(i32(16508)))
+											store32(*m.memory, uint64(uint32(v0))+356, uint32(i32(37)))
+											store32(*m.memory, uint64(uint32(v0))+352, uint32(i32(16516)))
 											t202 := int64(load64(*m.memory, uint64(uint32(v0))+360))
 											store64(*m.memory, uint64(uint32(v0))+128, uint64(t202))
 											t203 := int64(load64(*m.memory, uint64(uint32(v0))+352))
@@ -1130,9 +1130,9 @@ func (m *Module) Xfn14() int32 {
 								v9 = v9 - i64(27)
 								m.g1 = v9
 								store32(*m.memory, uint64(uint32(v0))+404, uint32(i32(7)))
-								store32(*m.memory, uint64(uint32(v0))+400, uint32(i32(16503)))
+								store32(*m.memory, uint64(uint32(v0))+400, uint32(i32(16508)))
 								store32(*m.memory, uint64(uint32(v0))+396, uint32(i32(26)))
-								store32(*m.memory, uint64(uint32(v0))+392, uint32(i32(17285)))
+								store32(*m.memory, uint64(uint32(v0))+392, uint32(i32(17317)))
 								t170 := int64(load64(*m.memory, uint64(uint32(v0))+400))
 								store64(*m.memory, uint64(uint32(v0))+184, uint64(t170))
 								t171 := int64(load64(*m.memory, uint64(uint32(v0))+392))
@@ -1146,14 +1146,14 @@ func (m *Module) Xfn14() int32 {
 								goto l14
 							}
 						}
-						t163 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17556))
+						t163 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17620))
 						if t163 != i32(2) {
 							goto l38
 						}
 						v9 = v9 - i64(45)
 						m.g1 = v9
 						store32(*m.memory, uint64(uint32(v0))+420, uint32(i32(7)))
-						store32(*m.memory, uint64(uint32(v0))+416, uint32(i32(16503)))
+						store32(*m.memory, uint64(uint32(v0))+416, uint32(i32(16508)))
 						store32(*m.memory, uint64(uint32(v0))+412, uint32(i32(62)))
 						store32(*m.memory, uint64(uint32(v0))+408, uint32(i32(16388)))
 						t164 := int64(load64(*m.memory, uint64(uint32(v0))+416))
@@ -1172,10 +1172,10 @@ func (m *Module) Xfn14() int32 {
 					v9 = v9 - i64(331)
 					m.g1 = v9
 					v1 = i32(0)
-					(*m.memory)[uint64(uint32(i32(0)))+23792] = byte(i32(0))
+					(*m.memory)[uint64(uint32(i32(0)))+23856] = byte(i32(0))
 					{
 						m.g2 = v10
-						t221 := m.fn1(i32(16911), i32(9), i32(0), i32(0))
+						t221 := m.fn1(i32(16884), i32(9), i32(0), i32(0))
 						t222 := m.g1
 						v9 = t222
 						v2 = t221
@@ -1200,7 +1200,7 @@ func (m *Module) Xfn14() int32 {
 						goto l12
 					}
 					{
-						t226 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17556))
+						t226 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17620))
 						if t226 == i32(1) {
 							t232 := int32(load32(*m.memory, uint64(uint32(v0))+308))
 							v1 = t232
@@ -1233,26 +1233,26 @@ func (m *Module) Xfn14() int32 {
 									}
 									v9 = v9 - i64(38)
 									m.g1 = v9
-									t246 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+									t246 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 									v2 = t246
 									v4 = v2 * i32(24)
-									store64(*m.memory, uint32(v4+i32(17584)), uint64(i64(0)))
-									store32(*m.memory, uint32(v4+i32(17576)), uint32(v1))
+									store64(*m.memory, uint32(v4+i32(17648)), uint64(i64(0)))
+									store32(*m.memory, uint32(v4+i32(17640)), uint32(v1))
 									t247 := int64(load64(*m.memory, uint64(uint32(v0))+304))
-									store64(*m.memory, uint32(v4+i32(17568)), uint64(t247))
+									store64(*m.memory, uint32(v4+i32(17632)), uint64(t247))
 								}
 							l54:
 								v1 = i32(0)
-								(*m.memory)[uint64(uint32(i32(0)))+23792] = byte(i32(1))
-								store32(*m.memory, uint64(uint32(i32(0)))+23796, uint32(v2))
+								(*m.memory)[uint64(uint32(i32(0)))+23856] = byte(i32(1))
+								store32(*m.memory, uint64(uint32(i32(0)))+23860, uint32(v2))
 								goto l12
 							}
 							v9 = v9 - i64(42)
 							m.g1 = v9
 							store32(*m.memory, uint64(uint32(v0))+444, uint32(i32(9)))
-							store32(*m.memory, uint64(uint32(v0))+440, uint32(i32(16911)))
+							store32(*m.memory, uint64(uint32(v0))+440, uint32(i32(16884)))
 							store32(*m.memory, uint64(uint32(v0))+436, uint32(i32(51)))
-							store32(*m.memory, uint64(uint32(v0))+432, uint32(i32(16640)))
+							store32(*m.memory, uint64(uint32(v0))+432, uint32(i32(16646)))
 							t233 := int64(load64(*m.memory, uint64(uint32(v0))+440))
 							store64(*m.memory, uint64(uint32(v0))+56, uint64(t233))
 							t234 := int64(load64(*m.memory, uint64(uint32(v0))+432))
@@ -1268,9 +1268,9 @@ func (m *Module) Xfn14() int32 {
 						v9 = v9 - i64(37)
 						m.g1 = v9
 						store32(*m.memory, uint64(uint32(v0))+444, uint32(i32(9)))
-						store32(*m.memory, uint64(uint32(v0))+440, uint32(i32(16911)))
+						store32(*m.memory, uint64(uint32(v0))+440, uint32(i32(16884)))
 						store32(*m.memory, uint64(uint32(v0))+436, uint32(i32(23)))
-						store32(*m.memory, uint64(uint32(v0))+432, uint32(i32(17312)))
+						store32(*m.memory, uint64(uint32(v0))+432, uint32(i32(17344)))
 						t227 := int64(load64(*m.memory, uint64(uint32(v0))+440))
 						store64(*m.memory, uint64(uint32(v0))+80, uint64(t227))
 						t228 := int64(load64(*m.memory, uint64(uint32(v0))+432))
@@ -1289,9 +1289,9 @@ func (m *Module) Xfn14() int32 {
 					v9 = v9 - i64(45)
 					m.g1 = v9
 					store32(*m.memory, uint64(uint32(v0))+348, uint32(i32(7)))
-					store32(*m.memory, uint64(uint32(v0))+344, uint32(i32(16503)))
-					store32(*m.memory, uint64(uint32(v0))+340, uint32(i32(48)))
-					store32(*m.memory, uint64(uint32(v0))+336, uint32(i32(17127)))
+					store32(*m.memory, uint64(uint32(v0))+344, uint32(i32(16508)))
+					store32(*m.memory, uint64(uint32(v0))+340, uint32(i32(53)))
+					store32(*m.memory, uint64(uint32(v0))+336, uint32(i32(17144)))
 					t248 := int64(load64(*m.memory, uint64(uint32(v0))+344))
 					store64(*m.memory, uint64(uint32(v0))+144, uint64(t248))
 					t249 := int64(load64(*m.memory, uint64(uint32(v0))+336))
@@ -1308,8 +1308,8 @@ func (m *Module) Xfn14() int32 {
 				v9 = v9 - i64(44)
 				m.g1 = v9
 				store32(*m.memory, uint64(uint32(v0))+388, uint32(i32(7)))
-				store32(*m.memory, uint64(uint32(v0))+384, uint32(i32(16503)))
-				store32(*m.memory, uint64(uint32(v0))+380, uint32(i32(37)))
+				store32(*m.memory, uint64(uint32(v0))+384, uint32(i32(16508)))
+				store32(*m.memory, uint64(uint32(v0))+380, uint32(i32(42)))
 				store32(*m.memory, uint64(uint32(v0))+376, uint32(i32(16451)))
 				t253 := int64(load64(*m.memory, uint64(uint32(v0))+384))
 				store64(*m.memory, uint64(uint32(v0))+96, uint64(t253))
@@ -1326,8 +1326,8 @@ func (m *Module) Xfn14() int32 {
 			v1 = i32(-1)
 		}
 	l12:
-		t258 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23736))
-		store32(*m.memory, uint64(uint32(i32(0)))+23740, uint32(t258))
+		t258 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23800))
+		store32(*m.memory, uint64(uint32(i32(0)))+23804, uint32(t258))
 	}
 l11:
 	m.g0 = v0 + i32(448)
@@ -2365,10 +2365,10 @@ func (m *Module) fn20(v0, v1 int32) {
 					m.g1 = v13
 					t29 := v0
 					m.g2 = v14
-					m.fn19(t29, i32(17122), i32(4))
+					m.fn19(t29, i32(17139), i32(4))
 					t30 := m.g1
 					v13 = t30
-					t31 := int32((*m.memory)[uint32(int32(uint32(v6)>>4)+i32(17504))])
+					t31 := int32((*m.memory)[uint32(int32(uint32(v6)>>4)+i32(17568))])
 					(*m.memory)[uint64(uint32(v2))+13] = byte(t31)
 					t32 := v0
 					t33 := v2 + i32(13)
@@ -2376,7 +2376,7 @@ func (m *Module) fn20(v0, v1 int32) {
 					m.fn19(t32, t33, i32(1))
 					t34 := m.g1
 					v13 = t34
-					t35 := int32((*m.memory)[uint32(v6&i32(15)+i32(17504))])
+					t35 := int32((*m.memory)[uint32(v6&i32(15)+i32(17568))])
 					(*m.memory)[uint64(uint32(v2))+14] = byte(t35)
 					t36 := v0
 					t37 := v2 + i32(14)
@@ -2571,8 +2571,8 @@ func (m *Module) fn21(v0, v1 int32) int32 {
 							}
 						}
 					l4:
-						store32(*m.memory, uint64(uint32(v2))+80, uint32(i32(16837)))
-						v4 = i32(33)
+						store32(*m.memory, uint64(uint32(v2))+80, uint32(i32(16967)))
+						v4 = i32(38)
 						v3 = v2 + i32(80)
 						goto l6
 					l5:
@@ -2589,7 +2589,7 @@ func (m *Module) fn21(v0, v1 int32) int32 {
 							if t36 < i32(0) {
 								goto l7
 							}
-							store32(*m.memory, uint64(uint32(v2))+72, uint32(i32(16999)))
+							store32(*m.memory, uint64(uint32(v2))+72, uint32(i32(17011)))
 							v4 = i32(46)
 							v3 = v2 + i32(72)
 							goto l6
@@ -2597,7 +2597,7 @@ func (m *Module) fn21(v0, v1 int32) int32 {
 					l7:
 						v7 = v7 - i64(17)
 						m.g1 = v7
-						t38 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+						t38 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 						v4 = t38
 						if v4 != i32(256) {
 							{
@@ -2624,19 +2624,19 @@ func (m *Module) fn21(v0, v1 int32) int32 {
 									goto l0
 								}
 							l11:
-								t48 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+								t48 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 								v4 = t48
 							}
 						l10:
 							v7 = v7 - i64(46)
 							m.g1 = v7
 							v3 = i32(0)
-							store32(*m.memory, uint64(uint32(i32(0)))+17552, uint32(v4+i32(1)))
+							store32(*m.memory, uint64(uint32(i32(0)))+17616, uint32(v4+i32(1)))
 							v4 = v4 * i32(24)
-							store64(*m.memory, uint32(v4+i32(17584)), uint64(i64(1)))
-							store32(*m.memory, uint32(v4+i32(17576)), uint32(v6))
+							store64(*m.memory, uint32(v4+i32(17648)), uint64(i64(1)))
+							store32(*m.memory, uint32(v4+i32(17640)), uint32(v6))
 							t49 := int64(load64(*m.memory, uint64(uint32(v2))+88))
-							store64(*m.memory, uint32(v4+i32(17568)), uint64(t49))
+							store64(*m.memory, uint32(v4+i32(17632)), uint64(t49))
 							t50 := v2 + i32(104)
 							t51 := v2 + i32(112)
 							m.g2 = v8
@@ -2648,7 +2648,7 @@ func (m *Module) fn21(v0, v1 int32) int32 {
 							}
 							goto l0
 						}
-						store32(*m.memory, uint64(uint32(v2))+64, uint32(i32(16701)))
+						store32(*m.memory, uint64(uint32(v2))+64, uint32(i32(16707)))
 						v4 = i32(41)
 						v3 = v2 + i32(64)
 					}
@@ -2674,8 +2674,8 @@ func (m *Module) fn21(v0, v1 int32) int32 {
 	l1:
 		v7 = v7 - i64(32)
 		m.g1 = v7
-		store32(*m.memory, uint64(uint32(v2))+100, uint32(i32(39)))
-		store32(*m.memory, uint64(uint32(v2))+96, uint32(i32(17061)))
+		store32(*m.memory, uint64(uint32(v2))+100, uint32(i32(44)))
+		store32(*m.memory, uint64(uint32(v2))+96, uint32(i32(17073)))
 		t54 := int64(load64(*m.memory, uint32(v0)))
 		store64(*m.memory, uint64(uint32(v2))+8, uint64(t54))
 		t55 := int64(load64(*m.memory, uint64(uint32(v2))+96))
@@ -2711,7 +2711,7 @@ func (m *Module) fn22(v0, v1 int32) {
 	store64(*m.memory, uint32(v2), uint64(i64(0)))
 	t4 := v2
 	m.g2 = v3
-	m.fn19(t4, i32(17420), i32(7))
+	m.fn19(t4, i32(17452), i32(7))
 	t5 := int32(load32(*m.memory, uint32(v0)))
 	t6 := int32(load32(*m.memory, uint64(uint32(v0))+4))
 	t7 := v2
@@ -2719,7 +2719,7 @@ func (m *Module) fn22(v0, v1 int32) {
 	m.fn19(t7, t5, t6)
 	t8 := v2
 	m.g2 = v3
-	m.fn19(t8, i32(17498), i32(2))
+	m.fn19(t8, i32(17550), i32(2))
 	t9 := int32(load32(*m.memory, uint32(v1)))
 	t10 := int32(load32(*m.memory, uint64(uint32(v1))+4))
 	t11 := v2
@@ -2747,7 +2747,7 @@ func (m *Module) fn23(v0 int32) int32 {
 		v5 = t2
 	}
 	{
-		t3 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+		t3 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 		v1 = t3
 		if v1 == 0 {
 			goto l0
@@ -2756,7 +2756,7 @@ func (m *Module) fn23(v0 int32) int32 {
 		v2 = t4
 		t5 := int32(load32(*m.memory, uint32(v0)))
 		v3 = t5
-		v0 = i32(17568)
+		v0 = i32(17632)
 		v4 = i32(0)
 	l3:
 		v5 = v5 - i64(20)
@@ -2787,7 +2787,7 @@ func (m *Module) fn23(v0 int32) int32 {
 			if t11 == 0 {
 				goto l2
 			}
-			t13 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+			t13 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 			v1 = t13
 		}
 	l1:
@@ -2859,13 +2859,13 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 		}
 		v17 = v17 - i64(33)
 		m.g1 = v17
-		t4 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23740))
+		t4 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23804))
 		v3 = t4
-		p5 := i32(23808)
+		p5 := i32(23872)
 		if v3 != 0 {
 			p5 = v3
 		}
-		store32(*m.memory, uint64(uint32(i32(0)))+23736, uint32(p5))
+		store32(*m.memory, uint64(uint32(i32(0)))+23800, uint32(p5))
 		t6 := v2 + i32(72)
 		m.g2 = v18
 		t7 := m.fn15(i32(0), t6)
@@ -2886,19 +2886,19 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 								{
 									{
 										{
-											t9 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17556))
+											t9 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17620))
 											switch t9 {
 											case 0:
 												v17 = v17 - i64(343)
 												m.g1 = v17
-												t10 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+												t10 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 												v4 = t10
 												v5 = i64(0)
 												store64(*m.memory, uint32(v2+i32(88)), uint64(i64(0)))
 												store64(*m.memory, uint64(uint32(v2))+80, uint64(i64(0)))
 												{
 													m.g2 = v18
-													t11 := m.fn3(i32(16492), i32(4), i32(0), i32(0))
+													t11 := m.fn3(i32(16497), i32(4), i32(0), i32(0))
 													t12 := m.g1
 													v17 = t12
 													v3 = t11
@@ -2975,7 +2975,7 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 												v0 = int32(int64(uint64(v5) >> 32))
 												v6 = int32(v5)
 												{
-													t24 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23744))
+													t24 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23808))
 													switch t24 {
 													case 0:
 														v17 = v17 - i64(38)
@@ -3032,20 +3032,20 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 														store32(*m.memory, uint64(uint32(v2))+132, uint32(v0))
 														store32(*m.memory, uint64(uint32(v2))+128, uint32(v6))
 													l12:
-														t28 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+														t28 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 														if t28 == 0 {
 															v17 = v17 - i64(27)
 															m.g1 = v17
-															t83 := int32((*m.memory)[uint64(uint32(i32(0)))+23792])
+															t83 := int32((*m.memory)[uint64(uint32(i32(0)))+23856])
 															if t83 != 0 {
 																goto l54
 															}
 															v0 = i32(14)
-															v3 = i32(16822)
+															v3 = i32(16829)
 															goto l55
 														}
 														v3 = i32(-1)
-														v4 = i32(17568)
+														v4 = i32(17632)
 														v8 = i32(0)
 													l21:
 														{
@@ -3114,7 +3114,7 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 																	if v3 < i32(0) {
 																		goto l20
 																	}
-																	t38 := int32(load32(*m.memory, uint32(v3*i32(24)+i32(17572))))
+																	t38 := int32(load32(*m.memory, uint32(v3*i32(24)+i32(17636))))
 																	if t38 >= v9 {
 																		goto l17
 																	}
@@ -3126,7 +3126,7 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 															v4 = v4 + i32(24)
 															v11 = i32(1)
 															v8 = v8 + i32(1)
-															t39 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+															t39 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 															if uint32(v8) < uint32(t39) {
 																goto l21
 															}
@@ -3135,9 +3135,9 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 													case 1:
 														v17 = v17 - i64(31)
 														m.g1 = v17
-														t40 := int32(load32(*m.memory, uint64(uint32(i32(0)))+0x5ccc))
+														t40 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23820))
 														v12 = t40
-														t41 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23752))
+														t41 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23816))
 														v13 = t41
 														t42 := v2 + i32(96)
 														m.g2 = v18
@@ -3344,7 +3344,7 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 														store64(*m.memory, uint64(uint32(v2))+128, uint64(v5))
 														v11 = i32(1)
 														{
-															t64 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23760))
+															t64 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23824))
 															switch t64 {
 															case 0:
 																goto l39
@@ -3359,7 +3359,7 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 																	goto l23
 																}
 																v3 = i32(0)
-																t65 := int64(load64(*m.memory, uint64(uint32(i32(0)))+23768))
+																t65 := int64(load64(*m.memory, uint64(uint32(i32(0)))+23832))
 																v5 = t65
 															l52:
 																v17 = v17 - i64(4)
@@ -3480,17 +3480,17 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 												m.g1 = v17
 												v3 = i32(0)
 												t76 := int64(load64(*m.memory, uint64(uint32(v2))+96))
-												t77 := int64(load64(*m.memory, uint64(uint32(i32(0)))+23784))
+												t77 := int64(load64(*m.memory, uint64(uint32(i32(0)))+23848))
 												t78 := int64(uint64(t76) % uint64(t77))
 												v5 = t78
-												t79 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17584))
+												t79 := int64(load64(*m.memory, uint64(uint32(i32(0)))+17648))
 												t80 := v5
 												v7 = t79
 												if uint64(t80) < uint64(v7) {
 													goto l8
 												}
 												v3 = i32(0)
-												v0 = i32(17608)
+												v0 = i32(17672)
 											l53:
 												{
 													v17 = v17 - i64(30)
@@ -3519,9 +3519,9 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 										store64(*m.memory, uint64(uint32(v2))+136, uint64(v5))
 										store64(*m.memory, uint64(uint32(v2))+64, uint64(v5))
 										v4 = i32(0)
-										t84 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23776))
+										t84 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23840))
 										v8 = t84
-										t85 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23780))
+										t85 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23844))
 										v9 = t85
 										t86 := v2 + i32(64)
 										m.g2 = v18
@@ -3657,7 +3657,7 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 											m.g1 = v17
 											t112 := int32(v5)
 											m.g2 = v18
-											t113 := m.fn12(t112, i32(16817), i32(4))
+											t113 := m.fn12(t112, i32(16824), i32(4))
 											t114 := m.g1
 											v17 = t114
 											if t113 == 0 {
@@ -3702,18 +3702,18 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 							l23:
 								v17 = v17 - i64(37)
 								m.g1 = v17
-								t124 := int32((*m.memory)[uint64(uint32(i32(0)))+23792])
+								t124 := int32((*m.memory)[uint64(uint32(i32(0)))+23856])
 								if t124 == 0 {
 									goto l63
 								}
 							}
 						l54:
-							t125 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23796))
+							t125 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23860))
 							v3 = t125
 							goto l8
 						}
 					l63:
-						t126 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23744))
+						t126 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23808))
 						v3 = t126
 						if v4 == 0 {
 							goto l64
@@ -3725,9 +3725,9 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 							p127 = i32(8)
 						}
 						v0 = p127
-						p128 := i32(16822)
+						p128 := i32(16829)
 						if v3 != 0 {
-							p128 = i32(16692)
+							p128 = i32(16698)
 						}
 						v3 = p128
 					}
@@ -3763,9 +3763,9 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 				}
 				store32(*m.memory, uint64(uint32(t134))+100, uint32(p136))
 				t138 := v2
-				p137 := i32(16921)
+				p137 := i32(16894)
 				if v3 != 0 {
-					p137 = i32(16954)
+					p137 = i32(16927)
 				}
 				store32(*m.memory, uint64(uint32(t138))+96, uint32(p137))
 				t139 := int64(load64(*m.memory, uint64(uint32(v2))+120))
@@ -3835,7 +3835,7 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 			t156 := int32(load32(*m.memory, uint64(uint32(v2))+80))
 			t157 := int32(load32(*m.memory, uint64(uint32(v2))+84))
 			m.g2 = v18
-			t158 := m.fn5(i32(16492), i32(4), t156, t157)
+			t158 := m.fn5(i32(16497), i32(4), t156, t157)
 			t159 := m.g1
 			v17 = t159
 			v3 = t158
@@ -3851,7 +3851,7 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 		}
 		{
 			v3 = v3 * i32(24)
-			t161 := int32(load32(*m.memory, uint32(v3+i32(17576))))
+			t161 := int32(load32(*m.memory, uint32(v3+i32(17640))))
 			v0 = t161
 			if v0 < i32(0) {
 				goto l67
@@ -3888,8 +3888,8 @@ func (m *Module) Xfn25(v0, v1 int32) int32 {
 	l67:
 		v17 = v17 - i64(327)
 		m.g1 = v17
-		t174 := int32(load32(*m.memory, uint32(v3+i32(17568))))
-		t175 := int32(load32(*m.memory, uint32(v3+i32(17572))))
+		t174 := int32(load32(*m.memory, uint32(v3+i32(17632))))
+		t175 := int32(load32(*m.memory, uint32(v3+i32(17636))))
 		t176 := int32(load32(*m.memory, uint64(uint32(v2))+72))
 		t177 := int32(load32(*m.memory, uint64(uint32(v2))+76))
 		m.g2 = v18
@@ -3924,7 +3924,7 @@ func (m *Module) fn26(v0, v1 int32) {
 	store64(*m.memory, uint64(uint32(v2))+24, uint64(i64(0)))
 	t4 := v2 + i32(24)
 	m.g2 = v4
-	m.fn19(t4, i32(0x4433), i32(27))
+	m.fn19(t4, i32(17491), i32(27))
 	t5 := m.g1
 	v3 = t5
 	t6 := int32(load32(*m.memory, uint32(v0)))
@@ -3976,15 +3976,15 @@ func (m *Module) fn26(v0, v1 int32) {
 l0:
 	t20 := v2 + i32(24)
 	m.g2 = v4
-	m.fn19(t20, i32(0x444f), i32(13))
+	m.fn19(t20, i32(17519), i32(19))
 	t21 := m.g1
 	v3 = t21
 	{
-		t22 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+		t22 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 		if t22 == 0 {
 			goto l3
 		}
-		v0 = i32(17568)
+		v0 = i32(17632)
 		v1 = i32(0)
 	l5:
 		{
@@ -4002,7 +4002,7 @@ l0:
 				}
 				t24 := v2 + i32(24)
 				m.g2 = v4
-				m.fn19(t24, i32(17501), i32(2))
+				m.fn19(t24, i32(17553), i32(2))
 				t25 := m.g1
 				v3 = t25
 			}
@@ -4016,7 +4016,7 @@ l0:
 			v3 = t29
 			v0 = v0 + i32(24)
 			v1 = v1 + i32(1)
-			t30 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17552))
+			t30 := int32(load32(*m.memory, uint64(uint32(i32(0)))+17616))
 			if uint32(v1) < uint32(t30) {
 				goto l5
 			}
@@ -4025,7 +4025,7 @@ l0:
 l3:
 	t31 := v2 + i32(24)
 	m.g2 = v4
-	m.fn19(t31, i32(16743), i32(58))
+	m.fn19(t31, i32(16749), i32(59))
 	t32 := m.g1
 	v3 = t32
 	t33 := int32(load32(*m.memory, uint64(uint32(v2))+24))
@@ -4047,19 +4047,19 @@ func (m *Module) fn27(v0 int32) int32 {
 	}
 	v1 = i32(0)
 	{
-		t2 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23736))
+		t2 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23800))
 		v2 = t2
 		if v2 != 0 {
 			goto l0
 		}
-		t3 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23740))
+		t3 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23804))
 		v2 = t3
-		p4 := i32(23808)
+		p4 := i32(23872)
 		if v2 != 0 {
 			p4 = v2
 		}
 		v2 = p4
-		store32(*m.memory, uint64(uint32(i32(0)))+23736, uint32(v2))
+		store32(*m.memory, uint64(uint32(i32(0)))+23800, uint32(v2))
 	}
 l0:
 	t5 := int32(len(*m.memory) >> 16)
@@ -4088,7 +4088,7 @@ l0:
 			}
 		}
 	l2:
-		store32(*m.memory, uint64(uint32(i32(0)))+23736, uint32(v0))
+		store32(*m.memory, uint64(uint32(i32(0)))+23800, uint32(v0))
 		v1 = v2
 	}
 l1:
@@ -4160,7 +4160,7 @@ func (m *Module) fn28(v0, v1 int32) int32 {
 						v10 = v10 - i64(28)
 						m.g1 = v10
 						store32(*m.memory, uint64(uint32(v2))+36, uint32(i32(5)))
-						store32(*m.memory, uint64(uint32(v2))+32, uint32(i32(16876)))
+						store32(*m.memory, uint64(uint32(v2))+32, uint32(i32(16849)))
 						t59 := int64(load64(*m.memory, uint64(uint32(v2))+32))
 						store64(*m.memory, uint64(uint32(v2))+8, uint64(t59))
 						t60 := v0
@@ -4178,7 +4178,7 @@ func (m *Module) fn28(v0, v1 int32) int32 {
 					v10 = v10 - i64(28)
 					m.g1 = v10
 					store32(*m.memory, uint64(uint32(v2))+28, uint32(i32(4)))
-					store32(*m.memory, uint64(uint32(v2))+24, uint32(i32(16817)))
+					store32(*m.memory, uint64(uint32(v2))+24, uint32(i32(16824)))
 					t8 := int64(load64(*m.memory, uint64(uint32(v2))+24))
 					store64(*m.memory, uint64(uint32(v2))+16, uint64(t8))
 					t9 := v0
@@ -4195,7 +4195,7 @@ func (m *Module) fn28(v0, v1 int32) int32 {
 					v10 = v10 - i64(26)
 					m.g1 = v10
 					store32(*m.memory, uint64(uint32(v2))+44, uint32(i32(4)))
-					store32(*m.memory, uint64(uint32(v2))+40, uint32(i32(16871)))
+					store32(*m.memory, uint64(uint32(v2))+40, uint32(i32(16844)))
 					t54 := int64(load64(*m.memory, uint64(uint32(v2))+40))
 					store64(*m.memory, uint32(v2), uint64(t54))
 					t55 := v0
@@ -4984,7 +4984,7 @@ func (m *Module) fn32(v0, v1 int32) int32 {
 			p10 = v2
 		}
 		v2 = p10
-		t11 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23736))
+		t11 := int32(load32(*m.memory, uint64(uint32(i32(0)))+23800))
 		v4 = t11
 		{
 			if v3 < i32(1) {
@@ -4996,7 +4996,7 @@ func (m *Module) fn32(v0, v1 int32) int32 {
 			if t13+v1 != v4 {
 				goto l1
 			}
-			store32(*m.memory, uint64(uint32(i32(0)))+23736, uint32(v1))
+			store32(*m.memory, uint64(uint32(i32(0)))+23800, uint32(v1))
 		}
 	l1:
 		{
@@ -5008,7 +5008,7 @@ func (m *Module) fn32(v0, v1 int32) int32 {
 				goto l2
 			}
 			store32(*m.memory, uint64(uint32(v0))+12, uint32(i32(1)))
-			store32(*m.memory, uint64(uint32(i32(0)))+23736, uint32(v4))
+			store32(*m.memory, uint64(uint32(i32(0)))+23800, uint32(v4))
 			return i32(0)
 		}
 	l2:

@@ -9,7 +9,7 @@ import "github.com/seed47132306/terrarium/host/translation"
 func Code() translation.Code {
 	return translation.Code{
 		Name:   "select",
-		SHA256: "d415e8db106602df1df3105f5149bfd365379a337f69039b62a6a81617f4c31a",
+		SHA256: "3c344dfc08a0cd0541d9eabe745cc1966aff42ce23cbc641597910005ff99a15",
 		Floats: false,
 		New:    newInstance,
 	}
