@@ -60,7 +60,8 @@ type Rights struct {
 }
 
 const (
-	// MaxListed is the most entries of a list that a bounded caller may ask for.
+	// MaxListed is the largest number of entries of a list that a bounded caller may
+	// request.
 	MaxListed = 10_000
 	// maxListedBytes ends the events of an answer to such a caller.
 	maxListedBytes = 64 << 20

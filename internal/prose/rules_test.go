@@ -46,7 +46,7 @@ var patterns = []struct{ needle, pattern, instead string }{
 	{"out", `\bcarr(?:y|ies|ied|ying) (?:it |them )?out\b`, "execute, apply, run"},
 	{"none", `\b(?:that|which) (?:is|are|was|were) none( of)?\b`, "is not valid, is not a"},
 	{"no ", `\b(?:that|which|it) (?:is|are|was|were) no (longer|more|less|fewer|later|earlier|other|better|worse|larger|smaller|higher|lower|greater)?\b`, "is not a"},
-	{"most ", `\bthe most (?:bytes|tokens|events|characters|elements|rows) (?:that|of an?)\b`, "the largest number of, at most"},
+	{"most ", `\bthe most (?:bytes|tokens|events|entries|characters|elements|rows) (?:that|of an?)\b`, "the largest number of, at most"},
 	{"away", `\b(?:takes?|taken|taking|took) (?:it |them )?away\b`, "removes"},
 	{"such as", `, such as (?:on|by|after|before|when|because|during|while|if)\b`, "for example"},
 	{"b", `\b(?:has|have|had) (?:about |only )?[\d.,]+ [KMG]i?B\b( of)?`, "is, takes, uses"},
