@@ -27,11 +27,11 @@ type StatusResult struct {
 	Graphs           []inspect.GraphStatus `json:"graphs"`                      // oldest first
 	UnaccountedBytes int64                 `json:"unaccounted_bytes,omitempty"` // Go heap of the process after its last garbage collection, without the part that is accounted to creatures
 	Connectors       []ConnectorRecord     `json:"connectors,omitempty"`        // sources and sinks of the recipes that run, in the order of their start
-	Wear             *WearRecord           `json:"wear,omitempty"`              // what the logs of the session directory have cost its disk
+	Wear             *WearRecord           `json:"wear,omitempty"`              // how often the logs of the session directory were synced, and how many bytes were written to them
 	Problems         []*ErrorRecord        `json:"problems,omitempty"`          // problems of the session directory, such as a store that was set aside or cannot be written, and failed policies
 }
 
-// WearRecord is what the logs of a session directory have cost its disk.
+// WearRecord describes how the logs of a session directory wear its disk.
 type WearRecord struct {
 	Since               string `json:"since"`                  // RFC 3339, UTC: when the directory was opened
 	Syncs               int64  `json:"syncs"`                  // since the directory was opened

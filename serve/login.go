@@ -224,9 +224,9 @@ func (h *Handler) certified(cert *x509.Certificate) caller {
 	return c
 }
 
-// SetTokens replaces the tokens. What a token has begun that is no longer there, or that has
-// other rights now, ends: its requests, its streams, and the cookies and login codes that were
-// made with it.
+// SetTokens replaces the tokens. If a token was removed or has other rights now, its
+// requests and streams end, and the cookies and login codes that were made with it are no
+// longer valid.
 func (h *Handler) SetTokens(tokens []Token) {
 	former := *h.tokens.Swap(&tokens)
 	changed, removed := map[digest]bool{}, map[digest]bool{}

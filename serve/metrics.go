@@ -17,7 +17,7 @@ import (
 const maxSeries = 1000
 
 // metrics answers with figures in the text format of Prometheus. They are read from the
-// status of the graphs at each request, so that they cost nothing meanwhile; only the
+// status of the graphs at each request, so they cost nothing between requests; only the
 // histograms need turns to be measured.
 func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 	c, err := h.caller(r)
@@ -26,7 +26,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(c.rights.Graphs) > 0 {
-		fail(w, refused("the metrics are of all graphs, and the token is not", "use a token without graphs"))
+		fail(w, refused("the metrics describe all graphs, but the token is only for some", "use a token without graphs"))
 		return
 	}
 	figures, err := h.t.Metrics()
