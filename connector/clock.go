@@ -157,8 +157,8 @@ func (m *Manual) Fire(bound time.Duration) {
 	m.settle(bound)
 }
 
-// settle waits until no connector is busy, or until the bound has passed. The caller
-// holds mu, as for [sync.Cond.Wait].
+// settle waits until no connector is busy, or until the bound has passed. It releases mu
+// meanwhile, as [sync.Cond.Wait] does.
 func (m *Manual) settle(bound time.Duration) {
 	if m.busy == 0 {
 		return

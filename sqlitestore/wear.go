@@ -16,9 +16,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Wear is what the write-ahead logs of a directory have cost its disk since it was opened:
-// those of its open stores, of files that are kept in reserve for new ones, and of the
-// catalogue. Emptying a log into its file writes at most as many bytes again.
+// Wear describes how the write-ahead logs of a directory have worn its disk since it was
+// opened: the logs of its open stores, of files that are kept in reserve for new ones,
+// and of the catalogue. Emptying a log into its file writes at most as many bytes again.
 type Wear struct {
 	Since, Until time.Time // when the directory was opened, and now
 	Syncs        int64     // of logs
