@@ -75,7 +75,7 @@ func (t *Terrarium) ReplaceModule(ctx context.Context, creature CreatureID, o Re
 		}
 	}
 	if o.Check != 0 {
-		if out.Check, err = t.checkModule(ctx, creature, o); err != nil {
+		if out.Check, err = checkModule(ctx, t, creature, o); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +125,7 @@ func (t *Terrarium) CheckModule(ctx context.Context, creature CreatureID, wasm [
 
 // checkModule refuses a module that does not repeat the recorded turns of a creature,
 // unless it is forced.
-func (t *Terrarium) checkModule(ctx context.Context, creature CreatureID, o ReplaceOptions) (*replay.Report, error) {
+func checkModule(ctx context.Context, t *Terrarium, creature CreatureID, o ReplaceOptions) (*replay.Report, error) {
 	report, err := t.CheckModule(ctx, creature, o.Wasm, o.Check, false)
 	if err != nil || o.Force || report.Same() || report.Turns+report.Skipped() == 0 {
 		return report, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
 	"github.com/seed47132306/terrarium/host/translation"
@@ -40,21 +41,30 @@ type ReplayOptions struct {
 // Replay runs recorded turns of a session directory again, on the recorded modules or on
 // another one, and compares their effects. The directory is only read, and may be in use.
 func Replay(ctx context.Context, dir string, o ReplayOptions) (report *replay.Report, err error) {
+	err = o.replaying(ctx, dir, func(source replay.Source, h abi.Host) error {
+		report, err = replay.Run(ctx, replay.Options{
+			Source: source, Host: h, Load: o.Load, Creatures: o.Creatures, Module: o.Module, From: o.From,
+			Sessions: o.Sessions, Fresh: o.Fresh, All: o.All,
+		})
+		return err
+	})
+	return report, err
+}
+
+// replaying calls f with a session directory, which is only read, and a host.
+func (o *ReplayOptions) replaying(ctx context.Context, dir string, f func(replay.Source, abi.Host) error) (err error) {
 	if o.Load == nil {
 		o.Load = LoadModule
 	}
 	view, err := sqlitestore.OpenReadOnly(ctx, dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	h, err := host.New(ctx, host.Options{CacheDir: o.CacheDir, CacheOptional: o.CacheOptional, Compiler: o.Compiler, Translations: o.Translations})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
-	return replay.Run(ctx, replay.Options{
-		Source: view, Host: h, Load: o.Load, Creatures: o.Creatures, Module: o.Module, From: o.From,
-		Sessions: o.Sessions, Fresh: o.Fresh, All: o.All,
-	})
+	return f(view, h)
 }

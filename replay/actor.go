@@ -113,36 +113,52 @@ func (a *actor) labels() *labels {
 	return &labels{a.setting, a.stage.cast}
 }
 
-// rehearse runs a turn again and returns its effects, or the reason why they cannot be known.
-func (a *actor) rehearse(ctx context.Context, t *recorded) ([]Effect, *gap, error) {
+// performance is a turn that was run again.
+type performance struct {
+	effects []Effect
+	sha256  string // of the module
+	fuel    int64  // that the guest used; -1 if that is not counted
+	failed  error  // of the guest
+	gap     *gap   // why the effects cannot be known; nil if they are
+	cause   error  // of the gap
+}
+
+// rehearse runs a turn again.
+func (a *actor) rehearse(ctx context.Context, t *recorded) (performance, error) {
 	switch {
 	case a.setting == nil:
-		return nil, &gap{reason: NoSetting}, nil
+		return performance{gap: &gap{reason: NoSetting}}, nil
 	case t.message == nil && !t.cause().IsZero():
-		return nil, &gap{reason: NoMessage}, nil
-	case t.code == abi.Deadline.String():
-		return nil, &gap{reason: ByDeadline}, nil
+		return performance{gap: &gap{reason: NoMessage}}, nil
+	case t.code == abi.Deadline.String() && a.stage.o.only.IsZero():
+		return performance{gap: &gap{reason: ByDeadline}}, nil
 	}
 	module, err := a.stage.module(ctx, a.setting)
 	if err != nil {
-		return nil, &gap{NoModule, err.Error()}, ctx.Err()
+		return performance{gap: &gap{NoModule, err.Error()}, cause: err}, ctx.Err()
 	}
+	out := performance{sha256: module.Info().SHA256, fuel: -1}
 	w := newWitness(a, t)
-	failed := a.run(ctx, w, module)
+	out.failed = a.run(ctx, w, module)
 	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
+		return performance{}, ctx.Err()
 	}
-	if failed != nil || w.gap != nil || a.stage.o.Fresh {
+	if a.instance != nil {
+		out.fuel = a.instance.FuelUsed()
+	}
+	if out.failed != nil || w.gap != nil || a.stage.o.Fresh {
 		a.discard(ctx)
 	}
-	if w.gap != nil {
-		return nil, w.gap, nil
+	if out.gap = w.gap; out.gap != nil {
+		return out, nil
 	}
 	effects := a.r.Effects()
-	if failed != nil {
-		return append(said(&effects), failure(abi.CodeOf(failed).String(), failed.Error())), nil, nil
+	if out.failed != nil {
+		out.effects = append(said(&effects), failure(abi.CodeOf(out.failed).String(), out.failed.Error()))
+		return out, nil
 	}
-	return would(&effects, w.calls, a.labels()), nil, nil
+	out.effects = would(&effects, w.calls, a.labels())
+	return out, nil
 }
 
 // patience is the factor by which a turn may exceed its deadline. Fuel bounds the work of

@@ -21,6 +21,7 @@ type recorded struct {
 	reason   string        // of the failure
 	aware    uint64        // the revision of the awareness document
 	sends    int
+	fuel     int64 // that the guest used
 	notes    journal.TurnNotes
 	effects  []journal.Event // its other events, in order
 	judged   bool
@@ -38,13 +39,13 @@ func (t *recorded) read(session journal.SessionID, ev *journal.Event) error {
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			return damaged(ev, err)
 		}
-		kind, t.code, t.reason, t.aware, notes = p.Kind, p.Code, p.Error, p.Awareness, p.Notes
+		kind, t.code, t.reason, t.aware, t.fuel, notes = p.Kind, p.Code, p.Error, p.Awareness, p.Fuel, p.Notes
 	} else {
 		var p journal.TurnEndedPayload
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			return damaged(ev, err)
 		}
-		kind, t.sends, t.aware, notes = p.Kind, p.Sends, p.Awareness, p.Notes
+		kind, t.sends, t.aware, t.fuel, notes = p.Kind, p.Sends, p.Awareness, p.Fuel, p.Notes
 	}
 	if notes != nil {
 		t.notes = *notes

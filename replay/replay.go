@@ -38,6 +38,8 @@ type Options struct {
 	Fresh bool
 	// All continues after the first turn that differs.
 	All bool
+
+	only journal.EventID // the turn to run; zero: see First
 }
 
 // Report is the result of a replay.

@@ -20,6 +20,7 @@ type stage struct {
 	chosen   map[journal.CreatureID]bool // whether Options.Creatures selects it
 	modules  map[string]*loaded          // by name; "": Options.Module
 	result   Report
+	repeated *comparing       // the turn Options.only, when it has been run again
 	unjudged map[unjudged]int // index in the result
 }
 
@@ -96,7 +97,10 @@ func (s *stage) module(ctx context.Context, set *journal.Setting) (abi.Module, e
 		return m.module, m.err
 	}
 	if now := m.module.Info().SHA256; now != set.SHA256 {
-		return nil, fmt.Errorf("%s is not the recorded module: its SHA-256 is %.12s… and was %.12s…", name, now, set.SHA256)
+		return nil, &abi.Error{
+			Code: abi.Conflict, Message: fmt.Sprintf("%s is not the recorded module: its SHA-256 is %.12s… and was %.12s…", name, now, set.SHA256),
+			IDs: map[string]string{"module": name, "module_sha256": set.SHA256},
+		}
 	}
 	return m.module, nil
 }
@@ -145,28 +149,36 @@ func (s *stage) answer(t *recorded) {
 }
 
 func (s *stage) judge(ctx context.Context, a *actor, t *recorded, name string) error {
-	replayed, gap, err := a.rehearse(ctx, t)
+	p, err := a.rehearse(ctx, t)
 	switch {
 	case err != nil:
 		return err
-	case gap != nil:
-		s.noteUnjudged(t, name, gap)
+	case !s.o.only.IsZero():
+		s.repeated = newComparison(a, t, name, &p)
+		return nil
+	case p.gap != nil:
+		s.noteUnjudged(t, name, p.gap)
 		return nil
 	}
 	s.result.Turns++
-	recorded := t.did(a.labels())
-	at := firstDifference(recorded, replayed)
-	if at < 0 {
+	d := newDifference(a, t, name, p.effects)
+	if d.First < 0 {
 		return nil
 	}
 	s.result.Differ++
 	if len(s.result.Differences) < MaxDifferences {
-		s.result.Differences = append(s.result.Differences, Difference{
-			Turn: t.event.ID, Creature: t.creature, Name: name, Attempt: t.event.Attempt, Ended: time.Unix(0, t.event.Time).UTC(), Cursor: t.before.Cursor(),
-			Delivery: a.delivery(t), Recorded: recorded, Replayed: replayed, First: at,
-		})
+		s.result.Differences = append(s.result.Differences, d)
 	}
 	return nil
+}
+
+// newDifference compares the effects of a turn with the recorded ones.
+func newDifference(a *actor, t *recorded, name string, replayed []Effect) Difference {
+	recorded := t.did(a.labels())
+	return Difference{
+		Turn: t.event.ID, Creature: t.creature, Name: name, Attempt: t.event.Attempt, Ended: time.Unix(0, t.event.Time).UTC(), Cursor: t.before.Cursor(),
+		Delivery: a.delivery(t), Recorded: recorded, Replayed: replayed, First: firstDifference(recorded, replayed),
+	}
 }
 
 // first is the difference whose turn ended first.

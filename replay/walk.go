@@ -63,6 +63,9 @@ func (w *walk) run(ctx context.Context) error {
 			if err := w.followEvent(ctx, &page[i]); err != nil {
 				return err
 			}
+			if w.stage.repeated != nil {
+				return nil
+			}
 			if w.stage.result.Differ > 0 && !w.o.All {
 				return w.closeTurns(ctx, w.stage.first())
 			}
@@ -171,6 +174,9 @@ func (w *walk) openTurn(ctx context.Context, e *entry) error {
 	}
 	w.begun = w.begun || w.o.First.IsZero() || ev.ID == w.o.First
 	t.judged, t.before = w.begun && !w.covered(session, ev), e.before
+	if !w.o.only.IsZero() {
+		t.judged = ev.ID == w.o.only
+	}
 	w.open[session] = t
 	return nil
 }

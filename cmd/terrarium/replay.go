@@ -21,6 +21,7 @@ type replayFlags struct {
 	creatures []string
 	module    string
 	from      string
+	turn      string
 	fresh     bool
 	all       bool
 	cache     cacheFlags
@@ -43,10 +44,16 @@ With SESSION, replay covers that session, its ancestors and its successors; with
 it covers every session. With --module, the turns of the creatures that --creature
 names run on another module.
 
+With --turn, replay runs only that turn, and shows what it did then and what it does
+again side by side: outcome, fuel and all effects, even if nothing differs. The id is that
+of an event turn_ended or turn_failed; session events and events show it. --module then
+needs no --creature.
+
 Exit codes: 0 no turn differs; 1 a turn differs, or none could be compared; others as
 for every command.`,
 		Example: `  terrarium replay S
-  terrarium replay S --creature census --module new.wasm --all`,
+  terrarium replay S --creature census --module new.wasm --all
+  terrarium replay S --turn 65e2f1c84ab34f3ea3b6f5a3d1c0e9b7-83 --module new.wasm`,
 		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args) },
 	}
@@ -54,6 +61,7 @@ for every command.`,
 	fs.StringArrayVar(&f.creatures, "creature", nil, "only turns of the creature with this `NAME` or id; * matches any text; may be repeated")
 	fs.StringVar(&f.module, "module", "", "run the module in `FILE`, or builtin:NAME, instead of the recorded one")
 	fs.StringVar(&f.from, "from", "", "begin after the event with this `CURSOR`")
+	fs.StringVar(&f.turn, "turn", "", "run only the turn whose event has this `ID`, and show both sides")
 	fs.BoolVar(&f.fresh, "fresh", false, "run every turn on a new instance")
 	fs.BoolVar(&f.all, "all", false, "continue after the first turn that differs")
 	f.cache.add(fs)
@@ -65,13 +73,16 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 	if err := checkFormat(f.format); err != nil {
 		return err
 	}
-	if f.module != "" && len(f.creatures) == 0 {
-		return usage("--module needs --creature, to say which creatures run it")
+	turn, err := f.oneTurn()
+	switch {
+	case err != nil:
+		return err
+	case f.module != "" && len(f.creatures) == 0 && turn.IsZero():
+		return usage("--module needs --creature, to say which creatures run it, or --turn")
 	}
 	o := terrarium.ReplayOptions{
 		Creatures: f.creatures, From: journal.EventCursor(f.from), Fresh: f.fresh, All: f.all, Compiler: compiler(), Translations: translations(),
 	}
-	var err error
 	if o.CacheDir, o.CacheOptional, err = f.cache.resolve(); err != nil {
 		return err
 	}
@@ -85,6 +96,9 @@ func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
+	if !turn.IsZero() {
+		return f.replayTurn(ctx, s, args[0], turn, o)
+	}
 	report, err := terrarium.Replay(ctx, args[0], o)
 	switch {
 	case err != nil && ctx.Err() != nil:
