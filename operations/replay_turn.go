@@ -39,12 +39,12 @@ type ReplayTurnResult struct {
 
 // ReplayDelivery describes the delivery of a turn.
 type ReplayDelivery struct {
-	Kind    journal.DeliveryKind `json:"kind"`
+	Kind    journal.DeliveryKind `json:"kind"`              // message, start, timer, …
 	Message string               `json:"message,omitempty"` // absent for a start and for graph_changed
 	Channel terrarium.ChannelID  `json:"channel,omitempty"`
 	Alias   string               `json:"alias,omitempty"` // the creature's name for the channel; absent for the inbox
 	Seq     uint64               `json:"seq,omitempty"`
-	Sender  string               `json:"sender,omitempty"`
+	Sender  string               `json:"sender,omitempty"` // name of the creature that sent it, and its id
 }
 
 // ReplaySide describes how a turn ended.
@@ -65,7 +65,7 @@ type ReplayRow struct {
 
 // ReplayEffect is an effect of a turn.
 type ReplayEffect struct {
-	Kind replay.EffectKind `json:"kind"`
+	Kind replay.EffectKind `json:"kind"` // send, state, log, failed, …
 	// alias of a channel, name of a creature or timer, key of the state, level of a log line, name of a tool, or code of a failure
 	Target  string            `json:"target,omitempty"`
 	Detail  string            `json:"detail,omitempty"` // further details, such as when a timer is due

@@ -65,27 +65,37 @@ func TestEveryView(t *testing.T) {
 	}
 }
 
-func (b *tab) everythingHasAName(view string) {
+// axNode is a node of the accessibility tree: not the type of cdproto, which refuses what a
+// newer browser says beside it.
+type axNode struct {
+	Ignored bool    `json:"ignored"`
+	Role    axValue `json:"role"`
+	Name    axValue `json:"name"`
+}
+
+type axValue struct {
+	Value any `json:"value"`
+}
+
+func (b *tab) accessibility() []axNode {
 	b.t.Helper()
-	// Not the type of cdproto, which refuses what a newer browser says beside it.
-	type value struct {
-		Value any `json:"value"`
-	}
 	var tree struct {
-		Nodes []struct {
-			Ignored bool  `json:"ignored"`
-			Role    value `json:"role"`
-			Name    value `json:"name"`
-		} `json:"nodes"`
+		Nodes []axNode `json:"nodes"`
 	}
 	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
 		return cdp.Execute(ctx, "Accessibility.getFullAXTree", nil, &tree)
 	}))
+	return tree.Nodes
+}
+
+func (b *tab) everythingHasAName(view string) {
+	b.t.Helper()
+	nodes := b.accessibility()
 	named := []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "option", "tab", "listbox", "meter", "slider", "img", "image"}
-	if len(tree.Nodes) < 20 {
-		b.t.Errorf("%s: the accessibility tree has %d nodes", view, len(tree.Nodes))
+	if len(nodes) < 20 {
+		b.t.Errorf("%s: the accessibility tree has %d nodes", view, len(nodes))
 	}
-	for _, n := range tree.Nodes {
+	for _, n := range nodes {
 		role, _ := n.Role.Value.(string)
 		if name, _ := n.Name.Value.(string); !n.Ignored && slices.Contains(named, role) && name == "" {
 			b.t.Errorf("%s: a %s has no name", view, role)

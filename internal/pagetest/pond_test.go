@@ -25,7 +25,9 @@ type pond struct {
 	graphs    []*graph
 	letters   []object
 	approvals []object
-	answers   []string // to approvals
+	answers   []string      // to approvals
+	modules   []string      // on which turns were run again
+	hold      chan struct{} // if set, a turn is run again when it is closed
 	sessions  []object
 	log       []object
 	problems  []object
@@ -148,6 +150,16 @@ func (p *pond) operation(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PathValue("operation")
 	p.mu.Lock()
+	hold := p.hold
+	p.mu.Unlock()
+	if hold != nil && name == "replay_turn" {
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	if p.down {
@@ -207,6 +219,8 @@ func (p *pond) answer(name string, args object) object {
 		return object{"revision": 1, "json": object{"self": object{"id": args["creature"]}}}
 	case "state":
 		return object{"state": object{"route/pier": secret, "count": "17"}}
+	case "replay_turn":
+		return p.again(args)
 	case "search":
 		return object{"found": []object{}}
 	}

@@ -1,4 +1,5 @@
 // The view Turn: why it failed, what was delivered, what it did, and what policies said.
+import { againBox } from './again.js'
 import { bodyOf, eventOf } from './past.js'
 import { clock, count, duration, h, hidden, mark, number, payload, payloadBytes, replace, span } from './lib.js'
 
@@ -22,7 +23,8 @@ export function inShort(error) {
   return path.length ? `${what} in ${path[0].name}${path[0].at ? ` (${path[0].at})` : ''}` : what
 }
 
-export function turnView(ctx, host, route) {
+export function turnView(frame, host, route) {
+  const ctx = Object.create(frame) // with what only this view has
   const page = h('div', { class: 'page' })
   host.append(page)
   replace(page, h('p', { class: 'muted' }, 'Loading…'))
@@ -36,7 +38,7 @@ export function turnView(ctx, host, route) {
     } catch (err) { replace(page, h('div', { class: 'face' }, h('h2', {}, 'This turn cannot be shown'), h('p', {}, ctx.errorText(err)))) }
   }
   go()
-  return {}
+  return { stop: () => ctx.again?.stop(), connection: () => ctx.again?.connection() }
 }
 
 const number2 = e => e.channel_seq ?? e.seq
@@ -68,6 +70,8 @@ async function show(ctx, page, event, around) {
   const [cause, letter] = await Promise.all([event.cause ? eventOf(ctx, event.cause).then(r => r.event).catch(() => undefined) : undefined, failed ? deadLetter(ctx, event) : undefined])
   const mine = around.filter(e => e.turn === event.id && e.id !== event.id && e.kind !== event.kind)
   const attempts = creature?.restart?.attempts
+  ctx.again?.stop()
+  ctx.again = p.kind === 'tool' ? undefined : againBox(ctx, event) // no guest ran
   replace(page,
     h('p', {}, creatureLink(ctx, event.creature), h('span', { class: 'muted' }, ' · turns')),
     h('div', { class: 'head' }, h('h1', {}, event.channel ? ['Turn on ', h('span', { class: 'mono' }, place(ctx, event))] : `Turn: ${p.kind || 'start'}`),
@@ -75,6 +79,7 @@ async function show(ctx, page, event, around) {
       h('span', { class: 'muted' }, [clock(event.ts, true), took ? span(took) : '', p.fuel ? `fuel ${number(p.fuel)}` : ''].filter(Boolean).join(' · ')),
       letter ? h('div', { class: 'end acts' }, h('button', { class: 'main', disabled: !ctx.online, onclick: e => ctx.act(e.currentTarget, 'redeliver', { graph: event.graph, message: letter.id }, () => 'Redelivered. It runs as a new turn.') }, 'Redeliver')) : ''),
     failed ? why(p, around, event, letter) : '',
+    ctx.again?.box,
     h('div', { class: 'three' }, delivered(ctx, event, cause), did(ctx, event, mine, failed), verdicts(ctx, event, around, letter)))
 }
 
