@@ -148,7 +148,7 @@ fuzz:
 			done; done; done
 
 # The pictures of docs/how-to/watch-in-the-browser.md, and those of all views in bin/shots.
-PICTURES = graph-light merged creature-dark turn lineage-dark
+PICTURES = graph-light merged creature-dark turn again lineage-dark
 pictures:
 	TERRARIUM_BROWSER=1 TERRARIUM_SHOTS=$(CURDIR)/bin/shots $(GO) test -count=1 ./internal/pagetest
 	cp $(PICTURES:%=bin/shots/page-%.webp) docs/pictures/

@@ -33,7 +33,7 @@ const (
 )
 
 // ReplayTurn runs a recorded turn again and compares it with the record; see [replay.Turn].
-// It changes nothing, and the graph goes on meanwhile. At most two calls run at a time, and
+// It changes nothing, and the graph continues meanwhile. At most two calls run at a time, and
 // others wait. One that takes more than 30 seconds ends with the code deadline.
 func (t *Terrarium) ReplayTurn(ctx context.Context, o ReplayTurnOptions) (*replay.Comparison, error) {
 	source, recorded := t.storage.(replay.Source)
@@ -130,7 +130,7 @@ func moduleNamed(ctx context.Context, t *Terrarium, name string) ([]byte, error)
 		err = errors.Join(errs...)
 	}
 	return nil, &abi.Error{
-		Code: abi.Conflict, Op: "replay_turn", Message: "the module's file has changed, or is gone, since a creature was started with it",
+		Code: abi.Conflict, Op: "replay_turn", Message: "the module's file has changed or is missing since a creature was started with it",
 		Remedy: "build it again, or name another one", IDs: ids, Err: err,
 	}
 }

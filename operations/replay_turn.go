@@ -58,9 +58,9 @@ type ReplaySide struct {
 // ReplayRow has an effect of the record, and the one that takes its place. An effect without
 // a counterpart is alone.
 type ReplayRow struct {
-	Same  bool          `json:"same"`
-	Then  *ReplayEffect `json:"then,omitempty"`
-	Again *ReplayEffect `json:"again,omitempty"`
+	Same  bool          `json:"same"`            // whether both sides have the same effect
+	Then  *ReplayEffect `json:"then,omitempty"`  // effect of the record
+	Again *ReplayEffect `json:"again,omitempty"` // effect of the turn as it was run again
 }
 
 // ReplayEffect is an effect of a turn.
@@ -71,7 +71,7 @@ type ReplayEffect struct {
 	Detail  string            `json:"detail,omitempty"` // further details, such as when a timer is due
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload Payload           `json:"payload,omitempty"`
-	Bytes   int               `json:"bytes,omitempty"`   // size of the payload
+	Size    int               `json:"size,omitempty"`    // bytes of the payload
 	Cut     bool              `json:"cut,omitempty"`     // whether headers and the rest of the payload were left out, because the answer is too large
 	Hash    string            `json:"hash,omitempty"`    // hash of a message that a policy changed or left out
 	Unknown bool              `json:"unknown,omitempty"` // whether it was recorded without its contents
@@ -140,7 +140,7 @@ func newReplayEffect(e *replay.Effect) *ReplayEffect {
 		return nil
 	}
 	return &ReplayEffect{
-		Kind: e.Kind, Target: e.Target, Detail: e.Detail, Headers: e.Headers, Payload: Payload(e.Payload), Bytes: len(e.Payload), Hash: e.Hash, Unknown: e.Unknown,
+		Kind: e.Kind, Target: e.Target, Detail: e.Detail, Headers: e.Headers, Payload: Payload(e.Payload), Size: len(e.Payload), Hash: e.Hash, Unknown: e.Unknown,
 	}
 }
 
@@ -207,6 +207,6 @@ func (e *ReplayEffect) hideContent() {
 	}
 	e.Headers, e.Payload, e.Detail, e.Hash = nil, nil, "", ""
 	if e.Kind == replay.EffectTool || e.Kind == replay.EffectTimer { // these are only in the notes of a turn
-		e.Target, e.Bytes = "", 0
+		e.Target, e.Size = "", 0
 	}
 }

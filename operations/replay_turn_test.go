@@ -32,7 +32,7 @@ const script = `export default {
   },
 }`
 
-// repeatable is a session of one creature that has handled three messages, of which one fails.
+// repeatable is a session of one creature that has handled three messages. The turn of the second has failed.
 type repeatable struct {
 	t        *testing.T
 	tr       *terrarium.Terrarium
@@ -138,7 +138,7 @@ func TestReplayTurn(t *testing.T) {
 	}
 }
 
-// Another module differs, and the first difference is told.
+// Another module differs, and the answer has the first difference.
 func TestReplayTurnOnAnotherModule(t *testing.T) {
 	r := newRepeatable(t, terrarium.Options{})
 	before := r.everything()

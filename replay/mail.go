@@ -10,6 +10,9 @@ import (
 // Messages of a longer backlog are read again.
 const mailBytes = 32 << 20
 
+// oneTurnBytes takes the place of mailBytes if only one turn is run: its message is read again.
+const oneTurnBytes = 1 << 20
+
 // eventBytes is the cost of a remembered message besides its bytes.
 const eventBytes = 256
 

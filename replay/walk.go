@@ -29,9 +29,13 @@ type walk struct {
 
 func newWalk(ctx context.Context, o Options) (*walk, error) {
 	o.Source = &shared{Source: o.Source}
+	bytes := mailBytes
+	if !o.only.IsZero() {
+		bytes = oneTurnBytes
+	}
 	w := &walk{
 		o: o, open: map[journal.SessionID]*recorded{}, seen: map[journal.SessionID]bool{}, lines: map[journal.CreatureID][]journal.Event{},
-		mail: newMail(o.Source, mailBytes), stage: newStage(o),
+		mail: newMail(o.Source, bytes), stage: newStage(o),
 	}
 	var err error
 	if o.From == "" {

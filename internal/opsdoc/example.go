@@ -39,6 +39,8 @@ var script = []struct {
 	{true, `{"id": 13, "op": "wait_idle"}`},
 	{false, `{"id": 14, "op": "state", "creature": "census", "prefix": "count/"}`},
 	{false, `{"id": 15, "op": "history", "kinds": ["channel_message"], "limit": 2}`},
+	{true, `{"id": 61, "op": "history", "kinds": ["turn_ended"]}`},
+	{false, `{"id": 62, "op": "replay_turn", "turn": "$TURN", "module": "builtin:echo"}`},
 	{false, `{"id": 47, "op": "search", "query": "no AND rou*", "kinds": ["channel_message"], "limit": 1}`},
 	{false, `{"id": 43, "op": "wire", "from": "census", "to": "alarms", "name": "echo", "with_content": false}`},
 	{false, `{"id": 44, "op": "wires", "creature": "alarms"}`},
@@ -171,6 +173,7 @@ type conversation struct {
 	names    *shortener
 	letter   string // id of the first listed dead letter
 	approval string // id of the first listed approval
+	turn     string // id of the last listed turn that handled a message of a channel
 	tmp      string // directory for files
 }
 
@@ -189,7 +192,7 @@ func (c *conversation) run(root string, settle func() error) (map[string]example
 			return nil, err
 		}
 		line := strings.Replace(step.line, `"examples/`, `"`+filepath.ToSlash(root)+`/examples/`, 1)
-		answer, err := c.ask(strings.NewReplacer("$LETTER", c.letter, "$APPROVAL", c.approval, "$TMP", filepath.ToSlash(c.tmp)).Replace(line), request.ID)
+		answer, err := c.ask(strings.NewReplacer("$LETTER", c.letter, "$APPROVAL", c.approval, "$TURN", c.turn, "$TMP", filepath.ToSlash(c.tmp)).Replace(line), request.ID)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", step.line, err)
 		}
@@ -199,7 +202,7 @@ func (c *conversation) run(root string, settle func() error) (map[string]example
 			return nil, err
 		}
 		if !step.hidden {
-			out[request.Op] = example{c.names.events(strings.NewReplacer("$LETTER", c.letter, "$APPROVAL", c.approval, "$TMP/", "").Replace(step.line)), shown}
+			out[request.Op] = example{c.names.events(strings.NewReplacer("$LETTER", c.letter, "$APPROVAL", c.approval, "$TURN", c.turn, "$TMP/", "").Replace(step.line)), shown}
 		}
 	}
 	return out, nil
@@ -211,6 +214,7 @@ func (c *conversation) note(answer []byte) {
 		Result struct {
 			DeadLetters []struct{ ID string } `json:"dead_letters"`
 			Approvals   []struct{ ID string }
+			Events      []struct{ ID, Kind, Channel string }
 		}
 	}
 	// Ignore dead_letters in the answer of wait_idle, where it is a number.
@@ -219,6 +223,11 @@ func (c *conversation) note(answer []byte) {
 	}
 	if len(a.Result.DeadLetters) > 0 {
 		c.letter = a.Result.DeadLetters[0].ID
+	}
+	for _, e := range a.Result.Events {
+		if e.Kind == "turn_ended" && strings.HasPrefix(e.Channel, "h") {
+			c.turn = e.ID
+		}
 	}
 	if len(a.Result.Approvals) > 0 {
 		c.approval = a.Result.Approvals[0].ID

@@ -17,8 +17,8 @@ func (p *pond) again(args object) object {
 	module, _ := args["module"].(string)
 	p.modules = append(p.modules, module)
 	failed := object{"module": "boat.wasm", "module_sha256": strings.Repeat("52b1ed13", 8), "fuel": 61204772, "error": object{"code": "trapped", "message": trap}}
-	log := object{"kind": "log", "target": "warn", "payload": "tide table ends at 40, asked for 52", "bytes": 35}
-	failure := object{"kind": "failed", "target": "trapped", "payload": trap, "bytes": len(trap)}
+	log := object{"kind": "log", "target": "warn", "payload": "tide table ends at 40, asked for 52", "size": 35}
+	failure := object{"kind": "failed", "target": "trapped", "payload": trap, "size": len(trap)}
 	out := object{
 		"turn": args["turn"], "creature": "c-gae3h-boat-2", "name": "boat-2", "same": true, "first": -1, "then": failed, "again": failed,
 		"rows": []object{{"same": true, "then": log, "again": log}, {"same": true, "then": failure, "again": failure}},
@@ -30,8 +30,8 @@ func (p *pond) again(args object) object {
 	out["again"] = object{"module": "boat.wasm", "module_sha256": strings.Repeat("0a", 32), "fuel": 4012}
 	out["rows"] = []object{
 		{"same": true, "then": log, "again": log},
-		{"same": false, "again": object{"kind": "send", "target": "returns", "headers": object{"priority": "high"}, "payload": secret, "bytes": len(secret)}},
-		{"same": false, "again": object{"kind": "state", "target": "route/pier", "payload": secret, "bytes": len(secret)}},
+		{"same": false, "again": object{"kind": "send", "target": "returns", "headers": object{"priority": "high"}, "payload": secret, "size": len(secret)}},
+		{"same": false, "again": object{"kind": "state", "target": "route/pier", "payload": secret, "size": len(secret)}},
 		{"same": false, "then": failure},
 	}
 	return out
@@ -63,7 +63,7 @@ func TestTurnIsRunAgain(t *testing.T) {
 		}
 		b.choose("as it runs now")
 		b.clickText("Run it again")
-		b.until("document.querySelector('.again .note').textContent === 'It differs in 3 effects.'")
+		b.until("document.querySelector('.again .note').textContent === 'It differs in the outcome and 2 effects.'")
 		if got := eval[[]string](b, "[...document.querySelectorAll('.sides .differs [role=rowheader]')].map(x => x.textContent)"); !slices.Equal(got, []string{"≠ differs: outcome", "≠ differs: module", "≠ differs: send", "≠ differs: state"}) {
 			t.Errorf("these rows differ: %q", got)
 		}
@@ -72,7 +72,7 @@ func TestTurnIsRunAgain(t *testing.T) {
 		}
 		b.everythingHasAName("a turn that was run again")
 		scheme := map[bool]string{false: "light", true: "dark"}[dark]
-		b.shot("page-again-" + scheme)
+		b.shot(map[bool]string{false: "page-again", true: "again-dark"}[dark])
 		b.click("#again-first .payload button")
 		b.until("document.querySelector('#again-first .payload.shown')?.textContent === '" + secret + "'")
 		for _, width := range []int64{390, 320} {

@@ -73,7 +73,7 @@ func root(t *testing.T) string {
 // internal/unhurried gives policies of tests more time.
 var layers = map[string][]string{
 	"":                          {"abi", "capability", "connector", "connector/cronsource", "connector/files", "connector/webhook", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "internal/scratch", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore"},
-	"operations":                {"", "abi", "connector", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "sqlitestore"},
+	"operations":                {"", "abi", "connector", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "replay", "sqlitestore"},
 	"serve":                     {"", "abi", "connector/webhook", "docs/reference", "engine", "engine/inspect", "engine/journal", "operations"},
 	"docs/reference":            {},
 	"abi":                       {},

@@ -52,7 +52,13 @@ export function againBox(ctx, event) {
   return { box, stop: () => asking?.abort(), connection: () => { run.disabled = !ctx.online || !!asking } }
 }
 
-const said = r => (r.same ? 'It does the same again.' : `It differs in ${count(r.rows.filter(row => !row.same).length, 'effect')}.`)
+const ended = side => side.error?.code || ''
+
+function said(r) {
+  if (r.same) return 'It does the same again.'
+  const effects = r.rows.filter(row => !row.same && (row.then || row.again).kind !== 'failed').length
+  return `It differs in ${[ended(r.then) !== ended(r.again) ? 'the outcome' : '', effects || r.more ? (r.more ? 'its effects' : count(effects, 'effect')) : ''].filter(Boolean).join(' and ')}.`
+}
 
 // comparison is a table of both sides. What differs has a sign, a word and a ground.
 function comparison(r) {
@@ -64,7 +70,7 @@ function comparison(r) {
   const outcome = side => (side.error ? [mark('failing'), ' ', h('b', {}, side.error.code), ': ', inShort(side.error.message)] : [mark('running'), ' done'])
   return h('div', { class: 'sides', role: 'table', 'aria-label': 'Then and again' },
     h('div', { role: 'row', class: 'top' }, h('div', { role: 'columnheader' }, ''), h('div', { role: 'columnheader' }, 'then'), h('div', { role: 'columnheader' }, 'again')),
-    row('outcome', outcome(r.then), outcome(r.again), (r.then.error?.code || '') === (r.again.error?.code || '')),
+    row('outcome', outcome(r.then), outcome(r.again), ended(r.then) === ended(r.again)),
     row('module', module(r.then), module(r.again), r.then.module_sha256 === r.again.module_sha256),
     row('fuel', fuel(r.then), fuel(r.again), true),
     r.rows.filter(x => (x.then || x.again).kind !== 'failed').map(x => row((x.then || x.again).kind, effect(x.then), x.same ? h('span', { class: 'muted' }, 'the same') : effect(x.again), x.same, r.rows[r.first] === x)),
@@ -79,8 +85,8 @@ function effect(e) {
   if (e.unknown) return [name, h('div', { class: 'muted' }, 'its contents were not recorded')]
   if (e.hash) return [name, h('div', { class: 'muted' }, 'a policy changed it or left it out')]
   if (e.kind === 'log' && e.payload !== undefined) return [name, ' ', payload(e.payload)]
-  if (!e.bytes) return name
-  return [name, hidden(e.bytes, () => {
+  if (!e.size) return name
+  return [name, hidden(e.size, () => {
     if (e.payload === undefined) throw new Error('This link does not allow you to see it: the scope operate is required.')
     return payload(e.payload) + (e.cut ? '\n… (the rest is left out)' : '')
   })]

@@ -77,7 +77,7 @@ async function show(ctx, page, event, around) {
     h('div', { class: 'head' }, h('h1', {}, event.channel ? ['Turn on ', h('span', { class: 'mono' }, place(ctx, event))] : `Turn: ${p.kind || 'start'}`),
       h('span', { class: 'pill ' + (failed ? 'st-failing' : 'st-running') }, failed ? `failed, attempt ${event.attempt || 1}${attempts ? ` of ${attempts}` : ''}` : 'done'),
       h('span', { class: 'muted' }, [clock(event.ts, true), took ? span(took) : '', p.fuel ? `fuel ${number(p.fuel)}` : ''].filter(Boolean).join(' · ')),
-      letter ? h('div', { class: 'end acts' }, h('button', { class: 'main', disabled: !ctx.online, onclick: e => ctx.act(e.currentTarget, 'redeliver', { graph: event.graph, message: letter.id }, () => 'Redelivered. It runs as a new turn.') }, 'Redeliver')) : ''),
+      letter ? h('div', { class: 'end acts' }, h('button', { disabled: !ctx.online, onclick: e => ctx.act(e.currentTarget, 'redeliver', { graph: event.graph, message: letter.id }, () => 'Redelivered. It runs as a new turn.') }, 'Redeliver')) : ''),
     failed ? why(p, around, event, letter) : '',
     ctx.again?.box,
     h('div', { class: 'three' }, delivered(ctx, event, cause), did(ctx, event, mine, failed), verdicts(ctx, event, around, letter)))
