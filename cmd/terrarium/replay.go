@@ -55,7 +55,7 @@ for every command.`,
   terrarium replay S --creature census --module new.wasm --all
   terrarium replay S --turn 65e2f1c84ab34f3ea3b6f5a3d1c0e9b7-83 --module new.wasm`,
 		Args: arguments(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, s, args) },
 	}
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.creatures, "creature", nil, "only turns of the creature with this `NAME` or id; * matches any text; may be repeated")
@@ -69,11 +69,12 @@ for every command.`,
 	return cmd
 }
 
-func (f *replayFlags) run(ctx context.Context, s streams, args []string) error {
+func (f *replayFlags) run(cmd *cobra.Command, s streams, args []string) error {
 	if err := checkFormat(f.format); err != nil {
 		return err
 	}
-	turn, err := f.oneTurn()
+	ctx := cmd.Context()
+	turn, err := f.oneTurn(cmd.Flags().Changed("turn"))
 	switch {
 	case err != nil:
 		return err

@@ -17,18 +17,18 @@ import (
 )
 
 // oneTurn reads --turn, and refuses flags that select other turns.
-func (f *replayFlags) oneTurn() (journal.EventID, error) {
-	if f.turn == "" {
+func (f *replayFlags) oneTurn(given bool) (journal.EventID, error) {
+	if !given {
 		return journal.EventID{}, nil
 	}
-	for name, given := range map[string]bool{"--creature": len(f.creatures) > 0, "--from": f.from != "", "--all": f.all, "--fresh": f.fresh} {
-		if given {
+	for name, also := range map[string]bool{"--creature": len(f.creatures) > 0, "--from": f.from != "", "--all": f.all, "--fresh": f.fresh} {
+		if also {
 			return journal.EventID{}, usage("--turn and %s exclude each other: --turn names one turn", name)
 		}
 	}
 	id, err := journal.ParseEventID(f.turn)
 	if err != nil || id.IsZero() {
-		return journal.EventID{}, usage("--turn %s is not the id of an event; session events shows the ids", f.turn)
+		return journal.EventID{}, usage("--turn %q is not the id of an event; session events shows the ids", f.turn)
 	}
 	return id, nil
 }
