@@ -88,12 +88,49 @@ type holder struct {
 	close   func(ctx context.Context) error
 }
 
+// A process that starts has the session directory for a while before it has the socket: it
+// restores creatures meanwhile. Commands look for the socket so often, and pause in between.
+const (
+	startingTries = 20
+	startingPause = 100 * time.Millisecond
+)
+
 // holderOf finds the holder of a session directory. If nothing holds it, this process does,
-// and with paused no creature runs meanwhile.
+// and with paused no creature runs meanwhile. It waits a little for a holder that has no
+// socket yet.
 func holderOf(ctx context.Context, s streams, dir string, paused, despite bool) (*holder, error) {
 	if err := mustExist(dir); err != nil {
 		return nil, err
 	}
+	return waitForHolder(ctx, func() (*holder, error) { return findHolder(ctx, s, dir, paused, despite) }, func() {
+		t := time.NewTimer(startingPause)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// waitForHolder calls find again, after a pause, as long as a process has the directory
+// without a socket.
+func waitForHolder(ctx context.Context, find func() (*holder, error), pause func()) (*holder, error) {
+	for try := 1; ; try++ {
+		h, err := find()
+		var inUse *abi.Error
+		if !errors.As(err, &inUse) || inUse.Code != abi.Unavailable || inUse.Op != "open" || ctx.Err() != nil {
+			return h, err
+		}
+		if try == startingTries {
+			told := *inUse
+			told.Remedy = "if that process has just started, run the command again; otherwise it has no socket, so end it first"
+			return nil, sessionExit(&told)
+		}
+		pause()
+	}
+}
+
+func findHolder(ctx context.Context, s streams, dir string, paused, despite bool) (*holder, error) {
 	conn, err := serve.DialSocket(ctx, dir)
 	switch {
 	case err == nil:

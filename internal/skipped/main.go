@@ -1,5 +1,5 @@
 // Command skipped lists the checks that the test run skipped because a guest
-// toolchain is missing, with how to install it, or because only root can run
+// toolchain or a shell is missing, with how to install it, or because only root can run
 // them. It always succeeds: the prebuilt guests are tested without any
 // toolchain, and make guests-check builds them again.
 package main
@@ -20,7 +20,11 @@ var checks = []struct{ tool, check string }{
 	{"wasm-ld-14", "that modules of tests written in C can be linked again"},
 }
 
+// shells are those whose completion the test completion.txtar tries as far as they are installed.
+var shells = []string{"bash", "zsh", "fish"}
+
 func main() {
+	tellShells()
 	var missing []string
 	for _, c := range checks {
 		if _, err := exec.LookPath(c.tool); err != nil {
@@ -37,6 +41,19 @@ func main() {
 	fmt.Println("Skipped, because a guest toolchain is missing:")
 	fmt.Println(strings.Join(missing, "\n"))
 	fmt.Println("make toolchains installs them on Debian.")
+}
+
+// tellShells lists the shells whose completion was not tried.
+func tellShells() {
+	var missing []string
+	for _, shell := range shells {
+		if _, err := exec.LookPath(shell); err != nil {
+			missing = append(missing, shell)
+		}
+	}
+	if len(missing) > 0 {
+		fmt.Printf("Skipped, because the shell is missing: that commands are completed in %s. Debian has a package of that name.\n", strings.Join(missing, " and "))
+	}
 }
 
 // mount returns an error if a small disk cannot be mounted.
