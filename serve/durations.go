@@ -11,43 +11,26 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/histogram"
 )
 
 // measuredFor is how long turns are measured after the metrics were read. A turn that is
 // measured costs more, so they are not measured while nothing reads them.
 const measuredFor = 5 * time.Minute
 
-// bounds are the upper bounds of the buckets of histograms, in seconds.
-var bounds = [...]float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30}
-
-// histogram counts durations by bucket.
-type histogram struct {
-	counts [len(bounds) + 1]uint64 // the last one is for what exceeds every bound
-	sum    time.Duration
-}
-
-func (h *histogram) add(d time.Duration) {
-	i := 0
-	for i < len(bounds) && d.Seconds() > bounds[i] {
-		i++
-	}
-	h.counts[i]++
-	h.sum += d
-}
-
-// write appends the histogram in the text format of Prometheus.
-func (h *histogram) write(b *bytes.Buffer, name, help string) {
-	fmt.Fprintf(b, "# HELP %s %s.\n# TYPE %s histogram\n", name, help, name)
+// writeHistogram appends a histogram in the text format of Prometheus.
+func writeHistogram(b *bytes.Buffer, h *histogram.Histogram, name, help string) {
+	fmt.Fprintf(b, "# HELP %s %s, while metrics are read.\n# TYPE %s histogram\n", name, help, name)
 	total := uint64(0)
-	for i, n := range h.counts {
+	for i, n := range h.Counts {
 		total += n
 		le := "+Inf"
-		if i < len(bounds) {
-			le = strconv.FormatFloat(bounds[i], 'g', -1, 64)
+		if i < len(histogram.Bounds) {
+			le = strconv.FormatFloat(histogram.Bounds[i], 'g', -1, 64)
 		}
 		fmt.Fprintf(b, "%s_bucket{le=%q} %d\n", name, le, total)
 	}
-	fmt.Fprintf(b, "%s_sum %v\n%s_count %d\n", name, h.sum.Seconds(), name, total)
+	fmt.Fprintf(b, "%s_sum %v\n%s_count %d\n", name, h.Sum.Seconds(), name, total)
 }
 
 // durations measures turns while metrics are read.
@@ -55,12 +38,11 @@ type durations struct {
 	t   *terrarium.Terrarium
 	now func() time.Time
 
-	mu      sync.Mutex // guards the fields below
-	read    time.Time  // when the metrics were read last
-	turns   histogram
-	latency histogram
-	end     context.CancelFunc // of measuring; nil if nothing is measured
-	over    bool
+	mu    sync.Mutex // guards the fields below
+	read  time.Time  // when the metrics were read last
+	turns histogram.Turns
+	end   context.CancelFunc // of measuring; nil if nothing is measured
+	over  bool
 
 	measuring sync.WaitGroup
 }
@@ -77,8 +59,8 @@ func (d *durations) text(ctx context.Context) []byte {
 		d.measuring.Go(func() { d.measure(ctx, sub) })
 	}
 	var b bytes.Buffer
-	d.turns.write(&b, "terrarium_turn_duration_seconds", "how long turns took, while metrics are read")
-	d.latency.write(&b, "terrarium_delivery_latency_seconds", "how long it took from sending a message to the end of the turn that handled it, while metrics are read")
+	writeHistogram(&b, &d.turns.Took, histogram.TookName, histogram.TookHelp)
+	writeHistogram(&b, &d.turns.Latency, histogram.LatencyName, histogram.LatencyHelp)
 	return b.Bytes()
 }
 
@@ -106,11 +88,8 @@ func (d *durations) note(ob *engine.Observed, is bool) bool {
 		d.end = nil
 		return false
 	}
-	if is && ob.Took > 0 {
-		d.turns.add(ob.Took)
-		if ob.Waited > 0 {
-			d.latency.add(ob.Waited + ob.Took)
-		}
+	if is {
+		d.turns.Add(ob.Took, ob.Waited)
 	}
 	return true
 }

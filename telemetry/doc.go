@@ -1,5 +1,5 @@
 // Package telemetry sends what a terrarium does to a collector of OpenTelemetry: a span for
-// each turn and, from time to time, its counters. It speaks OTLP 1.x over HTTP with JSON,
+// each turn and, from time to time, its counters and histograms. It speaks OTLP 1.x over HTTP with JSON,
 // and is configured by the environment variables of OpenTelemetry.
 //
 // A turn is the child of the turn that sent the message it handles, even if a merge or a

@@ -16,6 +16,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/histogram"
 )
 
 const (
@@ -35,12 +36,16 @@ type Exporter struct {
 	o       Options
 	client  *http.Client
 	started time.Time
-	stop    context.CancelFunc // ends what waits for the collector
-	sub     *engine.Subscription
+	stop    context.CancelFunc   // ends what waits for the collector
+	sub     *engine.Subscription // for spans; nil without them
+	ended   *engine.Subscription // for the histograms of turns; nil without counters
 	done    sync.WaitGroup
 	ending  chan struct{} // closed by Close
 	once    sync.Once
 	lost    atomic.Int64 // spans that were left out
+
+	mu    sync.Mutex // guards turns
+	turns histogram.Turns
 
 	names   map[journal.CreatureID]string // belongs to the goroutine of follow
 	namedAt time.Time
@@ -73,7 +78,13 @@ func Start(ctx context.Context, t *terrarium.Terrarium, o Options) *Exporter {
 		x.done.Go(func() { x.sendSpans(ctx, batches) })
 	}
 	if o.Metrics != "" {
-		x.done.Go(func() { x.sendCounters(ctx) })
+		x.ended = t.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventTurnFailed}}, buffer)
+		measured := make(chan struct{})
+		x.done.Go(func() {
+			defer close(measured)
+			x.measure(ctx)
+		})
+		x.done.Go(func() { x.sendCounters(ctx, measured) })
 	}
 	return x
 }
@@ -87,8 +98,10 @@ func (x *Exporter) Lost() int64 { return x.lost.Load() }
 func (x *Exporter) Close(ctx context.Context) error {
 	x.once.Do(func() {
 		close(x.ending)
-		if x.sub != nil {
-			x.sub.Close()
+		for _, sub := range []*engine.Subscription{x.sub, x.ended} {
+			if sub != nil {
+				sub.Close()
+			}
 		}
 	})
 	ended := make(chan struct{})
@@ -216,8 +229,23 @@ func (x *Exporter) sendSpans(ctx context.Context, batches <-chan []span) {
 	}
 }
 
-// sendCounters sends the counters from time to time, and at the end.
-func (x *Exporter) sendCounters(ctx context.Context) {
+// measure adds turns to the histograms until its subscription is closed. Turns of a gap are
+// missing there; the counters have them.
+func (x *Exporter) measure(ctx context.Context) {
+	for {
+		ob, err := x.ended.Next(ctx)
+		if err != nil {
+			return
+		}
+		x.mu.Lock()
+		x.turns.Add(ob.Took, ob.Waited)
+		x.mu.Unlock()
+	}
+}
+
+// sendCounters sends the counters and histograms from time to time, and at the end, when all
+// turns have been measured.
+func (x *Exporter) sendCounters(ctx context.Context, measured <-chan struct{}) {
 	every := time.NewTicker(x.o.Interval)
 	defer every.Stop()
 	for last := false; !last; {
@@ -225,12 +253,16 @@ func (x *Exporter) sendCounters(ctx context.Context) {
 		case <-every.C:
 		case <-x.ending:
 			last = true
+			<-measured
 		}
 		figures, err := x.t.Metrics()
 		if err != nil {
 			continue // it is being closed
 		}
-		body, err := metricsBody(resourceOf(x.o.Resource), by, figures, x.started.UnixNano(), time.Now().UnixNano())
+		x.mu.Lock()
+		turns := x.turns
+		x.mu.Unlock()
+		body, err := metricsBody(resourceOf(x.o.Resource), by, figures, &turns, x.started.UnixNano(), time.Now().UnixNano())
 		if err == nil {
 			err = x.post(ctx, x.o.Metrics, body)
 		}

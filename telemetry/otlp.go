@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/internal/histogram"
 )
 
 // The messages of OTLP 1.x in their JSON form (opentelemetry-proto, trace.proto and
@@ -104,10 +105,35 @@ type gauge struct {
 }
 
 type metric struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Sum         *sum   `json:"sum,omitempty"`
-	Gauge       *gauge `json:"gauge,omitempty"`
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Unit        string  `json:"unit,omitempty"`
+	Sum         *sum    `json:"sum,omitempty"`
+	Gauge       *gauge  `json:"gauge,omitempty"`
+	Buckets     *spread `json:"histogram,omitempty"`
+}
+
+type spread struct {
+	Points      []bucketPoint `json:"dataPoints"`
+	Temporality int           `json:"aggregationTemporality"`
+}
+
+type bucketPoint struct {
+	Start  int64     `json:"startTimeUnixNano,string"`
+	Time   int64     `json:"timeUnixNano,string"`
+	Count  uint64    `json:"count,string"`
+	Sum    float64   `json:"sum"`
+	Counts []string  `json:"bucketCounts"`
+	Bounds []float64 `json:"explicitBounds"`
+}
+
+// spreadOf is the metric of a histogram.
+func spreadOf(h *histogram.Histogram, name, help string, start, now int64) metric {
+	p := bucketPoint{Start: start, Time: now, Count: h.Total(), Sum: h.Sum.Seconds(), Bounds: histogram.Bounds[:]}
+	for _, n := range h.Counts {
+		p.Counts = append(p.Counts, strconv.FormatUint(n, 10))
+	}
+	return metric{Name: name, Description: help, Unit: "s", Buckets: &spread{[]bucketPoint{p}, cumulative}}
 }
 
 // maxSeries is the number of series of one figure. If there are more, the rest is added up.
@@ -133,10 +159,14 @@ func points(figures []terrarium.Metric, start, now int64) []point {
 	return list
 }
 
-// metricsBody is the body of a request with figures. Those with the same name follow each
-// other. start is when the counters were zero, in nanoseconds since 1970.
-func metricsBody(r resource, by scope, figures []terrarium.Metric, start, now int64) ([]byte, error) {
-	var list []metric
+// metricsBody is the body of a request with figures, and with the histograms of turns. Figures
+// with the same name follow each other. start is when the counters were zero, in nanoseconds
+// since 1970.
+func metricsBody(r resource, by scope, figures []terrarium.Metric, turns *histogram.Turns, start, now int64) ([]byte, error) {
+	list := []metric{
+		spreadOf(&turns.Took, histogram.TookName, histogram.TookHelp, start, now),
+		spreadOf(&turns.Latency, histogram.LatencyName, histogram.LatencyHelp, start, now),
+	}
 	for len(figures) > 0 {
 		n := 1
 		for n < len(figures) && figures[n].Name == figures[0].Name {

@@ -190,6 +190,17 @@ func TestTrace(t *testing.T) {
 			if turns.Sum == nil || len(turns.Sum.Points) != 2 || turns.Sum.Points[0].Value < 1 || !turns.Sum.Monotonic {
 				t.Errorf("the counters are %+v", c.metrics)
 			}
+			for _, name := range []string{"terrarium_turn_duration_seconds", "terrarium_delivery_latency_seconds"} {
+				m := c.metrics[name]
+				if m.Buckets == nil || m.Unit != "s" || m.Buckets.Temporality != cumulative || len(m.Buckets.Points) != 1 {
+					t.Errorf("%s is %+v", name, m)
+					continue
+				}
+				p := m.Buckets.Points[0]
+				if p.Count != 2 || p.Sum <= 0 || p.Start <= 0 || p.Time <= p.Start || len(p.Counts) != len(p.Bounds)+1 || strings.Count(strings.Join(p.Counts, ""), "0") < len(p.Counts)-2 {
+					t.Errorf("%s has %+v, want two turns", name, p)
+				}
+			}
 		})
 	}
 }

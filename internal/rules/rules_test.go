@@ -74,7 +74,7 @@ func root(t *testing.T) string {
 var layers = map[string][]string{
 	"":                          {"abi", "capability", "connector", "connector/cronsource", "connector/files", "connector/webhook", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "internal/scratch", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore"},
 	"operations":                {"", "abi", "connector", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "replay", "sqlitestore"},
-	"serve":                     {"", "abi", "connector/webhook", "docs/reference", "engine", "engine/inspect", "engine/journal", "operations"},
+	"serve":                     {"", "abi", "connector/webhook", "docs/reference", "engine", "engine/inspect", "engine/journal", "internal/histogram", "operations"},
 	"docs/reference":            {},
 	"abi":                       {},
 	"abi/pack":                  {"abi"},
@@ -86,7 +86,7 @@ var layers = map[string][]string{
 	"connector/cronsource":      {"abi", "capability", "connector"},
 	"connector/files":           {"abi", "capability", "connector", "engine/deploy"},
 	"connector/webhook":         {"abi", "capability", "connector", "engine/deploy"},
-	"telemetry":                 {"", "abi", "engine", "engine/journal"},
+	"telemetry":                 {"", "abi", "engine", "engine/journal", "internal/histogram"},
 	"conformance":               {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations"},
 	"conformance/creatures":     {"abi", "conformance/report", "conformance/stage", "host", "operations"},
 	"conformance/hosts":         {"abi", "conformance/report", "conformance/stage", "engine/journal", "host", "replay", "conformance/hosts/adapter"},
