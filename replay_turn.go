@@ -49,12 +49,12 @@ func (t *Terrarium) ReplayTurn(ctx context.Context, o ReplayTurnOptions) (*repla
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	bounded, cancel := context.WithTimeout(ctx, replayTurnTime)
+	bounded, cancel := context.WithTimeout(ctx, t.replayTurnTime)
 	defer cancel()
 	out, err := replayTurn(bounded, t, source, o)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
 		return nil, &abi.Error{
-			Code: abi.Deadline, Op: "replay_turn", Message: fmt.Sprintf("the turn was not run again within %v", replayTurnTime),
+			Code: abi.Deadline, Op: "replay_turn", Message: fmt.Sprintf("the turn was not run again within %v", t.replayTurnTime),
 			Remedy: "run terrarium replay --turn on the session directory, which may take longer", IDs: map[string]string{"turn": o.Turn.String()},
 		}
 	}

@@ -194,6 +194,7 @@ type Terrarium struct {
 	applying        chan struct{} // has room for one application and the change of its connectors
 	looking         chan struct{} // has room for as many calls of GraphsAt as run at a time
 	repeating       chan struct{} // has room for as many calls of ReplayTurn as run at a time
+	replayTurnTime  time.Duration // bounds one of them
 
 	releasing  sync.Once
 	released   chan struct{} // closed when everything has been released
@@ -214,6 +215,7 @@ func New(ctx context.Context, o Options) (*Terrarium, error) {
 		defaults: RecipeOptions{PolicyProcess: o.PolicyProcess, FS: o.FS, Modules: o.Modules, Capabilities: o.Capabilities, Connectors: o.Connectors},
 	}
 	t.applying, t.looking, t.repeating = make(chan struct{}, 1), make(chan struct{}, maxLooking), make(chan struct{}, maxRepeating)
+	t.replayTurnTime = replayTurnTime
 	t.connectors.open(&o)
 	if err := t.open(ctx, o); err != nil {
 		return nil, errors.Join(err, t.release(context.WithoutCancel(ctx)))

@@ -155,11 +155,19 @@ func (r *ReplayTurnResult) bound() {
 		}
 	}
 	left := maxReplayBytes
-	for i := range r.Rows {
-		for _, e := range []*ReplayEffect{r.Rows[i].Then, r.Rows[i].Again} {
+	shorten := func(row *ReplayRow) {
+		for _, e := range []*ReplayEffect{row.Then, row.Again} {
 			if e != nil {
-				left -= e.shorten(min(left, maxReplayPayload))
+				left -= e.shorten(max(0, min(left, maxReplayPayload)))
 			}
+		}
+	}
+	if r.First >= 0 {
+		shorten(&r.Rows[r.First])
+	}
+	for i := range r.Rows {
+		if i != r.First {
+			shorten(&r.Rows[i])
 		}
 	}
 }

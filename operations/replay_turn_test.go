@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
@@ -465,4 +466,38 @@ func TestReplayTurnWhileTheSessionChanges(t *testing.T) {
 		do(t, r.tr, "add_creature", fmt.Sprintf(`{"name": "w%d", "module": "builtin:echo", "join": "friend"}`, i))
 	}
 	all.Wait()
+}
+
+// An answer is bounded, and has the first difference.
+func TestReplayTurnAnswersAreBounded(t *testing.T) {
+	out := &ReplayTurnResult{First: 2500}
+	for i := range 3000 {
+		e := func() *ReplayEffect {
+			return &ReplayEffect{Kind: replay.EffectLog, Target: fmt.Sprint(i), Headers: map[string]string{"name": "value"}, Payload: []byte(strings.Repeat("é", 50<<10)), Size: 100 << 10}
+		}
+		out.Rows = append(out.Rows, ReplayRow{Same: i != 2500, Then: e(), Again: e()})
+	}
+	out.bound()
+	if len(out.Rows) != maxReplayRows || out.More != 3000-maxReplayRows || out.Rows[out.First].Same || out.Rows[out.First].Then.Target != "2500" {
+		t.Errorf("%d rows, %d more, the first difference is %d", len(out.Rows), out.More, out.First)
+	}
+	if n := len(out.Rows[out.First].Again.Payload); n < maxReplayPayload/2 {
+		t.Errorf("of the first difference %d bytes are left", n)
+	}
+	size := 0
+	for _, row := range out.Rows {
+		for _, e := range []*ReplayEffect{row.Then, row.Again} {
+			if size += len(e.Payload); len(e.Payload) > maxReplayPayload || !e.Cut || e.Size != 100<<10 || !utf8.Valid(e.Payload) {
+				t.Fatalf("an effect has %d bytes, cut %v, size %d", len(e.Payload), e.Cut, e.Size)
+			}
+		}
+	}
+	if size > maxReplayBytes || size < maxReplayBytes/2 {
+		t.Errorf("the payloads have %d bytes", size)
+	}
+	small := &ReplayTurnResult{First: -1, Rows: []ReplayRow{{Same: true, Then: &ReplayEffect{Payload: []byte("a")}}}}
+	small.bound()
+	if small.More != 0 || small.First != -1 || small.Rows[0].Then.Cut || string(small.Rows[0].Then.Payload) != "a" {
+		t.Errorf("a small answer has become %+v", small)
+	}
 }

@@ -178,6 +178,7 @@ func TestLiveRunAgain(t *testing.T) {
 	before := fmt.Sprint(l.do("history", `{"graph": "newt"}`), l.do("dead_letters", `{"graph": "newt"}`))
 	b := open(t, l.link("turn/"+failed), desk)
 	b.until("document.querySelector('.again button') && !document.querySelector('.again button').disabled")
+	b.holds(".three", "log, kept", "error: no ")
 	b.clickText("Run it again")
 	b.until("document.querySelector('.again .note').textContent === 'It does the same again.'")
 	b.holds(".sides", "failed", "newt.js:3", "builtin:js", "log")

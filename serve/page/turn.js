@@ -68,7 +68,7 @@ async function show(ctx, page, event, around) {
   // Only the stream says how long a turn took, not the history.
   const took = duration(store.turns.get(event.creature)?.find(t => t.id === event.id)?.duration), creature = store.creatures.get(event.creature)
   const [cause, letter] = await Promise.all([event.cause ? eventOf(ctx, event.cause).then(r => r.event).catch(() => undefined) : undefined, failed ? deadLetter(ctx, event) : undefined])
-  const mine = around.filter(e => e.turn === event.id && e.id !== event.id && e.kind !== event.kind)
+  const mine = around.filter(e => e.id !== event.id && e.kind !== event.kind && isOf(e, event))
   const attempts = creature?.restart?.attempts
   ctx.again?.stop()
   ctx.again = p.kind === 'tool' ? undefined : againBox(ctx, event) // no guest ran
@@ -83,6 +83,11 @@ async function show(ctx, page, event, around) {
     h('div', { class: 'three' }, delivered(ctx, event, cause), did(ctx, event, mine, failed), verdicts(ctx, event, around, letter)))
 }
 
+// isOf says whether an event belongs to a turn. The log lines of a failed turn come before its
+// end, and do not have its id.
+const isOf = (e, turn) => e.turn === turn.id ||
+  e.kind === 'log' && !e.turn && turn.kind === 'turn_failed' && e.creature === turn.creature && e.cause === turn.cause && e.attempt === turn.attempt
+
 async function deadLetter(ctx, event) {
   try {
     const { dead_letters: list } = await ctx.call('dead_letters', { graph: event.graph, creature: event.creature, limit: 1000 })
@@ -92,7 +97,7 @@ async function deadLetter(ctx, event) {
 
 function why(p, around, event, letter) {
   const { what, path } = frames(p.error)
-  const words = around.filter(e => e.kind === 'log' && e.turn === event.id).at(-1)?.payload.text || letter?.last_words
+  const words = around.filter(e => e.kind === 'log' && isOf(e, event)).at(-1)?.payload.text || letter?.last_words
   return h('section', { class: 'box' }, h('div', { class: 'in' }, h('h2', { class: 'st-failing' }, 'Why it failed'), h('p', {}, h('b', {}, p.code), ': ', what),
     path.length ? h('div', { class: 'source' }, h('ol', { class: 'frames', 'aria-label': 'Call path, innermost first' }, path.map(f => h('li', {}, h('code', {}, f.at ? `${f.at}  ` : '', f.name)))))
       : h('p', { class: 'muted' }, 'If the module is built with debugging information, the source line appears here.'),
