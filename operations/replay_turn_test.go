@@ -40,6 +40,7 @@ type repeatable struct {
 	dir      string
 	creature string
 	turns    []EventRecord
+	host     *hooked // nil: the usual one
 }
 
 func newRepeatable(t *testing.T, o terrarium.Options) *repeatable {
@@ -105,11 +106,38 @@ func (r *repeatable) everything() string {
 	return fmt.Sprint(string(b), do(r.t, r.tr, "state", `{"creature": "newt"}`), do(r.t, r.tr, "timers", `{"creature": "newt"}`))
 }
 
+// in is the same session for a subtest.
+func (r *repeatable) in(t *testing.T) *repeatable {
+	c := *r
+	c.t = t
+	return &c
+}
+
 var admin = Rights{Scope: Admin}
 
-// A turn does the same again, with the state of its time, and nothing changes.
 func TestReplayTurn(t *testing.T) {
 	r := newRepeatable(t, terrarium.Options{})
+	t.Run("the same again", r.doTheSame)
+	t.Run("another module", r.differOnAnotherModule)
+	t.Run("rights", r.needRights)
+	t.Run("errors", r.areRefused)
+	t.Run("hostile modules", r.boundHostileModules)
+	t.Run("a changed module", r.missTheirModule)
+}
+
+// What happens while the guest runs.
+func TestReplayTurnMeanwhile(t *testing.T) {
+	h := newHooked(t)
+	r := newRepeatable(t, terrarium.Options{Host: h})
+	r.host = h
+	t.Run("interrupted", r.areInterrupted)
+	t.Run("waiting", r.wait)
+	t.Run("changes", r.runWhileTheSessionChanges)
+}
+
+// A turn does the same again, with the state of its time, and nothing changes.
+func (r *repeatable) doTheSame(t *testing.T) {
+	r = r.in(t)
 	before := r.everything()
 	for i, want := range []string{"send out frog1 | output  frog | state n 1 | timer later frog | log info word frog | ", "log info word boom | log error no boom\n    at message (newt.js:7:58) | failed failed creature_handle: the guest returned -20 (failed): no boom", "send out toad2 | output  toad | state n 2 | timer later toad | log info word toad | "} {
 		out := r.must(admin, r.turns[i].ID, "")
@@ -140,8 +168,8 @@ func TestReplayTurn(t *testing.T) {
 }
 
 // Another module differs, and the answer has the first difference.
-func TestReplayTurnOnAnotherModule(t *testing.T) {
-	r := newRepeatable(t, terrarium.Options{})
+func (r *repeatable) differOnAnotherModule(t *testing.T) {
+	r = r.in(t)
 	before := r.everything()
 	do(t, r.tr, "add_creature", `{"name": "echo", "module": "builtin:echo", "join": "newt"}`)
 	echo := moduleHash(t, r.tr, "echo")
@@ -179,8 +207,8 @@ func moduleHash(t *testing.T, tr *terrarium.Terrarium, name string) string {
 
 // A reader sees no more than the events of the turn show, and runs no other module. A token for
 // another graph sees nothing.
-func TestReplayTurnRights(t *testing.T) {
-	r := newRepeatable(t, terrarium.Options{})
+func (r *repeatable) needRights(t *testing.T) {
+	r = r.in(t)
 	for i, turn := range r.turns {
 		b, err := json.Marshal(r.must(Rights{Scope: Read}, turn.ID, ""))
 		noError(t, err)
@@ -221,8 +249,8 @@ func sessionOf(t *testing.T, tr *terrarium.Terrarium) string {
 }
 
 // Every error has a code, a remedy and ids.
-func TestReplayTurnErrors(t *testing.T) {
-	r := newRepeatable(t, terrarium.Options{})
+func (r *repeatable) areRefused(t *testing.T) {
+	r = r.in(t)
 	other := filepath.Join(t.TempDir(), "other.wasm")
 	noError(t, os.WriteFile(other, []byte("no module"), 0o600))
 	origin, _, _ := strings.Cut(r.turns[0].ID, "-")
@@ -259,8 +287,8 @@ func TestReplayTurnErrors(t *testing.T) {
 }
 
 // A module whose file has changed since is not run in its place.
-func TestReplayTurnOnAChangedModule(t *testing.T) {
-	r := newRepeatable(t, terrarium.Options{})
+func (r *repeatable) missTheirModule(t *testing.T) {
+	r = r.in(t)
 	mine := filepath.Join(t.TempDir(), "mine.wasm")
 	wasm, err := os.ReadFile("../plugins/js/js.wasm")
 	noError(t, err)
@@ -363,8 +391,8 @@ func hostileModule(t *testing.T, name string) string {
 
 // A hostile module is bounded by the limits of the creature, and harms neither the session nor
 // later calls.
-func TestReplayTurnOnHostileModules(t *testing.T) {
-	r := newRepeatable(t, terrarium.Options{})
+func (r *repeatable) boundHostileModules(t *testing.T) {
+	r = r.in(t)
 	before := r.everything()
 	for name, code := range map[string]string{
 		"loop": "out_of_fuel", "loop-in-start": "out_of_fuel", "loop-in-init": "out_of_fuel", "memory-from-start": "limit", "memory-grow": "trapped", "loop-of-stores": "out_of_fuel",
@@ -383,9 +411,8 @@ func TestReplayTurnOnHostileModules(t *testing.T) {
 }
 
 // A call that is interrupted while the guest runs ends with the error of its context.
-func TestReplayTurnIsInterrupted(t *testing.T) {
-	h := newHooked(t)
-	r := newRepeatable(t, terrarium.Options{Host: h})
+func (r *repeatable) areInterrupted(t *testing.T) {
+	r, h := r.in(t), r.host
 	ctx, cancel := context.WithCancel(t.Context())
 	h.set(cancel)
 	loop := hostileModule(t, "loop")
@@ -400,9 +427,8 @@ func TestReplayTurnIsInterrupted(t *testing.T) {
 }
 
 // Two turns are run again at a time: a third waits, and can be interrupted.
-func TestReplayTurnsWait(t *testing.T) {
-	h := newHooked(t)
-	r := newRepeatable(t, terrarium.Options{Host: h})
+func (r *repeatable) wait(t *testing.T) {
+	r, h := r.in(t), r.host
 	inside, leave := make(chan struct{}, 3), make(chan struct{})
 	h.set(func() {
 		inside <- struct{}{}
@@ -423,6 +449,7 @@ func TestReplayTurnsWait(t *testing.T) {
 	if _, err := DoAs(ctx, r.tr, admin, "replay_turn", json.RawMessage(fmt.Sprintf(`{"turn": %q}`, r.turns[0].ID))); !errors.Is(err, context.Canceled) {
 		t.Errorf("a third call ends with %v", err)
 	}
+	h.set(nil)
 	close(leave)
 	both.Wait()
 	if len(inside) != 0 {
@@ -431,9 +458,8 @@ func TestReplayTurnsWait(t *testing.T) {
 }
 
 // While a turn is run again, its creature handles messages, gets another module and is removed.
-func TestReplayTurnWhileTheSessionChanges(t *testing.T) {
-	h := newHooked(t)
-	r := newRepeatable(t, terrarium.Options{Host: h})
+func (r *repeatable) runWhileTheSessionChanges(t *testing.T) {
+	r, h := r.in(t), r.host
 	var changes sync.Once
 	h.set(func() {
 		changes.Do(func() {
