@@ -143,7 +143,7 @@ func (s stdin) Endless() bool { return s.open == nil }
 // Run implements [connector.Connector].
 func (s stdin) Run(ctx context.Context, p connector.Port) error {
 	if s.open == nil {
-		return &abi.Error{Code: abi.Unsupported, Message: "this command has no standard input for sources", Remedy: "use terrarium run, or another kind of source"}
+		return &abi.Error{Code: abi.Unsupported, Message: "this command has no standard input for sources", Remedy: "use terrarium run or resume, without an --input that reads standard input; or use another kind of source"}
 	}
 	first := false
 	s.used.Do(func() { first = true })
