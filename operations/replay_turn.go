@@ -68,7 +68,7 @@ type ReplayEffect struct {
 	Kind replay.EffectKind `json:"kind"` // send, state, log, failed, …
 	// alias of a channel, name of a creature or timer, key of the state, level of a log line, name of a tool, or code of a failure
 	Target  string            `json:"target,omitempty"`
-	Detail  string            `json:"detail,omitempty"` // further details, such as when a timer is due
+	Detail  string            `json:"detail,omitempty"` // further details, for example when a timer is due
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload Payload           `json:"payload,omitempty"`
 	Size    int               `json:"size,omitempty"`    // bytes of the payload
