@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -11,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/regrow"
 	"github.com/seed47132306/terrarium/engine/internal/species"
+	"github.com/seed47132306/terrarium/engine/internal/specs"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/reconcile"
@@ -204,17 +206,18 @@ func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature,
 	case a != nil && a.drift.Declared(a.d.NowAt(row.Address)):
 		return newHusk(row), nil
 	}
+	if a != nil {
+		var err error
+		if row, err = specs.Regrant(row, a.d); err != nil {
+			return nil, err
+		}
+	}
 	return j.e.revive(ctx, row)
 }
 
 // drifts reports whether additions made while the recipes ran are kept.
 func (j *joint) drifts() bool {
-	for _, a := range j.applications {
-		if a.drift != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.applications, func(a *application) bool { return a.drift != nil })
 }
 
 // checkRenamed is [storemeta.CheckRenamed], unless the deployment is known.

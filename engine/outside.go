@@ -18,11 +18,9 @@ import (
 // A request to a capability is an open request of its creature, like a request to another
 // creature, but its content is an event instead of a message. Package outbound executes it
 // once the event is durable. The record that delivers the result also closes the request, so
-// the result is handled once. A request that is still open when a session is resumed is
-// executed again.
+// the result is handled once. An open request of a resumed session is executed again.
 
-// ReachPrefix is the beginning of the name that a creature passes to the function request to
-// reach a capability.
+// ReachPrefix begins the name that a creature passes to request to reach a capability.
 const ReachPrefix = "capability:"
 
 // reach is a request to a capability.
@@ -151,7 +149,7 @@ func restoreReaches(ctx context.Context, x *change, store journal.Store) error {
 func (g section) launch(c *creature, q *question) {
 	e := g.engine
 	access, granted := c.outside[q.out.Capability]
-	if q.launched || e.paused || c.husk || granted && access == nil {
+	if q.launched || e.paused || c.husk || granted && access.Lacking {
 		return
 	}
 	q.launched = true
@@ -179,16 +177,15 @@ func (g section) launchHeld(c *creature) {
 	}
 }
 
-// beginReach waits until a request is as durable as its graph promises, and returns the
-// access that now grants it. It returns nil if the request no longer waits for a result, or
-// cannot be executed now.
+// beginReach waits until a request is as durable as its graph promises, and returns the access
+// that now grants it; nil if no result is awaited any longer, or it cannot be executed now.
 func (e *core) beginReach(ctx context.Context, c *creature, q *question) *outbound.Access {
 	for {
 		g := c.home.enter()
 		if g.none() {
 			return nil
 		}
-		open, access, store, id := c.questions[q.key] == q, c.outside[q.out.Capability], g.store, q.row.ID
+		open, access, store, id := c.questions[q.key] == q, outbound.Usable(c.outside, q.out.Capability), g.store, q.row.ID
 		g.leave()
 		// After a cut, all that the parents had logged is durable.
 		if !open || access == nil || store == nil || id.Origin != store.Origin() {

@@ -152,6 +152,9 @@ func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own b
 	if own {
 		for _, setting := range k.Settings() {
 			ok = dec.setting(s, d, setting, settings, &out.Secret) && ok
+			if a := d.attr(setting.Name); a != nil && setting.Sensitive {
+				comesFrom(out, setting.Name, a.Expr)
+			}
 		}
 	} else {
 		ok = dec.settingsObject(s, d, k, settings, out)
@@ -177,6 +180,23 @@ func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own b
 		dec.report(s, at, Diagnostic{Severity: Warning, Summary: "Dangerous setting", Detail: w.Text, Remedy: w.Remedy})
 	}
 	return out
+}
+
+// comesFrom notes the variables of a setting that may be secret, also while they have no value.
+func comesFrom(c *deploy.Capability, setting string, expr hcl.Expression) {
+	var from []string
+	for _, t := range expr.Variables() {
+		if text := traversalText(t); (t.RootName() == "var" || t.RootName() == "local") && !slices.Contains(from, text) {
+			from = append(from, text)
+		}
+	}
+	if len(from) == 0 {
+		return
+	}
+	if c.From == nil {
+		c.From = map[string][]string{}
+	}
+	c.From[setting] = from
 }
 
 // secretIsHidden refuses a secret that would be shown in plans and stored with the recipe: the
@@ -329,6 +349,9 @@ func (dec *decoder) settingsObject(s scope, d *declaration, k capability.Kind, o
 	errors := len(dec.diags)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		setting, ok := known[name]
+		if setting.Sensitive {
+			comesFrom(c, name, a.Expr)
+		}
 		switch v := given[name]; {
 		case !ok:
 			dec.faultMeaning(s, a.Expr, "Unknown setting", fmt.Sprintf("A capability of the kind %s has no setting %q.", k.Name(), name), "", nearest(name, slices.Sorted(maps.Keys(known))))

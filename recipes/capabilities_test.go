@@ -64,9 +64,9 @@ creature "b" {
   }
 }
 `), Options{Capabilities: []capability.Kind{forecast{}}}).Deployment()
-	alerts := deploy.Capability{Kind: "http", Name: "alerts", Secret: []string{"headers"},
+	alerts := deploy.Capability{Kind: "http", Name: "alerts", Secret: []string{"headers"}, From: map[string][]string{"headers": {"var.key"}},
 		Settings: json.RawMessage(`{"allow":["https://example.com/**"],"headers":{"x-key":"k3y-k3y-k3y"},"methods":["POST"],"retries":0,"timeout":2000000000}`)}
-	weather := deploy.Capability{Kind: "weather", Name: "forecast", Secret: []string{"key"}, Settings: json.RawMessage(`{"every":60000000000,"key":"k3y-k3y-k3y","most":4096,"region":"eu"}`)}
+	weather := deploy.Capability{Kind: "weather", Name: "forecast", Secret: []string{"key"}, From: map[string][]string{"key": {"var.key"}}, Settings: json.RawMessage(`{"every":60000000000,"key":"k3y-k3y-k3y","most":4096,"region":"eu"}`)}
 	for i, want := range [][]deploy.Capability{{alerts, weather}, {weather}} {
 		if diff := cmp.Diff(want, recipe.Creatures[i].Capabilities); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", recipe.Creatures[i].Name, diff)

@@ -117,8 +117,10 @@ creature "relay" {
 
 // soon repeats what has to succeed once connectors work, which may be some time after the
 // service is ready.
-func soon(try func() bool) bool {
-	for since := time.Now(); time.Since(since) < deadline; time.Sleep(20 * time.Millisecond) {
+func soon(try func() bool) bool { return soonEvery(20*time.Millisecond, try) }
+
+func soonEvery(pause time.Duration, try func() bool) bool {
+	for since := time.Now(); time.Since(since) < deadline; time.Sleep(pause) {
 		if try() {
 			return true
 		}

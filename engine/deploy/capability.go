@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -21,6 +22,9 @@ type Capability struct {
 	// Secret names the settings that no store may keep. A creature that is restored without
 	// its recipe lacks them, and its requests wait until the recipe is applied.
 	Secret []string `json:"secret,omitempty"`
+	// From has, for each setting that may be secret, the variables that its value comes from
+	// as the recipe refers to them, such as var.key.
+	From map[string][]string `json:"from,omitempty"`
 	// Lacking says that the values of Secret are not in Settings.
 	Lacking bool `json:"lacking,omitempty"`
 }
@@ -52,6 +56,19 @@ func withoutSecrets(list []Capability) []Capability {
 			c.Settings, c.Lacking = journal.JSON(settings), true
 		}
 		out = append(out, c)
+	}
+	return out
+}
+
+// SecretsFrom lists the variables from which the values of Secret come.
+func (c *Capability) SecretsFrom() []string {
+	var out []string
+	for _, name := range c.Secret {
+		for _, v := range c.From[name] {
+			if !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
 	}
 	return out
 }

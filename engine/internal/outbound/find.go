@@ -36,11 +36,8 @@ func Find(held map[string]*Access, id string, r capability.Request) (*Access, *a
 			continue
 		}
 		a := held[name]
-		if a == nil {
-			refusal = &abi.Error{
-				Code: abi.Unavailable, Message: "the settings of the capability " + name + " are not complete, because sensitive values are not stored",
-				Remedy: "apply the recipe", IDs: map[string]string{"capability": name},
-			}
+		if a.Lacking {
+			refusal = a.lacks()
 			continue
 		}
 		err := a.Check(r)
@@ -56,6 +53,27 @@ func Find(held map[string]*Access, id string, r capability.Request) (*Access, *a
 		}
 	}
 	return nil, refusal
+}
+
+// lacks is the error of a capability without its secret settings.
+func (a *Access) lacks() *abi.Error {
+	e := &abi.Error{
+		Code: abi.Unavailable, Message: fmt.Sprintf("the capability %s lacks its sensitive settings (%s), which are not stored", a.ID(), strings.Join(a.Secret, ", ")),
+		Remedy: "apply the recipe, which must still grant the capability", IDs: map[string]string{"capability": a.ID()},
+	}
+	if from := a.SecretsFrom(); len(from) > 0 {
+		e.Remedy += ", with " + strings.Join(from, " and ")
+	}
+	return e
+}
+
+// Usable returns the access of that id among those that a creature has; nil if there is none,
+// or if it lacks its secret settings.
+func Usable(held map[string]*Access, id string) *Access {
+	if a := held[id]; a != nil && !a.Lacking {
+		return a
+	}
+	return nil
 }
 
 // maxText bounds each text of a refusal, in bytes, because the log keeps it with the turn.
@@ -167,7 +185,7 @@ func Held(held map[string]*Access, creature journal.CreatureID, l *spending.Ledg
 	var out []inspect.Capability
 	for _, id := range slices.Sorted(maps.Keys(held)) {
 		one := inspect.Capability{ID: id, Used: l.Used(spending.Key{Capability: id, Creature: creature}), UsedByGraph: l.Graph(id)}
-		if a := held[id]; a != nil {
+		if a := held[id]; !a.Lacking {
 			one.Allows = a.Allows()
 		}
 		out = append(out, one)

@@ -107,8 +107,8 @@ type Access struct {
 	due     time.Time // the time at which the rate allows the next attempt
 }
 
-// Open returns the access to a creature's capabilities by their ids. The access is nil for a
-// capability that lacks its secret settings until the recipe is applied.
+// Open returns the access to a creature's capabilities by their ids. A capability that lacks
+// its secret settings grants nothing until the recipe is applied.
 func (o *Outbound) Open(creature string, list []deploy.Capability) (map[string]*Access, error) {
 	out := map[string]*Access{}
 	for i := range list {
@@ -121,7 +121,7 @@ func (o *Outbound) Open(creature string, list []deploy.Capability) (map[string]*
 			}
 		}
 		if c.Lacking {
-			out[c.ID()] = nil
+			out[c.ID()] = &Access{Capability: *c}
 			continue
 		}
 		a, err := o.open(kind, c)
