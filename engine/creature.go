@@ -182,7 +182,7 @@ type settings struct {
 	veil       *veil.Veil                  // of sensitive values; nil if there are none
 	watches    bool                        // its module wants notifications of changes of its surroundings
 	usesTools  bool                        // its module imports the hostcall for group tools
-	outside    map[string]*outbound.Access // what it can reach, by id; nil values lack settings
+	outside    map[string]*outbound.Access // what it can reach, by id
 }
 
 // newCreature checks a specification and prepares a creature from it.
@@ -323,10 +323,9 @@ type question struct {
 	key   journal.EventID
 	row   journal.RequestRow
 	timer *timing.Timer
-	// out is the request to a capability, or nil for a request to a creature. launched is
-	// whether it is being executed.
-	out      *journal.OutboundRequest
-	launched bool
+	// out is the request to a capability, or nil for a request to a creature. call executes it.
+	out  *journal.OutboundRequest
+	call *outbound.Call
 }
 
 // toolJob is a call of a group tool from outside, on behalf of a creature.

@@ -18,6 +18,7 @@ func (g section) silence(c *creature) {
 	}
 	for _, q := range c.questions {
 		g.engine.timers.Stop(q.timer)
+		q.call.Interrupt()
 	}
 	c.approvals.Drop(g.engine.timers, func(*approval.Question) bool { return true })
 	c.timers, c.questions = nil, nil

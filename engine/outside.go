@@ -149,12 +149,14 @@ func restoreReaches(ctx context.Context, x *change, store journal.Store) error {
 func (g section) launch(c *creature, q *question) {
 	e := g.engine
 	access, granted := c.outside[q.out.Capability]
-	if q.launched || e.paused || c.husk || granted && access.Lacking {
+	if !granted {
+		q.call.Interrupt()
+	}
+	if q.call != nil || e.paused || c.husk || granted && access.Lacking {
 		return
 	}
-	q.launched = true
 	e.idle.Add(1)
-	call := &outbound.Call{
+	q.call = &outbound.Call{
 		Call:  capability.Call{Request: capability.Request{Head: q.out.Head, Body: q.out.Body}, Key: q.out.Key, Creature: c.name},
 		Begin: func(ctx context.Context) *outbound.Access { return e.beginReach(ctx, c, q) },
 		End:   func(ctx context.Context, r capability.Result, dead bool) { e.endReach(ctx, c, q, r, dead) },
@@ -162,10 +164,10 @@ func (g section) launch(c *creature, q *question) {
 		Spend: func(ctx context.Context, s outbound.Spending) error { return e.spend(ctx, c, q, s) },
 	}
 	if !granted {
-		e.outbound.Refuse(call, abi.Denied, "the recipe no longer grants the capability "+q.out.Capability)
+		e.outbound.Refuse(q.call, abi.Denied, "the recipe no longer grants the capability "+q.out.Capability)
 		return
 	}
-	access.Start(call)
+	access.Start(q.call)
 }
 
 // launchHeld executes the requests of a creature that waited for its settings.
@@ -185,14 +187,11 @@ func (e *core) beginReach(ctx context.Context, c *creature, q *question) *outbou
 		if g.none() {
 			return nil
 		}
-		open, access, store, id := c.questions[q.key] == q, outbound.Usable(c.outside, q.out.Capability), g.store, q.row.ID
+		access, store, id := outbound.Usable(c.outside, q.out.Capability, c.questions[q.key] == q), g.store, q.row.ID
 		g.leave()
 		// After a cut, all that the parents had logged is durable.
-		if !open || access == nil || store == nil || id.Origin != store.Origin() {
-			if open {
-				return access
-			}
-			return nil
+		if access == nil || store == nil || id.Origin != store.Origin() {
+			return access
 		}
 		if store.Wait(ctx, id.Seq) == nil {
 			return access
@@ -274,7 +273,7 @@ func (g section) buryReach(rec *journal.Record, c *creature, q *question, a answ
 // is launched again.
 func (e *core) dropReach(c *creature, q *question) {
 	if g := c.home.enter(); !g.none() {
-		if q.launched = false; c.questions[q.key] == q && !e.isClosing() {
+		if q.call = nil; c.questions[q.key] == q && !e.isClosing() {
 			g.launch(c, q)
 		}
 		g.leave()

@@ -55,7 +55,7 @@ func TestCapabilitiesThatDoNotEnd(t *testing.T) {
 		t.Errorf("it heard %q after %d attempts", got, len(k.begun))
 	}
 	err := s.Close(t.Context())
-	if !errors.Is(err, engine.ErrLeftOpen) || !strings.Contains(err.Error(), "1 attempts of the capability echo.main") {
+	if !errors.Is(err, engine.ErrLeftOpen) || !strings.Contains(err.Error(), "1 attempt of the capability echo.main") {
 		t.Errorf("closing: %v", err)
 	}
 	close(k.end)

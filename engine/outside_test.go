@@ -27,6 +27,7 @@ type echoKind struct {
 	seen  map[string][]string // bodies by key
 	tries map[string]int
 	hold  chan struct{} // bodies that begin with hold wait for it; nil: they do not
+	held  chan struct{} // if not nil, it gets one for each that waits
 }
 
 func newEcho() *echoKind { return &echoKind{seen: map[string][]string{}, tries: map[string]int{}} }
@@ -72,9 +73,13 @@ func (g *echoGrant) Do(ctx context.Context, call capability.Call) capability.Res
 	g.mu.Unlock()
 	switch {
 	case strings.HasPrefix(body, "hold") && hold != nil:
+		if g.held != nil {
+			g.held <- struct{}{}
+		}
 		select {
 		case <-hold:
 		case <-ctx.Done():
+			return capability.Failure(abi.Deadline, "it was interrupted")
 		}
 	case strings.HasPrefix(body, "fail"):
 		return capability.Failure(abi.Unavailable, "it is down")

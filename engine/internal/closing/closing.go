@@ -107,7 +107,7 @@ func (s *Shutdown) LeftOpen(bound time.Duration, running func() (turns []string,
 	}
 	for _, store := range stores {
 		if durable := store.Durable(); store.Last > durable {
-			left = append(left, fmt.Sprintf("%d events of the session %s that are not written", store.Last-durable, store.Info().Session))
+			left = append(left, fmt.Sprintf("%s of the session %s that are not written", errtext.Count(store.Last-durable, "event"), store.Info().Session))
 		} else if len(left) == 0 {
 			left = append(left, fmt.Sprintf("the open store of the session %s, with all events written", store.Info().Session))
 		}

@@ -57,6 +57,14 @@ func PlainID(id string) string {
 	return id
 }
 
+// Count is a number with its noun.
+func Count[N int | uint64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
 // Few shortens a list that is to be read.
 func Few(list []string) []string {
 	const most = 10

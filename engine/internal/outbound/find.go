@@ -67,10 +67,10 @@ func (a *Access) lacks() *abi.Error {
 	return e
 }
 
-// Usable returns the access of that id among those that a creature has; nil if there is none,
-// or if it lacks its secret settings.
-func Usable(held map[string]*Access, id string) *Access {
-	if a := held[id]; a != nil && !a.Lacking {
+// Usable returns the access of that id among those that a creature has, for a request that is
+// open; nil if there is none, or if it lacks its secret settings.
+func Usable(held map[string]*Access, id string, open bool) *Access {
+	if a := held[id]; a != nil && open && !a.Lacking {
 		return a
 	}
 	return nil

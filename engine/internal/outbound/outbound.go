@@ -70,7 +70,7 @@ func (o *Outbound) Attempts() []string {
 	defer o.mu.Unlock()
 	var out []string
 	for _, id := range slices.Sorted(maps.Keys(o.attempts)) {
-		out = append(out, fmt.Sprintf("%d attempts of the capability %s", o.attempts[id], id))
+		out = append(out, fmt.Sprintf("%s of the capability %s", errtext.Count(o.attempts[id], "attempt"), id))
 	}
 	return out
 }
@@ -84,13 +84,15 @@ func (o *Outbound) count(id string, n int) {
 	}
 }
 
-// start runs f in a goroutine that Close waits for. After Close it does nothing.
-func (o *Outbound) start(f func()) {
+// start runs f in a goroutine that Close waits for. After Close it does nothing, and returns
+// false.
+func (o *Outbound) start(f func()) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
 		o.work.Go(f)
 	}
+	return !o.closed
 }
 
 // Access is a grant. All creatures that have it from the same declaration share it.
@@ -101,6 +103,7 @@ type Access struct {
 	limits capability.Limits
 
 	mu      sync.Mutex
+	lanes   map[string][]*Call // by creature: started, but not known to be durable
 	queue   []*Call
 	running int
 	stuck   int       // attempts that were abandoned and have not ended
@@ -144,7 +147,7 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 	if err != nil {
 		return nil, err
 	}
-	a := &Access{Capability: *c, Grant: grant, o: o, limits: grant.Limits()}
+	a := &Access{Capability: *c, Grant: grant, o: o, limits: grant.Limits(), lanes: map[string][]*Call{}}
 	if a.limits.Concurrency <= 0 {
 		a.limits.Concurrency = capability.DefaultConcurrency
 	}
@@ -160,38 +163,48 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 	return a, nil
 }
 
-// Call is a request that waits for its result.
-type Call struct {
-	capability.Call
-	// Begin is called before each attempt, and may block. It returns the access that
-	// grants the request now. If it returns nil, the request is dropped.
-	Begin func(context.Context) *Access
-	// Spend changes what the creature of the request has used.
-	Spend func(context.Context, Spending) error
-	// End is called once with the result, unless the request is dropped, and may block.
-	// dead tells whether a failed result becomes a dead letter.
-	End func(ctx context.Context, r capability.Result, dead bool)
-	// Drop is called instead of End. The request stays open.
-	Drop func()
-}
-
-// Spending is a change of what a creature has used of a capability, by unit. It must fit into
-// the budgets, and be durable then, unless there are none.
-type Spending struct {
-	Capability string
-	Budgets    []capability.Budget
-	Change     map[string]int64
-}
-
 // Refuse ends a request that no capability grants.
 func (o *Outbound) Refuse(call *Call, code abi.Code, text string) {
 	o.start(func() { call.End(o.ctx, capability.Failure(code, text), false) })
 }
 
-// Start executes a request.
+// Start executes a request. The requests of a creature are executed in the order in which
+// they were started.
 func (a *Access) Start(call *Call) {
 	call.Attempt = 0
-	a.enqueue(call)
+	call.o = a.o
+	call.ctx, call.stop = context.WithCancel(a.o.ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	lane, busy := a.lanes[call.Creature]
+	a.lanes[call.Creature] = append(lane, call)
+	if !busy {
+		a.o.start(func() { a.settleIn(call.Creature) })
+	}
+}
+
+// settleIn waits until the requests of a creature may be executed, one after the other. This
+// may take as long as the creature's store takes, so it happens outside of the places for
+// attempts, which all creatures share.
+func (a *Access) settleIn(creature string) {
+	for {
+		a.mu.Lock()
+		lane := a.lanes[creature]
+		if len(lane) == 0 {
+			delete(a.lanes, creature)
+			a.mu.Unlock()
+			return
+		}
+		a.lanes[creature] = lane[1:]
+		a.mu.Unlock()
+		call := lane[0]
+		switch now := call.Begin(call.ctx); {
+		case call.ctx.Err() != nil, now == nil:
+			call.drop()
+		default:
+			now.enqueue(call)
+		}
+	}
 }
 
 func (a *Access) enqueue(call *Call) {
@@ -212,7 +225,7 @@ func (a *Access) serve() {
 			return
 		}
 		if !pause(a.o.ctx, wait) {
-			call.Drop()
+			call.drop()
 			continue
 		}
 		a.attempt(call)
@@ -266,10 +279,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // attempt executes a request once.
 func (a *Access) attempt(call *Call) {
-	now := call.Begin(a.o.ctx)
+	now := call.Begin(call.ctx) // which does not wait again
 	switch {
-	case a.o.ctx.Err() != nil, now == nil:
-		call.Drop()
+	case call.ctx.Err() != nil, now == nil:
+		call.drop()
 		return
 	case now != a: // its recipe was applied again
 		now.enqueue(call)
@@ -278,19 +291,20 @@ func (a *Access) attempt(call *Call) {
 	call.Attempt++
 	r := a.metered(call)
 	switch {
-	case a.o.ctx.Err() != nil:
-		call.Drop() // the request stays open, and is executed again when the session is resumed
+	case a.o.ctx.Err() != nil, call.ctx.Err() != nil && r.Code != abi.OK:
+		call.drop() // if it stays open, it is executed again when the session is resumed
 	case r.Code != abi.OK && r.Again && call.Attempt <= a.limits.Retries:
 		wait := a.limits.Pause(call.Attempt, r.After)
-		a.o.start(func() {
-			if pause(a.o.ctx, wait) {
+		call.after(func() {
+			if pause(call.ctx, wait) {
 				a.enqueue(call)
 			} else {
-				call.Drop()
+				call.drop()
 			}
 		})
 	default:
-		call.End(a.o.ctx, r, a.limits.DeadLetter)
+		// Delivering waits for room in the inbox of the creature, so it must not keep a place.
+		call.after(func() { call.end(r, a.limits.DeadLetter) })
 	}
 }
 
@@ -310,7 +324,7 @@ func (a *Access) metered(call *Call) capability.Result {
 		return r
 	}
 	r, ended := a.try(call)
-	if ended && a.o.ctx.Err() == nil {
+	if ended && (call.ctx.Err() == nil || r.Code == abi.OK) && a.o.ctx.Err() == nil {
 		a.settle(call, most, r.Used)
 	}
 	return r
@@ -337,7 +351,7 @@ func (a *Access) try(call *Call) (r capability.Result, ended bool) {
 		r.Again = true
 		return r, true
 	}
-	ctx, cancel := context.WithTimeout(a.o.ctx, a.limits.Timeout)
+	ctx, cancel := context.WithTimeout(call.ctx, a.limits.Timeout)
 	defer cancel()
 	done := make(chan capability.Result, 1)
 	a.o.count(a.ID(), 1)

@@ -1,0 +1,181 @@
+package outbound
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine/deploy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// kind is a capability whose attempts a test executes.
+type kind struct {
+	do     func(context.Context, capability.Call) capability.Result
+	limits capability.Limits
+}
+
+func (*kind) Name() string                                                  { return "test" }
+func (*kind) Settings() []capability.Setting                                { return nil }
+func (k *kind) Open(json.RawMessage) (capability.Grant, error)              { return k, nil }
+func (*kind) Check(capability.Request) error                                { return nil }
+func (*kind) View(capability.Request) map[string]any                        { return nil }
+func (k *kind) Limits() capability.Limits                                   { return k.limits }
+func (*kind) Allows() []string                                              { return nil }
+func (*kind) Warnings() []capability.Warning                                { return nil }
+func (k *kind) Do(ctx context.Context, c capability.Call) capability.Result { return k.do(ctx, c) }
+func (*kind) Amend(r capability.Request, _ json.RawMessage) (capability.Request, error) {
+	return r, nil
+}
+
+// open returns an access to a capability that is closed with the test.
+func open(t *testing.T, k *kind) *Access {
+	t.Helper()
+	o := New(t.Context(), []capability.Kind{k}, time.Now)
+	t.Cleanup(o.Close)
+	held, err := o.Open("a", []deploy.Capability{{Kind: "test", Name: "main"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held["test.main"]
+}
+
+// request is a call whose ends are events.
+func request(a *Access, creature, body string, events chan<- string) *Call {
+	return &Call{
+		Call:  capability.Call{Creature: creature, Key: body, Request: capability.Request{Body: []byte(body)}},
+		Begin: func(context.Context) *Access { return a },
+		End:   func(_ context.Context, r capability.Result, _ bool) { events <- body + " " + r.Code.String() },
+		Drop:  func() { events <- body + " dropped" },
+	}
+}
+
+func expect(t *testing.T, events <-chan string, want ...string) {
+	t.Helper()
+	var got []string
+	for range want {
+		got = append(got, <-events)
+	}
+	slices.Sort(got)
+	if slices.Sort(want); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestWaitingTakesNoPlace proves that a request whose store is slow, and a result whose creature
+// has no room, do not keep other requests from their attempts.
+func TestWaitingTakesNoPlace(t *testing.T) {
+	k := &kind{limits: capability.Limits{Concurrency: 1}, do: func(context.Context, capability.Call) capability.Result { return capability.Result{} }}
+	a, events, release := open(t, k), make(chan string, 8), make(chan struct{})
+	slow := request(a, "slow", "slow", events)
+	slow.Begin = func(context.Context) *Access {
+		<-release
+		return a
+	}
+	full := request(a, "full", "full", events)
+	full.End = func(_ context.Context, r capability.Result, _ bool) {
+		events <- "full has a result"
+		<-release
+		events <- "full " + r.Code.String()
+	}
+	a.Start(slow)
+	a.Start(full)
+	expect(t, events, "full has a result")
+	a.Start(request(a, "other", "other", events))
+	expect(t, events, "other ok")
+	close(release)
+	expect(t, events, "full ok", "slow ok")
+}
+
+// TestRequestsOfACreatureKeepTheirOrder has a store that is slow for the first of them.
+func TestRequestsOfACreatureKeepTheirOrder(t *testing.T) {
+	var got []string // by the only place
+	k := &kind{limits: capability.Limits{Concurrency: 1}, do: func(_ context.Context, c capability.Call) capability.Result {
+		got = append(got, c.Key)
+		return capability.Result{}
+	}}
+	a, events, release := open(t, k), make(chan string, 128), make(chan struct{})
+	var want, ends []string
+	for i := range 100 {
+		body := string(rune('A' + i))
+		call := request(a, "a", body, events)
+		if i == 0 {
+			call.Begin = func(context.Context) *Access {
+				<-release
+				return a
+			}
+		}
+		a.Start(call)
+		want, ends = append(want, body), append(ends, body+" ok")
+	}
+	close(release)
+	expect(t, events, ends...)
+	if !slices.Equal(got, want) {
+		t.Errorf("the attempts were %q", got)
+	}
+}
+
+// TestInterrupt proves what becomes of a call that is interrupted in each of its states.
+func TestInterrupt(t *testing.T) {
+	begun := make(chan struct{}, 8)
+	k := &kind{limits: capability.Limits{Concurrency: 2, Retries: 1, Backoff: time.Hour, BackoffMax: time.Hour, Timeout: time.Hour}, do: func(ctx context.Context, c capability.Call) capability.Result {
+		r := capability.Failure(abi.Unavailable, "")
+		if strings.HasPrefix(c.Key, "again") {
+			r.Again = true
+			return r
+		}
+		begun <- struct{}{}
+		<-ctx.Done()
+		if c.Key == "success" {
+			return capability.Result{}
+		}
+		return r
+	}}
+	a, events := open(t, k), make(chan string, 8)
+	for _, tt := range []struct{ body, want string }{{"attempt", "attempt dropped"}, {"success", "success ok"}} {
+		call := request(a, "a", tt.body, events)
+		a.Start(call)
+		<-begun
+		call.Interrupt()
+		expect(t, events, tt.want)
+	}
+	// In the pause before another attempt, and while the store is waited for.
+	pausing := request(a, "a", "again", events)
+	paused := make(chan struct{})
+	pausing.Begin = func(context.Context) *Access {
+		select {
+		case <-paused:
+		default:
+			close(paused)
+		}
+		return a
+	}
+	a.Start(pausing)
+	<-paused
+	pausing.Interrupt()
+	expect(t, events, "again dropped")
+	storing := request(a, "a", "storing", events)
+	storing.Begin = func(ctx context.Context) *Access {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return a
+	}
+	a.Start(storing)
+	<-begun
+	storing.Interrupt()
+	expect(t, events, "storing dropped")
+	// What was not started cannot be interrupted.
+	(*Call)(nil).Interrupt()
+	request(a, "a", "never", events).Interrupt()
+	if len(events) > 0 {
+		t.Errorf("then came %q", <-events)
+	}
+}
