@@ -69,6 +69,11 @@ type Setting struct {
 
 // Grant is a capability as a recipe declares it. All creatures to which it is granted share
 // it. Its methods may be called from any goroutine.
+//
+// A Grant that keeps something between requests, such as connections, should have the method
+// Close of io.Closer. Close is called when no creature has the grant any longer, and when the engine
+// closes. That may be some time later, and twice, and its error is not used. Grants that were
+// opened only to check a recipe are not closed.
 type Grant interface {
 	// Check returns an error for a request that is malformed or that the capability does
 	// not allow. It is called during the creature's turn, and again before each attempt.
@@ -103,8 +108,7 @@ type Meter interface {
 	Budgets() []Budget
 	// Forecast is what an attempt uses at most, as far as that can be foreseen, by unit. It
 	// is reserved before the attempt, and [Result.Used] replaces it after. A reservation
-	// whose attempt is interrupted by the end of the process stays, because the attempt may
-	// have been made. It depends on the request and the settings only.
+	// whose attempt is interrupted stays, because the attempt may have been made. It depends on the request and the settings only.
 	Forecast(r Request) map[string]int64
 }
 

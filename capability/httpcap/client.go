@@ -74,6 +74,12 @@ func (g *grant) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, last
 }
 
+// Close closes the connections that wait for further requests.
+func (g *grant) Close() error {
+	g.transport.CloseIdleConnections()
+	return nil
+}
+
 // Do implements [capability.Grant].
 func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result {
 	h, err := readHead(call.Head)

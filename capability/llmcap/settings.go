@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -237,6 +238,14 @@ func (g *grant) openHTTP() error {
 	g.secrets = secretsOf(headers)
 	g.http, err = httpcap.New().Open(raw)
 	return err
+}
+
+// Close closes the connections that wait for further requests.
+func (g *grant) Close() error {
+	if c, ok := g.http.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // Limits implements [capability.Grant].

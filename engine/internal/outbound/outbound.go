@@ -9,7 +9,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -62,6 +64,13 @@ func (o *Outbound) Close() {
 	o.mu.Unlock()
 	o.cancel()
 	o.work.Wait()
+	for _, p := range o.grants {
+		if a := p.Value(); a != nil {
+			if c, ok := a.Grant.(io.Closer); ok {
+				_ = c.Close()
+			}
+		}
+	}
 }
 
 // Attempts lists the attempts that have not ended, by capability.
@@ -153,6 +162,10 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 	}
 	if a.limits.Timeout <= 0 {
 		a.limits.Timeout = capability.DefaultTimeout
+	}
+	if c, ok := grant.(io.Closer); ok {
+		// Once no creature and no attempt has it. What it does not close, it does not need.
+		runtime.AddCleanup(a, func(c io.Closer) { _ = c.Close() }, c)
 	}
 	for key, p := range o.grants { // remove those of replaced recipes
 		if p.Value() == nil {

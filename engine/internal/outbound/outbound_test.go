@@ -3,6 +3,7 @@ package outbound
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -177,5 +178,58 @@ func TestInterrupt(t *testing.T) {
 	request(a, "a", "never", events).Interrupt()
 	if len(events) > 0 {
 		t.Errorf("then came %q", <-events)
+	}
+}
+
+// closing is a kind whose grants are closed.
+type closing struct {
+	*kind
+	closed chan struct{}
+}
+
+func (k *closing) Open(json.RawMessage) (capability.Grant, error) {
+	return &closingGrant{k.kind, k}, nil
+}
+
+type closingGrant struct {
+	*kind
+	k *closing
+}
+
+func (g *closingGrant) Close() error {
+	g.k.closed <- struct{}{}
+	return nil
+}
+
+// TestGrantsAreClosed proves that a grant is closed when no creature has it any longer, and when
+// the engine closes.
+func TestGrantsAreClosed(t *testing.T) {
+	k := &closing{&kind{}, make(chan struct{}, 8)}
+	o := New(t.Context(), []capability.Kind{k}, time.Now)
+	granted := func(settings string) map[string]*Access {
+		held, err := o.Open("a", []deploy.Capability{{Kind: "test", Name: "main", Settings: json.RawMessage(settings)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held
+	}
+	granted(`{"first":1}`)
+	second := granted(`{"second":2}`)
+	for closed := false; !closed; {
+		runtime.GC()
+		select {
+		case <-k.closed:
+			closed = true
+		default:
+			runtime.Gosched()
+		}
+	}
+	if len(k.closed) > 0 {
+		t.Error("the grant that is in use was closed too")
+	}
+	runtime.KeepAlive(second)
+	o.Close()
+	if len(k.closed) != 1 {
+		t.Errorf("%d grants were closed with the engine, want 1", len(k.closed))
 	}
 }
