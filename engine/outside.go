@@ -20,8 +20,8 @@ import (
 // once the event is durable. The record that delivers the result also closes the request, so
 // the result is handled once. An open request of a resumed session is executed again.
 
-// ReachPrefix begins the name that a creature passes to request to reach a capability.
-const ReachPrefix = "capability:"
+// ReachPrefix is [abi.ReachPrefix].
+const ReachPrefix = abi.ReachPrefix
 
 // reach is a request to a capability.
 type reach struct {

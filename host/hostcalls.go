@@ -302,7 +302,22 @@ func hostRequest(c *call, p []uint64) int64 {
 	if !ok {
 		return c.invalid("request: the deadline of %d ms is negative", int64(p[4]))
 	}
+	if bytes.HasPrefix(to, []byte(abi.ReachPrefix)) {
+		c.spendReach(payload)
+	}
 	return c.status(c.turn.Request(to, payload, deadline, int64(p[5])))
+}
+
+// reachPasses is the cost of processing what describes a request to a capability, as a
+// multiple of copying it: it is read, compared with what is allowed, and shown to policies.
+const reachPasses = 32
+
+// reachUnits is the minimum cost of a request to a capability.
+const reachUnits = 2_000
+
+// spendReach charges a request to a capability, beforehand, whatever the outcome.
+func (c *call) spendReach(description []byte) {
+	c.spend(reachUnits + int64(len(description))*reachPasses/bytesPerUnit)
 }
 
 func hostTimerSet(c *call, p []uint64) int64 {
@@ -366,6 +381,7 @@ func hostHTTP(c *call, p []uint64) int64 {
 	if !ok {
 		return badArgument
 	}
+	c.spendReach(request)
 	return c.status(c.turn.HTTP(request, body, int64(p[4])))
 }
 

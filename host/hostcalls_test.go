@@ -437,6 +437,7 @@ func TestWorkOfHostcallsIsPaidFor(t *testing.T) {
 		{"size", []uint64{uint64(abi.SourceAwarenessJSON)}, 10_000 * composePasses / bytesPerUnit},
 		{"size", []uint64{uint64(abi.SourceAwarenessMarkdown)}, 10_000 * composePasses / bytesPerUnit},
 		{"tool", nil, toolUnits + 10_000*resultPasses/bytesPerUnit},
+		{"http", []uint64{0, 8000, 0, 0}, reachUnits + 8000*(1+reachPasses)/bytesPerUnit},
 		{"output", []uint64{0, 8000}, 8000 * (1 + outputPasses) / bytesPerUnit},
 	} {
 		inst := instantiate(t, m, nil)
@@ -453,5 +454,37 @@ func TestWorkOfHostcallsIsPaidFor(t *testing.T) {
 		if cost := inst.FuelUsed() - plain; cost < c.least || cost > c.least+200 {
 			t.Errorf("%s %v costs %d units more than size, want %d", c.call, c.args, cost, c.least)
 		}
+	}
+}
+
+// A request to a capability costs more than one to a creature, and is charged before it is
+// processed, whatever the outcome.
+func TestRequestsToCapabilitiesArePaidForFirst(t *testing.T) {
+	h := newHost(t, Options{})
+	m := compile(t, h, readModule(t, "script"))
+	const size = 20_000
+	used := func(to string, limits *abi.Limits) (fuel int64, calls int, err error) {
+		i := instantiate(t, m, limits)
+		s := newScript(1)
+		name, n := s.at(to)
+		body, _ := s.at(strings.Repeat("x", size))
+		s.call(functionNumber(t, "request"), name, n, body, size, 1, 0)
+		turn := &fakeTurn{payload: s.payload(t)}
+		err = i.Handle(t.Context(), turn, abi.KindMessage, 0)
+		return i.FuelUsed(), len(turn.calls), err
+	}
+	creature, _, err := used("capabilityXecho", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	capability, calls, err := used("capability:echo", nil)
+	if err != nil || calls != 1 {
+		t.Fatal(calls, err)
+	}
+	if cost, want := capability-creature, int64(reachUnits+size*reachPasses/bytesPerUnit); cost != want {
+		t.Errorf("a request to a capability costs %d units more, want %d", cost, want)
+	}
+	if _, calls, err := used("capability:echo", &abi.Limits{Fuel: (creature + capability) / 2}); abi.CodeOf(err) != abi.OutOfFuel || calls != 0 {
+		t.Errorf("with too little fuel: %v, after %d calls", err, calls)
 	}
 }
