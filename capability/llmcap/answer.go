@@ -2,10 +2,12 @@ package llmcap
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,6 +64,7 @@ type assembly struct {
 }
 
 type callParts struct {
+	index     int // by which parts belong together; the calls are sorted by it
 	id, name  string
 	arguments strings.Builder
 }
@@ -252,22 +255,26 @@ func (a *assembly) call(raw []byte, complete bool) error {
 	if err != nil {
 		return err
 	}
-	at := len(a.calls) - 1
+	at := -1
+	if n := len(a.calls); n > 0 {
+		at = a.calls[n-1].index
+	}
 	switch {
 	case m[0].value != nil:
 		if at, err = position(m[0].value); err != nil {
 			return err
 		}
-	case complete || at < 0 || id != "" && id != a.calls[at].id:
-		at = len(a.calls) // from a server that sends no indices, a new id begins another call
+	case complete || at < 0 || id != "" && id != a.calls[len(a.calls)-1].id:
+		at++ // from a server that sends no indices, a new id begins another call
 	}
 	if at < 0 || at >= mostCalls {
 		return errCalls
 	}
-	for len(a.calls) <= at {
-		a.calls = append(a.calls, &callParts{})
+	i, known := slices.BinarySearchFunc(a.calls, at, func(c *callParts, at int) int { return cmp.Compare(c.index, at) })
+	if !known {
+		a.calls = slices.Insert(a.calls, i, &callParts{index: at})
 	}
-	call := a.calls[at]
+	call := a.calls[i]
 	if call.id == "" {
 		call.id = id
 	}

@@ -139,6 +139,8 @@ func TestStreams(t *testing.T) {
 			part(`{"tool_calls":[{"index":0,"function":{"arguments":":\"s\"}"}},{"index":1,"function":{"arguments":"}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
 		"names repeated": {join("\n", part(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"group_add_node","arguments":"{\"species\""}}]}`),
 			part(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"group_add_node","arguments":":\"s\"}"}},{"index":1,"id":"b","function":{"name":"x","arguments":"{}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
+		"numbers with gaps, out of order": {join("\n", part(`{"tool_calls":[{"index":127,"id":"b","function":{"name":"x","arguments":"{"}}]}`), part(`{"tool_calls":[{"index":5,"id":"a","function":{"name":"group_add_node","arguments":"{\"species\":\"s\"}"}}]}`),
+			part(`{"tool_calls":[{"index":127,"function":{"arguments":"}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
 		"not numbered": {join("\n", part(`{"tool_calls":[{"id":"a","function":{"name":"group_add_node","arguments":"{\"species\""}}]}`), part(`{"tool_calls":[{"function":{"arguments":":\"s\"}"}}]}`),
 			part(`{"tool_calls":[{"id":"b","function":{"name":"x","arguments":"{}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
 	} {

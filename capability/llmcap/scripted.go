@@ -57,6 +57,9 @@ func (g *grant) readScripted() error {
 		if len(r.When) == 0 || r.Say == "" && len(r.Call) == 0 {
 			return invalid(fmt.Sprintf("rule %d of scripted has no when, or neither say nor call", i+1), scriptedRemedy)
 		}
+		if slices.ContainsFunc(r.Call, func(c scriptedCall) bool { return c.Name == "" }) {
+			return invalid(fmt.Sprintf("rule %d of scripted has a call without a name", i+1), scriptedRemedy)
+		}
 		for _, text := range r.When {
 			p, err := regexp.Compile("(?s)" + text)
 			if err != nil {

@@ -39,6 +39,9 @@ type Counters struct {
 type Ledger struct {
 	used  map[Key]map[string]Counters
 	total map[string]map[string]int64 // by capability and unit
+	// unread are counters that a store has and that cannot be read, as it has them. They stay
+	// in the store. Budgets that they belong to count as used up.
+	unread map[Key]string
 }
 
 // metaKey is the key under which a store keeps the counters.
@@ -60,17 +63,39 @@ func (l *Ledger) Read(meta map[string]string) map[string]string {
 		}
 		delete(rest, name)
 		creature, capability, _ := strings.Cut(text, " ")
-		units := map[string]Counters{}
-		if json.Unmarshal([]byte(value), &units) == nil {
-			l.put(Key{capability, journal.CreatureID(creature)}, units)
+		k := Key{capability, journal.CreatureID(creature)}
+		if units, ok := parsed(value); ok {
+			l.put(k, units)
+		} else {
+			l.cannotRead(k, value)
 		}
 	}
 	return rest
 }
 
+// parsed reads counters.
+func parsed(value string) (units map[string]Counters, ok bool) {
+	if json.Unmarshal([]byte(value), &units) != nil || units == nil {
+		return nil, false
+	}
+	for _, c := range units {
+		if c.Returned < 0 || c.Returned > c.Charged {
+			return nil, false
+		}
+	}
+	return units, true
+}
+
+func (l *Ledger) cannotRead(k Key, value string) {
+	if l.unread == nil {
+		l.unread = map[Key]string{}
+	}
+	l.unread[k] = value
+}
+
 // Meta is the metadata of a graph as a store of it has it.
 func (l *Ledger) Meta(meta map[string]string) map[string]string {
-	if len(l.used) == 0 {
+	if len(l.used) == 0 && len(l.unread) == 0 {
 		return meta
 	}
 	rec := journal.Record{Meta: maps.Clone(meta)}
@@ -82,6 +107,9 @@ func (l *Ledger) Meta(meta map[string]string) map[string]string {
 func (l *Ledger) Write(rec *journal.Record) {
 	for k, units := range l.used {
 		rec.PutMeta(k.metaKey(), string(journal.JSON(units)))
+	}
+	for k, value := range l.unread {
+		rec.PutMeta(k.metaKey(), value)
 	}
 }
 
@@ -114,6 +142,9 @@ func (l *Ledger) Inherit(from Ledger) {
 		}
 		l.put(k, merged)
 	}
+	for k, value := range from.unread {
+		l.cannotRead(k, value)
+	}
 }
 
 // Used is what a creature has used, by unit.
@@ -130,6 +161,9 @@ func (l *Ledger) Graph(capability string) map[string]int64 { return maps.Clone(l
 
 // admit refuses an attempt that does not fit into the budgets.
 func (l *Ledger) admit(k Key, budgets []capability.Budget, need map[string]int64) error {
+	if err := l.readable(k, budgets); err != nil {
+		return err
+	}
 	own := l.Used(k)
 	for _, b := range budgets {
 		for _, part := range []struct {
@@ -144,6 +178,24 @@ func (l *Ledger) admit(k Key, budgets []capability.Budget, need map[string]int64
 					Remedy:  "make a smaller request, or raise the budget in the recipe",
 					IDs:     map[string]string{"capability": k.Capability, "creature": string(k.Creature)},
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// readable refuses an attempt within a budget of which it is not known how much was used.
+func (l *Ledger) readable(k Key, budgets []capability.Budget) error {
+	bounds := func(other Key) bool {
+		return slices.ContainsFunc(budgets, func(b capability.Budget) bool { return b.Graph > 0 || b.Creature > 0 && other == k })
+	}
+	for other := range l.unread {
+		if other.Capability == k.Capability && bounds(other) {
+			return &abi.Error{
+				Code: abi.LimitExceeded, Op: "capability",
+				Message: fmt.Sprintf("what the creature %s has used of the budget for %s cannot be read from the session, so the budget counts as used up", other.Creature, k.Capability),
+				Remedy:  "to begin with a new budget, give the block another name in the recipe; session verify tells whether the session is damaged",
+				IDs:     map[string]string{"capability": k.Capability, "creature": string(other.Creature)},
 			}
 		}
 	}
@@ -170,7 +222,7 @@ func (l *Ledger) Change(rec *journal.Record, k Key, request journal.EventID, bud
 		units[unit] = c
 	}
 	l.put(k, units)
-	if rec != nil {
+	if _, unread := l.unread[k]; rec != nil && !unread {
 		rec.PutMeta(k.metaKey(), string(journal.JSON(units)))
 	}
 	return journal.Event{
