@@ -154,7 +154,7 @@ type receipt struct{ engine.Sent }
 func (r receipt) Duplicate() bool { return r.Sent.Duplicate }
 
 func (c *connectorChannel) Send(ctx context.Context, m connector.Message) (connector.Receipt, error) {
-	sent, err := c.t.Send(ctx, c.id, engine.Outgoing{Payload: m.Payload, Headers: m.Headers, Producer: m.Producer, Offset: m.Offset})
+	sent, err := c.t.Send(ctx, c.id, engine.Outgoing{Payload: m.Payload, Headers: m.Headers, Producer: m.Producer, Offset: m.Offset, Mark: m.Mark})
 	return receipt{sent}, err
 }
 

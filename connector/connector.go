@@ -107,6 +107,9 @@ type Message struct {
 	// of the port.
 	Producer string
 	Offset   uint64
+	// Mark keeps the offset in the session, and sends nothing. A source can note with it where
+	// it begins.
+	Mark bool
 }
 
 // Receipt is the result of sending a message.

@@ -404,6 +404,7 @@ func (p *port) Send(ctx context.Context, m Message) (Receipt, error) {
 	switch {
 	case err != nil:
 		return r, err
+	case m.Mark:
 	case r.Duplicate():
 		p.x.repeated.Add(1)
 	default:

@@ -149,9 +149,7 @@ func restoreReaches(ctx context.Context, x *change, store journal.Store) error {
 func (g section) launch(c *creature, q *question) {
 	e := g.engine
 	access, granted := c.outside[q.out.Capability]
-	if !granted {
-		q.call.Interrupt()
-	}
+	q.call.KeepIf(granted)
 	if q.call != nil || e.paused || c.husk || granted && access.Lacking {
 		return
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -27,6 +28,8 @@ type Outgoing struct {
 	// was not lost.
 	Producer string
 	Offset   uint64
+	// Mark keeps the offset, and sends nothing. Policies do not judge it.
+	Mark bool
 
 	// Into is memory for the reply to a request. The reply is returned in it if it fits.
 	Into []byte
@@ -157,6 +160,19 @@ func (e *Engine) publishOutside(g section, ch *channel, out *outsideSend) (Sent,
 		return Sent{Duplicate: true, Seq: ch.head}, w
 	}
 	rec := g.newRecord()
+	if out.Producer != "" {
+		if ch.producers == nil {
+			ch.producers = map[string]uint64{}
+		}
+		ch.producers[out.Producer] = out.Offset
+		if rec != nil {
+			rec.Producers = append(rec.Producers, journal.ProducerRow{Channel: ch.id, Producer: out.Producer, Offset: out.Offset})
+		}
+	}
+	if out.Mark {
+		g.append(rec)
+		return Sent{Seq: ch.head}, w
+	}
 	out.logWords(g, rec, journal.Event{Seq: ch.head + 1})
 	out.recalled.Keep(&g.memory, rec)
 	m := g.newMessage(rec, out.Payload, out.headers)
@@ -167,15 +183,6 @@ func (e *Engine) publishOutside(g section, ch *channel, out *outsideSend) (Sent,
 	g.sequence(ch, m)
 	if out.reply != nil {
 		e.core.callers.Store(m.ID, out.reply)
-	}
-	if out.Producer != "" {
-		if ch.producers == nil {
-			ch.producers = map[string]uint64{}
-		}
-		ch.producers[out.Producer] = out.Offset
-		if rec != nil {
-			rec.Producers = append(rec.Producers, journal.ProducerRow{Channel: ch.id, Producer: out.Producer, Offset: out.Offset})
-		}
 	}
 	sent := Sent{Message: m.ID, Seq: m.Seq}
 	g.logMessage(rec, ch, m, journal.EventID{}, journal.EventID{})
@@ -190,8 +197,7 @@ func (ch *channel) hasSeen(_ section, out *Outgoing) bool {
 	return out.Producer != "" && out.Offset <= ch.producers[out.Producer]
 }
 
-// Producers returns the highest offset of every producer that has sent on a
-// channel.
+// Producers returns the highest offset of every producer that has sent on a channel.
 func (e *Engine) Producers(channel journal.ChannelID) (map[string]uint64, error) {
 	l := e.core.rlock()
 	defer l.runlock()
@@ -201,9 +207,5 @@ func (e *Engine) Producers(channel journal.ChannelID) (map[string]uint64, error)
 	}
 	g := ch.home.enter()
 	defer g.leave()
-	out := make(map[string]uint64, len(ch.producers))
-	for p, o := range ch.producers {
-		out[p] = o
-	}
-	return out, nil
+	return maps.Clone(ch.producers), nil
 }

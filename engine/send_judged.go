@@ -69,7 +69,7 @@ func (e *Engine) admitOutside(ctx context.Context, ch *channel, sent *outsideSen
 // judgeOutside asks the policies about a message from outside.
 func (e *Engine) judgeOutside(ctx context.Context, ch *channel, sent *outsideSend) (*outsideSend, error) {
 	policy := ch.policy.Load()
-	if policy == nil {
+	if policy == nil || sent.Mark {
 		return sent, nil
 	}
 	out := *sent

@@ -71,6 +71,9 @@ func (p *Port) Send(ctx context.Context, m connector.Message) (connector.Receipt
 		}
 		p.producers[m.Producer] = m.Offset
 	}
+	if m.Mark {
+		return receipt(false), nil
+	}
 	m.Payload = append([]byte(nil), m.Payload...)
 	p.sent = append(p.sent, m)
 	return receipt(false), nil

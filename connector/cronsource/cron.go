@@ -118,9 +118,15 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 		s.begun = started
 	}
 	last := s.lastTick(p, known)
+	if known[s.producer(p)] == 0 && s.begun.Unix() > 0 {
+		// Ticks count as missed from here on, also in another process.
+		if _, err := p.Send(ctx, connector.Message{Producer: s.producer(p), Offset: uint64(s.begun.Unix()), Mark: true}); err != nil {
+			return unlessOver(ctx, err)
+		}
+	}
 	if ahead := last.Sub(started); ahead > maxAhead {
 		p.Refused(&abi.Error{
-			Code: abi.Conflict, Message: fmt.Sprintf("the last tick of the session is at %s, in the future: no tick comes before it", last.In(s.zone).Format(time.RFC3339)),
+			Code: abi.Conflict, Message: fmt.Sprintf("the last tick or the start of the schedule is at %s, in the future: no tick comes before it", last.In(s.zone).Format(time.RFC3339)),
 			Remedy: "correct the clock; or give the source another name, so that it starts over",
 		})
 	}

@@ -112,6 +112,30 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// TestBeginningIsKept ends a source before its first tick, and starts it again in another process
+// after that.
+func TestBeginningIsKept(t *testing.T) {
+	for missed, want := range map[string][]string{
+		"last": {"2026-03-02T12:00:00Z"}, "all": {"2026-03-02T11:00:00Z", "2026-03-02T12:00:00Z"}, "none": nil,
+	} {
+		b := newBench(t, "2026-03-02T10:30:00Z")
+		settings := `{"schedule": "0 * * * *", "missed": "` + missed + `"}`
+		b.start(settings)()
+		b.check()
+		b.set("2026-03-02T12:10:00Z")
+		stop := b.start(settings)
+		b.advance("2026-03-02T12:50:00Z")
+		stop()
+		b.check(want...)
+		// A schedule that has changed starts over.
+		b.set("2026-03-02T13:50:00Z")
+		stop = b.start(`{"schedule": "30 * * * *", "missed": "` + missed + `"}`)
+		b.advance("2026-03-02T14:10:00Z")
+		stop()
+		b.check(want...)
+	}
+}
+
 // TestSummerTime has a tick in the hour that a night in spring lacks, which is left out, and
 // one in the hour that a night in autumn has twice, which comes twice.
 func TestSummerTime(t *testing.T) {

@@ -43,6 +43,13 @@ func (c *Call) Interrupt() {
 	}
 }
 
+// KeepIf interrupts a request that is not granted any longer.
+func (c *Call) KeepIf(granted bool) {
+	if !granted {
+		c.Interrupt()
+	}
+}
+
 // after continues without a place. After Close, the request is dropped.
 func (c *Call) after(f func()) {
 	if !c.o.start(f) {
