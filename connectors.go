@@ -119,6 +119,9 @@ func (c *Connectors) applied(t *Terrarium, deployments []*deploy.Deployment, app
 		}
 		c.runner.Set(d.Name, list)
 	}
+	if c.hooks.Served() { // else they do not work
+		c.runner.Begun(webhook.KindName) // so that requests are taken once the recipe is applied
+	}
 }
 
 func channelName(d *deploy.Deployment, address string) string {

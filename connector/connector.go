@@ -68,6 +68,13 @@ type Exclusive interface {
 	Needs() string
 }
 
+// UsesFile is a [Connector] that reads or writes a file. A recipe that writes to a file from
+// which it also reads is refused, because its messages would come back.
+type UsesFile interface {
+	// File is the path of the file, as the settings have it.
+	File() string
+}
+
 // Port is the connector's access to its channel. Its methods may be called from any
 // goroutine, except that Next and Ack must be called by one goroutine at a time.
 type Port interface {

@@ -79,6 +79,8 @@ type running struct {
 	Declared
 	r      *Runner
 	cancel context.CancelFunc
+	begun  chan struct{} // closed when it works or has failed for the first time
+	begins sync.Once
 	ended  chan struct{}
 	timed  *Manual // the clock, if moving it waits for the connector
 	untime sync.Once
@@ -123,7 +125,7 @@ func (r *Runner) Set(deployment string, declared []Declared) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		x := &running{Declared: d, r: r, cancel: cancel, ended: make(chan struct{}), state: Starting}
+		x := &running{Declared: d, r: r, cancel: cancel, begun: make(chan struct{}), ended: make(chan struct{}), state: Starting}
 		r.list = append(r.list, x)
 		if m, manual := r.clock.(*Manual); manual {
 			if _, timed := d.Connector.(Timed); timed {
@@ -187,6 +189,7 @@ func (x *running) abandon() {
 		ch.Close()
 	}
 	x.noTime()
+	x.hasBegun()
 	x.r.log.Warn("a connector does not end and is abandoned", "direction", x.Direction, "connector", x.Name, "kind", x.Kind, "reaches", x.Connector.Reaches(), "remedy", errAbandoned.Remedy)
 	go func() {
 		<-x.ended
@@ -230,6 +233,21 @@ func (r *Runner) Status() []Status {
 	}
 	return out
 }
+
+// Begun waits until the connectors of a kind work, have failed or have ended.
+func (r *Runner) Begun(kind KindName) {
+	for _, x := range r.running() {
+		if x.Kind != kind || x.abandoned() {
+			continue
+		}
+		select {
+		case <-x.begun:
+		case <-x.ended:
+		}
+	}
+}
+
+func (x *running) hasBegun() { x.begins.Do(func() { close(x.begun) }) }
 
 // SourcesEnded waits until all sources that have an end have ended.
 func (r *Runner) SourcesEnded(ctx context.Context) error {
@@ -383,6 +401,7 @@ func (x *running) failed(err error) time.Duration {
 		x.pause = min(2*x.pause, lastPause)
 	}
 	x.state, x.failure = Retrying, err
+	x.hasBegun()
 	return x.pause
 }
 
@@ -454,6 +473,7 @@ func (p *port) Working() {
 		p.log.Info("a connector is working", "reaches", p.x.Connector.Reaches())
 	}
 	p.x.state, p.x.failure = Working, nil
+	p.x.hasBegun()
 }
 
 func (p *port) Refused(err error) {

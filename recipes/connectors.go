@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -94,7 +96,70 @@ func (dec *decoder) connector(direction connector.Direction, d *declaration) *de
 		}
 		dec.needed[need] = out.Address()
 	}
+	if x, ok := opened.(connector.UsesFile); ok && !dec.opts.ShapeOnly && !dec.usesFile(s, d, direction, out.Address(), x.File()) {
+		return nil
+	}
 	return out
+}
+
+// usedFile is a file that a connector reads or writes.
+type usedFile struct {
+	direction connector.Direction
+	address   string
+	path      string
+}
+
+// usesFile notes the file of a connector. It refuses one that a source reads and a sink writes:
+// each message would come back as another one, without end.
+func (dec *decoder) usesFile(s scope, d *declaration, direction connector.Direction, address, path string) bool {
+	path = withoutLinks(path, mostLinks)
+	for _, other := range dec.files {
+		if other.direction == direction || !sameFile(other.path, path) {
+			continue
+		}
+		does := map[connector.Direction]string{connector.Source: "reads", connector.Sink: "writes to"}
+		dec.report(s, d.at, Diagnostic{Summary: "Reads what it writes",
+			Detail: fmt.Sprintf("This %s %s %s, and %s %s it. What is written would come back as messages, without end.", direction, does[direction], path, other.address, does[other.direction]),
+			Remedy: "Give one of them another file."})
+		return false
+	}
+	dec.files = append(dec.files, usedFile{direction, address, path})
+	return true
+}
+
+// mostLinks bounds the symbolic links that are followed, which may form a circle.
+const mostLinks = 40
+
+// withoutLinks resolves the symbolic links in a path, as far as it exists.
+func withoutLinks(path string, most int) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	dir, name := filepath.Split(path)
+	if name == "" || most == 0 {
+		return path
+	}
+	if target, err := os.Readlink(path); err == nil { // to a file that does not exist
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(dir, target)
+		}
+		return withoutLinks(target, most-1)
+	}
+	return filepath.Join(withoutLinks(dir, most-1), name)
+}
+
+// sameFile reports whether two paths are one file, also by another name.
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // connectorKind finds the kind of a declaration, or reports that there is none.

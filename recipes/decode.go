@@ -23,6 +23,7 @@ type assembly struct {
 	places       map[string]*Diagnostic // of creatures by address: where they are declared
 	secrets      map[string][]byte      // values of sensitive variables as JSON, by address and name
 	needed       map[string]string      // addresses of connectors, by what they need for themselves
+	files        []usedFile             // of connectors
 }
 
 // decoder decodes the channels, species and creatures of one recipe.

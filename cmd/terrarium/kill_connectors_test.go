@@ -89,7 +89,7 @@ creature "relay" {
 	}
 	s := startService(t, dir, nil, "r.hcl")
 	for range 3 {
-		if !soon(func() bool { return request(s) }) {
+		if !request(s) {
 			t.Fatalf("the service does not take a request:\n%s", s.stderr)
 		}
 	}
@@ -115,10 +115,7 @@ creature "relay" {
 	}
 }
 
-// soon repeats what has to succeed once connectors work, which may be some time after the
-// service is ready.
-func soon(try func() bool) bool { return soonEvery(20*time.Millisecond, try) }
-
+// soonEvery repeats what has to succeed some time.
 func soonEvery(pause time.Duration, try func() bool) bool {
 	for since := time.Now(); time.Since(since) < deadline; time.Sleep(pause) {
 		if try() {
@@ -130,11 +127,15 @@ func soonEvery(pause time.Duration, try func() bool) bool {
 
 // postHook sends a request to the webhook, and reports whether it was taken.
 func postHook(ctx context.Context, s *served, body, key string) bool {
+	return postHookWith(ctx, s, hookSecret, body, key)
+}
+
+func postHookWith(ctx context.Context, s *served, secret, body, key string) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.address+"/hooks/it", strings.NewReader(body))
 	if err != nil {
 		return false
 	}
-	r.Header.Set("Authorization", "Bearer "+hookSecret)
+	r.Header.Set("Authorization", "Bearer "+secret)
 	r.Header.Set("Idempotency-Key", key)
 	answer, err := s.client.Do(r)
 	if err != nil {
@@ -197,20 +198,24 @@ source "webhook" "` + name + `" {
 	}
 	write(hook("it", hookSecret) + hook("other", hookSecret))
 	s := startService(t, dir, nil, "r.hcl")
-	if !soon(func() bool { return postHook(t.Context(), s, "a", "1") }) {
+	if !postHook(t.Context(), s, "a", "1") {
 		t.Fatalf("the webhook does not take a request:\n%s", s.stderr)
 	}
 	text := once(t, dir, "", "status", "S")
 	if !strings.Contains(text, "takes POST /hooks/other") || !strings.Contains(text, "working") {
 		t.Errorf("the status is\n%s", text)
 	}
-	write(hook("it", "another secret, which is long enough"))
+	const newSecret = "another secret, which is long enough"
+	write(hook("it", newSecret))
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	s.stderr.await(t, "the recipe was applied")
 	if postHook(t.Context(), s, "b", "2") {
 		t.Error("the webhook still takes the former secret")
+	}
+	if !postHookWith(t.Context(), s, newSecret, "c", "3") {
+		t.Error("the webhook does not take the new secret when the recipe was applied")
 	}
 	if text := once(t, dir, "", "status", "S"); strings.Contains(text, "/hooks/other") || !strings.Contains(text, "takes POST /hooks/it") {
 		t.Errorf("after the recipe has changed, the status is\n%s", text)

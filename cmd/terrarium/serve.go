@@ -159,6 +159,7 @@ func (x *service) run(ctx context.Context) error {
 	work, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var others sync.WaitGroup
+	x.t.Connectors().Webhooks() // so that applying a recipe waits for its webhooks
 	others.Go(func() {
 		if err := x.h.Serve(work, x.listener, x.secure); err != nil {
 			fail(failWith(exitFailed, err))

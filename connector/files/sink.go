@@ -63,6 +63,9 @@ func (s *sink) Needs() string { return "the file " + filepath.Clean(s.Path) }
 
 func (s *sink) Endless() bool { return true }
 
+// File implements [connector.UsesFile].
+func (s *sink) File() string { return s.Path }
+
 // record is a line of JSON.
 type record struct {
 	Channel string            `json:"channel"`

@@ -65,6 +65,9 @@ func (s *source) Reaches() string {
 
 func (s *source) Endless() bool { return s.follow }
 
+// File implements [connector.UsesFile].
+func (s *source) File() string { return s.path }
+
 // Run implements [connector.Connector].
 func (s *source) Run(ctx context.Context, p connector.Port) error {
 	info, err := os.Stat(s.path)

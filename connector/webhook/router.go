@@ -41,7 +41,8 @@ func (r *Router) Serving() http.Handler {
 	return r
 }
 
-func (r *Router) served() bool {
+// Served reports whether requests can come.
+func (r *Router) Served() bool {
 	select {
 	case <-r.serving:
 		return true

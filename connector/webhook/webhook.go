@@ -24,9 +24,12 @@ const Prefix = "/hooks/"
 // New returns the kind, whose sources take requests from a router.
 func New(r *Router) connector.Kind { return kind{r} }
 
+// KindName is the name of the kind.
+const KindName connector.KindName = "webhook"
+
 type kind struct{ router *Router }
 
-func (kind) Name() string { return "webhook" }
+func (kind) Name() string { return string(KindName) }
 
 func (kind) Direction() connector.Direction { return connector.Source }
 
@@ -136,7 +139,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 		return err
 	}
 	defer s.router.remove(r)
-	if s.router.served() {
+	if s.router.Served() {
 		p.Working()
 	} else {
 		p.Log().Info("a webhook takes requests only while terrarium serve runs the recipe", "path", s.Path)
