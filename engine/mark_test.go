@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestMarks keeps offsets without messages, also over a restart, and asks no policy.
+// TestMarks keeps offsets without messages, even over a restart, and asks no policy.
 func TestMarks(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	judged := 0

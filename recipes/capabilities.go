@@ -182,7 +182,7 @@ func (dec *decoder) capability(s scope, d *declaration, k capability.Kind, own b
 	return out
 }
 
-// comesFrom notes the variables of a setting that may be secret, also while they have no value.
+// comesFrom notes the variables of a setting that may be secret, even while they have no value.
 func comesFrom(c *deploy.Capability, setting string, expr hcl.Expression) {
 	var from []string
 	for _, t := range expr.Variables() {

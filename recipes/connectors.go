@@ -149,7 +149,7 @@ func withoutLinks(path string, most int) string {
 	return filepath.Join(withoutLinks(dir, most-1), name)
 }
 
-// sameFile reports whether two paths are one file, also by another name.
+// sameFile reports whether two paths are one file, even under two names.
 func sameFile(a, b string) bool {
 	if a == b {
 		return true

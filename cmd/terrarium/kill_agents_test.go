@@ -28,7 +28,7 @@ import (
 )
 
 // TestKillAgents runs examples/agents and kills it several times while the lead works on a
-// question. It goes on each time: the lead still spawns, wires, asks and removes each
+// question. It continues each time: the lead still spawns, wires, asks and removes each
 // specialist once, and gives the same answer as without kills. The replay needs no model.
 func TestKillAgents(t *testing.T) {
 	t.Parallel()

@@ -58,7 +58,7 @@ func hasSecrets(creature string, saved, now *deploy.Capability) error {
 		}
 		return &abi.Error{
 			Code: abi.InvalidArgument, Op: "apply",
-			Message: fmt.Sprintf("the creature %s goes on with the capability %s, and its setting %s has no value: it comes from %s, and sensitive values are not stored", creature, now.ID(), name, strings.Join(from, " and ")),
+			Message: fmt.Sprintf("the creature %s continues with the capability %s, and its setting %s has no value: it comes from %s, and sensitive values are not stored", creature, now.ID(), name, strings.Join(from, " and ")),
 			Remedy:  "give the variable its value again, as in the earlier run",
 			IDs:     map[string]string{"creature": creature, "capability": now.ID()},
 		}
