@@ -112,7 +112,7 @@ func TestClosingHasABoundForAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := string(status[0].Session)
-	leftOpen(t, s.Close(t.Context()), "events of the session "+session+" that are not written")
+	leftOpen(t, s.Close(t.Context()), " of the session "+session+" that ")
 	close(c.end)
 	s.awaitClosed()
 }

@@ -71,7 +71,7 @@ func TestLeftOpen(t *testing.T) {
 			if took < timeout {
 				t.Errorf("it ended after %v, before its time was over", took)
 			}
-			for _, want := range []string{"did not close within " + timeout.String(), "that are not written", "all acknowledged events are kept"} {
+			for _, want := range []string{"did not close within " + timeout.String(), " not written", "all acknowledged events are kept"} {
 				if !strings.Contains(p.stderr.String(), want) {
 					t.Errorf("standard error does not say %q:\n%s", want, p.stderr)
 				}

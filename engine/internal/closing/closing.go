@@ -107,7 +107,8 @@ func (s *Shutdown) LeftOpen(bound time.Duration, running func() (turns []string,
 	}
 	for _, store := range stores {
 		if durable := store.Durable(); store.Last > durable {
-			left = append(left, fmt.Sprintf("%s of the session %s that are not written", errtext.Count(store.Last-durable, "event"), store.Info().Session))
+			are := map[bool]string{true: "is", false: "are"}[store.Last-durable == 1]
+			left = append(left, fmt.Sprintf("%s of the session %s that %s not written", errtext.Count(store.Last-durable, "event"), store.Info().Session, are))
 		} else if len(left) == 0 {
 			left = append(left, fmt.Sprintf("the open store of the session %s, with all events written", store.Info().Session))
 		}
@@ -130,7 +131,7 @@ func LeftOutside(attempts []string) error {
 		return nil
 	}
 	return &abi.Error{
-		Code: abi.Deadline, Op: "close", Message: "the engine has closed, and leaves " + strings.Join(errtext.Few(attempts), ", ") + " that do not end",
+		Code: abi.Deadline, Op: "close", Message: "the engine has closed, and these do not end: " + strings.Join(errtext.Few(attempts), ", "),
 		Remedy: "end the process, and correct the capability: its method Do must end when its context ends", Err: ErrLeftOpen,
 	}
 }

@@ -88,7 +88,7 @@ func TestTheErrorSaysWhatIsLeft(t *testing.T) {
 	if len(order) != 2 || order[0] != "s1" {
 		t.Errorf("it closes %v", order)
 	}
-	says("after them", "left: 1 events of the session s3", never)
+	says("after them", "left: 1 event of the session s3 that is not written", never)
 	if err := LeftOutside(nil); err != nil {
 		t.Errorf("without attempts it returns %v", err)
 	}
