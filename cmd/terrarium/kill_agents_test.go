@@ -63,6 +63,32 @@ func TestKillAgents(t *testing.T) {
 	}
 }
 
+// TestResumeAgentsWithoutKey resumes a session with a specialist, first without the key of the
+// model: nothing is resumed, and the error names the variable.
+func TestResumeAgentsWithoutKey(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t, true)
+	a.once(a.run("killed", os.DevNull)...)
+	a.once("send", "killed", "questions", a.questions[0])
+	a.killAtRequest(2, true) // in the turn that sends it, the lead has spawned the specialist
+	cmd := a.command("resume", "killed", "--topology", "last", "--exit-when-idle", a.variables[0], a.variables[1])
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	var ended *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &ended) || ended.ExitCode() <= 0 {
+		t.Errorf("without the key it ends with %v", err)
+	}
+	for _, want := range []string{"astronomer", "llm.main", "var.key", "not stored"} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("standard error does not say %q:\n%s", want, &stderr)
+		}
+	}
+	a.once(append(a.resume(), "--exit-when-idle")...)
+	if got := a.answers("killed"); len(got) != 1 || !strings.Contains(got[0], "384,400 km") {
+		t.Errorf("with the key, the answers are %q", got)
+	}
+}
+
 // agents runs examples/agents in a folder, with one cache of compiled code.
 type agents struct {
 	t           *testing.T
