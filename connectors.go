@@ -11,6 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/connector"
 	"github.com/seed47132306/terrarium/connector/cronsource"
 	"github.com/seed47132306/terrarium/connector/files"
+	"github.com/seed47132306/terrarium/connector/mqtt"
 	"github.com/seed47132306/terrarium/connector/webhook"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -18,7 +19,7 @@ import (
 
 // builtinConnectors are the kinds of connectors that every recipe can declare.
 func builtinConnectors(hooks *webhook.Router) []connector.Kind {
-	return []connector.Kind{files.Source{}, files.NewStdin(nil), files.Sink{}, cronsource.Kind{}, webhook.New(hooks)}
+	return []connector.Kind{files.Source{}, files.NewStdin(nil), files.Sink{}, cronsource.Kind{}, webhook.New(hooks), mqtt.Source{}, mqtt.Sink{}}
 }
 
 // ConnectorKinds are the kinds of sources and sinks that every recipe can declare.

@@ -72,7 +72,7 @@ func root(t *testing.T) string {
 // removes files of killed processes, internal/selflimit limits its own process, and
 // internal/unhurried gives policies of tests more time.
 var layers = map[string][]string{
-	"":                          {"abi", "capability", "connector", "connector/cronsource", "connector/files", "connector/webhook", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "internal/scratch", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore"},
+	"":                          {"abi", "capability", "connector", "connector/cronsource", "connector/files", "connector/mqtt", "connector/webhook", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "internal/scratch", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore"},
 	"operations":                {"", "abi", "connector", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "replay", "sqlitestore"},
 	"serve":                     {"", "abi", "connector/webhook", "docs/reference", "engine", "engine/inspect", "engine/journal", "internal/histogram", "operations"},
 	"docs/reference":            {},
@@ -85,6 +85,8 @@ var layers = map[string][]string{
 	"connector/connectortest":   {"connector"},
 	"connector/cronsource":      {"abi", "capability", "connector"},
 	"connector/files":           {"abi", "capability", "connector", "engine/deploy"},
+	"connector/mqtt":            {"abi", "capability", "connector", "engine/deploy"},
+	"connector/mqtt/mqtttest":   {},
 	"connector/webhook":         {"abi", "capability", "connector", "engine/deploy"},
 	"telemetry":                 {"", "abi", "engine", "engine/journal", "internal/histogram"},
 	"conformance":               {"", "abi", "engine", "engine/deploy", "engine/journal", "engine/topology", "operations"},

@@ -1,0 +1,365 @@
+package mqtt_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/connector"
+	"github.com/seed47132306/terrarium/connector/connectortest"
+	"github.com/seed47132306/terrarium/connector/mqtt"
+	"github.com/seed47132306/terrarium/connector/mqtt/mqtttest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const deadline = time.Minute
+
+func start(t *testing.T, o mqtttest.Options) *mqtttest.Broker {
+	t.Helper()
+	b, err := mqtttest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func settings(t *testing.T, b *mqtttest.Broker, more map[string]any) json.RawMessage {
+	t.Helper()
+	all := map[string]any{"broker": "mqtt://" + b.Address(), "client_id": "it"}
+	for name, value := range more {
+		all[name] = value
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func open(t *testing.T, k connector.Kind, data json.RawMessage) connector.Connector {
+	t.Helper()
+	c, err := k.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// counted counts how often a connector has reached the broker.
+type counted struct {
+	*connectortest.Port
+	working atomic.Int64
+}
+
+func (p *counted) Working() { p.working.Add(1); p.Port.Working() }
+
+// reached waits until the connector has reached the broker more often than before.
+func (p *counted) reached(t *testing.T, before int64) {
+	t.Helper()
+	for since := time.Now(); p.working.Load() <= before; time.Sleep(time.Millisecond) {
+		if time.Since(since) > deadline {
+			t.Fatal("the connector does not come back")
+		}
+	}
+}
+
+// rewound is a port that begins after what was acknowledged.
+type rewound interface {
+	connector.Port
+	Wait(ctx context.Context, until func(connectortest.View) bool) (connectortest.View, error)
+	Rewind(acked uint64)
+}
+
+// run runs a connector as terrarium does, again after each failure, until stop is called.
+func run(t *testing.T, c connector.Connector, p rewound) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			v, _ := p.Wait(ctx, func(connectortest.View) bool { return true })
+			p.Rewind(v.Acked)
+			if err := c.Run(ctx, p); err == nil && ctx.Err() == nil {
+				t.Error("the connector ends")
+				return
+			}
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); done.Wait() })
+	t.Cleanup(stop)
+	return stop
+}
+
+func await(t *testing.T, p *connectortest.Port, until func(connectortest.View) bool) connectortest.View {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	v, err := p.Wait(ctx, until)
+	if err != nil {
+		t.Fatalf("%v; the port has %d messages, %d of them different; %+v", err, len(v.Sent), distinct(v), v.Refused)
+	}
+	return v
+}
+
+func publish(t *testing.T, b *mqtttest.Broker, topic, payload string, qos byte, retain bool) {
+	t.Helper()
+	if err := b.Publish(topic, payload, qos, retain); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var versions = []string{"5", "3.1.1"}
+
+// TestSource takes messages of all qualities of service, in order and once.
+func TestSource(t *testing.T) {
+	for _, version := range versions {
+		for qos := range byte(3) {
+			t.Run(fmt.Sprint(version, " ", qos), func(t *testing.T) {
+				b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
+				publish(t, b, "a/kept", "retained", qos, true)
+				run(t, open(t, mqtt.Source{}, settings(t, b, map[string]any{"version": version, "topics": []string{"a/#"}, "qos": qos, "max_in_flight": 1000})), p)
+				v := await(t, p, func(v connectortest.View) bool { return len(v.Sent) == 1 })
+				if h := v.Sent[0].Headers; h["topic"] != "a/kept" || h["retained"] != "true" {
+					t.Errorf("the headers are %v", h)
+				}
+				const n = 500
+				for i := range n {
+					publish(t, b, "a/b", fmt.Sprint(i), qos, false)
+				}
+				v = await(t, p, func(v connectortest.View) bool { return len(v.Sent) == n+1 })
+				for i, payload := range v.Payloads()[1:] {
+					if payload != fmt.Sprint(i) {
+						t.Fatalf("the message %d is %q", i, payload)
+					}
+				}
+				if !v.Working || v.Repeated != 0 || len(v.Refused) != 0 || v.Sent[1].Headers["retained"] != "" {
+					t.Errorf("working %v, repeated %d, refused %v", v.Working, v.Repeated, v.Refused)
+				}
+			})
+		}
+	}
+}
+
+// TestCuts loses the connection many times while messages are under way, and twice what the
+// source remembers in memory. Each message is taken once. Nothing is published while the source
+// connects, and no connection is cut while it begins: this broker would lose messages.
+func TestCuts(t *testing.T) {
+	for _, version := range versions {
+		for _, qos := range []byte{1, 2} {
+			t.Run(fmt.Sprint(version, " ", qos), func(t *testing.T) {
+				b, p := start(t, mqtttest.Options{}), &counted{Port: connectortest.NewPort()}
+				data := settings(t, b, map[string]any{"version": version, "topics": []string{"a"}, "qos": qos, "max_in_flight": 1000})
+				stop := run(t, open(t, mqtt.Source{}, data), p)
+				p.reached(t, 0)
+				n, repeated := 0, 0
+				for round := range 20 {
+					for range 40 {
+						publish(t, b, "a", fmt.Sprint(n), qos, false)
+						n++
+					}
+					before := p.working.Load()
+					b.Cut()
+					if round%7 == 6 { // another process
+						p.reached(t, before)
+						stop()
+						b.Cut()
+						before = p.working.Load()
+						stop = run(t, open(t, mqtt.Source{}, data), p)
+					}
+					p.reached(t, before)
+					v := await(t, p.Port, func(v connectortest.View) bool { return distinct(v) == n })
+					if repeated = v.Repeated; len(v.Sent) != n {
+						t.Fatalf("in round %d, %d messages came in %d, %d were left out", round, n, len(v.Sent), v.Repeated)
+					}
+				}
+				t.Logf("%d repetitions were left out", repeated)
+			})
+		}
+	}
+}
+
+func distinct(v connectortest.View) int {
+	seen := map[string]bool{}
+	for _, m := range v.Payloads() {
+		seen[m] = true
+	}
+	return len(seen)
+}
+
+// TestBrokerRestarts begins before the broker is there, and continues after it has lost its
+// sessions.
+func TestBrokerRestarts(t *testing.T) {
+	b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
+	b.Down()
+	c := open(t, mqtt.Source{}, settings(t, b, map[string]any{"topics": []string{"a"}}))
+	if err := c.Run(t.Context(), p); abi.CodeOf(err) != abi.Unavailable || !strings.Contains(err.Error(), "cannot reach") {
+		t.Errorf("without a broker: %v", err)
+	}
+	run(t, c, p)
+	if err := b.Up(); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		for since := time.Now(); !b.Subscribed("it", "a"); time.Sleep(time.Millisecond) {
+			if time.Since(since) > deadline {
+				t.Fatal("the source does not subscribe")
+			}
+		}
+		publish(t, b, "a", "the same", 1, false)
+		await(t, p, func(v connectortest.View) bool { return len(v.Sent) == round+1 })
+		if err := b.Lose(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKeyProperty publishes with a sink, which gives each message an id, and takes each id
+// once, although the sink delivers all messages again.
+func TestKeyProperty(t *testing.T) {
+	b, from, to := start(t, mqtttest.Options{}), connectortest.NewPort(), connectortest.NewPort()
+	source := settings(t, b, map[string]any{"topics": []string{"a"}, "key_property": mqtt.IDProperty, "properties": []string{mqtt.IDProperty}})
+	stop := run(t, open(t, mqtt.Source{}, source), to)
+	await(t, to, func(v connectortest.View) bool { return v.Working })
+	sink := settings(t, b, map[string]any{"client_id": "sink", "topic": "a"})
+	end := run(t, open(t, mqtt.Sink{}, sink), from)
+	from.Deliver("one", "two", "two")
+	await(t, from, func(v connectortest.View) bool { return v.Acked == 3 })
+	v := await(t, to, func(v connectortest.View) bool { return len(v.Sent) == 3 })
+	if v.Sent[2].Headers[mqtt.IDProperty] != "origin#3" {
+		t.Errorf("the headers are %v", v.Sent[2].Headers)
+	}
+	stop()
+	end()
+	run(t, open(t, mqtt.Source{}, source), to)
+	from.Rewind(0)
+	run(t, open(t, mqtt.Sink{}, sink), from)
+	await(t, to, func(v connectortest.View) bool { return v.Repeated == 3 })
+	from.Deliver("three")
+	if v := await(t, to, func(v connectortest.View) bool { return len(v.Sent) > 3 }); len(v.Sent) != 4 {
+		t.Errorf("the messages are %q", v.Payloads())
+	}
+}
+
+// TestTooLarge leaves large messages out, and takes those after them.
+func TestTooLarge(t *testing.T) {
+	for _, version := range versions {
+		b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
+		run(t, open(t, mqtt.Source{}, settings(t, b, map[string]any{"version": version, "topics": []string{"a"}, "max_payload": 100})), p)
+		await(t, p, func(v connectortest.View) bool { return v.Working })
+		for _, size := range []int{101, 1 << 20, 101, 3 << 20, 101, 100} {
+			publish(t, b, "a", strings.Repeat("x", size), 1, false)
+		}
+		v := await(t, p, func(v connectortest.View) bool { return len(v.Sent) == 1 })
+		if len(v.Refused) != 5 || len(v.Sent[0].Payload) != 100 || abi.CodeOf(v.Refused[1]) != abi.TooLarge {
+			t.Errorf("refused are %v", v.Refused)
+		}
+	}
+}
+
+// TestDenied acknowledges what a policy does not let in.
+func TestDenied(t *testing.T) {
+	b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
+	p.Refuse = func(m connector.Message) error {
+		if string(m.Payload) == "bad" {
+			return &abi.Error{Code: abi.Denied, Message: "no"}
+		}
+		return nil
+	}
+	run(t, open(t, mqtt.Source{}, settings(t, b, map[string]any{"topics": []string{"a"}})), p)
+	await(t, p, func(v connectortest.View) bool { return v.Working })
+	for _, payload := range []string{"bad", "good", "bad", "good"} {
+		publish(t, b, "a", payload, 1, false)
+	}
+	if v := await(t, p, func(v connectortest.View) bool { return len(v.Sent) == 2 }); len(v.Refused) != 2 {
+		t.Errorf("refused are %v", v.Refused)
+	}
+}
+
+// TestSink publishes with all qualities of service, over lost connections, at least once and
+// with the id of the event.
+func TestSink(t *testing.T) {
+	for _, version := range versions {
+		for qos := range byte(3) {
+			t.Run(fmt.Sprint(version, " ", qos), func(t *testing.T) {
+				b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
+				var mu sync.Mutex
+				got := map[string]mqtttest.Message{}
+				if err := b.Subscribe("#", 1, func(m mqtttest.Message) {
+					mu.Lock()
+					defer mu.Unlock()
+					_, again := got[m.Payload]
+					got[m.Payload] = m
+					if qos > 0 && !again && len(got)%100 == 0 {
+						go b.Cut()
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+				run(t, open(t, mqtt.Sink{}, settings(t, b, map[string]any{"version": version, "topic": "out", "qos": qos, "retain": true})), p)
+				const n = 1000
+				for i := range n {
+					p.Deliver(fmt.Sprint(i))
+				}
+				await(t, p, func(v connectortest.View) bool { return v.Acked == n })
+				for since := time.Now(); ; time.Sleep(time.Millisecond) { // with 0, it may be on its way
+					mu.Lock()
+					done := len(got) == n
+					mu.Unlock()
+					if done || time.Since(since) > deadline {
+						break
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if len(got) != n || got["7"].Topic != "out" || !got["7"].Retain {
+					t.Errorf("the broker has %d messages, such as %+v", len(got), got["7"])
+				}
+				if version == "5" && got["7"].Properties[mqtt.IDProperty] != "origin#8" {
+					t.Errorf("the properties are %v", got["7"].Properties)
+				}
+			})
+		}
+	}
+}
+
+// TestSinkRefused leaves out what no broker takes, and tries again what this one does not allow.
+func TestSinkRefused(t *testing.T) {
+	b := start(t, mqtttest.Options{Username: "u", Secret: "s"})
+	p := connectortest.NewPort()
+	more := map[string]any{"topic": "wrong/+", "username": "u", "password": "s"}
+	if _, err := (mqtt.Sink{}).Open(settings(t, b, more)); abi.CodeOf(err) != abi.InvalidArgument {
+		t.Errorf("a topic with a wildcard: %v", err)
+	}
+	delete(more, "topic")
+	more["topic_header"] = "to"
+	run(t, open(t, mqtt.Sink{}, settings(t, b, more)), p)
+	p.Deliver("without a topic")
+	if v := await(t, p, func(v connectortest.View) bool { return v.Acked == 1 }); len(v.Refused) != 1 {
+		t.Errorf("refused are %v", v.Refused)
+	}
+	more["topic"], more["client_id"] = "forbidden/a", "another"
+	forbidden := connectortest.NewPort()
+	forbidden.Deliver("a")
+	err := open(t, mqtt.Sink{}, settings(t, b, more)).Run(t.Context(), forbidden)
+	if err == nil || !strings.Contains(err.Error(), "not authorized") {
+		t.Errorf("a forbidden topic: %v", err)
+	}
+	more["password"] = "wrong"
+	err = open(t, mqtt.Sink{}, settings(t, b, more)).Run(t.Context(), forbidden)
+	if err == nil || !strings.Contains(err.Error(), "refuses the connection") || strings.Contains(err.Error(), "wrong\"") {
+		t.Errorf("a wrong password: %v", err)
+	}
+}
