@@ -28,7 +28,7 @@ func TestCommands(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			p.needs(t)
-			env := environment(t)
+			env := append(environment(t), p.broker(t)...)
 			for attempt := 1; !p.carriedOut(t, t.TempDir(), env, attempt < mostAttempts); attempt++ {
 			}
 		})
@@ -65,6 +65,30 @@ func environment(t *testing.T) []string {
 		"PYTHONPATH=" + list(filepath.Join(repository(t), "bin", "toolchains", "python"), os.Getenv("PYTHONPATH")),
 		"TERRARIUM=" + repository(t),
 	}
+}
+
+// broker is what a page about MQTT needs besides: the programs of Mosquitto. Where they are not
+// installed, a program of this repository takes their place.
+func (p *page) broker(t *testing.T) []string {
+	if !strings.Contains(p.text, "$ mosquitto ") {
+		return nil
+	}
+	if _, err := exec.LookPath("mosquitto"); err == nil {
+		return nil
+	}
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", undebuggable, "-o", filepath.Join(dir, "mosquitto"), "./internal/docstest/testdata/mosquitto")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the broker: %v\n%s", err, out)
+	}
+	for _, name := range []string{"mosquitto_pub", "mosquitto_sub"} {
+		if err := os.Symlink("mosquitto", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := strings.TrimPrefix(environment(t)[0], "PATH=")
+	return []string{"PATH=" + dir + string(os.PathListSeparator) + path}
 }
 
 func (b *block) isScript() bool { return b.language == "sh" && b.has("run") }
