@@ -229,26 +229,29 @@ func TestBrokerRestarts(t *testing.T) {
 // TestKeyProperty publishes with a sink, which gives each message an id, and takes each id
 // once, although the sink delivers all messages again.
 func TestKeyProperty(t *testing.T) {
-	b, from, to := start(t, mqtttest.Options{}), connectortest.NewPort(), connectortest.NewPort()
+	b, from, to := start(t, mqtttest.Options{}), connectortest.NewPort(), &counted{Port: connectortest.NewPort()}
 	source := settings(t, b, map[string]any{"topics": []string{"a"}, "key_property": mqtt.IDProperty, "properties": []string{mqtt.IDProperty}})
 	stop := run(t, open(t, mqtt.Source{}, source), to)
-	await(t, to, func(v connectortest.View) bool { return v.Working })
+	await(t, to.Port, func(v connectortest.View) bool { return v.Working })
 	sink := settings(t, b, map[string]any{"client_id": "sink", "topic": "a"})
 	end := run(t, open(t, mqtt.Sink{}, sink), from)
 	from.Deliver("one", "two", "two")
 	await(t, from, func(v connectortest.View) bool { return v.Acked == 3 })
-	v := await(t, to, func(v connectortest.View) bool { return len(v.Sent) == 3 })
+	v := await(t, to.Port, func(v connectortest.View) bool { return len(v.Sent) == 3 })
 	if v.Sent[2].Headers[mqtt.IDProperty] != "origin#3" {
 		t.Errorf("the headers are %v", v.Sent[2].Headers)
 	}
 	stop()
 	end()
+	b.Cut()
+	before := to.working.Load()
 	run(t, open(t, mqtt.Source{}, source), to)
+	to.reached(t, before)
 	from.Rewind(0)
 	run(t, open(t, mqtt.Sink{}, sink), from)
-	await(t, to, func(v connectortest.View) bool { return v.Repeated == 3 })
+	await(t, to.Port, func(v connectortest.View) bool { return v.Repeated >= 3 })
 	from.Deliver("three")
-	if v := await(t, to, func(v connectortest.View) bool { return len(v.Sent) > 3 }); len(v.Sent) != 4 {
+	if v := await(t, to.Port, func(v connectortest.View) bool { return len(v.Sent) > 3 }); len(v.Sent) != 4 {
 		t.Errorf("the messages are %q", v.Payloads())
 	}
 }
