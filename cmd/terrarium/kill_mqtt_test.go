@@ -131,7 +131,7 @@ creature "relay" {
 		}
 		return len(got), again
 	}
-	soon(func() bool { n, _ := count(); return n == len(want) })
+	soonEvery(20*time.Millisecond, func() bool { n, _ := count(); return n == len(want) })
 	if code := s.signal(syscall.SIGTERM); code != 0 {
 		t.Errorf("the service ends with %d:\n%s", code, s.stderr)
 	}
