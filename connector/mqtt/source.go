@@ -47,7 +47,7 @@ func (Source) Settings() []capability.Setting {
 		{Name: "retained", Type: capability.Flag, Default: "true", Doc: "take the messages that the broker retains for a topic when the source subscribes to it; they have the header `retained`"},
 		{Name: "properties", Type: capability.Texts, Without: "none", Doc: "user properties that become headers of the message, in lower case; version 5 only"},
 		{Name: "key_property", Type: capability.Text, Without: "none", Doc: fmt.Sprintf("a message with this user property is taken once: the last %d keys are remembered, even after a kill; version 5 only", connector.WindowSize)},
-		{Name: "max_payload", Type: capability.Size, Default: `"1MiB"`, Doc: "the most bytes that a payload may have; a larger message is acknowledged, left out and reported"},
+		{Name: "max_payload", Type: capability.Size, Default: `"1MiB"`, Doc: "the largest payload; a larger message is acknowledged, left out and reported"},
 		{Name: "max_in_flight", Type: capability.Count, Default: fmt.Sprint(defaultInFlight), Doc: fmt.Sprintf("how many messages may be waiting to be durable; from 1 to %d", maxInFlight)},
 	}
 	return append(linkSettings(true), own...)
