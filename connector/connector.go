@@ -61,8 +61,8 @@ type Connector interface {
 	Endless() bool
 }
 
-// Exclusive is a [Connector] that needs something for itself, such as a path or a file: a recipe
-// with two of a direction that need the same is refused.
+// Exclusive is a [Connector] that needs something for itself, such as a path or a client id: a
+// recipe with two sources or sinks that need the same is refused.
 type Exclusive interface {
 	// Needs names that thing. The name also appears in messages.
 	Needs() string

@@ -9,7 +9,47 @@ import (
 
 	"github.com/seed47132306/terrarium/connector"
 	"github.com/seed47132306/terrarium/connector/files"
+	"github.com/seed47132306/terrarium/connector/mqtt"
 )
+
+// TestOneClientForTwo has a source and a sink with one client id: the broker would end the
+// connection of one when the other connects.
+func TestOneClientForTwo(t *testing.T) {
+	for sink, refused := range map[string]bool{"me": true, "another": false} {
+		path := filepath.Join(t.TempDir(), "r.hcl")
+		if err := os.WriteFile(path, fmt.Appendf(nil, `
+channel "in" {}
+channel "out" {}
+source "mqtt" "sensors" {
+  channel   = channel.in
+  broker    = "mqtt://localhost"
+  client_id = "me"
+  topics    = ["sensors/#"]
+}
+sink "mqtt" "alarms" {
+  channel   = channel.out
+  broker    = "mqtt://localhost:1883"
+  client_id = %q
+  topic     = "alarms"
+}
+creature "relay" {
+  module = "builtin:relay"
+  listen = [channel.in]
+  send   = [channel.out]
+}
+`, sink), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, diags := Load(t.Context(), path, Options{Connectors: []connector.Kind{mqtt.Source{}, mqtt.Sink{}}})
+		told := ""
+		for i := range diags {
+			told += diags[i].Error()
+		}
+		if strings.Contains(told, "needs the client me at localhost:1883 too") != refused || !refused && told != "" {
+			t.Errorf("with the client id %s: %q", sink, told)
+		}
+	}
+}
 
 // TestReadsWhatItWrites has a source and a sink with one file, in all the ways to name it.
 func TestReadsWhatItWrites(t *testing.T) {

@@ -89,12 +89,11 @@ func (dec *decoder) connector(direction connector.Direction, d *declaration) *de
 		return nil
 	}
 	if x, ok := opened.(connector.Exclusive); ok {
-		need := string(direction) + " " + x.Needs()
-		if other, taken := dec.needed[need]; taken {
-			dec.report(s, d.at, Diagnostic{Summary: "Needed twice", Detail: fmt.Sprintf("The %s %s needs %s too.", direction, other, x.Needs()), Remedy: "Keep one of them, or change its settings."})
+		if other, taken := dec.needed[x.Needs()]; taken {
+			dec.report(s, d.at, Diagnostic{Summary: "Needed twice", Detail: fmt.Sprintf("%s needs %s too.", other, x.Needs()), Remedy: "Keep one of them, or change its settings."})
 			return nil
 		}
-		dec.needed[need] = out.Address()
+		dec.needed[x.Needs()] = out.Address()
 	}
 	if x, ok := opened.(connector.UsesFile); ok && !dec.opts.ShapeOnly && !dec.usesFile(s, d, direction, out.Address(), x.File()) {
 		return nil
