@@ -124,9 +124,9 @@ func TestWrongScripts(t *testing.T) {
 	rule := `{"when": ["^user: x"], "say": "y"}`
 	for rules, want := range map[string]string{
 		`{}`: "scripted cannot be read", `[`: "scripted cannot be read", `"x"`: "scripted cannot be read",
-		`[]`: "no list of 1 to 1000 rules", `null`: "no list of 1 to 1000 rules", ` `: "scripted cannot be read",
-		`[` + rule + `] [`: "no list of 1 to 1000 rules",
-		`[` + strings.Repeat(rule+",", 1000) + rule + `]`:   "no list of 1 to 1000 rules",
+		`[]`: "must be a list of 1 to 1000 rules", `null`: "must be a list of 1 to 1000 rules", ` `: "scripted cannot be read",
+		`[` + rule + `] [`: "must be a list of 1 to 1000 rules",
+		`[` + strings.Repeat(rule+",", 1000) + rule + `]`:   "must be a list of 1 to 1000 rules",
 		`[` + rule + `, {"say": "y"}]`:                      "rule 2 of scripted has no when",
 		`[{"when": [], "say": "y"}]`:                        "rule 1 of scripted has no when",
 		`[{"when": ["x"]}]`:                                 "rule 1 of scripted has no when, or neither say nor call",
