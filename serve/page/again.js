@@ -1,5 +1,5 @@
 // Running a turn again: the choice of a module, and what it did then beside what it does now.
-import { inShort } from './turn.js'
+import { inShort } from './trap.js'
 import { brief, count, h, hidden, mark, number, payload, replace } from './lib.js'
 
 // modules lists what the turn can run on: the recorded module, and those that creatures have now,

@@ -1,6 +1,6 @@
 // The panel of one creature.
 import { colour } from './graph.js'
-import { inShort } from './turn.js'
+import { inShort } from './trap.js'
 import { bytes, clock, count, duration, h, hidden, icon, mark, number, payload, payloadBytes, rate, replace, said, span, swatch, trim, words } from './lib.js'
 
 const tabs = [['overview', 'Overview'], ['turns', 'Turns'], ['log', 'Log'], ['state', 'State'], ['config', 'Config'], ['send', 'Send']]

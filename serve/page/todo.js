@@ -1,6 +1,6 @@
 // The view Dead letters.
 import { clock, count, h, hidden, mark, number, payload, payloadBytes, replace } from './lib.js'
-import { inShort } from './turn.js'
+import { inShort } from './trap.js'
 import { todoTabs } from './lists.js'
 
 const shown = 3 // letters of a group before "more"

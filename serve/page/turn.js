@@ -1,27 +1,10 @@
 // The view Turn: why it failed, what was delivered, what it did, and what policies said.
 import { againBox } from './again.js'
 import { bodyOf, eventOf } from './past.js'
+import { frames } from './trap.js'
 import { clock, count, duration, h, hidden, mark, number, payload, payloadBytes, replace, span } from './lib.js'
 
 const messages = new Set(['channel_message', 'direct_message', 'request', 'result', 'timer', 'wired_output'])
-
-// frames takes the call path out of the text of a trap: "… (in f at a.c:4:2 < g at a.c:9:1)".
-export function frames(error) {
-  const m = /^([\s\S]*?)\s*\(in ([\s\S]+)\)\s*$/.exec(error || '')
-  if (!m) return { what: error || '', path: [] }
-  return {
-    what: m[1], path: m[2].split(' < ').map(frame => {
-      const at = /^([\s\S]*?) at (\S+)$/.exec(frame.trim())
-      return at ? { name: at[1], at: at[2] } : { name: frame.trim(), at: '' }
-    }),
-  }
-}
-
-// inShort returns an error with only its innermost frame.
-export function inShort(error) {
-  const { what, path } = frames(error)
-  return path.length ? `${what} in ${path[0].name}${path[0].at ? ` (${path[0].at})` : ''}` : what
-}
 
 export function turnView(frame, host, route) {
   const ctx = Object.create(frame) // with what only this view has
