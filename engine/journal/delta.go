@@ -2,7 +2,7 @@ package journal
 
 import "github.com/seed47132306/terrarium/engine/topology"
 
-// Delta tells callers what an operation did to the graphs.
+// Delta describes what an operation did to the graphs.
 type Delta struct {
 	Kind      CutKind      `json:"kind"`              // none, merge or split
 	OldGraphs []GraphID    `json:"old_graphs"`        // the graphs concerned, before

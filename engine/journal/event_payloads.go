@@ -219,7 +219,7 @@ type PolicyPayload struct {
 	Reason string       `json:"reason,omitempty"` // reason that the policy returned
 	Where  string       `json:"where,omitempty"`  // its position in the recipe
 	// The message as it was sent from outside, before policies changed it. If several
-	// policies changed it, the first has it.
+	// policies changed it, only the event of the first has this member.
 	Original *NotedMessage `json:"original,omitempty"`
 }
 

@@ -29,15 +29,15 @@ Operations are the data API of a terrarium. ` + "`terrarium exec`" + ` reads the
 - The answer is ` + "`{\"id\": …, \"ok\": true, \"result\": {…}}`" + ` or ` + "`{\"id\": …, \"ok\": false, \"error\": {\"code\", \"message\", \"remedy\", \"ids\"}}`" + `. See the [error
   codes](errors.md).
 - ` + "`" + `terrarium serve` + "`" + ` offers the operations over HTTP too: see [serve](command-line.md#serve). There, a caller needs a *scope*: ` + "`" + `read` + "`" + `; ` + "`" + `operate` + "`" + `,
-  which includes it; or ` + "`" + `admin` + "`" + `, which includes both. With the scope ` + "`" + `read` + "`" + `, results have no payloads, headers and log lines.
+  which includes it; or ` + "`" + `admin` + "`" + `, which includes both. With the scope ` + "`" + `read` + "`" + `, results have no payloads, headers or log lines.
 - Operations run one after the other, in the order of their lines. A request can therefore rely on earlier ones without waiting for
   their answers. Operations marked *waits* start in that order, answer when they are done, and do not delay others.
 - With ` + "`\"async\": true`" + ` a request does not delay later ones. Use it for requests that take long, such as an ` + "`add_creature`" + ` whose module
   takes seconds to compile, an ` + "`export`" + ` or a ` + "`verify`" + `. Such a request may finish before or after later ones, so wait for its answer before
   you send a request that depends on it. ` + "`subscribe`, `unsubscribe` and `shutdown`" + ` cannot be asynchronous. A connection can have at most
   1,000 waiting and asynchronous requests.
-- A line can have at most about 22 MiB and 100 fields, and no field twice. A longer line gets an error without an ` + "`id`" + `. The parts of a
-  request that an error repeats are cut at 16 KiB.
+- A line can have at most about 22 MiB and 100 fields, and must not repeat a field. A longer line gets an error without an ` + "`id`" + `. The parts
+  of a request that an error repeats are cut at 16 KiB.
 - An unknown operation, an unknown field and a line that is not a JSON object get an error. The next line is served as usual.
 - Creatures, channels and graphs are named by id, or by a name that is unique. A graph can also be named by a creature in it, and by the
   ids that it had before a merge.
