@@ -108,7 +108,7 @@ func (a *archive) Messages(ctx context.Context, session journal.SessionID, chann
 	if s := a.inUse(session); s != nil {
 		return s.Messages(ctx, channel, after, until, limit, bytes)
 	}
-	err = a.catalog.withFamily(ctx, "read", session, func(_ catalog.Entry, f *family) (err error) {
+	err = a.catalog.withFiles(ctx, "read", session, a.catalog.openFamily, func(_ catalog.Entry, f *family) (err error) {
 		events, err = f.messages(ctx, channel, after, until, limit, bytes)
 		return err
 	})

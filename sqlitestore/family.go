@@ -304,13 +304,19 @@ func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
 // family was removed between looking it up and reading it.
 const readTries = 5
 
-// withFamily opens the files of a session for a single use.
+// withFamily opens the files of a session for a single use, which may take long: they are not
+// those of an open store, which can be closed meanwhile.
 func (k *sessions) withFamily(ctx context.Context, op string, session journal.SessionID, look func(e catalog.Entry, f *family) error) error {
-	return k.withFiles(ctx, op, session, k.openFamily, look)
+	open := func(ctx context.Context, e catalog.Entry, _ bool) (*family, error) {
+		return k.openFamily(ctx, e, false)
+	}
+	return k.withFiles(ctx, op, session, open, look)
 }
 
-// withFiles is withFamily with those files of a session that open opens. They are not
-// borrowed a second time: an open store may still read from files that have been removed.
+// withFiles is withFamily with those files of a session that open opens. While they are
+// borrowed, the background cannot close the store that they belong to, so look must be short.
+// They are not borrowed a second time: an open store may still read from files that have been
+// removed.
 func (k *sessions) withFiles(ctx context.Context, op string, session journal.SessionID,
 	open func(ctx context.Context, e catalog.Entry, mayBorrow bool) (*family, error), look func(e catalog.Entry, f *family) error) error {
 	for try := 1; ; try++ {
