@@ -78,9 +78,10 @@ var usualPacing = pacing{remains: 256, buried: 64, patience: 2 * time.Second}
 // pacePoll is how often a waiting change looks.
 const pacePoll = 5 * time.Millisecond
 
-// behind reports whether ended sessions have left so much to do that changes should wait.
+// behind reports whether ended sessions have left so much to do that changes should wait. What
+// cannot be done at present does not count: waiting would be of no use.
 func (d *Directory) behind() bool {
-	return d.remains.Load() > int64(d.options.pacing.remains) || d.keeper.waiting() > d.options.pacing.buried
+	return d.remains.Load()-d.held.Load() > int64(d.options.pacing.remains) || d.keeper.waiting() > d.options.pacing.buried
 }
 
 // Pace waits until the background has caught up, until it cannot do more at present, or

@@ -93,6 +93,7 @@ type Directory struct {
 	// crossing makes background work yield to cuts.
 	crossing crossing
 	remains  atomic.Int64 // files that ended sessions have left, about
+	held     atomic.Int64 // those of them that the last round could not make unnecessary
 
 	closing  sync.Once
 	closeErr error

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 
 	"context"
@@ -215,11 +216,13 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		many = max(fewFiles, min(many, h.d.options.pacing.remains/2/max(1, len(waiting))))
 	}
 	var errs []error
+	held := map[journal.SessionID]bool{}
 	for _, e := range waiting {
 		h.d.crossing.giveWay()
 		s := h.d.opened(e.Session)
-		if e.Live && s == nil {
-			continue // it is not open, so it has no writer to stop
+		if e.Live && s == nil { // it is not open, so it has no writer to stop
+			errs = append(errs, h.hold(ctx, e, held))
+			continue
 		}
 		young := false
 		if s != nil && !urgent {
@@ -234,12 +237,28 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		case ctx.Err() != nil:
 			return wait, ctx.Err()
 		case err != nil && !errors.Is(err, errCutAgain):
-			errs = append(errs, fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, storageError("hydrate", h.d.catalog.Path(), err)))
+			errs = append(errs, h.hold(ctx, e, held),
+				fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, storageError("hydrate", h.d.catalog.Path(), err)))
 		case h.d.behind(): // changes may be waiting
 			errs = append(errs, h.release(ctx), h.sweep(ctx), h.count(ctx))
 		}
 	}
+	h.d.held.Store(int64(len(held)))
 	return wait, errors.Join(errs...)
+}
+
+// hold adds the sessions whose files a session needs that cannot get its own at present. If it
+// has been cut meanwhile, its children need them, and may get theirs.
+func (h *hydrator) hold(ctx context.Context, e catalog.Entry, held map[journal.SessionID]bool) error {
+	now, err := h.d.catalog.Entry(ctx, "hydrate", e.Session)
+	if err != nil || now.Live != e.Live {
+		return err
+	}
+	needed, err := h.d.catalog.Needed(ctx, e.Session)
+	for _, p := range needed {
+		held[p.Session] = true
+	}
+	return storageError("hydrate", h.d.catalog.Path(), err)
 }
 
 // attend gives a session its whole file, and before that some of its ancestors, if it is
