@@ -375,13 +375,12 @@ func (h *Host) compileHere(ctx context.Context, wasm []byte) (wazero.CompiledMod
 		return m, err
 	}
 	if abi.CodeOf(err) == abi.Unavailable {
-		if cerr := h.cache.Recheck(ctx); cerr != nil {
+		cerr := h.cache.Recheck(ctx)
+		h.tellRefused()
+		if m, err = h.compileModule(ctx, h.runtime, wasm); err != nil {
 			return nil, errors.Join(err, cerr)
 		}
-		h.tellRefused()
-		m, err = h.compileModule(ctx, h.runtime, wasm)
-	}
-	if err != nil {
+	} else if err != nil {
 		return nil, err
 	}
 	if cerr := h.cache.Seal(ctx); cerr != nil {

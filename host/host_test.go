@@ -311,6 +311,22 @@ func TestCompilationCache(t *testing.T) {
 	}
 }
 
+// TestTheCacheIsRemovedInUse removes the directory of the cache. Modules are compiled
+// nevertheless.
+func TestTheCacheIsRemovedInUse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	h := newHost(t, Options{CacheDir: dir})
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"echo", "behave"} {
+		i := instantiate(t, compile(t, h, readModule(t, name)), nil)
+		if err := i.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Compile returns for any bytes. A module that it accepts can be instantiated
 // or is refused with an error, and behaves the same with and without an image.
 func FuzzCompile(f *testing.F) {
