@@ -299,6 +299,7 @@ type pace struct {
 	stored  timing.Meter
 	rung    timing.Meter // timer deliveries
 	lastLog int64        // time of the last log line, in nanoseconds since 1970
+	hasty   bool         // it has changed its graph while the storage was behind
 }
 
 // portrait is a creature's setting as it was last noted. The worker that owns the

@@ -15,6 +15,9 @@ const (
 	// creature that was idle may work off its backlog.
 	storeGrace = 10 * time.Second
 	timerGrace = time.Second
+	// changePause is how long a creature that has changed its graph waits while the storage is
+	// behind.
+	changePause = 2 * time.Second
 	// ringAgain is the delay before a due timer is tried again while the store has no
 	// room.
 	ringAgain = 20 * time.Millisecond
@@ -29,15 +32,21 @@ func (c *creature) charge(g section, bytes int64) {
 	}
 }
 
-// throttle makes a creature wait if it has stored more than it may. The worker owns the
-// creature.
+// throttle makes a creature wait if it has stored more than it may, or changed its graph while
+// the storage is behind. The worker owns the creature.
 func (w *turnWorker) throttle(g section, c *creature) {
 	wait := c.pace.stored.Wait(g.wall, storeGrace)
-	if wait == 0 || c.backingOff || !c.runs(g) {
+	pause := wait
+	if c.pace.hasty {
+		c.pace.hasty, pause = false, max(wait, changePause)
+	}
+	if pause == 0 || c.backingOff || !c.runs(g) {
 		return
 	}
-	g.logThrottled(c, "store_rate", c.limits.StoreRate)
-	g.backOff(c, wait)
+	if wait > 0 {
+		g.logThrottled(c, "store_rate", c.limits.StoreRate)
+	}
+	g.backOff(c, pause)
 }
 
 // logThrottled writes to the creature's log that a limit makes it wait.

@@ -114,6 +114,54 @@ func TestACreatureThatStoresTooMuchWaits(t *testing.T) {
 	t.Errorf("%d of %d messages have been handled", heard(), messages)
 }
 
+// A creature that changes its graph in each turn waits after each, as long as the storage is
+// behind. Turns that change nothing, and other creatures, do not wait.
+func TestACreatureThatChangesItsGraphWaitsForTheStorage(t *testing.T) {
+	d := newOnDisk(t)
+	turns := map[string]int{}
+	for _, name := range []string{"editor", "bystander"} {
+		d.host.on(name, onMessage(func(t abi.Turn) error {
+			turns[name]++
+			if name == "bystander" {
+				return nil
+			}
+			args := fmt.Appendf(nil, `{"action":"create","name":"c%d"}`, turns[name])
+			if _, code := t.Tool([]byte("group_channel"), args); code != abi.OK {
+				return codeErr(t, code)
+			}
+			return nil
+		}))
+	}
+	editor, bystander := d.add("editor", "editor", privileged), d.add("bystander", "bystander")
+	send := func(n int) {
+		for range n {
+			d.sendTo(editor, "go")
+			d.sendTo(bystander, "go")
+		}
+		d.serve()
+	}
+	if send(3); turns["editor"] != 3 || turns["bystander"] != 3 {
+		t.Fatalf("without a storage that is behind, the turns are %v", turns)
+	}
+	d.disk.Hasty = true
+	if send(3); turns["editor"] != 4 || turns["bystander"] != 6 {
+		t.Errorf("with one that is behind, the turns are %v, want one more of the editor", turns)
+	}
+	d.run(1999)
+	if turns["editor"] != 4 {
+		t.Error("the editor did not wait for two seconds")
+	}
+	d.run(2)
+	if turns["editor"] != 5 {
+		t.Error("the editor waits for more than two seconds")
+	}
+	d.disk.Hasty = false
+	d.run(2001)
+	if turns["editor"] != 6 {
+		t.Errorf("once the storage has caught up, the turns are %v", turns)
+	}
+}
+
 // told checks that a creature's log and status say that a limit makes it wait.
 func (d *onDisk) told(c journal.CreatureID, limit string) {
 	d.Helper()

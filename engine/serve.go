@@ -211,9 +211,6 @@ func (w *turnWorker) handleTurn(ctx context.Context, c *creature, d delivery, ki
 		return w.postpone(ctx, c, d, err)
 	}
 	if w.turn.changesGraph() {
-		if err := w.e.storage.Pace(ctx); err != nil {
-			return w.postpone(ctx, c, d, err)
-		}
 		l := w.e.lock()
 		defer l.unlock()
 		return w.commitChange(ctx, l, c, d)

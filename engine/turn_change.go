@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,7 +18,7 @@ const maxConflicts = 3
 // sees it. The guest is bounded by its limits, and the wait for room in the store
 // comes before.
 func (w *turnWorker) handleAlone(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
-	if err := cmp.Or(w.awaitStore(ctx, c), w.e.storage.Pace(ctx)); err != nil {
+	if err := w.awaitStore(ctx, c); err != nil {
 		return w.postpone(ctx, c, d, err)
 	}
 	l := w.e.lock()
@@ -72,7 +71,9 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 	}
 	d.msg.Release()
 	t.reset()
-	return c.home.enter() // nothing can remove it meanwhile
+	g := c.home.enter() // nothing can remove it meanwhile
+	c.pace.hasty = w.e.storage.Behind()
+	return g
 }
 
 // conflicted makes a turn run again because its graph has changed meanwhile. Nothing of the

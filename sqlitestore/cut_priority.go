@@ -78,9 +78,9 @@ var usualPacing = pacing{remains: 256, buried: 64, patience: 2 * time.Second}
 // pacePoll is how often a waiting change looks.
 const pacePoll = 5 * time.Millisecond
 
-// behind reports whether ended sessions have left so much to do that changes should wait. What
+// Behind reports whether ended sessions have left so much to do that changes should wait. What
 // cannot be done at present does not count: waiting would be of no use.
-func (d *Directory) behind() bool {
+func (d *Directory) Behind() bool {
 	return d.remains.Load()-d.held.Load() > int64(d.options.pacing.remains) || d.keeper.waiting() > d.options.pacing.buried
 }
 
@@ -88,14 +88,14 @@ func (d *Directory) behind() bool {
 // until the patience for one change has ended; see [journal.Pacer]. Cuts that followed each
 // other faster than histories are copied would use up files and memory.
 func (d *Directory) Pace(ctx context.Context) error {
-	if !d.behind() {
+	if !d.Behind() {
 		return nil
 	}
 	d.hydrator.nudge()
 	tick, enough := time.NewTicker(pacePoll), time.NewTimer(d.options.pacing.patience)
 	defer tick.Stop()
 	defer enough.Stop()
-	for d.behind() && !(d.hydrator.idle() && d.keeper.waiting() == 0) {
+	for d.Behind() && !(d.hydrator.idle() && d.keeper.waiting() == 0) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

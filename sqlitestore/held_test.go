@@ -37,8 +37,8 @@ func TestChangesDoNotWaitForWhatCannotBeDone(t *testing.T) {
 		}
 		failed := d.hydrator.settle(t.Context()) != nil
 		n, err := d.catalog.Remains(t.Context())
-		if err != nil || n <= 3 || failed != damaged || d.behind() {
-			t.Errorf("damaged %v: %d files remain, %v, failed %v, behind %v", damaged, n, err, failed, d.behind())
+		if err != nil || n <= 3 || failed != damaged || d.Behind() {
+			t.Errorf("damaged %v: %d files remain, %v, failed %v, behind %v", damaged, n, err, failed, d.Behind())
 		}
 		if err := d.Pace(t.Context()); err != nil {
 			t.Error(err)

@@ -212,7 +212,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		return wait, err
 	}
 	many := manyFiles
-	if h.d.behind() {
+	if h.d.Behind() {
 		many = max(fewFiles, min(many, h.d.options.pacing.remains/2/max(1, len(waiting))))
 	}
 	var errs []error
@@ -239,7 +239,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		case err != nil && !errors.Is(err, errCutAgain):
 			errs = append(errs, h.hold(ctx, e, held),
 				fmt.Errorf("the history of session %s is not in its own file yet: %w", e.Session, storageError("hydrate", h.d.catalog.Path(), err)))
-		case h.d.behind(): // changes may be waiting
+		case h.d.Behind(): // changes may be waiting
 			errs = append(errs, h.release(ctx), h.sweep(ctx), h.count(ctx))
 		}
 	}

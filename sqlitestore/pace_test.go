@@ -46,7 +46,7 @@ func TestPaceBoundsWhatCutsLeave(t *testing.T) {
 		t.Errorf("with %d files at most, nothing had to wait", most)
 	}
 	settle(t, d)
-	if n, err := d.catalog.Remains(t.Context()); err != nil || n > 0 || d.behind() {
+	if n, err := d.catalog.Remains(t.Context()); err != nil || n > 0 || d.Behind() {
 		t.Errorf("%d files remain, %v", n, err)
 	}
 }
@@ -153,7 +153,7 @@ func TestPaceGivesUp(t *testing.T) {
 	parent := createStore(t, d)
 	logged(parent, 1, 200)
 	splitStore(t, d, parent)
-	if !d.behind() {
+	if !d.Behind() {
 		t.Fatal("it is not behind")
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -161,8 +161,8 @@ func TestPaceGivesUp(t *testing.T) {
 	if err := d.Pace(ended); err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	if err := d.Pace(t.Context()); err != nil || !d.behind() {
-		t.Errorf("without room: %v, behind %v", err, d.behind())
+	if err := d.Pace(t.Context()); err != nil || !d.Behind() {
+		t.Errorf("without room: %v, behind %v", err, d.Behind())
 	}
 	impatient := o
 	impatient.pacing.patience = time.Nanosecond
@@ -172,8 +172,8 @@ func TestPaceGivesUp(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	for range 100 { // whether or not a round has just ended
-		if err := e.Pace(t.Context()); err != nil || !e.behind() {
-			t.Fatalf("without patience: %v, behind %v", err, e.behind())
+		if err := e.Pace(t.Context()); err != nil || !e.Behind() {
+			t.Fatalf("without patience: %v, behind %v", err, e.Behind())
 		}
 	}
 }

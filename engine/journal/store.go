@@ -109,11 +109,14 @@ type Storage interface {
 	Close() error
 }
 
-// Pacer is implemented by a [Storage] that has work to do in the background after cuts. Pace
-// is called before a change that may lead to a cut, while no graph waits for the caller. It
-// waits while cuts are made faster than that work is done, for a bounded time, and returns an
-// error only if ctx ends.
+// Pacer is implemented by a [Storage] that has work to do in the background after cuts.
 type Pacer interface {
+	// Behind reports whether cuts are made faster than that work is done. Then the engine
+	// delays the next turn of a creature that has changed its graph.
+	Behind() bool
+	// Pace waits while the storage is behind, for a bounded time, and returns an error only if
+	// ctx ends. The engine calls it before a change from outside, while no graph waits for
+	// the caller.
 	Pace(ctx context.Context) error
 }
 

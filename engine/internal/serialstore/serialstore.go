@@ -83,6 +83,15 @@ func (s *Storage) Pace(ctx context.Context) error {
 	return nil
 }
 
+// Behind reports what [journal.Pacer] says, if the storage is one.
+func (s *Storage) Behind() bool {
+	if s == nil {
+		return false
+	}
+	p, ok := s.Storage.(journal.Pacer)
+	return ok && p.Behind()
+}
+
 // Retire implements [journal.Storage].
 func (s *Storage) Retire(ctx context.Context, session journal.SessionID) error {
 	s.mu.Lock()

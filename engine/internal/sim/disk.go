@@ -33,6 +33,9 @@ type Disk struct {
 	Calm bool
 	// CutCrash makes the next cut end in a crash.
 	CutCrash CutCrash
+	// Hasty makes the storage report that it is behind with its work after cuts.
+	Hasty bool
+
 	// Bound is how many records may be unwritten before Room waits; 0 means no
 	// bound.
 	Bound int

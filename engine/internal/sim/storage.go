@@ -258,6 +258,12 @@ func (s *session) inherit(p *session) {
 	}
 }
 
+// Behind implements [journal.Pacer].
+func (t *storage) Behind() bool { return t.d.Hasty }
+
+// Pace implements [journal.Pacer]. Nothing happens in the background.
+func (t *storage) Pace(ctx context.Context) error { return ctx.Err() }
+
 // Retire implements [journal.Storage].
 func (t *storage) Retire(_ context.Context, id journal.SessionID) error {
 	if err := t.enter("retire"); err != nil {
