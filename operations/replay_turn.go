@@ -16,7 +16,7 @@ type ReplayTurnArgs struct {
 	Turn    string `json:"turn" op:"required" doc:"id of the turn's event, turn_ended or turn_failed"`
 	Graph   string `json:"graph,omitempty" doc:"only look in the history of this graph: any id it has had, or the name of a member"`
 	Session string `json:"session,omitempty" doc:"only look in the history of this session, live or ended; without graph and session, every session of the directory is searched"`
-	Module  string `json:"module,omitempty" doc:"run this module instead of the recorded one, which takes the scope admin: a path, builtin:NAME, or sha256: and 8 digits or more of the hash of a module that a creature has"`
+	Module  string `json:"module,omitempty" doc:"run this module instead of the recorded one, which takes the scope admin: a path, builtin:NAME, or sha256: and 8 digits or more of the hash of a creature's module"`
 }
 
 // ReplayTurnResult is the result of replay_turn.
@@ -52,10 +52,10 @@ type ReplaySide struct {
 	Module string       `json:"module,omitempty"` // what was loaded
 	SHA256 string       `json:"module_sha256"`    // SHA-256 of the module
 	Fuel   int64        `json:"fuel"`             // fuel that the guest used; -1 if that is not known
-	Error  *ErrorRecord `json:"error,omitempty"`  // why it failed, with the place in the module if that is known; absent if it succeeded
+	Error  *ErrorRecord `json:"error,omitempty"`  // why it failed, with the location in the module if that is known; absent if it succeeded
 }
 
-// ReplayRow has an effect of the record, and the one that takes its place. An effect without
+// ReplayRow contains an effect of the record and the corresponding new effect. An effect without
 // a counterpart is alone.
 type ReplayRow struct {
 	Same  bool          `json:"same"`            // whether both sides have the same effect

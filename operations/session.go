@@ -37,7 +37,7 @@ type ApplyResult struct {
 	Saved     *terrarium.SavedPlan            `json:"saved,omitempty"`    // with save: the plan for a later apply
 }
 
-// RemovedRecord is a creature or channel that was removed, because the recipe no longer has it.
+// RemovedRecord is a creature or channel that was removed, because the recipe no longer declares it.
 type RemovedRecord struct {
 	Address string `json:"address"` // address that it had in the recipe
 	Pending uint64 `json:"pending"` // deliveries that waited for it, and are dead letters now

@@ -144,7 +144,7 @@ type VerifyResult struct {
 	Missing        []string              `json:"missing"`         // gaps in the numbers of events and of messages
 	Duplicate      []string              `json:"duplicate"`       // numbers of messages that occur twice in a channel
 	OutOfOrder     []string              `json:"out_of_order"`    // messages whose numbers are not in the order of their times
-	IncompleteFrom []terrarium.SessionID `json:"incomplete_from"` // ancestors whose files still have a part of the history
+	IncompleteFrom []terrarium.SessionID `json:"incomplete_from"` // ancestors whose files still contain a part of the history
 	Damage         []string              `json:"damage"`          // damage of the file, and contradictions between live rows
 }
 
@@ -178,7 +178,7 @@ func supervisionOperations() []Operation {
 		read("timers", "Lists the timers that a creature has set.", timers),
 		read("dead_letters", "Lists dead letters: deliveries that no creature has handled.", deadLetters),
 		read("redeliver", "Delivers a dead letter again.", redeliver).needs(Operate),
-		read("verify", "Checks that a session's log has every event once and every channel in order.", verify),
+		read("verify", "Checks that a session's log contains every event once and that every channel is in order.", verify),
 	}
 }
 

@@ -118,7 +118,7 @@ var builtinFunctions = []builtin{
 	{onLists, "coalescelist", "the first list that is not empty", stdlib.CoalesceListFunc},
 	{onLists, "compact", "the list without empty texts", stdlib.CompactFunc},
 	{onLists, "concat", "several lists as one", stdlib.ConcatFunc},
-	{onLists, "contains", "whether the list has a value", stdlib.ContainsFunc},
+	{onLists, "contains", "whether the list contains a value", stdlib.ContainsFunc},
 	{onLists, "distinct", "each value once", stdlib.DistinctFunc},
 	{onLists, "element", "the element at an index, which wraps around at the end", stdlib.ElementFunc},
 	{onLists, "flatten", "the list with nested lists replaced by their elements", stdlib.FlattenFunc},
@@ -151,7 +151,7 @@ var builtinFunctions = []builtin{
 
 	{onData, "base64decode", "a text decoded from base64", base64DecodeFunc},
 	{onData, "base64encode", "a text encoded as base64", base64EncodeFunc},
-	{onData, "csvdecode", "a list of objects, one for each line after the first, which has the names of the attributes", stdlib.CSVDecodeFunc},
+	{onData, "csvdecode", "a list of objects, one for each line after the first; the first line contains the names of the attributes", stdlib.CSVDecodeFunc},
 	{onData, "jsondecode", "a value decoded from JSON", jsonDecodeFunc},
 	{onData, "jsonencode", "a value encoded as JSON", stdlib.JSONEncodeFunc},
 	{onData, "sha256", "the SHA-256 hash of a text, in hexadecimal", sha256Func},

@@ -40,7 +40,7 @@ type Performed struct {
 	SHA256 string // of the module
 	Fuel   int64  // that the guest used; -1 if that is not known
 	Code   string // of the failure; empty if the turn succeeded
-	Error  string // what happened, with the place in the module if that is known
+	Error  string // what happened, with the location in the module if that is known
 }
 
 // Pair is an effect of the record beside the one that takes its place in the replay.

@@ -67,7 +67,7 @@ func (Kind) Settings() []capability.Setting {
 		{Name: "money_per_creature", Type: capability.Text, Without: "not bounded", Doc: "the budget of money of each creature, in the currency of `prices`: `\"2.50\"`"},
 		{Name: "money_per_graph", Type: capability.Text, Without: "not bounded", Doc: "the budget of money of all creatures of a graph together"},
 		{Name: "max_tokens", Type: capability.Count, Default: "4096", Doc: "the largest number of tokens in an answer; a request may set a smaller one"},
-		{Name: "max_tokens_name", Type: capability.Text, Choices: []string{"max_tokens", "max_completion_tokens"}, Default: `"max_tokens"`, Doc: "the name that the server has for `max_tokens`"},
+		{Name: "max_tokens_name", Type: capability.Text, Choices: []string{"max_tokens", "max_completion_tokens"}, Default: `"max_tokens"`, Doc: "the name that the server uses for `max_tokens`"},
 		{Name: "stream", Type: capability.Flag, Default: "true", Doc: "whether the server sends the answer in parts, so that proxies do not close the connection as idle; creatures get the answer complete"},
 		{Name: "timeout", Type: capability.Duration, Default: `"2m"`, Doc: "how long an attempt may take"},
 		{Name: "retries", Type: capability.Count, Default: "5", Doc: "how many more attempts a request gets after the first"},

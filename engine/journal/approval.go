@@ -113,10 +113,10 @@ type ApprovalAskedPayload struct {
 	Otherwise ApprovalDecision `json:"otherwise"`        // the decision if the deadline passes: approved or denied
 	Size      int              `json:"size"`             // size of the message, or of the description of what would happen, in bytes
 	Hash      string           `json:"hash"`             // SHA-256 of what the answer covers
-	// The whole message, or description of what would happen, if the list of approvals has only
+	// The whole message, or description of what would happen, if the list of approvals shows only
 	// a part of it.
 	Content NotedBytes        `json:"content,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"` // of the message, if the list has only some of them
+	Headers map[string]string `json:"headers,omitempty"` // of the message, if the list shows only some of them
 }
 
 // ApprovalContent is everything that a question is about.

@@ -207,7 +207,7 @@ type SessionCutPayload struct {
 
 // SessionAttachedPayload is the payload of creature_session_attached.
 type SessionAttachedPayload struct {
-	Session SessionID `json:"session"` // the session that has the creature from now on
+	Session SessionID `json:"session"` // the session of the creature from now on
 }
 
 // PolicyPayload is the payload of policy_denied.

@@ -199,7 +199,7 @@ type SessionInfo struct {
 	Graph      GraphID
 	Path       string // "" once an ended session's history is only in its descendants
 	Live       bool
-	Complete   bool // its own file has its whole history
+	Complete   bool // its own file contains its whole history
 	Durability Durability
 	Created    int64       // nanoseconds since 1970
 	Parents    []SessionID // "volatile" for one without a store
@@ -307,7 +307,7 @@ type VerifyReport struct {
 	// OutOfOrder are messages whose numbers in their channel are not in the order of their
 	// times.
 	OutOfOrder []string
-	// IncompleteFrom are the ancestors whose files still have a part of the history,
+	// IncompleteFrom are the ancestors whose files still contain a part of the history,
 	// because it has not been copied yet. This is not a fault.
 	IncompleteFrom []SessionID
 	// Damage lists faults of the file and of live rows, such as a cursor beyond the head

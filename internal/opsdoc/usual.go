@@ -13,7 +13,7 @@ var usual = map[string]string{
 	"changes":         "what would change",
 	"channel":         "id of the channel",
 	"channels":        "the channels",
-	"complete":        "whether the session's own file has its whole history",
+	"complete":        "whether the session's own file contains its whole history",
 	"counters":        "what it has done since the engine started",
 	"creature":        "id of the creature",
 	"creatures":       "the creatures",
