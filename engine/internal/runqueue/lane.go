@@ -43,26 +43,6 @@ func (l *Lane[T]) pop() *T {
 	return x
 }
 
-// mostStolen is how many elements change lanes at a time.
-const mostStolen = 32
-
-// steal moves the first half of another lane into this one, except for the
-// first element, which it returns.
-func (l *Lane[T]) steal(from *Lane[T]) *T {
-	if from.waiting.Load() == 0 {
-		return nil
-	}
-	var buffer [mostStolen]*T
-	got := from.half(buffer[:0])
-	if len(got) == 0 {
-		return nil
-	}
-	if len(got) > 1 {
-		l.push(got[1:])
-	}
-	return got[0]
-}
-
 // half removes the first half, as far as it fits in the buffer.
 func (l *Lane[T]) half(buffer []*T) []*T {
 	l.mu.Lock()

@@ -76,10 +76,37 @@ func (q *Queue[T]) Push(l *Lane[T], xs ...*T) {
 	if l == nil {
 		l = &q.shared
 	}
+	q.put(l, xs)
+}
+
+// put adds elements to a lane, and wakes workers for them.
+func (q *Queue[T]) put(l *Lane[T], xs []*T) {
 	l.push(xs)
 	if parked(q.places.Load()) > 0 {
 		q.unpark(int64(len(xs)))
 	}
+}
+
+// mostStolen is how many elements change lanes at a time.
+const mostStolen = 32
+
+// steal moves the first half of a lane into another one, except for the first element,
+// which it returns. While they are moved, the others are in no lane: a worker that parks
+// then does not see them, and has to be woken for them, because the worker that they were
+// moved to may be in a long turn.
+func (q *Queue[T]) steal(to, from *Lane[T]) *T {
+	if from.waiting.Load() == 0 {
+		return nil
+	}
+	var buffer [mostStolen]*T
+	got := from.half(buffer[:0])
+	if len(got) == 0 {
+		return nil
+	}
+	if len(got) > 1 {
+		q.put(to, got[1:])
+	}
+	return got[0]
 }
 
 func (q *Queue[T]) unpark(most int64) {
@@ -205,7 +232,7 @@ func (q *Queue[T]) Next(l *Lane[T]) *T {
 	}
 	for other := range q.all() {
 		if other != l {
-			if x := l.steal(other); x != nil {
+			if x := q.steal(l, other); x != nil {
 				return x
 			}
 		}
@@ -217,7 +244,7 @@ func (q *Queue[T]) Next(l *Lane[T]) *T {
 // or one of a worker that has made no choice since the last check, for example
 // because of a long turn.
 func (q *Queue[T]) forgotten(l *Lane[T]) *T {
-	if x := l.steal(&q.shared); x != nil {
+	if x := q.steal(l, &q.shared); x != nil {
 		return x
 	}
 	for _, other := range q.lanes {
@@ -225,7 +252,7 @@ func (q *Queue[T]) forgotten(l *Lane[T]) *T {
 		stuck := other != l && l.seen[other] == chosen
 		l.seen[other] = chosen
 		if stuck {
-			if x := l.steal(other); x != nil {
+			if x := q.steal(l, other); x != nil {
 				return x
 			}
 		}

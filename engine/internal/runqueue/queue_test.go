@@ -192,3 +192,62 @@ func TestBorrowedPlaces(t *testing.T) {
 	q.Return()
 	<-ended
 }
+
+// TestAParkedWorkerIsWokenForMovedElements parks a worker while another one moves elements
+// from lane to lane, when they are in none.
+func TestAParkedWorkerIsWokenForMovedElements(t *testing.T) {
+	q := New[job]()
+	a, b := q.AddLane(), q.AddLane()
+	first, second := &job{}, &job{}
+	q.Push(nil, first, second, &job{})
+	got := q.shared.half(make([]*job, 0, mostStolen))
+	if len(got) != 2 || got[0] != first || q.shared.pop() == nil {
+		t.Fatalf("half of the lane is %d elements", len(got))
+	}
+	popped := make(chan *job)
+	go func() { popped <- q.Pop(b) }()
+	for parked(q.places.Load()) == 0 {
+		runtime.Gosched()
+	}
+	q.put(a, got[1:])
+	if x := <-popped; x != second {
+		t.Errorf("the parked worker gets %p, want %p", x, second)
+	}
+	q.Close()
+}
+
+// TestAsManyRunAsThereAreWorkers has elements that run until as many run as there are
+// workers, which only happens if no wake-up is lost.
+func TestAsManyRunAsThereAreWorkers(t *testing.T) {
+	const workers, rounds = 4, 3000
+	q := New[sync.WaitGroup]()
+	var all sync.WaitGroup
+	for range workers {
+		lane := q.AddLane()
+		all.Go(func() {
+			for x := q.Pop(lane); x != nil; x = q.Pop(lane) {
+				lane.Chose()
+				x.Done()
+				x.Wait()
+			}
+		})
+	}
+	r := rand.New(rand.NewPCG(1, 0))
+	for range rounds {
+		// The queue does not check for duplicates, so one barrier can be in it several times.
+		begun := make([]*sync.WaitGroup, workers)
+		var barrier sync.WaitGroup
+		barrier.Add(workers)
+		for i := range begun {
+			begun[i] = &barrier
+		}
+		for at := 0; at < workers; {
+			n := min(1+r.IntN(workers), workers-at)
+			q.Push(nil, begun[at:at+n]...)
+			at += n
+		}
+		barrier.Wait()
+	}
+	q.Close()
+	all.Wait()
+}
