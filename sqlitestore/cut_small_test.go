@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -162,7 +163,20 @@ func TestDescribedSessions(t *testing.T) {
 	if err != nil || described[s.info.Session] != 7 {
 		t.Errorf("the catalogue describes %v, %v", described, err)
 	}
-	if err := d.Close(); err != nil {
+	// A verification may have read the entry before the background described the session.
+	early, err := d.catalog.Entry(t.Context(), "verify", s.info.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	early.Meta = map[string]string{}
+	f, err := d.catalog.openFamily(t.Context(), early, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if odd, err := d.catalog.oddDescription(t.Context(), early, f); err != nil || len(odd) > 0 {
+		t.Errorf("with an entry from before the description: %q, %v", odd, err)
+	}
+	if err := errors.Join(f.close(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := mustView(t, d.dir).Sessions(t.Context()); err != nil || len(list) != 1 || list[0].Events != 7 || list[0].Meta["name"] != "x" || list[0].Bytes == 0 {

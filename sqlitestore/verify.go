@@ -85,6 +85,10 @@ func (k *sessions) oddDescription(ctx context.Context, e catalog.Entry, f *famil
 	if !known {
 		return nil, nil
 	}
+	// The background may have described the session since e was read.
+	if e, err = k.Entry(ctx, "verify", e.Session); err != nil {
+		return nil, err
+	}
 	of, err := f.own.describe(ctx)
 	if sqlite.Damaged(err) {
 		return nil, nil // which is in the report already
