@@ -30,7 +30,7 @@ type Port struct {
 	next      int // in channel
 	acked     uint64
 	changed   chan struct{}
-	working   bool
+	working   int
 }
 
 // NewPort returns a port with an empty channel.
@@ -162,7 +162,7 @@ func (p *Port) Until(ctx context.Context, at time.Time) error {
 func (p *Port) Working() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.working = true
+	p.working++
 	p.notify()
 }
 
@@ -183,16 +183,26 @@ type View struct {
 	Repeated int
 	Refused  []error
 	Acked    uint64
-	Working  bool
+	Working  int // how often the connector has reported that it works
+}
+
+// view is what the port has seen, and the channel that is closed when that changes.
+func (p *Port) view() (View, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return View{append([]connector.Message(nil), p.sent...), p.repeated, append([]error(nil), p.refused...), p.acked, p.working}, p.changed
+}
+
+// Seen returns what the port has seen up to now.
+func (p *Port) Seen() View {
+	v, _ := p.view()
+	return v
 }
 
 // Wait waits until the view of the port fulfils a condition, and returns the view.
 func (p *Port) Wait(ctx context.Context, until func(View) bool) (View, error) {
 	for {
-		p.mu.Lock()
-		v := View{append([]connector.Message(nil), p.sent...), p.repeated, append([]error(nil), p.refused...), p.acked, p.working}
-		changed := p.changed
-		p.mu.Unlock()
+		v, changed := p.view()
 		if until(v) {
 			return v, nil
 		}

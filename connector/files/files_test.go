@@ -67,7 +67,7 @@ func TestSourceFollows(t *testing.T) {
 	p := connectortest.NewPort()
 	settings := map[string]any{"path": path}
 	stop := started(t, files.Source{}, p, settings)
-	wait(t, p, func(v connectortest.View) bool { return v.Working })
+	wait(t, p, func(v connectortest.View) bool { return v.Working > 0 })
 	put(t, path, "one\ntwo\n")
 	wait(t, p, sent(2))
 	if err := os.Rename(path, path+".1"); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,28 +57,16 @@ func open(t *testing.T, k connector.Kind, data json.RawMessage) connector.Connec
 	return c
 }
 
-// counted counts how often a connector has reached the broker.
-type counted struct {
-	*connectortest.Port
-	working atomic.Int64
-}
-
-func (p *counted) Working() { p.working.Add(1); p.Port.Working() }
-
 // reached waits until the connector has reached the broker more often than before.
-func (p *counted) reached(t *testing.T, before int64) {
+func reached(t *testing.T, p *connectortest.Port, before int) {
 	t.Helper()
-	for since := time.Now(); p.working.Load() <= before; time.Sleep(time.Millisecond) {
-		if time.Since(since) > deadline {
-			t.Fatal("the connector does not come back")
-		}
-	}
+	await(t, p, func(v connectortest.View) bool { return v.Working > before })
 }
 
 // rewound is a port that begins after what was acknowledged.
 type rewound interface {
 	connector.Port
-	Wait(ctx context.Context, until func(connectortest.View) bool) (connectortest.View, error)
+	Seen() connectortest.View
 	Rewind(acked uint64)
 }
 
@@ -90,8 +77,7 @@ func run(t *testing.T, c connector.Connector, p rewound) (stop func()) {
 	var done sync.WaitGroup
 	done.Go(func() {
 		for ctx.Err() == nil {
-			v, _ := p.Wait(ctx, func(connectortest.View) bool { return true })
-			p.Rewind(v.Acked)
+			p.Rewind(p.Seen().Acked)
 			if err := c.Run(ctx, p); err == nil && ctx.Err() == nil {
 				t.Error("the connector ends")
 				return
@@ -145,7 +131,7 @@ func TestSource(t *testing.T) {
 						t.Fatalf("the message %d is %q", i, payload)
 					}
 				}
-				if !v.Working || v.Repeated != 0 || len(v.Refused) != 0 || v.Sent[1].Headers["retained"] != "" {
+				if v.Working == 0 || v.Repeated != 0 || len(v.Refused) != 0 || v.Sent[1].Headers["retained"] != "" {
 					t.Errorf("working %v, repeated %d, refused %v", v.Working, v.Repeated, v.Refused)
 				}
 			})
@@ -160,27 +146,27 @@ func TestCuts(t *testing.T) {
 	for _, version := range versions {
 		for _, qos := range []byte{1, 2} {
 			t.Run(fmt.Sprint(version, " ", qos), func(t *testing.T) {
-				b, p := start(t, mqtttest.Options{}), &counted{Port: connectortest.NewPort()}
+				b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
 				data := settings(t, b, map[string]any{"version": version, "topics": []string{"a"}, "qos": qos, "max_in_flight": 1000})
 				stop := run(t, open(t, mqtt.Source{}, data), p)
-				p.reached(t, 0)
+				reached(t, p, 0)
 				n, repeated := 0, 0
 				for round := range 20 {
 					for range 40 {
 						publish(t, b, "a", fmt.Sprint(n), qos, false)
 						n++
 					}
-					before := p.working.Load()
+					before := p.Seen().Working
 					b.Cut()
 					if round%7 == 6 { // another process
-						p.reached(t, before)
+						reached(t, p, before)
 						stop()
 						b.Cut()
-						before = p.working.Load()
+						before = p.Seen().Working
 						stop = run(t, open(t, mqtt.Source{}, data), p)
 					}
-					p.reached(t, before)
-					v := await(t, p.Port, func(v connectortest.View) bool { return distinct(v) == n })
+					reached(t, p, before)
+					v := await(t, p, func(v connectortest.View) bool { return distinct(v) == n })
 					if repeated = v.Repeated; len(v.Sent) != n {
 						t.Fatalf("in round %d, %d messages came in %d, %d were left out", round, n, len(v.Sent), v.Repeated)
 					}
@@ -229,29 +215,29 @@ func TestBrokerRestarts(t *testing.T) {
 // TestKeyProperty publishes with a sink, which gives each message an id, and takes each id
 // once, although the sink delivers all messages again.
 func TestKeyProperty(t *testing.T) {
-	b, from, to := start(t, mqtttest.Options{}), connectortest.NewPort(), &counted{Port: connectortest.NewPort()}
+	b, from, to := start(t, mqtttest.Options{}), connectortest.NewPort(), connectortest.NewPort()
 	source := settings(t, b, map[string]any{"topics": []string{"a"}, "key_property": mqtt.IDProperty, "properties": []string{mqtt.IDProperty}})
 	stop := run(t, open(t, mqtt.Source{}, source), to)
-	await(t, to.Port, func(v connectortest.View) bool { return v.Working })
+	await(t, to, func(v connectortest.View) bool { return v.Working > 0 })
 	sink := settings(t, b, map[string]any{"client_id": "sink", "topic": "a"})
 	end := run(t, open(t, mqtt.Sink{}, sink), from)
 	from.Deliver("one", "two", "two")
 	await(t, from, func(v connectortest.View) bool { return v.Acked == 3 })
-	v := await(t, to.Port, func(v connectortest.View) bool { return len(v.Sent) == 3 })
+	v := await(t, to, func(v connectortest.View) bool { return len(v.Sent) == 3 })
 	if v.Sent[2].Headers[mqtt.IDProperty] != "origin#3" {
 		t.Errorf("the headers are %v", v.Sent[2].Headers)
 	}
 	stop()
 	end()
 	b.Cut()
-	before := to.working.Load()
+	before := to.Seen().Working
 	run(t, open(t, mqtt.Source{}, source), to)
-	to.reached(t, before)
+	reached(t, to, before)
 	from.Rewind(0)
 	run(t, open(t, mqtt.Sink{}, sink), from)
-	await(t, to.Port, func(v connectortest.View) bool { return v.Repeated >= 3 })
+	await(t, to, func(v connectortest.View) bool { return v.Repeated >= 3 })
 	from.Deliver("three")
-	if v := await(t, to.Port, func(v connectortest.View) bool { return len(v.Sent) > 3 }); len(v.Sent) != 4 {
+	if v := await(t, to, func(v connectortest.View) bool { return len(v.Sent) > 3 }); len(v.Sent) != 4 {
 		t.Errorf("the messages are %q", v.Payloads())
 	}
 }
@@ -261,7 +247,7 @@ func TestTooLarge(t *testing.T) {
 	for _, version := range versions {
 		b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
 		run(t, open(t, mqtt.Source{}, settings(t, b, map[string]any{"version": version, "topics": []string{"a"}, "max_payload": 100})), p)
-		await(t, p, func(v connectortest.View) bool { return v.Working })
+		await(t, p, func(v connectortest.View) bool { return v.Working > 0 })
 		for _, size := range []int{101, 1 << 20, 101, 3 << 20, 101, 100} {
 			publish(t, b, "a", strings.Repeat("x", size), 1, false)
 		}
@@ -282,7 +268,7 @@ func TestDenied(t *testing.T) {
 		return nil
 	}
 	run(t, open(t, mqtt.Source{}, settings(t, b, map[string]any{"topics": []string{"a"}})), p)
-	await(t, p, func(v connectortest.View) bool { return v.Working })
+	await(t, p, func(v connectortest.View) bool { return v.Working > 0 })
 	for _, payload := range []string{"bad", "good", "bad", "good"} {
 		publish(t, b, "a", payload, 1, false)
 	}

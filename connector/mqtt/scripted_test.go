@@ -144,14 +144,7 @@ func running(t *testing.T, s *source, p connector.Port) (end func() error) {
 	return end
 }
 
-func payloads(t *testing.T, p *connectortest.Port) string {
-	t.Helper()
-	v, err := p.Wait(t.Context(), func(connectortest.View) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(v.Payloads(), " ")
-}
+func payloads(p *connectortest.Port) string { return strings.Join(p.Seen().Payloads(), " ") }
 
 // TestRedelivery sends messages whose acknowledgements are lost, or may be.
 func TestRedelivery(t *testing.T) {
@@ -180,7 +173,7 @@ func TestRedelivery(t *testing.T) {
 			s.acked(typePuback, 1)
 			s.publish(1, false, 2, "y") // a new message
 			s.acked(typePuback, 2)
-			if got := payloads(t, p); got != "x y z new other y" {
+			if got := payloads(p); got != "x y z new other y" {
 				t.Errorf("the messages are %q", got)
 			}
 			s.Close()
@@ -199,7 +192,7 @@ func TestRedelivery(t *testing.T) {
 			s.acked(typePuback, 4)
 			s.publish(1, true, 3, "z")
 			s.acked(typePuback, 3)
-			if got := payloads(t, p); got != "x y z new other y new z" {
+			if got := payloads(p); got != "x y z new other y new z" {
 				t.Errorf("the messages are %q", got)
 			}
 		})
@@ -222,7 +215,7 @@ func TestReusedIDs(t *testing.T) {
 	s.accept(true, true)
 	s.publish(1, true, 1, "off")
 	s.acked(typePuback, 1)
-	if got := payloads(t, p); got != "on off on off off" {
+	if got := payloads(p); got != "on off on off off" {
 		t.Errorf("the messages are %q", got)
 	}
 }
@@ -248,7 +241,7 @@ func TestSettled(t *testing.T) {
 	s.acked(typePuback, 1)
 	s.publish(1, true, 2, "after it")
 	s.acked(typePuback, 2)
-	if got := payloads(t, p); got != "on after it on" {
+	if got := payloads(p); got != "on after it on" {
 		t.Errorf("the messages are %q", got)
 	}
 }
@@ -280,7 +273,7 @@ func TestExactlyOnce(t *testing.T) {
 		s.accept(true, true)
 		s.send(func(o *output) { o.ack(typePubrel, 7) })
 		s.acked(typePubcomp, 7)
-		if got := payloads(t, p); got != "on on" {
+		if got := payloads(p); got != "on on" {
 			t.Errorf("the messages are %q", got)
 		}
 	}
@@ -442,7 +435,7 @@ func TestWrongAcks(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		s.Close()
-		if v, _ := p.Wait(t.Context(), func(connectortest.View) bool { return true }); v.Acked != 0 {
+		if v := p.Seen(); v.Acked != 0 {
 			t.Errorf("%s: the cursor is at %d", name, v.Acked)
 		}
 	}

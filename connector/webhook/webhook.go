@@ -139,9 +139,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 		return err
 	}
 	defer s.router.remove(r)
-	if s.router.Served() {
-		p.Working()
-	} else {
+	if !s.router.Served() {
 		p.Log().Info("a webhook takes requests only while terrarium serve runs the recipe", "path", s.Path)
 	}
 	select {
