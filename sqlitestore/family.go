@@ -235,12 +235,18 @@ func (v *familySnapshot) end() error {
 	return errors.Join(errs...)
 }
 
+// byAge lists the files, the oldest first. Where two have the same events of an origin, the
+// older has the changes that belong to them as well: files are copied events first.
+func (v *familySnapshot) byAge() []*snapshot {
+	return append(slices.Clone(v.files[1:]), v.files[0])
+}
+
 // spans lists what each origin has. If several files have events of an origin, one of
 // them has all events that the others have.
 func (v *familySnapshot) spans(ctx context.Context) ([]span, error) {
 	var out []span
 	at := map[journal.Origin]int{}
-	for _, file := range v.files {
+	for _, file := range v.byAge() {
 		spans, err := file.spans(ctx)
 		if err != nil {
 			return nil, err

@@ -47,7 +47,17 @@ func (a *archive) RowsAt(ctx context.Context, session journal.SessionID, at jour
 // episode is a part of what a session wrote under one origin, in packed ids.
 type episode struct {
 	no, first, last int64
+	reaches         int64 // the last event that the file has of the origin; first if it has none
 	began           int64 // time of its first event
+}
+
+// eventsOf counts the events of some episodes that the file has. Those that were pruned
+// from its beginning count as well.
+func eventsOf(line []episode) (n int64) {
+	for _, e := range line {
+		n += min(e.reaches, e.last) - e.first
+	}
+	return n
 }
 
 // rowsAt determines the rows of the topology after the given number of events of each
@@ -60,13 +70,14 @@ func (f *family) rowsAt(ctx context.Context, g *journal.SavedGraph, upTo map[jou
 	defer func() { err = errors.Join(err, v.end()) }()
 	var line []episode
 	var in *snapshot
-	for _, s := range v.files { // one of them has everything that the session wrote
+	most := int64(-1)
+	for _, s := range v.byAge() { // one of them has everything that the session wrote; later ones may only name its origins
 		found, err := s.ownIn(ctx, upTo)
 		if err != nil {
 			return err
 		}
-		if in == nil || len(found) > len(line) {
-			in, line = s, found
+		if n := eventsOf(found); len(found) > 0 && n > most {
+			in, line, most = s, found, n
 		}
 	}
 	if in == nil {
@@ -82,7 +93,7 @@ func (s *snapshot) ownIn(ctx context.Context, upTo map[journal.Origin]uint64) (l
 	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var uuid []byte
 		var of episode
-		if err := scan(&of.no, &uuid, &of.began); err != nil {
+		if err := scan(&of.no, &uuid, &of.began, &of.reaches); err != nil {
 			return err
 		}
 		origin, err := storefile.OriginIn(uuid)
@@ -92,7 +103,8 @@ func (s *snapshot) ownIn(ctx context.Context, upTo map[journal.Origin]uint64) (l
 			line = append(line, of)
 		}
 		return err
-	}, `SELECT no, uuid, coalesce((SELECT ts FROM event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1), -1) FROM origin ORDER BY no`)
+	}, `SELECT no, uuid, coalesce((SELECT ts FROM event WHERE id > no << 40 AND id < (no + 1) << 40 ORDER BY id LIMIT 1), -1),
+		coalesce((SELECT max(id) FROM event WHERE id > no << 40 AND id < (no + 1) << 40), no << 40) FROM origin ORDER BY no`)
 	if err != nil || len(line) == 0 {
 		return line, err
 	}
