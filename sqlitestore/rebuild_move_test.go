@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,8 @@ type mover struct {
 // those of its parent.
 const ownEvents, inheritedEvents = 20, 30
 
-func moved(t *testing.T) *mover {
+// moved has a session that has moved; then does more with it.
+func moved(t *testing.T, then func(*mover, *Directory)) *mover {
 	t.Helper()
 	m := &mover{t: t, dir: t.TempDir(), stopped: filepath.Join(t.TempDir(), "stopped")}
 	copied := make(chan error, 1)
@@ -54,11 +56,24 @@ func moved(t *testing.T) *mover {
 	if err := <-copied; err != nil {
 		t.Fatal(err)
 	}
-	m.s.Append(whole(m.s.Origin(), ownEvents, 5, 10))
+	then(m, d)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// writeMore has the session write to its second file.
+func writeMore(m *mover, _ *Directory) { m.s.Append(whole(m.s.Origin(), ownEvents, 5, 10)) }
+
+// bringBack puts the first file back, as it was before it was marked as left.
+func (m *mover) bringBack() {
+	m.t.Helper()
+	for _, suffix := range []string{"", "-wal"} {
+		if from := m.path + suffix; !missing(from) {
+			replace(m.t, filepath.Join(m.dir, files.Stores, filepath.Base(from)), from)
+		}
+	}
 }
 
 // loseTail takes the last events of the session from the first file, as a power loss
@@ -94,19 +109,15 @@ func (m *mover) rebuilds(dir string, events int) {
 // TestRebuildAfterMove finds both files. The second was written to: the first one had not
 // been marked, and not been removed, when the power failed.
 func TestRebuildAfterMove(t *testing.T) {
-	m := moved(t)
-	for _, suffix := range []string{"", "-wal"} {
-		if from := m.path + suffix; !missing(from) {
-			replace(t, filepath.Join(m.dir, files.Stores, filepath.Base(from)), from)
-		}
-	}
+	m := moved(t, writeMore)
+	m.bringBack()
 	m.rebuilds(m.dir, inheritedEvents+ownEvents+5)
 }
 
 // TestRebuildBeforeMove finds both files, and the second one has what a power loss
 // took from the first.
 func TestRebuildBeforeMove(t *testing.T) {
-	m := moved(t)
+	m := moved(t, writeMore)
 	m.loseTail()
 	m.rebuilds(m.stopped, inheritedEvents+ownEvents)
 }
@@ -114,7 +125,7 @@ func TestRebuildBeforeMove(t *testing.T) {
 // TestRebuildWithoutMove has the session go on in the first file after that, under
 // another origin. What it has written since counts, and not what it had lost.
 func TestRebuildWithoutMove(t *testing.T) {
-	m := moved(t)
+	m := moved(t, writeMore)
 	m.loseTail()
 	options := smallChunks(nil)
 	options.hooks.Opened = func(path string, _ func(string) error) error { // before the second file has been made again
@@ -139,4 +150,29 @@ func TestRebuildWithoutMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.rebuilds(m.stopped, inheritedEvents+ownEvents/2+3)
+}
+
+// TestRebuildAfterMoveAndCut finds both files of a session that a cut has ended since it
+// moved. It wrote nothing to the second file but that it is parked for the cut, and its
+// child nothing at all. That is enough to know that the cut has happened.
+func TestRebuildAfterMoveAndCut(t *testing.T) {
+	var child *Store
+	m := moved(t, func(m *mover, d *Directory) { child = splitStore(t, d, m.s)[0] })
+	var live []journal.SessionID
+	for session, e := range entriesOf(t, m.dir) {
+		if e.Live {
+			execute(t, e.Path, "INSERT OR REPLACE INTO store (key, value) VALUES ('unused', '1')")
+			live = append(live, session)
+		}
+	}
+	if slices.Sort(live); len(live) != 2 || !slices.Contains(live, child.info.Session) {
+		t.Fatalf("%v are live, want two children", live)
+	}
+	m.bringBack()
+	loseCatalog(t, m.dir)
+	report, err := Rebuild(t.Context(), m.dir)
+	slices.Sort(report.Live)
+	if err != nil || !slices.Equal(report.Live, live) || len(report.Aside)+len(report.Unreadable)+len(report.Missing) > 0 {
+		t.Errorf("Rebuild: %+v, %v; %v were live", report, err, live)
+	}
 }

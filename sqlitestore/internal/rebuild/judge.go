@@ -90,14 +90,17 @@ func (j *judgement) choose(found []*remains) {
 // compareRemains orders files of one session by how likely the session continues there. A
 // file that says that the session has moved to another is never chosen. Otherwise it is
 // the file in which the session was opened last, and then the one that was written to
-// last. Of two files with the same events, the complete one was about to take over, and
-// the other may have records without events.
+// last. Of two files with the same events, the one that names a later cut is where the
+// session was parked for it: a file that takes over has the name that the other had.
+// Otherwise the complete one was about to take over, and the other may have records
+// without events.
 func compareRemains(a, b *remains, there map[string]bool) int {
 	return cmp.Or(
 		truth(!there[a.keys[storefile.Moved]], !there[b.keys[storefile.Moved]]),
 		truth(a.later(b), b.later(a)),
 		truth(a.ahead(b), b.ahead(a)),
 		cmp.Compare(a.written(), b.written()),
+		cmp.Compare(a.keys[storefile.Seal], b.keys[storefile.Seal]), // names of cuts rise with time
 		truth(a.has(storefile.Incomplete), b.has(storefile.Incomplete)),
 		truth(sessionInName(a.file) == a.session(), sessionInName(b.file) == b.session()),
 		cmp.Compare(b.file, a.file),
