@@ -141,11 +141,10 @@ test-sim:
 
 FUZZTIME ?= 30s
 fuzz:
-	@for p in . ./abi/... ./engine/... ./host/... ./recipes/... ./serve ./sqlitestore/... ; do \
-		for d in $$($(GO) list $$p); do \
-			for f in $$($(GO) test -list '^Fuzz' $$d | grep '^Fuzz'); do \
-				echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$d || exit 1; \
-			done; done; done
+	@for d in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u); do \
+		for f in $$($(GO) test -list '^Fuzz' $$d | grep '^Fuzz'); do \
+			echo "$$d $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$d || exit 1; \
+		done; done
 
 # The pictures of docs/how-to/watch-in-the-browser.md, and those of all views in bin/shots.
 PICTURES = graph-light merged creature-dark turn again lineage-dark
