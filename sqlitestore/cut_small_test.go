@@ -3,9 +3,12 @@ package sqlitestore
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
@@ -191,5 +194,51 @@ func TestDescribedSessions(t *testing.T) {
 	// The rest are the rows of logged, which belong to nothing.
 	if err != nil || !slices.Equal(report.Damage[max(len(report.Damage)-len(want), 0):], want) {
 		t.Errorf("Verify: %q, %v; want %q", report.Damage, err, want)
+	}
+}
+
+// TestReleaseOfAnUnreadableFile has the files of two ended sessions that are no longer
+// needed, and that the catalogue does not describe. The first cannot be read, which is
+// reported; the second is removed nevertheless.
+func TestReleaseOfAnUnreadableFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{Unsynced: true, SmallEvents: 100, Reached: func(p failpoint.Point, _ string) error {
+		if p == failpoint.Releasing {
+			return errDisk
+		}
+		return nil
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s := createStore(t, d)
+		logged(s, 1, 5)
+		splitStore(t, d, s)
+	}
+	wantError(t, "Settle", d.Settle(t.Context()), abi.Storage)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, d.catalog.Path(), "UPDATE store SET events = NULL WHERE NOT live")
+	var ended []string
+	for _, e := range entriesOf(t, dir) {
+		if !e.Live {
+			ended = append(ended, e.Path)
+		}
+	}
+	slices.Sort(ended)
+	if len(ended) != 2 || missing(ended[0]) || missing(ended[1]) {
+		t.Fatalf("%q are left of the ended sessions, want two files", ended)
+	}
+	if err := os.WriteFile(ended[0], []byte(strings.Repeat("not a database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d = copyingDirectory(t, dir, 100)
+	defer d.Close()
+	wantError(t, "Settle with an unreadable file", d.Settle(t.Context()), abi.Storage, ended[0])
+	if missing(ended[0]) || !missing(ended[1]) {
+		t.Errorf("the unreadable file is gone: %v; the other is: %v, want true", missing(ended[0]), missing(ended[1]))
 	}
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // release discards the files of ended sessions whose events are all in files of their
-// descendants. A file is removed from the catalogue before it is deleted.
+// descendants. A file is removed from the catalogue before it is deleted. One that cannot
+// be read is kept, and the others are discarded nevertheless.
 func (h *hydrator) release(ctx context.Context) error {
 	d := h.d
 	if d.loose.stuck() || d.makeFirm() != nil {
@@ -30,37 +31,45 @@ func (h *hydrator) release(ctx context.Context) error {
 		return storageError("release", d.catalog.Path(), err)
 	}
 	gone := map[journal.SessionID]string{} // with the metadata of each
+	var unread []error
 	for _, e := range entries {
 		d.crossing.giveWay()
 		if d.keeper.holds(e.Session) {
 			continue // it is still being closed
 		}
-		if _, known := described[e.Session]; known {
-			gone[e.Session], err = textOf(e.Meta)
-		} else {
-			var of catalog.Description
-			of, err = d.look(ctx, e)
-			gone[e.Session] = of.Meta
+		meta, err := d.metaOf(ctx, e, described)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if err != nil {
-			return storageError("release", e.Path, err)
+			unread = append(unread, storageError("release", e.Path, err))
+			continue
 		}
+		gone[e.Session] = meta
 	}
 	if len(gone) == 0 {
-		return nil
+		return errors.Join(unread...)
 	}
 	// A concurrent cut does not need these files either, because its parents did not. So
 	// cuts need not wait while this is made durable.
 	err = d.catalog.Release(d.changing, gone)
-	return storageError("release", d.catalog.Path(), err)
+	return errors.Join(append(unread, storageError("release", d.catalog.Path(), err))...)
+}
+
+// metaOf is the metadata of an ended session, which is read from its file unless the
+// catalogue describes it.
+func (d *Directory) metaOf(ctx context.Context, e catalog.Entry, described map[journal.SessionID]int64) (string, error) {
+	if _, known := described[e.Session]; known {
+		return textOf(e.Meta)
+	}
+	of, err := d.look(ctx, e)
+	return of.Meta, err
 }
 
 // discard removes the files that are no longer needed when the directory is closed. The
 // next start removes what remains.
 func (h *hydrator) discard(ctx context.Context) {
-	if h.release(ctx) == nil {
-		_ = h.sweep(ctx)
-	}
+	_, _ = h.release(ctx), h.sweep(ctx)
 }
 
 // look reads what the file of an ended session says about it.
