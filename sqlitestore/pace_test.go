@@ -51,6 +51,25 @@ func TestPaceBoundsWhatCutsLeave(t *testing.T) {
 	}
 }
 
+// TestPaceLeavesOutWhatStays has a session whose cut made no descendant of it. Its file is the
+// only one with its history, so it stays, and no change waits for it.
+func TestPaceLeavesOutWhatStays(t *testing.T) {
+	d := openPaced(t, pacing{remains: 1, buried: 4, patience: time.Hour})
+	a, b := createStore(t, d), createStore(t, d)
+	logged(a, 1, 5)
+	logged(b, 1, 5)
+	cut := splitOf(a)
+	cut.Parents = append(cut.Parents, b)
+	if _, err := d.Cut(t.Context(), cut); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, d)
+	e, err := d.catalog.Entry(t.Context(), "read", b.info.Session)
+	if n, countErr := d.catalog.Remains(t.Context()); err != nil || countErr != nil || n > 0 || e.Live || missing(e.Path) {
+		t.Errorf("%d files remain, want none; the session without descendants is %+v, %v", n, e, errors.Join(err, countErr))
+	}
+}
+
 func openPaced(t *testing.T, p pacing) *Directory {
 	t.Helper()
 	d, err := Open(t.Context(), t.TempDir(), Options{pacing: p, hooks: failpoint.Hooks{Unsynced: true, SmallEvents: -1}})

@@ -87,9 +87,10 @@ func (k *Catalog) Incomplete(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "WHERE NOT s.complete AND s.ended_by IS NULL ORDER BY s.no")
 }
 
-// Remains counts the ended sessions that still have a file.
+// Remains counts the ended sessions with a file that the background can remove once their
+// descendants have what is in it. A session that no descendant names keeps its file.
 func (k *Catalog) Remains(ctx context.Context) (n int, err error) {
-	err = k.query(ctx, "SELECT count(*) FROM store WHERE file IS NOT NULL AND ended_by IS NOT NULL", nil, func(v []driver.Value) error {
+	err = k.query(ctx, "SELECT count(*) FROM store WHERE file IS NOT NULL AND ended_by IS NOT NULL AND EXISTS (SELECT 1 FROM parent p WHERE p.parent = store.session)", nil, func(v []driver.Value) error {
 		count, ok := v[0].(int64)
 		if !ok {
 			return fmt.Errorf("a count is a %T", v[0])
