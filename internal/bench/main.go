@@ -46,6 +46,7 @@ const (
 	lawPkg   = "./recipes/policy"
 	topoPkg  = "./engine/topology"
 	meterPkg = "./host/wasmbin/meter"
+	outerPkg = "./internal/outsidetest"
 	// peersPkg is a Go module of its own, which is left out if it does not build.
 	peersPkg = "./internal/bench/peers"
 )
@@ -74,6 +75,12 @@ var comparisons = []comparison{
 	{"message in, and its answer read on a channel", benchPkg, "SendRead", peersPkg, "Extism/bytes=100", "ns/op", "worse", ""},
 	{"durable requests of 64 callers, normal", benchPkg, "DurableRequest/normal", benchPkg, "Request/callers=64", "M/s", "better", "target: 0.06 M/s"},
 	{"durable requests of 64 callers, full", benchPkg, "DurableRequest/full", benchPkg, "Request/callers=64", "M/s", "better", "target: 0.015 M/s"},
+	{"http requests to a local server, no store", outerPkg, "Requests/stored=false", "", "", "requests/s", "better", "target: 5,000"},
+	{"http requests to a local server, normal", outerPkg, "Requests/stored=true", "", "", "requests/s", "better", "target: 5,000"},
+	{"http at 5,000 a second: from message to result, median", outerPkg, "PacedRequests/stored=true", outerPkg, "PacedRequests/bare", "p50-ms", "worse", "target: 1 ms more than the bare client"},
+	{"http at 5,000 a second: from message to result, p99", outerPkg, "PacedRequests/stored=true", outerPkg, "PacedRequests/bare", "p99-ms", "worse", "target: 1 ms more than the bare client"},
+	{"mqtt: messages in, durable", outerPkg, "MQTT", "", "", "messages/s", "better", "target: 20,000"},
+	{"mqtt: processor time of a message", outerPkg, "MQTT", "", "", "cpu-us/message", "worse", ""},
 	{"spawn and remove, small module", benchPkg, "Spawn", "", "", "ns/op", "worse", "target: 25,000 ns"},
 	{"memory of a live creature", benchPkg, "Memory", "", "", "KB/creature", "worse", "target: 16 KB; the guest's one page is 64"},
 	{"turns with a store, normal", benchPkg, "Durable/normal", benchPkg, "Durable/none", "M/s", "better", "target: 0.1 M/s"},
@@ -159,11 +166,8 @@ func compare(w io.Writer, pattern string, count int, benchtime string, growth bo
 	}
 	chosen := slices.DeleteFunc(slices.Clone(comparisons), func(c comparison) bool { return !wanted.MatchString(c.what) })
 	got := results{}
-	for _, pkg := range []string{hostPkg, meterPkg, benchPkg, peersPkg, storePkg, hclPkg, lawPkg} {
+	for _, pkg := range packagesOf(chosen) {
 		names := benchmarksOf(chosen, pkg)
-		if len(names) == 0 {
-			continue
-		}
 		err := measure(w, got, pkg, names, count, benchtime)
 		if err != nil && pkg == peersPkg {
 			fmt.Fprintln(w, "The peers are left out:", err)
@@ -178,6 +182,18 @@ func compare(w io.Writer, pattern string, count int, benchtime string, growth bo
 		return err
 	}
 	return topologyTables(w, wanted, count, growth)
+}
+
+// packagesOf lists the packages of the benchmarks that the comparisons need.
+func packagesOf(chosen []comparison) (all []string) {
+	for _, c := range chosen {
+		for _, pkg := range []string{c.pkg, c.refPkg} {
+			if pkg != "" && !slices.Contains(all, pkg) {
+				all = append(all, pkg)
+			}
+		}
+	}
+	return all
 }
 
 // benchmarksOf lists the top-level benchmarks that the comparisons need.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/internal/ramdisk"
 )
@@ -185,59 +184,4 @@ func (c *counter) total() (n int) {
 		}
 	}
 	return n
-}
-
-// outstanding is how many requests wait for their result at the same time, which the limit
-// requests bounds.
-const outstanding = 256
-
-// BenchmarkRequests measures whole requests: a message, a turn that requests, the request to
-// a server of this process, and the turn with the result, in a session on disk.
-func BenchmarkRequests(b *testing.B) {
-	for _, stored := range []bool{false, true} {
-		b.Run(fmt.Sprintf("stored=%v", stored), func(b *testing.B) {
-			c := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				_, _ = io.WriteString(w, "ok")
-			})
-			server := httptest.NewServer(c)
-			defer server.Close()
-			o := terrarium.Options{}
-			if stored {
-				o.Dir = b.TempDir()
-			}
-			t, err := terrarium.New(b.Context(), o)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer t.Close(context.Background())
-			applied, err := t.Apply(b.Context(), "testdata/courier.hcl", terrarium.RecipeOptions{Vars: map[string]string{"url": server.URL}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			sub := t.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventOutboundRequest, journal.EventResult}}, 1<<16)
-			defer sub.Close()
-			b.ResetTimer()
-			room := make(chan struct{}, outstanding)
-			go func() {
-				for range b.N {
-					room <- struct{}{}
-					if _, err := t.Send(b.Context(), applied.Channels["channel.tasks"], terrarium.Outgoing{Payload: []byte("x")}); err != nil {
-						return
-					}
-				}
-			}()
-			for done := 0; done < b.N; {
-				ob, err := sub.Next(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
-				if ob.Event.Kind == journal.EventResult {
-					done++
-					<-room
-				}
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
-		})
-	}
 }
