@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -73,6 +75,17 @@ func newMeter(t *testing.T) (*meterKind, *fakeHost) {
 	h := newFakeHost()
 	h.on("caller", caller)
 	return &meterKind{newEcho(), map[string]int64{}}, h
+}
+
+// TestStatusShowsBudgets proves that the status has the budgets of a capability.
+func TestStatusShowsBudgets(t *testing.T) {
+	k, h := newMeter(t)
+	w := newWorld(t, engine.Options{Host: h, Capabilities: []capability.Kind{k}})
+	w.add("a", "caller", reaching(`{"own":30,"whole":60}`))
+	got := w.status()[0].Creatures[0].Capabilities
+	if len(got) != 1 || !slices.Equal(got[0].Budgets, []inspect.CapabilityBudget{{Unit: "bytes", Creature: 30, Graph: 60}}) {
+		t.Errorf("status shows %+v", got)
+	}
 }
 
 // TestBudgetsAreKept proves which attempts are made, and what becomes of a graph's budget when

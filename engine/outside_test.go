@@ -16,6 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -185,6 +186,9 @@ func TestCapabilitiesAnswer(t *testing.T) {
 		got := w.status()[0].Creatures[0].Capabilities
 		if len(got) != 1 || got[0].ID != "echo.main" || !slices.Equal(got[0].Allows, []string{"everything"}) {
 			t.Errorf("status shows %+v", got)
+		}
+		if want := (inspect.CapabilityLimits{Concurrency: 4, Timeout: "30s", Retries: 2}); len(got) != 1 || got[0].Limits == nil || *got[0].Limits != want || got[0].Budgets != nil {
+			t.Errorf("status shows the limits %+v and the budgets %+v", got[0].Limits, got[0].Budgets)
 		}
 	})
 }

@@ -107,7 +107,7 @@ func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus
 
 func (ch *channel) status(t topology.Channel) inspect.ChannelStatus {
 	out := inspect.ChannelStatus{
-		ID: ch.id, Name: ch.name, Address: ch.place().address, Description: ch.description,
+		ID: ch.id, Name: ch.name, Deployment: ch.deployment, Address: ch.place().address, Description: ch.description,
 		Listeners: []journal.CreatureID{}, Senders: []journal.CreatureID{}, Head: ch.head,
 	}
 	for _, e := range t.Edges {

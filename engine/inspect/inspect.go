@@ -57,6 +57,26 @@ type Capability struct {
 	Used map[string]int64 `json:"used,omitempty"`
 	// what all creatures of its graph have used, including removed ones, by unit
 	UsedByGraph map[string]int64 `json:"used_by_graph,omitempty"`
+	// what may be used, by unit
+	Budgets []CapabilityBudget `json:"budgets,omitempty"`
+	// how its requests are made; absent until the recipe is applied, as allows
+	Limits *CapabilityLimits `json:"limits,omitempty"`
+}
+
+// CapabilityBudget bounds what the requests to a capability use of a unit.
+type CapabilityBudget struct {
+	Unit     string `json:"unit"`
+	Creature int64  `json:"creature,omitempty"` // of each creature; absent: not bounded
+	Graph    int64  `json:"graph,omitempty"`    // of all creatures of a graph; absent: not bounded
+}
+
+// CapabilityLimits bound the requests of all creatures that are granted a capability from the
+// same declaration.
+type CapabilityLimits struct {
+	Concurrency int     `json:"concurrency"`    // attempts at the same time
+	Rate        float64 `json:"rate,omitempty"` // attempts per second on average; absent: not bounded
+	Timeout     string  `json:"timeout"`        // duration of an attempt, such as 30s
+	Retries     int     `json:"retries"`        // further attempts of a request
 }
 
 // Aliases are a creature's own names for channels.
@@ -75,6 +95,7 @@ type Cursor struct {
 type ChannelStatus struct {
 	ID          journal.ChannelID    `json:"id"`
 	Name        string               `json:"name"`
+	Deployment  string               `json:"deployment,omitempty"`
 	Address     string               `json:"address,omitempty"`
 	Description string               `json:"description,omitempty"`
 	Listeners   []journal.CreatureID `json:"listeners"`

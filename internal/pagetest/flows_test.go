@@ -21,7 +21,7 @@ import (
 )
 
 var views = []string{
-	"graph", "graph?show=table", "creatures", "lineage", "events", "dead-letters", "approvals", "problems", "policies",
+	"graph", "graph?show=table", "creatures", "lineage", "events", "dead-letters", "approvals", "problems", "policies", "outside",
 	"turn/00000000000000000000000000000007-5", "graph?creature=c-gae3h-boat-2", "graph?creature=c-gae3h-boat-2&tab=state",
 }
 

@@ -150,7 +150,7 @@ func TestMergeAndSplit(t *testing.T) {
 	b.holds("[aria-live]", "Merged")
 }
 
-func quote(text string) string {
+func quote(text any) string {
 	data, _ := json.Marshal(text) // a string cannot fail
 	return string(data)
 }

@@ -9,6 +9,7 @@ import { approvalsView } from './approvals.js'
 import { eventsView } from './events.js'
 import { turnView } from './turn.js'
 import { lineageView } from './lineage.js'
+import { outsideView } from './outside.js'
 import { backfill } from './past.js'
 import { clock, count, h, icon, mark, number, replace, s, span } from './lib.js'
 
@@ -16,11 +17,11 @@ const store = new Store(now)
 const views = {
   graph: (ctx, host, route) => new GraphView(ctx, host, route),
   creatures: creaturesView, lineage: lineageView, events: eventsView, turn: turnView,
-  'dead-letters': deadLettersView, approvals: approvalsView, problems: problemsView, policies: policiesView,
+  'dead-letters': deadLettersView, approvals: approvalsView, problems: problemsView, policies: policiesView, outside: outsideView,
 }
 const titles = {
   graph: 'Graph', creatures: 'Creatures', lineage: 'Lineage', events: 'Events', turn: 'Turn', 'dead-letters': 'Dead letters',
-  approvals: 'Approvals', problems: 'Problems', policies: 'Policies',
+  approvals: 'Approvals', problems: 'Problems', policies: 'Policies', outside: 'Outside',
 }
 
 export function parse(hash) {
@@ -90,7 +91,8 @@ function frame() {
     h('h2', {}, 'What happened'), link('lineage', 'Lineage', 'lineage'), link('events', 'Events', 'events'),
     h('h2', {}, 'To do'), link('dead-letters', 'Dead letters', 'letters', { class: 'large' }), link('approvals', 'Approvals', 'approvals', { class: 'large' }),
     link('problems', 'Problems', 'problems', { class: 'large' }), link('dead-letters', 'To do', 'letters', { class: 'small', 'data-view': 'todo' }),
-    h('h2', {}, 'Rules'), link('policies', 'Policies', 'policies', { class: 'large' }))
+    h('h2', {}, 'Rules'), link('policies', 'Policies', 'policies', { class: 'large' }),
+    link('outside', 'Outside', 'outside', { class: 'large' }))
   el.main = h('main', { tabindex: -1 })
   el.live = h('div', { class: 'gone', 'aria-live': 'polite' })
   const logo = s('svg', { viewBox: '0 0 20 20', 'aria-hidden': 'true' },

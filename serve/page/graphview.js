@@ -9,6 +9,7 @@ import { Strip } from './strip.js'
 import { graphsAt } from './past.js'
 import { miniature } from './mini.js'
 import { creatureTable } from './lists.js'
+import { outward } from './outside.js'
 import { clock, count, h, mark, number, rate, replace, said, set, statuses, swatch } from './lib.js'
 
 const many = 300 // creatures from which on the picture is drawn on a canvas
@@ -287,16 +288,17 @@ export class GraphView {
     if (this.tableHost.contains(document.activeElement) && this.tableHost.querySelector('table')) return
     const graphs = this.graphs()
     const rows = graphs.map(g => h('tr', {}, h('td', {}, h('span', { class: 'named' }, swatch(colour(g.slot)), g.name)), h('td', { class: 'n' }, number(g.creatures.length)),
-      h('td', { class: 'n' }, rate(this.store.graphRate(g))), h('td', { class: 'n' }, number(this.store.troubled(g).length)), h('td', {}, h('code', {}, g.id))))
+      h('td', { class: 'n' }, rate(this.store.graphRate(g))), h('td', { class: 'n' }, number(this.store.troubled(g).length)),
+      h('td', { class: 'n' }, this.at ? '–' : outward(this.store, g) ? h('a', { href: this.ctx.address('outside', '', { graph: g.id }) }, number(outward(this.store, g))) : '0'), h('td', {}, h('code', {}, g.id))))
     const lines = []
     for (const g of graphs) for (const c of g.channels) lines.push(h('tr', {}, h('td', {}, c.name), h('td', {}, h('span', { class: 'named' }, swatch(colour(g.slot)), g.name)),
       h('td', {}, c.senders.map(id => this.store.name(id)).join(', ') || 'outside'), h('td', {}, c.listeners.map(id => this.store.name(id)).join(', ') || (c.address ? 'outside' : 'no listener')),
       h('td', { class: 'n' }, rate(this.store.rate('channel ' + c.id))), h('td', { class: 'n' }, number(c.head))))
     for (const g of graphs) for (const w of g.wires) lines.push(h('tr', {}, h('td', {}, `wire ${w.name || w.wire}`), h('td', {}, h('span', { class: 'named' }, swatch(colour(g.slot)), g.name)),
       h('td', {}, this.store.name(w.from)), h('td', {}, this.store.name(w.to)), h('td', { class: 'n' }, rate(this.store.rate('wire ' + w.wire))), h('td', { class: 'n' })))
-    const head = names => h('thead', {}, h('tr', {}, names.map(n => h('th', { scope: 'col', class: ['Creatures', 'Turns', 'Need attention', 'Rate', 'Messages'].includes(n) ? 'n' : '' }, n))))
+    const head = names => h('thead', {}, h('tr', {}, names.map(n => h('th', { scope: 'col', class: ['Creatures', 'Turns', 'Need attention', 'Reaches outside', 'Rate', 'Messages'].includes(n) ? 'n' : '' }, n))))
     replace(this.tableHost,
-      h('div', { class: 'box wide' }, h('table', {}, h('caption', {}, 'Graphs'), head(['Graph', 'Creatures', 'Turns', 'Need attention', 'Id']), h('tbody', {}, rows))),
+      h('div', { class: 'box wide' }, h('table', {}, h('caption', {}, 'Graphs'), head(['Graph', 'Creatures', 'Turns', 'Need attention', 'Reaches outside', 'Id']), h('tbody', {}, rows))),
       h('div', { class: 'box wide' }, creatureTable(this.ctx, graphs.flatMap(g => g.creatures), 'Creatures')),
       h('div', { class: 'box wide' }, h('table', {}, h('caption', {}, 'Channels and wires'), head(['Channel', 'Graph', 'From', 'To', 'Rate', 'Messages']), h('tbody', {}, lines))))
   }

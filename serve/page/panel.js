@@ -1,5 +1,6 @@
 // The panel of one creature.
 import { colour } from './graph.js'
+import { reach } from './outside.js'
 import { inShort } from './trap.js'
 import { bytes, clock, count, duration, h, hidden, icon, mark, number, payload, payloadBytes, rate, replace, said, span, swatch, trim, words } from './lib.js'
 
@@ -66,7 +67,7 @@ export class Panel {
 
   overview(c, status) {
     const turns = (this.store.turns.get(c.id) || []).slice(-5).reverse()
-    const look = JSON.stringify([status, c.counters, c.pending, c.memory_bytes, turns.map(t => t.id), this.store.channels.size, Math.floor(this.store.now() / 5000), this.ctx.online])
+    const look = JSON.stringify([status, c.counters, c.pending, c.memory_bytes, c.capabilities, this.store.connectors, turns.map(t => t.id), this.store.channels.size, Math.floor(this.store.now() / 5000), this.ctx.online])
     if (look === this.look || this.body.contains(document.activeElement) && document.activeElement.tagName === 'BUTTON' && this.look) return
     this.look = look
     const section = (...children) => h('section', { class: 'part' }, children)
@@ -77,6 +78,8 @@ export class Panel {
       section(h('h2', {}, 'Use of limits'), this.gauges(c)),
       section(h('h2', {}, 'Last turns'), turns.length ? turns.map(t => this.turnRow(t, c)) : h('p', { class: 'muted' }, 'None since this page was opened.')),
       section(h('h2', {}, 'Channels'), h('div', { class: 'kv' }, this.channels(c))),
+      section(h('h2', {}, 'Outside'), reach(this.ctx, c, gauge),
+        h('p', {}, h('a', { href: this.ctx.address('outside', '', { graph: c.graph }) }, 'All that leads outside this graph'))),
       section(h('h2', {}, 'Module'), h('p', { class: 'mono' }, c.module), h('p', { class: 'mono muted' }, `sha256 ${c.module_sha256.slice(0, 16)}… · instance ${c.instance_starts}`)))
   }
 

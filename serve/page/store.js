@@ -53,6 +53,7 @@ export class Store extends EventTarget {
     this.channels = new Map()
     this.former = new Map() // names of removed creatures and channels
     this.problems = []
+    this.connectors = [] // sources and sinks
     this.meters = new Map()
     this.total = new Meter(1200)
     this.turns = new Map()
@@ -90,6 +91,7 @@ export class Store extends EventTarget {
     this.channels.clear()
     for (const g of answer.graphs) this.takeGraph(g)
     this.problems = answer.problems || []
+    this.connectors = answer.connectors || []
     this.forget()
     const path = answer.graphs.find(g => g.store_path)?.store_path
     if (path) this.title = path.split(/[\\/]/).slice(-3)[0]

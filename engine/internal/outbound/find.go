@@ -187,8 +187,23 @@ func Held(held map[string]*Access, creature journal.CreatureID, l *spending.Ledg
 		one := inspect.Capability{ID: id, Used: l.Used(spending.Key{Capability: id, Creature: creature}), UsedByGraph: l.Graph(id)}
 		if a := held[id]; !a.Lacking {
 			one.Allows = a.Allows()
+			one.Limits = &inspect.CapabilityLimits{Concurrency: a.limits.Concurrency, Rate: a.limits.Rate, Timeout: a.limits.Timeout.String(), Retries: a.limits.Retries}
+			one.Budgets = a.budgets()
 		}
 		out = append(out, one)
+	}
+	return out
+}
+
+// budgets are those of the capability, if it has any.
+func (a *Access) budgets() []inspect.CapabilityBudget {
+	m, ok := a.Grant.(capability.Meter)
+	if !ok {
+		return nil
+	}
+	var out []inspect.CapabilityBudget
+	for _, b := range m.Budgets() {
+		out = append(out, inspect.CapabilityBudget{Unit: b.Unit, Creature: b.Creature, Graph: b.Graph})
 	}
 	return out
 }
