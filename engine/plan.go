@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/outbound"
 	"github.com/seed47132306/terrarium/engine/internal/planstore"
 	"github.com/seed47132306/terrarium/engine/internal/regroup"
 	"github.com/seed47132306/terrarium/engine/internal/regrow"
@@ -122,15 +124,12 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 	l := e.core.rlock()
 	now := l.settings()
 	l.runlock()
-	plan, ids := diff.Compare(before, e.rows(), diff.NewHidden(specsOf(p.running), specsOf(now)))
-	plan.Declared = p.declared(before, deployments)
-	plan.Problems = slices.Concat(p.problems, e.staying())
-	letters, err := stage.Letters(ctx)
-	for i := range plan.Creatures {
-		c := &plan.Creatures[i]
-		c.Buried, c.Waiting.DeadLetters = stage.Buried(ids[i]), letters[c.Creature]
-	}
-	return plan, err
+	after := e.rows()
+	plan, ids := diff.Compare(before, after, diff.NewHidden(specsOf(p.running), specsOf(now)))
+	plan.Declared, plan.Problems = p.declared(before, deployments), slices.Concat(p.problems, e.staying())
+	reached, err := stage.Outside(ctx, p.saved, after, func(id journal.CreatureID) (map[string]*outbound.Access, bool) { return now[id].outside, now[id].module != nil })
+	plan.Outside = append(diff.Connectors(deployments), reached...)
+	return plan, errors.Join(err, stage.Letters(ctx, plan, ids))
 }
 
 // declared compares with what was declared: the engine knows that of a running

@@ -41,6 +41,9 @@ keep their values, except for sensitive ones: they are never stored, and must be
 passed again. Creatures and channels that did not come from a recipe are restored as
 they were. If a recipe is not valid, nothing is resumed and nothing changes.
 
+Before anything runs, resume lists what creatures, sources and sinks can reach outside,
+and the requests to the outside that have no result so far and are sent again.
+
 With --plan, resume shows what would change and changes nothing. The directory may be
 in use then.
 
@@ -144,7 +147,10 @@ func (f *resumeFlags) findInDirectory(ctx context.Context, s streams, dir string
 		}
 		f.tellFound(s, found, problems)
 		if !f.plan {
-			return f.checkResumed(found, graphs)
+			if err := f.checkResumed(found, graphs); err != nil {
+				return err
+			}
+			return f.tellOutside(ctx, s, v, found, graphs)
 		}
 		plan, err := terrarium.PlanDirectory(ctx, v, found)
 		if err != nil {

@@ -33,6 +33,7 @@ func showPlan(s streams, format string, p *diff.Plan, about string) error {
 	for i := range p.Graphs {
 		w.graph(&p.Graphs[i])
 	}
+	w.outside(p.Outside)
 	for _, h := range p.Hints {
 		if about == "" || h.Deployment == about {
 			w.line("Was %s renamed to %s? To keep its state and history, add to the recipe of %s:", h.From, h.To, h.Deployment)

@@ -16,6 +16,8 @@ type Plan struct {
 	Channels  []ChannelPlan
 	// Graphs lists the graphs that merge, split, begin or end.
 	Graphs []GraphPlan
+	// Outside lists what creatures, sources and sinks can reach once they continue or begin.
+	Outside []OutsidePlan
 	// Hints are moves that would keep what the plan removes: something else of the
 	// same kind is created.
 	Hints []MoveHint

@@ -23,6 +23,11 @@ func (p *Plan) About(deployments ...string) *Plan {
 			out.Channels = append(out.Channels, ch)
 		}
 	}
+	for _, o := range p.Outside {
+		if slices.Contains(deployments, o.Deployment) || len(o.Requests) > 0 {
+			out.Outside = append(out.Outside, o)
+		}
+	}
 	for _, h := range p.Hints {
 		if slices.Contains(deployments, h.Deployment) {
 			out.Hints = append(out.Hints, h)

@@ -7,6 +7,8 @@ import "context"
 type Archive interface {
 	// Messages reads a channel of a session; see [Store].
 	Messages(ctx context.Context, session SessionID, channel ChannelID, after, until uint64, limit int, bytes int64) ([]Event, error)
+	// History reads the log of a session; see [Store].
+	History(ctx context.Context, session SessionID, q HistoryQuery) ([]Event, error)
 	// DeadLetters reads the dead letters of a session; see [Store].
 	DeadLetters(ctx context.Context, session SessionID, creature CreatureID, after EventID, limit int) ([]DeadLetterRow, error)
 }

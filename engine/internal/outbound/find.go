@@ -105,6 +105,22 @@ func (a *Access) Judged(r capability.Request, d *deploy.Decision) (capability.Re
 	return out, err
 }
 
+// Brief says what a request asks for, in a few words and without its content: the method and
+// the address without its query, or the model.
+func (a *Access) Brief(o *journal.OutboundRequest) string {
+	view := a.View(capability.Request{Head: o.Head, Body: o.Body})
+	var words []string
+	for _, name := range []string{"method", "host", "model"} {
+		if text, ok := view[name].(string); ok && text != "" {
+			words = append(words, text)
+		}
+	}
+	if path, ok := view["path"].(string); ok && len(words) > 0 {
+		words[len(words)-1] += path
+	}
+	return errtext.Cut(strings.Join(words, " "), maxText)
+}
+
 // ownHeaders is the room for headers that the engine adds to a result, in bytes.
 const ownHeaders = 512
 
@@ -134,8 +150,13 @@ func Deliverable(r capability.Result, most int64) (capability.Result, map[string
 // pageOf is the number of events that are read at once.
 const pageOf = 256
 
+// Log is a [journal.Store], or what else has a log.
+type Log interface {
+	History(ctx context.Context, q journal.HistoryQuery) ([]journal.Event, error)
+}
+
 // Load returns those of the open requests that are to capabilities, by id, from the log.
-func Load(ctx context.Context, store journal.Store, open []journal.RequestRow) (map[journal.EventID]journal.OutboundRequest, error) {
+func Load(ctx context.Context, log Log, open []journal.RequestRow) (map[journal.EventID]journal.OutboundRequest, error) {
 	out := map[journal.EventID]journal.OutboundRequest{}
 	left := map[journal.EventID]bool{}
 	for i := range open {
@@ -150,7 +171,7 @@ func Load(ctx context.Context, store journal.Store, open []journal.RequestRow) (
 		}
 		// All events of other origins are before the mark.
 		mark := journal.Mark{Event: journal.EventID{Origin: id.Origin, Seq: id.Seq - 1}, Since: math.MaxInt64}
-		page, err := store.History(ctx, journal.HistoryQuery{Behind: mark, Limit: pageOf})
+		page, err := log.History(ctx, journal.HistoryQuery{Behind: mark, Limit: pageOf})
 		if err != nil {
 			return nil, err
 		}

@@ -53,12 +53,9 @@ func (r *Storage) Saved(context.Context) ([]journal.SavedGraph, []error, error) 
 	return out, r.problems, nil
 }
 
-// Buried returns how many deliveries to a creature became dead letters.
-func (r *Storage) Buried(creature journal.CreatureID) uint64 { return r.buried[creature] }
-
-// Letters counts the dead letters of each creature in the sessions of the graphs. Without
+// letters counts the dead letters of each creature in the sessions of the graphs. Without
 // an archive there are none.
-func (r *Storage) Letters(ctx context.Context) (map[journal.CreatureID]int, error) {
+func (r *Storage) letters(ctx context.Context) (map[journal.CreatureID]int, error) {
 	count := map[journal.CreatureID]int{}
 	if r.archive == nil {
 		return count, nil
