@@ -15,17 +15,7 @@ import (
 )
 
 // Applied reports what [Engine.Apply] did, by address.
-type Applied struct {
-	Creatures map[string]journal.CreatureID // by address
-	Channels  map[string]journal.ChannelID  // by address
-	Resumed   []string                      // addresses that existed, in a saved session or running
-	Changed   []string                      // resumed addresses that ran and got another instance: their module or settings changed
-	Created   []string                      // addresses that did not exist
-	Removed   []RemovedAddress              // existed, but are not in the recipe
-	// Problems are those of [Engine.Problems]. A deployment whose store cannot be read
-	// has started over.
-	Problems []error
-}
+type Applied = reconcile.Applied
 
 // RemovedAddress is a creature or channel that existed and is not in the recipe.
 type RemovedAddress = reconcile.Removed
@@ -90,6 +80,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 	if err != nil {
 		x.Undo()
 	} else {
+		a.becomeWhole(ctx, x, h)
 		err = x.carryOut(ctx)
 	}
 	if err != nil {
@@ -103,6 +94,18 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		Problems: slices.Clone(e.problems),
 	}
 	return nil
+}
+
+// becomeWhole gives spawned creatures what [application.regrant] has prepared.
+func (a *application) becomeWhole(ctx context.Context, x *change, h *holding) {
+	for id, c := range a.e.creatures {
+		if prepared := a.prepared[string(id)]; prepared != nil && h.has(c) {
+			if former := c.module; x.become(ctx, c, prepared) {
+				a.adopted[string(id)] = former
+			}
+			x.recipe.resumed = append(x.recipe.resumed, c)
+		}
+	}
 }
 
 // recipeCreatures are the creatures that an application passes to package reconcile.

@@ -206,13 +206,10 @@ func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature,
 	case a != nil && a.drift.Declared(a.d.NowAt(row.Address)):
 		return newHusk(row), nil
 	}
-	if a != nil {
-		var err error
-		if row, err = specs.Regrant(row, a.d); err != nil {
-			return nil, err
-		}
+	if a == nil {
+		return j.e.revive(ctx, row, nil)
 	}
-	return j.e.revive(ctx, row)
+	return j.e.revive(ctx, row, a.d)
 }
 
 // drifts reports whether additions made while the recipes ran are kept.
@@ -228,14 +225,41 @@ func (j *joint) checkRenamed(e locked, d *deploy.Deployment) error {
 	return storemeta.CheckRenamed(d, regrow.Rows(e.saved.Sorted()), func(name string) bool { return j.of[name] != nil || e.deployments[name] != nil })
 }
 
+// regrant prepares the spawned creatures of the deployment that were restored without their
+// secrets, under their ids instead of an address.
+func (a *application) regrant(ctx context.Context, e *Engine) error {
+	lacking := map[journal.CreatureID]deploy.CreatureSpec{}
+	l := e.core.rlock()
+	for id, c := range l.creatures {
+		if c.deployment == a.d.Name {
+			lacking[id] = c.spec
+		}
+	}
+	l.runlock()
+	whole, err := specs.RegrantAll(lacking, a.d)
+	for id, spec := range whole {
+		c, err := prepare(ctx, &e.core, adding, spec)
+		if err != nil {
+			return err
+		}
+		a.prepared[string(id)] = c
+	}
+	return err
+}
+
 // hold holds the creatures that will change. The caller has its turn to apply.
 func (j *joint) hold(ctx context.Context) error {
 	creatures := map[*creature]claim{}
+	for _, a := range j.applications {
+		if err := a.regrant(ctx, j.e); err != nil {
+			return err
+		}
+	}
 	l := j.e.core.rlock()
 	for _, a := range j.applications {
 		for _, c := range l.creatures {
-			wanted := a.prepared[a.d.NowAt(c.spec.Address)]
-			if c.deployment != a.d.Name || c.spec.Address == "" || wanted == nil {
+			wanted := a.prepared[cmp.Or(a.d.NowAt(c.spec.Address), string(c.id))]
+			if c.deployment != a.d.Name || wanted == nil {
 				continue
 			}
 			if !wanted.saysWhatIs(c) {

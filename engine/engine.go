@@ -98,10 +98,7 @@ func (e *Engine) WaitIdle(ctx context.Context) error {
 		case <-e.core.closing:
 			return errtext.Closed
 		case <-ctx.Done():
-			return &abi.Error{
-				Code: abi.Deadline, Op: "wait_idle", Message: "the engine did not become idle in time",
-				Remedy: "wait longer; status shows which creatures are busy", Err: context.Cause(ctx),
-			}
+			return errtext.NotIdle(context.Cause(ctx))
 		}
 	}
 }

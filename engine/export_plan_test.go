@@ -20,3 +20,10 @@ func Held(e *Engine, id journal.CreatureID) bool {
 	defer g.leave()
 	return c.hold != nil
 }
+
+// Staying returns why a creature stays stopped.
+func Staying(e *Engine, id journal.CreatureID) error {
+	l := e.core.rlock()
+	defer l.runlock()
+	return l.creatures[id].huskReason
+}

@@ -112,10 +112,7 @@ func (e *core) sessionOf(name string) (journal.SessionID, journal.Store, error) 
 		g := l.graphs[now].enter()
 		defer g.leave()
 		if g.store == nil {
-			return "", nil, &abi.Error{
-				Code: abi.Unavailable, Message: "the graph " + name + " has no store, so it has no history",
-				Remedy: "run it with durability normal or full", IDs: map[string]string{"graph": name},
-			}
+			return "", nil, errtext.NoHistory(name)
 		}
 		return g.store.Info().Session, g.store, nil
 	}

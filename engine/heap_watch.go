@@ -29,7 +29,7 @@ func (e *core) newHeapWatch(limit int64) *heapwatch.Watch[creature] {
 		return nil
 	}
 	byID := func(a, b *creature) int { return cmp.Compare(a.id, b.id) }
-	return heapwatch.New(cmp.Or(limit, DefaultUnaccountedMemory), e.onHeap, byID)
+	return heapwatch.New(cmp.Or(limit, DefaultUnaccountedMemory), heapwatch.OnHeap(e.host), byID)
 }
 
 // UnaccountedBytes is the size of the Go heap after the last garbage collection, less
@@ -80,15 +80,6 @@ func (e *core) logUnexplained(r *heapwatch.Unexplained[creature]) {
 	}
 	e.log.Warn("the process holds memory that is not accounted to creatures", "grown_bytes", r.Grown,
 		"unaccounted_bytes", r.Unaccounted, "ran_most", ids)
-}
-
-// onHeap is how much of the Go heap the linear memories of all instances use, if the host
-// reports it.
-func (e *core) onHeap() int64 {
-	if h, ok := e.host.(interface{ HeapBytes() int64 }); ok {
-		return h.HeapBytes()
-	}
-	return 0
 }
 
 // accounted returns the bytes accounted to the creatures of the graph, and adds to worked

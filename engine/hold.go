@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
 
@@ -48,10 +47,7 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*h
 			return nil, errtext.Closed
 		case <-ctx.Done():
 			h.release(ctx)
-			return nil, &abi.Error{
-				Code: abi.Deadline, Op: "apply", Message: "a creature that the recipe changes is still in a turn",
-				Remedy: "wait longer, or lower its deadline", IDs: map[string]string{"creature": string(c.id)}, Err: context.Cause(ctx),
-			}
+			return nil, errtext.StillInTurn(c.id, context.Cause(ctx))
 		}
 	}
 	for c := range h.held {

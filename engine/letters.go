@@ -90,18 +90,12 @@ func (g section) redeliver(w *waker, c *creature, row journal.DeadLetterRow) (Se
 	if row.Kind == journal.EventWiredOutput && row.Alias != "" && !row.WasSent() {
 		root := g.rootOf(c)
 		if root == nil {
-			return Sent{}, &abi.Error{
-				Code: abi.NotConnected, Op: "redeliver", Message: "there is still no root for the output of " + c.name,
-				Remedy: "assign_root first", IDs: map[string]string{"creature": string(c.id)},
-			}
+			return Sent{}, errtext.StillUnconnected(c.id, "there is still no root for the output of "+c.name, "assign_root first")
 		}
 		ch = g.channels[journal.InboxOf(root.id)]
 	} else if row.Alias != "" && !row.WasSent() {
 		if ch = c.wiring.Load().byAlias[row.Alias]; ch == nil {
-			return Sent{}, &abi.Error{
-				Code: abi.NotConnected, Op: "redeliver", Message: c.name + " still has no send alias " + row.Alias,
-				Remedy: "connect it first", IDs: map[string]string{"creature": string(c.id)},
-			}
+			return Sent{}, errtext.StillUnconnected(c.id, c.name+" still has no send alias "+row.Alias, "connect it first")
 		}
 		kind, sender = abi.KindMessage, c.id
 	}

@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -41,10 +41,7 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 // a cursor of another one.
 func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.EventCursor, buffer int) (*Subscription, error) {
 	if e.core.storage == nil {
-		return nil, &abi.Error{
-			Code: abi.Unsupported, Op: "subscribe", Message: "the engine keeps no events from which the subscription could catch up",
-			Remedy: "use a session directory, or omit after",
-		}
+		return nil, errtext.NoCatchUp
 	}
 	replay, err := journal.NewReplay(ctx, journal.ChronicleOf(e.core.storage.Storage), after, nil)
 	if err != nil {

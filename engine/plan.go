@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/modules"
 	"github.com/seed47132306/terrarium/engine/internal/outbound"
 	"github.com/seed47132306/terrarium/engine/internal/planstore"
 	"github.com/seed47132306/terrarium/engine/internal/regroup"
@@ -127,7 +128,10 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 	after := e.rows()
 	plan, ids := diff.Compare(before, after, diff.NewHidden(specsOf(p.running), specsOf(now)))
 	plan.Declared, plan.Problems = p.declared(before, deployments), slices.Concat(p.problems, e.staying())
-	reached, err := stage.Outside(ctx, p.saved, after, func(id journal.CreatureID) (map[string]*outbound.Access, bool) { return now[id].outside, now[id].module != nil })
+	reached, err := stage.Outside(ctx, p.saved, after, func(id journal.CreatureID) (map[string]*outbound.Access, bool) {
+		_, absent := now[id].module.(modules.Absent) // it is not brought back, or is running
+		return now[id].outside, !absent && now[id].module != nil
+	})
 	plan.Outside = append(diff.Connectors(deployments), reached...)
 	return plan, errors.Join(err, stage.Letters(ctx, plan, ids))
 }

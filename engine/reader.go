@@ -72,10 +72,7 @@ func (e *Engine) Read(channel journal.ChannelID, name string, o ReaderOptions) (
 	defer g.leave()
 	for _, other := range g.readers {
 		if other.name == name && other.feed.id == channel {
-			return nil, &abi.Error{
-				Code: abi.AlreadyExists, Op: "read", Message: "there is a reader " + name + " on channel " + ch.name,
-				Remedy: "use another name", IDs: map[string]string{"channel": string(channel)},
-			}
+			return nil, errtext.ReaderExists(name, ch.name, channel)
 		}
 	}
 	cursor, known := ch.cursors[r.readerID()]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
@@ -124,10 +123,7 @@ func (e locked) mayReplace(live *creature, before settings) error {
 	case e.creatures[live.id] != live:
 		return errtext.Gone("creature", string(live.id))
 	case live.module != before.module || !reflect.DeepEqual(live.spec, before.spec):
-		return &abi.Error{
-			Code: abi.Conflict, Op: "replace_module", Message: "the settings of the creature were changed at the same time",
-			Remedy: "try again", IDs: map[string]string{"creature": string(live.id)},
-		}
+		return errtext.ChangedMeanwhile(live.id)
 	}
 	return nil
 }

@@ -101,10 +101,7 @@ func (c *Call) Reply(ctx context.Context) ([]byte, error) {
 	case a := <-c.reply:
 		return c.received(ctx, a)
 	case <-expired:
-		return nil, &abi.Error{
-			Code: abi.Deadline, Op: "request", Message: "no reply came in time",
-			Remedy: "set a longer deadline; status shows whether the creature runs; the request may still be handled", IDs: map[string]string{"creature": string(c.to)},
-		}
+		return nil, errtext.NoReply(c.to)
 	case <-ctx.Done():
 		return nil, c.unknown("the caller stopped waiting for the reply, and the request may still be handled", context.Cause(ctx))
 	case <-c.e.closing:

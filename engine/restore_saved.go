@@ -102,7 +102,7 @@ func (e *Engine) Restore(ctx context.Context) (graphs []journal.GraphID, problem
 	waking := &waking{e: l}
 	for _, d := range l.saved.Sorted() {
 		err := waking.bringBack(ctx, d, func(ctx context.Context, row journal.CreatureRow) (*creature, error) {
-			c, err := e.revive(ctx, row)
+			c, err := e.revive(ctx, row, nil)
 			if err == nil && c.huskReason != nil {
 				problems = append(problems, c.huskReason)
 			}
@@ -141,13 +141,18 @@ func newHusk(row journal.CreatureRow) *creature {
 	return c
 }
 
-// revive makes a saved creature as it was; a creature whose module is not available
-// becomes a husk.
-func (e *Engine) revive(ctx context.Context, row journal.CreatureRow) (*creature, error) {
+// revive makes a saved creature as it was, with the secrets that d has; a creature whose
+// module or secret is not available becomes a husk.
+func (e *Engine) revive(ctx context.Context, row journal.CreatureRow, d *deploy.Deployment) (*creature, error) {
 	if e.core.paused {
 		return newHusk(row), nil
 	}
 	spec, err := specs.OfRow(row)
+	if err == nil {
+		if spec, _, err = specs.Regrant(spec, d); abi.CodeOf(err) == abi.InvalidArgument {
+			return nil, err
+		}
+	}
 	if err == nil {
 		var c *creature
 		if c, err = prepare(ctx, &e.core, adding, spec); err == nil {

@@ -26,7 +26,8 @@ type update struct {
 // the creature by its address.
 func (c *creature) claims(live *creature) claim {
 	closes := c.restarts(live)
-	return claim{waits: closes || c.spec.Module != live.spec.Module || c.spec.Address != live.spec.Address, closes: closes}
+	reaches := !reflect.DeepEqual(c.spec.Capabilities, live.spec.Capabilities) // which turns read
+	return claim{waits: closes || reaches || c.spec.Module != live.spec.Module || c.spec.Address != live.spec.Address, closes: closes}
 }
 
 // saysWhatIs reports whether a creature already equals what was prepared, including its
@@ -64,7 +65,7 @@ func (x *change) become(ctx context.Context, live, prepared *creature) (restarte
 		after = role{settings: prepared.settings, stopped: t.Stopped}
 		x.Start(live.id) // which ends a quarantine
 	}
-	after.spec = prepared.spec
+	after.spec, after.outside = prepared.spec, prepared.outside
 	after.spec.Name, after.spec.Parent = live.spec.Name, live.spec.Parent
 	x.cast(live, after)
 	x.OnUndo(func() { x.cast(live, before) })

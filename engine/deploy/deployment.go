@@ -96,7 +96,10 @@ type CreatureSpec struct {
 	Config     json.RawMessage // a JSON object; nil means {}
 	// Secret names the attributes of Config that no store may keep. A creature that is
 	// restored without its recipe lacks them.
-	Secret   []string
+	Secret []string
+	// Given are those of Secret that do not have the value of the species: whoever spawned
+	// the creature gave another. No recipe has that value.
+	Given    []string
 	Limits   abi.Limits
 	Restart  RestartPolicy
 	Overflow Overflow

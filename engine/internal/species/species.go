@@ -198,6 +198,7 @@ func (t *Table) Complete(spec deploy.CreatureSpec, applied map[string]*deploy.De
 	own := template.Spec
 	own.Species, own.Deployment = template.Kind.Species, template.Kind.Deployment
 	own.Secret = append(slices.Clone(own.Secret), spec.Secret...)
+	own.Given = specs.Given(own.Secret, spec.Config)
 	own.Config, own.Wasm, own.Address, own.Where = config, nil, "", ""
 	own.Name, own.Privileged, own.Stopped = spec.Name, spec.Privileged, spec.Stopped
 	own.Listen, own.Send, own.Join, own.Parent = spec.Listen, spec.Send, spec.Join, spec.Parent

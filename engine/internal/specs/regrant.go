@@ -11,41 +11,120 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Regrant completes a saved creature that was spawned: no store has the secret settings of its
-// capabilities. It gets those capabilities as the recipe now grants them to the species. What
-// the recipe does not grant stays as it is, and lacks them. d is the deployment of the
-// creature; nil if it is not applied.
+// Regrant completes the specification of a creature that was spawned, and restored: no store
+// has its secrets. Its capabilities that lack secret settings become those that the recipe now
+// grants to the species; what the recipe does not grant stays as it is, and lacks them. Secret
+// attributes of its configuration get the values that the recipe now has for the species. d is
+// the deployment of the creature; nil if it is not applied. changed reports whether anything
+// was missing.
 //
-// The error is for a secret setting that the recipe has, without a value now.
-func Regrant(row journal.CreatureRow, d *deploy.Deployment) (journal.CreatureRow, error) {
-	var r map[string]json.RawMessage
-	var s deploy.StoredSpec
-	if d == nil || json.Unmarshal(row.Spec, &s) != nil || json.Unmarshal(row.Spec, &r) != nil {
-		return row, nil // revive reports what cannot be read
+// An error with the code invalid_argument is for a secret that the recipe has, without a value
+// now: nothing may be applied. One with the code unavailable is for a value that no recipe has:
+// the creature cannot run.
+func Regrant(spec deploy.CreatureSpec, d *deploy.Deployment) (out deploy.CreatureSpec, changed bool, err error) {
+	if d == nil || spec.Address != "" {
+		return spec, false, nil
 	}
-	changed := false
+	var of *deploy.CreatureSpec
 	for i := range d.Species {
-		if d.Species[i].Name != s.Species {
-			continue
+		if d.Species[i].Name == spec.Species {
+			of = &d.Species[i].Spec
 		}
-		for k := range s.Capabilities {
-			saved := &s.Capabilities[k]
-			at := slices.IndexFunc(d.Species[i].Spec.Capabilities, func(c deploy.Capability) bool { return c.ID() == saved.ID() })
+	}
+	out = spec
+	if of != nil {
+		out.Capabilities = slices.Clone(spec.Capabilities)
+		for k := range out.Capabilities {
+			saved := &out.Capabilities[k]
+			at := slices.IndexFunc(of.Capabilities, func(c deploy.Capability) bool { return c.ID() == saved.ID() })
 			if !saved.Lacking || at < 0 {
 				continue
 			}
-			now := d.Species[i].Spec.Capabilities[at]
-			if err := hasSecrets(row.Name, saved, &now); err != nil {
-				return row, err
+			now := of.Capabilities[at]
+			if err := hasSecrets(spec.Name, saved, &now); err != nil {
+				return spec, false, err
 			}
 			*saved, changed = now, true
 		}
 	}
-	if changed {
-		r["capabilities"] = journal.JSON(s.Capabilities)
-		row.Spec = journal.JSON(r)
+	missing := missingIn(&spec)
+	if len(missing) == 0 {
+		return out, changed, nil
 	}
-	return row, nil
+	out.Config, err = reconfigure(&spec, missing, of)
+	return out, err == nil, err
+}
+
+// RegrantAll is Regrant for several creatures. It returns those that have changed. Creatures
+// that cannot run stay as they are.
+func RegrantAll(all map[journal.CreatureID]deploy.CreatureSpec, d *deploy.Deployment) (map[journal.CreatureID]deploy.CreatureSpec, error) {
+	out := map[journal.CreatureID]deploy.CreatureSpec{}
+	for id, s := range all {
+		spec, changed, err := Regrant(s, d)
+		if abi.CodeOf(err) == abi.InvalidArgument {
+			return nil, err
+		}
+		if err == nil && changed {
+			out[id] = spec
+		}
+	}
+	return out, nil
+}
+
+// Given lists the secret attributes that a configuration sets.
+func Given(secret []string, config json.RawMessage) []string {
+	attributes := attributesOf(config)
+	var out []string
+	for _, name := range secret {
+		if attributes[name] != nil && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// attributesOf are the attributes of a configuration that can be read.
+func attributesOf(config json.RawMessage) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	if len(config) > 0 && json.Unmarshal(config, &out) != nil || out == nil {
+		return map[string]json.RawMessage{}
+	}
+	return out
+}
+
+// missingIn lists the secret attributes without a value.
+func missingIn(spec *deploy.CreatureSpec) []string {
+	attributes := attributesOf(spec.Config)
+	return slices.DeleteFunc(slices.Clone(spec.Secret), func(name string) bool { return attributes[name] != nil })
+}
+
+// reconfigure gives missing attributes of a configuration the values of the species, which may
+// be nil.
+func reconfigure(spec *deploy.CreatureSpec, missing []string, of *deploy.CreatureSpec) (json.RawMessage, error) {
+	config, now := attributesOf(spec.Config), map[string]json.RawMessage{}
+	if of != nil {
+		now = attributesOf(of.Config)
+	}
+	for _, name := range missing {
+		problem := &abi.Error{Code: abi.Unavailable, Op: "apply", IDs: map[string]string{"creature": spec.Name, "species": spec.Species}}
+		what := fmt.Sprintf("the sensitive attribute %s of the configuration of %s is not stored, ", name, spec.Name)
+		switch value := now[name]; {
+		case slices.Contains(spec.Given, name) || spec.Species == "":
+			problem.Message = what + "and was given when the creature was added"
+			problem.Remedy = "its state and its deliveries are kept; remove it, and add it again with the value"
+		case value == nil:
+			problem.Message = what + "and the recipe has none for the species " + spec.Species
+			problem.Remedy = "its state and its deliveries are kept; add the attribute to the species again, or remove the creature"
+		case string(value) == "null":
+			problem.Code, problem.Message = abi.InvalidArgument, what+"and has no value in the recipe"
+			problem.Remedy = "give the variable that it comes from its value again, as in the earlier run"
+		default:
+			config[name] = value
+			continue
+		}
+		return nil, problem
+	}
+	return journal.JSON(config), nil
 }
 
 // hasSecrets refuses a capability that had a secret setting, and whose recipe still takes it

@@ -137,7 +137,7 @@ func OfRow(row journal.CreatureRow) (deploy.CreatureSpec, error) {
 		}
 	}
 	return deploy.CreatureSpec{
-		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config,
+		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config, Secret: s.Secret, Given: s.Given,
 		Limits: s.Limits, Restart: s.Restart, Overflow: s.Overflow, Grants: s.Grants,
 		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent, Workers: s.Workers, Capabilities: s.Capabilities,
 	}, nil
