@@ -97,8 +97,8 @@ type CreatureSpec struct {
 	// Secret names the attributes of Config that no store may keep. A creature that is
 	// restored without its recipe lacks them.
 	Secret []string
-	// Given are those of Secret that do not have the value of the species: whoever spawned
-	// the creature gave another. No recipe has that value.
+	// Given are those of Secret that do not have the value of the species: the caller that
+	// spawned the creature gave another. No recipe has that value.
 	Given    []string
 	Limits   abi.Limits
 	Restart  RestartPolicy

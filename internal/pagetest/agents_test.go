@@ -15,7 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/capability/llmcap"
 )
 
-// A model answers by the rules of examples/agents, each request when the test says so.
+// A model answers by the rules of examples/agents, each request when the test lets it.
 type model struct {
 	t       *testing.T
 	grant   capability.Grant

@@ -130,7 +130,7 @@ var layers = map[string][]string{
 	"engine/internal/observe":     {"abi", "engine/internal/ring", "engine/journal"},
 	"engine/internal/outbound":    {"abi", "capability", "engine/deploy", "engine/inspect", "engine/internal/errtext", "engine/internal/message", "engine/internal/spending", "engine/journal"},
 	"engine/internal/outlets":     {"abi", "engine/deploy", "engine/internal/effects", "engine/internal/errtext", "engine/internal/message", "engine/journal"},
-	"engine/internal/planstore":   {"abi", "engine/internal/errtext", "engine/journal"},
+	"engine/internal/planstore":   {"abi", "engine/diff", "engine/internal/errtext", "engine/internal/outbound", "engine/journal"},
 	"engine/internal/recall":      {"engine/deploy", "engine/internal/storemeta", "engine/journal"},
 	"engine/internal/refill":      {"engine/journal"},
 	"engine/internal/regroup":     {"engine/journal"},
