@@ -65,7 +65,7 @@ type Capability struct {
 
 // CapabilityBudget bounds what the requests to a capability use of a unit.
 type CapabilityBudget struct {
-	Unit     string `json:"unit"`
+	Unit     string `json:"unit"`               // of the capability, such as tokens
 	Creature int64  `json:"creature,omitempty"` // of each creature; absent: not bounded
 	Graph    int64  `json:"graph,omitempty"`    // of all creatures of a graph; absent: not bounded
 }
