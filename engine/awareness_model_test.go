@@ -32,7 +32,7 @@ func expectedIn(g *inspect.GraphStatus, c *inspect.CreatureStatus) *outlook.Awar
 	a := &outlook.Awareness{Tools: []string{"send_channel", "group_send"}, Graph: outlook.AwareGraph{ID: g.ID}}
 	a.Wires.In.Items, a.Wires.Out.Items = []outlook.AwareWire{}, []outlook.AwareWire{}
 	a.Self = outlook.AwareSelf{
-		ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address,
+		ID: c.ID, Name: c.Name, Description: c.Description, Deployment: c.Deployment, Address: c.Address,
 		Privileged: c.Privileged, Root: c.Root, State: condition(c),
 	}
 	if c.Parent != "" {
@@ -93,7 +93,7 @@ func expectedGraph(g *inspect.GraphStatus, out *outlook.AwareGraph) {
 	for i := range g.Creatures {
 		c := &g.Creatures[i]
 		keep(&members, outlook.AwareMember{
-			ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address,
+			ID: c.ID, Name: c.Name, Description: c.Description, Deployment: c.Deployment, Address: c.Address,
 			Privileged: c.Privileged, Root: c.Root, Parent: c.Parent, State: condition(c),
 		}, mostMembers)
 	}

@@ -64,7 +64,7 @@ func spawnableOf(c *creature) []outlook.AwareSpecies {
 
 func (g section) describeSelf(c *creature) outlook.AwareSelf {
 	self := outlook.AwareSelf{
-		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
+		ID: c.id, Name: c.name, Description: c.purpose(), Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
 		Privileged: c.privileged, Root: c.root, State: c.condition(),
 	}
 	if c.parent != "" {
@@ -113,9 +113,9 @@ func (ch *channel) listeners() func(yield func(*creature) bool) {
 }
 
 // brief is the description, cut if it is too long.
-func (ch *channel) brief() string {
-	return errtext.Cut(ch.description, outlook.MaxDescription)
-}
+func (ch *channel) brief() string { return errtext.Cut(ch.description, outlook.MaxDescription) }
+
+func (c *creature) purpose() string { return errtext.Cut(c.spec.Description, outlook.MaxDescription) }
 
 // describePeers lists the creatures on a channel that c may know of, and counts the
 // others. It leaves out c itself.
@@ -148,7 +148,7 @@ func (g section) describeMembers() outlook.AwareList[outlook.AwareMember] {
 	}
 	return outlook.ListOf(&all, func(c *creature) outlook.AwareMember {
 		return outlook.AwareMember{
-			ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
+			ID: c.id, Name: c.name, Description: c.purpose(), Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
 			Privileged: c.privileged, Root: c.root, Parent: c.parent, State: c.condition(),
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 // refusing denies one kind of event, and adds a warning and an audit.
@@ -69,8 +70,10 @@ func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
 		return deploy.SendDecision{Mutated: true, Payload: []byte("clean")}
 	}})))
 	lead := a.Creatures["creature.lead"]
-	if _, err := s.Tool(t.Context(), lead, "send_channel", []byte(`{"channel": "work", "payload": "dirty"}`)); err != nil {
-		t.Fatal(err)
+	result, err := s.Tool(t.Context(), lead, "send_channel", []byte(`{"channel": "work", "payload": "dirty"}`))
+	var sent tools.SendChannelResult
+	if err != nil || json.Unmarshal(result, &sent) != nil {
+		t.Fatalf("%s: %v", result, err)
 	}
 	var kept []journal.NotedSend
 	for _, ev := range s.events(lead, journal.EventTurnEnded) {
@@ -82,7 +85,7 @@ func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
 			kept = append(kept, p.Notes.Sends...)
 		}
 	}
-	want := journal.NotedSend{Channel: a.Channels["channel.work"], Hash: journal.HashMessage([]byte("dirty"), nil)}
+	want := journal.NotedSend{Channel: a.Channels["channel.work"], Hash: journal.HashMessage([]byte("dirty"), map[string]string{"terrarium-message": sent.Message})}
 	if len(kept) != 1 || !reflect.DeepEqual(kept[0], want) {
 		t.Errorf("kept is %+v, want %+v", kept, want)
 	}

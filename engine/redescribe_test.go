@@ -2,12 +2,16 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/outlook"
+	"github.com/seed47132306/terrarium/engine/tools"
 )
 
 func describes(text string) func(*deploy.Deployment) {
@@ -88,5 +92,67 @@ func TestDescriptionsAreReadWhileARecipeIsApplied(t *testing.T) {
 	looking.Wait()
 	if got := s.described(ids["creature.m0"]); got != "done" {
 		t.Errorf("in the end it is described as %q", got)
+	}
+}
+
+// TestARecipeDescribesACreatureAgain applies a recipe with other descriptions of creatures
+// and species to a running session. No creature needs another instance for that, a
+// spawned one has the description of its species, and everything is as before after a
+// restart without the recipe.
+func TestARecipeDescribesACreatureAgain(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	as := func(ann, scribe string) *deploy.Deployment {
+		return crew("crew", func(d *deploy.Deployment) {
+			d.Creatures[1].Description, d.Species[0].Description = ann, scribe
+		})
+	}
+	made := s.apply(as("digs", strings.Repeat("writes ", 99))).Creatures
+	lead, ann := made["creature.lead"], made["creature.ann"]
+	replies := s.ask(lead, toolCall{"group_add_node", args{"species": "scribe", "name": "eve"}},
+		toolCall{"group_add_node", args{"species": "scribe", "name": "own", "description": "writes letters"}})
+	eve, own := answer[tools.AddNodeResult](t, replies[0]).Creature, answer[tools.AddNodeResult](t, replies[1]).Creature
+	says := func(want ...string) {
+		t.Helper()
+		got := map[journal.CreatureID]string{}
+		for _, c := range answer[tools.GroupStatus](t, s.ask(lead, toolCall{"group_status", nil})[0]).Creatures {
+			got[c.ID] = c.Description
+		}
+		v, err := s.Awareness(lead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range []journal.CreatureID{ann, eve, own} {
+			if !strings.HasPrefix(got[id], want[i]) || len(got[id]) > outlook.MaxDescription+len("…") {
+				t.Errorf("group_status describes %s as %q, want %q", id, got[id], want[i])
+			}
+			if !strings.Contains(string(v.Markdown()), got[id]) {
+				t.Errorf("awareness does not describe %s as %q:\n%s", id, got[id], v.Markdown())
+			}
+			if self, err := s.Awareness(id); err != nil || self.Document().Self.Description != got[id] {
+				t.Errorf("%s sees itself as %+v: %v", id, self.Document().Self, err)
+			}
+			if of, _ := s.creatureIn(id); !strings.HasPrefix(of.Description, want[i]) {
+				t.Errorf("the status describes %s as %q", id, of.Description)
+			}
+		}
+	}
+	says("digs", "writes writes", "writes letters")
+	starts := s.starts(ann)
+	s.apply(as("plants", "copies"))
+	says("plants", "writes writes", "writes letters")
+	if now := s.starts(ann); now != starts {
+		t.Errorf("another description starts an instance: %d, before %d", now, starts)
+	}
+	v, err := s.Awareness(lead)
+	if err != nil || !strings.Contains(string(v.Markdown()), "- `scribe`: 3 at most: `copies`") {
+		t.Errorf("the species is described in\n%s\n%v", v.Markdown(), err)
+	}
+	s.reopen()
+	says("plants", "writes writes", "writes letters")
+	s.apply(as("plants", "copies"))
+	says("plants", "writes writes", "writes letters")
+	_, err = s.Apply(t.Context(), as(strings.Repeat("x", deploy.MaxDescription+1), ""))
+	if abi.CodeOf(err) != abi.InvalidArgument {
+		t.Errorf("a description that is too long: %v", err)
 	}
 }

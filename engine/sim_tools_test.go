@@ -293,7 +293,11 @@ func (s *simulation) editOnce(t abi.Turn, f *frame, name string, n int) {
 		}
 	case 1:
 		if len(g.Creatures) < most && len(g.Channels) < most {
-			if r, ok := tool[tools.AddNodeResult](s, t, "group_add_node", args{"species": "sp"}); ok {
+			how := args{"species": "sp"}
+			if n/8%2 == 0 {
+				how["two_way"], how["task"] = true, name+"-task"
+			}
+			if r, ok := tool[tools.AddNodeResult](s, t, "group_add_node", how); ok {
 				f.made.creatures = append(f.made.creatures, r.Creature)
 				f.made.channels = append(f.made.channels, r.Channel)
 				tool[tools.GroupSendResult](s, t, "group_send", args{"creature": r.Creature, "payload": name + "-told"})

@@ -67,7 +67,7 @@ func (c *creature) stateName(section) journal.CreatureState {
 // status describes the creature.
 func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus {
 	out := inspect.CreatureStatus{
-		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(g),
+		ID: c.id, Name: c.name, Description: c.spec.Description, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(g),
 		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []journal.ChannelID{}, Send: []journal.ChannelID{},
 		Aliases: inspect.Aliases{Listen: map[string][]journal.ChannelID{}, Send: map[string]journal.ChannelID{}},
 		Cursors: map[journal.ChannelID]inspect.Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),

@@ -192,7 +192,7 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 			return l.species.NotSpawnable("", a.Species) // a species belongs to a recipe
 		}
 		spec, module, err = l.ofSpecies(deploy.CreatureSpec{
-			Name: cmp.Or(a.Name, a.Species), Species: a.Species, Deployment: t.c.deployment, Config: a.Config, Parent: t.c.id,
+			Name: cmp.Or(a.Name, a.Species), Description: a.Description, Species: a.Species, Deployment: t.c.deployment, Config: a.Config, Parent: t.c.id,
 		})
 		return err
 	})
@@ -208,19 +208,19 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 	return preparedNode{t.e, c}, nil
 }
 
-func (t callingTurn) Send(id journal.ChannelID, alias string, payload, headers []byte) error {
-	if code := t.Room(1, payload, headers); code != abi.OK {
+func (t callingTurn) Send(id journal.ChannelID, alias string, m tools.Message) error {
+	if code := t.Room(1, m.Payload, m.Own); code != abi.OK {
 		return t.faultError()
 	}
 	l, release := t.takeLock()
 	ch := l.channels[id] // nil if this turn makes it; the commit looks it up by its alias
 	release()
-	t.sends = append(t.sends, sendEffect{alias: alias, ch: ch, payload: t.Keep(payload), headers: t.Keep(headers)})
+	t.sends = append(t.sends, sendEffect{alias: alias, ch: ch, payload: t.Keep(m.Payload), headers: t.Keep(m.Headers)})
 	return nil
 }
 
-func (t callingTurn) SendTo(to journal.CreatureID, payload []byte) error {
-	if code := t.Room(1, payload, nil); code != abi.OK {
+func (t callingTurn) SendTo(to journal.CreatureID, m tools.Message) error {
+	if code := t.Room(1, m.Payload, m.Own); code != abi.OK {
 		return t.faultError()
 	}
 	c := t.tools.added(to)
@@ -229,7 +229,7 @@ func (t callingTurn) SendTo(to journal.CreatureID, payload []byte) error {
 		c = l.creatures[to]
 		release()
 	}
-	t.sends = append(t.sends, sendEffect{to: c, payload: t.Keep(payload)})
+	t.sends = append(t.sends, sendEffect{to: c, payload: t.Keep(m.Payload), headers: t.Keep(m.Headers)})
 	return nil
 }
 

@@ -32,11 +32,11 @@ func resolve(t testing.TB, text json.RawMessage) *jsonschema.Resolved {
 var usable = []toolCall{
 	{"group_channel", args{"action": "create", "name": "notes", "description": "what was found"}},
 	{"group_add_node", args{"species": "scribe", "name": "eve", "config": args{"pen": "red"}, "listen": []args{{"channel": "notes", "alias": "n"}}}},
-	{"group_add_node", args{"species": "clerk"}},
+	{"group_add_node", args{"species": "clerk", "description": "files things", "two_way": true, "task": "file this"}},
 	{"group_channel", args{"action": "wire", "channel": "notes", "creature": "lead", "direction": "send", "alias": "out", "on_collision": "rename"}},
 	{"send_channel", args{"channel": "out", "payload": "hello", "headers": args{"a": "b"}}},
 	{"send_channel", args{"channel": "out", "payload": args{"base64": "/w=="}}},
-	{"group_send", args{"creature": "eve", "payload": "psst"}},
+	{"group_send", args{"creature": "eve", "payload": "psst", "reply_to": "m0123456789abcdef"}},
 	{"group_stop_node", args{"creature": "eve"}},
 	{"group_start_node", args{"creature": "eve"}},
 	{"group_wire", args{"action": "add", "from": "ann", "to": "eve", "with_content": true, "prompt": "ann: {output}", "name": "told"}},

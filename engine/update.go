@@ -49,7 +49,7 @@ func (c *creature) declared(live *creature) deploy.CreatureSpec {
 func (c *creature) restarts(live *creature) bool {
 	return live.husk || live.module.Info().SHA256 != c.module.Info().SHA256 || !bytes.Equal(live.config, c.config) ||
 		!slices.Equal(live.spec.Secret, c.spec.Secret) ||
-		!bytes.Equal(specs.Encode(&live.spec), specs.Encode(&c.spec))
+		!specs.RunAlike(&live.spec, &c.spec)
 }
 
 // become gives a running creature the settings of a prepared one. Its state and its

@@ -16,23 +16,24 @@ import (
 
 // AddCreatureArgs are the arguments of add_creature.
 type AddCreatureArgs struct {
-	Name       string          `json:"name" op:"required" doc:"unique in its graph"`
-	Module     string          `json:"module,omitempty" doc:"path, or builtin:NAME"`
-	Species    string          `json:"species,omitempty" doc:"instead of a module: a species that may be spawned, which also sets limits, grants, restart and mailbox"`
-	Deployment string          `json:"deployment,omitempty" doc:"deployment of the species, if several recipes have one of this name"`
-	Join       string          `json:"join,omitempty" doc:"graph to join; without it and without channels, the creature gets a graph of its own"`
-	Parent     string          `json:"parent,omitempty" doc:"creature to which it belongs"`
-	Workers    string          `json:"workers,omitempty" doc:"what happens to its workers when it is removed: keep or remove"`
-	Privileged bool            `json:"privileged,omitempty" doc:"whether it may use the group tools"`
-	Stopped    bool            `json:"stopped,omitempty" doc:"add it without starting it"`
-	Listen     []string        `json:"listen,omitempty" doc:"channels on which it listens, by id or name"`
-	Send       []string        `json:"send,omitempty" doc:"channels on which it may send, by id or name"`
-	Config     json.RawMessage `json:"config,omitempty" doc:"configuration object"`
-	Limits     *LimitsArgs     `json:"limits,omitempty" doc:"limits on the resources it may use"`
-	Grants     *journal.Grants `json:"grants,omitempty" doc:"capabilities that it gets"`
-	Restart    *RestartArgs    `json:"restart,omitempty" doc:"restart policy after a failure"`
-	Mailbox    *MailboxArgs    `json:"mailbox,omitempty" doc:"deliveries held in memory"`
-	Address    string          `json:"address,omitempty" doc:"its address, by which a later run finds its state"`
+	Name        string          `json:"name" op:"required" doc:"unique in its graph"`
+	Description string          `json:"description,omitempty" doc:"what it is for, at most 4,096 bytes; default: that of the species"`
+	Module      string          `json:"module,omitempty" doc:"path, or builtin:NAME"`
+	Species     string          `json:"species,omitempty" doc:"instead of a module: a species that may be spawned, which also sets limits, grants, restart and mailbox"`
+	Deployment  string          `json:"deployment,omitempty" doc:"deployment of the species, if several recipes have one of this name"`
+	Join        string          `json:"join,omitempty" doc:"graph to join; without it and without channels, the creature gets a graph of its own"`
+	Parent      string          `json:"parent,omitempty" doc:"creature to which it belongs"`
+	Workers     string          `json:"workers,omitempty" doc:"what happens to its workers when it is removed: keep or remove"`
+	Privileged  bool            `json:"privileged,omitempty" doc:"whether it may use the group tools"`
+	Stopped     bool            `json:"stopped,omitempty" doc:"add it without starting it"`
+	Listen      []string        `json:"listen,omitempty" doc:"channels on which it listens, by id or name"`
+	Send        []string        `json:"send,omitempty" doc:"channels on which it may send, by id or name"`
+	Config      json.RawMessage `json:"config,omitempty" doc:"configuration object"`
+	Limits      *LimitsArgs     `json:"limits,omitempty" doc:"limits on the resources it may use"`
+	Grants      *journal.Grants `json:"grants,omitempty" doc:"capabilities that it gets"`
+	Restart     *RestartArgs    `json:"restart,omitempty" doc:"restart policy after a failure"`
+	Mailbox     *MailboxArgs    `json:"mailbox,omitempty" doc:"deliveries held in memory"`
+	Address     string          `json:"address,omitempty" doc:"its address, by which a later run finds its state"`
 }
 
 // LimitsArgs are the limits of a creature. A limit that is left out has its default.
@@ -182,7 +183,7 @@ func prepareCreature(ctx context.Context, s *client, a *AddCreatureArgs) (*engin
 // spec converts the arguments to a specification.
 func (a *AddCreatureArgs) spec() (deploy.CreatureSpec, error) {
 	spec := deploy.CreatureSpec{
-		Name: a.Name, Module: a.Module, Species: a.Species, Deployment: a.Deployment, Config: a.Config,
+		Name: a.Name, Description: a.Description, Module: a.Module, Species: a.Species, Deployment: a.Deployment, Config: a.Config,
 		Limits: a.Limits.limits(), Privileged: a.Privileged, Stopped: a.Stopped, Address: a.Address,
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -74,6 +75,16 @@ func (ev *evaluator) stringAttr(s scope, h holder, name string) (string, bool) {
 		return "", false
 	}
 	return v.AsString(), true
+}
+
+// description returns the description of a creature or species.
+func (ev *evaluator) description(s scope, h holder) string {
+	text, _ := ev.stringAttr(s, h, "description")
+	if len(text) > deploy.MaxDescription {
+		ev.fault(s, h.attr("description").Expr, "Description too long", fmt.Sprintf("The description has %d bytes; at most %d are allowed.", len(text), deploy.MaxDescription), "")
+		return ""
+	}
+	return text
 }
 
 // checkDescription reports the mistakes of a description that is not used otherwise.

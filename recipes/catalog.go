@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ func (dec *decoder) catalog(ctx context.Context, d *declaration, most int) []dep
 		species := base
 		species.Name = dec.names + d.name + "/" + strings.TrimSuffix(name, wasmSuffix)
 		species.Spec.Module, species.Spec.Wasm = m.ref, m.wasm
+		species.Description = cmp.Or(base.Description, m.description())
 		out = append(out, species)
 	}
 	return out

@@ -85,6 +85,10 @@ func (dec *decoder) creature(ctx context.Context, d *declaration, i *instance) d
 		species.in.traits(own, species.declaration, &spec)
 		species.in.addConfig(own, species, config, &spec)
 	}
+	spec.Description = dec.description(s, d)
+	if species != nil && spec.Description == "" {
+		spec.Description, _ = species.in.stringAttr(scope{title: species.title}, species, "description")
+	}
 	dec.declareBesides(s, d, i.address)
 	dec.traits(s, d, &spec)
 	dec.addConfig(s, d, config, &spec)

@@ -99,16 +99,17 @@ func writeTraits(t *testing.T, b *strings.Builder, c *deploy.CreatureSpec) {
 		workers = c.Workers.String()
 	}
 	rest, err := json.Marshal(struct {
-		Species    string          `json:",omitempty"`
-		Config     json.RawMessage `json:",omitempty"`
-		Secret     []string        `json:",omitempty"`
-		Limits     any
-		Restart    any
-		Overflow   string
-		Grants     any
-		Workers    string `json:",omitempty"`
-		Privileged bool   `json:",omitempty"`
-	}{c.Species, c.Config, c.Secret, c.Limits, c.Restart, c.Overflow.String(), c.Grants, workers, c.Privileged})
+		Description string          `json:",omitempty"`
+		Species     string          `json:",omitempty"`
+		Config      json.RawMessage `json:",omitempty"`
+		Secret      []string        `json:",omitempty"`
+		Limits      any
+		Restart     any
+		Overflow    string
+		Grants      any
+		Workers     string `json:",omitempty"`
+		Privileged  bool   `json:",omitempty"`
+	}{c.Description, c.Species, c.Config, c.Secret, c.Limits, c.Restart, c.Overflow.String(), c.Grants, workers, c.Privileged})
 	if err != nil {
 		t.Fatal(err)
 	}

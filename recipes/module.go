@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,7 @@ func (dec *decoder) moduleOf(ctx context.Context, s scope, d *declaration, speci
 		return
 	}
 	spec.Module, spec.Wasm = m.ref, m.wasm
+	spec.Description = cmp.Or(spec.Description, m.description())
 	if m.info == nil || d.failed {
 		return
 	}
@@ -70,6 +72,15 @@ func (dec *decoder) moduleOf(ctx context.Context, s scope, d *declaration, speci
 	if m.info.Manifest != nil {
 		dec.checkManifest(d, m.info.Manifest, spec)
 	}
+}
+
+// description is what the module's manifest says that it is for.
+func (m *module) description() string {
+	if m.info == nil || m.info.Manifest == nil {
+		return ""
+	}
+	text := m.info.Manifest.Description
+	return strings.ToValidUTF8(text[:min(len(text), deploy.MaxDescription)], "")
 }
 
 // of evaluates a module attribute and inspects the module. It returns nil after reporting

@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,6 +48,7 @@ func (dec *decoder) oneSpecies(ctx context.Context, d *declaration) deploy.Speci
 	case d.attr("module") != nil:
 		if m := dec.modules.of(ctx, s, d); m != nil {
 			out.Spec.Module, out.Spec.Wasm = m.ref, m.wasm
+			out.Description = cmp.Or(out.Description, m.description())
 			if m.info != nil && d.attr("spawnable") != nil {
 				out.Spec.Address = d.title
 				(&fitting{evaluator: dec.evaluator, scope: s, d: d, module: m, spec: &out.Spec, partial: true}).check()
@@ -63,7 +65,7 @@ func (dec *decoder) oneSpecies(ctx context.Context, d *declaration) deploy.Speci
 // template evaluates the attributes that species and catalogs have in common.
 func (dec *decoder) template(s scope, d *declaration) deploy.SpeciesSpec {
 	out := deploy.SpeciesSpec{Name: dec.names + d.name, Where: dec.where(d.at)}
-	out.Description, _ = dec.stringAttr(s, d, "description")
+	out.Description = dec.description(s, d)
 	config := map[string]json.RawMessage{}
 	dec.traits(s, d, &out.Spec)
 	dec.addConfig(s, d, config, &out.Spec)

@@ -173,7 +173,7 @@ func sendEffect(s *rehearsal.Send, names *labels) Effect {
 		out.Kind, out.Target = EffectRequest, names.creature(s.To)
 		out.Detail = within(s.Deadline) + ", " + tagged(s.Tag)
 	case s.To != "":
-		out.Kind, out.Target = EffectSendTo, names.creature(s.To)
+		out.Kind, out.Target, out.Headers = EffectSendTo, names.creature(s.To), headers(s.Headers)
 	default:
 		out.Target, out.Headers = names.channel(s.Channel), headers(s.Headers)
 	}

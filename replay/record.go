@@ -225,7 +225,7 @@ func postEffect(ev *journal.Event, names *labels) Effect {
 	case journal.EventChannelMessage:
 		return Effect{Kind: EffectSend, Target: names.channel(ev.Channel), Payload: Text(ev.Payload), Headers: headers(ev.Headers)}
 	case journal.EventDirectMessage:
-		return Effect{Kind: EffectSendTo, Target: names.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload)}
+		return Effect{Kind: EffectSendTo, Target: names.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Headers: headers(ev.Headers)}
 	case journal.EventRequest:
 		ms, _ := strconv.ParseInt(journal.DecodeHeaders(ev.Headers)["terrarium-deadline"], 10, 64)
 		return Effect{Kind: EffectRequest, Target: names.creature(journal.InboxOwner(ev.Channel)), Payload: Text(ev.Payload), Detail: within(time.Duration(ms) * time.Millisecond)}

@@ -237,17 +237,29 @@ func (w *witness) sendFor(call *journal.NotedCall) {
 	case "send_channel":
 		var args tools.SendChannelArgs
 		var result tools.SendChannelResult
-		if json.Unmarshal(call.Args, &args) == nil && json.Unmarshal(call.Result, &result) == nil {
-			headers, _ := journal.EncodeHeaders(args.Headers)
-			w.a.r.SendFor(result.Channel, "", args.Payload, headers)
+		if read(call, &args, &result) {
+			m, _ := args.Message(result.Message)
+			w.a.r.SendFor(result.Channel, "", m.Payload, m.Headers)
 		}
 	case "group_send":
 		var args tools.GroupSendArgs
 		var result tools.GroupSendResult
-		if json.Unmarshal(call.Args, &args) == nil && json.Unmarshal(call.Result, &result) == nil {
-			w.a.r.SendFor("", result.Creature, args.Payload, nil)
+		if read(call, &args, &result) {
+			m, _ := args.Message(result.Message)
+			w.a.r.SendFor("", result.Creature, m.Payload, m.Headers)
+		}
+	case "group_add_node":
+		var args tools.AddNodeArgs
+		var result tools.AddNodeResult
+		if read(call, &args, &result) && args.Task != nil {
+			m, _ := args.Message(result.Message)
+			w.a.r.SendFor("", result.Creature, m.Payload, m.Headers)
 		}
 	}
+}
+
+func read(call *journal.NotedCall, args, result any) bool {
+	return json.Unmarshal(call.Args, args) == nil && json.Unmarshal(call.Result, result) == nil
 }
 
 // Now implements [abi.Turn].

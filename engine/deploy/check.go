@@ -27,6 +27,22 @@ func CheckName(op, what, name string) error {
 	return nil
 }
 
+// MaxDescription is the size of the longest description of a creature or species, in
+// bytes. Most readers get only the beginning, as in awareness documents.
+const MaxDescription = 4096
+
+// CheckDescription refuses descriptions that are not text, or too long to be kept for
+// every creature.
+func CheckDescription(op, text string) error {
+	switch {
+	case len(text) > MaxDescription:
+		return errtext.Invalid(op, fmt.Sprintf("the description has %d bytes", len(text)), fmt.Sprintf("use %d at most", MaxDescription))
+	case !utf8.ValidString(text):
+		return errtext.Invalid(op, "the description is not UTF-8", "use text")
+	}
+	return nil
+}
+
 // CheckAlias refuses aliases that cannot be displayed or typed. An empty alias is valid:
 // the engine chooses one.
 func CheckAlias(op, alias string) error {

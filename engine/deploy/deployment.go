@@ -81,6 +81,8 @@ type ChannelSpec struct {
 type CreatureSpec struct {
 	Address string // within its deployment; empty for a creature that no recipe declares
 	Name    string // unique in its graph
+	// Description says what the creature is for, in at most [MaxDescription] bytes.
+	Description string
 	// Module is a path, or builtin:NAME for one of the creatures that ship
 	// with terrarium.
 	Module string

@@ -9,15 +9,16 @@ import (
 
 // StoredSpec is the part of a specification that a [journal.CreatureRow] keeps.
 type StoredSpec struct {
-	Species  string          `json:"species,omitempty"`
-	Config   json.RawMessage `json:"config,omitempty"` // without the attributes in Secret
-	Secret   []string        `json:"secret,omitempty"`
-	Given    []string        `json:"given,omitempty"`
-	Limits   abi.Limits      `json:"limits,omitzero"`
-	Restart  RestartPolicy   `json:"restart,omitzero"`
-	Overflow Overflow        `json:"overflow,omitempty"`
-	Grants   journal.Grants  `json:"grants,omitzero"`
-	Workers  Workers         `json:"workers,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Species     string          `json:"species,omitempty"`
+	Config      json.RawMessage `json:"config,omitempty"` // without the attributes in Secret
+	Secret      []string        `json:"secret,omitempty"`
+	Given       []string        `json:"given,omitempty"`
+	Limits      abi.Limits      `json:"limits,omitzero"`
+	Restart     RestartPolicy   `json:"restart,omitzero"`
+	Overflow    Overflow        `json:"overflow,omitempty"`
+	Grants      journal.Grants  `json:"grants,omitzero"`
+	Workers     Workers         `json:"workers,omitempty"`
 	// Capabilities lack their secret settings.
 	Capabilities []Capability `json:"capabilities,omitempty"`
 }
@@ -25,7 +26,7 @@ type StoredSpec struct {
 // NewStoredSpec is the specification without its sensitive values.
 func NewStoredSpec(s *CreatureSpec) StoredSpec {
 	return StoredSpec{
-		Species: s.Species, Config: WithoutSecrets(s), Secret: s.Secret, Given: s.Given, Limits: s.Limits, Restart: s.Restart,
+		Description: s.Description, Species: s.Species, Config: WithoutSecrets(s), Secret: s.Secret, Given: s.Given, Limits: s.Limits, Restart: s.Restart,
 		Overflow: s.Overflow, Grants: s.Grants, Workers: s.Workers,
 		Capabilities: withoutSecrets(s.Capabilities),
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"strings"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -17,6 +18,13 @@ var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadd
 // so that it is unique across engines.
 func FormatID(prefix string, random []byte) string {
 	return prefix + idEncoding.EncodeToString(random)
+}
+
+// IsID reports whether a text has the form that [FormatID] gives an id with that prefix.
+func IsID(prefix, text string) bool {
+	digits, ok := strings.CutPrefix(text, prefix)
+	b, err := idEncoding.DecodeString(digits)
+	return ok && err == nil && len(b) == IDBytes
 }
 
 // DerivedIDs makes the ids of the creatures, channels and wires that a turn
@@ -80,6 +88,9 @@ func (d *DerivedIDs) NewGraph() journal.GraphID { return journal.GraphID(d.id("g
 
 // NewChannel implements [IDs].
 func (d *DerivedIDs) NewChannel() journal.ChannelID { return journal.ChannelID(d.id("h")) }
+
+// NewMessage returns the id of a message that a call sends.
+func (d *DerivedIDs) NewMessage() string { return d.id("m") }
 
 // NewCreature implements [IDs].
 func (d *DerivedIDs) NewCreature() journal.CreatureID { return journal.CreatureID(d.id("c")) }

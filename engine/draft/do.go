@@ -77,12 +77,14 @@ func (d *Draft) DirectsOf(ops ...topology.Op) []journal.ChannelID {
 }
 
 // Unheard returns operations that remove those channels that no longer have a
-// listener, such as the direct channels of removed creatures.
+// listener, such as the direct channels of removed creatures. A parent that listens to the
+// answers on a direct channel does not count.
 func (d *Draft) Unheard(channels []journal.ChannelID) []topology.Op {
 	var ops []topology.Op
 	for _, id := range channels {
 		ch, ok := d.topo.Channel(id)
-		if ok && !slices.ContainsFunc(ch.Edges, func(e topology.Edge) bool { return e.Direction == journal.Listen }) {
+		_, parent := d.directOf(id)
+		if ok && !slices.ContainsFunc(ch.Edges, func(e topology.Edge) bool { return e.Direction == journal.Listen && e.Creature != parent }) {
 			ops = append(ops, topology.RemoveChannel{ID: id})
 		}
 	}

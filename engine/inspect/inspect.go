@@ -24,6 +24,7 @@ type GraphStatus struct {
 type CreatureStatus struct {
 	ID             journal.CreatureID           `json:"id"`
 	Name           string                       `json:"name"`
+	Description    string                       `json:"description,omitempty"` // what it is for
 	Deployment     string                       `json:"deployment,omitempty"`
 	Address        string                       `json:"address,omitempty"`
 	Species        string                       `json:"species,omitempty"`

@@ -21,15 +21,16 @@ type Awareness struct {
 
 // AwareSelf is what a creature knows about itself.
 type AwareSelf struct {
-	ID         journal.CreatureID    `json:"id"`
-	Name       string                `json:"name"`
-	Deployment string                `json:"deployment,omitempty"` // the one that declares it
-	Address    string                `json:"address,omitempty"`    // within the deployment
-	Species    string                `json:"species,omitempty"`
-	Privileged bool                  `json:"privileged"`
-	Root       bool                  `json:"root"`             // of its deployment
-	Parent     *AwarePeer            `json:"parent,omitempty"` // the creature that it belongs to
-	State      journal.CreatureState `json:"state"`            // running, stopped or quarantined; always running in a turn
+	ID          journal.CreatureID    `json:"id"`
+	Name        string                `json:"name"`
+	Description string                `json:"description,omitempty"` // what it is for
+	Deployment  string                `json:"deployment,omitempty"`  // the one that declares it
+	Address     string                `json:"address,omitempty"`     // within the deployment
+	Species     string                `json:"species,omitempty"`
+	Privileged  bool                  `json:"privileged"`
+	Root        bool                  `json:"root"`             // of its deployment
+	Parent      *AwarePeer            `json:"parent,omitempty"` // the creature that it belongs to
+	State       journal.CreatureState `json:"state"`            // running, stopped or quarantined; always running in a turn
 }
 
 // AwareList is a list of bounded length in a document; it keeps the oldest
@@ -83,15 +84,16 @@ type AwareGraph struct {
 
 // AwareMember is a creature of the graph.
 type AwareMember struct {
-	ID         journal.CreatureID    `json:"id"`
-	Name       string                `json:"name"`
-	Deployment string                `json:"deployment,omitempty"`
-	Address    string                `json:"address,omitempty"`
-	Species    string                `json:"species,omitempty"`
-	Privileged bool                  `json:"privileged"`
-	Root       bool                  `json:"root"`
-	Parent     journal.CreatureID    `json:"parent,omitempty"`
-	State      journal.CreatureState `json:"state"` // running, stopped or quarantined
+	ID          journal.CreatureID    `json:"id"`
+	Name        string                `json:"name"`
+	Description string                `json:"description,omitempty"`
+	Deployment  string                `json:"deployment,omitempty"`
+	Address     string                `json:"address,omitempty"`
+	Species     string                `json:"species,omitempty"`
+	Privileged  bool                  `json:"privileged"`
+	Root        bool                  `json:"root"`
+	Parent      journal.CreatureID    `json:"parent,omitempty"`
+	State       journal.CreatureState `json:"state"` // running, stopped or quarantined
 }
 
 // AwareDeclaration is a channel of the graph.
@@ -107,8 +109,9 @@ type AwareDeclaration struct {
 
 // AwareSpecies is a species that can be spawned.
 type AwareSpecies struct {
-	Species string `json:"species"`
-	Limit   int    `json:"limit"` // the most that may exist at a time
+	Species     string `json:"species"`
+	Description string `json:"description,omitempty"`
+	Limit       int    `json:"limit"` // the most that may exist at a time
 }
 
 // The bounds of a document, so that its size does not grow with the graph.

@@ -41,6 +41,9 @@ func (p *page) self(a *Awareness) {
 			p.line("- %s: %s", row[0], code(row[1]))
 		}
 	}
+	if s.Description != "" {
+		p.line("- description: %s", code(s.Description))
+	}
 	p.line("- rank: %s", rank(s.Privileged, s.Root))
 	if s.Parent != nil {
 		p.line("- parent: %s", s.Parent)
@@ -112,7 +115,7 @@ func (p *page) graph(g *AwareGraph) {
 	if g.Spawnable.Total > 0 {
 		p.line("\n## What can be spawned\n")
 		for _, s := range g.Spawnable.Items {
-			p.line("- %s: %d at most", code(s.Species), s.Limit)
+			p.line("- %s: %d at most%s", code(s.Species), s.Limit, described(false, s.Description))
 		}
 		rest(p, g.Spawnable)
 	}
@@ -125,7 +128,7 @@ func (p *page) member(m *AwareMember) {
 			fmt.Fprintf(p, ", %s %s", row[0], code(row[1]))
 		}
 	}
-	p.line("")
+	p.line("%s", described(false, m.Description))
 }
 
 // rest ends a list: it says how many items are left out, or that the list is

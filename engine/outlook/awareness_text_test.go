@@ -68,12 +68,12 @@ func TestHostileNamesAddNothing(t *testing.T) {
 		peers := AwareList[AwarePeer]{Total: 3, Items: []AwarePeer{{ID: "c1", Name: name}, {ID: "c2", Name: name}}}
 		a := &Awareness{
 			Revision: 1, Tools: []string{"group_send"},
-			Self: AwareSelf{ID: "c0", Name: name, Address: name, Species: name, Privileged: true, Parent: &AwarePeer{ID: "c1", Name: name}, State: "running"},
+			Self: AwareSelf{ID: "c0", Name: name, Description: name, Address: name, Species: name, Privileged: true, Parent: &AwarePeer{ID: "c1", Name: name}, State: "running"},
 			Graph: AwareGraph{
 				ID:        "g1",
-				Members:   &AwareList[AwareMember]{Total: 1, Items: []AwareMember{{ID: "c1", Name: name, State: "running"}}},
+				Members:   &AwareList[AwareMember]{Total: 1, Items: []AwareMember{{ID: "c1", Name: name, Description: name, State: "running"}}},
 				Channels:  &AwareList[AwareDeclaration]{Total: 1, Items: []AwareDeclaration{{ID: "h1", Name: name, Description: name}}},
-				Spawnable: &AwareList[AwareSpecies]{Total: 1, Items: []AwareSpecies{{Species: name, Limit: 2}}},
+				Spawnable: &AwareList[AwareSpecies]{Total: 1, Items: []AwareSpecies{{Species: name, Description: name, Limit: 2}}},
 			},
 		}
 		a.Channels = AwareList[AwareChannel]{Total: 1, Items: []AwareChannel{{ID: "h1", Name: name, Description: name, Listen: name, Send: name, Listeners: peers, Senders: peers}}}

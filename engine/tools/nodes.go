@@ -20,11 +20,19 @@ type ToolWire struct {
 
 // AddNodeArgs holds the arguments of the tool group_add_node.
 type AddNodeArgs struct {
-	Species string          `json:"species" bounds:"minLength=1" jsonschema:"the species to spawn; group_status lists them"`
-	Name    string          `json:"name,omitempty" jsonschema:"unique in the graph; default: the species and a number"`
-	Config  json.RawMessage `json:"config,omitempty" bounds:"type=object" jsonschema:"configuration attributes, which replace those of the species"`
-	Listen  []ToolWire      `json:"listen,omitempty"`
-	Send    []ToolWire      `json:"send,omitempty"`
+	Species     string          `json:"species" bounds:"minLength=1" jsonschema:"the species to spawn; group_status lists them"`
+	Name        string          `json:"name,omitempty" jsonschema:"unique in the graph; default: the species and a number"`
+	Config      json.RawMessage `json:"config,omitempty" bounds:"type=object" jsonschema:"configuration attributes, which replace those of the species"`
+	Description string          `json:"description,omitempty" jsonschema:"what the worker is for; default: the description of the species"`
+	Listen      []ToolWire      `json:"listen,omitempty"`
+	Send        []ToolWire      `json:"send,omitempty"`
+	TwoWay      bool            `json:"two_way,omitempty" jsonschema:"give the worker a direct channel on which both the caller and the worker send and listen"`
+	Task        journal.Payload `json:"task,omitempty" jsonschema:"first message, which is sent directly to the worker"`
+}
+
+// Message returns the task, if that has the id.
+func (a *AddNodeArgs) Message(id string) (Message, error) {
+	return newMessage("group_add_node", id, a.Task, nil, "")
 }
 
 // AddNodeResult is the result of group_add_node.
@@ -32,12 +40,16 @@ type AddNodeResult struct {
 	Creature journal.CreatureID `json:"creature"`
 	Name     string             `json:"name"`
 	Channel  journal.ChannelID  `json:"channel,omitempty"` // id of its direct channel, if it has one
+	Listen   []GroupEdge        `json:"listen"`            // what it listens on
+	Send     []GroupEdge        `json:"send"`              // what it may send on
+	Message  string             `json:"message,omitempty"` // id of the task, if there is one
 }
 
 // addNode is the operation of group_add_node.
 type addNode struct {
-	node Prepared // nil once applied or discarded
-	op   topology.AddCreature
+	node   Prepared // nil once applied or discarded
+	op     topology.AddCreature
+	twoWay bool
 }
 
 func groupAddNode(ctx context.Context, t Turn, args []byte) (any, error) {
@@ -54,11 +66,29 @@ func groupAddNode(ctx context.Context, t Turn, args []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := edit(ctx, t, func(s *Stage) (operation, error) { return s.addNode(node, &a) })
+	var task Message
+	result, err := edit(ctx, t, func(s *Stage) (op operation, err error) {
+		if a.Task != nil {
+			if task, err = a.Message(s.ids.NewMessage()); err != nil {
+				return nil, err
+			}
+		}
+		return s.addNode(node, &a)
+	})
 	if err != nil {
 		node.Discard()
+		return nil, err
 	}
-	return result, err
+	if a.Task == nil {
+		return result, nil
+	}
+	out := result.(AddNodeResult)
+	if err := t.SendTo(out.Creature, task); err != nil {
+		t.Use().takeBack()
+		return nil, err
+	}
+	out.Message = task.ID
+	return out, nil
 }
 
 // addNode makes the operation, in which everything is named by id.
@@ -70,8 +100,8 @@ func (s *Stage) addNode(node Prepared, a *AddNodeArgs) (operation, error) {
 	node.Assign(s.ids.NewCreature(), name)
 	m := node.Member()
 	op := &addNode{node: node, op: topology.AddCreature{
-		ID: m.ID, Name: name, Parent: s.caller.ID, Join: s.home(), Stopped: m.Spec.Stopped,
-	}}
+		ID: m.ID, Name: name, Parent: s.caller.ID, Join: s.home(), Stopped: m.Spec.Stopped, Direct: a.TwoWay,
+	}, twoWay: a.TwoWay}
 	for _, side := range []struct {
 		wires     []ToolWire
 		direction journal.Direction
@@ -120,7 +150,26 @@ func (o *addNode) stage(ctx context.Context, s *Stage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return AddNodeResult{Creature: op.ID, Name: op.Name, Channel: d.Channel}, nil
+	out := AddNodeResult{Creature: op.ID, Name: op.Name, Channel: d.Channel, Listen: []GroupEdge{}, Send: []GroupEdge{}}
+	if o.twoWay {
+		for _, e := range []topology.SetEdge{
+			{Creature: op.ID, Channel: out.Channel, Direction: journal.Send, On: true},
+			{Creature: s.caller.ID, Channel: out.Channel, Direction: journal.Listen, On: true},
+		} {
+			if _, err := s.Do(ctx, e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	c, _ := s.Topology().Creature(op.ID)
+	for _, e := range c.Edges {
+		if e.Direction == journal.Listen {
+			addBounded(&out.Listen, GroupEdge{e.Channel, e.Alias})
+		} else {
+			addBounded(&out.Send, GroupEdge{e.Channel, e.Alias})
+		}
+	}
+	return out, nil
 }
 
 // NodeArgs names a worker of the caller's graph.

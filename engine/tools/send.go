@@ -3,24 +3,72 @@ package tools
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
+
+// Message is a message that a tool sends.
+type Message struct {
+	ID      string
+	Payload []byte
+	Own     []byte // the headers that the caller has set, in the form of the ABI
+	Headers []byte // the same with those of the host
+}
 
 // SendChannelArgs holds the arguments of the tool send_channel.
 type SendChannelArgs struct {
 	Channel string            `json:"channel" bounds:"minLength=1" jsonschema:"id or name of the channel, or the caller's alias for it"`
 	Payload journal.Payload   `json:"payload"`
 	Headers map[string]string `json:"headers,omitempty"`
+	ReplyTo string            `json:"reply_to,omitempty" bounds:"minLength=1" jsonschema:"id of the message that this one answers"`
+}
+
+// Message returns what the call sends, if that has the id.
+func (a *SendChannelArgs) Message(id string) (Message, error) {
+	return newMessage("send_channel", id, a.Payload, a.Headers, a.ReplyTo)
 }
 
 // SendChannelResult is the result of send_channel.
 type SendChannelResult struct {
 	Channel journal.ChannelID `json:"channel"`
+	Message string            `json:"message" jsonschema:"id of the message, for reply_to in an answer"`
+}
+
+func newMessage(op, id string, payload []byte, headers map[string]string, replyTo string) (m Message, err error) {
+	if replyTo != "" && !isMessageID(replyTo) {
+		return m, errtext.Invalid(op, errtext.Quoted([]byte(replyTo))+" is not the id of a message", "use the id that came with the message, or leave reply_to out")
+	}
+	own, ok := journal.EncodeHeaders(headers)
+	if !ok {
+		return m, errtext.Invalid(op, "a header has no name, or contains NUL", "use other names and values")
+	}
+	all := map[string]string{}
+	maps.Copy(all, headers)
+	if id != "" { // a log of earlier versions has none
+		all[message.HeaderMessage] = id
+	}
+	if replyTo != "" {
+		all[message.HeaderReplyTo] = replyTo
+	}
+	m = Message{ID: id, Payload: payload, Own: own}
+	m.Headers, _ = journal.EncodeHeaders(all)
+	return m, nil
+}
+
+// isMessageID reports whether a text has the form of an id: one that a tool has given,
+// or one of the log.
+func isMessageID(text string) bool {
+	if draft.IsID("m", text) {
+		return true
+	}
+	_, err := journal.ParseEventID(text)
+	return err == nil
 }
 
 func sendChannel(ctx context.Context, t Turn, args []byte) (any, error) {
@@ -28,21 +76,20 @@ func sendChannel(ctx context.Context, t Turn, args []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers, ok := journal.EncodeHeaders(a.Headers)
-	if !ok {
-		return nil, errtext.Invalid("send_channel", "a header has no name, or contains NUL", "use other names and values")
-	}
 	var edge topology.Edge
+	out := SendChannelResult{}
 	if err := t.Look(ctx, func(s *Stage) (err error) {
 		edge, err = s.sendEdge(a.Channel)
+		out = SendChannelResult{edge.Channel, s.ids.NewMessage()}
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := t.Send(edge.Channel, edge.Alias, a.Payload, headers); err != nil {
-		return nil, err
+	m, err := a.Message(out.Message)
+	if err == nil {
+		err = t.Send(edge.Channel, edge.Alias, m)
 	}
-	return SendChannelResult{edge.Channel}, nil
+	return out, err
 }
 
 // sendEdge finds the edge on which the caller sends: by its own alias, or by the
@@ -67,38 +114,26 @@ func (s *Stage) sendEdge(ref string) (topology.Edge, error) {
 	}
 	return topology.Edge{}, &abi.Error{
 		Code: abi.NotConnected, Op: "send_channel", Message: fmt.Sprintf("the creature does not send on a channel %s", errtext.Quoted([]byte(ref))),
-		Remedy: "connect it first; " + sendsOn(c.Edges), IDs: map[string]string{"creature": string(s.caller.ID)},
+		Remedy: "connect it first; " + sendsOn(ref, c.Edges), IDs: map[string]string{"creature": string(s.caller.ID)},
 	}
-}
-
-// sendsOn lists the channels that a creature sends on, by alias.
-func sendsOn(edges []topology.Edge) string {
-	const most = 16
-	var names []string
-	for _, e := range edges {
-		switch {
-		case e.Direction != journal.Send:
-		case len(names) == most:
-			return "it sends on " + strings.Join(names, ", ") + " and others, listed in its awareness document"
-		default:
-			names = append(names, errtext.Quoted([]byte(e.Alias)))
-		}
-	}
-	if len(names) == 0 {
-		return "it sends on no channel yet"
-	}
-	return "it sends on " + strings.Join(names, ", ")
 }
 
 // GroupSendArgs holds the arguments of the tool group_send.
 type GroupSendArgs struct {
 	Creature string          `json:"creature" bounds:"minLength=1" jsonschema:"id or name of a member of the caller's graph"`
 	Payload  journal.Payload `json:"payload"`
+	ReplyTo  string          `json:"reply_to,omitempty" bounds:"minLength=1" jsonschema:"id of the message that this one answers"`
+}
+
+// Message returns what the call sends, if that has the id.
+func (a *GroupSendArgs) Message(id string) (Message, error) {
+	return newMessage("group_send", id, a.Payload, nil, a.ReplyTo)
 }
 
 // GroupSendResult is the result of group_send.
 type GroupSendResult struct {
 	Creature journal.CreatureID `json:"creature"`
+	Message  string             `json:"message" jsonschema:"id of the message, for reply_to in an answer"`
 }
 
 func groupSend(ctx context.Context, t Turn, args []byte) (any, error) {
@@ -106,17 +141,19 @@ func groupSend(ctx context.Context, t Turn, args []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var to journal.CreatureID
+	var out GroupSendResult
 	if err := t.Look(ctx, func(s *Stage) (err error) {
-		to, err = s.addressee(a.Creature)
+		out.Message = s.ids.NewMessage()
+		out.Creature, err = s.addressee(a.Creature)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := t.SendTo(to, a.Payload); err != nil {
-		return nil, err
+	m, err := a.Message(out.Message)
+	if err == nil {
+		err = t.SendTo(out.Creature, m)
 	}
-	return GroupSendResult{to}, nil
+	return out, err
 }
 
 // addressee finds the creature to send to, and checks that the caller may: a
@@ -129,7 +166,7 @@ func (s *Stage) addressee(ref string) (journal.CreatureID, error) {
 	if !s.Topology().IsPrivileged(s.caller.ID) && !c.Privileged {
 		return "", &abi.Error{
 			Code: abi.NotPrivileged, Op: "group_send", Message: "a worker may send only to privileged creatures",
-			Remedy: "send on a channel, or to a privileged creature", IDs: map[string]string{"creature": string(c.ID)},
+			Remedy: "send on a channel, or to a privileged creature" + s.privilegedOnes(ref), IDs: map[string]string{"creature": string(c.ID)},
 		}
 	}
 	return c.ID, nil

@@ -49,16 +49,17 @@ type GroupTotals struct {
 
 // GroupMember is a creature in a [GroupStatus].
 type GroupMember struct {
-	ID         journal.CreatureID    `json:"id"`
-	Name       string                `json:"name"`
-	State      journal.CreatureState `json:"state" bounds:"enum=running|stopped|quarantined|backing_off"`
-	Privileged bool                  `json:"privileged"`
-	Root       bool                  `json:"root"`
-	Parent     journal.CreatureID    `json:"parent,omitempty"`
-	Species    string                `json:"species,omitempty"`
-	Pending    uint64                `json:"pending"` // deliveries waiting for it
-	Listen     []GroupEdge           `json:"listen"`
-	Send       []GroupEdge           `json:"send"`
+	ID          journal.CreatureID    `json:"id"`
+	Name        string                `json:"name"`
+	Description string                `json:"description,omitempty"`
+	State       journal.CreatureState `json:"state" bounds:"enum=running|stopped|quarantined|backing_off"`
+	Privileged  bool                  `json:"privileged"`
+	Root        bool                  `json:"root"`
+	Parent      journal.CreatureID    `json:"parent,omitempty"`
+	Species     string                `json:"species,omitempty"`
+	Pending     uint64                `json:"pending"` // deliveries waiting for it
+	Listen      []GroupEdge           `json:"listen"`
+	Send        []GroupEdge           `json:"send"`
 	// Truncated counts the edges left out because parts are bounded.
 	Truncated int `json:"truncated,omitempty"`
 }
@@ -157,7 +158,7 @@ func (s *Stage) member(g Graph, id journal.CreatureID) GroupMember {
 	t, _ := s.Topology().Creature(id)
 	of, _ := s.Member(id)
 	m := GroupMember{
-		ID: id, Name: t.Name, State: journal.Running, Privileged: t.Privileged, Root: t.Root, Parent: s.ParentLeft(of),
+		ID: id, Name: t.Name, Description: errtext.Cut(of.Spec.Description, outlook.MaxDescription), State: journal.Running, Privileged: t.Privileged, Root: t.Root, Parent: s.ParentLeft(of),
 		Species: of.Spec.Species, Listen: []GroupEdge{}, Send: []GroupEdge{},
 	}
 	if state, pending, here := g.Member(id); here {

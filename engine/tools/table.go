@@ -16,7 +16,7 @@ var table = []Tool{
 	},
 	{
 		Name: "group_add_node", Privileged: true, call: groupAddNode, args: AddNodeArgs{}, result: AddNodeResult{},
-		Doc: "Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send.",
+		Doc: "Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. With two_way the worker can answer on it, and with task it gets its first message. If one part is refused, nothing happens.",
 	},
 	{
 		Name: "group_remove_node", Privileged: true, call: groupRemoveNode, args: NodeArgs{}, result: DeltaResult{},

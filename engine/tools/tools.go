@@ -38,10 +38,10 @@ type Turn interface {
 	Prepare(ctx context.Context, n *AddNodeArgs, may func(*Stage) error) (Prepared, error)
 	// Send sends a message on a channel under the caller's alias. The channel
 	// may be one that the turn creates.
-	Send(channel journal.ChannelID, alias string, payload, headers []byte) error
+	Send(channel journal.ChannelID, alias string, m Message) error
 	// SendTo sends a message to a creature. The creature may be one that the
 	// turn adds.
-	SendTo(to journal.CreatureID, payload []byte) error
+	SendTo(to journal.CreatureID, m Message) error
 	// Refused records the reasons that policies gave for refusals.
 	Refused(words []draft.HomedWord)
 }
@@ -136,6 +136,13 @@ func (u *Use) Keep() {
 			add.node = nil
 		}
 	}
+}
+
+// takeBack drops the last operation, which adds a creature.
+func (u *Use) takeBack() {
+	last := len(u.ops) - 1
+	u.ops[last].operation.(*addNode).node.Discard()
+	u.ops = u.ops[:last]
 }
 
 // Discard drops the operations that were staged and not applied.
@@ -278,7 +285,7 @@ func (s *Stage) Find(ref string) (topology.Creature, error) {
 	}
 	return topology.Creature{}, &abi.Error{
 		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no creature %s in this graph", errtext.Quoted([]byte(ref))),
-		Remedy: "use the id or name of a member of the graph; group_status lists them", IDs: map[string]string{"creature": errtext.Clip(ref)},
+		Remedy: s.otherCreatures(ref), IDs: map[string]string{"creature": errtext.Clip(ref)},
 	}
 }
 
@@ -306,7 +313,7 @@ func (s *Stage) channel(ref string) (topology.Channel, error) {
 	}
 	return topology.Channel{}, &abi.Error{
 		Code: abi.NotFound, Op: "tool", Message: fmt.Sprintf("there is no channel %s in this graph", errtext.Quoted([]byte(ref))),
-		Remedy: "use the id or name of a channel of the graph; group_status lists them", IDs: map[string]string{"channel": errtext.Clip(ref)},
+		Remedy: s.otherChannels(ref), IDs: map[string]string{"channel": errtext.Clip(ref)},
 	}
 }
 

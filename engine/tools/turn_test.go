@@ -75,27 +75,25 @@ func (t *turn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func(*tool
 		return nil, &abi.Error{Code: abi.NotFound, Message: "no species " + a.Species}
 	}
 	spec := species.Spec
-	spec.Species, spec.Parent, spec.Name = a.Species, t.caller, cmp.Or(a.Name, a.Species)
+	spec.Species, spec.Parent, spec.Name, spec.Description = a.Species, t.caller, cmp.Or(a.Name, a.Species), a.Description
 	n := &node{member: draft.Member{Spec: &spec, Deployment: of, Parent: t.caller}}
 	t.nodes = append(t.nodes, n)
 	return n, nil
 }
 
-func (t *turn) Send(channel journal.ChannelID, alias string, payload, headers []byte) error {
-	if string(payload) == "too much" {
+func (t *turn) Send(channel journal.ChannelID, alias string, m tools.Message) error {
+	return t.send(fmt.Sprintf("%s as %s", channel, alias), m)
+}
+
+func (t *turn) send(to string, m tools.Message) error {
+	if string(m.Payload) == "too much" {
 		return &abi.Error{Code: abi.LimitExceeded}
 	}
-	t.sent = append(t.sent, fmt.Sprintf("%s as %s: %s %d", channel, alias, payload, len(headers)))
+	t.sent = append(t.sent, fmt.Sprintf("%s: %s %v %v", to, m.Payload, journal.DecodeHeaders(m.Own), journal.DecodeHeaders(m.Headers)))
 	return nil
 }
 
-func (t *turn) SendTo(to journal.CreatureID, payload []byte) error {
-	if string(payload) == "too much" {
-		return &abi.Error{Code: abi.LimitExceeded}
-	}
-	t.sent = append(t.sent, fmt.Sprintf("%s: %s", to, payload))
-	return nil
-}
+func (t *turn) SendTo(to journal.CreatureID, m tools.Message) error { return t.send(string(to), m) }
 
 func (t *turn) Refused(words []draft.HomedWord) { t.refused = append(t.refused, words...) }
 

@@ -27,8 +27,11 @@ func (e *edit) addCreatureOp(op AddCreature) *abi.Error {
 		return err
 	}
 	var parent *creature // on the direct channel
-	if join != nil && !slices.Contains(targets, join) {
+	joined := slices.Contains(targets, join)
+	if join != nil && (op.Direct || !joined) {
 		parent = e.parentIn(join, op.Parent)
+	}
+	if join != nil && !joined {
 		targets = append(targets, join)
 	}
 	g, err := e.homeOf(targets)

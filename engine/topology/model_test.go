@@ -161,7 +161,7 @@ func (m *model) addCreature(op AddCreature) abi.Code {
 		}
 	}
 	parent := CreatureID("")
-	if join != "" && !into[join] {
+	if join != "" && (op.Direct || !into[join]) {
 		parent = m.directParent(join, op.Parent)
 		into[join] = true
 	}

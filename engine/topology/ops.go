@@ -76,6 +76,7 @@ type AddCreature struct {
 	Stopped    bool
 	Join       GraphID
 	Edges      []Wire
+	Direct     bool // give it a direct channel even if an edge leads to the graph that it joins
 	// Born and GraphBorn are the creation numbers of a restored creature and
 	// of the graph whose first member it is; 0 means the next number.
 	Born, GraphBorn uint64

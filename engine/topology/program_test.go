@@ -252,7 +252,7 @@ func (p *program) operation() Op {
 			ID: p.creature(), Name: p.name(), Privileged: p.draw(4) == 0, Root: p.draw(6) == 0, Stopped: p.draw(6) == 0,
 		}
 		if p.flag() {
-			op.Join, op.Parent = p.graph(), p.creature()
+			op.Join, op.Parent, op.Direct = p.graph(), p.creature(), p.draw(4) == 0
 		}
 		for p.draw(3) == 0 && len(op.Edges) < 4 {
 			op.Edges = append(op.Edges, Wire{p.channel(), p.direction(), p.alias()})

@@ -137,6 +137,14 @@ func TestNoDirectChannelWhenAWireLeadsThere(t *testing.T) {
 	check(t, "edges", s.edges("ab"), "a>ab b<ab n<news")
 }
 
+func TestADirectChannelBesidesAWire(t *testing.T) {
+	s := newScenario(t)
+	s.chain("a", "b")
+	d := s.do(AddCreature{ID: "n", Name: "n", Parent: "b", Join: s.GraphOf("a"), Edges: []Wire{{"ab", Listen, "news"}}, Direct: true})
+	check(t, "edges", s.edges(d.Channel), "b>n n<n")
+	check(t, "edges", s.edges("ab"), "a>ab b<ab n<news")
+}
+
 func TestWiresMergeGraphs(t *testing.T) {
 	s := newScenario(t)
 	s.chain("a", "b")

@@ -72,7 +72,7 @@ func Close(ctx context.Context, log *slog.Logger, templates []*Template) {
 func Aware(templates []*Template) []outlook.AwareSpecies {
 	var list []outlook.AwareSpecies
 	for _, t := range templates {
-		list = append(list, outlook.AwareSpecies{Species: t.Name, Limit: t.Spawnable})
+		list = append(list, outlook.AwareSpecies{Species: t.Name, Description: errtext.Cut(t.Description, outlook.MaxDescription), Limit: t.Spawnable})
 	}
 	return list
 }
@@ -202,6 +202,7 @@ func (t *Table) Complete(spec deploy.CreatureSpec, applied map[string]*deploy.De
 	own.Config, own.Wasm, own.Address, own.Where = config, nil, "", ""
 	own.Name, own.Privileged, own.Stopped = spec.Name, spec.Privileged, spec.Stopped
 	own.Listen, own.Send, own.Join, own.Parent = spec.Listen, spec.Send, spec.Join, spec.Parent
+	own.Description = cmp.Or(spec.Description, template.Description)
 	own.Workers = cmp.Or(spec.Workers, own.Workers)
 	return own, template.Module.Retain(), nil
 }

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -35,6 +36,18 @@ func (r Row) Encode() []byte {
 
 // Encode returns the JSON of a specification alone.
 func Encode(s *deploy.CreatureSpec) []byte { return Row{StoredSpec: deploy.NewStoredSpec(s)}.Encode() }
+
+// RunAlike reports whether two specifications, apart from their modules, need the same
+// instance.
+func RunAlike(a, b *deploy.CreatureSpec) bool {
+	return bytes.Equal(Row{StoredSpec: running(a)}.Encode(), Row{StoredSpec: running(b)}.Encode())
+}
+
+func running(s *deploy.CreatureSpec) deploy.StoredSpec {
+	out := deploy.NewStoredSpec(s)
+	out.Description = ""
+	return out
+}
 
 // OwnIn reads from the JSON of a row the edges that a root has as the root.
 func OwnIn(row []byte) draft.OwnEdges {

@@ -23,6 +23,9 @@ func Check(spec *deploy.CreatureSpec) error {
 	if err := deploy.CheckName("add_creature", "creature", spec.Name); err != nil {
 		return err
 	}
+	if err := deploy.CheckDescription("add_creature", spec.Description); err != nil {
+		return err
+	}
 	for _, wires := range [][]deploy.WireSpec{spec.Listen, spec.Send} {
 		for i := range wires {
 			if err := deploy.CheckAlias("add_creature", wires[i].Alias); err != nil {
@@ -45,6 +48,9 @@ func CheckSpecies(s *deploy.SpeciesSpec, seen bool) error {
 		return errtext.Invalid("apply", fmt.Sprintf("spawnable is %d", s.Spawnable), "use 0 for none, or a positive number")
 	}
 	if err := deploy.CheckName("apply", "species", s.Name); err != nil {
+		return err
+	}
+	if err := deploy.CheckDescription("apply", s.Description); err != nil {
 		return err
 	}
 	if err := deploy.CheckLimits(&s.Spec.Limits); err != nil {
@@ -137,7 +143,7 @@ func OfRow(row journal.CreatureRow) (deploy.CreatureSpec, error) {
 		}
 	}
 	return deploy.CreatureSpec{
-		Address: row.Address, Name: row.Name, Module: row.Module, Species: s.Species, Config: s.Config, Secret: s.Secret, Given: s.Given,
+		Address: row.Address, Name: row.Name, Description: s.Description, Module: row.Module, Species: s.Species, Config: s.Config, Secret: s.Secret, Given: s.Given,
 		Limits: s.Limits, Restart: s.Restart, Overflow: s.Overflow, Grants: s.Grants,
 		Privileged: row.Privileged, Stopped: row.Stopped, Parent: row.Parent, Workers: s.Workers, Capabilities: s.Capabilities,
 	}, nil
