@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"pgregory.net/rapid"
+
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -60,6 +62,7 @@ type toolChannel struct {
 	name   string
 	with   journal.CreatureID
 	direct journal.CreatureID // its creature, if it is a direct channel
+	parent journal.CreatureID // on a direct channel
 }
 
 func (m *toolModel) clone() *toolModel {
@@ -205,7 +208,7 @@ func (m *toolModel) hear(id journal.CreatureID, w toolMessage) {
 
 // The tools. Each returns a code, "" for success.
 
-func (m *toolModel) addNode(caller journal.CreatureID, species, name string, limit int, listen, send []string) (code string, made newThing) {
+func (m *toolModel) addNode(caller journal.CreatureID, species, name string, limit int, listen, send []string, twoWay bool) (code string, made newThing) {
 	self := m.creatures[caller]
 	if !self.privileged {
 		return "not_privileged", made
@@ -241,11 +244,14 @@ func (m *toolModel) addNode(caller journal.CreatureID, species, name string, lim
 		return "already_exists", made
 	}
 	made.creature = m.newCreature()
-	if !slices.ContainsFunc(append(listen, send...), func(ref string) bool { return m.wired(m.channel(caller, ref)) }) {
+	if twoWay || !slices.ContainsFunc(append(listen, send...), func(ref string) bool { return m.wired(m.channel(caller, ref)) }) {
 		made.channel = m.newChannel()
-		m.channels[made.channel] = &toolChannel{name: "?" + name, direct: made.creature} // the name may be taken
+		m.channels[made.channel] = &toolChannel{name: "?" + name, direct: made.creature, parent: caller} // the name may be taken
 		edges[toolEdge{made.channel, "listen"}] = true
 		self.edges[toolEdge{made.channel, "send"}] = true
+	}
+	if twoWay {
+		edges[toolEdge{made.channel, "send"}], self.edges[toolEdge{made.channel, "listen"}] = true, true
 	}
 	m.creatures[made.creature] = &toolCreature{name: name, deployment: self.deployment, species: species, edges: edges}
 	return "", made
@@ -271,7 +277,7 @@ func (m *toolModel) removeNode(caller journal.CreatureID, ref string) string {
 		before, gone := m.parts(), m.creatures[id]
 		delete(m.creatures, id)
 		for ch, x := range m.channels {
-			if x.direct == id && gone.edges[toolEdge{ch, "listen"}] && !m.hasListener(ch) {
+			if x.direct == id && gone.edges[toolEdge{ch, "listen"}] && !m.hasListener(ch, x.parent) {
 				m.dropChannel(ch)
 			}
 		}
@@ -279,9 +285,9 @@ func (m *toolModel) removeNode(caller journal.CreatureID, ref string) string {
 	})
 }
 
-func (m *toolModel) hasListener(ch journal.ChannelID) bool {
-	for _, c := range m.creatures {
-		if c.edges[toolEdge{ch, "listen"}] {
+func (m *toolModel) hasListener(ch journal.ChannelID, besides journal.CreatureID) bool {
+	for id, c := range m.creatures {
+		if id != besides && c.edges[toolEdge{ch, "listen"}] {
 			return true
 		}
 	}
@@ -405,3 +411,10 @@ func (m *toolModel) groupSend(caller journal.CreatureID, ref string) (string, jo
 	}
 	return "", id
 }
+
+func (p *toolProgram) oneOf(refs []string) string {
+	slices.Sort(refs)
+	return rapid.SampledFrom(slices.Compact(refs)).Draw(p.T, "ref")
+}
+
+func (p *toolProgram) flag(name string) bool { return rapid.Bool().Draw(p.T, name) }

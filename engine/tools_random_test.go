@@ -208,13 +208,6 @@ func (p *toolProgram) channelRef() string {
 	return p.oneOf(refs)
 }
 
-func (p *toolProgram) oneOf(refs []string) string {
-	slices.Sort(refs)
-	return rapid.SampledFrom(slices.Compact(refs)).Draw(p.T, "ref")
-}
-
-func (p *toolProgram) flag(name string) bool { return rapid.Bool().Draw(p.T, name) }
-
 // call draws a call by the caller, applies it to the model, and returns the expected
 // code.
 func (p *toolProgram) call(caller journal.CreatureID) (toolCall, string) {
@@ -238,8 +231,15 @@ func (p *toolProgram) call(caller journal.CreatureID) (toolCall, string) {
 			listen, send = []string{p.channelRef()}, []string{p.channelRef()}
 			a["listen"], a["send"] = []args{{"channel": listen[0]}}, []args{{"channel": send[0]}}
 		}
-		code, made := m.addNode(caller, species, name, limit, listen, send)
+		twoWay := p.flag("two_way")
+		a["two_way"] = twoWay
+		code, made := m.addNode(caller, species, name, limit, listen, send, twoWay)
 		p.things = append(p.things, made)
+		if p.flag("task") {
+			if a["task"] = payload; code == "" {
+				p.sends = append(p.sends, toolSend{to: made.creature, payload: payload})
+			}
+		}
 		return toolCall{"group_add_node", a}, code
 	case "remove":
 		ref := p.creatureRef()
