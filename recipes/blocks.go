@@ -25,6 +25,7 @@ var templates = []string{"creature", "species", "catalog"}
 // Attributes that several blocks have.
 var (
 	attrDescription = Attribute{Name: "description", Type: TextValue, Doc: "what it is for"}
+	attrPurpose     = Attribute{Name: "description", Type: TextValue, Without: "that of the module", Doc: purposeDoc}
 	attrForEach     = Attribute{Name: "for_each", Type: "map or set of texts", Without: "one", Doc: "one for each element"}
 	attrConfig      = Attribute{Name: "config", Type: "object", Default: "{}", Doc: "the configuration of its creatures"}
 	attrWorkers     = Attribute{Name: "workers", Type: ChoiceValue, Choices: []string{"keep", "remove"}, Default: "keep",
@@ -34,6 +35,8 @@ var (
 	attrFile    = Attribute{Name: "file", Type: TextValue, Doc: "the file with the script; exactly one of `run` and `file` is required"}
 	attrTimeout = Attribute{Name: "timeout", Type: DurationValue, Default: policy.DefaultTimeout.String(), Doc: "how long the script may take, at most " + plainDuration(policy.MaxTimeout)}
 )
+
+const purposeDoc = "what it is for, in at most 4,096 bytes; [group tools](tools.md) and [awareness documents](awareness.md) show it"
 
 // language describes all blocks. Every attribute that the loader reads is listed here.
 var language = slices.Concat(ownBlocks, capabilityBlocks(), connectorBlocks())
@@ -79,18 +82,18 @@ var ownBlocks = []Block{
 		{Name: "privileged", Type: FlagValue, Default: "false", Doc: "may use all [group tools](tools.md)"},
 		{Name: "name", Type: TextValue, Without: "the label", Doc: "another name"},
 		attrPreventDestroy,
-		attrDescription,
+		{Name: "description", Type: TextValue, Without: "that of the species, else that of the module", Doc: purposeDoc},
 	}},
 	{Name: "species", Labels: named, Repeated: true, Doc: "settings that creatures share", Attributes: []Attribute{
 		{Name: "module", Type: TextValue, Doc: "as for a creature"},
 		attrConfig, attrWorkers,
 		{Name: "spawnable", Type: CountValue, Without: "none", Doc: "how many creatures may be *spawned* from it at run time, in addition to those that the recipe declares"},
-		attrDescription,
+		attrPurpose,
 	}},
 	{Name: "catalog", Labels: named, Repeated: true, Doc: "a species for every module in a folder", Attributes: []Attribute{
 		{Name: "folder", Type: TextValue, Required: true, Doc: "a folder within the recipe's folder, by its relative path, or any folder by its absolute path"},
 		{Name: "spawnable", Type: CountValue, Required: true, Doc: "how many creatures may be spawned of each species"},
-		attrConfig, attrWorkers, attrDescription,
+		attrConfig, attrWorkers, attrPurpose,
 	}},
 	{Name: "limits", Within: templates, Doc: "[what it may use](limits.md)", Attributes: limitAttributes()},
 	{Name: "restart", Within: templates, Doc: "[how failed turns are handled](limits.md#after-a-failure)", Attributes: restartAttributes()},

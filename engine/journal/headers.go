@@ -90,6 +90,12 @@ func ValidHeaders(b []byte) bool {
 // creatures can trust them.
 const ReservedPrefix = "terrarium-"
 
+// The headers of a message that a group tool has sent.
+const (
+	HeaderMessage = ReservedPrefix + "message"  // its id
+	HeaderReplyTo = ReservedPrefix + "reply-to" // id of the message that its sender answers
+)
+
 // HasReservedHeader reports whether headers, which are valid, have such a name.
 func HasReservedHeader(b []byte) bool {
 	for len(b) > 0 {

@@ -8,7 +8,6 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
-	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -51,10 +50,10 @@ func newMessage(op, id string, payload []byte, headers map[string]string, replyT
 	all := map[string]string{}
 	maps.Copy(all, headers)
 	if id != "" { // a log of earlier versions has none
-		all[message.HeaderMessage] = id
+		all[journal.HeaderMessage] = id
 	}
 	if replyTo != "" {
-		all[message.HeaderReplyTo] = replyTo
+		all[journal.HeaderReplyTo] = replyTo
 	}
 	m = Message{ID: id, Payload: payload, Own: own}
 	m.Headers, _ = journal.EncodeHeaders(all)

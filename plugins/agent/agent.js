@@ -142,6 +142,13 @@ function done(turn, s, text) {
 	ask(turn, s, [...load(turn), [{ role: "user", content: first }]]);
 }
 
+// origin says where a message comes from. Its id is the one that its sender knows: that which
+// a tool has given it, or else that of the log.
+function origin(turn, where) {
+	const id = turn.header("terrarium-message") ?? turn.messageId, answered = turn.header("terrarium-reply-to");
+	return `${where} from ${turn.sender || "the outside"}, id ${id}${answered ? `, answers ${answered}` : ""}`;
+}
+
 // heard is a message for the model. While the model is busy, messages wait in the state.
 function heard(turn, where) {
 	const s = settings(turn);
@@ -227,7 +234,7 @@ export default {
 	init: settings,
 	start: look,
 	graphChanged: look,
-	message(turn) { heard(turn, turn.direct ? `message from ${turn.sender || "the outside"}` : `${turn.channel} from ${turn.sender || "the outside"}`); },
+	message(turn) { heard(turn, origin(turn, turn.direct ? "message" : turn.channel)); },
 	output(turn) { heard(turn, `output of ${turn.sender || "the outside"}`); },
 	result(turn) {
 		const s = settings(turn);

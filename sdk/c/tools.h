@@ -16,6 +16,7 @@ typedef struct tr_send_channel_args {
 	tr_bytes channel TR_UNSET; // required; id or name of the channel, or the caller's alias for it
 	tr_bytes payload TR_UNSET; // required
 	tr_bytes headers TR_UNSET;
+	tr_bytes reply_to TR_UNSET; // id of the message that this one answers
 } tr_send_channel_args;
 
 // Sends a message on a channel that the caller may send on.
@@ -26,12 +27,14 @@ TR_UNUSED static int32_t tr_send_channel_with(tr_turn *t, tr_send_channel_args a
 	tr_arg_text(&json, TR("channel"), args.channel);
 	tr_arg_payload(&json, TR("payload"), args.payload);
 	tr_arg_json(&json, TR("headers"), args.headers);
+	tr_arg_text(&json, TR("reply_to"), args.reply_to);
 	return tr_call(t, TR("send_channel"), &json, result);
 }
 
 typedef struct tr_group_send_args {
 	tr_bytes creature TR_UNSET; // required; id or name of a member of the caller's graph
 	tr_bytes payload TR_UNSET; // required
+	tr_bytes reply_to TR_UNSET; // id of the message that this one answers
 } tr_group_send_args;
 
 // Sends a message directly to a member of the caller's graph. A worker reaches only
@@ -42,6 +45,7 @@ TR_UNUSED static int32_t tr_group_send_with(tr_turn *t, tr_group_send_args args,
 	tr_buffer json = TR_EMPTY;
 	tr_arg_text(&json, TR("creature"), args.creature);
 	tr_arg_payload(&json, TR("payload"), args.payload);
+	tr_arg_text(&json, TR("reply_to"), args.reply_to);
 	return tr_call(t, TR("group_send"), &json, result);
 }
 
@@ -65,12 +69,17 @@ typedef struct tr_group_add_node_args {
 	tr_bytes species TR_UNSET; // required; the species to spawn; group_status lists them
 	tr_bytes name TR_UNSET; // unique in the graph; default: the species and a number
 	tr_bytes config TR_UNSET; // configuration attributes, which replace those of the species
+	tr_bytes description TR_UNSET; // what the worker is for; default: the description of the species
 	tr_wires listen TR_UNSET;
 	tr_wires send TR_UNSET;
+	tr_choice two_way TR_UNSET; // give the worker a direct channel on which both the caller and the worker send and listen
+	tr_bytes task TR_UNSET; // first message, which is sent directly to the worker
 } tr_group_add_node_args;
 
 // Spawns a worker of a species into the caller's graph. If the call names no channels,
-// the worker gets a direct channel, on which the caller may send.
+// the worker gets a direct channel, on which the caller may send. With two_way the worker
+// can answer on it, and with task it gets its first message. If one part is refused,
+// nothing happens.
 #define tr_group_add_node(t, result, ...) tr_group_add_node_with(t, TR_ARGS(tr_group_add_node_args, __VA_ARGS__), result)
 
 TR_UNUSED static int32_t tr_group_add_node_with(tr_turn *t, tr_group_add_node_args args, tr_bytes *result) {
@@ -78,8 +87,11 @@ TR_UNUSED static int32_t tr_group_add_node_with(tr_turn *t, tr_group_add_node_ar
 	tr_arg_text(&json, TR("species"), args.species);
 	tr_arg_text(&json, TR("name"), args.name);
 	tr_arg_json(&json, TR("config"), args.config);
+	tr_arg_text(&json, TR("description"), args.description);
 	tr_arg_wires(&json, TR("listen"), args.listen);
 	tr_arg_wires(&json, TR("send"), args.send);
+	tr_arg_boolean(&json, TR("two_way"), args.two_way);
+	tr_arg_payload(&json, TR("task"), args.task);
 	return tr_call(t, TR("group_add_node"), &json, result);
 }
 

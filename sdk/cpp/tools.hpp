@@ -26,7 +26,9 @@ inline Result<Bytes> group_send(Turn &t, const tr_group_send_args &args = {}) { 
 inline Result<Bytes> group_status(Turn &t, const tr_group_status_args &args = {}) { return t.call(tr_group_status_with, args); }
 
 // Spawns a worker of a species into the caller's graph. If the call names no channels,
-// the worker gets a direct channel, on which the caller may send.
+// the worker gets a direct channel, on which the caller may send. With two_way the worker
+// can answer on it, and with task it gets its first message. If one part is refused,
+// nothing happens.
 inline Result<Bytes> group_add_node(Turn &t, const tr_group_add_node_args &args = {}) { return t.call(tr_group_add_node_with, args); }
 
 // Removes a worker; the graph may split. Deliveries waiting for it become dead letters.

@@ -59,12 +59,16 @@ export interface Tools {
 		channel: string;
 		payload: Data;
 		headers?: { [name: string]: unknown };
+		/** id of the message that this one answers */
+		replyTo?: string;
 	}): any;
 	/** Sends a message directly to a member of the caller's graph. A worker reaches only privileged members. */
 	groupSend(args: {
 		/** id or name of a member of the caller's graph */
 		creature: string;
 		payload: Data;
+		/** id of the message that this one answers */
+		replyTo?: string;
 	}): any;
 	/** Describes the caller's graph as the turn sees it: members, channels, output wires, and the species that may be spawned. A large graph is returned in parts. */
 	groupStatus(args?: {
@@ -73,7 +77,7 @@ export interface Tools {
 		/** the most creatures, channels and wires to return, in total; default 256 */
 		limit?: number;
 	}): any;
-	/** Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. */
+	/** Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. With two_way the worker can answer on it, and with task it gets its first message. If one part is refused, nothing happens. */
 	groupAddNode(args: {
 		/** the species to spawn; group_status lists them */
 		species: string;
@@ -81,8 +85,14 @@ export interface Tools {
 		name?: string;
 		/** configuration attributes, which replace those of the species */
 		config?: { [name: string]: unknown };
+		/** what the worker is for; default: the description of the species */
+		description?: string;
 		listen?: { channel: string; alias?: string }[];
 		send?: { channel: string; alias?: string }[];
+		/** give the worker a direct channel on which both the caller and the worker send and listen */
+		twoWay?: boolean;
+		/** first message, which is sent directly to the worker */
+		task?: Data;
 	}): any;
 	/** Removes a worker; the graph may split. Deliveries waiting for it become dead letters. */
 	groupRemoveNode(args: {

@@ -64,10 +64,10 @@
 		error: 3,
 	},
 	tools: {
-		sendChannel: { name: "send_channel", args: { channel: "channel string", payload: "payload payload", headers: "headers object" } },
-		groupSend: { name: "group_send", args: { creature: "creature string", payload: "payload payload" } },
+		sendChannel: { name: "send_channel", args: { channel: "channel string", payload: "payload payload", headers: "headers object", replyTo: "reply_to string" } },
+		groupSend: { name: "group_send", args: { creature: "creature string", payload: "payload payload", replyTo: "reply_to string" } },
 		groupStatus: { name: "group_status", args: { after: "after string", limit: "limit integer" } },
-		groupAddNode: { name: "group_add_node", args: { species: "species string", name: "name string", config: "config object", listen: "listen wires", send: "send wires" } },
+		groupAddNode: { name: "group_add_node", args: { species: "species string", name: "name string", config: "config object", description: "description string", listen: "listen wires", send: "send wires", twoWay: "two_way boolean", task: "task payload" } },
 		groupRemoveNode: { name: "group_remove_node", args: { creature: "creature string" } },
 		groupStartNode: { name: "group_start_node", args: { creature: "creature string" } },
 		groupStopNode: { name: "group_stop_node", args: { creature: "creature string" } },

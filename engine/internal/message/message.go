@@ -171,8 +171,6 @@ const (
 	HeaderStatus   = "terrarium-status"   // of the result of a request to a capability
 	HeaderWire     = "terrarium-wire"     // id of the wire that an output came over
 	HeaderHops     = "terrarium-hops"     // over how many wires in a row it came
-	HeaderMessage  = "terrarium-message"  // id that a group tool has given the message
-	HeaderReplyTo  = "terrarium-reply-to" // id of the message that the sender answers
 	HeaderAlias    = "terrarium-alias"    // of the channel that a message came on which is delivered again
 )
 

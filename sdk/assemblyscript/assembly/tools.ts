@@ -16,6 +16,12 @@ export class SendChannel extends ToolCall {
     this.setJson("headers", value);
     return this;
   }
+
+  /** Sets reply_to: id of the message that this one answers. */
+  replyTo(value: string): SendChannel {
+    this.setText("reply_to", value);
+    return this;
+  }
 }
 
 /** A call of the tool group_send. Sends a message directly to a member of the caller's graph. A worker reaches only privileged members. */
@@ -25,6 +31,12 @@ export class GroupSend extends ToolCall {
     // creature: id or name of a member of the caller's graph
     this.setText("creature", creature);
     this.setPayload("payload", payload);
+  }
+
+  /** Sets reply_to: id of the message that this one answers. */
+  replyTo(value: string): GroupSend {
+    this.setText("reply_to", value);
+    return this;
   }
 }
 
@@ -47,7 +59,7 @@ export class GroupStatus extends ToolCall {
   }
 }
 
-/** A call of the tool group_add_node. Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. */
+/** A call of the tool group_add_node. Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. With two_way the worker can answer on it, and with task it gets its first message. If one part is refused, nothing happens. */
 export class GroupAddNode extends ToolCall {
   constructor(species: string) {
     super("group_add_node");
@@ -67,6 +79,12 @@ export class GroupAddNode extends ToolCall {
     return this;
   }
 
+  /** Sets description: what the worker is for; default: the description of the species. */
+  description(value: string): GroupAddNode {
+    this.setText("description", value);
+    return this;
+  }
+
   /** Sets listen. */
   listen(value: Wires): GroupAddNode {
     this.setWires("listen", value);
@@ -76,6 +94,18 @@ export class GroupAddNode extends ToolCall {
   /** Sets send. */
   send(value: Wires): GroupAddNode {
     this.setWires("send", value);
+    return this;
+  }
+
+  /** Sets two_way: give the worker a direct channel on which both the caller and the worker send and listen. */
+  twoWay(value: bool): GroupAddNode {
+    this.setBool("two_way", value);
+    return this;
+  }
+
+  /** Sets task: first message, which is sent directly to the worker. */
+  task(value: ): GroupAddNode {
+    this.setPayload("task", value);
     return this;
   }
 }

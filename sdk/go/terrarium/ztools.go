@@ -7,6 +7,7 @@ type SendChannelArgs struct {
 	Channel string // id or name of the channel, or the caller's alias for it
 	Payload []byte
 	Headers []Header // optional
+	ReplyTo string   // optional; id of the message that this one answers
 }
 
 // SendChannel calls the tool send_channel and returns its result. Sends a message on a channel that the caller may send on.
@@ -17,6 +18,9 @@ func (t *Turn) SendChannel(a SendChannelArgs) (JSON, error) {
 	if a.Headers != nil {
 		o.headers("headers", a.Headers)
 	}
+	if a.ReplyTo != "" {
+		o.text("reply_to", a.ReplyTo)
+	}
 	return t.Tool("send_channel", o.end())
 }
 
@@ -24,6 +28,7 @@ func (t *Turn) SendChannel(a SendChannelArgs) (JSON, error) {
 type GroupSendArgs struct {
 	Creature string // id or name of a member of the caller's graph
 	Payload  []byte
+	ReplyTo  string // optional; id of the message that this one answers
 }
 
 // GroupSend calls the tool group_send and returns its result. Sends a message directly to a member of the caller's graph. A worker reaches only privileged members.
@@ -31,6 +36,9 @@ func (t *Turn) GroupSend(a GroupSendArgs) (JSON, error) {
 	var o object
 	o.text("creature", a.Creature)
 	o.payload("payload", a.Payload)
+	if a.ReplyTo != "" {
+		o.text("reply_to", a.ReplyTo)
+	}
 	return t.Tool("group_send", o.end())
 }
 
@@ -54,14 +62,17 @@ func (t *Turn) GroupStatus(a GroupStatusArgs) (JSON, error) {
 
 // GroupAddNodeArgs are the arguments of [Turn.GroupAddNode]. Optional fields with the zero value are left out.
 type GroupAddNodeArgs struct {
-	Species string        // the species to spawn; group_status lists them
-	Name    string        // optional; unique in the graph; default: the species and a number
-	Config  JSON          // optional; configuration attributes, which replace those of the species
-	Listen  []ChannelWire // optional
-	Send    []ChannelWire // optional
+	Species     string        // the species to spawn; group_status lists them
+	Name        string        // optional; unique in the graph; default: the species and a number
+	Config      JSON          // optional; configuration attributes, which replace those of the species
+	Description string        // optional; what the worker is for; default: the description of the species
+	Listen      []ChannelWire // optional
+	Send        []ChannelWire // optional
+	TwoWay      *bool         // optional; give the worker a direct channel on which both the caller and the worker send and listen
+	Task        []byte        // optional; first message, which is sent directly to the worker
 }
 
-// GroupAddNode calls the tool group_add_node and returns its result. Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send.
+// GroupAddNode calls the tool group_add_node and returns its result. Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. With two_way the worker can answer on it, and with task it gets its first message. If one part is refused, nothing happens.
 func (t *Turn) GroupAddNode(a GroupAddNodeArgs) (JSON, error) {
 	var o object
 	o.text("species", a.Species)
@@ -71,11 +82,20 @@ func (t *Turn) GroupAddNode(a GroupAddNodeArgs) (JSON, error) {
 	if a.Config != nil {
 		o.raw("config", a.Config)
 	}
+	if a.Description != "" {
+		o.text("description", a.Description)
+	}
 	if a.Listen != nil {
 		o.wires("listen", a.Listen)
 	}
 	if a.Send != nil {
 		o.wires("send", a.Send)
+	}
+	if a.TwoWay != nil {
+		o.boolean("two_way", a.TwoWay)
+	}
+	if a.Task != nil {
+		o.payload("task", a.Task)
 	}
 	return t.Tool("group_add_node", o.end())
 }

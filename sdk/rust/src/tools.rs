@@ -21,6 +21,15 @@ pub struct Wire<'a> {
 pub struct SendChannel<'a> {
     /// The argument `headers`. A JSON object.
     pub headers: Option<&'a str>,
+    /// Id of the message that this one answers.
+    pub reply_to: Option<&'a str>,
+}
+
+/// The optional arguments of [`Turn::group_send`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GroupSend<'a> {
+    /// Id of the message that this one answers.
+    pub reply_to: Option<&'a str>,
 }
 
 /// The optional arguments of [`Turn::group_status`].
@@ -39,10 +48,16 @@ pub struct GroupAddNode<'a> {
     pub name: Option<&'a str>,
     /// Configuration attributes, which replace those of the species. A JSON object.
     pub config: Option<&'a str>,
+    /// What the worker is for; default: the description of the species.
+    pub description: Option<&'a str>,
     /// The argument `listen`.
     pub listen: &'a [Wire<'a>],
     /// The argument `send`.
     pub send: &'a [Wire<'a>],
+    /// Give the worker a direct channel on which both the caller and the worker send and listen.
+    pub two_way: Option<bool>,
+    /// First message, which is sent directly to the worker.
+    pub task: Option<impl AsRef<[u8]>>,
 }
 
 /// The argument `action` of `group_channel`.
@@ -188,6 +203,9 @@ impl Turn {
         if let Some(value) = options.headers {
             args.json("headers", value);
         }
+        if let Some(value) = options.reply_to {
+            args.text("reply_to", value);
+        }
         self.tool("send_channel", &args.end())
     }
 
@@ -195,10 +213,13 @@ impl Turn {
     ///
     /// - `creature`: Id or name of a member of the caller's graph.
     /// - `payload`: The argument `payload`.
-    pub fn group_send(&mut self, creature: &str, payload: impl AsRef<[u8]>) -> Result<String> {
+    pub fn group_send(&mut self, creature: &str, payload: impl AsRef<[u8]>, options: GroupSend<'_>) -> Result<String> {
         let mut args = Object::new();
         args.text("creature", creature);
         args.payload("payload", payload.as_ref());
+        if let Some(value) = options.reply_to {
+            args.text("reply_to", value);
+        }
         self.tool("group_send", &args.end())
     }
 
@@ -214,7 +235,7 @@ impl Turn {
         self.tool("group_status", &args.end())
     }
 
-    /// Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. For privileged creatures.
+    /// Spawns a worker of a species into the caller's graph. If the call names no channels, the worker gets a direct channel, on which the caller may send. With two_way the worker can answer on it, and with task it gets its first message. If one part is refused, nothing happens. For privileged creatures.
     ///
     /// - `species`: The species to spawn; group_status lists them.
     pub fn group_add_node(&mut self, species: &str, options: GroupAddNode<'_>) -> Result<String> {
@@ -226,11 +247,20 @@ impl Turn {
         if let Some(value) = options.config {
             args.json("config", value);
         }
+        if let Some(value) = options.description {
+            args.text("description", value);
+        }
         if !options.listen.is_empty() {
             args.wires("listen", options.listen);
         }
         if !options.send.is_empty() {
             args.wires("send", options.send);
+        }
+        if let Some(value) = options.two_way {
+            args.bool("two_way", value);
+        }
+        if let Some(value) = options.task {
+            args.payload("task", value.as_ref());
         }
         self.tool("group_add_node", &args.end())
     }

@@ -18,6 +18,8 @@ pub const SendChannel = struct {
     channel: []const u8,
     payload: json.Payload,
     headers: ?json.Value = null,
+    /// id of the message that this one answers
+    reply_to: ?[]const u8 = null,
 };
 
 /// Sends a message on a channel that the caller may send on.
@@ -30,6 +32,8 @@ pub const GroupSend = struct {
     /// id or name of a member of the caller's graph
     creature: []const u8,
     payload: json.Payload,
+    /// id of the message that this one answers
+    reply_to: ?[]const u8 = null,
 };
 
 /// Sends a message directly to a member of the caller's graph. A worker reaches only privileged
@@ -60,12 +64,19 @@ pub const GroupAddNode = struct {
     name: ?[]const u8 = null,
     /// configuration attributes, which replace those of the species
     config: ?json.Value = null,
+    /// what the worker is for; default: the description of the species
+    description: ?[]const u8 = null,
     listen: ?[]const Wire = null,
     send: ?[]const Wire = null,
+    /// give the worker a direct channel on which both the caller and the worker send and listen
+    two_way: ?bool = null,
+    /// first message, which is sent directly to the worker
+    task: ?json.Payload = null,
 };
 
 /// Spawns a worker of a species into the caller's graph. If the call names no channels, the worker
-/// gets a direct channel, on which the caller may send.
+/// gets a direct channel, on which the caller may send. With two_way the worker can answer on it,
+/// and with task it gets its first message. If one part is refused, nothing happens.
 pub fn groupAddNode(t: *Turn, args: GroupAddNode) Turn.Error!json.Value {
     return t.tool("group_add_node", (try t.json(args)).raw);
 }
