@@ -116,7 +116,7 @@ func TestMemoryPlateaus(t *testing.T) {
 		}
 		payload := `{"a":"` + strings.Repeat(`\u0041`, 1000) + `"}`
 		records := play(t, builtin(t, name), w, false, messages(strings.Split(strings.Repeat(payload+"\n", 300), "\n")...))
-		if first, last := records[0].memory, records[len(records)-1].memory; first != last {
+		if first, last := records[0].memory, records[len(records)-1].memory; last > first { // less after a failed turn, whose instance is new
 			t.Errorf("%s: memory grew from %d to %d bytes", name, first, last)
 		}
 	}
