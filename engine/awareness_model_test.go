@@ -48,7 +48,7 @@ func expectedIn(g *inspect.GraphStatus, c *inspect.CreatureStatus) *outlook.Awar
 	}
 	a.Channels.Items = some(a.Channels.Items)
 	if c.Privileged {
-		a.Tools = append(a.Tools, "group_status", "group_add_node", "group_remove_node", "group_start_node", "group_stop_node", "group_channel", "group_wire")
+		a.Tools = append(a.Tools, "group_status", "group_add_node", "group_remove_node", "group_start_node", "group_stop_node", "group_pause_node", "group_resume_node", "group_channel", "group_wire")
 		expectedGraph(g, &a.Graph)
 	}
 	return a

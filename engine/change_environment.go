@@ -202,10 +202,10 @@ func (x following) removeCreature(c topology.Change) {
 	x.e.releaseModule(context.Background(), cr.module)
 }
 
-// discardInstance has a worker close the instance of a creature that no longer runs.
+// discardInstance has a worker close the instance of a creature that needs none.
 // Closing runs guest code, and no change should wait for that.
 func (x following) discardInstance(cr *creature) {
-	if !cr.scheduled && cr.hold == nil && cr.instance != nil {
+	if cr.cold(section{}) && !cr.scheduled && cr.hold == nil && cr.instance != nil {
 		cr.scheduled = true
 		x.wake.add(cr)
 	}
@@ -422,8 +422,8 @@ func (x following) changeFlags(c topology.Change) {
 	}
 	x.e.noteRoot(cr)
 	rec := x.record(g)
-	if cr.stopped != info.Stopped {
-		cr.stopped, cr.savedStopped = info.Stopped, info.Stopped
+	if cr.stopped != info.Stopped || cr.paused != info.Paused {
+		cr.stopped, cr.savedStopped, cr.paused = info.Stopped, info.Stopped, info.Paused
 		x.startOrStop(x.logOf(g), rec, cr)
 	}
 	putCreature(g, rec, cr)
@@ -433,8 +433,8 @@ func (x following) startOrStop(log section, rec *journal.Record, cr *creature) {
 	g := x.home(cr)
 	ev := journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})}
 	if cr.stopped {
-		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name})
-		cr.failJobs(g, errtext.NotRunning(string(cr.id), cr.name, "has been stopped"))
+		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: map[bool]journal.StopReason{true: journal.StopPaused}[cr.paused]})
+		cr.failJobs(g, errtext.NotRunning(string(cr.id), cr.name, "has been "+string(cr.condition())))
 		x.discardInstance(cr)
 	} else {
 		cr.quarantined = false

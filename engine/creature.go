@@ -96,6 +96,7 @@ type membership struct {
 // lifecycle says whether a creature takes deliveries.
 type lifecycle struct {
 	stopped     bool
+	paused      bool // stopped, with its instance
 	quarantined bool
 	removed     bool
 	started     bool // the start delivery has been handled
@@ -104,12 +105,17 @@ type lifecycle struct {
 // runs reports whether the creature takes deliveries.
 func (l *lifecycle) runs(section) bool { return !l.stopped && !l.quarantined && !l.removed }
 
+// cold reports whether the creature needs no instance.
+func (l *lifecycle) cold(section) bool { return l.removed || l.quarantined || l.stopped && !l.paused }
+
 // condition is the state of a creature in awareness documents. A pause before another
 // attempt is too short to be worth a revision, so it does not show.
 func (l *lifecycle) condition() journal.CreatureState {
 	switch {
 	case l.quarantined:
 		return journal.Quarantined
+	case l.paused:
+		return journal.Paused
 	case l.stopped:
 		return journal.Stopped
 	}
@@ -224,15 +230,15 @@ func (c *creature) engine() *core { return c.home.load().engine }
 
 // row returns the creature's row in its store.
 func (c *creature) row(g section) journal.CreatureRow {
-	return c.rowWith(g, c.approvals.Rows(c.next()))
+	return c.rowWith(g, c.paused, c.approvals.Rows(c.next()))
 }
 
-// rowWith is row with other questions of policies.
-func (c *creature) rowWith(_ section, approvals []journal.ApprovalRow) journal.CreatureRow {
+// rowWith is row with other questions of policies, and maybe paused.
+func (c *creature) rowWith(_ section, paused bool, approvals []journal.ApprovalRow) journal.CreatureRow {
 	row := journal.CreatureRow{
 		ID: c.id, Name: c.name, Deployment: c.deployment, Address: c.spec.Address, Born: c.born,
 		Parent: c.parent, Privileged: c.privileged, Root: c.root, Stopped: c.storedStopped(), Started: c.started,
-		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: specs.Row{StoredSpec: deploy.NewStoredSpec(&c.spec), Own: c.own.List(), Awareness: c.sight.stored(), Approvals: approvals}.Encode(),
+		Module: c.spec.Module, SHA256: c.module.Info().SHA256, Spec: specs.Row{StoredSpec: deploy.NewStoredSpec(&c.spec), Own: c.own.List(), Awareness: c.sight.stored(), Approvals: approvals, Paused: paused}.Encode(),
 	}
 	if c.husk && c.unread != nil {
 		row.Spec = c.unread

@@ -59,7 +59,7 @@ func (x *change) firstCreature(rec *journal.Record, id journal.CreatureID) {
 	cr := x.creature(id)
 	t, _ := x.e.topo.Creature(id)
 	g := x.home(cr)
-	row := cr.rowWith(g, firstApprovals(x, cr))
+	row := cr.rowWith(g, t.Paused, firstApprovals(x, cr))
 	row.Name, row.Born = t.Name, t.Born
 	if x.losesParent(cr) {
 		row.Parent = ""

@@ -43,7 +43,7 @@ func (w *waking) bringBack(ctx context.Context, d *journal.SavedGraph, specOf fu
 		seen := specs.SeenIn(row.Spec)
 		c.id, c.started, c.own = row.ID, row.Started, specs.OwnIn(row.Spec)
 		c.sight = sight{revision: seen.Revision, digest: seen.Digest, notified: seen.Notified}
-		c.stopped, c.savedStopped = row.Stopped || c.husk, row.Stopped
+		c.stopped, c.savedStopped, c.paused = row.Stopped || c.husk, row.Stopped, row.State() == journal.Paused
 		c.approvals.Restore(specs.ApprovalsIn(row.Spec))
 		x.add(c)
 	}

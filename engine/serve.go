@@ -93,7 +93,7 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 	c.owned = true
 	w.work = 0
 	for n := 0; !g.none(); n++ {
-		stays := w.caller != nil && n > 0 && c.instance != nil && !c.runs(g)
+		stays := w.caller != nil && n > 0 && c.instance != nil && c.cold(g)
 		if stays || c.hasWork(g) && (n >= w.quantum || w.work >= quantumWork || w.e.isClosing()) {
 			c.owned = stays // a worker closes its instance first, held or not
 			g.leave()
@@ -116,7 +116,7 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 				return section{}
 			}
 			g = c.home.enter()
-		case c.instance != nil && !c.runs(g):
+		case c.instance != nil && c.cold(g):
 			// The worker owns the creature until its instance is closed: if it is started
 			// again meanwhile, it must not run beside that instance.
 			g.leave()

@@ -316,7 +316,7 @@ func (s *simulation) editOnce(t abi.Turn, f *frame, name string, n int) {
 			f.made.creatures = slices.DeleteFunc(f.made.creatures, func(c journal.CreatureID) bool { return c == member })
 		}
 	case 4:
-		tool[tools.NodeState](s, t, []string{"group_stop_node", "group_start_node"}[n/8%2], args{"creature": member})
+		tool[tools.NodeState](s, t, []string{"group_stop_node", "group_start_node", "group_pause_node", "group_resume_node"}[n/8%4], args{"creature": member})
 	case 5:
 		s.wireAcross(t, wire, n)
 	default:

@@ -81,11 +81,6 @@ func (t *turn) refuse(err error) abi.Code {
 	return code
 }
 
-// faultError is the fault that a check of the turn has left.
-func (t *turn) faultError() error {
-	return t.Fault.Error("tool")
-}
-
 // draftOptions returns the options for a draft of the turn's changes to its graph.
 func (t *turn) draftOptions() (o draft.Options, ids *draft.DerivedIDs) {
 	m := t.d.msg
@@ -210,7 +205,7 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 
 func (t callingTurn) Send(id journal.ChannelID, alias string, m tools.Message) error {
 	if code := t.Room(1, m.Payload, m.Own); code != abi.OK {
-		return t.faultError()
+		return t.Fault.Error("tool")
 	}
 	l, release := t.takeLock()
 	ch := l.channels[id] // nil if this turn makes it; the commit looks it up by its alias
@@ -221,7 +216,7 @@ func (t callingTurn) Send(id journal.ChannelID, alias string, m tools.Message) e
 
 func (t callingTurn) SendTo(to journal.CreatureID, m tools.Message) error {
 	if code := t.Room(1, m.Payload, m.Own); code != abi.OK {
-		return t.faultError()
+		return t.Fault.Error("tool")
 	}
 	c := t.tools.added(to)
 	if c == nil {
@@ -267,9 +262,7 @@ func (l callersGraph) Inside(f func(tools.Graph)) {
 	f(shownGraph{g})
 }
 
-func (l callersGraph) Species(deployment string) []*deploy.SpeciesSpec {
-	return l.e.species.Of(deployment)
-}
+func (l callersGraph) Species(of string) []*deploy.SpeciesSpec { return l.e.species.Of(of) }
 
 func (l callersGraph) LetsMerge(id journal.CreatureID, deployment string) bool {
 	g := l.c.home.load()

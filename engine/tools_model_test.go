@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,7 +42,8 @@ func (m *toolModel) newChannel() journal.ChannelID {
 
 type toolCreature struct {
 	name, deployment, species string
-	privileged, stopped       bool
+	privileged                bool
+	stopped, paused           bool
 	edges                     map[toolEdge]bool
 	heard                     []string
 	waiting                   []toolMessage // while it is stopped
@@ -302,8 +304,17 @@ func (m *toolModel) dropChannel(id journal.ChannelID) {
 	}
 }
 
-func (m *toolModel) setStopped(caller journal.CreatureID, ref string, stopped bool) string {
-	return m.onWorker(caller, ref, func(id journal.CreatureID) { m.creatures[id].stopped = stopped })
+func (m *toolModel) setStopped(caller journal.CreatureID, ref, how string) string {
+	refused := ""
+	code := m.onWorker(caller, ref, func(id journal.CreatureID) {
+		c := m.creatures[id]
+		if how == "pause" && c.stopped && !c.paused || how == "resume" && c.stopped && !c.paused {
+			refused = "stopped"
+			return
+		}
+		c.stopped, c.paused = how == "stop" || how == "pause", how == "pause"
+	})
+	return cmp.Or(code, refused)
 }
 
 func (m *toolModel) createChannel(caller journal.CreatureID, name string) (code string, made newThing) {

@@ -231,11 +231,11 @@ func (p *toolProgram) call(caller journal.CreatureID) (toolCall, string) {
 			listen, send = []string{p.channelRef()}, []string{p.channelRef()}
 			a["listen"], a["send"] = []args{{"channel": listen[0]}}, []args{{"channel": send[0]}}
 		}
-		twoWay := p.flag("two_way")
+		twoWay, task := p.n%3 == 0, p.n%4 > 1 // not drawn, so that recorded programs stay as they are
 		a["two_way"] = twoWay
 		code, made := m.addNode(caller, species, name, limit, listen, send, twoWay)
 		p.things = append(p.things, made)
-		if p.flag("task") {
+		if task {
 			if a["task"] = payload; code == "" {
 				p.sends = append(p.sends, toolSend{to: made.creature, payload: payload})
 			}
@@ -246,8 +246,8 @@ func (p *toolProgram) call(caller journal.CreatureID) (toolCall, string) {
 		return toolCall{"group_remove_node", args{"creature": ref}}, m.removeNode(caller, ref)
 	case "stop":
 		ref, stop := p.creatureRef(), p.flag("stop")
-		tool := map[bool]string{true: "group_stop_node", false: "group_start_node"}[stop]
-		return toolCall{tool, args{"creature": ref}}, m.setStopped(caller, ref, stop)
+		how := map[bool][]string{true: {"stop", "pause"}, false: {"start", "resume"}}[stop][p.n%2]
+		return toolCall{"group_" + how + "_node", args{"creature": ref}}, m.setStopped(caller, ref, how)
 	case "create":
 		name := p.oneOf([]string{"x" + dep, "y" + dep, "z" + dep})
 		code, made := m.createChannel(caller, name)
@@ -526,7 +526,7 @@ func (p *toolProgram) compareCreature(c *inspect.CreatureStatus) {
 	if p.vague {
 		x.name = c.Name
 	}
-	if got := edgesOf(c); !equalEdges(got, x.edges) || c.Name != x.name || c.Privileged != x.privileged || (c.State == "stopped") != x.stopped {
+	if got := edgesOf(c); !equalEdges(got, x.edges) || c.Name != x.name || c.Privileged != x.privileged || (c.State == "stopped" || c.State == "paused") != x.stopped || (c.State == "paused") != x.paused {
 		p.Fatalf("%s is %s, %s, privileged %v, %v; want %s, stopped %v, %v, %v", c.ID, c.Name, c.State, c.Privileged, got, x.name, x.stopped, x.privileged, x.edges)
 	}
 	entries, err := p.e.State(p.ctx(), c.ID, "heard")

@@ -29,7 +29,7 @@ func TestARefusalTellsTheIDs(t *testing.T) {
 	}))
 	lead, bob := a.Creatures["creature.lead"], a.Creatures["creature.bob"]
 	r := w.ask(lead, toolCall{"group_remove_node", args{"creature": "lead"}})[0]
-	if want := "tools cannot remove, stop or start a privileged creature; the operator can do it (creature=" + string(lead) + ")"; r.Error != want {
+	if want := "tools cannot remove, stop, start or pause a privileged creature; the operator can do it (creature=" + string(lead) + ")"; r.Error != want {
 		t.Errorf("the guest reads %q, want %q", r.Error, want)
 	}
 	r = w.ask(lead, toolCall{"group_add_node", args{"species": "clerk"}}, toolCall{"group_add_node", args{"species": "clerk"}})[1]

@@ -37,6 +37,8 @@ var usable = []toolCall{
 	{"send_channel", args{"channel": "out", "payload": "hello", "headers": args{"a": "b"}}},
 	{"send_channel", args{"channel": "out", "payload": args{"base64": "/w=="}}},
 	{"group_send", args{"creature": "eve", "payload": "psst", "reply_to": "m0123456789abcdef"}},
+	{"group_pause_node", args{"creature": "eve"}},
+	{"group_resume_node", args{"creature": "eve"}},
 	{"group_stop_node", args{"creature": "eve"}},
 	{"group_start_node", args{"creature": "eve"}},
 	{"group_wire", args{"action": "add", "from": "ann", "to": "eve", "with_content": true, "prompt": "ann: {output}", "name": "told"}},

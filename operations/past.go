@@ -97,11 +97,8 @@ func newPastGraph(g *journal.SavedGraph) PastGraph {
 
 func newPastCreature(c *journal.CreatureRow) PastCreature {
 	out := PastCreature{
-		ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address, State: journal.Running, Privileged: c.Privileged, Root: c.Root,
+		ID: c.ID, Name: c.Name, Deployment: c.Deployment, Address: c.Address, State: c.State(), Privileged: c.Privileged, Root: c.Root,
 		Parent: c.Parent, Module: c.Module, ModuleSHA256: c.SHA256,
-	}
-	if c.Stopped {
-		out.State = journal.Stopped
 	}
 	var spec struct { // what deploy.StoredSpec has besides may be large
 		Species string `json:"species"`

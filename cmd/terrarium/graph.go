@@ -197,11 +197,7 @@ func (d *picture) addSaved(g *journal.SavedGraph) {
 		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 	}
 	for _, c := range slices.SortedFunc(slices.Values(g.Creatures), byAge) {
-		state := journal.Running
-		if c.Stopped {
-			state = journal.Stopped
-		}
-		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, state, c.Privileged, c.Root, c.Parent})
+		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, c.State(), c.Privileged, c.Root, c.Parent})
 	}
 	byBirth := func(a, b journal.ChannelRow) int { return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID)) }
 	for _, ch := range slices.SortedFunc(slices.Values(g.Channels), byBirth) {

@@ -63,7 +63,7 @@ func (x *running) tellBacklog() {
 // stands reports whether a creature in a state does not handle what waits for it until an
 // operator acts.
 func stands(state journal.CreatureState) bool {
-	return state == journal.Quarantined || state == journal.Stopped || state == journal.AwaitingApproval
+	return state == journal.Quarantined || state == journal.Stopped || state == journal.Paused || state == journal.AwaitingApproval
 }
 
 // whatBecomes says what will happen to waiting deliveries.

@@ -54,6 +54,7 @@ type shownCreature struct {
 	Address string               `json:"address,omitempty"`
 	Module  string               `json:"module"`
 	Stopped bool                 `json:"stopped"`
+	Paused  bool                 `json:"paused,omitempty"` // stopped, and to be resumed
 	Root    bool                 `json:"root"`
 	Pending uint64               `json:"pending"`
 }
@@ -82,7 +83,7 @@ func showSession(s streams, info journal.SessionInfo, saved journal.SavedGraph, 
 		}
 	}
 	for _, c := range saved.Creatures {
-		shown.Creatures = append(shown.Creatures, shownCreature{c.ID, c.Name, c.Address, c.Module, c.Stopped, c.Root, pending[journal.ReaderID(c.ID)]})
+		shown.Creatures = append(shown.Creatures, shownCreature{c.ID, c.Name, c.Address, c.Module, c.Stopped, c.State() == journal.Paused, c.Root, pending[journal.ReaderID(c.ID)]})
 	}
 	for _, ch := range saved.Channels {
 		if ch.Inbox == "" {
@@ -111,7 +112,10 @@ func (shown *shownSession) text() string {
 	t.AppendHeader(table.Row{"creature", "id", "module", "state", "pending"})
 	for _, c := range shown.Creatures {
 		state := "running"
-		if c.Stopped {
+		switch {
+		case c.Paused:
+			state = "paused"
+		case c.Stopped:
 			state = "stopped"
 		}
 		if c.Root {

@@ -37,7 +37,10 @@ func (d *Draft) viewCreature(id journal.CreatureID) deploy.CreatureView {
 	}
 	v.Address, v.Species = m.Spec.Address, m.Spec.Species
 	v.State = cmp.Or(d.live.State(id), v.State)
-	if t.Stopped {
+	switch {
+	case t.Paused:
+		v.State = journal.Paused
+	case t.Stopped:
 		v.State = journal.Stopped
 	}
 	return v

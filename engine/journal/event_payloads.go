@@ -138,7 +138,7 @@ type CreatureStartedPayload struct {
 // CreatureStoppedPayload is the payload of creature_stopped.
 type CreatureStoppedPayload struct {
 	Name   string     `json:"name"`             // name of the creature
-	Reason StopReason `json:"reason,omitempty"` // removed, if the creature was removed
+	Reason StopReason `json:"reason,omitempty"` // removed or paused; absent if the creature was stopped
 	Attribution
 }
 

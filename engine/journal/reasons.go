@@ -48,8 +48,11 @@ const (
 // The values are stable.
 type StopReason string
 
-// StopRemoved is the reason if the creature was removed.
-const StopRemoved StopReason = "removed"
+// The reasons why a creature has stopped.
+const (
+	StopRemoved StopReason = "removed" // it was removed
+	StopPaused  StopReason = "paused"  // it was paused, and keeps its instance
+)
 
 // UnlinkReason is the reason why a creature has lost its parent. The values are stable.
 type UnlinkReason string
@@ -92,6 +95,7 @@ type CreatureState string
 const (
 	Running     CreatureState = "running"
 	Stopped     CreatureState = "stopped" // by the owner, a group tool or a policy
+	Paused      CreatureState = "paused"  // by a group tool; it keeps its instance
 	Quarantined CreatureState = "quarantined"
 	BackingOff  CreatureState = "backing_off" // pausing before another attempt
 	// AwaitingApproval is the state of a creature whose turn waits for an operator's answer

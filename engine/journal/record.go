@@ -1,6 +1,9 @@
 package journal
 
-import "sync"
+import (
+	"encoding/json"
+	"sync"
+)
 
 // Record is one entry in the queue of a graph's log: a whole turn, an outside message or
 // a change of the topology. A store writes all of it or none.
@@ -157,6 +160,21 @@ type CreatureRow struct {
 	Module     string // what to load: a path, or builtin:NAME
 	SHA256     string // of the module's bytes when it was last loaded
 	Spec       []byte // the rest of the specification, JSON
+}
+
+// State returns what the row says of the creature: that it is running, stopped or paused.
+// Whether it is paused is in Spec.
+func (r *CreatureRow) State() CreatureState {
+	if !r.Stopped {
+		return Running
+	}
+	var spec struct {
+		Paused bool `json:"paused"`
+	}
+	if json.Unmarshal(r.Spec, &spec) == nil && spec.Paused {
+		return Paused
+	}
+	return Stopped
 }
 
 // ChannelRow is a channel as its store keeps it, without its head, which is a [HeadRow].

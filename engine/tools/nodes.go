@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -218,39 +219,68 @@ func (o *removeNode) stage(ctx context.Context, s *Stage) (any, error) {
 	return DeltaResult{journal.NewDelta(d)}, nil
 }
 
-// NodeState is the result of group_start_node and group_stop_node.
+// NodeState is the result of the tools that stop, start, pause and resume.
 type NodeState struct {
 	Creature journal.CreatureID    `json:"creature"`
-	State    journal.CreatureState `json:"state" bounds:"enum=running|stopped"`
+	State    journal.CreatureState `json:"state" bounds:"enum=running|stopped|paused"`
 }
 
-// setStopped is the operation of group_start_node and group_stop_node.
-type setStopped struct {
-	id      journal.CreatureID
-	stopped bool
+// setState is the operation of these tools.
+type setState struct {
+	id journal.CreatureID
+	to journal.CreatureState
+	// from is the only state in which a creature may be; empty: any.
+	from journal.CreatureState
 }
 
 func groupStartNode(ctx context.Context, t Turn, args []byte) (any, error) {
-	return onNode(ctx, t, args, func(id journal.CreatureID) operation { return &setStopped{id, false} })
+	return onNode(ctx, t, args, func(id journal.CreatureID) operation { return &setState{id: id, to: journal.Running} })
 }
 
 func groupStopNode(ctx context.Context, t Turn, args []byte) (any, error) {
-	return onNode(ctx, t, args, func(id journal.CreatureID) operation { return &setStopped{id, true} })
+	return onNode(ctx, t, args, func(id journal.CreatureID) operation { return &setState{id: id, to: journal.Stopped} })
 }
 
-func (o *setStopped) stage(ctx context.Context, s *Stage) (any, error) {
+func groupPauseNode(ctx context.Context, t Turn, args []byte) (any, error) {
+	return onNode(ctx, t, args, func(id journal.CreatureID) operation {
+		return &setState{id: id, to: journal.Paused, from: journal.Running}
+	})
+}
+
+func groupResumeNode(ctx context.Context, t Turn, args []byte) (any, error) {
+	return onNode(ctx, t, args, func(id journal.CreatureID) operation {
+		return &setState{id: id, to: journal.Running, from: journal.Paused}
+	})
+}
+
+func (o *setState) stage(ctx context.Context, s *Stage) (any, error) {
 	if err := s.mayEdit(); err != nil {
 		return nil, err
 	}
-	if _, err := s.worker(o.id); err != nil {
+	c, err := s.worker(o.id)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := s.Do(ctx, topology.SetStopped{ID: o.id, Stopped: o.stopped}); err != nil {
+	state := stateOf(c)
+	if o.from != "" && state != o.from && state != o.to {
+		return nil, &abi.Error{
+			Code: abi.Stopped, Op: "tool", Message: fmt.Sprintf("the creature %s is %s", o.id, state),
+			Remedy: "only a running creature can be paused, and only a paused one resumed; group_start_node starts a stopped one", IDs: map[string]string{"creature": string(o.id)},
+		}
+	}
+	if _, err := s.Do(ctx, topology.SetStopped{ID: o.id, Stopped: o.to != journal.Running, Paused: o.to == journal.Paused}); err != nil {
 		return nil, err
 	}
-	state := journal.Running
-	if o.stopped {
-		state = journal.Stopped
+	return NodeState{o.id, o.to}, nil
+}
+
+// stateOf is the state that the topology gives a creature.
+func stateOf(c topology.Creature) journal.CreatureState {
+	switch {
+	case c.Paused:
+		return journal.Paused
+	case c.Stopped:
+		return journal.Stopped
 	}
-	return NodeState{o.id, state}, nil
+	return journal.Running
 }

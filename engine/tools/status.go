@@ -52,7 +52,7 @@ type GroupMember struct {
 	ID          journal.CreatureID    `json:"id"`
 	Name        string                `json:"name"`
 	Description string                `json:"description,omitempty"`
-	State       journal.CreatureState `json:"state" bounds:"enum=running|stopped|quarantined|backing_off"`
+	State       journal.CreatureState `json:"state" bounds:"enum=running|stopped|paused|quarantined|backing_off"`
 	Privileged  bool                  `json:"privileged"`
 	Root        bool                  `json:"root"`
 	Parent      journal.CreatureID    `json:"parent,omitempty"`
@@ -164,10 +164,8 @@ func (s *Stage) member(g Graph, id journal.CreatureID) GroupMember {
 	if state, pending, here := g.Member(id); here {
 		m.State, m.Pending = state, pending
 	}
-	if t.Stopped {
-		m.State = journal.Stopped
-	} else if m.State == journal.Stopped {
-		m.State = journal.Running // because this turn started it
+	if staged := stateOf(t); staged != journal.Running || m.State == journal.Stopped || m.State == journal.Paused {
+		m.State = staged // this turn may have stopped or started it
 	}
 	for _, e := range t.Edges {
 		list := &m.Send

@@ -31,6 +31,14 @@ var table = []Tool{
 		Doc: "Stops a worker. It stays a member, and messages to it wait.",
 	},
 	{
+		Name: "group_pause_node", Privileged: true, call: groupPauseNode, args: NodeArgs{}, result: NodeState{},
+		Doc: "Pauses a running worker. It keeps its instance, and messages to it wait until it is resumed.",
+	},
+	{
+		Name: "group_resume_node", Privileged: true, call: groupResumeNode, args: NodeArgs{}, result: NodeState{},
+		Doc: "Resumes a paused worker, which continues with the messages that have waited.",
+	},
+	{
 		Name: "group_channel", Privileged: true, call: groupChannel, args: ChannelArgs{}, result: ChannelResult{},
 		Doc: "Creates or deletes a channel, or wires a creature to a channel or unwires it. To wire a creature or channel of another graph, set merge; both deployments must allow it.",
 	},

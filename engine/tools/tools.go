@@ -340,7 +340,7 @@ func (s *Stage) worker(id journal.CreatureID) (topology.Creature, error) {
 		}
 	case c.Privileged:
 		return c, &abi.Error{
-			Code: abi.NotPrivileged, Op: "tool", Message: "tools cannot remove, stop or start a privileged creature",
+			Code: abi.NotPrivileged, Op: "tool", Message: "tools cannot remove, stop, start or pause a privileged creature",
 			Remedy: "the operator can do it", IDs: map[string]string{"creature": string(id)},
 		}
 	}

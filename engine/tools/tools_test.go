@@ -48,7 +48,7 @@ func TestRefusals(t *testing.T) {
 		"on a far channel":    {"lead-id", "group_add_node", `{"species":"clerk","send":[{"channel":"far-id"}]}`, abi.NotFound, ""},
 		"a bad alias":         {"lead-id", "group_add_node", `{"species":"clerk","send":[{"channel":"talk","alias":"\u0000"}]}`, abi.InvalidArgument, ""},
 		"remove no member":    {"lead-id", "group_remove_node", `{"creature":"eve"}`, abi.NotFound, ""},
-		"remove itself":       {"lead-id", "group_remove_node", `{"creature":"lead"}`, abi.NotPrivileged, "tools cannot remove, stop or start a privileged creature"},
+		"remove itself":       {"lead-id", "group_remove_node", `{"creature":"lead"}`, abi.NotPrivileged, "tools cannot remove, stop, start or pause a privileged creature"},
 		"stop the root":       {"lead-id", "group_stop_node", `{"creature":"root"}`, abi.NotPrivileged, ""},
 		"start another graph": {"lead-id", "group_start_node", `{"creature":"x-id"}`, abi.NotFound, ""},
 

@@ -60,7 +60,7 @@ func (e *edit) run(op Op) *abi.Error {
 		return e.setEdgeOp(op)
 	case SetStopped:
 		e.delta.Op = op.op()
-		return e.flagOp(op.ID, func(f *flags) { f.stopped = op.Stopped })
+		return e.flagOp(op.ID, func(f *flags) { f.stopped, f.paused = op.Stopped, op.Stopped && op.Paused })
 	case SetPrivileged:
 		e.delta.Op = op.op()
 		return e.flagOp(op.ID, func(f *flags) { f.privileged = op.Privileged })

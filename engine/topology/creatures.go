@@ -46,7 +46,7 @@ func (e *edit) addCreatureOp(op AddCreature) *abi.Error {
 	}
 	c := e.newCreature(op.ID, op.Name)
 	c.born = op.Born
-	c.parent, c.privileged, c.root, c.stopped = op.Parent, op.Privileged, op.Root, op.Stopped
+	c.parent, c.privileged, c.root, c.stopped, c.paused = op.Parent, op.Privileged, op.Root, op.Stopped, op.Stopped && op.Paused
 	e.addCreature(c, g)
 	if parent != nil {
 		if err := e.direct(parent, c); err != nil {
@@ -191,7 +191,7 @@ func (e *edit) flagOp(id CreatureID, change func(*flags)) *abi.Error {
 		return notFound(aCreature, string(id))
 	}
 	e.within(c.graph)
-	now := flags{c.stopped, c.privileged, c.root}
+	now := flags{c.stopped, c.paused, c.privileged, c.root}
 	want := now
 	if change(&want); want != now {
 		e.setFlags(c, want)

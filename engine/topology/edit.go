@@ -187,16 +187,16 @@ func (e *edit) renameChannel(ch *channel, name string) {
 }
 
 // flags holds the flags that an operation may set on a creature.
-type flags struct{ stopped, privileged, root bool }
+type flags struct{ stopped, paused, privileged, root bool }
 
 func (e *edit) setFlags(c *creature, to flags) {
 	set := func(f flags) {
 		g := c.graph
 		g.detachCreature(c)
-		c.stopped, c.privileged, c.root = f.stopped, f.privileged, f.root
+		c.stopped, c.paused, c.privileged, c.root = f.stopped, f.paused, f.privileged, f.root
 		g.attachCreature(c)
 	}
-	old := flags{c.stopped, c.privileged, c.root}
+	old := flags{c.stopped, c.paused, c.privileged, c.root}
 	set(to)
 	e.note(Change{Kind: FlagsChanged, Creature: c.id}, func() { set(old) })
 }

@@ -119,7 +119,10 @@ func (m *model) one(op Op) abi.Code {
 		return m.setEdge(op)
 	case SetStopped:
 		m.d.Op = map[bool]string{true: "stop_creature", false: "start_creature"}[op.Stopped]
-		return m.flag(op.ID, func(c *Creature) { c.Stopped = op.Stopped })
+		if op.Stopped && op.Paused {
+			m.d.Op = "pause_creature"
+		}
+		return m.flag(op.ID, func(c *Creature) { c.Stopped, c.Paused = op.Stopped, op.Stopped && op.Paused })
 	case SetPrivileged:
 		m.d.Op = map[bool]string{true: "promote", false: "demote"}[op.Privileged]
 		return m.flag(op.ID, func(c *Creature) { c.Privileged = op.Privileged })
@@ -183,7 +186,7 @@ func (m *model) addCreature(op AddCreature) abi.Code {
 	m.lastCreature++
 	m.creatures[op.ID] = Creature{
 		ID: op.ID, Name: op.Name, Graph: home, Born: m.lastCreature, Parent: op.Parent,
-		Privileged: op.Privileged, Root: op.Root, Stopped: op.Stopped,
+		Privileged: op.Privileged, Root: op.Root, Stopped: op.Stopped, Paused: op.Stopped && op.Paused,
 	}
 	if parent != "" {
 		name := unused(op.Name, func(n string) bool { return m.channelNamed(home, n) != "" })

@@ -34,6 +34,7 @@ type creature struct {
 	privileged bool
 	root       bool
 	stopped    bool
+	paused     bool
 	index      *index[string, *link] // by send alias; nil while links are few
 	at         [ranks]int            // positions in the graph's heaps of elders
 	room       [creatureRoom]arm     // for links, until there are more

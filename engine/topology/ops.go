@@ -74,6 +74,7 @@ type AddCreature struct {
 	Privileged bool
 	Root       bool
 	Stopped    bool
+	Paused     bool // stopped, and ready to continue at once; only with Stopped
 	Join       GraphID
 	Edges      []Wire
 	Direct     bool // give it a direct channel even if an edge leads to the graph that it joins
@@ -164,6 +165,7 @@ type SetEdge struct {
 type SetStopped struct {
 	ID      CreatureID
 	Stopped bool
+	Paused  bool // as in AddCreature
 }
 
 // SetPrivileged promotes or demotes a creature.
@@ -210,7 +212,10 @@ func (Connect) op() string        { return "connect" }
 func (Disconnect) op() string     { return "disconnect" }
 func (e SetEdge) op() string      { return "set_" + e.Direction.String() }
 func (s SetStopped) op() string {
-	if s.Stopped {
+	switch {
+	case s.Stopped && s.Paused:
+		return "pause_creature"
+	case s.Stopped:
 		return "stop_creature"
 	}
 	return "start_creature"

@@ -249,7 +249,7 @@ func (p *program) operation() Op {
 	switch p.draw(14) {
 	case 0, 1:
 		op := AddCreature{
-			ID: p.creature(), Name: p.name(), Privileged: p.draw(4) == 0, Root: p.draw(6) == 0, Stopped: p.draw(6) == 0,
+			ID: p.creature(), Name: p.name(), Privileged: p.draw(4) == 0, Root: p.draw(6) == 0, Stopped: p.draw(6) == 0, Paused: p.draw(3) == 0,
 		}
 		if p.flag() {
 			op.Join, op.Parent, op.Direct = p.graph(), p.creature(), p.draw(4) == 0
@@ -297,7 +297,7 @@ func (p *program) operation() Op {
 	case 3, 4:
 		return p.naming()
 	case 0:
-		return SetStopped{p.creature(), p.flag()}
+		return SetStopped{p.creature(), p.flag(), p.draw(3) == 0}
 	case 1:
 		return SetPrivileged{p.creature(), p.flag()}
 	}

@@ -196,7 +196,7 @@ func (s *State) has(c *creature, ch *channel, d Direction) bool {
 func (c *creature) describe() Creature {
 	return Creature{
 		ID: c.id, Name: c.name, Graph: c.graph.id, Born: c.born, Parent: c.parent,
-		Privileged: c.privileged, Root: c.root, Stopped: c.stopped,
+		Privileged: c.privileged, Root: c.root, Stopped: c.stopped, Paused: c.paused,
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *State) restoreCreatures(snap Snapshot) *abi.Error {
 		}
 		c := s.newCreature(in.ID, in.Name)
 		c.born, c.parent = in.Born, in.Parent
-		c.privileged, c.root, c.stopped = in.Privileged, in.Root, in.Stopped
+		c.privileged, c.root, c.stopped, c.paused = in.Privileged, in.Root, in.Stopped, in.Paused
 		s.creatures.set(in.ID, c)
 		g.attachCreature(c)
 		s.last.creature = max(s.last.creature, in.Born)

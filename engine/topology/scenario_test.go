@@ -436,12 +436,12 @@ func TestChannelWithoutEdgesMovesToWhoTurnsOneOn(t *testing.T) {
 func TestFlags(t *testing.T) {
 	s := newScenario(t)
 	s.chain("a", "b")
-	for _, op := range []Op{SetStopped{"a", true}, SetPrivileged{"a", true}, SetRoot{"a", true}} {
+	for _, op := range []Op{SetStopped{"a", true, true}, SetPrivileged{"a", true}, SetRoot{"a", true}} {
 		check(t, "changes", s.do(op).Changes, []Change{{Kind: FlagsChanged, Creature: "a"}})
 		check(t, "changes the second time", len(s.do(op).Changes), 0)
 	}
 	a, _ := s.Creature("a")
-	check(t, "flags", []bool{a.Stopped, a.Privileged, a.Root}, []bool{true, true, true})
+	check(t, "flags", []bool{a.Stopped, a.Paused, a.Privileged, a.Root}, []bool{true, true, true, true})
 	check(t, "edges stay", s.edges("ab"), "a>ab b<ab")
 }
 

@@ -10,6 +10,7 @@ type Creature struct {
 	Privileged bool
 	Root       bool
 	Stopped    bool
+	Paused     bool   // only if Stopped
 	Edges      []Edge // in the order in which they were added
 }
 

@@ -197,8 +197,8 @@ export class Dots {
       const px = x + p.x * k, py = y + p.y * k
       if (px < -120 || py < -40 || px > r.width + 120 || py > r.height + 40) continue
       const status = this.store.statusOf(c)
-      if ((status !== 'running' && status !== 'stopped') || c.id === this.selected || c.id === this.active || k >= near) named.push({ c, status, px, py })
-      else if (status === 'stopped') g.rect(px - size, py - size, 2 * size, 2 * size)
+      if (!['running', 'stopped', 'paused'].includes(status) || c.id === this.selected || c.id === this.active || k >= near) named.push({ c, status, px, py })
+      else if (status !== 'running') g.rect(px - size, py - size, 2 * size, 2 * size)
       else { g.moveTo(px + size, py); g.arc(px, py, size, 0, 7) }
     }
     g.fill()
@@ -208,7 +208,7 @@ export class Dots {
   }
 
   drawChip(g, { c, status, px, py }) {
-    const tint = this.token({ running: 'g' + colour(this.store.graphs.get(c.graph)?.slot || 0), stopped: 'stopped' }[status] || status)
+    const tint = this.token({ running: 'g' + colour(this.store.graphs.get(c.graph)?.slot || 0), stopped: 'stopped', paused: 'stopped' }[status] || status)
     g.font = '600 12px system-ui, sans-serif'
     g.textAlign = 'left'
     const name = fit(c.name, chip.w - 24, g.font), w = g.measureText(name).width + 32, left = px - 12, top = py - 11
@@ -241,6 +241,7 @@ export class Dots {
       poly([[0, -6], [6, 0], [0, 6], [-6, 0]]); g.stroke()
       poly([[0, -2.8], [2.8, 0], [0, 2.8], [-2.8, 0]]); g.fill()
     } else if (status === 'stopped') g.strokeRect(x - 4, y - 4, 8, 8)
+    else if (status === 'paused') { g.fillRect(x - 3.3, y - 4.8, 2.2, 9.6); g.fillRect(x + 1.1, y - 4.8, 2.2, 9.6) }
     else { g.beginPath(); g.arc(x, y, 4, 0, 7); g.fill() }
   }
 }

@@ -41,12 +41,12 @@ export function set(el, props) {
 
 export const words = {
   running: 'running', failing: 'failing', backing: 'backing off', quarantined: 'quarantined',
-  stopped: 'stopped', waits: 'waits for you',
+  stopped: 'stopped', paused: 'paused', waits: 'waits for you',
 }
-export const statuses = ['running', 'failing', 'backing', 'waits', 'quarantined', 'stopped']
+export const statuses = ['running', 'failing', 'backing', 'waits', 'quarantined', 'stopped', 'paused']
 
 // worst orders statuses by how much attention they need.
-export const severity = { quarantined: 5, failing: 4, waits: 3, backing: 2, stopped: 1, running: 0 }
+export const severity = { quarantined: 5, failing: 4, waits: 3, backing: 2, stopped: 1, paused: 1, running: 0 }
 
 function parts(status) {
   switch (status) {
@@ -64,6 +64,8 @@ function parts(status) {
       s('path', { d: 'M-3 0H3', class: 'hole' })]
     case 'stopped': return [
       s('rect', { x: -4.2, y: -4.2, width: 8.4, height: 8.4, fill: 'none', stroke: 'currentColor', 'stroke-width': 1.5 })]
+    case 'paused': return [
+      s('path', { d: 'M-2.200-4.800V4.800M2.200-4.800V4.800', fill: 'none', stroke: 'currentColor', 'stroke-width': 2.2 })]
     default: return [s('circle', { r: 4, fill: 'currentColor' })]
   }
 }

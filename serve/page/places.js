@@ -54,7 +54,7 @@ export function nodeStatus(node, store) {
     const st = store.statusOf(c)
     if (severity[st] > severity[worst]) worst = st
   }
-  return node.members.every(c => c.state === 'stopped') ? 'stopped' : worst === 'stopped' ? 'running' : worst
+  return severity[worst] !== severity.stopped ? worst : node.members.every(c => c.state === 'stopped' || c.state === 'paused') ? worst : 'running'
 }
 
 export const pillWidth = name => Math.min(Math.round(textWidth(name, font)) + 22, 98)

@@ -120,12 +120,13 @@ export class Store extends EventTarget {
   }
 
   statusOf(creature) {
-    if (creature.past) return creature.state === 'stopped' ? 'stopped' : 'running'
+    if (creature.past) return ['stopped', 'paused'].includes(creature.state) ? creature.state : 'running'
     switch (creature.state) {
       case 'quarantined': return 'quarantined'
       case 'backing_off': return 'backing'
       case 'awaiting_approval': return 'waits'
       case 'stopped': return 'stopped'
+      case 'paused': return 'paused'
     }
     const failed = this.failed.get(creature.id)
     return failed && this.now() - failed.at < Math.max(this.window, 10) * second ? 'failing' : 'running'

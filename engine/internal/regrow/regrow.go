@@ -39,7 +39,7 @@ func Operations(saved *journal.SavedGraph, known func(journal.CreatureID) journa
 	for i, row := range byNeighbourhood(saved.Creatures, edges) {
 		op := topology.AddCreature{
 			ID: row.ID, Name: row.Name, Parent: known(row.Parent), Privileged: row.Privileged,
-			Root: row.Root, Stopped: row.Stopped || stopped(row.ID),
+			Root: row.Root, Stopped: row.Stopped || stopped(row.ID), Paused: row.State() == journal.Paused,
 			Born: row.Born, GraphBorn: saved.Born,
 		}
 		if i > 0 {

@@ -14,6 +14,7 @@ type Row struct {
 	deploy.StoredSpec
 	Own       []draft.OwnEdge `json:"own,omitempty"` // the edges that a root gets as the root
 	Awareness *Seen           `json:"awareness,omitempty"`
+	Paused    bool            `json:"paused,omitempty"` // see [journal.CreatureRow.State]
 	// Approvals are the questions of policies about the creature's turns.
 	Approvals []journal.ApprovalRow `json:"approvals,omitempty"`
 }

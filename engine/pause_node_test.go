@@ -1,0 +1,172 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/tools"
+)
+
+// states are what the status, group_status and the awareness document of the lead say of a
+// creature.
+func (s *saved) states(lead, id journal.CreatureID) (all []journal.CreatureState) {
+	s.t.Helper()
+	c, _ := s.creatureIn(id)
+	all = append(all, c.State)
+	for _, m := range answer[tools.GroupStatus](s.t, s.ask(lead, toolCall{"group_status", nil})[0]).Creatures {
+		if m.ID == id {
+			all = append(all, m.State)
+		}
+	}
+	v, err := s.Awareness(lead)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, m := range v.Document().Graph.Members.Items {
+		if m.ID == id {
+			all = append(all, m.State)
+		}
+	}
+	return all
+}
+
+func (s *saved) wantState(lead, id journal.CreatureID, want journal.CreatureState) {
+	s.t.Helper()
+	if got := s.states(lead, id); !slices.Equal(got, []journal.CreatureState{want, want, want}) {
+		s.t.Errorf("the states are %v, want %s", got, want)
+	}
+}
+
+// TestAPausedCreatureKeepsItsInstanceAndItsMessages pauses a worker, which handles nothing
+// until it is resumed, with the instance that it had.
+func TestAPausedCreatureKeepsItsInstanceAndItsMessages(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("crew"))
+	lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
+	s.tell(ann, "before")
+	s.wait()
+	starts := s.starts(ann)
+	call := func(tool, ref string) toolReply { return s.ask(lead, toolCall{tool, args{"creature": ref}})[0] }
+	if r := answer[tools.NodeState](t, call("group_pause_node", "ann")); r.State != journal.Paused || r.Creature != ann {
+		t.Errorf("the answer is %+v", r)
+	}
+	s.wantState(lead, ann, journal.Paused)
+	s.tell(ann, "meanwhile")
+	s.wait()
+	heard := s.state(ann, "heard")
+	if strings.Contains(heard, "meanwhile") {
+		t.Errorf("a paused creature has heard %q", heard)
+	}
+	if _, err := s.Tool(t.Context(), ann, "group_send", []byte(`{"creature": "lead", "payload": "x"}`)); abi.CodeOf(err) != abi.Stopped || !strings.Contains(err.Error(), "is paused") {
+		t.Errorf("a call on behalf of a paused creature answers %v", err)
+	}
+	if r := answer[tools.NodeState](t, call("group_resume_node", "ann")); r.State != journal.Running {
+		t.Errorf("the answer is %+v", r)
+	}
+	s.wait()
+	s.wantState(lead, ann, journal.Running)
+	if got := s.state(ann, "heard"); !strings.HasSuffix(got, ":meanwhile\n") {
+		t.Errorf("after it was resumed it has heard %q", got)
+	}
+	if now := s.starts(ann); now != starts && !s.o.FreshInstances {
+		t.Errorf("it has had %d instances, and %d before the pause", now, starts)
+	}
+	var reasons []journal.StopReason
+	for _, ev := range s.events(ann, journal.EventCreatureStopped) {
+		var p journal.CreatureStoppedPayload
+		if err := json.Unmarshal(ev.Payload, &p); err != nil {
+			t.Fatal(err)
+		}
+		reasons = append(reasons, p.Reason)
+	}
+	if !slices.Equal(reasons, []journal.StopReason{journal.StopPaused}) {
+		t.Errorf("it was stopped for %q", reasons)
+	}
+}
+
+// TestAPauseOutlivesTheEngine restarts a session with a paused creature, applies its recipe
+// again, and resumes the creature.
+func TestAPauseOutlivesTheEngine(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("crew"))
+	lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
+	answer[tools.NodeState](t, s.ask(lead, toolCall{"group_pause_node", args{"creature": "ann"}})[0])
+	s.tell(ann, "meanwhile")
+	s.reopen()
+	s.wantState(lead, ann, journal.Paused)
+	s.apply(crew("crew", func(d *deploy.Deployment) { d.Last = crew("crew") })) // a pause stays, as a stop does
+	s.wantState(lead, ann, journal.Paused)
+	for _, g := range s.rest() {
+		for i := range g.Creatures {
+			if c := &g.Creatures[i]; c.ID == ann && c.State() != journal.Paused || c.ID != ann && c.State() != journal.Running {
+				t.Errorf("the store says of %s that it is %s", c.Name, c.State())
+			}
+		}
+	}
+	s.restore()
+	answer[tools.NodeState](t, s.ask(lead, toolCall{"group_resume_node", args{"creature": "ann"}})[0])
+	s.wait()
+	if got := s.state(ann, "heard"); !strings.HasSuffix(got, ":meanwhile\n") {
+		t.Errorf("after it was resumed it has heard %q", got)
+	}
+	s.reopen()
+	s.wantState(lead, ann, journal.Running)
+}
+
+// TestAPausedCreatureCanBeStoppedAndStarted closes its instance, or resumes it.
+func TestAPausedCreatureCanBeStoppedAndStarted(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("crew"))
+	lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
+	do := func(tool, code string, want journal.CreatureState) {
+		t.Helper()
+		if r := s.ask(lead, toolCall{tool, args{"creature": "ann"}})[0]; r.Code != code {
+			t.Errorf("%s answers %q %s", tool, r.Code, r.Error)
+		}
+		s.wantState(lead, ann, want)
+	}
+	starts := s.starts(ann)
+	do("group_pause_node", "", journal.Paused)
+	do("group_pause_node", "", journal.Paused)
+	do("group_start_node", "", journal.Running)
+	do("group_resume_node", "", journal.Running)
+	do("group_pause_node", "", journal.Paused)
+	do("group_stop_node", "", journal.Stopped)
+	do("group_resume_node", "stopped", journal.Stopped)
+	do("group_pause_node", "stopped", journal.Stopped)
+	do("group_start_node", "", journal.Running)
+	s.tell(ann, "now")
+	s.wait()
+	if now := s.starts(ann); now != starts+1 && !s.o.FreshInstances {
+		t.Errorf("it has had %d instances, and %d before; only the stop closes one", now, starts)
+	}
+	s.wantState(lead, lead, journal.Running)
+	if r := s.ask(lead, toolCall{"group_pause_node", args{"creature": "lead"}})[0]; r.Code != "not_privileged" {
+		t.Errorf("a privileged creature is paused: %+v", r)
+	}
+}
+
+// TestAPauseTogetherWithASplit pauses a worker in the turn that parts it from the others, so
+// that its row is in the first record of another store.
+func TestAPauseTogetherWithASplit(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("crew"))
+	lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
+	replies := s.ask(lead, toolCall{"group_pause_node", args{"creature": "ann"}},
+		toolCall{"group_channel", args{"action": "unwire", "channel": "work", "creature": "ann", "direction": "listen"}})
+	if d := answer[tools.ChannelResult](t, replies[1]).Delta; d.Kind != "split" {
+		t.Fatalf("the delta is %+v", d)
+	}
+	for range 2 {
+		if c, g := s.creatureIn(ann); c.State != journal.Paused || len(g.Creatures) != 1 {
+			t.Errorf("ann is %s, among %d", c.State, len(g.Creatures))
+		}
+		s.reopen()
+	}
+}
