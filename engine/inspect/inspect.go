@@ -28,7 +28,7 @@ type CreatureStatus struct {
 	Deployment     string                       `json:"deployment,omitempty"`
 	Address        string                       `json:"address,omitempty"`
 	Species        string                       `json:"species,omitempty"`
-	State          journal.CreatureState        `json:"state"` // running, stopped, quarantined, backing_off or awaiting_approval
+	State          journal.CreatureState        `json:"state"` // running, stopped, paused, quarantined, backing_off or awaiting_approval
 	Privileged     bool                         `json:"privileged"`
 	Root           bool                         `json:"root"`
 	Parent         journal.CreatureID           `json:"parent,omitempty"`

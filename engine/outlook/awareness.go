@@ -30,7 +30,7 @@ type AwareSelf struct {
 	Privileged  bool                  `json:"privileged"`
 	Root        bool                  `json:"root"`             // of its deployment
 	Parent      *AwarePeer            `json:"parent,omitempty"` // the creature that it belongs to
-	State       journal.CreatureState `json:"state"`            // running, stopped or quarantined; always running in a turn
+	State       journal.CreatureState `json:"state"`            // running, stopped, paused or quarantined; always running in a turn
 }
 
 // AwareList is a list of bounded length in a document; it keeps the oldest
@@ -93,7 +93,7 @@ type AwareMember struct {
 	Privileged  bool                  `json:"privileged"`
 	Root        bool                  `json:"root"`
 	Parent      journal.CreatureID    `json:"parent,omitempty"`
-	State       journal.CreatureState `json:"state"` // running, stopped or quarantined
+	State       journal.CreatureState `json:"state"` // running, stopped, paused or quarantined
 }
 
 // AwareDeclaration is a channel of the graph.

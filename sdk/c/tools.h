@@ -134,6 +134,33 @@ TR_UNUSED static int32_t tr_group_stop_node_with(tr_turn *t, tr_group_stop_node_
 	return tr_call(t, TR("group_stop_node"), &json, result);
 }
 
+typedef struct tr_group_pause_node_args {
+	tr_bytes creature TR_UNSET; // required; id or name of a worker in the caller's graph
+} tr_group_pause_node_args;
+
+// Pauses a running worker. It keeps its instance, and messages to it wait until it is
+// resumed.
+#define tr_group_pause_node(t, result, ...) tr_group_pause_node_with(t, TR_ARGS(tr_group_pause_node_args, __VA_ARGS__), result)
+
+TR_UNUSED static int32_t tr_group_pause_node_with(tr_turn *t, tr_group_pause_node_args args, tr_bytes *result) {
+	tr_buffer json = TR_EMPTY;
+	tr_arg_text(&json, TR("creature"), args.creature);
+	return tr_call(t, TR("group_pause_node"), &json, result);
+}
+
+typedef struct tr_group_resume_node_args {
+	tr_bytes creature TR_UNSET; // required; id or name of a worker in the caller's graph
+} tr_group_resume_node_args;
+
+// Resumes a paused worker, which continues with the messages that have waited.
+#define tr_group_resume_node(t, result, ...) tr_group_resume_node_with(t, TR_ARGS(tr_group_resume_node_args, __VA_ARGS__), result)
+
+TR_UNUSED static int32_t tr_group_resume_node_with(tr_turn *t, tr_group_resume_node_args args, tr_bytes *result) {
+	tr_buffer json = TR_EMPTY;
+	tr_arg_text(&json, TR("creature"), args.creature);
+	return tr_call(t, TR("group_resume_node"), &json, result);
+}
+
 enum tr_group_channel_action {
 	TR_GROUP_CHANNEL_CREATE = 1,
 	TR_GROUP_CHANNEL_DELETE = 2,

@@ -40,6 +40,13 @@ inline Result<Bytes> group_start_node(Turn &t, const tr_group_start_node_args &a
 // Stops a worker. It stays a member, and messages to it wait.
 inline Result<Bytes> group_stop_node(Turn &t, const tr_group_stop_node_args &args = {}) { return t.call(tr_group_stop_node_with, args); }
 
+// Pauses a running worker. It keeps its instance, and messages to it wait until it is
+// resumed.
+inline Result<Bytes> group_pause_node(Turn &t, const tr_group_pause_node_args &args = {}) { return t.call(tr_group_pause_node_with, args); }
+
+// Resumes a paused worker, which continues with the messages that have waited.
+inline Result<Bytes> group_resume_node(Turn &t, const tr_group_resume_node_args &args = {}) { return t.call(tr_group_resume_node_with, args); }
+
 // Creates or deletes a channel, or wires a creature to a channel or unwires it. To wire a
 // creature or channel of another graph, set merge; both deployments must allow it.
 inline Result<Bytes> group_channel(Turn &t, const tr_group_channel_args &args = {}) { return t.call(tr_group_channel_with, args); }

@@ -109,6 +109,16 @@ export interface Tools {
 		/** id or name of a worker in the caller's graph */
 		creature: string;
 	}): any;
+	/** Pauses a running worker. It keeps its instance, and messages to it wait until it is resumed. */
+	groupPauseNode(args: {
+		/** id or name of a worker in the caller's graph */
+		creature: string;
+	}): any;
+	/** Resumes a paused worker, which continues with the messages that have waited. */
+	groupResumeNode(args: {
+		/** id or name of a worker in the caller's graph */
+		creature: string;
+	}): any;
 	/** Creates or deletes a channel, or wires a creature to a channel or unwires it. To wire a creature or channel of another graph, set merge; both deployments must allow it. */
 	groupChannel(args: {
 		action: "create" | "delete" | "wire" | "unwire";

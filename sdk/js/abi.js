@@ -71,6 +71,8 @@
 		groupRemoveNode: { name: "group_remove_node", args: { creature: "creature string" } },
 		groupStartNode: { name: "group_start_node", args: { creature: "creature string" } },
 		groupStopNode: { name: "group_stop_node", args: { creature: "creature string" } },
+		groupPauseNode: { name: "group_pause_node", args: { creature: "creature string" } },
+		groupResumeNode: { name: "group_resume_node", args: { creature: "creature string" } },
 		groupChannel: { name: "group_channel", args: { action: "action string", name: "name string", description: "description string", channel: "channel string", creature: "creature string", direction: "direction string", alias: "alias string", merge: "merge boolean", onCollision: "on_collision string" } },
 		groupWire: { name: "group_wire", args: { action: "action string", from: "from string", to: "to string", withContent: "with_content boolean", prompt: "prompt string", when: "when string", allowSelf: "allow_self boolean", name: "name string", wire: "wire string", after: "after string", limit: "limit integer" } },
 	},

@@ -137,6 +137,24 @@ export class GroupStopNode extends ToolCall {
   }
 }
 
+/** A call of the tool group_pause_node. Pauses a running worker. It keeps its instance, and messages to it wait until it is resumed. */
+export class GroupPauseNode extends ToolCall {
+  constructor(creature: string) {
+    super("group_pause_node");
+    // creature: id or name of a worker in the caller's graph
+    this.setText("creature", creature);
+  }
+}
+
+/** A call of the tool group_resume_node. Resumes a paused worker, which continues with the messages that have waited. */
+export class GroupResumeNode extends ToolCall {
+  constructor(creature: string) {
+    super("group_resume_node");
+    // creature: id or name of a worker in the caller's graph
+    this.setText("creature", creature);
+  }
+}
+
 /** A call of the tool group_channel. Creates or deletes a channel, or wires a creature to a channel or unwires it. To wire a creature or channel of another graph, set merge; both deployments must allow it. */
 export class GroupChannel extends ToolCall {
   constructor(action: string) {

@@ -136,6 +136,30 @@ func (t *Turn) GroupStopNode(a GroupStopNodeArgs) (JSON, error) {
 	return t.Tool("group_stop_node", o.end())
 }
 
+// GroupPauseNodeArgs are the arguments of [Turn.GroupPauseNode]. Optional fields with the zero value are left out.
+type GroupPauseNodeArgs struct {
+	Creature string // id or name of a worker in the caller's graph
+}
+
+// GroupPauseNode calls the tool group_pause_node and returns its result. Pauses a running worker. It keeps its instance, and messages to it wait until it is resumed.
+func (t *Turn) GroupPauseNode(a GroupPauseNodeArgs) (JSON, error) {
+	var o object
+	o.text("creature", a.Creature)
+	return t.Tool("group_pause_node", o.end())
+}
+
+// GroupResumeNodeArgs are the arguments of [Turn.GroupResumeNode]. Optional fields with the zero value are left out.
+type GroupResumeNodeArgs struct {
+	Creature string // id or name of a worker in the caller's graph
+}
+
+// GroupResumeNode calls the tool group_resume_node and returns its result. Resumes a paused worker, which continues with the messages that have waited.
+func (t *Turn) GroupResumeNode(a GroupResumeNodeArgs) (JSON, error) {
+	var o object
+	o.text("creature", a.Creature)
+	return t.Tool("group_resume_node", o.end())
+}
+
 // GroupChannelArgs are the arguments of [Turn.GroupChannel]. Optional fields with the zero value are left out.
 type GroupChannelArgs struct {
 	Action      string

@@ -292,6 +292,24 @@ impl Turn {
         self.tool("group_stop_node", &args.end())
     }
 
+    /// Pauses a running worker. It keeps its instance, and messages to it wait until it is resumed. For privileged creatures.
+    ///
+    /// - `creature`: Id or name of a worker in the caller's graph.
+    pub fn group_pause_node(&mut self, creature: &str) -> Result<String> {
+        let mut args = Object::new();
+        args.text("creature", creature);
+        self.tool("group_pause_node", &args.end())
+    }
+
+    /// Resumes a paused worker, which continues with the messages that have waited. For privileged creatures.
+    ///
+    /// - `creature`: Id or name of a worker in the caller's graph.
+    pub fn group_resume_node(&mut self, creature: &str) -> Result<String> {
+        let mut args = Object::new();
+        args.text("creature", creature);
+        self.tool("group_resume_node", &args.end())
+    }
+
     /// Creates or deletes a channel, or wires a creature to a channel or unwires it. To wire a creature or channel of another graph, set merge; both deployments must allow it. For privileged creatures.
     ///
     /// - `action`: The argument `action`.

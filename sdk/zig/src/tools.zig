@@ -114,6 +114,28 @@ pub fn groupStopNode(t: *Turn, args: GroupStopNode) Turn.Error!json.Value {
     return t.tool("group_stop_node", (try t.json(args)).raw);
 }
 
+/// The arguments of groupPauseNode.
+pub const GroupPauseNode = struct {
+    /// id or name of a worker in the caller's graph
+    creature: []const u8,
+};
+
+/// Pauses a running worker. It keeps its instance, and messages to it wait until it is resumed.
+pub fn groupPauseNode(t: *Turn, args: GroupPauseNode) Turn.Error!json.Value {
+    return t.tool("group_pause_node", (try t.json(args)).raw);
+}
+
+/// The arguments of groupResumeNode.
+pub const GroupResumeNode = struct {
+    /// id or name of a worker in the caller's graph
+    creature: []const u8,
+};
+
+/// Resumes a paused worker, which continues with the messages that have waited.
+pub fn groupResumeNode(t: *Turn, args: GroupResumeNode) Turn.Error!json.Value {
+    return t.tool("group_resume_node", (try t.json(args)).raw);
+}
+
 /// The arguments of groupChannel.
 pub const GroupChannel = struct {
     action: enum { create, delete, wire, unwire },
