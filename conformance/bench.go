@@ -186,10 +186,17 @@ func (b *bench) mark(ctx context.Context) (journal.EventID, error) {
 	return sent.Message, err
 }
 
-// line returns the transcript line for an event, or "". The creature's id
-// differs each time, so its name replaces it.
+// line returns the transcript line for an event, or "". Ids differ each time, so
+// names replace them.
 func (b *bench) line(ev *journal.Event) string {
-	return strings.ReplaceAll(b.lineOf(ev), string(b.subject), "subject")
+	line := strings.ReplaceAll(b.lineOf(ev), string(b.subject), "subject")
+	for id, name := range b.peers {
+		line = strings.ReplaceAll(line, string(id), name)
+	}
+	for name, id := range b.channels {
+		line = strings.ReplaceAll(line, string(id), name)
+	}
+	return line
 }
 
 func (b *bench) lineOf(ev *journal.Event) string {
