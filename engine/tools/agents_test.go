@@ -198,3 +198,40 @@ func TestAlternativesAreBounded(t *testing.T) {
 		t.Errorf("the error has %d bytes: %v", len(err.Error()), err)
 	}
 }
+
+// TestPauses pauses and resumes within a turn, as far as the state of the worker allows it.
+func TestPauses(t *testing.T) {
+	w := crew(t)
+	turn := begin(t, w, "lead-id")
+	state := func() journal.CreatureState {
+		return ok[tools.GroupStatus](turn, "group_status", ``).Creatures[2].State
+	}
+	for _, step := range []struct {
+		tool string
+		code abi.Code
+		then journal.CreatureState
+	}{
+		{"group_resume_node", abi.OK, journal.Running}, {"group_pause_node", abi.OK, journal.Paused}, {"group_pause_node", abi.OK, journal.Paused},
+		{"group_resume_node", abi.OK, journal.Running}, {"group_pause_node", abi.OK, journal.Paused}, {"group_start_node", abi.OK, journal.Running},
+		{"group_pause_node", abi.OK, journal.Paused}, {"group_stop_node", abi.OK, journal.Stopped}, {"group_pause_node", abi.Stopped, journal.Stopped},
+		{"group_resume_node", abi.Stopped, journal.Stopped}, {"group_start_node", abi.OK, journal.Running}, {"group_pause_node", abi.OK, journal.Paused},
+	} {
+		_, err := turn.call(step.tool, `{"creature":"bob"}`)
+		if step.code != abi.OK {
+			refused(t, err, step.code, "group_start_node starts a stopped one")
+		} else if err != nil {
+			t.Errorf("%s: %v", step.tool, err)
+		}
+		if got := state(); got != step.then {
+			t.Errorf("after %s bob is %s, want %s", step.tool, got, step.then)
+		}
+	}
+	turn.commit()
+	if bob, _ := w.Topo.Creature("bob-id"); !bob.Stopped || !bob.Paused {
+		t.Errorf("after the commit bob is %+v", bob)
+	}
+	for caller, args := range map[journal.CreatureID]string{"ann-id": `{"creature":"bob"}`, "lead-id": `{"creature":"lead"}`} {
+		_, err := begin(t, w, caller).call("group_pause_node", args)
+		refused(t, err, abi.NotPrivileged, "")
+	}
+}

@@ -27,6 +27,8 @@ func TestRefusals(t *testing.T) {
 		"a worker removes":        {"ann-id", "group_remove_node", `{"creature":"bob"}`, abi.NotPrivileged, ""},
 		"a worker stops":          {"ann-id", "group_stop_node", `{"creature":"bob"}`, abi.NotPrivileged, ""},
 		"a worker starts":         {"ann-id", "group_start_node", `{"creature":"bob"}`, abi.NotPrivileged, ""},
+		"a worker pauses":         {"ann-id", "group_pause_node", `{"creature":"bob"}`, abi.NotPrivileged, ""},
+		"a worker resumes":        {"ann-id", "group_resume_node", `{"creature":"bob"}`, abi.NotPrivileged, ""},
 		"a worker makes channels": {"ann-id", "group_channel", `{"action":"create","name":"n"}`, abi.NotPrivileged, ""},
 		"a worker wires":          {"ann-id", "group_wire", `{"action":"add","from":"ann","to":"bob"}`, abi.NotPrivileged, ""},
 		"a worker lists wires":    {"ann-id", "group_wire", `{"action":"list"}`, abi.NotPrivileged, ""},
