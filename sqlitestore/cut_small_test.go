@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -194,6 +195,42 @@ func TestDescribedSessions(t *testing.T) {
 	// The rest are the rows of logged, which belong to nothing.
 	if err != nil || !slices.Equal(report.Damage[max(len(report.Damage)-len(want), 0):], want) {
 		t.Errorf("Verify: %q, %v; want %q", report.Damage, err, want)
+	}
+}
+
+// TestDescribedWhileItMoves has a session that gets its whole file, and is described again,
+// while its first file is verified.
+func TestDescribedWhileItMoves(t *testing.T) {
+	t.Parallel()
+	var free atomic.Int64 // nothing, so that no history is copied
+	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Unsynced: true, SmallEvents: -1, Free: free.Load}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	parent := createStore(t, d)
+	logged(parent, 1, 20)
+	s := splitStore(t, d, parent)[0]
+	if err := d.Retire(t.Context(), s.info.Session); err != nil {
+		t.Fatal(err)
+	}
+	e, err := d.catalog.Entry(t.Context(), "verify", s.info.Session)
+	if err != nil || e.Live || e.Complete {
+		t.Fatalf("the session is %+v, %v; want it ended and incomplete", e, err)
+	}
+	f, err := d.catalog.openFamily(t.Context(), e, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	free.Store(1 << 40)
+	settle(t, d)
+	described, err := d.catalog.Described(t.Context())
+	if err != nil || described[e.Session] != 21 {
+		t.Fatalf("the catalogue describes %v, %v", described, err)
+	}
+	if odd, err := d.catalog.oddDescription(t.Context(), e, f); !errors.Is(err, errMoved) {
+		t.Errorf("%q, %v; want %v", odd, err, errMoved)
 	}
 }
 

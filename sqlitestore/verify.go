@@ -72,7 +72,8 @@ func (a *archive) Verify(ctx context.Context, session journal.SessionID) (report
 }
 
 // oddDescription compares what the catalogue says about an ended session, which lists of
-// sessions take for granted, with the session's file.
+// sessions take for granted, with the session's file. It answers errMoved if the session has
+// got another file since e was read, and f opened.
 func (k *sessions) oddDescription(ctx context.Context, e catalog.Entry, f *family) (lines []string, err error) {
 	if f.own == nil || e.Live {
 		return nil, nil
@@ -85,8 +86,9 @@ func (k *sessions) oddDescription(ctx context.Context, e catalog.Entry, f *famil
 	if !known {
 		return nil, nil
 	}
-	// The background may have described the session since e was read.
-	if e, err = k.Entry(ctx, "verify", e.Session); err != nil {
+	// The background may have described the session meanwhile.
+	now, err := k.Entry(ctx, "verify", e.Session)
+	if err != nil {
 		return nil, err
 	}
 	of, err := f.own.describe(ctx)
@@ -96,7 +98,7 @@ func (k *sessions) oddDescription(ctx context.Context, e catalog.Entry, f *famil
 	if err != nil {
 		return nil, err
 	}
-	meta, err := textOf(e.Meta)
+	meta, err := textOf(now.Meta)
 	if err != nil {
 		return nil, err
 	}
