@@ -26,9 +26,9 @@ type TopologyResult struct {
 type PastGraph struct {
 	ID        terrarium.GraphID       `json:"id"`
 	Session   terrarium.SessionID     `json:"session"`
-	Root      terrarium.CreatureID    `json:"root,omitempty"`
+	Root      terrarium.CreatureID    `json:"root,omitempty"` // id of its root; of the first one after a merge
 	Creatures []PastCreature          `json:"creatures"`
-	Channels  []inspect.ChannelStatus `json:"channels"` // with head 0, as how far they were read and written is not described
+	Channels  []inspect.ChannelStatus `json:"channels"` // their head is always 0: how far they were read and written is not described
 	Wires     []journal.OutputWire    `json:"wires"`
 }
 
