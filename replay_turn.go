@@ -112,11 +112,11 @@ func moduleNamed(ctx context.Context, t *Terrarium, name string) ([]byte, error)
 	case err != nil:
 		return nil, err
 	case len(hash) < minHash:
-		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "replay_turn", Message: fmt.Sprintf("the hash has fewer than %d digits", minHash), Remedy: "give more of it", IDs: ids}
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "replay_turn", Message: fmt.Sprintf("the hash has fewer than %d digits", minHash), Remedy: "give more digits of the hash", IDs: ids}
 	case len(found) == 0:
 		return nil, &abi.Error{Code: abi.NotFound, Op: "replay_turn", Message: "no creature has a module with that hash", Remedy: "status lists the modules of creatures", IDs: ids}
 	case len(found) > 1:
-		return nil, &abi.Error{Code: abi.Ambiguous, Op: "replay_turn", Message: "several modules have a hash that begins like that", Remedy: "give more of it", IDs: ids}
+		return nil, &abi.Error{Code: abi.Ambiguous, Op: "replay_turn", Message: "several modules have a hash that begins like that", Remedy: "give more digits of the hash", IDs: ids}
 	}
 	for sum, names := range found {
 		var errs []error

@@ -188,7 +188,7 @@ func history(ctx context.Context, s *client, a *HistoryArgs) (*HistoryResult, er
 		return nil, err
 	}
 	if q.After, err = journal.ParseEventID(a.After); err != nil {
-		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "history", Message: "after is not an event id", Remedy: "take it from an event", Err: err}
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "history", Message: "after is not an event id", Remedy: "use the id of an event; history lists them", Err: err}
 	}
 	g, _ := s.t.FindGraph(ctx, a.Graph) // a live graph is where names are looked up
 	if q.Creature, err = everNamed(s.t.FindCreature, g, a.Creature); err != nil {
@@ -250,7 +250,7 @@ func liveOrSuccessor(ctx context.Context, s *client, op, graph string) (string, 
 	}
 	return "", &abi.Error{
 		Code: abi.NotFound, Op: op, Message: "there is no graph " + graph,
-		Remedy: "status lists the live graphs, and sessions all past ones", IDs: map[string]string{"graph": graph},
+		Remedy: "status lists the live graphs, and sessions lists all past ones", IDs: map[string]string{"graph": graph},
 	}
 }
 

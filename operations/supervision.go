@@ -271,7 +271,7 @@ func deadLetters(ctx context.Context, s *client, a *DeadLettersArgs) (*DeadLette
 	}
 	after, err := journal.ParseEventID(a.After)
 	if err != nil {
-		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "dead_letters", Message: "after is not the id of a dead letter", Remedy: "take it from a dead letter", Err: err}
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "dead_letters", Message: "after is not the id of a dead letter", Remedy: "use the id of a dead letter; dead_letters lists them", Err: err}
 	}
 	rows, err := s.t.DeadLetters(ctx, g, c, after, a.Limit)
 	if err != nil {

@@ -50,7 +50,7 @@ func (c *callers) admit(source digest, stream bool, cancel context.CancelCauseFu
 		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests of this caller are under way", maxRequests), Remedy: "wait for an answer, or close a stream"}
 	}
 	if stream && c.streams >= maxStreams && !c.makeRoom(source, isStream) {
-		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d streams of events are open", maxStreams), Remedy: "close one"}
+		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d streams of events are open", maxStreams), Remedy: "close one of them"}
 	}
 	if c.all >= maxUnderWay && !c.makeRoom(source, func(*underWay) bool { return true }) {
 		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests are under way", maxUnderWay), Remedy: "wait for an answer, or close a stream"}

@@ -95,10 +95,10 @@ func streamArgs(r *http.Request) (args json.RawMessage, payloads bool, err error
 		case name == "buffer":
 			n, err := strconv.Atoi(last)
 			if err != nil {
-				return nil, false, &abi.Error{Code: abi.InvalidArgument, Op: "subscribe", Message: "buffer is not a number", Remedy: "use a number of events"}
+				return nil, false, &abi.Error{Code: abi.InvalidArgument, Op: "subscribe", Message: "buffer is not a number", Remedy: "set it to a number of events"}
 			}
 			if n > streamBuffer {
-				return nil, false, &abi.Error{Code: abi.LimitExceeded, Op: "subscribe", Message: fmt.Sprintf("a stream holds at most %d events", streamBuffer), Remedy: "use a smaller buffer, and continue after the last event when some were dropped"}
+				return nil, false, &abi.Error{Code: abi.LimitExceeded, Op: "subscribe", Message: fmt.Sprintf("a stream holds at most %d events", streamBuffer), Remedy: "use a smaller buffer, and continue after the last event if some were dropped"}
 			}
 			fields[name] = n
 		default:

@@ -40,7 +40,7 @@ func (v *familySnapshot) lostEnd(ctx context.Context, e catalog.Entry, a catalog
 	lost := &abi.Error{
 		Code: abi.Storage, Op: "open", IDs: map[string]string{"path": e.Path, "session": string(e.Session), "event": first.String()},
 		Message: fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: %s-wal is missing, cut short or altered", e.Session, first, said, filepath.Base(e.Path)),
-		Remedy:  "everything before them is present, and the session continues from there. If you have a copy of both files, restore it while no process has the directory; terrarium session verify names the missing events",
+		Remedy:  "everything before them is present, and the session continues from there. If you have a copy of both files, restore it while no process uses the directory; terrarium session verify names the missing events",
 	}
 	switch {
 	case last >= a.Seq:

@@ -32,7 +32,7 @@ func stopped(op, path string) *abi.Error {
 		Code:    abi.Stopped,
 		Op:      op,
 		Message: path + " has been closed",
-		Remedy:  "use the store that its graph has now",
+		Remedy:  "use the current store of its graph",
 		IDs:     map[string]string{"path": path},
 	}
 }

@@ -38,7 +38,7 @@ func (d *Directory) flushed(ctx context.Context, session journal.SessionID) erro
 func exists(op, path string) error {
 	return &abi.Error{
 		Code: abi.AlreadyExists, Op: op, Message: path + " exists already",
-		Remedy: "name one that does not exist; this one has been left as it is", IDs: map[string]string{"path": path},
+		Remedy: "choose a path that does not exist yet; this one has been left as it is", IDs: map[string]string{"path": path},
 	}
 }
 

@@ -66,7 +66,7 @@ func (f *suiteFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.list, "list", false, "list the checks and the rules that they prove, and run none")
 	f.files = map[string]*string{}
 	for _, format := range reportFormats[1:] {
-		f.files[format] = fs.String(format, "", "also write the report as "+format+" to `FILE`")
+		f.files[format] = fs.String(format, "", "also write the report to `FILE`, in the format "+format)
 	}
 }
 

@@ -204,7 +204,7 @@ func (d *developing) checkModule(ctx context.Context, m *devModule) error {
 		}
 		d.tell(&devEvent{Event: eventChecked, Module: m.path, Creature: c.Name, report: report})
 		if !d.f.show && !report.Same() && report.Turns+report.Skipped() > 0 {
-			return &abi.Error{Code: abi.Conflict, Message: c.Name + " does not repeat its recorded turns on the new module", Remedy: "correct it, or run dev without --check if it is meant to differ",
+			return &abi.Error{Code: abi.Conflict, Message: c.Name + " does not repeat its recorded turns on the new module", Remedy: "correct the module, or run dev without --check if it is meant to differ",
 				IDs: map[string]string{"creature": string(c.ID)}, Err: &terrarium.CheckFailed{Report: report}}
 		}
 	}

@@ -29,9 +29,9 @@ func sessionPruneCommand(s streams) *cobra.Command {
 		Use:   "prune DIR [SESSION]",
 		Short: "Prune old history",
 		Long: `prune deletes the oldest history of one live session, or of every live session in
-the directory, until the rest is within the given bounds. It never deletes events
-that a reader has not read yet, nor later ones, nor anything that is not history:
-state, timers and dead letters.
+the directory, until the rest is within the given bounds. It never deletes
+messages that a creature or reader still has to handle, events after the oldest of
+them, or anything that is not history: state, timers and dead letters.
 
 With --plan it shows what would be pruned and changes nothing. Without --plan, no
 other process may be using the directory.`,

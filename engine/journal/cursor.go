@@ -123,7 +123,7 @@ func ParseCursor(c EventCursor) (Position, error) {
 	if err != nil {
 		return p, &abi.Error{
 			Code: abi.InvalidArgument, Op: "subscribe", Message: "this is not a cursor of events",
-			Remedy: "take it from an event, or begin with " + string(FromStart), Err: err,
+			Remedy: "use the cursor of an event, or begin with " + string(FromStart), Err: err,
 		}
 	}
 	return p, nil

@@ -103,7 +103,7 @@ func (p *Position) through(list []SessionInfo) (int, error) {
 func foreignCursor(op string) *abi.Error {
 	return &abi.Error{
 		Code: abi.NotFound, Op: op, Message: "the cursor is of another session directory",
-		Remedy: "take it from an event of this one, or begin with " + string(FromStart),
+		Remedy: "use the cursor of an event in this one, or begin with " + string(FromStart),
 	}
 }
 

@@ -130,7 +130,7 @@ func ParseMoment(text string, list []SessionInfo) (EventCursor, error) {
 	if _, err := ParseCursor(EventCursor(text)); err != nil { // which says less
 		return "", &abi.Error{
 			Code: abi.InvalidArgument, Op: "topology", Message: "this is neither a cursor of events nor a time",
-			Remedy: "take a cursor from an event, or write a time such as 2006-01-02T15:04:05Z",
+			Remedy: "use the cursor of an event, or a time such as 2006-01-02T15:04:05Z",
 		}
 	}
 	return EventCursor(text), nil

@@ -21,7 +21,7 @@ func NoHistory(graph string) error {
 
 // StillInTurn is the error of a change that has waited for a creature in vain.
 func StillInTurn[T ~string](c T, cause error) error {
-	return about(abi.Deadline, "apply", "creature", string(c), "a creature that the recipe changes is still in a turn", "wait longer, or lower its deadline", cause)
+	return about(abi.Deadline, "apply", "creature", string(c), "a creature that the recipe changes is still in a turn", "wait longer, or lower the limit deadline of the creature", cause)
 }
 
 // StillUnconnected is the error of redelivering a message that still leads nowhere.

@@ -194,7 +194,7 @@ func (l *Ledger) readable(k Key, budgets []capability.Budget) error {
 			return &abi.Error{
 				Code: abi.LimitExceeded, Op: "capability",
 				Message: fmt.Sprintf("what the creature %s has used of the budget for %s cannot be read from the session, so the budget counts as used up", other.Creature, k.Capability),
-				Remedy:  "to begin with a new budget, give the block another name in the recipe; session verify tells whether the session is damaged",
+				Remedy:  "to start with a new budget, give the block another name in the recipe; terrarium session verify shows whether the session is damaged",
 				IDs:     map[string]string{"capability": k.Capability, "creature": string(other.Creature)},
 			}
 		}
