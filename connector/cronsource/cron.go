@@ -72,7 +72,7 @@ func (Kind) Open(data json.RawMessage) (connector.Connector, error) {
 		}
 	}
 	if schedule.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, zone)).IsZero() {
-		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the schedule %q never comes", s.Schedule), Remedy: "use a day that the month has"}
+		return nil, &abi.Error{Code: abi.InvalidArgument, Message: fmt.Sprintf("the schedule %q never has a tick", s.Schedule), Remedy: "use a day that the month has"}
 	}
 	return &source{settings: s, schedule: schedule, zone: zone}, nil
 }

@@ -194,7 +194,7 @@ func TestBadSettings(t *testing.T) {
 		`{"schedule": "@every 5m"}`:                        "interval",
 		`{"schedule": "TZ=UTC * * * * *"}`:                 "time_zone",
 		`{"schedule": "TZ="}`:                              "time_zone",
-		`{"schedule": "0 0 31 2 *"}`:                       "never comes",
+		`{"schedule": "0 0 31 2 *"}`:                       "never has a tick",
 		`{"schedule": "@daily", "time_zone": "Mars/Base"}`: "no time zone",
 		`{"schedule": "@daily", "time_zone": ""}`:          "no time zone",
 		`{"schedule": "@daily", "time_zone": "../passwd"}`: "no time zone",

@@ -53,7 +53,7 @@ func linkSettings(needsID bool) []capability.Setting {
 		id.Without, id.Doc = "the broker chooses one", "the name of the client at the broker: no other client may have it"
 	}
 	return []capability.Setting{
-		{Name: "broker", Type: capability.Text, Required: true, Doc: "the broker, such as `\"mqtt://localhost:1883\"`, or `\"mqtts://broker.example:8883\"` with TLS; these are the ports without one"},
+		{Name: "broker", Type: capability.Text, Required: true, Doc: "the broker, such as `\"mqtt://localhost:1883\"`, or `\"mqtts://broker.example:8883\"` with TLS; 1883 and 8883 are the default ports"},
 		id,
 		{Name: "version", Type: capability.Text, Choices: []string{version5, version3}, Default: `"5"`, Doc: "the version of the protocol"},
 		{Name: "username", Type: capability.Text, Without: "none", Doc: "the name of the user"},
@@ -62,7 +62,7 @@ func linkSettings(needsID bool) []capability.Setting {
 		{Name: "cert", Type: capability.Path, Without: "none", Doc: "a file with the certificate of the client, as PEM; with `key`"},
 		{Name: "key", Type: capability.Path, Without: "none", Doc: "a file with the key of the client's certificate, as PEM"},
 		{Name: "server_name", Type: capability.Text, Without: "the host of `broker`", Doc: "the name that the broker's certificate must have"},
-		{Name: "keep_alive", Type: capability.Duration, Default: `"30s"`, Doc: "a connection on which the broker sends nothing for one and a half times as long counts as lost; at least a second"},
+		{Name: "keep_alive", Type: capability.Duration, Default: `"30s"`, Doc: "a connection counts as lost if the broker sends nothing on it for one and a half times this duration; at least a second"},
 	}
 }
 
