@@ -29,8 +29,8 @@ func conformanceCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Test whether creatures, hosts and stores follow their contracts",
-		Long: `conformance runs the suites that creatures and hosts of the creature ABI and session stores
-must pass. The cases are part of the program. Each numbered rule of a contract is a
+		Long: `conformance runs the suites that creatures, hosts of creatures, and session stores must
+pass. The cases are part of the program. Each numbered rule of a contract is a
 requirement, and the report says which of them are met.
 
 Exit codes: 0 the subject conforms; 4 it does not; 2 the command line, a file of cases or

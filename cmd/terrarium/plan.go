@@ -57,8 +57,8 @@ in use.
 The recipe - is standard input, and --as FILE reads standard input in place of a file of
 the recipe, as in validate.
 
-With --out, the plan is also saved in a file for apply. The file has
-the values of variables, and of sensitive ones only a hash; only its owner can read it.
+With --out, the plan is also saved in a file for apply. The file contains the values of
+variables, but only a hash of the sensitive ones. Only its owner can read it.
 
 To plan changes of a recipe that is running, use the operation apply with plan_only.`,
 		Example: `  terrarium plan team.hcl

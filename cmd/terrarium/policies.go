@@ -34,7 +34,8 @@ func policiesCommand(s streams) *cobra.Command {
 		Short: "List the policies of a session directory that a process runs",
 		Long: `policies lists the policies that judge what creatures do, with the events that each
 judges and its place in the recipe. The process that runs the directory answers. Without
-one there are no policies, as these are in the recipe; see terrarium validate.`,
+such a process there are no policies, because they come from the recipe; see terrarium
+validate.`,
 		Example: "  terrarium policies S",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -45,7 +45,7 @@ it covers every session. With --module, the turns of the creatures that --creatu
 names run on another module.
 
 With --turn, replay runs only that turn, and shows what it did then and what it does
-again side by side: outcome, fuel and all effects, even if nothing differs. The id is that
+now, side by side: outcome, fuel and all effects, even if nothing differs. The id is that
 of an event turn_ended or turn_failed; session events and events show it. --module then
 needs no --creature.
 

@@ -38,9 +38,9 @@ prints the messages of other channels. It runs until it is interrupted or, with
 --exit-when-idle, until all input has been handled.
 
 With --session DIR everything is kept, and a later run continues from there. It skips
-the lines that an earlier run has read, even if the file has grown since. The
-beginning of an input, at most 64 KiB, identifies it, not its name. Without --session,
-run uses a temporary session and removes it at the end.
+the lines that an earlier run has read, even if the file has grown since. An input is
+identified by its beginning, at most 64 KiB, not by its name. Without --session, run uses
+a temporary session and removes it at the end.
 
 With --follow, run waits for more lines at the end of an input file, as tail -F does, and
 continues with the new file when a log is rotated.
