@@ -39,8 +39,8 @@ type ForkResult struct {
 
 func copyOperations() []Operation {
 	return []Operation{
-		read("export", "Exports a session to a single file: its history and, for a live session, the state of its creatures.", export).needs(Admin),
-		read("fork", "Copies a live session to a new session directory, in which another engine can continue it independently.", fork).needs(Admin),
+		read("export", "Exports a session to a single file: its history and, as long as the session's own file exists, the state of its creatures.", export).needs(Admin),
+		read("fork", "Copies a session to a new session directory, in which another engine can continue it independently.", fork).needs(Admin),
 	}
 }
 

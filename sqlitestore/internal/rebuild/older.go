@@ -184,7 +184,7 @@ func tooOld(k *catalog.Catalog, p *proof) error {
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",
-		Message: fmt.Sprintf("%s is older than the stores, because %s-wal is lost or damaged, or only the catalogue was restored from a backup: %s proves it, as %s", k.Path(), catalog.Name, path, p.why),
+		Message: fmt.Sprintf("%s is older than the stores, because %s-wal is lost or damaged, or only the catalogue was restored from a backup; %s proves this, because %s", k.Path(), catalog.Name, path, p.why),
 		Remedy:  "all files have been left as they are; " + catalog.RebuildRemedy(dir),
 		IDs:     map[string]string{"path": k.Path(), "store": path},
 	}
