@@ -332,8 +332,8 @@ func TestContrast(t *testing.T) {
 		if len(low) > 0 {
 			t.Errorf("dark %v: %v", dark, low)
 		}
-		if kinds := eval[int](b, "import('/lib.js').then(({ mark, statuses }) => new Set(statuses.map(st => mark(st).innerHTML)).size)"); kinds != 6 {
-			t.Errorf("%d different shapes for 6 statuses", kinds)
+		if kinds := eval[int](b, "import('/lib.js').then(({ mark, statuses }) => new Set(statuses.map(st => mark(st).innerHTML)).size)"); kinds != 7 {
+			t.Errorf("%d different shapes for 7 statuses", kinds)
 		}
 	}
 }
