@@ -64,7 +64,7 @@ func asParams(f abi.Function) string {
 
 // asTypes are the types of the arguments of tools in AssemblyScript.
 var asTypes = map[string]string{
-	"string": "string", "object": "string", "integer": "i64", "boolean": "bool", "wires": "Wires",
+	"string": "string", "object": "string", "integer": "i64", "boolean": "bool", "wires": "Wires", "payload": "Uint8Array",
 }
 
 // asTools is sdk/assemblyscript/assembly/tools.ts. Required arguments are those of a
@@ -77,11 +77,7 @@ func asTools(specs []toolSpec) []byte {
 		generic, params, set := "", []string{}, ""
 		for _, a := range s.Args {
 			if a.Required {
-				kind := asTypes[a.Type]
-				if a.Type == "payload" {
-					kind = "Uint8Array"
-				}
-				params = append(params, a.Name+": "+kind)
+				params = append(params, a.Name+": "+asTypes[a.Type])
 				set += fmt.Sprintf("    this.%s(%q, %s);\n", asSetter(a), a.Name, a.Name)
 			}
 		}

@@ -61,7 +61,11 @@ func cTool(b *bytes.Buffer, s *toolSpec) {
 		if len(a.Enum) > 0 {
 			value = fmt.Sprintf("\"%s\", %s", strings.Join(append([]string{""}, a.Enum...), "\\0"), value)
 		}
-		fmt.Fprintf(b, "\ttr_arg_%s(&json, TR(\"%s\"), %s);\n", cArgKind(&a), a.Name, value)
+		given := ""
+		if a.Type == "payload" && !a.Required { // an empty payload is one too
+			given = "if (" + value + ".ptr) "
+		}
+		fmt.Fprintf(b, "\t%str_arg_%s(&json, TR(\"%s\"), %s);\n", given, cArgKind(&a), a.Name, value)
 	}
 	fmt.Fprintf(b, "\treturn tr_call(t, TR(\"%s\"), &json, result);\n}\n", s.Name)
 }

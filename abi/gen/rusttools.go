@@ -122,7 +122,7 @@ func rustPut(a toolArg, value string) string {
 	switch {
 	case len(a.Enum) > 0:
 		value += ".name()"
-	case a.Type == "payload":
+	case a.Type == "payload" && a.Required:
 		value += ".as_ref()"
 	}
 	return fmt.Sprintf("args.%s(%q, %s)", method, a.Name, value)
@@ -134,6 +134,9 @@ func rustArg(s toolSpec, a toolArg, borrowed string) string {
 	}
 	switch a.Type {
 	case "payload":
+		if !a.Required { // a field, which has one type
+			return borrowed + "[u8]"
+		}
 		return "impl AsRef<[u8]>"
 	case "integer":
 		return "i64"

@@ -91,7 +91,7 @@ TR_UNUSED static int32_t tr_group_add_node_with(tr_turn *t, tr_group_add_node_ar
 	tr_arg_wires(&json, TR("listen"), args.listen);
 	tr_arg_wires(&json, TR("send"), args.send);
 	tr_arg_boolean(&json, TR("two_way"), args.two_way);
-	tr_arg_payload(&json, TR("task"), args.task);
+	if (args.task.ptr) tr_arg_payload(&json, TR("task"), args.task);
 	return tr_call(t, TR("group_add_node"), &json, result);
 }
 

@@ -104,7 +104,7 @@ export class GroupAddNode extends ToolCall {
   }
 
   /** Sets task: first message, which is sent directly to the worker. */
-  task(value: ): GroupAddNode {
+  task(value: Uint8Array): GroupAddNode {
     this.setPayload("task", value);
     return this;
   }

@@ -57,7 +57,7 @@ pub struct GroupAddNode<'a> {
     /// Give the worker a direct channel on which both the caller and the worker send and listen.
     pub two_way: Option<bool>,
     /// First message, which is sent directly to the worker.
-    pub task: Option<impl AsRef<[u8]>>,
+    pub task: Option<&'a [u8]>,
 }
 
 /// The argument `action` of `group_channel`.
@@ -260,7 +260,7 @@ impl Turn {
             args.bool("two_way", value);
         }
         if let Some(value) = options.task {
-            args.payload("task", value.as_ref());
+            args.payload("task", value);
         }
         self.tool("group_add_node", &args.end())
     }

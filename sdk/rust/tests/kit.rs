@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrarium::fake::{Fake, Sent};
-use terrarium::tools::{GroupAddNode, Wire};
+use terrarium::tools::{GroupAddNode, GroupSend, Wire};
 use terrarium::{manifest, Alias, Code, Error, Feature, Headers, Json, Kind, Level, Manifest, Result, Turn};
 
 const MANIFEST: Manifest = Manifest {
@@ -109,16 +109,19 @@ fn tools_get_typed_arguments() {
     fn handle(turn: &mut Turn) -> Result<()> {
         assert!(turn.has_feature(Feature::Tools));
         let wires = [Wire { channel: "pond", alias: None }, Wire { channel: "lake", alias: Some("in") }];
-        turn.group_add_node("frog", GroupAddNode { listen: &wires, config: Some("{}"), ..GroupAddNode::default() })?;
-        turn.group_send("bob", [255, 0, 1, 2]).map(drop)
+        turn.group_add_node(
+            "frog",
+            GroupAddNode { listen: &wires, config: Some("{}"), task: Some(b"go"), ..GroupAddNode::default() },
+        )?;
+        turn.group_send("bob", [255, 0, 1, 2], GroupSend { reply_to: Some("a#1"), ..GroupSend::default() }).map(drop)
     }
     let mut fake = Fake::new(handle);
     fake.tools = Some(Box::new(|name, args| match (name, args) {
         (
             "group_add_node",
-            r#"{"species":"frog","config":{},"listen":[{"channel":"pond"},{"channel":"lake","alias":"in"}]}"#,
+            r#"{"species":"frog","config":{},"listen":[{"channel":"pond"},{"channel":"lake","alias":"in"}],"task":"go"}"#,
         ) => Ok("{}".into()),
-        ("group_send", r#"{"creature":"bob","payload":{"base64":"/wABAg=="}}"#) => Ok("{}".into()),
+        ("group_send", r#"{"creature":"bob","payload":{"base64":"/wABAg=="},"reply_to":"a#1"}"#) => Ok("{}".into()),
         _ => Err(Error::new(Code::INTERNAL, format!("{} {}", name, args))),
     }));
     fake.start().unwrap();

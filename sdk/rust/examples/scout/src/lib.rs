@@ -1,6 +1,6 @@
 //! Looks around and edits its graph.
 
-use terrarium::tools::{GroupAddNode, GroupChannel, GroupChannelAction, GroupChannelDirection, GroupStatus};
+use terrarium::tools::{GroupAddNode, GroupChannel, GroupChannelAction, GroupChannelDirection, GroupSend, GroupStatus};
 use terrarium::tools::{GroupWire, GroupWireAction, SendChannel};
 use terrarium::{manifest, Feature, Json, Kind, Result, Turn};
 
@@ -43,10 +43,10 @@ fn command(turn: &mut Turn) -> Result<()> {
         }
         ["wire", name, alias] => ("group_channel", wire(turn, name, alias), Some(format!("wired {name}"))),
         ["say", alias, text] => {
-            let options = SendChannel { headers: Some(r#"{"tone":"loud"}"#) };
+            let options = SendChannel { headers: Some(r#"{"tone":"loud"}"#), ..SendChannel::default() };
             ("send_channel", turn.send_channel(alias, text, options), None)
         }
-        ["tell", name, text] => ("group_send", turn.group_send(name, text), None),
+        ["tell", name, text] => ("group_send", turn.group_send(name, text, GroupSend::default()), None),
         ["spawn", species, name] => ("group_add_node", spawn(turn, species, name), None),
         ["stop", name] => ("group_stop_node", turn.group_stop_node(name), Some(text.clone())),
         ["resume", name] => ("group_start_node", turn.group_start_node(name), Some(text.clone())),
