@@ -141,13 +141,15 @@ func TestToolSpecs(t *testing.T) {
 		lines = append(lines, line)
 	}
 	want := []string{
-		"send_channel channel:string payload:payload headers:object?",
-		"group_send creature:string payload:payload",
+		"send_channel channel:string payload:payload headers:object? reply_to:string?",
+		"group_send creature:string payload:payload reply_to:string?",
 		"group_status after:string? limit:integer?",
-		"group_add_node species:string name:string? config:object? listen:wires? send:wires?",
+		"group_add_node species:string name:string? config:object? description:string? listen:wires? send:wires? two_way:boolean? task:payload?",
 		"group_remove_node creature:string",
 		"group_start_node creature:string",
 		"group_stop_node creature:string",
+		"group_pause_node creature:string",
+		"group_resume_node creature:string",
 		"group_channel action:string name:string? description:string? channel:string? creature:string? direction:string? alias:string? merge:boolean? on_collision:string?",
 		"group_wire action:string from:string? to:string? with_content:boolean? prompt:string? when:string? allow_self:boolean? name:string? wire:string? after:string? limit:integer?",
 	}
