@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/reconcile"
+	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // Applied reports what [Engine.Apply] did, by address.
@@ -76,11 +78,10 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		return err
 	}
 	former := e.putPolicy(a.d.Name, a.d.Policy)
-	err := r.Stage(ctx)
+	err := cmp.Or(a.becomeWhole(ctx, x, h), r.Stage(ctx))
 	if err != nil {
 		x.Undo()
 	} else {
-		a.becomeWhole(ctx, x, h)
 		err = x.carryOut(ctx)
 	}
 	if err != nil {
@@ -96,16 +97,21 @@ func (a *application) run(ctx context.Context, h *holding) error {
 	return nil
 }
 
-// becomeWhole gives spawned creatures what [application.regrant] has prepared.
-func (a *application) becomeWhole(ctx context.Context, x *change, h *holding) {
+// becomeWhole gives spawned creatures what [application.regrant] has prepared. One that stayed
+// stopped only because it lacked something runs again.
+func (a *application) becomeWhole(ctx context.Context, x *change, h *holding) (err error) {
 	for id, c := range a.e.creatures {
 		if prepared := a.prepared[string(id)]; prepared != nil && h.has(c) {
-			if former := c.module; x.become(ctx, c, prepared) {
+			former, held := c.module, c.husk && !prepared.stopped
+			if x.become(ctx, c, prepared) {
 				a.adopted[string(id)] = former
 			}
-			x.recipe.resumed = append(x.recipe.resumed, c)
+			if x.recipe.resumed = append(x.recipe.resumed, c); held {
+				err = cmp.Or(err, x.Stage(topology.SetStopped{ID: id}))
+			}
 		}
 	}
+	return err
 }
 
 // recipeCreatures are the creatures that an application passes to package reconcile.

@@ -226,23 +226,23 @@ func (j *joint) checkRenamed(e locked, d *deploy.Deployment) error {
 }
 
 // regrant prepares the spawned creatures of the deployment that were restored without their
-// secrets, under their ids instead of an address.
+// secrets, under their ids instead of an address. One that cannot start stays as it is.
 func (a *application) regrant(ctx context.Context, e *Engine) error {
 	lacking := map[journal.CreatureID]deploy.CreatureSpec{}
 	l := e.core.rlock()
 	for id, c := range l.creatures {
 		if c.deployment == a.d.Name {
-			lacking[id] = c.spec
+			lacking[id] = specs.Stopped(c.spec, c.storedStopped())
 		}
 	}
 	l.runlock()
 	whole, err := specs.RegrantAll(lacking, a.d)
 	for id, spec := range whole {
-		c, err := prepare(ctx, &e.core, adding, spec)
-		if err != nil {
+		if c, err := prepare(ctx, &e.core, adding, spec); err == nil {
+			a.prepared[string(id)] = c
+		} else if e.core.log.Warn("a creature stays without its secrets", "creature", id, "name", spec.Name, "error", err); ctx.Err() != nil {
 			return err
 		}
-		a.prepared[string(id)] = c
 	}
 	return err
 }

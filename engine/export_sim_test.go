@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -132,7 +133,7 @@ func (s *Stepper) Dormant() map[Edge]Listens {
 			heads[h.Channel] = h.Seq
 		}
 		for _, c := range d.Cursors {
-			if c.Until == 0 && !isOutsideReader(c.Reader) {
+			if c.Until == 0 && !strings.HasPrefix(string(c.Reader), readerPrefix) {
 				out[Edge{journal.CreatureID(c.Reader), c.Channel}] = Listens{heads[c.Channel], d.Session}
 			}
 		}

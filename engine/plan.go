@@ -179,7 +179,7 @@ func (e *Engine) staying() (out []error) {
 }
 
 // pretend brings back graphs that run in another engine. Their creatures have their modules
-// there, and sensitive attributes, which no row has.
+// there, and sensitive attributes and settings, which no row has.
 func (e *Engine) pretend(ctx context.Context, p *planning) error {
 	l := e.core.lock()
 	defer l.unlock()
@@ -195,7 +195,7 @@ func (e *Engine) pretend(ctx context.Context, p *planning) error {
 			c := newHusk(row)
 			c.husk, c.stopped, c.spec.Stopped = false, row.Stopped, row.Stopped
 			s := p.running[row.ID]
-			c.config, c.spec.Config, c.spec.Secret = s.config, s.spec.Config, s.spec.Secret
+			c.config, c.spec.Config, c.spec.Secret, c.spec.Capabilities = s.config, s.spec.Config, s.spec.Secret, s.spec.Capabilities
 			return c, nil
 		})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -188,17 +189,13 @@ func (x *change) restoreChannels() {
 		}
 	}
 	for _, c := range x.saved.Cursors {
-		if ch := x.channels[c.Channel]; ch != nil && isOutsideReader(c.Reader) {
+		if ch := x.channels[c.Channel]; ch != nil && strings.HasPrefix(string(c.Reader), readerPrefix) {
 			if ch.cursors == nil {
 				ch.cursors = map[journal.ReaderID]uint64{}
 			}
 			ch.cursors[c.Reader] = c.Seq
 		}
 	}
-}
-
-func isOutsideReader(id journal.ReaderID) bool {
-	return len(id) > len(readerPrefix) && id[:len(readerPrefix)] == readerPrefix
 }
 
 // known returns a creature's id if the creature exists, in a graph that is being brought back

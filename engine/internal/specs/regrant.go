@@ -71,6 +71,13 @@ func RegrantAll(all map[journal.CreatureID]deploy.CreatureSpec, d *deploy.Deploy
 	return out, nil
 }
 
+// Stopped returns a specification that says whether its creature is stopped. What a creature
+// was made from may be out of date.
+func Stopped(spec deploy.CreatureSpec, stopped bool) deploy.CreatureSpec {
+	spec.Stopped = stopped
+	return spec
+}
+
 // Given lists the secret attributes that a configuration sets.
 func Given(secret []string, config json.RawMessage) []string {
 	attributes := attributesOf(config)

@@ -1,0 +1,70 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+)
+
+// TestSecretsForACreatureThatCannotRun applies a recipe when the module of a spawned creature
+// is not available: the creature stays stopped, as after Restore, and the others get their
+// secrets.
+func TestSecretsForACreatureThatCannotRun(t *testing.T) {
+	h := newFakeHost()
+	h.on("teller", teller)
+	h.on("other", teller)
+	s := newSaved(t, engine.Options{Host: h})
+	recipe := func() *deploy.Deployment { return tellers(`{"token":"swordfish"}`) }
+	boss := s.apply(recipe()).Creatures["creature.m0"]
+	a, b := s.mustSpawn("team", "a", boss), s.mustSpawn("team", "b", boss)
+	if _, err := s.ReplaceModule(t.Context(), a, engine.Replacement{Module: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	s.shut()
+	delete(h.behaviours, "other")
+	s.open()
+	if _, problems, err := s.Restore(t.Context()); err != nil || len(problems) != 1 {
+		t.Fatalf("%v, %v", problems, err)
+	}
+	if _, err := s.Apply(t.Context(), recipe()); err != nil {
+		t.Fatal(err)
+	}
+	s.stays(a, "a stays stopped", "other")
+	s.heard(b, "1", "1 with SWORDFISH")
+	h.on("other", teller)
+	s.apply(recipe())
+	s.heard(a, "2", "2 with SWORDFISH")
+	s.reopen()
+	s.heard(a, "3", "3 with NO TOKEN")
+}
+
+// TestPlansKnowTheSecretsOfRunningCreatures applies a recipe whose sensitive variable no longer
+// has a value to an engine whose creatures have it: neither the plan nor applying it refuses.
+func TestPlansKnowTheSecretsOfRunningCreatures(t *testing.T) {
+	k, h := newEcho(), newFakeHost()
+	h.on("caller", caller)
+	recipe := func(settings string, secret ...string) *deploy.Deployment {
+		return team(1, func(d *deploy.Deployment) {
+			c := deploy.CreatureSpec{Module: "caller", Wasm: []byte("caller"), Config: json.RawMessage(`{"reach":"echo.main"}`)}
+			c.Capabilities = []deploy.Capability{{Kind: "echo", Name: "main", Settings: json.RawMessage(settings), Secret: secret, From: map[string][]string{"forbid": {"var.forbid"}}}}
+			d.Name, d.Species = "team", []deploy.SpeciesSpec{{Name: "caller", Spawnable: 2, Spec: c}}
+		})
+	}
+	s := newSaved(t, engine.Options{Host: h, Capabilities: []capability.Kind{k}})
+	first := recipe(`{"forbid":"swordfish"}`, "forbid")
+	boss := s.apply(first).Creatures["creature.m0"]
+	id, err := s.spawn("team", "a", boss, func(c *deploy.CreatureSpec) { c.Species = "caller" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.heard(id, "1", "ok 200 echo re: 1")
+	_, perr := s.Plan(t.Context(), recipe(`{}`))
+	_, aerr := s.Apply(t.Context(), recipe(`{}`))
+	if abi.CodeOf(perr) != abi.CodeOf(aerr) || aerr != nil {
+		t.Errorf("the plan: %v; applied: %v", perr, aerr)
+	}
+}
