@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -67,4 +68,31 @@ func TestPlansKnowTheSecretsOfRunningCreatures(t *testing.T) {
 	if abi.CodeOf(perr) != abi.CodeOf(aerr) || aerr != nil {
 		t.Errorf("the plan: %v; applied: %v", perr, aerr)
 	}
+}
+
+// TestASensitiveAttributeThatNeverHadAValue resumes a creature whose species had null for a
+// sensitive attribute when it was spawned, as of a variable that may be left out.
+func TestASensitiveAttributeThatNeverHadAValue(t *testing.T) {
+	h := newFakeHost()
+	h.on("teller", teller)
+	s := newSaved(t, engine.Options{Host: h})
+	first := tellers(`{"token":null}`)
+	id := s.mustSpawn("team", "a", s.apply(first).Creatures["creature.m0"])
+	s.tellNow(id, "1")
+	s.wait()
+	said := s.state(id, "heard")
+	for _, config := range []string{`{"token":null}`, `{}`} {
+		s.shut()
+		s.open()
+		d := tellers(config)
+		d.Last = first
+		if _, err := s.Apply(t.Context(), d); err != nil {
+			t.Fatalf("with %s: %v", config, err)
+		}
+		said += strings.ReplaceAll(said[:strings.Index(said, "\n")+1], "1 with", "2 with")
+		s.heard(id, "2", strings.TrimSuffix(said, "\n"))
+	}
+	s.reopen()
+	s.apply(first)
+	s.wait()
 }

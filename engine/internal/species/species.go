@@ -197,7 +197,7 @@ func (t *Table) Complete(spec deploy.CreatureSpec, applied map[string]*deploy.De
 	}
 	own := template.Spec
 	own.Species, own.Deployment = template.Kind.Species, template.Kind.Deployment
-	own.Secret = append(slices.Clone(own.Secret), spec.Secret...)
+	own.Secret = specs.WithValue(slices.Concat(own.Secret, spec.Secret), config) // null is no secret
 	own.Given = specs.Given(own.Secret, spec.Config)
 	own.Config, own.Wasm, own.Address, own.Where = config, nil, "", ""
 	own.Name, own.Privileged, own.Stopped = spec.Name, spec.Privileged, spec.Stopped

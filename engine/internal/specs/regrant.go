@@ -90,6 +90,19 @@ func Given(secret []string, config json.RawMessage) []string {
 	return out
 }
 
+// WithValue lists those of the secret attributes that have a value in a configuration, each
+// once. A value that was null when a creature was spawned need not be given again.
+func WithValue(secret []string, config json.RawMessage) []string {
+	attributes := attributesOf(config)
+	var out []string
+	for _, name := range secret {
+		if raw := attributes[name]; raw != nil && string(raw) != "null" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // attributesOf are the attributes of a configuration that can be read.
 func attributesOf(config json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
