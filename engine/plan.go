@@ -128,9 +128,9 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 	after := e.rows()
 	plan, ids := diff.Compare(before, after, diff.NewHidden(specsOf(p.running), specsOf(now)))
 	plan.Declared, plan.Problems = p.declared(before, deployments), slices.Concat(p.problems, e.staying())
-	reached, err := stage.Outside(ctx, p.saved, after, func(id journal.CreatureID) (map[string]*outbound.Access, bool) {
+	reached, err := stage.Outside(ctx, p.saved, after, func(id journal.CreatureID) (map[string]*outbound.Access, bool, bool) {
 		_, absent := now[id].module.(modules.Absent) // it is not brought back, or is running
-		return now[id].outside, !absent && now[id].module != nil
+		return now[id].outside, len(now[id].spec.Secret) > 0, !absent && now[id].module != nil
 	})
 	plan.Outside = append(diff.Connectors(deployments), reached...)
 	return plan, errors.Join(err, stage.Letters(ctx, plan, ids))

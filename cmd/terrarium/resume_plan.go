@@ -37,7 +37,10 @@ func showPlan(s streams, format string, p *diff.Plan, about string) error {
 	for _, h := range p.Hints {
 		if about == "" || h.Deployment == about {
 			w.line("Was %s renamed to %s? To keep its state and history, add to the recipe of %s:", h.From, h.To, h.Deployment)
-			w.line("    moved {\n      from = %s\n      to   = %s\n    }", h.From, h.To)
+			w.line("    moved {")
+			w.line("      from = %s", h.From)
+			w.line("      to   = %s", h.To)
+			w.line("    }")
 		}
 	}
 	unknown := slices.ContainsFunc(p.Declared, func(d diff.DeclarationPlan) bool { return len(d.Unknown) > 0 }) ||
@@ -83,7 +86,7 @@ func memberOf(address string) string {
 type planWriter struct{ *bufio.Writer }
 
 func (w planWriter) line(format string, args ...any) {
-	fmt.Fprintln(w, printable(fmt.Sprintf(format, args...))) // Flush reports failures
+	fmt.Fprintln(w, oneLine(fmt.Sprintf(format, args...))) // Flush reports failures
 }
 
 // members writes the creatures and channels of the deployments for which of is true.

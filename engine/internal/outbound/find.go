@@ -105,9 +105,10 @@ func (a *Access) Judged(r capability.Request, d *deploy.Decision) (capability.Re
 	return out, err
 }
 
-// Brief says what a request asks for, in a few words and without its content: the method and
-// the address without its query, or the model.
-func (a *Access) Brief(o *journal.OutboundRequest) string {
+// Brief says what a request asks for, in a few words on one line and without its content: the
+// method and the address without its query, or the model. If the creature has secrets, the path
+// is left out, as it may have one of them, or one of an earlier run.
+func (a *Access) Brief(o *journal.OutboundRequest, hasSecrets bool) string {
 	view := a.View(capability.Request{Head: o.Head, Body: o.Body})
 	var words []string
 	for _, name := range []string{"method", "host", "model"} {
@@ -115,10 +116,10 @@ func (a *Access) Brief(o *journal.OutboundRequest) string {
 			words = append(words, text)
 		}
 	}
-	if path, ok := view["path"].(string); ok && len(words) > 0 {
+	if path, ok := view["path"].(string); ok && len(words) > 0 && !hasSecrets {
 		words[len(words)-1] += path
 	}
-	return errtext.Cut(strings.Join(words, " "), maxText)
+	return errtext.Cut(strings.Join(strings.Fields(strings.Join(words, " ")), " "), maxText)
 }
 
 // ownHeaders is the room for headers that the engine adds to a result, in bytes.
@@ -147,8 +148,11 @@ func Deliverable(r capability.Result, most int64) (capability.Result, map[string
 	return r, headers
 }
 
-// pageOf is the number of events that are read at once.
-const pageOf = 256
+// pageOf and pageBytes bound the events that are read at once.
+const (
+	pageOf    = 256
+	pageBytes = 16 << 20
+)
 
 // Log is a [journal.Store], or what else has a log.
 type Log interface {
@@ -171,7 +175,7 @@ func Load(ctx context.Context, log Log, open []journal.RequestRow) (map[journal.
 		}
 		// All events of other origins are before the mark.
 		mark := journal.Mark{Event: journal.EventID{Origin: id.Origin, Seq: id.Seq - 1}, Since: math.MaxInt64}
-		page, err := log.History(ctx, journal.HistoryQuery{Behind: mark, Limit: pageOf})
+		page, err := log.History(ctx, journal.HistoryQuery{Behind: mark, Limit: pageOf, Bytes: pageBytes})
 		if err != nil {
 			return nil, err
 		}

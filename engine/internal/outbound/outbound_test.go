@@ -14,6 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,13 +23,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type kind struct {
 	do     func(context.Context, capability.Call) capability.Result
 	limits capability.Limits
+	view   map[string]any
 }
 
 func (*kind) Name() string                                                  { return "test" }
 func (*kind) Settings() []capability.Setting                                { return nil }
 func (k *kind) Open(json.RawMessage) (capability.Grant, error)              { return k, nil }
 func (*kind) Check(capability.Request) error                                { return nil }
-func (*kind) View(capability.Request) map[string]any                        { return nil }
+func (k *kind) View(capability.Request) map[string]any                      { return k.view }
 func (k *kind) Limits() capability.Limits                                   { return k.limits }
 func (*kind) Allows() []string                                              { return nil }
 func (*kind) Warnings() []capability.Warning                                { return nil }
@@ -231,5 +233,15 @@ func TestGrantsAreClosed(t *testing.T) {
 	o.Close()
 	if len(k.closed) != 1 {
 		t.Errorf("%d grants were closed with the engine, want 1", len(k.closed))
+	}
+}
+
+// TestBrief proves that what a plan says of a request is one line, and has no secret.
+func TestBrief(t *testing.T) {
+	a := open(t, &kind{view: map[string]any{"method": "GET\n    evil:", "host": "api.example.com", "path": "/bot123:swordfish/send"}})
+	for secret, want := range map[bool]string{false: "GET evil: api.example.com/bot123:swordfish/send", true: "GET evil: api.example.com"} {
+		if got := a.Brief(&journal.OutboundRequest{}, secret); got != want {
+			t.Errorf("with secrets %t: %q, want %q", secret, got, want)
+		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Held returns the capabilities that a creature has after a plan. It returns false for a
-// creature that is not brought back by the plan.
-type Held func(journal.CreatureID) (map[string]*outbound.Access, bool)
+// Held returns the capabilities that a creature has after a plan, and whether its configuration
+// has secrets. It returns false for a creature that is not brought back by the plan.
+type Held func(journal.CreatureID) (held map[string]*outbound.Access, hasSecrets, back bool)
 
 // Outside lists what the creatures of the graphs after the plan can reach, and their open
 // requests in the saved graphs, which are not running.
@@ -35,12 +35,12 @@ func (r *Storage) Outside(ctx context.Context, saved, after []journal.SavedGraph
 	for i := range after {
 		for k := range after[i].Creatures {
 			row := &after[i].Creatures[k]
-			if access, back := held(row.ID); back {
+			if access, secret, back := held(row.ID); back {
 				id := row.ID
 				if !existing[id] {
 					id = ""
 				}
-				out = append(out, outsideOf(diff.OutsidePlan{Deployment: row.Deployment, Address: row.Address, Name: row.Name, Creature: id}, access, open[row.ID])...)
+				out = append(out, outsideOf(diff.OutsidePlan{Deployment: row.Deployment, Address: row.Address, Name: row.Name, Creature: id}, access, open[row.ID], secret)...)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (l logOf) History(ctx context.Context, q journal.HistoryQuery) ([]journal.E
 }
 
 // outsideOf lists what one creature can reach, and its open requests.
-func outsideOf(of diff.OutsidePlan, access map[string]*outbound.Access, open []journal.OutboundRequest) []diff.OutsidePlan {
+func outsideOf(of diff.OutsidePlan, access map[string]*outbound.Access, open []journal.OutboundRequest, hasSecrets bool) []diff.OutsidePlan {
 	all := map[string]*diff.OutsidePlan{}
 	entry := func(id string) *diff.OutsidePlan {
 		if all[id] == nil {
@@ -108,7 +108,7 @@ func outsideOf(of diff.OutsidePlan, access map[string]*outbound.Access, open []j
 		case a.Lacking:
 			q.Becomes = diff.RequestWaits
 		default:
-			q.Request = a.Brief(o)
+			q.Request = a.Brief(o, hasSecrets)
 		}
 		one.Requests = append(one.Requests, q)
 	}
