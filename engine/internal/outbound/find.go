@@ -205,6 +205,9 @@ func cmpID(a, b journal.EventID) int {
 	return 0
 }
 
+// Allows is that of the grant, and never nil, as it would be for missing settings.
+func (a *Access) Allows() []string { return append([]string{}, a.Grant.Allows()...) }
+
 // Held describes capabilities that a creature holds, and what it has used of them.
 func Held(held map[string]*Access, creature journal.CreatureID, l *spending.Ledger) []inspect.Capability {
 	var out []inspect.Capability

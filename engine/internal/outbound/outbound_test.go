@@ -14,6 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/spending"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -243,5 +244,15 @@ func TestBrief(t *testing.T) {
 		if got := a.Brief(&journal.OutboundRequest{}, secret); got != want {
 			t.Errorf("with secrets %t: %q, want %q", secret, got, want)
 		}
+	}
+}
+
+// TestHeldAlwaysHasWhatItAllows has a capability that says nothing about what it allows. That is
+// not the same as one that lacks settings.
+func TestHeldAlwaysHasWhatItAllows(t *testing.T) {
+	a := open(t, &kind{})
+	got := Held(map[string]*Access{"test.main": a, "test.other": {Capability: deploy.Capability{Lacking: true}}}, "c1", &spending.Ledger{})
+	if len(got) != 2 || got[0].Allows == nil || got[1].Allows != nil {
+		t.Errorf("%+v", got)
 	}
 }
