@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
 // TestSecretsForACreatureThatCannotRun applies a recipe when the module of a spawned creature
@@ -39,8 +40,23 @@ func TestSecretsForACreatureThatCannotRun(t *testing.T) {
 	h.on("other", teller)
 	s.apply(recipe())
 	s.heard(a, "2", "2 with SWORDFISH")
+	starts := func() (n uint64) {
+		for _, g := range s.status() {
+			for i := range g.Creatures {
+				n += uint64(g.Creatures[i].InstanceStarts)
+			}
+		}
+		return n
+	}
+	before := starts()
+	s.apply(recipe())
+	s.heard(a, "3", "3 with SWORDFISH")
+	s.heard(b, "4", "4 with SWORDFISH")
+	if n := starts(); n != before && !fresh.Instances() {
+		t.Errorf("a recipe that changes nothing started %d instances", n-before)
+	}
 	s.reopen()
-	s.heard(a, "3", "3 with NO TOKEN")
+	s.heard(a, "5", "5 with NO TOKEN")
 }
 
 // TestPlansKnowTheSecretsOfRunningCreatures applies a recipe whose sensitive variable no longer

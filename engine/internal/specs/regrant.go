@@ -114,6 +114,9 @@ func attributesOf(config json.RawMessage) map[string]json.RawMessage {
 
 // missingIn lists the secret attributes without a value.
 func missingIn(spec *deploy.CreatureSpec) []string {
+	if len(spec.Secret) == 0 {
+		return nil // of many creatures, most
+	}
 	attributes := attributesOf(spec.Config)
 	return slices.DeleteFunc(slices.Clone(spec.Secret), func(name string) bool { return attributes[name] != nil })
 }
