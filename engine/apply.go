@@ -102,11 +102,11 @@ func (a *application) run(ctx context.Context, h *holding) error {
 func (a *application) becomeWhole(ctx context.Context, x *change, h *holding) (err error) {
 	for id, c := range a.e.creatures {
 		if prepared := a.prepared[string(id)]; prepared != nil && h.has(c) {
-			former, held := c.module, c.husk && !prepared.stopped
+			former, lacked := c.module, c.husk && !c.savedStopped
 			if x.become(ctx, c, prepared) {
 				a.adopted[string(id)] = former
 			}
-			if x.recipe.resumed = append(x.recipe.resumed, c); held {
+			if x.recipe.resumed = append(x.recipe.resumed, c); lacked {
 				err = cmp.Or(err, x.Stage(topology.SetStopped{ID: id}))
 			}
 		}

@@ -126,7 +126,7 @@ func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (
 	now := l.settings()
 	l.runlock()
 	after := e.rows()
-	plan, ids := diff.Compare(before, after, diff.NewHidden(specsOf(p.running), specsOf(now)))
+	plan, ids := diff.Compare(before, after, diff.NewHidden(diff.SpecsOf(p.running, settings.of), diff.SpecsOf(now, settings.of)))
 	plan.Declared, plan.Problems = p.declared(before, deployments), slices.Concat(p.problems, e.staying())
 	reached, err := stage.Outside(ctx, p.saved, after, func(id journal.CreatureID) (map[string]*outbound.Access, bool, bool) {
 		_, absent := now[id].module.(modules.Absent) // it is not brought back, or is running
@@ -149,19 +149,13 @@ func (p *planning) declared(graphs []journal.SavedGraph, deployments []*deploy.D
 	return diff.CompareDeclared(before, existing, deployments)
 }
 
+func (s settings) of() *deploy.CreatureSpec { return &s.spec }
+
 // settings returns the settings of all creatures.
 func (e locked) settings() map[journal.CreatureID]settings {
 	out := make(map[journal.CreatureID]settings, len(e.creatures))
 	for id, c := range e.creatures {
 		out[id] = c.settings
-	}
-	return out
-}
-
-func specsOf(all map[journal.CreatureID]settings) map[journal.CreatureID]*deploy.CreatureSpec {
-	out := make(map[journal.CreatureID]*deploy.CreatureSpec, len(all))
-	for id, s := range all {
-		out[id] = &s.spec
 	}
 	return out
 }

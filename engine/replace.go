@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // Replacement is a module that takes the place of a creature's module.
@@ -36,7 +37,8 @@ func (r *Replaced) Wait(ctx context.Context) error { return r.change.wait(ctx) }
 // limits; other creatures notice nothing. The module is compiled and started once before
 // anything changes, so a module that does not start is refused. Then ReplaceModule waits until
 // the current turn of the creature has ended, and the next turn runs on an instance of the
-// new module. The replacement ends a quarantine; a stopped creature stays stopped.
+// new module. The replacement ends a quarantine; a stopped creature stays stopped, unless only
+// its module was missing.
 // Policies on the event replace may deny the replacement.
 //
 // Replacing the module by the former one undoes the replacement. If a recipe declares the
@@ -102,8 +104,11 @@ func (e *Engine) replace(ctx context.Context, live, prepared *creature, before s
 		x.logRefusals()
 		return out, err
 	}
-	restarted := x.become(ctx, live, prepared)
+	lacked, restarted := live.husk && !live.savedStopped, x.become(ctx, live, prepared)
 	x.recipe.resumed = append(x.recipe.resumed, live)
+	if lacked { // staging cannot fail, because the creature exists
+		_ = x.Stage(topology.SetStopped{ID: live.id})
+	}
 	if err := x.carryOut(ctx); err != nil {
 		return out, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/topology"
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
@@ -111,4 +112,41 @@ func TestASensitiveAttributeThatNeverHadAValue(t *testing.T) {
 	s.reopen()
 	s.apply(first)
 	s.wait()
+}
+
+// TestAReplacedModuleLetsACreatureRunAgain replaces the module of a creature that stays stopped
+// because its module is not available, and then of one that a caller has stopped.
+func TestAReplacedModuleLetsACreatureRunAgain(t *testing.T) {
+	h := newFakeHost()
+	h.on("teller", teller)
+	h.on("other", teller)
+	s := newSaved(t, engine.Options{Host: h})
+	boss := s.apply(tellers(`{"token":"swordfish"}`)).Creatures["creature.m0"]
+	a := s.mustSpawn("team", "a", boss)
+	replace := func(module string) {
+		t.Helper()
+		if _, err := s.ReplaceModule(t.Context(), a, engine.Replacement{Module: module}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without := func() {
+		t.Helper()
+		s.shut()
+		delete(h.behaviours, "other")
+		s.open()
+		if _, problems, err := s.Restore(t.Context()); err != nil || len(problems) != 1 {
+			t.Fatalf("%v, %v", problems, err)
+		}
+		h.on("other", teller)
+		replace("teller")
+	}
+	replace("other")
+	without()
+	s.heard(a, "1", "1 with NO TOKEN")
+	s.reopen()
+	s.heard(a, "2", "2 with NO TOKEN")
+	replace("other")
+	s.change(topology.SetStopped{ID: a, Stopped: true})
+	without()
+	s.heard(a, "3", "2 with NO TOKEN")
 }

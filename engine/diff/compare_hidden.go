@@ -26,6 +26,15 @@ func NewHidden(before, after map[journal.CreatureID]*deploy.CreatureSpec) Hidden
 	return Hidden{before: sensitiveAmong(before), after: sensitiveAmong(after)}
 }
 
+// SpecsOf are the specifications of creatures.
+func SpecsOf[T any](all map[journal.CreatureID]T, of func(T) *deploy.CreatureSpec) map[journal.CreatureID]*deploy.CreatureSpec {
+	out := make(map[journal.CreatureID]*deploy.CreatureSpec, len(all))
+	for id, s := range all {
+		out[id] = of(s)
+	}
+	return out
+}
+
 // sensitiveAmong returns an entry for every creature, even one without
 // sensitive attributes.
 func sensitiveAmong(all map[journal.CreatureID]*deploy.CreatureSpec) map[journal.CreatureID]attributes {
