@@ -54,8 +54,8 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The scripts have one cache, as the commands of a user have, so that each module is
-	// compiled once.
-	cache := filepath.Join(t.TempDir(), "compiled")
+	// compiled once. They need one key as well: entries with the tag of another are refused.
+	cache, config := filepath.Join(t.TempDir(), "compiled"), t.TempDir()
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatal("no scripts", err)
@@ -76,7 +76,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TERRARIUM", command) // for scripts that change PATH
 			e.Setenv("GOGC", "400")        // hundreds of short processes need not collect their garbage so often
 			e.Setenv(cacheVariable, cache)
-			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
+			e.Setenv("XDG_CONFIG_HOME", config)
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, ".tmp"))
 			return nil
 		},
