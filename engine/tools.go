@@ -184,7 +184,7 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 			return err
 		}
 		if t.c.deployment == "" {
-			return l.species.NotSpawnable("", a.Species) // a species belongs to a recipe
+			return errtext.NotSpawnable("", a.Species, nil) // a species belongs to a recipe
 		}
 		spec, module, err = l.ofSpecies(deploy.CreatureSpec{
 			Name: cmp.Or(a.Name, a.Species), Description: a.Description, Species: a.Species, Deployment: t.c.deployment, Config: a.Config, Parent: t.c.id,

@@ -1,6 +1,9 @@
 package topology
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // rank is a group of a graph's members for which the oldest is tracked.
 type rank int
@@ -23,6 +26,14 @@ func (e *elders) first() *creature {
 		return nil
 	}
 	return *e.items.at(0)
+}
+
+// some describes at most as many, which are about the oldest.
+func (e *elders) some(most int) (found []Creature) {
+	for _, c := range slices.SortedFunc(e.items.some(most), byAge) {
+		found = append(found, c.describe())
+	}
+	return found
 }
 
 func (e *elders) add(r rank, c *creature) {

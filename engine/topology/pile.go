@@ -56,3 +56,14 @@ func (p *pile[T]) all() iter.Seq[T] {
 		}
 	}
 }
+
+// some iterates over the first items, at most as many.
+func (p *pile[T]) some(most int) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for i := range min(most, p.size) {
+			if !yield(*p.at(i)) {
+				return
+			}
+		}
+	}
+}

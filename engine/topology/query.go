@@ -46,6 +46,28 @@ func (s *State) Graph(id GraphID) (g Graph, ok bool) {
 	return g, true
 }
 
+// Some returns some creatures and channels of a live graph, at most as many of each, in the
+// order of their age and without their edges. The cost does not grow with the graph. Of
+// creatures they are the oldest, if none has been removed; [State.Size] says how many there
+// are.
+func (s *State) Some(id GraphID, most int) (creatures []Creature, channels []Channel) {
+	if g := s.graphs.get(id); g != nil {
+		creatures = g.elders[everyone].some(most)
+		for _, ch := range slices.SortedFunc(g.channels.some(most), byChannelAge) {
+			channels = append(channels, ch.describe())
+		}
+	}
+	return creatures, channels
+}
+
+// SomePrivileged is Some for the privileged creatures of a graph, of which total is the number.
+func (s *State) SomePrivileged(id GraphID, most int) (creatures []Creature, total int) {
+	if g := s.graphs.get(id); g != nil {
+		return g.elders[privileged].some(most), g.elders[privileged].items.size
+	}
+	return nil, 0
+}
+
 // GraphOf returns the graph of a creature, or "" if there is no such creature.
 func (s *State) GraphOf(id CreatureID) GraphID {
 	if c := s.creatures.get(id); c != nil {

@@ -486,3 +486,27 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 	}
 	check(t, "graphs", len(slices.Compact(s.Graphs())), 2)
 }
+
+func TestSomeOfAGraph(t *testing.T) {
+	s := newScenario(t)
+	s.chain("a", "b", "c")
+	s.do(SetPrivileged{"c", true})
+	g := s.GraphOf("a")
+	full, _ := s.Graph(g)
+	for most := range len(full.Creatures) + 2 {
+		var creatures, channels []string
+		some, ways := s.Some(g, most)
+		for _, c := range some {
+			creatures = append(creatures, string(c.ID))
+		}
+		for _, ch := range ways {
+			channels = append(channels, string(ch.ID))
+		}
+		check(t, "creatures", strings.Join(creatures, " "), strings.Join(strings.Fields("a b c")[:min(most, 3)], " "))
+		check(t, "channels", strings.Join(channels, " "), strings.Join(strings.Fields("ab bc")[:min(most, 2)], " "))
+	}
+	some, total := s.SomePrivileged(g, 9)
+	check(t, "the privileged ones", len(some) == 1 && total == 1 && some[0].Name == "c", true)
+	none, total := s.SomePrivileged("gone", 9)
+	check(t, "of no graph", len(none)+total, 0)
+}

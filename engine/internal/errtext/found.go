@@ -46,8 +46,8 @@ func NotApplied(deployment string, applied []string) error {
 func NotSpawnable(deployment, species string, spawnable []string) error {
 	remedy := "give a species of the recipe the attribute spawnable, or declare a catalog"
 	if len(spawnable) > 0 {
-		NearestFirst(species, spawnable, func(name string) string { return name })
-		remedy = "these may be spawned: " + Listed(spawnable)
+		nearest := Nearest(species, listedAtMost, spawnable, func(name string) string { return name })
+		remedy = "these may be spawned: " + AndMore(nearest, len(spawnable))
 	}
 	ids := map[string]string{"species": Clip(species)}
 	if deployment != "" {

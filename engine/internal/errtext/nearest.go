@@ -1,19 +1,31 @@
 package errtext
 
 import (
-	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// NearestFirst sorts what could have been named instead of wanted: what is most like it
-// comes first, and the rest keeps its order. It compares names roughly, because there may
-// be very many.
-func NearestFirst[T any](wanted string, all []T, name func(T) string) {
+// Nearest returns some of what could have been named instead of wanted: what is most like
+// it comes first, and the rest keeps its order. It compares every name once, and roughly.
+func Nearest[T any](wanted string, most int, all []T, name func(T) string) []T {
 	wanted = strings.ToLower(Clip(wanted))
-	slices.SortStableFunc(all, func(a, b T) int {
-		return cmp.Compare(unlike(wanted, strings.ToLower(name(a))), unlike(wanted, strings.ToLower(name(b))))
-	})
+	var alike [3][]T
+	for _, x := range all {
+		if as := &alike[unlike(wanted, strings.ToLower(name(x)))]; len(*as) < most {
+			*as = append(*as, x)
+		}
+	}
+	found := slices.Concat(alike[:]...)
+	return found[:min(len(found), most)]
+}
+
+// AndMore ends a list of some of total things.
+func AndMore(list []string, total int) string {
+	if more := total - len(list); more > 0 {
+		list = append(slices.Clip(list), "and "+strconv.Itoa(more)+" more")
+	}
+	return strings.Join(list, ", ")
 }
 
 // unlike is 0 for equal names, 1 if one contains the other or little differs, and 2

@@ -74,11 +74,10 @@ func Few(list []string) []string {
 	return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
 }
 
+// listedAtMost is how many names a sentence lists.
+const listedAtMost = 16
+
 // Listed joins names for a sentence, not too many of them.
 func Listed(names []string) string {
-	const most = 16
-	if n := len(names) - most; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
-	}
-	return strings.Join(names, ", ")
+	return AndMore(names[:min(len(names), listedAtMost)], len(names))
 }
