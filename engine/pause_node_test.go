@@ -170,3 +170,25 @@ func TestAPauseTogetherWithASplit(t *testing.T) {
 		s.reopen()
 	}
 }
+
+// TestARecipeThatStopsStopsAPausedCreature applies a recipe that has changed: it stops the
+// creature now.
+func TestARecipeThatStopsStopsAPausedCreature(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	a := s.apply(crew("crew"))
+	lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
+	stopped := func(d *deploy.Deployment) {
+		d.Last = crew("crew")
+		for i := range d.Creatures {
+			d.Creatures[i].Stopped = d.Creatures[i].Address == "creature.ann"
+		}
+	}
+	answer[tools.NodeState](t, s.ask(lead, toolCall{"group_pause_node", args{"creature": "ann"}})[0])
+	s.apply(crew("crew", stopped))
+	s.wantState(lead, ann, journal.Stopped)
+	if r := s.ask(lead, toolCall{"group_resume_node", args{"creature": "ann"}})[0]; r.Code != "stopped" {
+		t.Errorf("a stopped creature is resumed: %+v", r)
+	}
+	s.reopen()
+	s.wantState(lead, ann, journal.Stopped)
+}

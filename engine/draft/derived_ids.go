@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
-	"strings"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -18,13 +17,6 @@ var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadd
 // so that it is unique across engines.
 func FormatID(prefix string, random []byte) string {
 	return prefix + idEncoding.EncodeToString(random)
-}
-
-// IsID reports whether a text has the form that [FormatID] gives an id with that prefix.
-func IsID(prefix, text string) bool {
-	digits, ok := strings.CutPrefix(text, prefix)
-	b, err := idEncoding.DecodeString(digits)
-	return ok && err == nil && len(b) == IDBytes
 }
 
 // DerivedIDs makes the ids of the creatures, channels and wires that a turn

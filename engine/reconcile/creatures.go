@@ -28,7 +28,7 @@ func (r *Reconciliation) addCreature(ctx context.Context, spec *deploy.CreatureS
 	r.Creatures[address] = live.ID
 	r.Resumed = append(r.Resumed, address)
 	t, _ := r.draft.Topology().Creature(live.ID)
-	if t.Stopped != spec.Stopped && !r.drift.leavesStopped(spec) {
+	if (t.Stopped != spec.Stopped || t.Paused) && !r.drift.leavesStopped(spec) {
 		r.then(topology.SetStopped{ID: live.ID, Stopped: spec.Stopped})
 	}
 	if t.Privileged != privileged && !r.drift.leavesPrivilege(address, privileged) {

@@ -243,3 +243,13 @@ func TestPauses(t *testing.T) {
 		refused(t, err, abi.NotPrivileged, "")
 	}
 }
+
+// TestIDsAreInOneForm holds that reply_to is an id and nothing more: the decoder of the
+// digits skips line ends, and a number may begin with zeros.
+func TestIDsAreInOneForm(t *testing.T) {
+	for _, id := range []string{`m0123456789abcdef\n`, `m\r\n0123456789abcdef`, `m01234567` + strings.Repeat(`\n`, 99) + `89abcdef`, strings.Repeat("0", 32) + "-" + strings.Repeat("0", 99) + "7"} {
+		turn := begin(t, crew(t), "lead-id")
+		_, err := turn.call("group_send", `{"creature":"ann","payload":"x","reply_to":"`+id+`"}`)
+		refused(t, err, abi.InvalidArgument, "is not the id of a message")
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"maps"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
@@ -63,11 +62,11 @@ func newMessage(op, id string, payload []byte, headers map[string]string, replyT
 // isMessageID reports whether a text has the form of an id: one that a tool has given,
 // or one of the log.
 func isMessageID(text string) bool {
-	if draft.IsID("m", text) {
+	if journal.IsID('m', text) {
 		return true
 	}
-	_, err := journal.ParseEventID(text)
-	return err == nil
+	id, err := journal.ParseEventID(text)
+	return err == nil && id.String() == text
 }
 
 func sendChannel(ctx context.Context, t Turn, args []byte) (any, error) {
