@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/tools"
 )
@@ -184,6 +185,14 @@ func TestARecipeThatStopsStopsAPausedCreature(t *testing.T) {
 		}
 	}
 	answer[tools.NodeState](t, s.ask(lead, toolCall{"group_pause_node", args{"creature": "ann"}})[0])
+	plan, err := s.Plan(t.Context(), crew("crew", stopped))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []diff.PlanChange{{What: "paused", Before: "true", After: "false"}}
+	if i := slices.IndexFunc(plan.Creatures, func(c diff.CreaturePlan) bool { return c.Creature == ann }); i < 0 || !slices.Equal(plan.Creatures[i].Changes, want) {
+		t.Errorf("the plan is %+v", plan.Creatures)
+	}
 	s.apply(crew("crew", stopped))
 	s.wantState(lead, ann, journal.Stopped)
 	if r := s.ask(lead, toolCall{"group_resume_node", args{"creature": "ann"}})[0]; r.Code != "stopped" {

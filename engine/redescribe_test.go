@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/outlook"
 	"github.com/seed47132306/terrarium/engine/tools"
@@ -138,6 +140,14 @@ func TestARecipeDescribesACreatureAgain(t *testing.T) {
 	}
 	says("digs", "writes writes", "writes letters")
 	starts := s.starts(ann)
+	plan, err := s.Plan(t.Context(), as("plants", "copies"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []diff.PlanChange{{What: "description", Before: "digs", After: "plants"}}
+	if i := slices.IndexFunc(plan.Creatures, func(c diff.CreaturePlan) bool { return c.Creature == ann }); i < 0 || !slices.Equal(plan.Creatures[i].Changes, want) {
+		t.Errorf("the plan is %+v", plan.Creatures)
+	}
 	s.apply(as("plants", "copies"))
 	says("plants", "writes writes", "writes letters")
 	if now := s.starts(ann); now != starts {

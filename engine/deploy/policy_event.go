@@ -182,7 +182,7 @@ type CreatureView struct {
 	Species    string                `json:"species"`
 	Deployment string                `json:"deployment"`
 	Parent     string                `json:"parent"` // its name
-	State      journal.CreatureState `json:"state"`  // running, stopped or quarantined
+	State      journal.CreatureState `json:"state"`  // running, stopped, paused or quarantined
 	Privileged bool                  `json:"privileged"`
 	Root       bool                  `json:"root"`
 }

@@ -102,6 +102,7 @@ func (c *comparison) changes(was, is *journal.CreatureRow) []PlanChange {
 	l.flag("root", was.Root, is.Root)
 	l.flag("privileged", was.Privileged, is.Privileged)
 	l.flag("stopped", was.Stopped, is.Stopped)
+	l.flag("paused", was.State() == journal.Paused, is.State() == journal.Paused)
 	l.add("parent", "", c.label(c.before, was.Parent), c.label(c.after, is.Parent))
 	c.edges(l, is.ID)
 	c.wires(l, is.ID)
@@ -137,8 +138,10 @@ func settingsOf(spec []byte) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	if s.Species != "" {
-		out["species"] = s.Species
+	for name, text := range map[string]string{"description": s.Description, "species": s.Species} {
+		if text != "" {
+			out[name] = text
+		}
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, s.Config) == nil && b.String() != "{}" && b.String() != "null" {

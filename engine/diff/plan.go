@@ -81,7 +81,7 @@ type ChannelPlan struct {
 // empty After that it is removed. A sensitive value is shown as "(sensitive
 // value)", on both sides if it changes.
 type PlanChange struct {
-	What   string `json:"what"`             // module, sha256, config, limits, …, listen, send, wire, root, privileged, stopped, parent, name
+	What   string `json:"what"`             // module, sha256, description, config, limits, …, listen, send, wire, root, privileged, stopped, paused, parent, name
 	Of     string `json:"of,omitempty"`     // which edge or wire, or which sensitive attribute of the configuration
 	Before string `json:"before,omitempty"` // value before the change
 	After  string `json:"after,omitempty"`  // value after the change

@@ -55,7 +55,7 @@ type Live interface {
 	View(journal.GraphID) *deploy.GraphView
 	// Home returns a creature's graph, without the drafted changes, or "".
 	Home(journal.CreatureID) journal.GraphID
-	// State returns running, stopped or quarantined, or "" for a creature in
+	// State returns running, stopped, paused or quarantined, or "" for a creature in
 	// no graph.
 	State(journal.CreatureID) journal.CreatureState
 	// Memory returns the memory of the policies of home.
