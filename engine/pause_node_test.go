@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -200,4 +201,34 @@ func TestARecipeThatStopsStopsAPausedCreature(t *testing.T) {
 	}
 	s.reopen()
 	s.wantState(lead, ann, journal.Stopped)
+}
+
+// TestAQuarantinedCreatureIsNotPaused holds that neither tool changes a creature in
+// quarantine.
+func TestAQuarantinedCreatureIsNotPaused(t *testing.T) {
+	h := operators()
+	h.on("failing", func(_ abi.Turn, kind abi.Kind) error {
+		if kind == abi.KindMessage {
+			return errors.New("no")
+		}
+		return nil
+	})
+	s := newSaved(t, engine.Options{Host: h})
+	a := s.apply(crew("crew", func(d *deploy.Deployment) {
+		d.Creatures[1].Module, d.Creatures[1].Wasm = "failing", []byte("failing")
+		d.Creatures[1].Restart = deploy.RestartPolicy{Mode: deploy.RestartNever, Max: 1}
+	}))
+	lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
+	for range 2 {
+		s.tell(ann, "x")
+	}
+	s.wait()
+	for _, tool := range []string{"group_resume_node", "group_pause_node", "group_resume_node"} {
+		if r := s.ask(lead, toolCall{tool, args{"creature": "ann"}})[0]; r.Code != "stopped" || !strings.Contains(r.Error, "is quarantined") {
+			t.Errorf("%s answers %q %s", tool, r.Code, r.Error)
+		}
+		s.wantState(lead, ann, journal.Quarantined)
+	}
+	answer[tools.NodeState](t, s.ask(lead, toolCall{"group_start_node", args{"creature": "ann"}})[0])
+	s.wantState(lead, ann, journal.Running)
 }

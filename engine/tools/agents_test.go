@@ -226,7 +226,7 @@ func TestPauses(t *testing.T) {
 	} {
 		_, err := turn.call(step.tool, `{"creature":"bob"}`)
 		if step.code != abi.OK {
-			refused(t, err, step.code, "group_start_node starts a stopped one")
+			refused(t, err, step.code, "group_start_node starts one that is stopped or quarantined")
 		} else if err != nil {
 			t.Errorf("%s: %v", step.tool, err)
 		}

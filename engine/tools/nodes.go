@@ -262,16 +262,28 @@ func (o *setState) stage(ctx context.Context, s *Stage) (any, error) {
 		return nil, err
 	}
 	state := stateOf(c)
+	if o.from != "" && state == journal.Running && s.isQuarantined(o.id) {
+		state = journal.Quarantined
+	}
 	if o.from != "" && state != o.from && state != o.to {
 		return nil, &abi.Error{
 			Code: abi.Stopped, Op: "tool", Message: fmt.Sprintf("the creature %s is %s", o.id, state),
-			Remedy: "only a running creature can be paused, and only a paused one resumed; group_start_node starts a stopped one", IDs: map[string]string{"creature": string(o.id)},
+			Remedy: "only a running creature can be paused, and only a paused one resumed; group_start_node starts one that is stopped or quarantined", IDs: map[string]string{"creature": string(o.id)},
 		}
 	}
 	if _, err := s.Do(ctx, topology.SetStopped{ID: o.id, Stopped: o.to != journal.Running, Paused: o.to == journal.Paused}); err != nil {
 		return nil, err
 	}
 	return NodeState{o.id, o.to}, nil
+}
+
+// isQuarantined reports whether a creature of the caller's running graph is in quarantine.
+func (s *Stage) isQuarantined(id journal.CreatureID) (yes bool) {
+	s.live.Inside(func(g Graph) {
+		state, _, _ := g.Member(id)
+		yes = state == journal.Quarantined
+	})
+	return yes
 }
 
 // stateOf is the state that the topology gives a creature.
