@@ -18,8 +18,8 @@ const (
 // alternative is something that a call could have named.
 type alternative struct{ name, id string }
 
-// listed lists alternatives, of which there are total, those first whose names are like
-// what the call named.
+// listed lists some of total alternatives, those first whose names are like what the call
+// named.
 func listed(ref string, some []alternative, total int) string {
 	nearest := errtext.Nearest(ref, maxAlternatives, some, func(a alternative) string { return a.name })
 	out := make([]string, 0, len(nearest))
