@@ -95,3 +95,18 @@ func TestErrorTextsAreCutBetweenCharacters(t *testing.T) {
 		}
 	}
 }
+
+// TestSpeciesOfOthersAreNotListed has a creature that belongs to no recipe spawn: it may
+// spawn nothing, and reads no name from another recipe.
+func TestSpeciesOfOthersAreNotListed(t *testing.T) {
+	s := newSaved(t, engine.Options{Host: operators()})
+	s.apply(crew("crew"))
+	alone, err := s.AddCreature(t.Context(), deploy.CreatureSpec{Name: "alone", Module: "operator", Wasm: []byte("operator"), Privileged: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.ask(alone.Creature, toolCall{"group_add_node", args{"species": "dragon"}})[0]
+	if r.Code != "not_found" || !strings.Contains(r.Error, "no species dragon may be spawned") || strings.Contains(r.Error, "scribe") {
+		t.Errorf("%s: %s", r.Code, r.Error)
+	}
+}
