@@ -78,7 +78,10 @@ func (h *holding) release(ctx context.Context) {
 	for c, held := range h.held {
 		g := c.home.enter()
 		if !g.none() {
-			c.hold = nil
+			if c.hold = nil; !c.scheduled && c.cold(g) && c.instance != nil && !h.e.paused {
+				c.scheduled = true // for a worker to close its instance
+				wake.add(c)
+			}
 			c.wake(g, &wake)
 			g.leave()
 			continue

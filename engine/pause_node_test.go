@@ -232,3 +232,26 @@ func TestAQuarantinedCreatureIsNotPaused(t *testing.T) {
 	answer[tools.NodeState](t, s.ask(lead, toolCall{"group_start_node", args{"creature": "ann"}})[0])
 	s.wantState(lead, ann, journal.Running)
 }
+
+// TestARecipeThatStopsClosesTheInstance applies a recipe that stops a creature, which is held
+// meanwhile, and starts it again: it gets another instance.
+func TestARecipeThatStopsClosesTheInstance(t *testing.T) {
+	for _, before := range []string{"group_pause_node", "group_resume_node"} {
+		s := newSaved(t, engine.Options{Host: operators()})
+		a := s.apply(crew("crew"))
+		lead, ann := a.Creatures["creature.lead"], a.Creatures["creature.ann"]
+		s.ask(lead, toolCall{before, args{"creature": "ann"}})
+		starts := s.starts(ann)
+		s.apply(crew("crew", func(d *deploy.Deployment) {
+			d.Last = crew("crew")
+			d.Creatures[1].Stopped = true
+		}))
+		s.wait()
+		answer[tools.NodeState](t, s.ask(lead, toolCall{"group_start_node", args{"creature": "ann"}})[0])
+		s.tell(ann, "now")
+		s.wait()
+		if now := s.starts(ann); now != starts+1 && !s.o.FreshInstances {
+			t.Errorf("after %s and a stop it has had %d instances, and %d before", before, now, starts)
+		}
+	}
+}
