@@ -11,9 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-func (t *turn) HasFeature(f abi.Feature) bool {
-	return hasFeature(f)
-}
+func (t *turn) HasFeature(f abi.Feature) bool { return hasFeature(f) }
 
 func hasFeature(f abi.Feature) bool {
 	return f == abi.FeatureTimers || f == abi.FeatureRequests || f == abi.FeatureTools || f == abi.FeatureHTTP || f == abi.FeatureAwareness

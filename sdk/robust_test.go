@@ -57,7 +57,7 @@ func (s *stage) close() {
 func compiled(t *testing.T, k *kits.Kit) map[string]abi.Module {
 	dir := modules(t, k)
 	ctx := context.WithoutCancel(t.Context())
-	h, err := host.New(ctx, host.Options{CacheDir: cache(t), CacheKey: filepath.Join(root, "bin", "kits", "key")})
+	h, err := host.New(ctx, host.Options{CacheDir: cache(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
