@@ -100,14 +100,14 @@ func (a *application) run(ctx context.Context, h *holding) error {
 // becomeWhole gives spawned creatures what [application.regrant] has prepared. One that stayed
 // stopped only because it lacked something runs again.
 func (a *application) becomeWhole(ctx context.Context, x *change, h *holding) (err error) {
-	for id, c := range a.e.creatures {
-		if prepared := a.prepared[string(id)]; prepared != nil && h.has(c) {
+	for _, id := range slices.Sorted(maps.Keys(a.prepared)) {
+		if c := a.e.creatures[journal.CreatureID(id)]; c != nil && h.has(c) {
 			former, lacked := c.module, c.husk && !c.savedStopped
-			if x.become(ctx, c, prepared) {
-				a.adopted[string(id)] = former
+			if x.become(ctx, c, a.prepared[id]) {
+				a.adopted[id] = former
 			}
 			if x.recipe.resumed = append(x.recipe.resumed, c); lacked {
-				err = cmp.Or(err, x.Stage(topology.SetStopped{ID: id}))
+				err = cmp.Or(err, x.Stage(topology.SetStopped{ID: c.id}))
 			}
 		}
 	}
