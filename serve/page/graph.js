@@ -302,8 +302,9 @@ export class Picture {
     it.path.setAttribute('d', d)
     const mid = bends.length ? { x: bends[0].x + chip.w / 2, y: bends[0].y } : { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 }
     const far = Math.abs(a.y - b.y) > 12 && !bends.length
-    set(it.rate, { x: mid.x + (far ? 4 : 0), y: mid.y - (far ? 0 : 6) })
-    set(it.name, { x: mid.x, y: mid.y - (far ? 14 : 19) })
+    const y = mid.y - (e.nth || 0) * 28 // the labels of lines beside each other are stacked
+    set(it.rate, { x: mid.x + (far ? 4 : 0), y: y - (far ? 0 : 6) })
+    set(it.name, { x: mid.x, y: y - (far ? 14 : 19) })
   }
 
   end(e, role) {
@@ -331,8 +332,12 @@ function touches(e, ids) {
 // linesOf are the paths of a graph: each with its ends, its meter, and whether it has a tip
 // and a label.
 function linesOf(spec) {
-  const lines = []
-  for (const e of spec.edges) lines.push({ ...e, a: { chip: e.from }, b: { chip: e.to }, tip: true, labelled: true, channelEnds: [e.from, e.to] })
+  const lines = [], between = new Map() // how many lines two creatures have so far
+  for (const e of spec.edges) {
+    const pair = [e.from, e.to].sort().join(' '), nth = between.get(pair) || 0
+    between.set(pair, nth + 1)
+    lines.push({ ...e, nth, a: { chip: e.from }, b: { chip: e.to }, tip: true, labelled: true, channelEnds: [e.from, e.to] })
+  }
   for (const r of spec.rings) {
     const all = [...r.senders, ...r.listeners]
     for (const id of r.senders) lines.push({ ...r, key: `${r.channel} ${id} s`, a: { chip: id }, b: { point: r.channel }, ends: [id], channelEnds: all })
