@@ -253,6 +253,7 @@ func show(b []byte) string {
 
 func showHeaders(b []byte) string {
 	h := journal.DecodeHeaders(b)
+	delete(h, journal.HeaderMessage) // it differs in every run
 	if len(h) == 0 {
 		return ""
 	}
