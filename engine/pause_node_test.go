@@ -13,6 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/tools"
+	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
 // states are what the status, group_status and the awareness document of the lead say of a
@@ -76,7 +77,7 @@ func TestAPausedCreatureKeepsItsInstanceAndItsMessages(t *testing.T) {
 	if got := s.state(ann, "heard"); !strings.HasSuffix(got, ":meanwhile\n") {
 		t.Errorf("after it was resumed it has heard %q", got)
 	}
-	if now := s.starts(ann); now != starts && !s.o.FreshInstances {
+	if now := s.starts(ann); now != starts && !fresh.Instances() {
 		t.Errorf("it has had %d instances, and %d before the pause", now, starts)
 	}
 	var reasons []journal.StopReason
@@ -145,7 +146,7 @@ func TestAPausedCreatureCanBeStoppedAndStarted(t *testing.T) {
 	do("group_start_node", "", journal.Running)
 	s.tell(ann, "now")
 	s.wait()
-	if now := s.starts(ann); now != starts+1 && !s.o.FreshInstances {
+	if now := s.starts(ann); now != starts+1 && !fresh.Instances() {
 		t.Errorf("it has had %d instances, and %d before; only the stop closes one", now, starts)
 	}
 	s.wantState(lead, lead, journal.Running)
@@ -250,7 +251,7 @@ func TestARecipeThatStopsClosesTheInstance(t *testing.T) {
 		answer[tools.NodeState](t, s.ask(lead, toolCall{"group_start_node", args{"creature": "ann"}})[0])
 		s.tell(ann, "now")
 		s.wait()
-		if now := s.starts(ann); now != starts+1 && !s.o.FreshInstances {
+		if now := s.starts(ann); now != starts+1 && !fresh.Instances() {
 			t.Errorf("after %s and a stop it has had %d instances, and %d before", before, now, starts)
 		}
 	}
