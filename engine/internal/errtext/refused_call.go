@@ -2,6 +2,7 @@ package errtext
 
 import "github.com/seed47132306/terrarium/abi"
 
+// about is an error about one thing, which its id names.
 func about(code abi.Code, op, kind, id, message, remedy string, cause error) *abi.Error {
 	return &abi.Error{Code: code, Op: op, Message: message, Remedy: remedy, IDs: map[string]string{kind: id}, Err: cause}
 }
