@@ -42,7 +42,7 @@ test-every:
 test-kits: export TERRARIUM_KITS ?= installed
 test-kits: export TERRARIUM_EVERY = 1
 test-kits:
-	$(GO) test -vet=off -timeout 30m ./sdk ./sdk/internal/kits ./internal/project ./conformance/creatures ./conformance/hosts
+	$(GO) test -vet=off -timeout 30m ./sdk ./sdk/internal/kits ./cmd/internal/project ./conformance/creatures ./conformance/hosts
 	$(GO) test -vet=off -timeout 30m -run 'TestDev' ./cmd/terrarium
 	$(GO) test -vet=off -timeout 30m -run 'TestCommands/(docs|sdk)/(tutorial|how-to|c|cpp|zig)/(creature|first-c|find|write|wire|README)' ./internal/docstest
 
@@ -74,10 +74,10 @@ test-gateway:
 	GATEWAY_HOURS=168 $(GO) test -C examples/embed -vet=off -count=1 -timeout 90m -run 'TestGatewayForHours' -v ./gateway
 
 # Everything at once for hours, with books kept outside and the memory, files and latencies of
-# the process as bin/soak/soak.svg; see internal/soak.
+# the process as bin/soak/soak.svg; see cmd/internal/soak.
 HOURS ?= 1
 soak:
-	$(GO) run ./internal/soak -for $(HOURS)h
+	$(GO) run ./cmd/internal/soak -for $(HOURS)h
 
 # Static programs for other machines, without a C compiler for them.
 DIST = linux/amd64 linux/arm64 linux/arm/7 linux/riscv64 darwin/amd64 darwin/arm64 windows/amd64 freebsd/amd64

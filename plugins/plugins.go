@@ -23,7 +23,7 @@ import (
 var modules embed.FS
 
 // agentFiles has the script of the creature agent, its manifest, and the
-// descriptions of the group tools, which go generate ./internal/opsdoc writes.
+// descriptions of the group tools, which go generate ./cmd/internal/opsdoc writes.
 //
 //go:embed agent/agent.js agent/manifest.json agent/tools.json
 var agentFiles embed.FS

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/internal/project"
+	"github.com/seed47132306/terrarium/cmd/internal/project"
 )
 
 // buildFlags holds the flags of the build command.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/internal/project"
-	"github.com/seed47132306/terrarium/internal/watch"
+	"github.com/seed47132306/terrarium/cmd/internal/project"
+	"github.com/seed47132306/terrarium/cmd/internal/watch"
 )
 
 // devFlags holds the flags of the dev command.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/cmd/internal/project"
+	"github.com/seed47132306/terrarium/cmd/internal/watch"
 	"github.com/seed47132306/terrarium/engine/journal"
-	"github.com/seed47132306/terrarium/internal/project"
-	"github.com/seed47132306/terrarium/internal/watch"
 )
 
 // devModule is a module that the recipe names.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/cmd/internal/watch"
 	"github.com/seed47132306/terrarium/engine/deploy"
-	"github.com/seed47132306/terrarium/internal/watch"
 	"github.com/seed47132306/terrarium/recipes"
 )
 

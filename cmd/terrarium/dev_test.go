@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/cmd/internal/project"
 	"github.com/seed47132306/terrarium/internal/guesttools"
-	"github.com/seed47132306/terrarium/internal/project"
 	"github.com/seed47132306/terrarium/plugins"
 )
 

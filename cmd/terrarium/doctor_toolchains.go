@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/seed47132306/terrarium/internal/project"
+	"github.com/seed47132306/terrarium/cmd/internal/project"
 )
 
 // toolchainRecord is what doctor finds of the toolchain of a language.

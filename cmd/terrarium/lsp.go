@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium"
-	"github.com/seed47132306/terrarium/internal/lsp"
+	"github.com/seed47132306/terrarium/cmd/internal/lsp"
 	"github.com/seed47132306/terrarium/plugins"
 	"github.com/seed47132306/terrarium/recipes"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium/abi"
-	"github.com/seed47132306/terrarium/internal/project"
+	"github.com/seed47132306/terrarium/cmd/internal/project"
 )
 
 func newCommand(s streams) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed47132306/terrarium/abi/pack"
-	"github.com/seed47132306/terrarium/internal/project"
+	"github.com/seed47132306/terrarium/cmd/internal/project"
 )
 
 func packCommand(s streams) *cobra.Command {

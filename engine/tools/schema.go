@@ -17,7 +17,7 @@ import (
 )
 
 // toolSchemasJSON has the same content as docs/reference/tools.schema.json: go
-// generate ./internal/opsdoc writes both from the Go types in the table of
+// generate ./cmd/internal/opsdoc writes both from the Go types in the table of
 // tools.
 //
 //go:embed tools.schema.json

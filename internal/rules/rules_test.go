@@ -157,10 +157,10 @@ var layers = map[string][]string{
 	"recipes/policy":            {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit", "internal/unhurried"},
 	"replay":                    {"abi", "capability", "engine", "engine/journal", "engine/rehearsal", "engine/tools"},
 	"sqlitestore":               {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":             {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "connector", "connector/files", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "host/translation", "host/translation/generate", "internal/lsp", "internal/near", "internal/project", "internal/watch", "operations", "plugins", "plugins/native", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
-	"internal/lsp":              {"abi", "recipes", "recipes/editor"},
-	"internal/project":          {"abi", "abi/pack", "host", "internal/near", "internal/watch", "plugins", "sdk"},
-	"internal/watch":            {"abi"},
+	"cmd/terrarium":             {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "connector", "connector/files", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "host/translation", "host/translation/generate", "cmd/internal/lsp", "internal/near", "cmd/internal/project", "cmd/internal/watch", "operations", "plugins", "plugins/native", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
+	"cmd/internal/lsp":          {"abi", "recipes", "recipes/editor"},
+	"cmd/internal/project":      {"abi", "abi/pack", "host", "internal/near", "cmd/internal/watch", "plugins", "sdk"},
+	"cmd/internal/watch":        {"abi"},
 	"sdk":                       {},
 	"sdk/go/terrarium":          {},
 
@@ -180,7 +180,7 @@ var layers = map[string][]string{
 // owners says which single package may import a library.
 var owners = map[string]string{
 	"github.com/agext/levenshtein":  "internal/near",
-	"github.com/fsnotify/fsnotify":  "internal/watch",
+	"github.com/fsnotify/fsnotify":  "cmd/internal/watch",
 	"github.com/tetratelabs/wazero": "host",
 	"github.com/hashicorp/hcl":      "recipes",
 	"github.com/zclconf/go-cty":     "recipes",
@@ -201,6 +201,9 @@ func TestImportsPointOneWay(t *testing.T) {
 		room := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 		allowed, listed := layers[room]
 		for _, imported := range p.Imports {
+			if rest, ours := strings.CutPrefix(imported, module+"/"); ours && strings.HasPrefix(room, "internal/") && rest != "abi" && !strings.HasPrefix(rest, "internal/") {
+				t.Errorf("%s imports %s; every package may import what is in internal, which therefore imports only abi", room, rest)
+			}
 			if free(room) {
 				continue
 			}

@@ -25,7 +25,7 @@ func TestGrammar(t *testing.T) {
 	}
 	got, err := os.ReadFile(filepath.Join(root, grammarFile))
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is stale: run go generate ./internal/opsdoc (%v)", grammarFile, err)
+		t.Errorf("%s is stale: run go generate ./cmd/internal/opsdoc (%v)", grammarFile, err)
 	}
 	patterns := 0
 	var check func(name string, r rule)

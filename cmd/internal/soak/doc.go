@@ -15,5 +15,5 @@
 // requests, as a table and as a picture. It fails if the books differ, or if what a
 // process holds keeps growing: see growth.
 //
-//	go run ./internal/soak -for 1h -out bin/soak
+//	go run ./cmd/internal/soak -for 1h -out bin/soak
 package main

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { os.Exit(ramdisk.Tests(m).Run()) }
 
 // toolchains puts the compilers that make toolchains installs on the PATH.
 func toolchains(t *testing.T) {
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestPagesAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(got) != string(want) {
-			t.Errorf("%s is not what its generator writes: run go generate ./internal/opsdoc\n%s", name, firstDifference(string(got), string(want)))
+			t.Errorf("%s is not what its generator writes: run go generate ./cmd/internal/opsdoc\n%s", name, firstDifference(string(got), string(want)))
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/seed47132306/terrarium/internal/watch"
+	"github.com/seed47132306/terrarium/cmd/internal/watch"
 )
 
 // Watched returns the files on which a build of the project depends, by their names. Other

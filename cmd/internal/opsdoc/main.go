@@ -20,7 +20,7 @@ import (
 
 // root is the path of the repository from this directory, where go generate and go test
 // run.
-const root = "../.."
+const root = "../../.."
 
 func main() {
 	pages, err := generate(context.Background(), root)
