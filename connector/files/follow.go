@@ -49,22 +49,25 @@ func continues(file *os.File, last []byte, at int64) bool {
 
 // Read implements io.Reader.
 func (f *followed) Read(p []byte) (int, error) {
-	for waited := false; ; waited = true {
-		n, err := f.file.Read(p)
-		if n > 0 && waited && !continues(f.file, f.last, f.read) {
-			return 0, io.EOF // truncated, and longer again: it is read from its start
+	for {
+		n, same, err := f.next(p)
+		if !same {
+			return 0, io.EOF
 		}
-		f.note(p[:n])
 		if n > 0 || !errors.Is(err, io.EOF) {
 			return n, err
 		}
-		over, err := f.over()
+		end, err := f.end()
 		if err != nil {
 			return 0, err
 		}
-		if over { // what was written before the other file took the path is still to be read
-			n, err := f.file.Read(p)
-			f.note(p[:n])
+		switch end {
+		case rewritten:
+			return 0, io.EOF
+		case moved: // what was written before another file took the path is still to be read
+			if n, same, err = f.next(p); !same {
+				return 0, io.EOF
+			}
 			return n, err
 		}
 		wait := time.NewTimer(pollEvery)
@@ -77,17 +80,40 @@ func (f *followed) Read(p []byte) (int, error) {
 	}
 }
 
-// over reports whether nothing will be added to the file.
-func (f *followed) over() (bool, error) {
+// next reads what follows, if it is still the same content: a file can be truncated and become
+// longer again between any two reads, and is then to be read from its start.
+func (f *followed) next(p []byte) (n int, same bool, err error) {
+	n, err = f.file.Read(p)
+	if n > 0 && !continues(f.file, f.last, f.read) {
+		return 0, false, nil
+	}
+	f.note(p[:n])
+	return n, true, err
+}
+
+// ending says whether anything will be added to a file, and why not.
+type ending int
+
+const (
+	open      ending = iota // something may be added
+	moved                   // another file has taken its path
+	rewritten               // it is shorter than what was read
+)
+
+// end looks whether anything will be added to the file.
+func (f *followed) end() (ending, error) {
 	mine, err := f.file.Stat()
 	if err != nil {
-		return false, err
+		return open, err
+	}
+	if mine.Size() < f.read {
+		return rewritten, nil
 	}
 	now, err := os.Stat(f.path)
-	if err != nil {
-		return false, nil // it was removed, and the next one is not there yet
+	if err == nil && !os.SameFile(mine, now) {
+		return moved, nil
 	}
-	return mine.Size() < f.read || !os.SameFile(mine, now), nil
+	return open, nil // or it was removed, and the next one is not there yet
 }
 
 // pollEvery is the interval at which a file that is followed is looked at.
