@@ -221,9 +221,12 @@ func TestAParkedWorkerIsWokenForMovedElements(t *testing.T) {
 func TestAsManyRunAsThereAreWorkers(t *testing.T) {
 	const workers, rounds = 4, 3000
 	q := New[sync.WaitGroup]()
+	lanes := make([]*Lane[sync.WaitGroup], workers)
+	for i := range lanes {
+		lanes[i] = q.AddLane()
+	}
 	var all sync.WaitGroup
-	for range workers {
-		lane := q.AddLane()
+	for _, lane := range lanes {
 		all.Go(func() {
 			for x := q.Pop(lane); x != nil; x = q.Pop(lane) {
 				lane.Chose()
