@@ -111,7 +111,7 @@ func (t *testRun) outcome(ctx context.Context, test *recipes.Test) (recipes.Test
 	w := watchTest(ctx, t.Terrarium)
 	applied, err := t.ApplyDeployment(ctx, test.Recipe.Deployment())
 	bounded, cancel := context.WithTimeoutCause(ctx, test.Timeout, &abi.Error{
-		Code: abi.Deadline, Message: fmt.Sprintf("the test was not over after %v", test.Timeout), Remedy: "set a longer timeout in the test",
+		Code: abi.Deadline, Message: fmt.Sprintf("the test did not end within %v", test.Timeout), Remedy: "set a longer timeout in the test",
 	})
 	defer cancel()
 	var denials []recipes.TestDenial

@@ -32,7 +32,7 @@ func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journa
 		}
 	}
 	err := errtext.Gone("creature", string(id))
-	err.Op, err.Remedy = "redeliver", "its creature was removed; send the payload to another, or bring one back to its address"
+	err.Op, err.Remedy = "redeliver", "its creature was removed; send the payload to another creature, or create a creature with its address again"
 	return nil, err
 }
 

@@ -62,9 +62,9 @@ func (s Sent) Wait(ctx context.Context) error {
 	if cause == nil {
 		return nil
 	}
-	remedy := "wait again, or look for the message in the history before sending it again; with a producer and an offset it can be repeated without sending it twice"
+	remedy := "wait again, or look for the message in the history before sending it again; with a producer and an offset, it can be sent again without being sent twice"
 	if s.repeatable {
-		remedy = "repeat it with the same producer and offset, which does not send it twice"
+		remedy = "send it again with the same producer and offset; it is not sent twice then"
 	}
 	err := errtext.UnknownOutcome("send", "the message was accepted, but may be lost", remedy, cause)
 	if s.ch.id != "" {

@@ -116,12 +116,12 @@ func (r *reader) belongs(ctx context.Context, e catalog.Entry) error {
 		Code:    abi.Storage,
 		Op:      "open",
 		Message: fmt.Sprintf("%s is the store of the session %s, not of %s", e.Path, session, e.Session),
-		Remedy:  "put the right file back; it has been left as it is",
+		Remedy:  "put the right file back; this one has been left as it is",
 		IDs:     map[string]string{"path": e.Path},
 	}
 	if session == "" {
 		damage.Message = fmt.Sprintf("%s has nothing of its session in it: its write-ahead log, %s-wal, is missing or damaged", e.Path, filepath.Base(e.Path))
-		damage.Remedy = "put both files back as they were; it has been left as it is"
+		damage.Remedy = "restore both files; the store has been left as it is"
 	}
 	return damage
 }

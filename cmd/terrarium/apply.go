@@ -33,8 +33,8 @@ func applyCommand(s streams) *cobra.Command {
 		Short: "Apply a saved plan",
 		Long: `apply applies a plan that plan --out has saved. It makes exactly the changes in the plan.
 If something that the plan depends on has changed since, apply changes nothing, and names
-what has changed: a file of the recipe, a module, the value of a variable, or the session
-directory, if a plan of it would now be different.
+what has changed: a file of the recipe, a module, or the value of a variable. If planning
+the session directory again would give another result, apply names the directory.
 
 apply loads the recipe again, from the path in the plan. Variables keep the values that
 they had when the plan was made. Sensitive values are not in the plan, and must be
@@ -49,7 +49,7 @@ does that afterwards.`,
 	}
 	f.recipeFlags.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.session, "session", "", "session directory, if that of the plan was moved to `DIR`; for a plan without one, a new directory")
+	fs.StringVar(&f.session, "session", "", "new path of the plan's session directory, if it has moved to `DIR`; for a plan without a session, a new directory")
 	fs.StringVarP(&f.format, "format", "o", "text", "format of the result: text or json")
 	f.cache.add(fs)
 	addDespite(fs, &f.despite)

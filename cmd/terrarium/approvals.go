@@ -20,10 +20,10 @@ func approvalsCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals DIR",
 		Short: "List what waits for approval in a session directory",
-		Long: `approvals lists the questions of policies for which turns of creatures wait: what would
-happen, which policy asks, and when the deadline decides. approve and deny answer a
-question. The list may show only a part of a long message; --content writes all of what
-one question is about.`,
+		Long: `approvals lists the questions of policies whose answers turns of creatures wait for: what
+would happen, which policy asks, and when the deadline decides. approve and deny answer a
+question. The list may show only a part of a long message; --content writes the whole
+content of one question.`,
 		Example: "  terrarium approvals S\n  terrarium approvals S --content 0b2c…-41 > message.txt",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,7 +36,7 @@ one question is about.`,
 		},
 	}
 	c.add(cmd)
-	cmd.Flags().StringVar(&content, "content", "", "write all of what the question with this `ID` is about; its headers are written with -o json")
+	cmd.Flags().StringVar(&content, "content", "", "write the whole content of the question with this `ID`; with -o json, also its headers")
 	return cmd
 }
 

@@ -49,11 +49,11 @@ func callCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call MODULE",
 		Short: "Deliver messages to a creature and show what it does",
-		Long: `call makes a creature of a module, outside of any graph. It delivers start, and then the
+		Long: `call creates a creature from a module, outside of any graph. It delivers start, and then the
 deliveries that the flags or a file describe. For each delivery it prints the effects that
 the creature requests (messages, output, state, timers and log lines) and the fuel that it
 used. Nothing is kept, and the same call always gives the same result: the clock begins at
-2026-01-01 00:00 UTC and moves only by --advance.
+2026-01-01 00:00 UTC, and only --advance moves it.
 
 MODULE is a file, builtin:NAME, or - for standard input. The creature may send on the
 channels of its manifest and of --send.
@@ -78,17 +78,17 @@ Exit codes: 0 every delivery was handled; 1 one failed; 2 the command line is no
 	fs.StringVar(&f.payloadFile, "payload-file", "", "read the payload of the delivery from `FILE`")
 	fs.StringVar(&f.one.Alias, "alias", "", "`NAME` of the channel on which the message comes, as the creature knows it; without it the message comes directly")
 	fs.StringArrayVar(&f.headers, "header", nil, "add a header to the delivery, as `NAME=VALUE`; may be repeated")
-	fs.StringVar(&f.one.Sender, "sender", "", "`NAME` of the creature that sent it")
+	fs.StringVar(&f.one.Sender, "sender", "", "`NAME` of the creature that sent the delivery")
 	fs.StringVar(&f.one.Name, "name", "", "`NAME` of the timer, for --kind timer")
 	fs.Int64Var(&f.one.Tag, "tag", 0, "`NUMBER` of the request that was answered, for --kind result")
 	fs.BoolVar(&f.request, "request", false, "the same as --kind request")
 	fs.StringVar(&f.file, "file", "", "deliver the JSON array of deliveries in `FILE`")
-	fs.StringVar(&f.advance, "advance", "", "then move the clock by `DURATION`, which fires timers")
+	fs.StringVar(&f.advance, "advance", "", "after the delivery, move the clock by `DURATION`, which fires timers")
 	fs.BoolVar(&f.noStart, "no-start", false, "do not deliver start first, as for a creature that has run before")
 	fs.StringVar(&f.config, "config", "", "configuration of the creature: a `FILE` with a JSON object, or the object itself")
 	fs.StringArrayVar(&f.state, "state", nil, "a value of the state at the beginning, as `KEY=VALUE`; may be repeated")
 	fs.StringArrayVar(&f.send, "send", nil, "give the creature a channel that it calls `NAME` and may send on; may be repeated")
-	fs.StringArrayVar(&f.peers, "peer", nil, "another creature, `NAME`, to which the creature can send; may be repeated")
+	fs.StringArrayVar(&f.peers, "peer", nil, "`NAME` of another creature, to which this one can send; may be repeated")
 	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that keep state in linear memory")
 	f.cache.add(fs)
 	formatFlag(cmd, &f.format)

@@ -31,10 +31,10 @@ func devCommand(s streams) *cobra.Command {
 		Use:   "dev DIR | RECIPE",
 		Short: "Run a recipe, and rebuild and replace its modules when their sources change",
 		Long: `dev runs a recipe as run does. DIR is a folder with a recipe, such as one that terrarium
-new makes. If the folder of a module that the recipe names has the source of the module,
-dev builds it as build does, and writes the module into that folder. Whenever a source,
-another module or the recipe changes, the creatures concerned continue with the new
-module or settings, with their state, timers and waiting deliveries.
+new creates. If the source of a module is in the same folder as the module, dev builds the
+module as build does, and writes it into that folder. Whenever a source, another module or
+the recipe changes, the creatures concerned continue with the new module or settings, and
+keep their state, timers and waiting deliveries.
 
 If something cannot be built, does not start or is not valid, dev shows why, and the last
 good version continues to run. If a source changes during its build, dev stops the build
@@ -58,7 +58,7 @@ applied or waiting. dev runs until it is interrupted.`,
 	fs.StringArrayVar(&f.outputs, "output", nil, "print the messages of `CHANNEL`; may be repeated")
 	fs.StringVarP(&f.format, "format", "o", "text", "format of outputs, and of what dev reports: text or json")
 	fs.BoolVar(&f.show, "watch", false, "run recorded turns of a creature on a new module first, and show the first that differs")
-	fs.StringVar(&f.check, "check", "", "run the last `N` recorded turns, or all, on a new module first, and refuse it if one differs; with --watch, only show it")
+	fs.StringVar(&f.check, "check", "", "run the last `N` recorded turns, or all, on a new module first, and refuse the module if a turn differs; with --watch, only show the difference")
 	fs.BoolVar(&f.debug, "debug", false, "keep the names of functions and the lines of the source in the modules")
 	fs.Lookup("exit-when-idle").Usage = "exit when all input has been handled, or at the first failure before the recipe runs"
 	return cmd
@@ -106,7 +106,7 @@ func (f *devFlags) parseCheck() error {
 func recipeIn(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", usage("there is no folder and no recipe %s: name the folder of a creature, or a recipe; terrarium new makes a creature", path)
+		return "", usage("there is no folder or recipe with the path %s: name the folder of a creature, or a recipe; terrarium new makes a creature", path)
 	}
 	if !info.IsDir() {
 		return path, nil
@@ -126,7 +126,7 @@ func recipeIn(path string) (string, error) {
 	}
 	return "", failWith(exitFailed, &abi.Error{
 		Code: abi.NotFound, Message: "the folder has a creature in " + p.Language.Title + ", but no recipe that runs it",
-		Remedy: "write one beside its source, such as terrarium new makes, or name a recipe elsewhere", IDs: map[string]string{"path": path},
+		Remedy: "write a recipe beside the source, as terrarium new does, or name a recipe in another folder", IDs: map[string]string{"path": path},
 	})
 }
 

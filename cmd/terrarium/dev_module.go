@@ -64,7 +64,7 @@ func (m *devModule) source() (*project.Project, error) {
 }
 
 func (m *devModule) misnamed(name string) error {
-	return &abi.Error{Code: abi.NotFound, Message: "the source in the folder of " + filepath.Base(m.path) + " makes " + name + ".wasm",
+	return &abi.Error{Code: abi.NotFound, Message: "the source in the folder of " + filepath.Base(m.path) + " builds " + name + ".wasm",
 		Remedy: "name that module in the recipe", IDs: map[string]string{"path": m.path}}
 }
 

@@ -36,8 +36,7 @@ If DIR is a session directory, doctor compares the memory and the open files tha
 graphs need with what the process may have, and the clock with the newest event.
 
 Exit codes: 0 terrarium can run here; 1 the cache or the directory cannot be used; 2 the
-command line is not valid. Missing toolchains and warnings do
-not change the exit code.`,
+command line is not valid. Missing toolchains and warnings do not change the exit code.`,
 		Example: "  terrarium doctor\n  terrarium doctor /var/lib/sessions -o json",
 		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

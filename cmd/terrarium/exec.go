@@ -201,7 +201,7 @@ func tellUnjudged(s streams, saved []journal.SavedGraph) {
 			}
 		}
 		if len(names) > 0 {
-			fmt.Fprintf(s.err, "Warning: "+part.text+", as their recipes have not been applied. Apply them with --recipe or with the operation resume.\n", strings.Join(names, ", "))
+			fmt.Fprintf(s.err, "Warning: "+part.text+", because their recipes have not been applied. Apply them with --recipe or with the operation resume.\n", strings.Join(names, ", "))
 		}
 	}
 }

@@ -28,9 +28,9 @@ func inspectCommand(s streams) *cobra.Command {
 		Use:   "inspect MODULE",
 		Short: "Describe a module, and list the reasons why it cannot be a creature",
 		Long: `inspect reads a module and shows its imports and exports, its manifest, its sections
-by size, the debug information, the limits that it uses to half or more, and what
-compiling it is expected to cost. It lists every breach of the contract for creatures
-with a remedy. The module is neither compiled nor run.
+by size, the debug information, the limits that are at least half used, and what
+compiling it is expected to cost. It lists every breach of the contract for creatures,
+each with a remedy. The module is neither compiled nor run.
 
 MODULE is a file, builtin:NAME, or - for standard input.
 

@@ -16,7 +16,7 @@ func newCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a folder with a creature that builds, tests and runs",
-		Long: `new makes the folder NAME with a small creature: its source, a unit test, a recipe
+		Long: `new creates the folder NAME with a small creature: its source, a unit test, a recipe
 with a test, a README with the commands, and the kit of the language, so that no
 network is needed. The creature repeats messages in capital letters.`,
 		Example: "  terrarium new frog --lang rust\n  terrarium new frog --lang c --dir creatures/frog",

@@ -31,10 +31,10 @@ func policiesCommand(s streams) *cobra.Command {
 	c := &heldCommand{}
 	cmd := &cobra.Command{
 		Use:   "policies DIR",
-		Short: "List the policies of a session directory that a process runs",
+		Short: "List the policies of a session directory that is in use",
 		Long: `policies lists the policies that judge what creatures do, with the events that each
 judges and its place in the recipe. The process that runs the directory answers. Without
-such a process there are no policies, because they come from the recipe; see terrarium
+such a process no policy is in force. To check the policies of a recipe, use terrarium
 validate.`,
 		Example: "  terrarium policies S",
 		Args:    arguments(1, 1),

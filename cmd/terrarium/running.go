@@ -71,7 +71,7 @@ func (x *running) do(ctx context.Context) (err error) {
 	watch()
 	switch {
 	case errors.Is(err, errNoReader):
-		x.report.summary("Stopped, as the reader of standard output has closed it,")
+		x.report.summary("Stopped, because the reader of standard output has closed it,")
 		return err
 	case err != nil:
 		x.report.summary("Failed")

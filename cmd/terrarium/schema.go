@@ -22,8 +22,8 @@ func schemaCommand(s streams) *cobra.Command {
 names, it prints only the blocks, references and functions of these names.
 
 With -o json, the output is for editors and generators. Descriptions are Markdown.
-The member schema is the version of the form: it changes when a reader of the
-earlier form could misread the new one.`,
+The member schema is the version of this format. The version changes when a reader
+of the earlier format could misread the new one.`,
 		Example: "  terrarium schema creature limits\n  terrarium schema -o json",
 		Args:    arguments(0, 64),
 		RunE: func(_ *cobra.Command, args []string) error {

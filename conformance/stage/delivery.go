@@ -106,7 +106,7 @@ func (d *Delivery) Check() error {
 		{"code", d.Code != "", abi.KindResult}, {"deadline", d.Deadline != "", abi.KindRequest}, {"wire", d.Wire != "", abi.KindOutput},
 	} {
 		if only.set && kind != only.kind {
-			return fmt.Errorf("%s belongs to the kind %s, and this is a %s", only.field, only.kind, d.Kind)
+			return fmt.Errorf("%s is only for deliveries of the kind %s; this one is of the kind %s", only.field, only.kind, d.Kind)
 		}
 	}
 	if kind == abi.KindTimer && d.Name == "" {

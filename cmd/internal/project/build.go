@@ -158,7 +158,7 @@ func (b *build) found(t *tool) (string, error) {
 
 // missing returns the error for a tool that is not installed.
 func (b *build) missing(t *tool) error {
-	return b.refuse(abi.Unavailable, t.name()+" is missing, which builds creatures in "+b.Language.Title, t.get, nil)
+	return b.refuse(abi.Unavailable, "creatures in "+b.Language.Title+" are built with "+t.name()+", which is missing", t.get, nil)
 }
 
 // bounded keeps the first bytes that are written to it, and counts the others. It must not

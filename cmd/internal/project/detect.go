@@ -106,7 +106,7 @@ func (p *Project) packageOfAssemblyScript(names []string) (bool, error) {
 		}
 	}
 	if len(p.Sources) != 1 {
-		return true, p.refuse(abi.NotFound, "the folder has no file to begin with", "name it "+entry+", or have one *.ts", nil)
+		return true, p.refuse(abi.NotFound, "the folder has no entry file", "give the entry file the name "+entry+", or keep only one *.ts in the folder", nil)
 	}
 	p.Name = strings.TrimSuffix(p.Sources[0], ".ts")
 	return true, nil

@@ -140,7 +140,7 @@ func reconfigure(spec *deploy.CreatureSpec, missing []string, of *deploy.Creatur
 			problem.Remedy = "its state and its deliveries are kept; add the attribute to the species again, or remove the creature"
 		case string(value) == "null":
 			problem.Code, problem.Message = abi.InvalidArgument, what+"and has no value in the recipe"
-			problem.Remedy = "give the variable that it comes from its value again, as in the earlier run"
+			problem.Remedy = "pass the value of its variable again, as in the earlier run"
 		default:
 			config[name] = value
 			continue
@@ -161,7 +161,7 @@ func hasSecrets(creature string, saved, now *deploy.Capability) error {
 		return &abi.Error{
 			Code: abi.InvalidArgument, Op: "apply",
 			Message: fmt.Sprintf("the creature %s continues with the capability %s, and its setting %s has no value: it comes from %s, and sensitive values are not stored", creature, now.ID(), name, strings.Join(from, " and ")),
-			Remedy:  "give the variable its value again, as in the earlier run",
+			Remedy:  "pass the value of the variable again, as in the earlier run",
 			IDs:     map[string]string{"creature": creature, "capability": now.ID()},
 		}
 	}

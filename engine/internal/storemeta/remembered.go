@@ -84,7 +84,7 @@ func CheckRenamed(d *deploy.Deployment, saved []journal.SavedGraph, applied func
 		}
 		return &abi.Error{
 			Code: abi.Conflict, Op: "apply",
-			Message: fmt.Sprintf("the session has this recipe already, as the deployment %s from %s; %s would start without its state, and handle all input again", r.Name, r.Source.Path, d.Name),
+			Message: fmt.Sprintf("the session already has this recipe, as the deployment %s from %s; %s would start without its state, and handle all input again", r.Name, r.Source.Path, d.Name),
 			Remedy:  fmt.Sprintf("choose one by its name in the recipe: terrarium { name = %q } continues the existing deployment, terrarium { name = %q } starts a second one", r.Name, d.Name),
 			IDs:     map[string]string{"deployment": r.Name, "path": r.Source.Path},
 		}

@@ -134,7 +134,7 @@ func Refuse(path string) error {
 func noIndex(path, why string) error {
 	return &abi.Error{
 		Code: abi.Storage, Op: "search", Message: why + ", so searching reads the stores, which takes longer",
-		Remedy: "rename it, and a new index is made automatically; it has been left as it is", IDs: map[string]string{"path": path},
+		Remedy: "rename the file, and a new index is made automatically; the file has been left as it is", IDs: map[string]string{"path": path},
 	}
 }
 
