@@ -139,7 +139,7 @@ type Request struct {
 type Call struct {
 	Request
 	// Key is the same for all attempts of a request, and different for all other requests
-	// of every session. A service can use it to recognise repetitions.
+	// of every session. A service can use it to recognize repetitions.
 	Key string
 	// Attempt counts from 1. It starts over when the engine is restarted.
 	Attempt int

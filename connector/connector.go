@@ -7,7 +7,7 @@
 // A source can give each message a producer and an offset, which the session keeps with
 // the message. A message that is sent again, even by another process, is then left out. A
 // sink gets each message with its id, and a cursor in the session records how far the
-// sink has got. So each message is delivered at least once, and the receiver recognises a
+// sink has got. So each message is delivered at least once, and the receiver recognizes a
 // repetition by the id.
 package connector
 

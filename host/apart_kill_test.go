@@ -102,7 +102,7 @@ func TestCompilerOfAHostThatIsKilled(t *testing.T) {
 	}
 }
 
-// The error says why a compiling process ended: a caller that canceled, or an
+// The error says why a compiling process ended: a caller that cancelled, or an
 // external signal. Neither is the fault of the module.
 func TestCompilerThatIsEndedFromOutside(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -110,7 +110,7 @@ func TestCompilerThatIsEndedFromOutside(t *testing.T) {
 		code abi.Code
 		says string
 	}{
-		"interrupted": {func(_ int, cancel func()) error { cancel(); return nil }, abi.Stopped, "the caller canceled it"},
+		"interrupted": {func(_ int, cancel func()) error { cancel(); return nil }, abi.Stopped, "the caller cancelled it"},
 		"killed":      {func(pid int, _ func()) error { return syscall.Kill(pid, syscall.SIGKILL) }, abi.Unavailable, "an external signal (killed)"},
 		"terminated":  {func(pid int, _ func()) error { return syscall.Kill(pid, syscall.SIGTERM) }, abi.Unavailable, "an external signal (terminated)"},
 	} {

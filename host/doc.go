@@ -61,7 +61,7 @@
 //
 // The instrumented guest calls the host when its slice of fuel is used up (a
 // hundred microseconds' worth or less), or when its calls nest too deeply.
-// metering.go then decides: out of fuel, out of time, canceled by the caller,
+// metering.go then decides: out of fuel, out of time, cancelled by the caller,
 // or another slice. No operation of a guest, bulk instructions and hostcalls
 // included, runs longer than a slice without calling the host, so the garbage
 // collector and the end of the process never wait for a guest.

@@ -114,7 +114,7 @@ func (h *Host) Examine(ctx context.Context, wasm []byte) (*Examination, error) {
 	if err := h.checkSize("", wasm); err != nil {
 		return x.fail(err), nil
 	}
-	if err := recognise("", wasm); err != nil {
+	if err := recognize("", wasm); err != nil {
 		return x.fail(err), nil
 	}
 	x.listSections(wasm)

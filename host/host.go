@@ -278,7 +278,7 @@ func (h *Host) checkSize(op string, wasm []byte) error {
 
 // check makes all checks that precede compilation by wazero.
 func (h *Host) check(op string, wasm []byte) (*wasmbin.Module, *shape, []wasmbin.FuncInfo, error) {
-	if err := recognise(op, wasm); err != nil {
+	if err := recognize(op, wasm); err != nil {
 		return nil, nil, nil, err
 	}
 	m, err := wasmbin.Read(wasm, h.opts.Limits)
@@ -419,7 +419,7 @@ func interrupted(op string, cause error) *abi.Error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return &abi.Error{Code: abi.Deadline, Op: op, Message: "the caller's time ran out", Err: cause}
 	}
-	return &abi.Error{Code: abi.Stopped, Op: op, Message: "the caller canceled it", Err: cause}
+	return &abi.Error{Code: abi.Stopped, Op: op, Message: "the caller cancelled it", Err: cause}
 }
 
 // withOp sets the operation of an error.

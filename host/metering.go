@@ -87,7 +87,7 @@ func (m *meteredCall) charge(units int64) {
 	m.fuel.Set(uint64(fuel))
 }
 
-// look ends a guest that has run out of time, or whose caller has canceled.
+// look ends a guest that has run out of time, or whose caller has cancelled.
 // Time counts from the end of the first slice: reading the clock at the start
 // would cost a short turn, and most are short, more than counting does.
 func (c *call) look() {

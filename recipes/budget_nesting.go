@@ -66,7 +66,7 @@ func measurePieces(src []byte, filename string) *hcl.Diagnostic {
 
 // calmEnd returns the end of the last line of a piece that ends outside of all brackets.
 // It is not ok if there is no such line, if something nests too deeply, or if the piece
-// could end within a block comment, which the scanner would not recognise.
+// could end within a block comment, which the scanner would not recognize.
 func calmEnd(piece []byte, filename string, start hcl.Pos) (end hcl.Pos, ok bool) {
 	if bytes.Contains(piece, []byte("/*")) {
 		return end, false

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// inspector recognises kinds of module by their text: "manifest:" and a manifest,
+// inspector recognizes kinds of module by their text: "manifest:" and a manifest,
 // optionally after a line "imports:" with the imports; "memory:" and the number of bytes
 // at the start; "refuse:" and a message; anything else is valid.
 type inspector struct{ calls int }

@@ -38,7 +38,7 @@ type underWay struct {
 	cancel context.CancelCauseFunc
 }
 
-// admit notes that a request is under way until leave is called. The request may be canceled
+// admit notes that a request is under way until leave is called. The request may be cancelled
 // for that of another caller.
 func (c *callers) admit(source digest, stream bool, cancel context.CancelCauseFunc) (leave func(), err error) {
 	c.mu.Lock()

@@ -24,10 +24,10 @@ import (
 func TestCrowdedServerSharesPlaces(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		c := callers{of: map[digest][]*underWay{}}
-		admit := func(name string) (canceled *error, leave func(), err error) {
-			canceled = new(error)
-			leave, err = c.admit(digestOf(name), stream, func(cause error) { *canceled = cause })
-			return canceled, leave, err
+		admit := func(name string) (cancelled *error, leave func(), err error) {
+			cancelled = new(error)
+			leave, err = c.admit(digestOf(name), stream, func(cause error) { *cancelled = cause })
+			return cancelled, leave, err
 		}
 		most := maxUnderWay
 		if stream {
@@ -40,11 +40,11 @@ func TestCrowdedServerSharesPlaces(t *testing.T) {
 			if i >= maxRequests {
 				name = "two"
 			}
-			canceled, leave, err := admit(name)
+			cancelled, leave, err := admit(name)
 			if err != nil {
 				t.Fatal(i, err)
 			}
-			of, leaves = append(of, canceled), append(leaves, leave)
+			of, leaves = append(of, cancelled), append(leaves, leave)
 		}
 		if _, _, err := admit("one"); err == nil {
 			t.Fatal("the greediest caller gets another place")
@@ -53,7 +53,7 @@ func TestCrowdedServerSharesPlaces(t *testing.T) {
 		if err != nil || !errors.Is(*of[maxRequests-1], errCrowded) {
 			t.Fatalf("a new caller: %v, %v", err, *of[maxRequests-1])
 		}
-		leaves[maxRequests-1]() // the canceled request ends, and is not counted twice
+		leaves[maxRequests-1]() // the cancelled request ends, and is not counted twice
 		if c.all != most || len(c.of[digestOf("one")]) != maxRequests-1 {
 			t.Errorf("%d are under way, %d of the greediest", c.all, len(c.of[digestOf("one")]))
 		}

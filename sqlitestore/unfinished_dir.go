@@ -33,7 +33,7 @@ type aside struct {
 }
 
 // setAside makes such a directory. Its mark is durable before anything else is in it, so
-// that it can be recognised after a power loss, too.
+// that it can be recognized after a power loss, too.
 func setAside(place string, h failpoint.Hooks) (*aside, error) {
 	var last error
 	for range asideTries {
@@ -82,7 +82,7 @@ func (a *aside) keep() { _ = a.lock.Close() }
 func (a *aside) remove() error { return errors.Join(removeUnfinished(a.dir, a.hooks), a.lock.Close()) }
 
 // removeUnfinished removes such a directory. The lock goes last, so that the directory
-// can be recognised as long as it has content.
+// can be recognized as long as it has content.
 func removeUnfinished(dir string, h failpoint.Hooks) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {

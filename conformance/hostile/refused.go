@@ -25,12 +25,12 @@ const (
 func notModules() []Module {
 	return []Module{
 		{
-			Name: "not-wasm", Attacks: "the recogniser: a native program passed as a module",
+			Name: "not-wasm", Attacks: "the recognizer: a native program passed as a module",
 			Build: func() []byte { return append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 64)...) },
 			Ends:  once(InCompile, abi.InvalidArgument, "native program"),
 		},
 		{
-			Name: "empty", Attacks: "the recogniser: no bytes at all",
+			Name: "empty", Attacks: "the recognizer: no bytes at all",
 			Build: func() []byte { return []byte{} },
 			Ends:  once(InCompile, abi.InvalidArgument, "empty"),
 		},

@@ -219,7 +219,7 @@ type formerFile struct {
 	last     []byte
 }
 
-// mostFormer bounds the files that are recognised when they come back to the path.
+// mostFormer bounds the files that are recognized when they come back to the path.
 const mostFormer = 16
 
 func (x *formerFile) is(file *os.File, info os.FileInfo) bool {

@@ -110,7 +110,7 @@ func cannot(do, path string, err error, remedy string) error {
 }
 
 // Stdin is the kind stdin: each line of standard input becomes a message. Offsets are
-// positions in the input, which is recognised by its beginning: if the same input is given
+// positions in the input, which is recognized by its beginning: if the same input is given
 // again, lines that were taken before are skipped.
 type Stdin struct {
 	open func() io.ReadCloser

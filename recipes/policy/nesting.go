@@ -13,7 +13,7 @@ const (
 )
 
 // tooDeep returns the line where brackets nest too deeply, or 0, and a message. It
-// recognises texts and comments but not regular expressions, which only a parser can tell
+// recognizes texts and comments but not regular expressions, which only a parser can tell
 // from divisions. It may therefore take a part of a regular expression for a text. So
 // brackets in texts do not nest, but they are counted.
 func tooDeep(source string) (line int, why string) {

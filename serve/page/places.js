@@ -88,7 +88,7 @@ function borders(bed) {
 export class Places {
   constructor() { this.beds = new Map() }
 
-  // sync takes the graphs as they are now. It returns the cuts that it recognised:
+  // sync takes the graphs as they are now. It returns the cuts that it recognized:
   // {kind, into | from, piece, moved, dx, dy, old…}.
   sync(specs, view) {
     const before = this.beds

@@ -1,4 +1,4 @@
-// Package serialstore serialises the methods of a storage that change
+// Package serialstore serializes the methods of a storage that change
 // something, as [journal.Storage] promises. Read-only calls are passed on
 // directly.
 package serialstore
@@ -17,7 +17,7 @@ type Storage struct {
 	journal.Storage
 }
 
-// Of returns a storage that serialises changes to s. It does not know the
+// Of returns a storage that serializes changes to s. It does not know the
 // existing sessions yet; see [Storage.SetLast].
 func Of(s journal.Storage) *Storage { return &Storage{Storage: s} }
 

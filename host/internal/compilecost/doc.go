@@ -2,7 +2,7 @@
 // so that a module that would take minutes or gigabytes is refused before it
 // is compiled.
 //
-// A compilation cannot be canceled: wazero checks its context only between
+// A compilation cannot be cancelled: wazero checks its context only between
 // functions, and a function of three kilobytes can take seconds. Caps on
 // single sizes do not bound it either, because real functions exceed every
 // such cap. The cost comes from products, which arise in wazero 1.12 in these

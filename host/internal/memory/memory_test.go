@@ -175,7 +175,7 @@ func TestMemoryImage(t *testing.T) {
 	pool := NewPool()
 	defer pool.Close()
 	first := newMemory(t, Linear{Limit: 1 << 20, Pool: pool}, 2*abi.PageBytes, 1<<32)
-	copy(first.Bytes[abi.PageBytes:], "initialised")
+	copy(first.Bytes[abi.PageBytes:], "initialized")
 	image, err := NewImage(pool, first.Bytes)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestMemoryImage(t *testing.T) {
 	shown := func(m *Linear) string { return string(m.Bytes[abi.PageBytes:][:11]) }
 	for range 3 {
 		m := newMemory(t, Linear{Limit: 1 << 20, Pool: pool, Image: image}, abi.PageBytes, 1<<32)
-		if len(m.Bytes) != 2*abi.PageBytes || shown(m) != "initialised" {
+		if len(m.Bytes) != 2*abi.PageBytes || shown(m) != "initialized" {
 			t.Fatalf("the memory has %d bytes and shows %q", len(m.Bytes), shown(m))
 		}
 		copy(m.Bytes[abi.PageBytes:], "overwritten")
@@ -194,7 +194,7 @@ func TestMemoryImage(t *testing.T) {
 	last := newMemory(t, Linear{Limit: 1 << 20, Pool: pool, Image: image}, abi.PageBytes, 1<<32)
 	image.Close()
 	image.Close()
-	if shown(last) != "initialised" {
+	if shown(last) != "initialized" {
 		t.Errorf("after the image is closed the memory shows %q", shown(last))
 	}
 	last.Release()

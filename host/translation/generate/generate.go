@@ -72,7 +72,7 @@ func runTool(ctx context.Context, wasm []byte, pkg string) ([]byte, error) {
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOOS=", "GOARCH=", "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		if cause := ctx.Err(); cause != nil {
-			return nil, &abi.Error{Code: abi.Stopped, Op: "translate", Message: "the caller canceled it", Err: cause}
+			return nil, &abi.Error{Code: abi.Stopped, Op: "translate", Message: "the caller cancelled it", Err: cause}
 		}
 		return nil, &abi.Error{Code: abi.Unavailable, Op: "translate", Message: fmt.Sprintf("go run %s failed: %.2000s", Tool, bytes.TrimSpace(text)),
 			Remedy: "install Go, and let it download the tool once", Err: err}

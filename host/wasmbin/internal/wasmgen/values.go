@@ -101,7 +101,7 @@ func (g *generator) float() float64 {
 }
 
 // constant writes the instruction that pushes a constant; it is one that may
-// also initialise globals.
+// also initialize globals.
 func (g *generator) constant(code *buffer, t valueType) {
 	switch t {
 	case i32:

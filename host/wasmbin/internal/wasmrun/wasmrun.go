@@ -38,7 +38,7 @@ type Runner struct {
 type Result struct {
 	// Transcript has a line for each observation, in order.
 	Transcript []string
-	// Stopped is the error that Stop recognised.
+	// Stopped is the error that Stop recognized.
 	Stopped error
 }
 

@@ -32,9 +32,9 @@ var lookalikes = []struct{ prefix, what, remedy string }{
 	{"#!", "a script, not a module", "use the .wasm file that it builds"},
 }
 
-// recognise refuses data that is not a core module, and says what it seems to
+// recognize refuses data that is not a core module, and says what it seems to
 // be.
-func recognise(op string, wasm []byte) error {
+func recognize(op string, wasm []byte) error {
 	if bytes.HasPrefix(wasm, preamble) {
 		return nil
 	}
