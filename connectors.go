@@ -169,7 +169,7 @@ func (c *connectorChannel) Next(ctx context.Context) (connector.Delivery, error)
 		in, err := c.reader.Next(ctx)
 		var missed *engine.Missed
 		if errors.As(err, &missed) {
-			c.t.log.Warn("a sink lacks messages that the session no longer has", "channel", c.name, "from", missed.From, "to", missed.To)
+			c.t.log.Warn("a sink cannot deliver messages that the session no longer has", "channel", c.name, "from", missed.From, "to", missed.To)
 			c.reader.Ack(missed.To)
 			continue
 		}

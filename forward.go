@@ -29,12 +29,12 @@ func (t *Terrarium) Change(ctx context.Context, ops ...topology.Op) ([]engine.Ou
 	return t.engine.Change(ctx, ops...)
 }
 
-// AddCreature adds a creature and starts it, unless its specification says otherwise.
-// The creature belongs to the deployment of its parent; without a parent, to that of a
-// channel to which it is wired; otherwise, if it joins a graph, to the one that a new
-// channel of that graph would get. With an address it belongs to none. The module is
-// loaded and an instance started before anything changes, so AddCreature returns an
-// error for a creature that cannot start.
+// AddCreature adds a creature and starts it, unless its specification says otherwise. The
+// creature belongs to the deployment of its parent; without a parent, to that of a channel
+// to which it is wired; otherwise, if it joins a graph, to the deployment to which a new
+// channel of that graph would belong. A creature with an address belongs to none. The
+// module is loaded and an instance started before anything changes, so AddCreature returns
+// an error for a creature that cannot start.
 func (t *Terrarium) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (engine.Added, error) {
 	return t.engine.AddCreature(ctx, spec)
 }
@@ -85,7 +85,7 @@ func (t *Terrarium) RemoveWire(ctx context.Context, id journal.WireID) (journal.
 // but keeps its privilege. A report channel in another graph is removed.
 //
 // If the creature belongs to no deployment, it and all other such creatures of its graph
-// become one.
+// form a new one.
 func (t *Terrarium) AssignRoot(ctx context.Context, id journal.CreatureID) (engine.Rooted, error) {
 	return t.engine.AssignRoot(ctx, id)
 }
@@ -203,7 +203,7 @@ func (t *Terrarium) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 }
 
 // WiresOf lists the output wires from a creature, and the wires of its graph that lead to
-// it, including those that lead to it as the root.
+// it. If the creature is the root, these include the wires to the root.
 func (t *Terrarium) WiresOf(creature journal.CreatureID) (out, in []journal.OutputWire, err error) {
 	return t.engine.WiresOf(creature)
 }

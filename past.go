@@ -18,7 +18,7 @@ func (t *Terrarium) FindGraph(ctx context.Context, name string) (GraphID, error)
 // FindGraphBy is [Terrarium.FindGraph] with another look-up, such as
 // [engine.Batch.FindGraph] of a batch. For an id unknown to the look-up it asks the session
 // directory: an engine only knows the graphs that it has resumed, but the directory also
-// has their ancestors.
+// knows their ancestors.
 func (t *Terrarium) FindGraphBy(ctx context.Context, find func(string) (GraphID, error), name string) (GraphID, error) {
 	g, err := find(name)
 	if err == nil || !journal.IsID('g', name) {

@@ -84,8 +84,8 @@ func replayTurn(ctx context.Context, t *Terrarium, source replay.Source, o Repla
 }
 
 // ReplayTurn runs one recorded turn of a session directory again and compares it with the
-// record; see [replay.Turn]. Of the options it uses Module, Sessions, and those of the host.
-// The directory is only read, and may be in use.
+// record; see [replay.Turn]. It uses only the options Module and Sessions, and those of the
+// host. The directory is only read, and may be in use.
 func ReplayTurn(ctx context.Context, dir string, turn journal.EventID, o ReplayOptions) (out *replay.Comparison, err error) {
 	err = o.replaying(ctx, dir, func(source replay.Source, h abi.Host) error {
 		out, err = replay.Turn(ctx, replay.TurnOptions{Source: source, Host: h, Load: o.Load, Turn: turn, Module: o.Module, Sessions: o.Sessions})
@@ -116,7 +116,7 @@ func moduleNamed(ctx context.Context, t *Terrarium, name string) ([]byte, error)
 	case len(found) == 0:
 		return nil, &abi.Error{Code: abi.NotFound, Op: "replay_turn", Message: "no creature has a module with that hash", Remedy: "status lists the modules of creatures", IDs: ids}
 	case len(found) > 1:
-		return nil, &abi.Error{Code: abi.Ambiguous, Op: "replay_turn", Message: "several modules have a hash that begins like that", Remedy: "give more digits of the hash", IDs: ids}
+		return nil, &abi.Error{Code: abi.Ambiguous, Op: "replay_turn", Message: "several modules have a hash that begins with these digits", Remedy: "give more digits of the hash", IDs: ids}
 	}
 	for sum, names := range found {
 		var errs []error
@@ -130,7 +130,7 @@ func moduleNamed(ctx context.Context, t *Terrarium, name string) ([]byte, error)
 		err = errors.Join(errs...)
 	}
 	return nil, &abi.Error{
-		Code: abi.Conflict, Op: "replay_turn", Message: "the module's file has changed or is missing since a creature was started with it",
+		Code: abi.Conflict, Op: "replay_turn", Message: "the module's file has changed or disappeared since a creature was started with it",
 		Remedy: "build it again, or name another one", IDs: ids, Err: err,
 	}
 }

@@ -110,7 +110,7 @@ func findRecipe(ctx context.Context, r engine.Remembered, o ResumeOptions, ro re
 	if name := f.Recipe.Deployment().Name; name != r.Name {
 		return f, append(diags, recipes.Diagnostic{
 			Severity: recipes.Error, Summary: "Another deployment", Range: recipes.Range{File: f.Path},
-			Detail: fmt.Sprintf("The recipe is named %q, but the session has it as %q.", name, r.Name),
+			Detail: fmt.Sprintf("The recipe is named %q, but its name in the session is %q.", name, r.Name),
 			Remedy: fmt.Sprintf("Set the old name again with terrarium { name = %q }, or give the path of the recipe with that name.", r.Name),
 		})
 	}

@@ -252,10 +252,10 @@ func (p *SavedPlan) load(ctx context.Context, ro recipes.Options) (*recipes.Reci
 	return recipes.Load(ctx, p.Recipe, ro)
 }
 
-// ApplyPlan applies a saved plan exactly, or does nothing. If something that the plan depends on
-// has changed, the error has the code conflict and names what. Messages that were handled
-// since do not matter, unless the plan would discard others. o can set the values of
-// sensitive variables, which the plan does not have.
+// ApplyPlan applies a saved plan exactly, or does nothing. If something that the plan
+// depends on has changed, the error has the code conflict and names the changes. Messages
+// that were handled since do not matter, unless the plan would now discard other messages.
+// o can set the values of sensitive variables, which the plan does not contain.
 //
 // The caller must not change the graphs at the same time: a change by another caller
 // between the comparison and the application is not noticed.

@@ -112,11 +112,11 @@ type Options struct {
 	// Otherwise [Terrarium.Search] does not work, copies need a [journal.Exporter], and
 	// [Terrarium.CheckModule] needs a [replay.Source].
 	Storage journal.Storage
-	// FS has the files of paths that begin with fs:/, such as files that go:embed has put
-	// into the program: of recipes, which then read no other files, and of modules. A
-	// session remembers such paths, so a later start should have the same FS. How
-	// symbolic links are treated depends on FS; for a folder that untrusted users can
-	// write to, use the FS of an [os.Root].
+	// FS contains the files with paths that begin with fs:/, such as recipes and modules
+	// that go:embed has put into the program. A recipe in FS reads no files outside FS. A
+	// session remembers such paths, so a later start should have the same FS. How symbolic
+	// links are treated depends on FS; for a folder that untrusted users can write to, use
+	// the FS of an [os.Root].
 	FS fs.FS
 	// Modules returns modules by name, for references SCHEME:NAME in recipes and
 	// specifications; see [ModuleResolver].
@@ -163,10 +163,9 @@ type Options struct {
 	// modules in a process with limits. The program must only call [ServeCompiler].
 	// Without it, large modules are compiled in this process.
 	Compiler []string
-	// Translations are modules that run as Go code, which is part of the program,
-	// instead of in an engine: those of package plugins/native, and those that
-	// terrarium translate makes. Results stay the same, with the exceptions that
-	// [host.Options] states.
+	// Translations are modules that run as Go code in this program, instead of in a Wasm
+	// engine: those of package plugins/native, and those that terrarium translate makes.
+	// Results stay the same, with the exceptions that [host.Options] states.
 	Translations []translation.Code
 	// Log gets the engine's own messages. Nil discards them.
 	Log *slog.Logger
@@ -252,7 +251,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 // check refuses options that contradict each other.
 func (o *Options) check() error {
 	if o.Storage != nil && (o.Dir != "" || o.Scratch) {
-		return &abi.Error{Code: abi.InvalidArgument, Op: "new", Message: "there is a Storage, and also a Dir or Scratch", Remedy: "set only one of them"}
+		return &abi.Error{Code: abi.InvalidArgument, Op: "new", Message: "Options has a Storage, and also a Dir or Scratch", Remedy: "set only one of them"}
 	}
 	if o.SyncEvery != 0 && (o.Dir == "" || o.Durability == Full) {
 		return &abi.Error{
@@ -366,8 +365,8 @@ type RecipeOptions struct {
 	// policies with isolation = "process". The program must only call [ServePolicies].
 	// Without it, recipes with such policies are refused.
 	PolicyProcess []string
-	// FS has the files of paths that begin with fs:/, and Modules returns modules by name;
-	// see [Options]. Without them, a terrarium uses its own.
+	// FS contains the files with paths that begin with fs:/, and Modules returns modules by
+	// name; see [Options]. Without them, a terrarium uses those of its own options.
 	FS      fs.FS
 	Modules map[string]ModuleResolver
 	// Capabilities are the kinds of capabilities that the recipe can grant, and Connectors

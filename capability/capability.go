@@ -60,9 +60,9 @@ type Setting struct {
 	Default  string   // the value without the attribute, as in a recipe; may be empty
 	Without  string   // describes in words what happens without the attribute, if there is no Default
 	// Sensitive allows sensitive values. They are not stored: if a session is resumed
-	// without its recipe, it lacks them, and its requests wait. The value of a sensitive
-	// text has to be sensitive, and so has an entry of a map with the name of a header that
-	// carries a secret, such as authorization: a recipe with another value is refused.
+	// without its recipe, they are missing, and its requests wait. The value of a sensitive
+	// text has to be sensitive. So does an entry of a map if its name is that of a header
+	// that carries a secret, such as authorization. A recipe with another value is refused.
 	Sensitive bool
 	Doc       string // in Markdown
 }

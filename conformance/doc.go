@@ -9,8 +9,8 @@
 //
 // Package creatures tests modules without knowing anything about them, package hosts tests
 // hosts through an adapter, and package stores tests session stores. Package requirements
-// has the rules that they prove, and package report the outcome. The command terrarium
-// conformance runs all three.
+// lists the rules that the suites prove, and package report describes the outcome. The
+// command terrarium conformance runs all three.
 //
 // The cases of the creatures that ship with terrarium are in
 // testdata/creatures. Package hostile has modules that attack their host, with

@@ -161,9 +161,9 @@ type Status struct {
 	Channel    string    // address of the channel
 	Reaches    string    // what it reads or writes
 	State      State     // `starting`, `working`, `retrying`, `ended` or `abandoned`
-	Messages   int64     // sent or delivered since the start of the process
-	Repeated   int64     // of a source: left out because they had been taken before
-	Refused    int64     // left out because of a policy or their size
+	Messages   int64     // messages sent or delivered since the start of the process
+	Repeated   int64     // messages that a source left out because it had taken them before
+	Refused    int64     // messages that were left out because of a policy or their size
 	Failures   int64     // times that it has failed since the start of the process
 	Error      string    // the last failure, while it is retrying
 	Remedy     string    // what to do about it

@@ -33,7 +33,7 @@ type Declared struct {
 	Open func() (Channel, error)
 }
 
-// Channel is what a [Runner] needs of a channel.
+// Channel is what a [Runner] needs from a channel.
 type Channel interface {
 	Send(ctx context.Context, m Message) (Receipt, error)
 	Producers() (map[string]uint64, error)
@@ -211,7 +211,7 @@ func (x *running) noTime() {
 }
 
 var errAbandoned = &abi.Error{
-	Code: abi.Conflict, Message: "the connector did not end, and no longer has its channel",
+	Code: abi.Conflict, Message: "the connector did not end, and can no longer use its channel",
 	Remedy: "find out what it waits for, such as a disk or a server that does not answer; the connector disappears when it ends, or with the process",
 }
 

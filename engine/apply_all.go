@@ -43,10 +43,10 @@ func (e *Engine) Apply(ctx context.Context, d *deploy.Deployment) (*Applied, err
 	return applied[0], nil
 }
 
-// ApplyAll is [Engine.Apply] for deployments that share saved graphs. Each determines
-// its own members, in the order given. Nothing runs before all of them are applied. If
-// one fails, none is applied, except those applied before it, which stay.
-// [Engine.Plan] fails where ApplyAll would.
+// ApplyAll is [Engine.Apply] for deployments that share saved graphs. Each determines its
+// own members, in the order given. Nothing runs before all of them are applied. If one
+// fails, neither it nor later ones are applied; earlier ones stay applied. [Engine.Plan]
+// fails where ApplyAll would.
 func (e *Engine) ApplyAll(ctx context.Context, deployments ...*deploy.Deployment) ([]*Applied, error) {
 	j := &joint{e: e, of: map[string]*application{}}
 	if err := j.prepare(ctx, deployments); err != nil {

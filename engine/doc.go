@@ -71,21 +71,20 @@
 //
 // # Awareness
 //
-// What a creature can know of its surroundings is a function of its graph
-// (describe.go). A change of the graph does not compute it. The change only gives the
-// graph another shape, which is a number. When a creature looks and the shape differs
-// from that of its last look, the engine makes the document again and compares the two
-// (awareness_seen.go). What a turn sees is fixed when the worker takes the delivery,
-// in the critical section.
+// What a creature can know of its surroundings is a function of its graph (describe.go). A
+// change of the graph does not compute this again. It only gives the graph the number of a
+// new shape. When a creature looks and the shape differs from that of its last look, the
+// engine makes the document again and compares the two (awareness_seen.go). What a turn
+// sees is fixed when the worker takes the delivery, in the critical section.
 //
 // # Policies
 //
-// The worker has messages, calls of tools and failed turns judged before it enters a
-// critical section (policy_turn.go). Operations are judged while they are staged,
-// under the mutation lock (package draft): a denied operation has never happened. What
-// policies remember is part of the graph (policy_memory.go). At the commit it is
-// compared with what the policies recalled. If a policy asks an operator, the turn is put
-// back and waits (approval.go).
+// Before the worker enters a critical section, it lets the policies judge messages, calls
+// of tools and failed turns (policy_turn.go). Operations are judged while they are staged,
+// under the mutation lock (package draft): a denied operation leaves no trace. What
+// policies remember is part of the graph (policy_memory.go). At the commit it is compared
+// with what the policies recalled. If a policy asks an operator, the turn is put back and
+// waits (approval.go).
 //
 // # Interfaces
 //

@@ -34,7 +34,7 @@ type Options struct {
 	// Clock tells the time; nil means the real clock.
 	Clock Clock
 	// ManualClock says that the caller moves Clock: [Engine.WaitIdle] does not wait for the
-	// end of pauses, which [Engine.NextPause] tells the caller instead.
+	// end of pauses. The caller learns of them from [Engine.NextPause].
 	ManualClock bool
 	// Seed, if not nil, makes the ids that the engine assigns repeatable.
 	Seed *uint64
@@ -50,9 +50,9 @@ type Options struct {
 	Paused bool
 	// ShutdownTimeout bounds [Engine.Close]; zero means [DefaultShutdownTimeout].
 	ShutdownTimeout time.Duration
-	// UnaccountedMemory is how many bytes the live Go heap of the process may grow
-	// beyond the memory accounted to creatures. If it grows further, the engine looks
-	// for an instance that holds them and replaces it. Zero means
+	// UnaccountedMemory is how many bytes the live Go heap of the process may grow beyond
+	// the memory accounted to creatures. If it grows further, the engine looks for an
+	// instance that holds this memory, and replaces the instance. Zero means
 	// [DefaultUnaccountedMemory]; negative turns the search off.
 	UnaccountedMemory int64
 	// Log receives the engine's log output; nil discards it.
@@ -113,15 +113,15 @@ func (e *Engine) callTimers() uint64 {
 	return called
 }
 
-// NextTimer returns in how much time the next timer is due: that of a creature, the deadline
-// of a request, or the end of a pause. It is not positive if the timer is due already. The
-// time of a session may be ahead of the clock, so the clock does not tell that. In a paused
-// engine, no timer is due.
+// NextTimer returns the time until the next timer is due: that of a creature, the deadline
+// of a request, or the end of a pause. It is not positive if the timer is due already.
+// Callers cannot work this out from the clock, because the time of a session may be ahead
+// of it. In a paused engine, no timer is due.
 func (e *Engine) NextTimer() (wait time.Duration, ok bool) {
 	return e.core.until(e.core.timers.Next())
 }
 
-// NextPause returns in how much time the next pause ends, after which a failed delivery is
+// NextPause returns the time until the next pause ends, after which a failed delivery is
 // tried again or a creature over its rate continues.
 func (e *Engine) NextPause() (wait time.Duration, ok bool) {
 	return e.core.until(e.core.timers.NextPause())

@@ -35,13 +35,13 @@ func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creatur
 	return kept, nil
 }
 
-// Redeliver delivers a dead letter again. It goes through the inbox of its creature,
-// where a message of a channel arrives as one of that channel, as it did the first time.
-// A send that no edge led anywhere for goes through the channel that the sender calls by
-// that alias now. If a recipe has replaced the creature with another at the same address,
-// the new one gets the letter. letter is the id of the dead letter or of its message,
-// which must be unique in the graph. The dead letter is removed; if the delivery fails
-// again, a new one is made.
+// Redeliver delivers a dead letter again. It goes through the inbox of its creature, where
+// a message of a channel arrives as one of that channel, as it did the first time. If no
+// edge led anywhere for the original send, the letter is sent on the channel that now has
+// the sender's alias. If a recipe has replaced the creature with another at the same
+// address, the new one gets the letter. letter is the id of the dead letter or of its
+// message, which must be unique in the graph. The dead letter is removed; if the delivery
+// fails again, a new one is made.
 func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter journal.EventID) (Sent, error) {
 	row, err := e.findLetter(ctx, graph, letter)
 	if err != nil {

@@ -31,10 +31,9 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 	return e.core.observers.Subscribe(f, buffer, nil)
 }
 
-// SubscribeAfter is [Engine.Subscribe] for a subscriber that continues after a cursor:
-// first it gets the events that the session stores have after the cursor, then new ones
-// as they happen, each event once. It gets events that no store keeps only from the time
-// of the call on.
+// SubscribeAfter is [Engine.Subscribe] for a subscriber that continues after a cursor.
+// First it gets the stored events after the cursor, then new ones as they happen, each
+// event once. Events that no store keeps are shown only from the time of the call on.
 //
 // [Subscription.Next] reads the stores, so that reading delays nothing else.
 // SubscribeAfter returns unsupported if there is no session directory, and not_found for

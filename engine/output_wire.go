@@ -77,8 +77,8 @@ func (e *Engine) Wires(id journal.GraphID) ([]journal.OutputWire, error) {
 	return out, nil
 }
 
-// WiresOf lists the output wires that lead out of a creature, and the wires of its graph
-// that lead to it, including those that lead to the root if it is one.
+// WiresOf lists the output wires from a creature, and the wires of its graph that lead to
+// it. If the creature is the root, these include the wires to the root.
 func (e *Engine) WiresOf(creature journal.CreatureID) (out, in []journal.OutputWire, err error) {
 	c, g, err := e.core.enterCreature(creature)
 	if err != nil {

@@ -19,13 +19,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Plan says what [Engine.ApplyAll] would do with the deployments, and changes nothing. It
-// returns the error that ApplyAll would return.
+// Plan returns what [Engine.ApplyAll] would do with the deployments, and changes nothing.
+// It returns the error that ApplyAll would return.
 func (e *Engine) Plan(ctx context.Context, deployments ...*deploy.Deployment) (*diff.Plan, error) {
 	return e.plan(ctx, false, deployments)
 }
 
-// PlanResume says what ApplyAll and then [Engine.Restore] would do, and changes nothing.
+// PlanResume returns what ApplyAll, followed by [Engine.Restore], would do, and changes
+// nothing.
 func (e *Engine) PlanResume(ctx context.Context, deployments ...*deploy.Deployment) (*diff.Plan, error) {
 	return e.plan(ctx, true, deployments)
 }

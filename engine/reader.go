@@ -8,9 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Reader reads a channel from outside, from a cursor of its own, which the store keeps:
-// acknowledged messages are not read again, others are. It is not a member of the graph,
-// and no creature can see it.
+// Reader reads a channel from outside, with a cursor of its own, which the store keeps:
+// messages that were acknowledged are not read again, all others are. It is not a member of
+// the graph, and no creature can see it.
 //
 // In a graph with a store a slow reader reads from the log later; in one without, outside
 // publishers wait for it. Next and Ack must be called by one goroutine at a time.

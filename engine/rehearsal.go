@@ -15,9 +15,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/rehearsal"
 )
 
-// Rehearsal is a creature outside of any engine that gets recorded deliveries again. The
-// guest's calls are checked and limited, and return the same results, as in an engine,
-// but they have no effect: [Rehearsal.Effects] returns what the effect would have been.
+// Rehearsal is a creature outside of any engine, to which recorded deliveries are delivered
+// again. The guest's calls are checked and limited, and return the same results, as in an
+// engine, but they have no effect: [Rehearsal.Effects] returns what the effect would have
+// been.
 //
 // It knows no other creatures: the caller introduces those that the guest may name, and
 // provides the results that depend on the graph (group tools, awareness documents). It

@@ -22,8 +22,8 @@ type Rooted struct {
 // former root loses the edges that it had as a root, which may split its graph, and keeps
 // its privilege. A report channel in another graph is removed.
 //
-// If the creature belongs to no deployment, then it and all other such members of its
-// graph become one.
+// If the creature belongs to no deployment, then it and all other such members of its graph
+// form a new one.
 func (e *Engine) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, error) {
 	return oneStep(ctx, e, func(b *Batch) (Rooted, error) { return b.AssignRoot(ctx, id) })
 }

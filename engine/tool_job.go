@@ -56,7 +56,7 @@ func (t *ToolCall) Wait(ctx context.Context) ([]byte, error) {
 	case a := <-t.job.done:
 		return t.answered(ctx, a)
 	case <-ctx.Done():
-		return nil, t.unknown("the caller stopped waiting, and the call may have happened or may yet", context.Cause(ctx))
+		return nil, t.unknown("the caller stopped waiting, and the call may have happened, or may still happen", context.Cause(ctx))
 	case <-t.e.closing:
 	}
 	select { // the turn may have ended just before

@@ -18,7 +18,7 @@
 //
 // # One turn
 //
-//  1. The caller passes Handle a [abi.Turn], a kind and a size.
+//  1. The caller passes Handle an [abi.Turn], a kind and a size.
 //  2. The instance's call state is pointed at that turn. The call state is the
 //     context.Context that wazero passes to every hostcall, so a hostcall
 //     finds its turn with one type assertion and no allocation.
@@ -68,9 +68,9 @@
 //
 // # Memory
 //
-// Linear memory is a range of reserved addresses up to the limit, and the
-// system provides the pages that are touched. It never moves. Other platforms
-// than Linux on amd64 and arm64 use the Go heap.
+// Linear memory is a range of reserved addresses up to the limit, and the system provides
+// the pages that are touched. It never moves. Platforms other than Linux on amd64 and arm64
+// use the Go heap.
 //
 // # Handles
 //
@@ -80,10 +80,10 @@
 //
 // # Images
 //
-// A guest in standard Go takes milliseconds until it can handle its first
-// delivery, the same ones in every instance. So if the start function and
-// _initialize do much work, the first instance of a module is kept as an image
-// when they have returned, and the others start from it: their memory maps its
-// pages copy-on-write, and their globals are set. An instance behaves the same
-// with and without an image. image.go says why, and when there is no image.
+// A guest in standard Go works for milliseconds before it can handle its first delivery,
+// and does the same work in every instance. So if the start function and _initialize do
+// much work, the first instance of a module is kept as an image when they have returned,
+// and the others start from it: their memory maps its pages copy-on-write, and their
+// globals are set. An instance behaves the same with and without an image. image.go says
+// why, and when there is no image.
 package host

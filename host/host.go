@@ -64,14 +64,14 @@ type Options struct {
 	// but it starts at once and works on every platform. Platforms without a
 	// compiler always use the interpreter.
 	Interpreter bool
-	// Translations are modules that were translated to Go when the program was built, as
-	// package plugins/native has those of the creatures that ship with terrarium. A module
-	// runs as its translation if the hash of its metered form is that of the translation,
-	// and on every machine on which the translation gives the same results: with the same
-	// fuel, limits and errors. There are two exceptions. A limit stack above 16 MiB, or 4
-	// MiB on 32-bit machines, counts as 16 or 4 MiB: a guest that needs more is ended by a
-	// trap. And the bits of results that are not a number may differ, as they do between
-	// wazero's compiler and interpreter. Interpreter and Compiler are then for the other
+	// Translations are modules that were translated to Go when the program was built, such
+	// as those of the creatures that ship with terrarium, in package plugins/native. A
+	// module runs as its translation if the hash of its metered form is that of the
+	// translation, and if the translation gives the same results on the machine: with the
+	// same fuel, limits and errors. There are two exceptions. A limit stack above 16 MiB,
+	// or 4 MiB on 32-bit machines, counts as 16 or 4 MiB: a guest that needs more is ended
+	// by a trap. And the bits of results that are not a number may differ, as they do
+	// between wazero's compiler and interpreter. Interpreter and Compiler are for the other
 	// modules.
 	Translations []translation.Code
 	// Log receives refused cache entries and other warnings; nil discards

@@ -13,7 +13,7 @@ import (
 type ConnectArgs struct {
 	From        string `json:"from" op:"required" doc:"creature that will send"`
 	To          string `json:"to" op:"required" doc:"creature that will listen"`
-	Channel     string `json:"channel,omitempty" doc:"id or name; a channel that does not exist is declared; if left out, one is chosen"`
+	Channel     string `json:"channel,omitempty" doc:"id or name; a channel that does not exist is declared; if the field is left out, a channel is chosen"`
 	Alias       string `json:"alias,omitempty" doc:"both creatures' name for the channel"`
 	OnCollision string `json:"on_collision,omitempty" doc:"if both graphs use a name: rename, unify or reject"`
 }

@@ -14,9 +14,9 @@ type ConnectorRecord struct {
 	Channel    string              `json:"channel"`           // address of the channel
 	Reaches    string              `json:"reaches"`           // what it reads or writes
 	State      connector.State     `json:"state"`             // `starting`, `working`, `retrying`, `ended` or `abandoned`
-	Messages   int64               `json:"messages"`          // sent or delivered since the start of the process
-	Repeated   int64               `json:"repeated"`          // of a source: left out because they had been taken before
-	Refused    int64               `json:"refused"`           // left out because of a policy or their size
+	Messages   int64               `json:"messages"`          // messages sent or delivered since the start of the process
+	Repeated   int64               `json:"repeated"`          // messages that a source left out because it had taken them before
+	Refused    int64               `json:"refused"`           // messages that were left out because of a policy or their size
 	Failures   int64               `json:"failures"`          // times that it has failed since the start of the process
 	Error      string              `json:"error,omitempty"`   // the last failure, while it is retrying
 	Remedy     string              `json:"remedy,omitempty"`  // what to do about it

@@ -34,9 +34,9 @@ type StatusResult struct {
 // WearRecord describes how the logs of a session directory wear its disk.
 type WearRecord struct {
 	Since               string `json:"since"`                  // RFC 3339, UTC: when the directory was opened
-	Syncs               int64  `json:"syncs"`                  // since the directory was opened
+	Syncs               int64  `json:"syncs"`                  // number of syncs since the directory was opened
 	SyncsPerHour        int64  `json:"syncs_per_hour"`         // on average; in the first hour, the number so far
-	WrittenBytes        int64  `json:"written_bytes"`          // since the directory was opened; at most as many again are written when logs are emptied
+	WrittenBytes        int64  `json:"written_bytes"`          // bytes written to logs since the directory was opened; when logs are emptied, at most as many are written again
 	WrittenBytesPerHour int64  `json:"written_bytes_per_hour"` // on average; in the first hour, the number so far
 }
 

@@ -49,10 +49,11 @@ type Rights struct {
 	// Graphs are the graphs that the caller may use, by the name of a member or by any id.
 	// Ids stay valid through merges. Empty means all graphs.
 	Graphs []string
-	// Name is the name of the caller, which the log has with its decisions and its changes of
-	// the graph; may be empty.
+	// Name is the name of the caller, which the log records with the caller's decisions and
+	// changes of the graph; may be empty.
 	Name string
-	// Via is how the caller connected, which the log has with its changes of the graph; may be empty.
+	// Via is how the caller connected, which the log records with the caller's changes of
+	// the graph; may be empty.
 	Via string
 	// Bounded callers get at most MaxListed entries of a list, and events of about
 	// 64 MiB, so that a list can end before its limit.
@@ -80,7 +81,7 @@ func (s *client) checkLimit(op *Operation, args any) error {
 }
 
 // OfConnection reports whether the operation concerns a connection, so that neither [Do]
-// nor the network has it.
+// nor the network offers it.
 func (op *Operation) OfConnection() bool { return op.inOrder }
 
 // needs returns the operation with another scope than its kind of operation has.
@@ -159,7 +160,7 @@ func (op *Operation) allowed(scope Scope) error {
 
 func notAllowed(op string, scope, needed Scope) error {
 	return &abi.Error{
-		Code: abi.NotPrivileged, Op: op, Message: fmt.Sprintf("the token has the scope %v, and this needs %v", scope, needed),
+		Code: abi.NotPrivileged, Op: op, Message: fmt.Sprintf("the token has the scope %v, and the operation needs %v", scope, needed),
 		Remedy: fmt.Sprintf("use a token with the scope %v", needed),
 	}
 }

@@ -74,7 +74,7 @@ func sessionOperations() []Operation {
 		read("apply", "Applies a recipe, all or nothing.", apply).needs(Admin),
 		ofConnection(read("subscribe", "Starts a subscription, which sends events as lines of the form {\"subscription\": …, \"event\": {…}}.", subscribe)),
 		ofConnection(read("unsubscribe", "Ends a subscription.", unsubscribe)),
-		ofConnection(read("shutdown", "Ends the connection after all answers. In the command exec it also ends the engine.", shutdown)),
+		ofConnection(read("shutdown", "Ends the connection after all answers have been written. In the command exec, this also ends the engine.", shutdown)),
 	}
 }
 

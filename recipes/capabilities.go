@@ -406,7 +406,7 @@ func settingJSON(v cty.Value, setting capability.Setting) ([]byte, error) {
 		}
 	case capability.Text:
 		if len(setting.Choices) > 0 && !slices.Contains(setting.Choices, v.AsString()) {
-			return nil, fmt.Errorf("it is none of %s", strings.Join(setting.Choices, ", "))
+			return nil, fmt.Errorf("it is not one of %s", strings.Join(setting.Choices, ", "))
 		}
 	}
 	return jsonOf(v)

@@ -100,10 +100,10 @@ var builtinFunctions = []builtin{
 	{onTexts, "replace", "the text with every occurrence of a substring replaced; `\"/PATTERN/\"`, between slashes, is a pattern as for `regex`, and `$1` in the replacement its first group", replaceFunc},
 	{onTexts, "split", "a list of the parts between separators", stdlib.SplitFunc},
 	{onTexts, "startswith", "whether the text starts with the prefix", affixFunc("prefix", strings.HasPrefix)},
-	{onTexts, "strcontains", "whether the text contains another one", containsTextFunc},
+	{onTexts, "strcontains", "whether the text contains another text", containsTextFunc},
 	{onTexts, "strlen", "the number of characters", stdlib.StrlenFunc},
 	{onTexts, "strrev", "the characters in reverse order", stdlib.ReverseFunc},
-	{onTexts, "substr", "a number of characters from an offset; -1 for all of the rest", stdlib.SubstrFunc},
+	{onTexts, "substr", "a number of characters, from an offset on; with -1, all of the rest", stdlib.SubstrFunc},
 	{onTexts, "title", "the text with every word capitalised", stdlib.TitleFunc},
 	{onTexts, "trim", "the text without certain characters at both ends", stdlib.TrimFunc},
 	{onTexts, "trimprefix", "the text without a prefix", stdlib.TrimPrefixFunc},
@@ -111,8 +111,8 @@ var builtinFunctions = []builtin{
 	{onTexts, "trimsuffix", "the text without a suffix", stdlib.TrimSuffixFunc},
 	{onTexts, "upper", "in upper case", stdlib.UpperFunc},
 
-	{onLists, "alltrue", "whether all of a list are true; of an empty list, true", quantifier(false)},
-	{onLists, "anytrue", "whether any of a list is true; of an empty list, false", quantifier(true)},
+	{onLists, "alltrue", "whether all elements are true; true for an empty list", quantifier(false)},
+	{onLists, "anytrue", "whether any element is true; false for an empty list", quantifier(true)},
 	{onLists, "chunklist", "the list, split into lists of at most a number of elements", stdlib.ChunklistFunc},
 	{onLists, "coalesce", "the first that is not null", stdlib.CoalesceFunc},
 	{onLists, "coalescelist", "the first list that is not empty", stdlib.CoalesceListFunc},
@@ -159,7 +159,7 @@ var builtinFunctions = []builtin{
 	{onData, "yamlencode", "a value encoded as YAML", ctyyaml.YAMLEncodeFunc},
 
 	{onTime, "formatdate", "a time, given as `2006-01-02T15:04:05Z`, in a format such as `YYYY-MM-DD`", stdlib.FormatDateFunc},
-	{onTime, "timeadd", "the time a duration after another time", stdlib.TimeAddFunc},
+	{onTime, "timeadd", "a time plus a duration", stdlib.TimeAddFunc},
 	{onTime, "timecmp", "-1, 0 or 1: whether a time is before, at or after another time", timeCmpFunc},
 
 	{onFiles, "basename", "the last element of a path", textFunc("path", path.Base)},

@@ -28,7 +28,7 @@ type Attribute struct {
 	Choices  []string // of a [ChoiceValue]
 	Required bool
 	Default  string // the value if it is absent, as in a recipe
-	Without  string // the same in words
+	Without  string // or what its absence means, in words
 	// Sensitive hides the value in plans, whatever it is made of.
 	Sensitive bool
 	Doc       string

@@ -73,8 +73,8 @@ type Options struct {
 	// Modules returns modules by name, for references SCHEME:NAME. It is not called for
 	// builtin and fs. Each module is read once in a recipe.
 	Modules map[string]ModuleSource
-	// FS has the files of paths that begin with fs:/, such as those that are embedded in
-	// the program. A recipe there reads only files of FS. It may be nil.
+	// FS contains the files with paths that begin with fs:/, such as those that are
+	// embedded in the program. A recipe there reads only files of FS. It may be nil.
 	//
 	// A path in FS cannot lead out of FS. Whether symbolic links can is up to FS: they
 	// can in [os.DirFS], and cannot in [os.Root.FS].

@@ -18,7 +18,7 @@ import (
 type Test struct {
 	Name  string
 	Where string // its place: "team.hcl:12"
-	// Recipe is loaded with the variables of the test, and has its mocks. It is nil if
+	// Recipe is loaded with the variables of the test, and contains its mocks. It is nil if
 	// loading failed as the test expects: then there is nothing to run.
 	Recipe  *Recipe
 	Steps   []TestStep
@@ -36,8 +36,8 @@ type Test struct {
 
 // TestStep moves the clock, answers what waits for approval, or sends a message.
 type TestStep struct {
-	Advance time.Duration // 0: not
-	Decide  *TestDecision // nil: not
+	Advance time.Duration // 0: the step does not move the clock
+	Decide  *TestDecision // nil: the step answers nothing
 	Send    TestSend
 }
 

@@ -133,10 +133,10 @@ var reasons = map[Reason]string{
 	SenderName:  "read the name of a sender that has been renamed or removed",
 	Peers:       "name a creature that is missing from the history",
 	Tools:       "got an answer from a group tool that this version does not know",
-	Outside:     "got an answer of a capability that this version does not know",
+	Outside:     "got an answer from a capability that this version does not know",
 }
 
-// Run runs recorded turns again. Turns that differ are not an error; the report has them.
+// Run runs recorded turns again. Turns that differ are not an error; the report lists them.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ type TurnOptions struct {
 	Sessions func(*journal.SessionInfo) bool
 }
 
-// Comparison has what a turn did and what it did when it was run again, even if that is the
-// same.
+// Comparison contains what a turn did and what it did when it was run again, even if that
+// is the same.
 type Comparison struct {
 	Difference // First is -1 if nothing differs
 	Session    journal.SessionID
@@ -34,7 +34,7 @@ type Comparison struct {
 	Again      Performed
 }
 
-// Performed describes one of both sides.
+// Performed describes one of the two sides.
 type Performed struct {
 	Module string // what was loaded; empty for Options.Module
 	SHA256 string // of the module
@@ -113,7 +113,7 @@ func pairs(then, again []Effect) []Pair {
 //
 // A turn that cannot be run again is an error: not_found if the log lacks it or something
 // that it needs, conflict if the recorded module has changed, and unsupported if it got an
-// answer that no log has. The error's ids have the turn and the [Reason].
+// answer that is in no log. The error's ids name the turn and the [Reason].
 func Turn(ctx context.Context, o TurnOptions) (*Comparison, error) {
 	if o.Source == nil || o.Host == nil || o.Turn.IsZero() {
 		return nil, invalid("a turn to run again needs a source, a host and an id", "set all of them")
@@ -235,7 +235,7 @@ func newComparison(a *actor, t *recorded, name string, p *performance) *comparin
 
 // unknown is the error for a turn whose effects cannot be known.
 func (o *TurnOptions) unknown(c *comparing) *abi.Error {
-	err := &abi.Error{Message: "the turn cannot be run again, like all that " + c.gap.reason.Text(), IDs: map[string]string{"reason": string(c.gap.reason)}}
+	err := &abi.Error{Message: "the turn cannot be run again, like all turns that " + c.gap.reason.Text(), IDs: map[string]string{"reason": string(c.gap.reason)}}
 	switch c.gap.reason {
 	case NoModule:
 		o.noModule(err, c.cause)
@@ -243,7 +243,7 @@ func (o *TurnOptions) unknown(c *comparing) *abi.Error {
 	case NoSetting, NoMessage, UnknownKey, UnknownName, SenderName, Peers:
 		err.Code, err.Remedy = abi.NotFound, "choose a later turn, or keep more history"
 	default:
-		err.Code, err.Remedy = abi.Unsupported, "look at what the record has of the turn, or try the module on a message of your own with terrarium call"
+		err.Code, err.Remedy = abi.Unsupported, "look at what is recorded about the turn, or try the module on a message of your own with terrarium call"
 	}
 	if c.gap.detail != "" {
 		err.IDs["detail"] = c.gap.detail

@@ -46,7 +46,7 @@ func (v *familySnapshot) lostEnd(ctx context.Context, e catalog.Entry, a catalog
 	case last >= a.Seq:
 		lost.Message = fmt.Sprintf("session %s has an event %s that is not the acknowledged one: %s or its -wal file was altered or replaced", e.Session, said, filepath.Base(e.Path))
 	case a.Excused(e.Durability):
-		lost.Message = fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: the machine has stopped since, and the durability normal promises a prefix of the log then", e.Session, first, said)
+		lost.Message = fmt.Sprintf("session %s has lost the events %s to %s, which had been acknowledged: the machine has stopped since, and the durability normal then promises only a prefix of the log", e.Session, first, said)
 		lost.Remedy = "the session continues from what it still has; send the missing messages again. With the durability full, nothing is lost when the power fails"
 		return lost, nil
 	}

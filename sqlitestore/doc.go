@@ -5,7 +5,7 @@
 //
 //	lock                    held, and naming its owner, while a process has the directory open
 //	acknowledged            how far each live log was acknowledged as durable
-//	catalog.db              which sessions there are, which are live, how they descend from each other, and which file each has
+//	catalog.db the sessions: which are live, how they descend from each other, and which file each has
 //	stores/<session>.db     the file that a session begins with
 //	stores/<session>.N.db   a file with the whole history of that session, or of a descendant
 //
@@ -15,15 +15,16 @@
 //
 // A cut (cut.go) takes files that were made in advance (spare_files.go), writes to them
 // what its children own, and then commits one transaction in the catalogue. A failure
-// before it leaves the parents as they were; a failure after it leaves the children. Only
-// a small history is copied (cut_small.go). Otherwise a child is incomplete at first: its
+// before it leaves the parents as they were; a failure after it leaves the children. Only a
+// small history is copied (cut_small.go). Otherwise a child is incomplete at first: its
 // history is read from its own file and from those of the ancestors that it needs, which
-// together are its family (family.go). The ancestors' files are frozen: a cut ends writing to them for good.
+// together are its family (family.go). The ancestors' files are frozen: after a cut,
+// nothing is written to them.
 //
 // None of that waits for the disk. Right afterwards all of it is made durable
-// (durable_cuts.go, background_sync.go). Only then are events acknowledged that were
-// written to a child of the durability [journal.Full]. If the power fails before, the
-// next start finds out whether the cut has happened (recover_cuts.go).
+// (durable_cuts.go, background_sync.go). Events that were written to a child of the
+// durability [journal.Full] are acknowledged only then. If the power fails before, the next
+// start finds out whether the cut has happened (recover_cuts.go).
 //
 // In the background the child gets a file with its whole history, made beside the one
 // that it writes to (hydrate.go, build.go). When the catalogue names that file as the

@@ -19,7 +19,7 @@ func TestTooManyOpenFilesAreSaid(t *testing.T) {
 		&fs.PathError{Op: "open", Path: "s/catalog.db", Err: syscall.ENFILE},
 	} {
 		err := storageError("open", "s/catalog.db", err)
-		if abi.CodeOf(err) != abi.Storage || !strings.Contains(err.Error(), "too many are open") || !strings.Contains(err.Error(), "ulimit -n") {
+		if abi.CodeOf(err) != abi.Storage || !strings.Contains(err.Error(), "too many files are open") || !strings.Contains(err.Error(), "ulimit -n") {
 			t.Errorf("it says %v", err)
 		}
 	}

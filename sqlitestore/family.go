@@ -97,7 +97,7 @@ func (k *sessions) openOwn(ctx context.Context, e catalog.Entry, mayBorrow bool)
 }
 
 // errMoved says that a session got its whole file while it was looked up.
-var errMoved = errors.New("the file of the session is another one now")
+var errMoved = errors.New("the session has another file now")
 
 // stand finds the session that holds the history of one whose file has been removed.
 func (k *sessions) stand(ctx context.Context, e catalog.Entry) (successor catalog.Entry, only map[journal.Origin]uint64, err error) {

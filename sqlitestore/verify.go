@@ -228,7 +228,7 @@ func (v *verification) numbersOf(s span) error {
 		case err != nil:
 			return err
 		case own != 0 && linked && own != storefile.ChainOn(chain, storefile.DigestOf(p.sum)):
-			v.damage("the event " + v.idOf(s, p.id) + " is not the one that was logged behind the one before: its checksum is of another")
+			v.damage("the event " + v.idOf(s, p.id) + " is not the one that was logged after the previous event: its checksum belongs to another")
 		}
 		chain, linked = storefile.ChainOf(p.sum), true
 		return nil
@@ -254,7 +254,7 @@ func (v *verification) changes() error {
 				return err
 			}
 			if storefile.ChangeDigest(id.Origin, event, part, first, base, rows) != sum {
-				v.damage(fmt.Sprintf("change %d behind the event %s is not what was logged: its checksum differs", part, id))
+				v.damage(fmt.Sprintf("change %d after the event %s is not what was logged: its checksum differs", part, id))
 			}
 			return nil
 		}, "SELECT event, part, first, base, rows, sum FROM change ORDER BY event, part")
@@ -383,7 +383,7 @@ func (v *verification) channels() error {
 		if head > last.seq && last.ts >= v.unlogged {
 			v.gap(last.channel, last.seq+1, head)
 		} else if owned && head < last.seq {
-			v.damage(fmt.Sprintf("the head of channel %s is %d, and %s is its message %d", last.channel, head, lastID, last.seq))
+			v.damage(fmt.Sprintf("the head of channel %s is %d, but %s is its message %d", last.channel, head, lastID, last.seq))
 		}
 		delete(heads, last.channel)
 	}

@@ -59,7 +59,7 @@ func TestVerifyNamesTheDamage(t *testing.T) {
 		"a message under another id":     {"INSERT INTO event SELECT id + 15, ts + 50, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum FROM event WHERE id = " + event(13), "duplicate: channel c number 5: " + id(13) + " and " + id(28)},
 		"a turn under another id":        {"INSERT INTO event SELECT id + 14, ts + 50, kind, graph, creature, turn, attempt, channel, seq, headers, payload, cause, sum FROM event WHERE id = " + event(14), "duplicate: the turn of a on channel c number 5: " + id(14) + " and " + id(28)},
 		"numbers are swapped":            {"UPDATE event SET seq = 9 - seq WHERE kind = 1 AND seq IN (4, 5)", "out of order: channel c number 5: " + id(10) + " is not later than " + id(13) + ", number 4"},
-		"the head is too low":            {"UPDATE head SET seq = 7; UPDATE cursor SET seq = 7", "damage: the head of channel c is 7, and " + id(25) + " is its message 9"},
+		"the head is too low":            {"UPDATE head SET seq = 7; UPDATE cursor SET seq = 7", "damage: the head of channel c is 7, but " + id(25) + " is its message 9"},
 		"the head is too high":           {"UPDATE head SET seq = 12", "missing: channel c number 10 to 12"},
 		"a cursor is beyond the head":    {"UPDATE cursor SET seq = 11", "damage: the cursor of a in c stands at 11, beyond the head 9"},
 		"state is not what was written":  {"UPDATE state_value SET value = x'00'", `damage: a holds another value of the state "n" than ` + id(27) + " says"},

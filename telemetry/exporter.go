@@ -211,7 +211,7 @@ func (x *Exporter) nameOf(id journal.CreatureID) string {
 
 func (x *Exporter) lose(n int) {
 	if x.lost.Add(int64(n)) == int64(n) { // the first time; later ones are counted
-		x.o.Log.Warn("spans are left out: the collector is slow or away", "url", redacted(x.o.Traces))
+		x.o.Log.Warn("spans are left out: the collector is slow or cannot be reached", "url", redacted(x.o.Traces))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // head is a request of a creature without its body.
 type head struct {
-	Method  string            `json:"method,omitempty"` // GET without it
+	Method  string            `json:"method,omitempty"` // GET by default
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
 }

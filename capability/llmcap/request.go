@@ -16,11 +16,11 @@ import (
 // server. Other members are refused, because some of them cost money that no budget
 // counts.
 type request struct {
-	Model       string          `json:"model,omitempty"` // the first that is allowed without it
+	Model       string          `json:"model,omitempty"` // by default, the first that is allowed
 	Messages    []message       `json:"messages"`
 	Tools       []tool          `json:"tools,omitempty"`
 	ToolChoice  json.RawMessage `json:"tool_choice,omitempty"`
-	MaxTokens   int64           `json:"max_tokens,omitempty"` // the setting without it
+	MaxTokens   int64           `json:"max_tokens,omitempty"` // by default, that of the settings
 	Temperature *float64        `json:"temperature,omitempty"`
 	TopP        *float64        `json:"top_p,omitempty"`
 	Seed        *int64          `json:"seed,omitempty"`

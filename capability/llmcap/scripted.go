@@ -16,7 +16,7 @@ import (
 
 // rule is one rule of a scripted model. The first whose patterns match gives the answer.
 type rule struct {
-	// When has patterns for messages in the form "role: content". The last pattern must
+	// When lists patterns for messages in the form "role: content". The last pattern must
 	// match the last message. Each of the others must match an earlier message; the latest
 	// that it matches counts.
 	When []string `json:"when"`

@@ -102,9 +102,9 @@ func (r *sessionRecord) warnings(m *memoryRecord, d *directoryRecord, now time.T
 			"raise the limit of the control group, or use a machine with more memory")
 	}
 	if now.Add(behind).Before(r.newest) {
-		warn(abi.Unavailable, fmt.Sprintf("the clock says %s, and the newest event of session %s is of %s: the clock is wrong now, or it was when the event was written",
+		warn(abi.Unavailable, fmt.Sprintf("the clock says %s, and the newest event of session %s is from %s: the clock is wrong now, or it was when the event was written",
 			now.UTC().Format(time.RFC3339), r.session, r.NewestEvent),
-			"set the clock before the session continues; until then, the times of new events go on from the newest one")
+			"set the clock before the session continues; until then, the times of new events continue from the newest one")
 	}
 	return out
 }

@@ -289,7 +289,7 @@ func TestTooFewOpenFiles(t *testing.T) {
 			break
 		}
 	}
-	if e := answer.Error; e.Code != "storage" || !strings.Contains(e.Message, "too many are open") || !strings.Contains(e.Remedy, "ulimit -n") {
+	if e := answer.Error; e.Code != "storage" || !strings.Contains(e.Message, "too many files are open") || !strings.Contains(e.Remedy, "ulimit -n") {
 		t.Errorf("the error is %+v", e)
 	}
 	p.ask(`{"op":"send_to","creature":"first","payload":"x"}`)

@@ -87,7 +87,7 @@ func Checks() map[string][]string {
 // the name of the case.
 const CasesCheck = "case"
 
-// Run runs the checks whose names selected returns true for, and the cases. The error is
+// Run runs the checks for whose names selected returns true, and the cases. The error is
 // only about ctx.
 func Run(ctx context.Context, h *host.Host, s *Subject, selected func(check string) bool) ([]report.Result, error) {
 	b := &bench{host: h, subject: s}

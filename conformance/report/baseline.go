@@ -24,7 +24,7 @@ type Expectation struct {
 // maxBaseline is the size of the largest baseline, in bytes.
 const maxBaseline = 1 << 20
 
-// ParseBaseline reads a baseline. known tells the names of checks. All mistakes are
+// ParseBaseline reads a baseline. known reports whether a check exists. All mistakes are
 // reported, each with its line.
 func ParseBaseline(name string, text []byte, known func(check string) bool) (*Baseline, error) {
 	if len(text) > maxBaseline {

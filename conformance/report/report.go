@@ -82,9 +82,9 @@ type Report struct {
 }
 
 // Settle compares the results with the requirements and the expected failures, and decides
-// whether the subject conforms. tried tells the names of
-// checks that the run would have made if the subject had them: only then an expected
-// failure that did not occur is stale.
+// whether the subject conforms. tried reports whether the run would have made a check if
+// the subject had it. An expected failure that did not occur is stale only if its check was
+// tried.
 func (r *Report) Settle(set *requirements.Set, b *Baseline, tried func(check string) bool) {
 	r.Set, r.Revision, r.Conforms = set.Name, set.Revision, true
 	met := map[string]bool{}

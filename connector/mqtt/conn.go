@@ -209,12 +209,12 @@ func (l *link) refused(code byte, reason string) error {
 
 // reasons are the codes that brokers give most often.
 var reasons = map[byte]string{
-	1: "it does not take this version", 2: "it does not take the client id", 3: "it is unavailable", 4: "wrong name or password", 5: "not authorized",
-	0x80: "unspecified", 0x81: "malformed packet", 0x82: "protocol error", 0x83: "implementation error", 0x84: "it does not take this version", 0x85: "it does not take the client id",
+	1: "it does not support this version", 2: "it does not accept the client id", 3: "it is unavailable", 4: "wrong name or password", 5: "not authorized",
+	0x80: "unspecified", 0x81: "malformed packet", 0x82: "protocol error", 0x83: "implementation error", 0x84: "it does not support this version", 0x85: "it does not accept the client id",
 	0x86: "wrong name or password", 0x87: "not authorized", 0x88: "it is unavailable", 0x89: "it is busy", 0x8a: "the client is banned",
-	0x8b: "it shuts down", 0x8d: "keep alive has run out", 0x8e: "another client has the same client_id", 0x8f: "it does not take the topic filter", 0x90: "it does not take the topic",
-	0x93: "too many messages at a time", 0x95: "the packet is too large", 0x97: "a quota is used up", 0x99: "it does not take the payload", 0x9a: "it does not keep messages",
-	0x9b: "it does not have the quality of service", 0x9e: "it has no shared subscriptions", 0xa2: "it has no wildcards",
+	0x8b: "it shuts down", 0x8d: "keep alive has run out", 0x8e: "another client has the same client_id", 0x8f: "it does not accept the topic filter", 0x90: "it does not accept the topic",
+	0x93: "too many messages at a time", 0x95: "the packet is too large", 0x97: "a quota is used up", 0x99: "it does not accept the payload", 0x9a: "it does not retain messages",
+	0x9b: "it does not support the quality of service", 0x9e: "it does not support shared subscriptions", 0xa2: "it does not support wildcards",
 }
 
 // reasonText describes a reason code. What a broker writes is bounded.

@@ -81,7 +81,7 @@ func (l *link) parse(data json.RawMessage, into any) error {
 	}
 	for name, text := range map[string]string{"client_id": l.ClientID, "username": l.Username, "password": l.Password} {
 		if len(text) > maxText || !validText(text) {
-			return invalid(name+" is too long, or is no text", fmt.Sprintf("use UTF-8 of at most %d bytes without the character 0", maxText))
+			return invalid(name+" is too long, or is not valid text", fmt.Sprintf("use UTF-8 of at most %d bytes without the character 0", maxText))
 		}
 	}
 	switch {
@@ -103,7 +103,7 @@ func (l *link) parseBroker() error {
 	const remedy = `write it as "mqtt://HOST:PORT", or "mqtts://HOST:PORT" for TLS`
 	u, err := url.Parse(l.Broker)
 	if err != nil {
-		return invalid("broker is no valid URL", remedy) // which the error would show, with secrets
+		return invalid("broker is not a valid URL", remedy) // which the error would show, with secrets
 	}
 	if u.User != nil {
 		return invalid("broker has a user in its URL, which plans would show", "use username and password, with a sensitive variable for the password")
@@ -113,7 +113,7 @@ func (l *link) parseBroker() error {
 		return invalid(fmt.Sprintf("broker has the scheme %q", u.Scheme), remedy)
 	}
 	if u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
-		return invalid("broker is not a scheme, a host and a port", remedy)
+		return invalid("broker must be a scheme, a host and a port", remedy)
 	}
 	if u.Port() != "" {
 		port = u.Port()

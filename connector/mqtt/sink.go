@@ -65,7 +65,7 @@ func (Sink) Open(data json.RawMessage) (connector.Connector, error) {
 	}
 	for _, name := range append(slices.Clone(s.Properties), s.TopicHeader) {
 		if len(name) > maxName || !validText(name) {
-			return nil, invalid(fmt.Sprintf("%.40q is not a name of a header", name), fmt.Sprintf("use a text of at most %d bytes", maxName))
+			return nil, invalid(fmt.Sprintf("%.40q is not the name of a header", name), fmt.Sprintf("use a text of at most %d bytes", maxName))
 		}
 	}
 	switch {
@@ -122,7 +122,7 @@ func (s *sink) Run(outer context.Context, p connector.Port) error {
 	defer c.close()
 	if s.QoS > int(c.maxQoS) || s.Retain && c.noRetain {
 		return &abi.Error{
-			Code: abi.Unavailable, Message: fmt.Sprintf("%s has no quality of service above %d, or retains no messages", s.Broker, c.maxQoS),
+			Code: abi.Unavailable, Message: fmt.Sprintf("%s does not support a quality of service above %d, or does not retain messages", s.Broker, c.maxQoS),
 			Remedy: "lower qos, or remove retain",
 		}
 	}
@@ -371,7 +371,7 @@ const ackTime = 30 * time.Second
 // rejected handles a message that the broker does not take. It is left out if the broker will
 // never take it.
 func (o *outlet) rejected(d connector.Delivery, a ack) error {
-	e := &abi.Error{Code: abi.Unavailable, Message: fmt.Sprintf("%s does not take the message %s: %s", o.Broker, d.ID, reasonText(a.code, a.reason)), Remedy: "correct the permissions or limits at the broker; the message is sent again"}
+	e := &abi.Error{Code: abi.Unavailable, Message: fmt.Sprintf("%s refuses the message %s: %s", o.Broker, d.ID, reasonText(a.code, a.reason)), Remedy: "correct the permissions or limits at the broker; the message is sent again"}
 	switch a.code {
 	case 0x90, 0x95, 0x99:
 		e.Code, e.Remedy = abi.InvalidArgument, "correct the topic or the payload"

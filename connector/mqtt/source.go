@@ -42,7 +42,7 @@ const (
 func (Source) Settings() []capability.Setting {
 	own := []capability.Setting{
 		{Name: "topics", Type: capability.Texts, Required: true, Doc: "the topics, such as `[\"sensors/+/temperature\", \"alarms/#\"]`"},
-		{Name: "qos", Type: capability.Count, Default: "1", Doc: "the quality of service that the source asks for: 0, 1 or 2"},
+		{Name: "qos", Type: capability.Count, Default: "1", Doc: "the quality of service that the source requests: 0, 1 or 2"},
 		{Name: "session", Type: capability.Duration, Default: `"24h"`, Doc: "how long the broker keeps messages while the source is not connected; with `\"0s\"` each connection begins with new messages. In version 3.1.1 the broker decides how long"},
 		{Name: "retained", Type: capability.Flag, Default: "true", Doc: "take the messages that the broker retains for a topic when the source subscribes to it; they have the header `retained`"},
 		{Name: "properties", Type: capability.Texts, Without: "none", Doc: "user properties that become headers of the message, in lower case; version 5 only"},
@@ -80,12 +80,12 @@ func (Source) Open(data json.RawMessage) (connector.Connector, error) {
 	}
 	for _, topic := range s.Topics {
 		if !validFilter(topic) {
-			return nil, invalid(fmt.Sprintf("%q is not a filter of topics", topic), `use levels with slashes between them, + for any level, and # at the end for all further ones, such as "sensors/+/temperature"`)
+			return nil, invalid(fmt.Sprintf("%q is not a topic filter", topic), `use levels with slashes between them, + for any level, and # at the end for all further ones, such as "sensors/+/temperature"`)
 		}
 	}
 	for _, name := range append(slices.Clone(s.Properties), s.KeyProperty) {
 		if len(name) > maxName || !validText(name) {
-			return nil, invalid(fmt.Sprintf("%.40q is not a name of a property", name), fmt.Sprintf("use a text of at most %d bytes", maxName))
+			return nil, invalid(fmt.Sprintf("%.40q is not the name of a property", name), fmt.Sprintf("use a text of at most %d bytes", maxName))
 		}
 	}
 	switch {
@@ -387,12 +387,12 @@ func (in *intake) leaveOut(m *message, size int) error {
 	switch {
 	case size > int(in.MaxPayload)+overhead || len(m.payload) > int(in.MaxPayload):
 		return &abi.Error{
-			Code: abi.TooLarge, Message: fmt.Sprintf("a message of %.200q has %d bytes, and max_payload is %d", m.topic, size, in.MaxPayload),
+			Code: abi.TooLarge, Message: fmt.Sprintf("a message on %.200q has %d bytes, and max_payload is %d", m.topic, size, in.MaxPayload),
 			Remedy: "raise max_payload, or send it in parts",
 		}
 	case !slices.ContainsFunc(in.Topics, func(filter string) bool { return matches(filter, m.topic) }):
 		return &abi.Error{
-			Code: abi.InvalidArgument, Message: fmt.Sprintf("the broker sends a message of %.200q, which no topic of the source matches", m.topic),
+			Code: abi.InvalidArgument, Message: fmt.Sprintf("the broker sends a message on %.200q, which no topic of the source matches", m.topic),
 			Remedy: "another program or an earlier recipe has subscribed with this client_id: use another one",
 		}
 	}

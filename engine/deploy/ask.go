@@ -66,8 +66,8 @@ func hashOf(deployment, policy string, n int, about any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Question is what a policy asks about a message, as the policies leave it. n is how many
-// messages of the turn before it were equal.
+// Question is what a policy asks about a message, after all changes by policies. n is the
+// number of earlier equal messages of the turn.
 func (ev *SendEvent) Question(policy string, channel journal.ChannelID, payload []byte, headers map[string]string, n int) Question {
 	return Question{
 		Event: journal.JudgeSend, Subject: "a message on " + ev.ChannelName, Channel: channel, Content: payload, Headers: headers,
@@ -78,8 +78,8 @@ func (ev *SendEvent) Question(policy string, channel journal.ChannelID, payload 
 	}
 }
 
-// Spawned is what a creature that is to be spawned would be, as far as an event does not
-// tell policies.
+// Spawned describes a creature to be spawned, beyond what the fields of the event tell
+// policies.
 type Spawned struct {
 	Spec  *CreatureSpec
 	Edges []string // channels with directions and aliases, by name
@@ -129,8 +129,8 @@ type action struct {
 	Request   json.RawMessage     `json:"request,omitempty"`
 }
 
-// Question is what a policy asks about another event. n is how many calls of the turn
-// before it were equal.
+// Question is what a policy asks about another event. n is the number of earlier equal
+// calls of the turn.
 func (ev *PolicyEvent) Question(policy string, n int) Question {
 	shown := ev.action(func(p Party) string { return p.Name }, ev.Channel.Name)
 	hashed := ev.action(func(p Party) string { return string(p.ID) }, string(ev.Channel.ID))

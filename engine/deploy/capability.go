@@ -22,8 +22,8 @@ type Capability struct {
 	// Secret names the settings that no store may keep. A creature that is restored without
 	// its recipe lacks them, and its requests wait until the recipe is applied.
 	Secret []string `json:"secret,omitempty"`
-	// From has, for each setting that may be secret, the variables that its value comes from
-	// as the recipe refers to them, such as var.key.
+	// From lists, for each setting that may be secret, the variables that its value comes
+	// from, in the form in which the recipe refers to them, such as var.key.
 	From map[string][]string `json:"from,omitempty"`
 	// Lacking says that the values of Secret are not in Settings.
 	Lacking bool `json:"lacking,omitempty"`

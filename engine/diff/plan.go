@@ -51,8 +51,8 @@ type CreaturePlan struct {
 	// values, which may be the same as before.
 	Unknown []string `json:"unknown,omitempty"`
 	Cut     bool     `json:"cut,omitempty"` // whether its graph merges, splits or is rearranged
-	// How many items wait for the creature when it continues; for a removed
-	// creature, how many waited before.
+	// how many items wait for the creature when it continues; for a removed
+	// creature, how many waited before
 	Waiting Waiting `json:"waiting,omitzero"`
 	Buried  uint64  `json:"buried,omitempty"` // number of its deliveries that become dead letters
 }
@@ -77,9 +77,9 @@ type ChannelPlan struct {
 	Messages   uint64            `json:"messages,omitempty"` // messages sent on it so far
 }
 
-// PlanChange is one difference. An empty Before means that it is added, an
-// empty After that it is removed. A sensitive value is shown as "(sensitive
-// value)", on both sides if it changes.
+// PlanChange is one difference. If Before is empty, something is added; if After is empty,
+// it is removed. A sensitive value is shown as "(sensitive value)", on both sides if it
+// changes.
 type PlanChange struct {
 	What   string `json:"what"`             // module, sha256, description, config, limits, …, listen, send, wire, root, privileged, stopped, paused, parent, name
 	Of     string `json:"of,omitempty"`     // which edge or wire, or which sensitive attribute of the configuration

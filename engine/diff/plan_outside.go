@@ -17,17 +17,17 @@ type OutsidePlan struct {
 	Name       string             `json:"name,omitempty"`       // of the creature
 	Creature   journal.CreatureID `json:"creature,omitempty"`   // empty if it does not exist yet
 	Capability string             `json:"capability,omitempty"` // its kind and name, such as http.alerts; absent for a source or a sink
-	Reaches    []string           `json:"reaches"`              // in words; of a source or a sink, its settings
+	Reaches    []string           `json:"reaches"`              // what it reaches, in words; for a source or a sink, its settings
 	Lacking    bool               `json:"lacking,omitempty"`    // its sensitive settings are not stored, so its requests wait until the recipe is applied
 	Revoked    bool               `json:"revoked,omitempty"`    // it is no longer granted, and is listed for its open requests
-	Requests   []OpenRequest      `json:"requests,omitempty"`   // of the creature, without a result so far
+	Requests   []OpenRequest      `json:"requests,omitempty"`   // requests of the creature without a result so far
 }
 
 // OpenRequest is a request to a capability, without a result so far.
 type OpenRequest struct {
 	ID      string        `json:"id"`                // its idempotency key
-	Request string        `json:"request,omitempty"` // what it asks for, in short
-	Becomes RequestFuture `json:"becomes"`           // what happens with it
+	Request string        `json:"request,omitempty"` // what it requests, in short
+	Becomes RequestFuture `json:"becomes"`           // what happens to it
 }
 
 // RequestFuture is what becomes of an open request.

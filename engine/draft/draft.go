@@ -60,7 +60,7 @@ type Live interface {
 	State(journal.CreatureID) journal.CreatureState
 	// Memory returns the memory of the policies of home.
 	Memory(Home) Memory
-	// Heard receives what policies have said.
+	// Heard receives the verdicts of policies.
 	Heard(*deploy.Words)
 }
 
@@ -271,7 +271,7 @@ type Change struct {
 	// deployment.
 	Joined         map[journal.CreatureID]string
 	JoinedChannels map[journal.ChannelID]string
-	// Words holds what policies have said about the change.
+	// Words holds the verdicts of policies on the change.
 	Words []HomedWord
 }
 

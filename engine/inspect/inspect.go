@@ -60,19 +60,19 @@ type Capability struct {
 	UsedByGraph map[string]int64 `json:"used_by_graph,omitempty"`
 	// what may be used, by unit
 	Budgets []CapabilityBudget `json:"budgets,omitempty"`
-	// how its requests are made; absent until the recipe is applied, as allows
+	// how its requests are made; like allows, absent until the recipe is applied
 	Limits *CapabilityLimits `json:"limits,omitempty"`
 }
 
-// CapabilityBudget bounds what the requests to a capability use of a unit.
+// CapabilityBudget bounds how much of a unit the requests to a capability may use.
 type CapabilityBudget struct {
-	Unit     string `json:"unit"`               // of the capability, such as tokens
-	Creature int64  `json:"creature,omitempty"` // of each creature; absent: not bounded
-	Graph    int64  `json:"graph,omitempty"`    // of all creatures of a graph; absent: not bounded
+	Unit     string `json:"unit"`               // unit of the capability, such as tokens
+	Creature int64  `json:"creature,omitempty"` // the bound for each creature; absent: not bounded
+	Graph    int64  `json:"graph,omitempty"`    // the bound for all creatures of a graph together; absent: not bounded
 }
 
-// CapabilityLimits bound the requests of all creatures that are granted a capability from the
-// same declaration.
+// CapabilityLimits bounds the requests of all creatures together that are granted a
+// capability by the same declaration.
 type CapabilityLimits struct {
 	Concurrency int     `json:"concurrency"`    // attempts at the same time
 	Rate        float64 `json:"rate,omitempty"` // attempts per second on average; absent: not bounded
@@ -111,10 +111,10 @@ type Counters struct {
 	Sent        uint64 `json:"sent"`
 	DeadLetters uint64 `json:"dead_letters"`
 	Denied      uint64 `json:"denied"`
-	Fuel        uint64 `json:"fuel"`                // used by turns, including failed ones
+	Fuel        uint64 `json:"fuel"`                // fuel that its turns used, including failed ones
 	Conflicts   uint64 `json:"conflicts,omitempty"` // turns that were run again because their graph had changed
-	// How often the creature or its timers had to wait, because it exceeded store_rate
-	// or timer_rate.
+	// how often the creature or its timers had to wait, because it exceeded store_rate or
+	// timer_rate
 	Throttled uint64 `json:"throttled,omitempty"`
 }
 

@@ -144,8 +144,9 @@ func (r *ApprovalRow) Otherwise() ApprovalDecision {
 	return Denied
 }
 
-// Asked is the event of the question, about the creature that waits. The event has the
-// parts of whole that the row lacks, since rows are written again and again, and events once.
+// Asked is the event of the question, about the creature that waits. The event contains the
+// parts of whole that the row lacks, because rows are written again and again, but events
+// only once.
 func (r *ApprovalRow) Asked(c CreatureID, whole ApprovalContent) Event {
 	payload := ApprovalAskedPayload{
 		Event: r.Event, Call: r.Call, Subject: r.Subject, Policy: r.Policy, Grounds: r.Grounds, Where: r.Where,
@@ -160,9 +161,9 @@ func (r *ApprovalRow) Asked(c CreatureID, whole ApprovalContent) Event {
 	return Event{ID: r.ID, Time: r.Time, Kind: EventApprovalAsked, Creature: c, Channel: r.Channel, Cause: r.Message, Payload: JSON(payload)}
 }
 
-// Whole is everything that the question is about: what the row has and, beyond that, the
-// payload of its event. It reports whether that is all, which it is not if an older version
-// logged the event.
+// Whole is everything that the question is about: the content of the row and, beyond that,
+// the payload of its event. It also reports whether this is complete. It is not if an older
+// version logged the event.
 func (r *ApprovalRow) Whole(payload []byte) (whole ApprovalContent, all bool) {
 	whole = ApprovalContent{Content: r.Content, Headers: r.Headers}
 	if r.ContentHash == "" && r.MoreHeaders == 0 {

@@ -9,7 +9,7 @@ type Delta struct {
 	NewGraphs []GraphID    `json:"new_graphs"`        // the graphs concerned, after
 	Affected  []CreatureID `json:"affected"`          // creatures whose graph id changed
 	Renamed   []Renamed    `json:"renamed"`           // what a merge renamed because both graphs used the name
-	Unified   []Unified    `json:"unified,omitempty"` // channels that on_collision unify made one
+	Unified   []Unified    `json:"unified,omitempty"` // channels that on_collision unify made into one
 }
 
 // Unified describes a channel that a merge made a part of another channel of the same name.

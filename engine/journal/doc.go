@@ -1,6 +1,6 @@
 // Package journal is the contract between the engine and its session stores. It describes
-// the log, the live rows beside the log, and the stores that keep both. It has data and
-// small interfaces, and starts no goroutines.
+// the log, the live rows beside the log, and the stores that keep both. It contains data
+// and small interfaces, and starts no goroutines.
 //
 //   - [Event] is one entry of a log. Its payload is bytes or one of the structs in
 //     event_payloads.go, by its [EventKind].

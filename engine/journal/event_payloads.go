@@ -54,7 +54,7 @@ type TurnEndedPayload struct {
 	Writes int          `json:"writes,omitempty"` // how many state values it wrote or deleted
 	Tools  int          `json:"tools,omitempty"`  // how many calls of group tools changed the graph
 	Fuel   int64        `json:"fuel,omitempty"`   // fuel that the guest used
-	// The revision of the awareness document, if the turn read it or received it.
+	// the revision of the awareness document, if the turn read it or received it
 	Awareness uint64     `json:"awareness,omitempty"`
 	Notes     *TurnNotes `json:"notes,omitempty"` // what else a replay of the turn needs
 }
@@ -95,7 +95,7 @@ type TurnFailedPayload struct {
 	Fuel  int64        `json:"fuel,omitempty"` // fuel that the guest used
 	Code  string       `json:"code"`           // code of the error
 	Error string       `json:"error"`          // what happened
-	// The revision of the awareness document that the turn received.
+	// the revision of the awareness document that the turn received
 	Awareness uint64     `json:"awareness,omitempty"`
 	Notes     *TurnNotes `json:"notes,omitempty"` // what else a replay of the turn needs
 }
@@ -159,7 +159,7 @@ type QuarantinedPayload struct {
 // ParentLinkPayload is the payload of parent_link_changed.
 type ParentLinkPayload struct {
 	Child  CreatureID   `json:"child"`  // the creature that has lost its parent
-	Old    CreatureID   `json:"old"`    // the parent before
+	Old    CreatureID   `json:"old"`    // the former parent
 	New    CreatureID   `json:"new"`    // the parent now: always empty
 	Reason UnlinkReason `json:"reason"` // split or removed
 	Attribution
@@ -202,7 +202,7 @@ type ModuleReplaced struct {
 // SessionCutPayload is the payload of session_merged and session_forked.
 type SessionCutPayload struct {
 	Session SessionID   `json:"session"` // the new session
-	Parents []SessionID `json:"parents"` // the sessions before; volatile stands for a graph without a store
+	Parents []SessionID `json:"parents"` // the former sessions; volatile stands for a graph without a store
 }
 
 // SessionAttachedPayload is the payload of creature_session_attached.

@@ -9,7 +9,7 @@ const ToRoot CreatureID = "root"
 
 // The bounds of output wires.
 const (
-	// MaxWires is the most output wires that lead out of one creature.
+	// MaxWires is the largest number of output wires from one creature.
 	MaxWires = 64
 	// MaxPrompt is the largest size of the prompt of an output wire, in bytes.
 	MaxPrompt = 16 << 10
@@ -37,9 +37,9 @@ type OutputWire struct {
 	// A predicate of the source's deployment: only outputs for which it holds are
 	// delivered. Empty means all.
 	When string `json:"when,omitempty"`
-	// Whether it may lead back to its source.
+	// whether it may lead back to its source
 	AllowSelf bool `json:"allow_self,omitempty"`
-	// Its position among the wires of the source.
+	// its position among the wires of the source
 	Order uint64 `json:"-"`
 }
 

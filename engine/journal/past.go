@@ -14,10 +14,11 @@ import (
 type Rewinder interface {
 	Chronicle
 	// RowsAt returns the creatures, channels, edges and output wires of a session, live or
-	// ended, as they were at a mark in what it wrote; of a mark before its first record, as
-	// they were after it. A record that the mark cuts in two has not happened. It returns
-	// unsupported if the session does not know: an older program wrote it, or history has
-	// been pruned since. It may be called by any goroutine.
+	// ended, as they were at a mark in what it wrote. For a mark before its first record,
+	// it returns them as they were after that record. A record that the mark divides counts
+	// as not written. The error is unsupported if the session does not record these rows:
+	// an older program wrote it, or history has been pruned since. It may be called by any
+	// goroutine.
 	RowsAt(ctx context.Context, session SessionID, at Mark) (SavedGraph, error)
 }
 

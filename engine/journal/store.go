@@ -78,12 +78,12 @@ type Storage interface {
 	// first record, or none. The stores are durable once Create returns.
 	Create(ctx context.Context, specs ...StoreSpec) ([]Store, error)
 	// Cut turns live parents into children, in one atomic step. There are no parents if
-	// only graphs without a store take part. Cut drains and stops the parents' writers,
-	// gives every child the live rows of its members, and then closes the parents. The
-	// cut may become durable later; until then Wait does not return for a child with the
-	// durability [Full]. A child can read the whole history of its parents at once; its
-	// own file may get that history later ([SessionInfo].Complete). On an error nothing
-	// has changed, and the parents continue.
+	// only graphs without a store take part. Cut drains and stops the writers of the
+	// parents, gives every child the live rows of its members, and then closes the parents.
+	// The cut may become durable later; until then Wait does not return for a child with
+	// the durability [Full]. A child can read the whole history of its parents at once; its
+	// own file may get that history later ([SessionInfo].Complete). On an error nothing has
+	// changed, and the parents continue.
 	Cut(ctx context.Context, cut Cut) ([]Store, error)
 	// Retire ends a live store whose graph has ended. Its history stays readable, and its
 	// rows are no longer live.
@@ -240,7 +240,7 @@ type Store interface {
 	// writing has begun to fail. The function must not block.
 	Durable() uint64
 	Notify(func())
-	// Err returns the reason why writing fails at present, or nil.
+	// Err returns the reason why writing currently fails, or nil.
 	Err() error
 
 	// Missing returns the reason why a part of the history cannot be read, such as a

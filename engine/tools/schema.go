@@ -121,9 +121,9 @@ func (f *Tool) Check(args []byte) error {
 func (s *toolSchema) usage() string {
 	names := slices.Sorted(maps.Keys(s.args.Schema().Properties))
 	if len(names) == 0 {
-		return "it takes no arguments"
+		return "the tool takes no arguments"
 	}
-	return "it takes " + strings.Join(names, ", ") + ": see docs/reference/tools.md"
+	return "the tool takes " + strings.Join(names, ", ") + ": see docs/reference/tools.md"
 }
 
 // objection names the argument that a schema refuses, and why.

@@ -91,7 +91,7 @@ func TestRefusals(t *testing.T) {
 		"status behind nothing": {"lead-id", "group_status", `{"after":"w"}`, abi.NotFound, "to continue after"},
 		"status of too many":    {"lead-id", "group_status", `{"limit":257}`, abi.InvalidArgument, ""},
 		"a name twice":          {"lead-id", "group_status", `{"limit":1,"LIMIT":2}`, abi.InvalidArgument, "twice"},
-		"a surplus name":        {"lead-id", "group_status", `{"color":1}`, abi.InvalidArgument, "it takes after, limit"},
+		"a surplus name":        {"lead-id", "group_status", `{"color":1}`, abi.InvalidArgument, "the tool takes after, limit"},
 		"not UTF-8":             {"lead-id", "group_status", "{\"\xff\":1}", abi.InvalidArgument, "not UTF-8"},
 	} {
 		t.Run(what, func(t *testing.T) {

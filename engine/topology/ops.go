@@ -39,9 +39,9 @@ const (
 	// Rename gives the absorbed side's creature or channel the next free name
 	// of the form name~2, name~3, … It is the default.
 	Rename Collision = iota
-	// Unify merges two channels of the same name: the survivor's channel
-	// continues, the absorbed one is sealed. Creatures, and channels with the
-	// report flag, are renamed even so.
+	// Unify merges two channels of the same name: the survivor's channel continues, the
+	// absorbed one is sealed. Creatures, and channels with the report flag, are renamed
+	// nevertheless.
 	Unify
 	// Reject fails the operation with the code already_exists.
 	Reject

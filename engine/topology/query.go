@@ -60,8 +60,8 @@ func (s *State) Some(id GraphID, most int) (creatures []Creature, channels []Cha
 	return creatures, channels
 }
 
-// SomePrivileged is Some for the privileged creatures of a graph. It counts all of them in
-// total.
+// SomePrivileged is Some for the privileged creatures of a graph. total is the number of
+// all of them.
 func (s *State) SomePrivileged(id GraphID, most int) (creatures []Creature, total int) {
 	if g := s.graphs.get(id); g != nil {
 		return g.elders[privileged].some(most), g.elders[privileged].items.size

@@ -22,9 +22,9 @@ type Code struct {
 	New func(Host) Instance
 }
 
-// Exact reports whether the translation gives results that the module may have on a
-// processor, as runtime.GOARCH names it. On others than these two, Go gives results that are
-// not a number other bits than WebAssembly allows.
+// Exact reports whether all results of the translation are allowed by WebAssembly, on a
+// processor that is named as in runtime.GOARCH. On others than amd64 and arm64, the bits
+// of a result that is not a number may be bits that WebAssembly does not allow.
 func (c *Code) Exact(arch string) bool {
 	return !c.Floats || arch == "amd64" || arch == "arm64"
 }

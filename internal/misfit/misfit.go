@@ -41,7 +41,7 @@ var (
 // reason says in the words of a user what the keyword of a schema found.
 func reason(text string) string {
 	if m := wrongType.FindStringSubmatch(text); m != nil {
-		return "it must be of type " + m[2] + ", and is of type " + m[1]
+		return "it must be of type " + m[2] + ", but is of type " + m[1]
 	}
 	if m := outOfBounds.FindStringSubmatch(text); m != nil {
 		value, isNumber := new(big.Rat).SetString(m[2] + "/" + m[3])
@@ -53,24 +53,32 @@ func reason(text string) string {
 		if m[1] == "maximum" {
 			side = "at most "
 		}
-		return "it must be " + side + decimal(bound) + ", and is " + decimal(value)
+		return "it must be " + side + decimal(bound) + ", but is " + decimal(value)
 	}
 	if m := wrongText.FindStringSubmatch(text); m != nil {
 		return m[1] + " does not match the pattern " + m[2]
 	}
 	if m := noChoice.FindStringSubmatch(text); m != nil {
-		return m[1] + " is none of: " + m[2]
+		return m[1] + " is not one of: " + m[2]
 	}
 	if m := wrongLength.FindStringSubmatch(text); m != nil {
 		return "it has " + m[1] + " characters, " + m[2]
 	}
 	if m := missing.FindStringSubmatch(text); m != nil {
-		return "it lacks " + strings.ReplaceAll(m[1], `" "`, `", "`)
+		return list(m[1]) + " missing"
 	}
 	if m := surplus.FindStringSubmatch(text); m != nil {
-		return "it must not have " + strings.ReplaceAll(m[1], `" "`, `", "`)
+		return list(m[1]) + " not allowed"
 	}
 	return text
+}
+
+// list begins a sentence about quoted names that have spaces between them.
+func list(names string) string {
+	if strings.Contains(names, `" "`) {
+		return strings.ReplaceAll(names, `" "`, `", "`) + " are"
+	}
+	return names + " is"
 }
 
 // decimal writes a number with as many digits as it needs, at most six of them after

@@ -131,7 +131,7 @@ func TestTurnCannotBeRunAgain(t *testing.T) {
 		refusal refusal
 		says    []string
 	}{
-		"no permission": {refusal{only: "replay_turn", status: http.StatusForbidden, code: "not_privileged", detail: "the token has the scope operate, and this needs admin", remedy: "use a token with the scope admin"}, []string{"You may not do this.", "Use a token with the scope admin."}},
+		"no permission": {refusal{only: "replay_turn", status: http.StatusForbidden, code: "not_privileged", detail: "the token has the scope operate, and the operation needs admin", remedy: "use a token with the scope admin"}, []string{"You may not do this.", "Use a token with the scope admin."}},
 		"pruned":        {refusal{only: "replay_turn", status: http.StatusNotFound, code: "not_found", detail: "the turn is no longer recorded, because its history has been pruned", remedy: "choose a later turn, or keep more history"}, []string{"not_found", "no longer recorded", "Choose a later turn"}},
 	} {
 		p.mu.Lock()

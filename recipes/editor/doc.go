@@ -2,11 +2,11 @@
 // thing is declared and used, what can be written at a place, and which edits rename a
 // thing.
 //
-// The answers come from the tokens of the texts, not from a parsed recipe, so that a
-// recipe with mistakes has answers too. Nothing is evaluated, and no module is read. What
-// the blocks, attributes and functions are comes from [recipes.DescribeLanguage], so that
-// an addition to the language is known here by itself.
+// The answers come from the tokens of the texts, not from a parsed recipe, so that a recipe
+// with mistakes has answers too. Nothing is evaluated, and no module is read. What the
+// blocks, attributes and functions are comes from [recipes.DescribeLanguage], so that an
+// addition to the language is known here automatically.
 //
-// A [Workspace] has the texts that an editor has opened, and reads the other files of
+// A [Workspace] holds the texts that an editor has opened, and reads the other files of
 // their recipes. Positions are offsets in bytes. The types are for one goroutine at a time.
 package editor

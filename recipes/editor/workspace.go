@@ -29,7 +29,7 @@ const (
 	Files   Layout = "file"   // each file is a recipe
 )
 
-// Workspace has the texts of an editor, and reads the other files of their recipes.
+// Workspace holds the texts of an editor, and reads the other files of their recipes.
 type Workspace struct {
 	roots      []string // absolute paths
 	layout     Layout
@@ -71,7 +71,7 @@ func (w *Workspace) Set(path string, text []byte) {
 	w.open[path] = w.scan(path, text)
 }
 
-// Close forgets an open text: from now on, the file counts.
+// Close forgets an open text: from now on, the file is used instead.
 func (w *Workspace) Close(path string) {
 	delete(w.open, path)
 	w.drop(path)

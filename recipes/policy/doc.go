@@ -1,11 +1,11 @@
 // Package policy runs the policies of a recipe: JavaScript functions that judge events of
 // a deployment before they happen.
 //
-// A policy is one function of an event. It returns undefined if it does not object, or
-// one of allow(), deny(reason), warn(reason), drop(reason), patch({…}), restart(reason)
-// and quarantine(reason), as far as the event allows it. Any other value, an exception
-// and a timeout are errors, which deny unless the policy was declared otherwise. Policies
-// in the mode mutate run first, in the order of their declaration, then all that
+// A policy is one function of an event. It returns undefined if it does not object, or one
+// of allow(), deny(reason), warn(reason), drop(reason), patch({…}), restart(reason) and
+// quarantine(reason), as far as the event allows it. Any other value, an exception and a
+// timeout are errors. An error denies the event, unless the policy declares otherwise.
+// Policies in the mode mutate run first, in the order of their declaration, then all that
 // validate; all objections are collected (judgement.go).
 //
 // A decision depends on the event (event.go, fields.go) and on ctx (context.go): the
@@ -20,5 +20,6 @@
 // possible (eval, typed arrays, big integers, proxies). Memory is the exception: a script
 // can fill memory until its time is up. A policy can therefore run in a separate process
 // (process.go, serve.go) with a memory limit, which is killed and replaced if it does not
-// answer. Other scripts are trusted as much as their operator is.
+// answer. A script that runs in the process of the engine is trusted as much as the
+// operator.
 package policy

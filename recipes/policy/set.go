@@ -118,8 +118,8 @@ func New(policies []Policy, o Options) (*Set, []*ScriptError) {
 	return s, nil
 }
 
-// In returns the set with processes for its policies with Process, which p owns. Without,
-// these policies fail.
+// In returns the set with processes, owned by p, for its policies that have Process set. In
+// a set without processes, these policies fail.
 func (s *Set) In(p *Processes) *Set {
 	if !slices.ContainsFunc(s.policies, func(p *compiled) bool { return p.Process }) {
 		return s

@@ -29,7 +29,7 @@ Operations are the data API of a terrarium. ` + "`terrarium exec`" + ` reads the
 - The answer is ` + "`{\"id\": …, \"ok\": true, \"result\": {…}}`" + ` or ` + "`{\"id\": …, \"ok\": false, \"error\": {\"code\", \"message\", \"remedy\", \"ids\"}}`" + `. See the [error
   codes](errors.md).
 - ` + "`" + `terrarium serve` + "`" + ` offers the operations over HTTP too: see [serve](command-line.md#serve). There, a caller needs a *scope*: ` + "`" + `read` + "`" + `; ` + "`" + `operate` + "`" + `,
-  which includes it; or ` + "`" + `admin` + "`" + `, which includes both. With the scope ` + "`" + `read` + "`" + `, results contain no payloads, headers or log lines.
+  which includes ` + "`read`" + `; or ` + "`" + `admin` + "`" + `, which includes both. With the scope ` + "`" + `read` + "`" + `, results contain no payloads, headers or log lines.
 - Operations run one after the other, in the order of their lines. A request can therefore rely on earlier ones without waiting for
   their answers. Operations marked *waits* start in that order, answer when they are done, and do not delay others.
 - With ` + "`\"async\": true`" + ` a request does not delay later ones. Use it for requests that take long, such as an ` + "`add_creature`" + ` whose module

@@ -213,7 +213,7 @@ func (b *Broker) Publish(topic, payload string, qos byte, retain bool) error {
 	return server.Publish(topic, []byte(payload), retain, qos)
 }
 
-// Message is a message that the broker has.
+// Message is a message at the broker.
 type Message struct {
 	Topic, Payload string
 	QoS            byte

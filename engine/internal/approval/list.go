@@ -44,7 +44,7 @@ func keyOf(id journal.EventID, kind journal.DeliveryKind) journal.EventID {
 	return id
 }
 
-// List has the questions about a creature's turns, in the order in which they were asked.
+// List holds the questions about a creature's turns, in the order in which they were asked.
 // The graph's mu guards it.
 type List struct {
 	All    []*Question
@@ -68,8 +68,8 @@ func (l *List) OpenBeside(q *Question) bool {
 	})
 }
 
-// Rows are the questions as the creature's row has them. next is the delivery that is put
-// back, or nil.
+// Rows are the questions as the creature's row stores them. next is the delivery that is
+// put back, or nil.
 func (l *List) Rows(next *message.Message) []journal.ApprovalRow {
 	if len(l.All) == 0 {
 		return nil

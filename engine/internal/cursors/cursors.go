@@ -15,8 +15,8 @@ import (
 type Run struct{ First, Last uint64 }
 
 // Runs returns what is left to read of a channel, unless that is simply everything after
-// dealt: a cursor cannot express gaps. messages are the numbers that the log has of the
-// channel, in order; last is the last one to be read. waits reports whether a message is
+// dealt: a cursor cannot express gaps. messages are the numbers of the channel's messages
+// in the log, in order; last is the last one to be read. waits reports whether a message is
 // in memory for the reader, and skipped whether the reader must not get it.
 func Runs(messages []uint64, dealt, last uint64, waits, skipped func(uint64) bool) (runs []Run, gaps bool) {
 	runs, open := []Run{}, false

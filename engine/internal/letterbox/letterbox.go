@@ -13,7 +13,7 @@ const (
 	maxBytes   = 2 << 20
 )
 
-// Box has the last dead letters of a graph. Its zero value is empty.
+// Box holds the last dead letters of a graph. Its zero value is empty.
 type Box struct {
 	rows  []journal.DeadLetterRow
 	bytes int64

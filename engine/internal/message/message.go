@@ -169,9 +169,9 @@ const (
 	HeaderRequest  = "terrarium-request"  // id of the request that a result answers
 	HeaderDeadline = "terrarium-deadline" // of a request, in milliseconds
 	HeaderStatus   = "terrarium-status"   // of the result of a request to a capability
-	HeaderWire     = "terrarium-wire"     // id of the wire that an output came over
-	HeaderHops     = "terrarium-hops"     // over how many wires in a row it came
-	HeaderAlias    = "terrarium-alias"    // of the channel that a message came on which is delivered again
+	HeaderWire     = "terrarium-wire"     // id of the wire over which an output came
+	HeaderHops     = "terrarium-hops"     // number of wires in a row over which it came
+	HeaderAlias    = "terrarium-alias"    // of the channel on which a message that is delivered again came first
 )
 
 // GuestHeaders are the headers as the guest gets them.

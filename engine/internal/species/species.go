@@ -77,7 +77,7 @@ func Aware(templates []*Template) []outlook.AwareSpecies {
 	return list
 }
 
-// Table has the species of the applied deployments. It must not be used by several
+// Table holds the species of the applied deployments. It must not be used by several
 // goroutines at once.
 type Table struct {
 	templates map[draft.Kind]*Template

@@ -28,7 +28,7 @@ type Key struct {
 	Creature   journal.CreatureID
 }
 
-// Counters are what was charged of a unit, and given back of that.
+// Counters count how much of a unit was charged, and how much of that was credited again.
 type Counters struct {
 	Charged  int64 `json:"charged"`
 	Returned int64 `json:"returned,omitempty"`
@@ -232,7 +232,7 @@ func (l *Ledger) Change(rec *journal.Record, k Key, request journal.EventID, bud
 }
 
 // Difference is what replaces a reservation: what was used in fact, less what was reserved.
-// It has only units that differ.
+// It contains only units that differ.
 func Difference(reserved, used map[string]int64) map[string]int64 {
 	out := map[string]int64{}
 	for _, unit := range slices.Concat(slices.Collect(maps.Keys(reserved)), slices.Collect(maps.Keys(used))) {

@@ -131,12 +131,12 @@ func (r *remains) outlives(ctx context.Context, sessions map[journal.SessionID]c
 	}
 	for ancestor := range r.line {
 		if e, there := sessions[ancestor]; there && e.Live && ancestor != session {
-			return fmt.Sprintf("it belongs to session %s, which came out of %s, and the catalogue still has that one as live", session, ancestor)
+			return fmt.Sprintf("it belongs to session %s, which came out of %s, and the catalogue still lists %[2]s as live", session, ancestor)
 		}
 	}
 	for ended := range r.wrote {
 		if e, there := sessions[ended]; there && e.Live {
-			return fmt.Sprintf("it belongs to session %s, which was made when %s ended, and the catalogue still has that one as live", session, ended)
+			return fmt.Sprintf("it belongs to session %s, which was made when %s ended, and the catalogue still lists %[2]s as live", session, ended)
 		}
 	}
 	if len(sessions) == 0 || home != "" && r.keys[storefile.Home] == home {

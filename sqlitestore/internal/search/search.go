@@ -21,7 +21,7 @@ const MostFound = 1000
 // Query selects events by their content. Empty fields do not restrict; restrictions
 // combine with AND, and those of a list with OR.
 type Query struct {
-	// Text has words, "phrases" and beginnings* of words, with AND (which may be
+	// Text consists of words, "phrases" and beginnings* of words, with AND (which may be
 	// left out), OR, NOT and parentheses. Case and accents do not count.
 	Text      string
 	Session   journal.SessionID // only what is in its history
@@ -232,7 +232,7 @@ func (s *search) show(ctx context.Context, page []indexed) error {
 	return nil
 }
 
-// Fits compares what the index knows only by tags.
+// Fits reports whether an event meets the restrictions for which the index has only tags.
 func (q *Query) Fits(ev *journal.Event) bool {
 	return (len(q.Kinds) == 0 || slices.Contains(q.Kinds, ev.Kind)) &&
 		(len(q.Creatures) == 0 || slices.Contains(q.Creatures, ev.Creature)) &&

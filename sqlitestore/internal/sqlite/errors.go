@@ -58,7 +58,7 @@ func explain(err error) (message, remedy string) {
 	var se sqlite3.Error
 	isSQLite := errors.As(err, &se)
 	if abi.TooManyFiles(err) != nil || isSQLite && abi.TooManyFiles(se.SystemErrno) != nil {
-		return "the file cannot be opened: too many are open", abi.FilesRemedy
+		return "the file cannot be opened: too many files are open", abi.FilesRemedy
 	}
 	if !isSQLite {
 		return "the file cannot be used", "check that the path exists and may be read and written"
