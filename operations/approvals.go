@@ -43,9 +43,9 @@ type ApprovalRecord struct {
 	Behind     uint64                   `json:"behind"`               // deliveries of the creature that wait for the decision
 	Content    Payload                  `json:"content"`              // the message that would be sent, or what would happen as JSON; at most 8 KiB
 	Size       int                      `json:"size"`                 // size of the whole content, in bytes
-	// SHA-256 of the whole content, if content is not all of it
+	// SHA-256 of the whole content, if content is only a part of it
 	ContentHash string `json:"content_hash,omitempty"`
-	// headers of the message that would be sent, those that fit into the 8 KiB
+	// those headers of the message that would be sent that fit into the 8 KiB
 	Headers     map[string]string `json:"headers,omitempty"`
 	MoreHeaders int               `json:"more_headers,omitempty"` // how many headers are left out
 	Hash        string            `json:"hash"`                   // SHA-256 of everything that the answer covers

@@ -27,7 +27,7 @@ var references = []Reference{
 	{Name: "species", Block: "species", Form: "species.NAME", Doc: "a species that the recipe declares"},
 	{Name: "predicate", Block: "predicate", Form: "predicate.NAME", Doc: "a predicate, in the `when` of a [wire](recipes.md#wire)"},
 	{Name: "recipe", Block: "recipe", Form: "recipe.NAME.OUTPUT", Doc: "an [output](recipes.md#output) of a [sub-recipe](recipes.md#recipe); " +
-		"`recipe.NAME.channel.NAME` is a thing in it, of one of the kinds above or a `recipe` in turn"},
+		"`recipe.NAME.channel.NAME` is a thing in the sub-recipe, of one of the kinds above or another `recipe`"},
 	{Name: "root", Form: "root", Doc: "in the `to` of a wire: the root of the deployment"},
 	{Name: "each", Form: "each.NAME", Doc: "in a block with `for_each`: the current element", Members: []Member{{"key", "its key"}, {"value", "its value"}}},
 	{Name: "path", Form: "path.recipe", Doc: "the absolute path of the recipe's folder", Members: []Member{{"recipe", "the absolute path of the recipe's folder"}}},

@@ -21,7 +21,7 @@ const (
 
 func (f *cacheFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.dir, "cache", "", "keep compiled modules in `DIR`, which holds executable code (default $"+cacheVariable+" or, without it, terrarium in the user's cache directory)")
-	fs.BoolVar(&f.off, "no-cache", false, "do not keep compiled modules, and use none that are kept")
+	fs.BoolVar(&f.off, "no-cache", false, "do not use the cache of compiled modules")
 }
 
 // resolve returns the directory, or "" for none, and whether the command does without it

@@ -31,8 +31,9 @@ type OutputWire struct {
 	// Whether the output itself is delivered; without it, the target learns
 	// where the output came from and how large it is.
 	WithContent bool `json:"with_content"`
-	// The template of what is delivered, with {output}, {source} and {channel}
-	// in it; empty means the output as it is, or without content a JSON object.
+	// The template of what is delivered, which may contain {output}, {source} and
+	// {channel}. If it is empty, the output is delivered as it is or, without content, a
+	// JSON object.
 	Prompt string `json:"prompt,omitempty"`
 	// A predicate of the source's deployment: only outputs for which it holds are
 	// delivered. Empty means all.
