@@ -106,9 +106,10 @@ type Grant interface {
 type Meter interface {
 	// Budgets are the budgets, with one entry for a unit. They do not change.
 	Budgets() []Budget
-	// Forecast is what an attempt uses at most, as far as that can be foreseen, by unit. It
-	// is reserved before the attempt, and [Result.Used] replaces it after. A reservation
-	// whose attempt is interrupted stays, because the attempt may have been made. It depends on the request and the settings only.
+	// Forecast returns the most that an attempt is expected to use, by unit. This amount is
+	// reserved before the attempt, and [Result.Used] replaces it after. A reservation whose
+	// attempt is interrupted stays, because the attempt may have been made. The result must
+	// depend only on the request and the settings.
 	Forecast(r Request) map[string]int64
 }
 

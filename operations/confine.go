@@ -174,9 +174,10 @@ func (c *confinement) use(g terrarium.GraphID) bool {
 	return slices.Contains(c.allowed, g)
 }
 
-// findWithin finds the id for a name in the allowed graphs. It returns a text that is the
-// id or name of nothing there as it is, and reports whether it may be used: an id of
-// something in another graph, and a name that several things have, may not.
+// findWithin finds the id for a name in the allowed graphs. A text that is neither an id
+// nor a name in these graphs is returned unchanged. It also reports whether the result may
+// be used: an id of something in another graph, and a name that several things have, may
+// not be used.
 func findWithin[T ~string](c *confinement, text string, find func(terrarium.GraphID, string) (T, error), of func(T) terrarium.GraphID) (string, bool) {
 	var found []T
 	for _, g := range c.allowed {

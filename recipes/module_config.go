@@ -115,8 +115,8 @@ func (f *fitting) grants() {
 	}
 }
 
-// dependsOn reports whether the module may need what it imports: it does not if its manifest
-// lists what it needs without it.
+// dependsOn reports whether the module may need a capability that it imports. It does not
+// if its manifest lists what it needs, and the list lacks that capability.
 func (f *fitting) dependsOn(kind string) bool {
 	m := f.module.info.Manifest
 	return m == nil || m.Capabilities == nil || slices.Contains(m.Capabilities, kind)

@@ -23,9 +23,10 @@ const nameField = "name="
 // maxTokens bounds the comparisons that a request needs.
 const maxTokens = 1000
 
-// ParseTokens reads the text of a token file. Each line has a token, its scope (admin if
-// it is left out), after name= the name of its bearer (none if it is left out), and the
-// graphs that it is for (all if they are left out), separated by spaces. Empty lines and lines that begin with # are ignored.
+// ParseTokens reads the text of a token file. The parts of a line are separated by spaces:
+// a token; its scope (by default admin); name= and the name of its bearer (by default
+// none); and the graphs that it is for (by default all). Empty lines and lines that begin
+// with # are ignored.
 func ParseTokens(text string) ([]Token, error) {
 	var out []Token
 	number := 0

@@ -102,8 +102,8 @@ func (a *archive) History(ctx context.Context, session journal.SessionID, q jour
 	return events, err
 }
 
-// Messages returns messages of a channel with a number above after and up to until, as
-// far as the history of a session has them; see [Store.Messages].
+// Messages returns the messages of a channel that are in the history of a session, with
+// numbers above after and up to until; see [Store.Messages].
 func (a *archive) Messages(ctx context.Context, session journal.SessionID, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (events []journal.Event, err error) {
 	if s := a.inUse(session); s != nil {
 		return s.Messages(ctx, channel, after, until, limit, bytes)

@@ -20,16 +20,17 @@ import (
 // Cut turns live parents into children. What the children own is written to spare files;
 // then one transaction of the catalogue makes the cut. If it fails or the process ends
 // before, the parents stay as they were; afterwards the children are live and the parents
-// are never written again. Cut does not wait for the disk: the cut becomes durable right
+// are never written to again. Cut does not wait for the disk: the cut becomes durable right
 // afterwards, and until then, nothing written to children of the durability full is
-// acknowledged. The parents' history is not touched: the children are incomplete, and get
-// it in the background. If the catalogue can be neither written nor read at that moment,
-// both sides are closed, and the next start continues with one of them.
+// acknowledged. The history in the parents' files is not changed. A small history is copied
+// to the children at once; otherwise the children are incomplete, and get the history in
+// the background. If the catalogue can be neither written nor read at that moment, both
+// sides are closed, and the next start continues with one of them.
 //
-// If ctx ends before that transaction has begun, nothing has changed and Cut returns the
-// error, however long the catalogue does not answer. From then on it ignores ctx, and
-// waits until the catalogue has said what happened or the attempts to ask it have failed:
-// for as long as the disk hangs.
+// If ctx ends before that transaction has begun, Cut returns the error and nothing has
+// changed, even if the catalogue does not answer. Once the transaction has begun, Cut
+// ignores ctx. It waits until the outcome can be read from the catalogue, or until the
+// attempts to read it have failed. If the disk hangs, it waits for as long.
 func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	if err := d.changing.lockWithin(ctx); err != nil {
 		return nil, err

@@ -17,10 +17,10 @@ import (
 )
 
 // ForkAt is Fork of a session as it was at a mark in what it wrote: its history up to
-// there, and its live rows as they were then. It also returns the last event of the fork.
-// A record that the mark cuts in two is left out. Only outside readers stay where they
-// are now, as far as there is something to read. Unlike Fork it needs only the history,
-// so it can also fork an ended session whose file has been removed.
+// there, and its live rows as they were then. It also returns the last event of the fork. A
+// record that the mark divides is left out. Only outside readers keep their present
+// positions or, where the fork ends earlier, are at its end. Unlike Fork it needs only the
+// history, so it can also fork an ended session whose file has been removed.
 //
 // It returns invalid_argument for a mark before the session's first event. It returns
 // unsupported for a mark at which the rows cannot be determined: an older program wrote
@@ -176,8 +176,8 @@ func (b *builder) collectAt(ctx context.Context, e catalog.Entry, f *family, own
 	return b.c.Attached(f.own.path, f.own.mode, b.seatReaders)
 }
 
-// seatReaders puts outside readers where they are now, as far as there is something to
-// read.
+// seatReaders puts outside readers at their present positions or, where the fork ends
+// earlier, at its end.
 func (b *builder) seatReaders() error {
 	return b.c.Transact(func() error {
 		if err := b.c.Exec("DELETE FROM main.cursor WHERE reader >= 'reader:' AND reader < 'reader;'"); err != nil {

@@ -33,9 +33,11 @@ func (o *Options) Enabled() bool { return o.Traces != "" || o.Metrics != "" }
 
 // FromEnvironment reads the variables that the OpenTelemetry specification defines for
 // exporters: OTEL_SDK_DISABLED, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES,
-// OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER (otlp or none), OTEL_METRIC_EXPORT_INTERVAL,
-// and ENDPOINT, HEADERS, TIMEOUT and PROTOCOL of OTEL_EXPORTER_OTLP, also for TRACES and
-// METRICS alone. env has the form of os.Environ. Without an endpoint, nothing is sent.
+// OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER (otlp or none),
+// OTEL_METRIC_EXPORT_INTERVAL, and OTEL_EXPORTER_OTLP_ENDPOINT, _PROTOCOL, _HEADERS and
+// _TIMEOUT. The endpoint and the protocol can also be set for one signal, as in
+// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT. env has the form of os.Environ. Without an endpoint,
+// nothing is sent.
 //
 // The only protocol is http/json. The error has the code [abi.InvalidArgument], and names
 // the variable.

@@ -21,7 +21,7 @@ import (
 //go:embed cases/*.yaml modules/*.wasm
 var files embed.FS
 
-// Case is one check of a host: a few steps, and what must come of each.
+// Case is one check of a host: a few steps, and the required result of each.
 type Case struct {
 	Check  string   `yaml:"check"`  // its name, unique in the suite
 	About  string   `yaml:"about"`  // what it shows, as a sentence
@@ -55,7 +55,7 @@ type Load struct {
 	stop    *script
 }
 
-// Step is one request to the adapter and what must come of it.
+// Step is one request to the adapter, and its required result.
 type Step struct {
 	On      string   `yaml:"on"`      // the creature; subject by default
 	Deliver *Deliver `yaml:"deliver"` // the default, if there are calls

@@ -18,8 +18,8 @@ type Chronicle interface {
 }
 
 // Replay reads the events of a session directory after a cursor, each once. The events of
-// one session come in the order of its log. The events of different sessions are ordered by
-// their times, as far as the times differ.
+// one session come in the order of its log. Events of different sessions are ordered by
+// time; if their times are equal, their order is not defined.
 //
 // Its methods must be called by one goroutine at a time.
 type Replay struct {

@@ -3,7 +3,7 @@
 //
 // A policy is one function of an event. It returns undefined if it does not object, or one
 // of allow(), deny(reason), warn(reason), drop(reason), patch({…}), restart(reason) and
-// quarantine(reason), as far as the event allows it. Any other value, an exception and a
+// quarantine(reason), if the event allows that answer. Any other value, an exception and a
 // timeout are errors. An error denies the event, unless the policy declares otherwise.
 // Policies in the mode mutate run first, in the order of their declaration, then all that
 // validate; all objections are collected (judgement.go).

@@ -88,7 +88,7 @@ type search struct {
 	result  Result
 }
 
-// Run finds events in stores, with the help of an index as far as it can be used.
+// Run finds events in stores, and uses an index if possible.
 func Run(ctx context.Context, q Query, from Stores, index Index) (Result, error) {
 	return (&search{query: q, from: from, index: index}).run(ctx)
 }
