@@ -12,8 +12,8 @@ import (
 
 // tools says what group tools answer in a case.
 type tools struct {
-	// Tools has the result of a tool by its name: a text as it is, or any other value as
-	// JSON. Refuses has the code with which a tool is refused.
+	// Tools maps the name of a tool to its result: a text as it is, or any other value as
+	// JSON. Refuses maps the name of a tool to the code with which it is refused.
 	Tools   map[string]any    `yaml:"tools"`
 	Refuses map[string]string `yaml:"refuses"`
 }

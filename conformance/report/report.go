@@ -1,5 +1,5 @@
-// Package report has the outcome of a conformance suite: a verdict for each check and for
-// each requirement, compared with the failures that the tested project expects, and
+// Package report describes the outcome of a conformance suite: a verdict for each check and
+// for each requirement, compared with the failures that the tested project expects, and
 // written in several formats.
 package report
 

@@ -1,4 +1,4 @@
-// Package requirements has the sets of requirements that the conformance suites score:
+// Package requirements contains the sets of requirements that the conformance suites score:
 // the numbered rules of a contract, each with the checks that prove it, or with the reason
 // why nothing can.
 package requirements

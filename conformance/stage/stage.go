@@ -1,5 +1,5 @@
-// Package stage gives deliveries to one creature that is outside of any graph, and says
-// what the creature did. The clock moves only when the caller advances it.
+// Package stage gives deliveries to one creature that is outside of any graph, and records
+// what the creature does. The clock moves only when the caller advances it.
 package stage
 
 import (

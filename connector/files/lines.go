@@ -1,5 +1,5 @@
-// Package files has the sources and the sink that read and write files, and the reading of
-// lines that inputs of the command line share with them.
+// Package files implements the sources and the sink that read and write files, and the
+// reading of lines, which inputs of the command line use too.
 package files
 
 import (

@@ -1,5 +1,5 @@
-// Package mqtt has the source and the sink of the kind mqtt: messages of topics at a broker,
-// with version 5 or 3.1.1 of the protocol.
+// Package mqtt implements the source and the sink of the kind mqtt: messages of topics at a
+// broker, with version 5 or 3.1.1 of the protocol.
 //
 // A source acknowledges a message once it is durable, and recognizes it when the broker sends
 // it again. A sink moves its cursor once the broker has acknowledged a message.

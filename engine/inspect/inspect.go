@@ -1,5 +1,5 @@
-// Package inspect has what an engine reports of its graphs and their members as they
-// are at present.
+// Package inspect defines what an engine reports about the present state of its graphs and
+// their members.
 package inspect
 
 import (

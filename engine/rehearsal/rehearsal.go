@@ -1,5 +1,5 @@
-// Package rehearsal has the data of a turn that is run outside of any engine: the delivery
-// that it handles, and the effects that it would have had.
+// Package rehearsal defines the data of a turn that is run outside of any engine: the
+// delivery that it handles, and the effects that it would have had.
 package rehearsal
 
 import (

@@ -16,10 +16,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// T has the methods of a test that a check needs. [testing.T] implements it. Fatal, Fatalf
-// and Skip do not return: they end the goroutine of the check. Error and Errorf may be
-// called by any goroutine. Functions that are registered with Cleanup run after the check,
-// the last one first.
+// T is the part of [testing.T] that a check needs. Fatal, Fatalf and Skip do not return:
+// they end the goroutine of the check. Error and Errorf may be called by any goroutine.
+// Functions that are registered with Cleanup run after the check, the last one first.
 type T interface {
 	Helper()
 	Error(args ...any)

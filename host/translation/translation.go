@@ -4,8 +4,8 @@
 //
 // A translation is made of the metered form of a module. So it counts fuel and stack as the
 // module does in any other engine, and the host gives it the same memory, limits and
-// functions. The host runs it in place of the module whose metered form has its hash, and of
-// no other.
+// functions. The host runs it in place of a module only if the hash of the module's metered
+// form is that of the translation.
 package translation
 
 // Code is a module that was translated to Go. It never changes.

@@ -1,6 +1,6 @@
-// Package adapter has the messages between the conformance suite for hosts and an adapter,
-// as docs/reference/host-adapters.md describes them. It has no implementation, so a host that
-// is tested can use it.
+// Package adapter defines the messages between the conformance suite for hosts and an
+// adapter, as docs/reference/host-adapters.md describes them. It contains no
+// implementation, so a host that is tested can use it.
 package adapter
 
 import "encoding/json"

@@ -1,4 +1,4 @@
-// Package drafttest has a world for tests of drafts and their users: its
+// Package drafttest provides a world for tests of drafts and their users: its
 // topology is a real one, and everything else is in maps.
 package drafttest
 

@@ -1,5 +1,5 @@
-// Package approval has the questions of policies that turns wait for: those of a creature,
-// and those that are asked while a turn is judged.
+// Package approval holds the questions of policies for whose answers turns wait: those of a
+// creature, and those that are asked while a turn is judged.
 package approval
 
 import (

@@ -1,4 +1,4 @@
-// Package deque has a queue in a ring that grows.
+// Package deque implements a queue in a ring that grows.
 package deque
 
 import "iter"

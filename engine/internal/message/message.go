@@ -1,5 +1,5 @@
-// Package message has messages on their way, and what is particular to those that the
-// engine makes.
+// Package message defines messages on their way to listeners, and the details of those that
+// the engine makes.
 package message
 
 import (

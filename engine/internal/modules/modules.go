@@ -1,5 +1,5 @@
-// Package modules has compiled modules that several creatures share, and a
-// placeholder for missing modules.
+// Package modules provides compiled modules that several creatures share, and a placeholder
+// for missing modules.
 //
 // A shared module is open until its first owner and all references have closed
 // it; the last one closes the module. Closing a reference again has no effect.

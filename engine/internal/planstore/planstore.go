@@ -1,6 +1,6 @@
-// Package planstore has the storage of a plan, which keeps nothing. An engine
-// over it handles saved graphs as it would over their original storage,
-// without touching that storage.
+// Package planstore implements the storage of a plan, which keeps nothing. An engine
+// over it handles saved graphs as it would over their original storage, without
+// touching that storage.
 //
 // The storage of a plan always has the graphs that it was made with: creating,
 // cutting or retiring sessions does not change the result of Saved. Its stores

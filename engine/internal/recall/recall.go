@@ -1,4 +1,4 @@
-// Package recall has the memory of policies in a graph, and what the policies of one turn
+// Package recall holds the memory of policies in a graph, and what the policies of one turn
 // have read from it.
 package recall
 

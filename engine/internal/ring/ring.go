@@ -1,4 +1,4 @@
-// Package ring has a bounded queue between writers that never wait and one reader.
+// Package ring implements a bounded queue between writers that never wait and one reader.
 //
 // When a value does not fit, the ring drops and counts it and all later values, until the
 // reader has taken the values in the ring and then the number of dropped ones. A closed

@@ -1,6 +1,6 @@
-// Package runqueue has the queue of elements that workers run next. Only one
-// caller at a time may add an element, and not again before it was taken: the
-// queue does not check for duplicates.
+// Package runqueue implements the queue of elements that workers run next. Only one
+// caller at a time may add an element, and not again before it was taken: the queue
+// does not check for duplicates.
 //
 // Each worker has its own lane for the elements it wakes, so that related
 // elements stay in one cache. Elements woken by other callers go to a shared

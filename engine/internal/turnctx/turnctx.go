@@ -1,5 +1,4 @@
-// Package turnctx has the context of a turn that a caller runs instead of a
-// worker.
+// Package turnctx provides the context of a turn that a caller runs instead of a worker.
 package turnctx
 
 import (
