@@ -43,7 +43,7 @@ func NewRehearsal(id journal.CreatureID) *Rehearsal {
 	return r
 }
 
-// Become gives the creature its settings from some turn on. Its state and timers stay.
+// Become sets the creature's settings for the turns that follow. State and timers stay.
 func (r *Rehearsal) Become(s *journal.Setting) error {
 	config, texts, err := specs.Config(s.Name, []byte(s.Config))
 	if err != nil {

@@ -85,7 +85,7 @@ func (m *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// UnwrapExpression gives code that inspects the form of an expression access to it.
+// UnwrapExpression returns the original expression, for code that inspects its form.
 func (m *metered) UnwrapExpression() hcl.Expression { return m.Expression }
 
 func meterBody(body *hclsyntax.Body) {

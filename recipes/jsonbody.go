@@ -55,7 +55,7 @@ func weighedAttributes(attributes hcl.Attributes) hcl.Attributes {
 // jsonExpr is a JSON expression with a metered value.
 type jsonExpr struct{ hcl.Expression }
 
-// UnwrapExpression gives code that inspects the form of an expression access to it.
+// UnwrapExpression returns the original expression, for code that inspects its form.
 func (e jsonExpr) UnwrapExpression() hcl.Expression { return e.Expression }
 
 // ExprList implements the interface of [hcl.ExprList]; nil if the expression is not a

@@ -24,8 +24,8 @@ const (
 	MaxAskWithin     = 365 * 24 * time.Hour
 )
 
-// DenyAsks makes the questions denials, because no turn of a creature could wait for the
-// answers.
+// DenyAsks turns the questions into denials, because no turn of a creature could wait for
+// the answers.
 func (w *Words) DenyAsks() {
 	if len(w.Denials) == 0 {
 		for _, a := range w.Asks {

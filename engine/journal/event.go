@@ -50,7 +50,7 @@ func (id EventID) String() string {
 	return string(strconv.AppendUint(b[:33], id.Seq, 10))
 }
 
-// MarshalText makes ids strings in JSON.
+// MarshalText encodes ids as strings in JSON.
 func (id EventID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
@@ -162,7 +162,7 @@ func (k EventKind) String() string {
 	return "kind_" + strconv.Itoa(int(k))
 }
 
-// MarshalText makes kinds strings in JSON.
+// MarshalText encodes kinds as strings in JSON.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.

@@ -32,7 +32,7 @@ func ListOf[T, D any](e *Oldest[T], describe func(T) D) AwareList[D] {
 	return out
 }
 
-// Truncate makes a list of what is in order already.
+// Truncate returns the list of elements that are in order already.
 func Truncate[T any](items []T, most int) AwareList[T] {
 	shown := items[:min(len(items), most)]
 	if shown == nil {

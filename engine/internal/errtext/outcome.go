@@ -27,7 +27,7 @@ func NotTakenIn(ctx context.Context, err error) error {
 	}
 }
 
-// StorageFailed makes an error of the storage an error of the operation.
+// StorageFailed converts an error of the storage to an error of the operation.
 func StorageFailed(op string, err error) error {
 	if code := abi.CodeOf(err); code != abi.Internal {
 		return err

@@ -46,8 +46,8 @@ func Rows(list []*journal.SavedGraph) []journal.SavedGraph {
 	return out
 }
 
-// StartAbove makes everything that is added to a topology later younger than a saved
-// graph.
+// StartAbove makes sure that everything that is added to a topology later is younger than a
+// saved graph.
 func StartAbove(topo *topology.State, g *journal.SavedGraph) {
 	var creature, channel, edge uint64
 	for i := range g.Creatures {

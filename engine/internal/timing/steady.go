@@ -77,7 +77,7 @@ func believable(told, at int64) int64 {
 	return max(told, at)
 }
 
-// Begin makes the clock tell no time before at.
+// Begin makes sure that the clock shows no time before at.
 func (s *Steady) Begin(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,10 +14,10 @@ type Clock interface {
 	Timer(d time.Duration) (c <-chan time.Time, stop func())
 }
 
-// Context has the values of the workers' context. It ends with that, with the
-// caller's context, at the caller's deadline, or when the turn is over. A host
-// calls Err again and again during a turn, and hardly ever Done, so only Done
-// costs a goroutine. The methods may be called from any goroutine.
+// Context carries the values of the workers' context. It ends with the workers' context,
+// with the caller's context, at the caller's deadline, or when the turn is over. A host
+// calls Err again and again during a turn, and hardly ever Done, so only Done costs a
+// goroutine. The methods may be called from any goroutine.
 type Context struct {
 	context.Context // the workers'
 	caller          context.Context

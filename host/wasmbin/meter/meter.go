@@ -29,7 +29,7 @@ const Slice = 50_000
 // the size of a memory of 4 GiB.
 const maxPages = 1<<16 - 1
 
-// Meta tells a host about an instrumented module.
+// Meta describes an instrumented module to a host.
 type Meta struct {
 	Start  bool // the guest has a start function, exported as ExportStart
 	Tables bool // the guest can grow tables, and exports ExportTable

@@ -7,9 +7,9 @@ import (
 	"github.com/seed47132306/terrarium/host/wasmbin"
 )
 
-// Origins tells for the code of an instrumented module from which instructions
-// of the guest it comes. Offsets count from the start of the content of the
-// code section, as in debugging information.
+// Origins maps the code of an instrumented module to the instructions of the guest from
+// which it comes. Offsets count from the start of the content of the code section, as in
+// debugging information.
 type Origins struct {
 	guest  []int      // the start of each body of the guest
 	bodies []int      // the start of each body of the instrumented module

@@ -15,7 +15,7 @@ const (
 	// SeqBits is how many bits of a packed event id are the number within the origin; the
 	// other bits are enough for eight million origins.
 	SeqBits = 40
-	// SeqMask has the bits of that number.
+	// SeqMask covers the bits of that number.
 	SeqMask = 1<<SeqBits - 1
 )
 
