@@ -104,7 +104,7 @@ var builtinFunctions = []builtin{
 	{onTexts, "strlen", "the number of characters", stdlib.StrlenFunc},
 	{onTexts, "strrev", "the characters in reverse order", stdlib.ReverseFunc},
 	{onTexts, "substr", "a number of characters, from an offset on; with -1, all of the rest", stdlib.SubstrFunc},
-	{onTexts, "title", "the text with every word capitalised", stdlib.TitleFunc},
+	{onTexts, "title", "the text with every word capitalized", stdlib.TitleFunc},
 	{onTexts, "trim", "the text without certain characters at both ends", stdlib.TrimFunc},
 	{onTexts, "trimprefix", "the text without a prefix", stdlib.TrimPrefixFunc},
 	{onTexts, "trimspace", "the text without white space at both ends", stdlib.TrimSpaceFunc},
