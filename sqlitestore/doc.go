@@ -5,7 +5,7 @@
 //
 //	lock                    held, and naming its owner, while a process has the directory open
 //	acknowledged            how far each live log was acknowledged as durable
-//	catalog.db the sessions: which are live, how they descend from each other, and which file each has
+//	catalog.db              the sessions: which are live, how they descend from each other, and which file each has
 //	stores/<session>.db     the file that a session begins with
 //	stores/<session>.N.db   a file with the whole history of that session, or of a descendant
 //

@@ -27,7 +27,7 @@ func (d *Draft) Predicate(deployment, name string) deploy.Predicate {
 }
 
 func (d *Draft) noPredicate(m Member, name string) error {
-	remedy := "declare it in the recipe: predicates cannot be added at runtime"
+	remedy := "declare it in the recipe: predicates cannot be added at run time"
 	if of := d.Deployment(m.Deployment); of != nil && len(of.Predicates) > 0 {
 		remedy = "the deployment " + of.Name + " declares " + strings.Join(slices.Sorted(maps.Keys(of.Predicates)), ", ")
 	}

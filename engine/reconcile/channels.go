@@ -35,7 +35,7 @@ func channelSpecsOf(d *deploy.Deployment) []deploy.ChannelSpec {
 
 // addChannels declares new channels, each in the graph of the first creature
 // that will have an edge to it. If another channel in that graph has the name,
-// one of another deployment or made at runtime, the new channel gets a number,
+// one of another deployment or made at run time, the new channel gets a number,
 // as in a merge.
 func (r *Reconciliation) addChannels(wanted []wantedEdge, existing map[string]draft.Channel) error {
 	first := map[string]string{}

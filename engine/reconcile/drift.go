@@ -12,7 +12,7 @@ import (
 
 // Drift holds the changes made while a deployment ran: the difference between
 // the deployment as last applied and the existing state. It is carried over to
-// the new deployment as in a three-way merge: changes made only at runtime
+// the new deployment as in a three-way merge: changes made only at run time
 // stay, and for changes in the recipe the recipe decides. With a nil Drift no
 // runtime changes stay. A Drift serves one reconciliation.
 type Drift struct {
@@ -59,7 +59,7 @@ func HealingFrom(running *deploy.Deployment) *Drift {
 // was last applied.
 func (f *Drift) Declared(address string) bool { return f != nil && f.creatures[address] != nil }
 
-// removed reports whether a creature of the recipe was removed at runtime.
+// removed reports whether a creature of the recipe was removed at run time.
 func (f *Drift) removed(r *Reconciliation, address string) bool {
 	return f != nil && f.sure && f.creatures[address] != nil && !r.exists(address)
 }
@@ -71,7 +71,7 @@ func (f *Drift) declared(address string) bool { return f == nil || f.creatures[a
 // declaredChannel does the same for a channel.
 func (f *Drift) declaredChannel(address string) bool { return f == nil || f.channels[address] }
 
-// wanted leaves out the edges that were removed at runtime.
+// wanted leaves out the edges that were removed at run time.
 func (f *Drift) wanted(r *Reconciliation, all []wantedEdge, existing map[string]draft.Channel) []wantedEdge {
 	if f == nil {
 		return all
@@ -136,7 +136,7 @@ func (f *Drift) leavesRoot(d *deploy.Deployment) bool {
 	return f != nil && f.sure && f.last.Root == d.Root
 }
 
-// acquaint makes a root that was assigned at runtime listen on the recipe's
+// acquaint makes a root that was assigned at run time listen on the recipe's
 // new channels.
 func (f *Drift) acquaint(r *Reconciliation) {
 	root := r.base.Root(r.d.Name)
@@ -148,7 +148,7 @@ func (f *Drift) acquaint(r *Reconciliation) {
 	}
 }
 
-// own returns the own edges of a root, including those added at runtime.
+// own returns the own edges of a root, including those added at run time.
 func (f *Drift) own(r *Reconciliation, own draft.OwnEdges) draft.OwnEdges {
 	if f != nil {
 		maps.Copy(own, r.live[r.d.Root].Own)
@@ -156,7 +156,7 @@ func (f *Drift) own(r *Reconciliation, own draft.OwnEdges) draft.OwnEdges {
 	return own
 }
 
-// demote removes from a root that was assigned at runtime the edges that it
+// demote removes from a root that was assigned at run time the edges that it
 // has as the root.
 func (f *Drift) demote(r *Reconciliation, wanted []wantedEdge) {
 	former := r.base.Root(r.d.Name)
@@ -177,7 +177,7 @@ func (f *Drift) demote(r *Reconciliation, wanted []wantedEdge) {
 }
 
 // outputs returns the output wires of the recipe without those removed or
-// changed at runtime.
+// changed at run time.
 func (f *Drift) outputs(r *Reconciliation, spec *deploy.CreatureSpec, id journal.CreatureID, had []journal.OutputWire) []deploy.OutputSpec {
 	if f == nil {
 		return spec.Outputs
@@ -201,7 +201,7 @@ func (f *Drift) outputs(r *Reconciliation, spec *deploy.CreatureSpec, id journal
 	return out
 }
 
-// wires returns the wires that a creature got at runtime.
+// wires returns the wires that a creature got at run time.
 func (f *Drift) wires(r *Reconciliation, spec *deploy.CreatureSpec, had []journal.OutputWire) []journal.OutputWire {
 	if f == nil {
 		return nil

@@ -146,7 +146,7 @@ func TestChannelsAreInTheGraphOfTheirFirstCreature(t *testing.T) {
 }
 
 // TestAliases lets send edges exchange aliases, and take the alias of an edge
-// added at runtime, which gets another one.
+// added at run time, which gets another one.
 func TestAliases(t *testing.T) {
 	two := func(aliases ...string) *deploy.Deployment {
 		return crew(func(d *deploy.Deployment) { lead(d).Send, hand(d).Listen = on(aliases...), on("tasks", "notes") })

@@ -50,7 +50,7 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestOwnEdgesOfARoot proves that edges that a root got at runtime are still
+// TestOwnEdgesOfARoot proves that edges that a root got at run time are still
 // its own after the deployment is applied again.
 func TestOwnEdgesOfARoot(t *testing.T) {
 	last := rooted("creature.lead")
@@ -69,7 +69,7 @@ func TestOwnEdgesOfARoot(t *testing.T) {
 	}
 }
 
-// TestRootAssignedMeanwhile assigns another root at runtime: it stays the root
+// TestRootAssignedMeanwhile assigns another root at run time: it stays the root
 // and listens on new channels, unless the recipe's root has changed.
 func TestRootAssignedMeanwhile(t *testing.T) {
 	more := func(d *deploy.Deployment) {
@@ -158,7 +158,7 @@ func TestWires(t *testing.T) {
 	}
 }
 
-// TestWireRemovedMeanwhile removes a wire at runtime: it is restored only if
+// TestWireRemovedMeanwhile removes a wire at run time: it is restored only if
 // the deployment decides alone, or heals.
 func TestWireRemovedMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -184,7 +184,7 @@ func TestWireRemovedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWireToACreatureRemovedMeanwhile removes the target of a wire at runtime:
+// TestWireToACreatureRemovedMeanwhile removes the target of a wire at run time:
 // the target is not restored, and the wire leads nowhere until it is removed.
 func TestWireToACreatureRemovedMeanwhile(t *testing.T) {
 	last := crew(output(deploy.OutputSpec{Name: "out"}))

@@ -20,7 +20,7 @@ func (r *Reconciliation) wireOutputs(ctx context.Context) error {
 		spec := &r.d.Creatures[i]
 		id := r.Creatures[spec.Address]
 		if id == "" {
-			continue // removed at runtime
+			continue // removed at run time
 		}
 		had := r.draft.WiresOf(id)
 		if len(had) == 0 && len(spec.Outputs) == 0 {

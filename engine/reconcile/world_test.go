@@ -192,7 +192,7 @@ func (w *world) try(d *deploy.Deployment, o reconcile.Options) (reconcile.Result
 	return r.Result, nil
 }
 
-// do applies a change at runtime.
+// do applies a change at run time.
 func (w *world) do(ops ...topology.Op) {
 	w.t.Helper()
 	x := draft.New(w, w, draft.Options{IDs: w})
