@@ -107,10 +107,11 @@ type Directory struct {
 
 var _ journal.Storage = (*Directory)(nil)
 
-// Open opens a session directory for this process, and creates it if need be. It answers
-// the code unavailable while another process owns it, storage when the catalogue is
-// damaged, read-only or not ours, unsupported when a newer program wrote it, and
-// invalid_argument for a directory of another program; then nothing has been changed.
+// Open opens a session directory for this process, and creates it if it does not exist. The
+// code of the error is unavailable while another process owns the directory; storage if the
+// catalogue is damaged, read-only or not ours; unsupported if a newer program wrote it; and
+// invalid_argument for a directory of another program. On an error, nothing has been
+// changed.
 func Open(ctx context.Context, dir string, options Options) (*Directory, error) {
 	if err := sqlite.CheckVersion(); err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// Export writes a session, live or ended, to a file that needs no other: its whole
-// history and, as long as its own file exists, its live rows. It is a snapshot of what
-// had been appended when it was called. The file must not exist yet: otherwise it answers
+// Export writes a session, live or ended, to a file that needs no other: its whole history
+// and, as long as its own file exists, its live rows. It is a snapshot of what had been
+// appended when it was called. The file must not exist yet: otherwise Export returns
 // already_exists.
 func (a *archive) Export(ctx context.Context, session journal.SessionID, path string) error {
 	if err := a.flush(ctx, session); err != nil {

@@ -32,7 +32,7 @@ type family struct {
 	lent *loan
 }
 
-// openFamily opens the files of a session for reading. It answers errMoved if the session
+// openFamily opens the files of a session for reading. It returns errMoved if the session
 // has got other files meanwhile. With mayBorrow, they may be those of an open store.
 func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, mayBorrow bool) (*family, error) {
 	f := &family{holder: e}

@@ -14,12 +14,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Fork makes a new session directory whose only live session has the history and the live
-// rows of the given one and continues independently; it returns the id of that session.
-// Creatures and channels keep their ids, so one engine must not load both. The lineage of
-// the fork names the session and its ancestors. The directory must not exist, or be
-// empty: otherwise it returns already_exists. A session whose file has been removed
-// cannot be forked.
+// Fork makes a new session directory with one live session, and returns the id of that
+// session. The session has the history and the live rows of the given one, and continues
+// independently. Creatures and channels keep their ids, so one engine must not load both.
+// The lineage of the fork names the session and its ancestors. The directory must not
+// exist, or be empty: otherwise it returns already_exists. A session whose file has been
+// removed cannot be forked.
 func (a *archive) Fork(ctx context.Context, session journal.SessionID, dir string) (journal.SessionID, error) {
 	if err := a.flush(ctx, session); err != nil {
 		return "", err

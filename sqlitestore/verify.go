@@ -72,8 +72,8 @@ func (a *archive) Verify(ctx context.Context, session journal.SessionID) (report
 }
 
 // oddDescription compares what the catalogue says about an ended session, which lists of
-// sessions take for granted, with the session's file. It answers errMoved if the session has
-// got another file since e was read, and f opened.
+// sessions take for granted, with the session's file. It returns errMoved if the session
+// has got another file since e was read, and f opened.
 func (k *sessions) oddDescription(ctx context.Context, e catalog.Entry, f *family) (lines []string, err error) {
 	if f.own == nil || e.Live {
 		return nil, nil

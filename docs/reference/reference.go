@@ -1,4 +1,4 @@
-// Package reference has the parts of the reference that programs serve.
+// Package reference contains the parts of the reference that programs serve.
 package reference
 
 import _ "embed" // for the description

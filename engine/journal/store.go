@@ -227,9 +227,9 @@ type Store interface {
 	// order in which they were appended, without gaps. If writing fails, queued records
 	// stay queued and are tried again; see Err.
 	Append(r *Record)
-	// Room waits until the queue has fewer unwritten bytes than its bound.
-	// The engine calls it before a commit, outside of critical sections. If ctx
-	// has ended, it answers at once, with an error if there is no room.
+	// Room waits until the queue has fewer unwritten bytes than its bound. The engine calls
+	// it before a commit, outside of critical sections. If ctx has ended, it returns at
+	// once, with an error if there is no room.
 	Room(ctx context.Context) error
 	// Wait waits until every event up to seq of the store's origin is as durable as
 	// promised. If writing fails, it returns the code storage; the event may still become

@@ -42,8 +42,8 @@ type FileProblem struct {
 	Err  error
 }
 
-// Remake makes the catalogue of a directory that this process has to itself. It answers
-// conflict when nothing is wrong with the existing one.
+// Remake makes the catalogue of a directory that this process has to itself. It returns
+// conflict if nothing is wrong with the existing one.
 func Remake(ctx context.Context, dir string, h failpoint.Hooks) (report Report, err error) {
 	path := filepath.Join(dir, catalog.Name)
 	if err := refuseSoundCatalog(ctx, path); err != nil {
