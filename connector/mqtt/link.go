@@ -113,7 +113,7 @@ func (l *link) parseBroker() error {
 		return invalid(fmt.Sprintf("broker has the scheme %q", u.Scheme), remedy)
 	}
 	if u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
-		return invalid("broker must be a scheme, a host and a port", remedy)
+		return invalid("broker must consist of a scheme, a host and a port", remedy)
 	}
 	if u.Port() != "" {
 		port = u.Port()

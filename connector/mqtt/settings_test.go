@@ -27,7 +27,7 @@ func TestInvalid(t *testing.T) {
 		"an odd URL":               {map[string]any{"broker": "mqtt://it:secret@ho st"}, "not a valid URL"},
 		"another scheme":           {map[string]any{"broker": "http://host"}, `the scheme "http"`},
 		"no scheme":                {map[string]any{"broker": "host:1883"}, "the scheme"},
-		"a path":                   {map[string]any{"broker": "mqtt://host/path"}, "must be a scheme, a host and a port"},
+		"a path":                   {map[string]any{"broker": "mqtt://host/path"}, "must consist of a scheme, a host and a port"},
 		"a port that is too large": {map[string]any{"broker": "mqtt://host:70000"}, `the port "70000"`},
 		"an unknown version":       {map[string]any{"version": "4"}, `no version "4"`},
 		"no client id":             {map[string]any{"client_id": ""}, "client_id is empty"},
