@@ -107,12 +107,14 @@ func (t *Terrarium) SendTo(ctx context.Context, to journal.CreatureID, out engin
 // as durable as its graph promises. A deadline of zero means
 // [engine.DefaultRequestDeadline]. The payload must not change before Request returns.
 //
-// The error has the code deadline if no reply came in time; unknown_outcome if ctx ended,
-// the engine was closed or the store failed before the reply was durable, so that the
-// request may or may not be handled; unavailable if the creature handled the request
-// without a reply; and not_connected if the creature was removed before. If the request
-// became a dead letter, it has the code of the creature's failure. Other codes mean that
-// the request was refused.
+// The error has one of these codes; any other code means that the request was refused:
+//
+//   - deadline, if no reply came in time
+//   - unknown_outcome, if ctx ended, the engine was closed or the store failed before the
+//     reply was durable: the request may or may not be handled
+//   - unavailable, if the creature handled the request without a reply
+//   - not_connected, if the creature was removed before it handled the request
+//   - the code of the creature's failure, if the request became a dead letter
 func (t *Terrarium) Request(ctx context.Context, to journal.CreatureID, out engine.Outgoing, deadline time.Duration) ([]byte, error) {
 	return t.engine.Request(ctx, to, out, deadline)
 }
@@ -156,7 +158,7 @@ func (t *Terrarium) WaitIdle(ctx context.Context) error {
 // a channel is again delivered as a message of that channel. If no edge led anywhere for
 // the original send, the letter is sent on the channel that now has the sender's alias.
 // If a recipe has removed the creature and later added another one at the same address,
-// that one gets the letter. letter is the id of the dead letter or of its message, which
+// the new creature gets the letter. letter is the id of the dead letter or of its message, which
 // must be unique in the graph. Redeliver removes the dead letter; if the delivery fails
 // again, it becomes a new one.
 func (t *Terrarium) Redeliver(ctx context.Context, graph journal.GraphID, letter journal.EventID) (engine.Sent, error) {

@@ -21,12 +21,12 @@ const DefaultRequestDeadline = 30 * time.Second
 // the caller, whose context and deadline interrupt it; a worker then runs it again. The
 // payload must not change before Request returns.
 //
-// The error has the code deadline when no reply came in time; unknown_outcome when ctx
-// ended, the engine was closed or the store failed before a reply was durable, so that
-// the request may have been handled, or may still be; unavailable when the creature
-// handled the request without replying; not_connected when the creature was removed
-// before it handled the request; and the code of the creature's failure when the request
-// became a dead letter. Any other code means that the request was refused.
+// Codes of the error: deadline, if no reply came in time. unknown_outcome, if ctx ended,
+// the engine was closed or the store failed before a reply was durable: the request may
+// or may not be handled. unavailable, if the creature handled it without a reply.
+// not_connected, if the creature was removed before it handled the request. The code of
+// the creature's failure, if the request became a dead letter. Any other code means that
+// the request was refused.
 func (e *Engine) Request(ctx context.Context, to journal.CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
 	if deadline <= 0 {
 		deadline = DefaultRequestDeadline

@@ -46,11 +46,11 @@ type Options struct {
 	// which accept the output of compilers. ModuleBytes is ignored in favour
 	// of MaxModuleBytes.
 	Limits wasmbin.Limits
-	// CompileTime and CompileBytes bound what compiling one module may cost:
-	// processor time, to which 1.5 µs are added for each byte of code up to a
-	// minute in all, and memory for the largest function and all machine code.
-	// The cost is estimated beforehand, because a compilation cannot be
-	// interrupted. Zero means 8 seconds and 512 MiB.
+	// CompileTime and CompileBytes bound what compiling one module may cost.
+	// CompileTime is processor time; 1.5 µs are added to it for each byte of
+	// code, up to a minute in all. CompileBytes is memory for the largest
+	// function and all machine code. The cost is estimated beforehand, because
+	// a compilation cannot be interrupted. Zero means 8 seconds and 512 MiB.
 	CompileTime  time.Duration
 	CompileBytes int64
 	// Compiler is the command, an executable and its arguments, that compiles

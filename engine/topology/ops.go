@@ -64,9 +64,9 @@ type Wire struct {
 // the graph of the channels it is wired to; if these are several graphs, they
 // merge. (A channel without edges only moves to the creature's graph.) With
 // Join it is in that graph. If none of Edges leads there, the creature gets a
-// direct channel named after it, on which it listens and its parent may send:
-// Parent if that is in the graph, else the graph's root, else its oldest
-// privileged member, else its oldest member.
+// direct channel named after it, on which it listens and its parent may send.
+// Its parent is Parent, if that is in the graph; otherwise the graph's root;
+// without a root, its oldest privileged member; without one, its oldest member.
 type AddCreature struct {
 	ID         CreatureID
 	Name       string     // not empty; unique in the resulting graph
@@ -115,11 +115,15 @@ type RemoveChannel struct{ ID ChannelID }
 // Connect makes From send on a channel that To listens on. If they are in
 // different graphs, these merge.
 //
-// The channel is Channel if given (it must be in the graph of From or To);
-// else, if Name is given, the channel of that name in From's graph, else in
-// To's, else a new one of that name; else the oldest that already leads from
-// From to To; else a new one named from-to-to after both. New channels are
-// declared in From's graph.
+// The channel is the first of these:
+//
+//   - Channel, if it is given; it must be in the graph of From or To
+//   - if Name is given, the channel of that name in From's graph, else the one
+//     in To's graph, else a new one of that name
+//   - the oldest channel that already leads from From to To
+//   - a new one named from-to-to, after both creatures
+//
+// New channels are declared in From's graph.
 type Connect struct {
 	From, To    CreatureID
 	Channel     ChannelID
@@ -130,11 +134,13 @@ type Connect struct {
 }
 
 // Disconnect ends From→To, on Channel or, if it is empty, on every channel
-// that leads from From to To. It never disconnects a third creature: if From
-// is the channel's only sender, To's listen edge is removed; else if only To
-// and From listen, From's send edge is removed; else From's sends move to a
-// new channel, with the old alias, on which the other listeners listen with
-// their old alias.
+// that leads from From to To. It never disconnects a third creature, so it takes
+// the first of these steps that is possible:
+//
+//   - if From is the channel's only sender, To's listen edge is removed
+//   - if only To and From listen, From's send edge is removed
+//   - From's sends move to a new channel, with the old alias; the listeners
+//     other than From and To listen there too, with their old aliases
 type Disconnect struct {
 	From, To CreatureID
 	Channel  ChannelID
