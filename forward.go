@@ -132,11 +132,11 @@ func (t *Terrarium) Read(channel journal.ChannelID, name string, o engine.Reader
 	return t.engine.Read(channel, name, o)
 }
 
-// Tool calls a group tool on behalf of a creature, in a turn of its own without a
-// delivery. It returns what the guest would get: the result as JSON, or the error. It
-// waits until the turn is committed and as durable as its graph promises. The error is
-// stopped for a creature that does not run. If ctx ends, the engine is closed or the
-// store fails first, the error is unknown_outcome: the call may or may not take effect.
+// Tool calls a group tool on behalf of a creature, in a turn of its own without a delivery.
+// It returns what the guest would get: the result as JSON, or the error. Tool waits until
+// the turn is committed and as durable as its graph promises. The error is stopped for a
+// creature that does not run. If ctx ends, the engine is closed or the store fails first,
+// the error is unknown_outcome: the call may or may not take effect.
 func (t *Terrarium) Tool(ctx context.Context, caller journal.CreatureID, name string, args []byte) ([]byte, error) {
 	return t.engine.Tool(ctx, caller, name, args)
 }

@@ -14,7 +14,7 @@ var testStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // ManualClock is a clock that stands still until [Terrarium.Advance] moves it, for tests
 // that give the same result at every run. Together with [Options.Seed] and one worker, the
-// ids and times of a run are repeatable. It serves one terrarium.
+// ids and times of a run are repeatable. A ManualClock serves one terrarium.
 type ManualClock struct{ now atomic.Int64 }
 
 // NewManualClock returns a clock that shows a time.

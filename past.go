@@ -73,10 +73,10 @@ const maxLooking = 2
 
 // GraphsAt returns graphs as they were at a moment, oldest first: creatures, channels,
 // edges and output wires. The moment is the cursor of an event, or a time in the form of
-// RFC 3339. With graphOrSession, which accepts the same names as History, these are only the
-// graphs that have become that one. The second result says which graphs cannot be
-// determined. Graphs without a session are left out. It reads many rows of the stores, so at
-// most two calls run at a time, and others wait.
+// RFC 3339. With graphOrSession, which accepts the same names as History, these are only
+// the graphs that have become that one. The second result says which graphs cannot be
+// determined. Graphs without a session are left out. GraphsAt reads many rows of the
+// stores, so at most two calls run at a time, and others wait.
 func (t *Terrarium) GraphsAt(ctx context.Context, moment, graphOrSession string) (graphs []journal.SavedGraph, problems []error, err error) {
 	select {
 	case t.looking <- struct{}{}:

@@ -64,8 +64,8 @@ func effectAt(list []replay.Effect, i int) string {
 // ReplaceModule makes a running creature continue with another module; see
 // [engine.Engine.ReplaceModule]. With [ReplaceOptions.Check] it first runs recorded turns
 // of the creature on the new module, and refuses the module with the code conflict if one
-// has other effects; the cause is a [CheckFailed]. It returns once the replacement is as
-// durable as the creature's graph promises.
+// has other effects; the cause is a [CheckFailed]. ReplaceModule returns once the
+// replacement is as durable as the creature's graph promises.
 func (t *Terrarium) ReplaceModule(ctx context.Context, creature CreatureID, o ReplaceOptions) (*ReplacedModule, error) {
 	var out ReplacedModule
 	var err error

@@ -35,14 +35,15 @@ type KindName string
 // Kind is a kind of connector. Its methods may be called from any goroutine.
 type Kind interface {
 	// Name identifies the kind in recipes and logs: lower-case letters, digits and
-	// underscores. There may be a source and a sink of the same name. It must never change.
+	// underscores. There may be a source and a sink of the same name. The name must never
+	// change.
 	Name() string
 	Direction() Direction
 	// Settings describe the attributes of the block, besides channel and description.
 	Settings() []capability.Setting
 	// Open checks settings and returns a connector. The settings are a JSON object with the
-	// attributes of the block, of the types in Settings. It must not reach outside: it is
-	// also called to check a recipe. Errors should be [abi.Error].
+	// attributes of the block, of the types in Settings. Open must not reach outside,
+	// because it is also called to check a recipe. Errors should be [abi.Error].
 	Open(settings json.RawMessage) (Connector, error)
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // A Window remembers the keys of the last messages of a source, in the producers of its
-// channel, so that a message with the same key is taken once, even after a kill. It is
-// for keys without an order, such as random ones. It uses a bounded part of the session:
+// channel, so that a message with the same key is taken once, even after a kill. It is for
+// keys without an order, such as random ones. A window uses a bounded part of the session:
 // a producer for each of [WindowSize] slots, which are used in turn.
 //
 // Its methods may be called from any goroutine.

@@ -74,7 +74,7 @@ type Options struct {
 	// builtin and fs. Each module is read once in a recipe.
 	Modules map[string]ModuleSource
 	// FS contains the files with paths that begin with fs:/, such as those that are
-	// embedded in the program. A recipe there reads only files of FS. It may be nil.
+	// embedded in the program. A recipe there reads only files of FS. FS may be nil.
 	//
 	// A path in FS cannot lead out of FS. Whether symbolic links can is up to FS: they
 	// can in [os.DirFS], and cannot in [os.Root.FS].
@@ -124,7 +124,7 @@ func (r *Recipe) Deployment() *deploy.Deployment { return r.deployment }
 func (r *Recipe) Secrets() map[string][]byte { return r.secrets }
 
 // Load reads, evaluates and checks the recipe at path, a file or a folder of files. It
-// reports all errors and warnings; the recipe is nil if there is an error. It blocks
+// reports all errors and warnings; the recipe is nil if there is an error. Load blocks
 // while it reads files.
 func Load(ctx context.Context, path string, o Options) (*Recipe, Diagnostics) {
 	if d := o.checkIsolation(); d != nil {

@@ -22,9 +22,9 @@ import (
 // positions or, where the fork ends earlier, are at its end. Unlike Fork it needs only the
 // history, so it can also fork an ended session whose file has been removed.
 //
-// It returns invalid_argument for a mark before the session's first event. It returns
-// unsupported for a mark at which the rows cannot be determined: an older program wrote
-// the session, or history has been pruned since, even if only up to the mark.
+// ForkAt returns invalid_argument for a mark before the session's first event. It returns
+// unsupported for a mark at which the rows cannot be determined: an older program wrote the
+// session, or history has been pruned since, even if only up to the mark.
 func (a *archive) ForkAt(ctx context.Context, session journal.SessionID, at journal.Mark, dir string) (fork journal.SessionID, last journal.EventID, err error) {
 	if err := a.flush(ctx, session); err != nil {
 		return "", journal.EventID{}, err

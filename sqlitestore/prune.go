@@ -36,10 +36,10 @@ func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound R
 	return r, err
 }
 
-// Prune removes the oldest part of the history of a live session, at once and exactly
-// down to the bound; retention in the background waits until it is worth rewriting a
-// file. What is still to be read, and everything later, is kept. It returns when that is
-// done, and durable. The session may be open or not.
+// Prune removes the oldest part of the history of a live session, at once and exactly down
+// to the bound; retention in the background waits until it is worth rewriting a file. What
+// is still to be read, and everything later, is kept. Prune returns when this is done and
+// durable. The session may be open or not.
 func (d *Directory) Prune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
 	e, err := d.catalog.Entry(ctx, "prune", session)
 	if err == nil {

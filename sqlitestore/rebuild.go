@@ -18,8 +18,8 @@ type RebuildReport = rebuild.Report
 type FileProblem = rebuild.FileProblem
 
 // Rebuild makes a lost or damaged catalogue again from what the stores record about
-// themselves. The stores are left unchanged, and the remains of the old catalogue are
-// kept beside the new one. It returns the code not_found for a directory without stores,
+// themselves. The stores are left unchanged, and the remains of the old catalogue are kept
+// beside the new one. Rebuild returns the code not_found for a directory without stores,
 // unavailable while a process has it open, and conflict when nothing is wrong with the
 // catalogue.
 //

@@ -7,7 +7,7 @@ import (
 )
 
 // Attribution describes what made a change of the graph. Fields that are not known are
-// empty. It is part of the payload of the events that describe the change.
+// empty. An attribution is part of the payload of the events that describe the change.
 type Attribution struct {
 	// the operation: connect, apply, …; tool for a turn in which a creature called group tools
 	Call string `json:"call,omitempty"`

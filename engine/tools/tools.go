@@ -32,9 +32,9 @@ type Turn interface {
 	// Look calls f with the graph as the turn sees it. Operations that f
 	// stages are undone.
 	Look(ctx context.Context, f func(s *Stage) error) error
-	// Prepare makes a creature of a species of the caller's deployment ready
-	// to be added. It starts the first instance, so no lock is taken
-	// meanwhile. It first calls may, inside Look.
+	// Prepare makes a creature of a species of the caller's deployment ready to be added.
+	// Prepare starts the first instance, so no lock is taken meanwhile. Before that it
+	// calls may, inside Look.
 	Prepare(ctx context.Context, n *AddNodeArgs, may func(*Stage) error) (Prepared, error)
 	// Send sends a message on a channel under the caller's alias. The channel
 	// may be one that the turn creates.

@@ -221,10 +221,10 @@ func (o *Observers) Wants(k journal.EventKind) bool { return kindSet(o.kinds.Loa
 // Any reports whether any subscriber wants any events.
 func (o *Observers) Any() bool { return o.kinds.Load() != 0 }
 
-// Publish shows an event to the subscriptions. Once a store or a subscriber
-// has it, an event is not modified. It is called in the critical section in
-// which the event got its place, so that subscribers see the order of the log.
-// log is the one that has it, or zero if none has.
+// Publish shows an event to the subscriptions. Once a store or a subscriber has it, an
+// event is not modified. Publish is called in the critical section in which the event got
+// its place, so that subscribers see the order of the log. log is the log that has the
+// event, or zero if none has it.
 func (o *Observers) Publish(ev *journal.Event, log Source) {
 	if !o.Wants(ev.Kind) {
 		return

@@ -35,8 +35,8 @@ type Spending struct {
 }
 
 // Interrupt drops a request, and ends an attempt that is under way. If the attempt succeeds
-// nevertheless, the request ends with its result. It does not block, and does nothing for a
-// call that is nil or was not started.
+// nevertheless, the request ends with its result. Interrupt does not block, and does
+// nothing for a call that is nil or was not started.
 func (c *Call) Interrupt() {
 	if c != nil && c.stop != nil {
 		c.stop()

@@ -19,8 +19,8 @@ import (
 
 // AcknowledgedName is the file that records how far each live log was acknowledged as
 // durable. This part of the catalogue changes with every commit of a store, so it is
-// written in place and not synced: like acknowledged events, it survives the process, and
-// a write takes a microsecond. It is written after the log has the events. So with the
+// written in place and not synced: like acknowledged events, it survives the process, and a
+// write takes a microsecond. The file is written after the log has the events. So with the
 // durability full, the log is never behind the file, even after a power failure. With the
 // durability normal, the log can be behind only after the machine has stopped.
 const AcknowledgedName = "acknowledged"

@@ -102,8 +102,8 @@ func (k *Catalog) Remains(ctx context.Context) (n int, err error) {
 }
 
 // Unneeded lists the sessions whose files can be removed. The cuts that ended them are
-// durable. It lists none while an incomplete session names no file that it needs: what such a
-// session needs has been lost from the catalogue.
+// durable. Unneeded lists none while an incomplete session names no file that it needs:
+// what such a session needs has been lost from the catalogue.
 func (k *Catalog) Unneeded(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.ended_by IS NOT NULL
 		AND EXISTS (SELECT 1 FROM cut c WHERE c.id = s.ended_by AND c.firm)
