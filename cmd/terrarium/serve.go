@@ -56,7 +56,8 @@ token file as Authorization: Bearer TOKEN. Each line of that file has a token, i
 scope (read, operate or admin; admin if left out) and the graphs that it is for.
 
 On SIGHUP, serve reads the recipes and the token file again. If the recipes or the token
-file cannot be used, serve keeps the former ones. SIGTERM ends serve with the exit code 0. On systemd, use Type=notify-reload.`,
+file cannot be used, serve keeps the former ones. SIGTERM ends serve with the exit code 0.
+On systemd, use Type=notify-reload.`,
 		Example: `  terrarium serve examples/quickstart --session S
   terrarium serve --session S --listen 127.0.0.1:8000`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.serve(cmd, s, args) },

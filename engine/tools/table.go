@@ -24,7 +24,7 @@ var table = []Tool{
 	},
 	{
 		Name: "group_start_node", Privileged: true, call: groupStartNode, args: NodeArgs{}, result: NodeState{},
-		Doc: "Starts a worker that is stopped or quarantined.",
+		Doc: "Starts a worker that is stopped, paused or quarantined.",
 	},
 	{
 		Name: "group_stop_node", Privileged: true, call: groupStopNode, args: NodeArgs{}, result: NodeState{},

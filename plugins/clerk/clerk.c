@@ -60,7 +60,7 @@ static tr_bytes work(tr_bytes task, tr_buffer *out) {
 	tr_put(out, TR(" ="));
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		if (tr_starts(task, (tr_bytes){(const uint8_t *)all[i].verb, all[i].len})) return all[i].todo(tr_from(task, all[i].len), out);
-	return TR("a task is factor, sha256 or words, and what to do it with");
+	return TR("a task begins with factor, sha256 or words, and its input follows");
 }
 
 int32_t creature_handle(int32_t kind, int32_t size) {

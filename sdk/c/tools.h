@@ -112,7 +112,7 @@ typedef struct tr_group_start_node_args {
 	tr_bytes creature TR_UNSET; // required; id or name of a worker in the caller's graph
 } tr_group_start_node_args;
 
-// Starts a worker that is stopped or quarantined.
+// Starts a worker that is stopped, paused or quarantined.
 #define tr_group_start_node(t, result, ...) tr_group_start_node_with(t, TR_ARGS(tr_group_start_node_args, __VA_ARGS__), result)
 
 TR_UNUSED static int32_t tr_group_start_node_with(tr_turn *t, tr_group_start_node_args args, tr_bytes *result) {

@@ -34,7 +34,7 @@ inline Result<Bytes> group_add_node(Turn &t, const tr_group_add_node_args &args 
 // Removes a worker; the graph may split. Deliveries waiting for it become dead letters.
 inline Result<Bytes> group_remove_node(Turn &t, const tr_group_remove_node_args &args = {}) { return t.call(tr_group_remove_node_with, args); }
 
-// Starts a worker that is stopped or quarantined.
+// Starts a worker that is stopped, paused or quarantined.
 inline Result<Bytes> group_start_node(Turn &t, const tr_group_start_node_args &args = {}) { return t.call(tr_group_start_node_with, args); }
 
 // Stops a worker. It stays a member, and messages to it wait.

@@ -99,7 +99,7 @@ export interface Tools {
 		/** id or name of a worker in the caller's graph */
 		creature: string;
 	}): any;
-	/** Starts a worker that is stopped or quarantined. */
+	/** Starts a worker that is stopped, paused or quarantined. */
 	groupStartNode(args: {
 		/** id or name of a worker in the caller's graph */
 		creature: string;

@@ -119,7 +119,7 @@ export class GroupRemoveNode extends ToolCall {
   }
 }
 
-/** A call of the tool group_start_node. Starts a worker that is stopped or quarantined. */
+/** A call of the tool group_start_node. Starts a worker that is stopped, paused or quarantined. */
 export class GroupStartNode extends ToolCall {
   constructor(creature: string) {
     super("group_start_node");

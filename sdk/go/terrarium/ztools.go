@@ -117,7 +117,7 @@ type GroupStartNodeArgs struct {
 	Creature string // id or name of a worker in the caller's graph
 }
 
-// GroupStartNode calls the tool group_start_node and returns its result. Starts a worker that is stopped or quarantined.
+// GroupStartNode calls the tool group_start_node and returns its result. Starts a worker that is stopped, paused or quarantined.
 func (t *Turn) GroupStartNode(a GroupStartNodeArgs) (JSON, error) {
 	var o object
 	o.text("creature", a.Creature)

@@ -274,7 +274,7 @@ impl Turn {
         self.tool("group_remove_node", &args.end())
     }
 
-    /// Starts a worker that is stopped or quarantined. For privileged creatures.
+    /// Starts a worker that is stopped, paused or quarantined. For privileged creatures.
     ///
     /// - `creature`: Id or name of a worker in the caller's graph.
     pub fn group_start_node(&mut self, creature: &str) -> Result<String> {

@@ -98,7 +98,7 @@ pub const GroupStartNode = struct {
     creature: []const u8,
 };
 
-/// Starts a worker that is stopped or quarantined.
+/// Starts a worker that is stopped, paused or quarantined.
 pub fn groupStartNode(t: *Turn, args: GroupStartNode) Turn.Error!json.Value {
     return t.tool("group_start_node", (try t.json(args)).raw);
 }

@@ -913,7 +913,7 @@ func (m *Module) Xfn10() int32 {
 		store64(*m.memory, uint64(uint32(v0))+24, uint64(i64(0)))
 		t90 := v0 + i32(24)
 		m.g2 = v12
-		m.fn14(t90, i32(16544), i32(30))
+		m.fn14(t90, i32(16552), i32(30))
 		t91 := m.g1
 		v11 = t91
 		(*m.memory)[uint64(uint32(v0))+47] = byte(i32(34))
@@ -1089,7 +1089,7 @@ func (m *Module) Xfn10() int32 {
 					m.g1 = v11
 					t115 := v0 + i32(24)
 					m.g2 = v12
-					m.fn14(t115, i32(16524), i32(4))
+					m.fn14(t115, i32(16532), i32(4))
 					t116 := m.g1
 					v11 = t116
 					t117 := int32((*m.memory)[uint32(int32(uint32(v2)>>4)+i32(16656))])
@@ -1150,12 +1150,12 @@ func (m *Module) Xfn10() int32 {
 		v11 = t133
 		t134 := v0 + i32(24)
 		m.g2 = v12
-		m.fn14(t134, i32(16575), i32(13))
+		m.fn14(t134, i32(16583), i32(13))
 		t135 := m.g1
 		v11 = t135
 		t136 := v0 + i32(24)
 		m.g2 = v12
-		m.fn14(t136, i32(16596), i32(0))
+		m.fn14(t136, i32(16604), i32(0))
 		t137 := m.g1
 		v11 = t137
 		t138 := int32(load32(*m.memory, uint64(uint32(v0))+24))
@@ -1281,7 +1281,7 @@ func (m *Module) fn12(v0, v1 int32) int32 {
 						v10 = v10 - i64(28)
 						m.g1 = v10
 						store32(*m.memory, uint64(uint32(v2))+36, uint32(i32(5)))
-						store32(*m.memory, uint64(uint32(v2))+32, uint32(i32(16456)))
+						store32(*m.memory, uint64(uint32(v2))+32, uint32(i32(16464)))
 						t59 := int64(load64(*m.memory, uint64(uint32(v2))+32))
 						store64(*m.memory, uint64(uint32(v2))+8, uint64(t59))
 						t60 := v0
@@ -1299,7 +1299,7 @@ func (m *Module) fn12(v0, v1 int32) int32 {
 					v10 = v10 - i64(28)
 					m.g1 = v10
 					store32(*m.memory, uint64(uint32(v2))+28, uint32(i32(4)))
-					store32(*m.memory, uint64(uint32(v2))+24, uint32(i32(16388)))
+					store32(*m.memory, uint64(uint32(v2))+24, uint32(i32(16454)))
 					t8 := int64(load64(*m.memory, uint64(uint32(v2))+24))
 					store64(*m.memory, uint64(uint32(v2))+16, uint64(t8))
 					t9 := v0
@@ -1316,7 +1316,7 @@ func (m *Module) fn12(v0, v1 int32) int32 {
 					v10 = v10 - i64(26)
 					m.g1 = v10
 					store32(*m.memory, uint64(uint32(v2))+44, uint32(i32(4)))
-					store32(*m.memory, uint64(uint32(v2))+40, uint32(i32(16451)))
+					store32(*m.memory, uint64(uint32(v2))+40, uint32(i32(16459)))
 					t54 := int64(load64(*m.memory, uint64(uint32(v2))+40))
 					store64(*m.memory, uint32(v2), uint64(t54))
 					t55 := v0
@@ -2042,7 +2042,7 @@ func (m *Module) Xfn15(v0, v1 int32) int32 {
 		v8 = t12
 		t13 := v2 + i32(24)
 		m.g2 = v9
-		m.fn14(t13, i32(16462), i32(2))
+		m.fn14(t13, i32(16470), i32(2))
 		t14 := m.g1
 		v8 = t14
 		v3 = i32(-36)
@@ -2079,8 +2079,8 @@ func (m *Module) Xfn15(v0, v1 int32) int32 {
 			if v3 != 0 {
 				goto l4
 			}
-			store32(*m.memory, uint64(uint32(v2))+20, uint32(i32(57)))
-			store32(*m.memory, uint64(uint32(v2))+16, uint32(i32(16393)))
+			store32(*m.memory, uint64(uint32(v2))+20, uint32(i32(65)))
+			store32(*m.memory, uint64(uint32(v2))+16, uint32(i32(16388)))
 			goto l5
 		l3:
 			v8 = v8 - i64(42)
@@ -2130,7 +2130,7 @@ func (m *Module) Xfn15(v0, v1 int32) int32 {
 			v8 = t35
 			t36 := v2 + i32(48)
 			m.g2 = v9
-			m.fn14(t36, i32(16586), i32(2))
+			m.fn14(t36, i32(16594), i32(2))
 			t37 := m.g1
 			v8 = t37
 			t38 := v2 + i32(48)
@@ -2469,7 +2469,7 @@ func (m *Module) fn20(v0, v1, v2 int32) {
 		v10 = t2
 	}
 	v3 = i32(58)
-	v4 = i32(16465)
+	v4 = i32(16473)
 	{
 		t3 := int32(load32(*m.memory, uint64(uint32(v1))+4))
 		v5 = t3
@@ -2569,7 +2569,7 @@ func (m *Module) fn20(v0, v1, v2 int32) {
 		}
 	l2:
 		v3 = i32(0)
-		v4 = i32(16596)
+		v4 = i32(16604)
 		if uint64(v9) <= uint64(i64(1)) {
 			goto l0
 		}
@@ -2805,7 +2805,7 @@ l6:
 		}
 	}
 	store32(*m.memory, uint64(uint32(v0))+4, uint32(i32(0)))
-	store32(*m.memory, uint32(v0), uint32(i32(16596)))
+	store32(*m.memory, uint32(v0), uint32(i32(16604)))
 	m.g0 = v3 + i32(176)
 }
 func (m *Module) fn23(v0, v1 int32) {
@@ -3043,7 +3043,7 @@ l1:
 	t18 := m.g1
 	v8 = t18
 	store32(*m.memory, uint64(uint32(v0))+4, uint32(i32(0)))
-	store32(*m.memory, uint32(v0), uint32(i32(16596)))
+	store32(*m.memory, uint32(v0), uint32(i32(16604)))
 	m.g0 = v3 + i32(16)
 }
 func (m *Module) fn25(v0 int32, v1 int64) {

@@ -9,7 +9,7 @@ import "github.com/seed47132306/terrarium/host/translation"
 func Code() translation.Code {
 	return translation.Code{
 		Name:   "clerk",
-		SHA256: "189ead2faf315a22c5413f83180c14034a9c6e4890f03f24e35594f5524a1edb",
+		SHA256: "023045af81313fac504943a14631172dfa7a7812bac9dca460b7fa2b8672c5fd",
 		Floats: false,
 		New:    newInstance,
 	}
