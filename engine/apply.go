@@ -77,7 +77,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 		x.logRefusals()
 		return err
 	}
-	former := e.putPolicy(a.d.Name, a.d.Policy)
+	former, stops := e.putPolicy(a.d.Name, a.d.Policy), e.stops.Put(a.d.Name, a.d.StopWhen)
 	err := cmp.Or(a.becomeWhole(ctx, x, h), r.Stage(ctx))
 	if err != nil {
 		x.Undo()
@@ -86,6 +86,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 	}
 	if err != nil {
 		e.putPolicy(a.d.Name, former)
+		e.stops.Put(a.d.Name, stops)
 		return err
 	}
 	e.deployments[a.d.Name] = a.d

@@ -187,6 +187,9 @@ func (x *change) writeDown(plan *storePlan) {
 	x.answerBuried()
 	x.putUnasked()
 	x.putMeta()
+	if x.recipe.meta != nil || x.e.stops.Any() {
+		x.judgeStops()
+	}
 	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
 		if g.store == nil {
 			continue

@@ -434,7 +434,7 @@ func (x following) startOrStop(log section, rec *journal.Record, cr *creature) {
 	ev := journal.Event{Kind: journal.EventCreatureStarted, Creature: cr.id, Payload: journal.JSON(journal.CreatureStartedPayload{Name: cr.name})}
 	if cr.stopped {
 		ev.Kind, ev.Payload = journal.EventCreatureStopped, journal.JSON(journal.CreatureStoppedPayload{Name: cr.name, Reason: map[bool]journal.StopReason{true: journal.StopPaused}[cr.paused]})
-		cr.failJobs(g, errtext.NotRunning(string(cr.id), cr.name, "has been "+string(cr.condition())))
+		cr.failJobs(g, errtext.NotRunning(string(cr.id), cr.name, "has been "+string(cr.lifecycle.condition())))
 		x.discardInstance(cr)
 	} else {
 		cr.quarantined = false

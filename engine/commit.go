@@ -43,7 +43,7 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) section {
 		t.reset()
 		return g
 	}
-	if t.tools != nil && !t.tools.recalled.Current(g.memory) {
+	if c.halted(g) || t.tools != nil && !t.tools.recalled.Current(g.memory) {
 		g.leave()
 		return w.conflicted(ctx, c, t.d)
 	}
@@ -57,6 +57,9 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) section {
 		t.tools.recalled.Keep(&g.memory, rec)
 	}
 	l.land(g, rec, &w.wake)
+	if g.engine.stops.Any() {
+		g.judgeStop(rec, &w.wake, c.deployment, false)
+	}
 	c.charge(g, rec.Size())
 	g.append(rec)
 	t.d.msg.Release()
@@ -291,6 +294,9 @@ func (l *turnLog) land(g section, rec *journal.Record, w *waker) {
 	c.counters.Turns++
 	c.counters.Sent += l.sent
 	c.counters.Burn(t.fuel)
+	if g.engine.stops.Any() {
+		g.count(rec, c, l.sent)
+	}
 	if c.noteDealt(g, t.kind) {
 		putCreature(g, rec, c)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/outbound"
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
 	"github.com/seed47132306/terrarium/engine/internal/serialstore"
+	"github.com/seed47132306/terrarium/engine/internal/stopping"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -44,6 +45,7 @@ type core struct {
 	closing chan struct{} // closed when Close begins
 	closes  atomic.Bool   // the same, for frequent checks
 
+	stops       stopping.Rules // the conditions of recipes
 	observers   observe.Observers
 	deadLetters atomic.Int64
 	callers     sync.Map // EventID of an outside request: chan callerAnswer

@@ -65,7 +65,7 @@ func spawnableOf(c *creature) []outlook.AwareSpecies {
 func (g section) describeSelf(c *creature) outlook.AwareSelf {
 	self := outlook.AwareSelf{
 		ID: c.id, Name: c.name, Description: c.purpose(), Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
-		Privileged: c.privileged, Root: c.root, State: c.condition(),
+		Privileged: c.privileged, Root: c.root, State: c.condition(g),
 	}
 	if c.parent != "" {
 		self.Parent = &outlook.AwarePeer{ID: c.parent}
@@ -149,7 +149,7 @@ func (g section) describeMembers() outlook.AwareList[outlook.AwareMember] {
 	return outlook.ListOf(&all, func(c *creature) outlook.AwareMember {
 		return outlook.AwareMember{
 			ID: c.id, Name: c.name, Description: c.purpose(), Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species,
-			Privileged: c.privileged, Root: c.root, Parent: c.parent, State: c.condition(),
+			Privileged: c.privileged, Root: c.root, Parent: c.parent, State: c.condition(g),
 		}
 	})
 }

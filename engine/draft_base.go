@@ -123,7 +123,7 @@ func (e locked) State(id journal.CreatureID) journal.CreatureState {
 		return ""
 	}
 	defer g.leave()
-	return c.condition()
+	return c.lifecycle.condition()
 }
 
 func (e locked) Memory(home draft.Home) draft.Memory {

@@ -48,6 +48,7 @@ type graph struct {
 	ended     bool               // the graph has ended: find the present graph of its members
 	shape     uint64             // changes with the possible content of awareness documents; no two graphs have the same
 	watchers  map[*creature]bool // members that are notified when shape changes
+	stopTimer *timing.Timer      // for the next condition of a recipe that is about time
 }
 
 // channel is a log that creatures of a graph read, or the inbox of one creature.

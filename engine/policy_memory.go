@@ -101,7 +101,7 @@ func (x *change) remember() (undo func(), err error) {
 		if !entered {
 			return
 		}
-		if !r.Current(g.memory) {
+		if !r.Current(g.memory) || x.turn != nil && x.turn.c.halted(x.home(x.turn.c)) {
 			err = errForgotten
 		}
 		if _, noted := before[g]; !noted {

@@ -13,7 +13,7 @@ func (g section) picture() *deploy.GraphView {
 	for _, c := range g.sortedCreatures() {
 		v.Creatures = append(v.Creatures, deploy.CreatureView{
 			ID: c.id, Name: c.name, Address: c.spec.Address, Species: c.spec.Species, Deployment: c.deployment,
-			Parent: g.peer(c.parent).Name, State: c.condition(), Privileged: c.privileged, Root: c.root,
+			Parent: g.peer(c.parent).Name, State: c.condition(g), Privileged: c.privileged, Root: c.root,
 		})
 	}
 	for _, ch := range g.sortedChannels() {

@@ -31,7 +31,7 @@ func (e locked) graphStatus(graph *graph) inspect.GraphStatus {
 	defer g.leave()
 	out := inspect.GraphStatus{
 		ID: g.id, Complete: true, Durability: g.durability.String(),
-		Creatures: []inspect.CreatureStatus{}, Channels: []inspect.ChannelStatus{}, Wires: g.wires(),
+		Creatures: []inspect.CreatureStatus{}, Channels: []inspect.ChannelStatus{}, Wires: g.wires(), Stopped: g.stopped(),
 	}
 	if g.store == nil {
 		out.Durability = journal.Volatile.String()
@@ -54,14 +54,14 @@ func (e locked) graphStatus(graph *graph) inspect.GraphStatus {
 }
 
 // stateName says whether the creature accepts deliveries and, if not, why.
-func (c *creature) stateName(section) journal.CreatureState {
+func (c *creature) stateName(g section) journal.CreatureState {
 	if c.backingOff && !c.quarantined && !c.stopped {
 		return journal.BackingOff
 	}
-	if (c.runs(section{}) || c.husk && !c.savedStopped) && c.approvals.Open() > 0 {
+	if (c.runs(g) || c.husk && !c.savedStopped) && c.approvals.Open() > 0 {
 		return journal.AwaitingApproval
 	}
-	return c.condition()
+	return c.condition(g)
 }
 
 // status describes the creature.

@@ -129,6 +129,9 @@ func (tc *turnChange) logFirst(x *change, rec *journal.Record, id journal.GraphI
 	l.ahead = &ahead{x: x, graph: id, origin: origin, name: info.Name, heads: map[journal.ChannelID]uint64{}}
 	l.moved, l.cause = true, x.turn.cause(x)
 	l.write()
+	if len(x.e.stops.Of(tc.c.deployment)) > 0 {
+		x.home(tc.c).spent.Stops.Foresee(rec, tc.c.id, tc.c.deployment, l.sent)
+	}
 	tc.written, tc.size = true, rec.Size()-before
 }
 

@@ -18,6 +18,8 @@ type GraphStatus struct {
 	Creatures  []CreatureStatus     `json:"creatures"`
 	Channels   []ChannelStatus      `json:"channels"`
 	Wires      []journal.OutputWire `json:"wires"`
+	// the recipes whose creatures have stopped in this graph, as a stop_when block holds
+	Stopped []journal.RecipeStop `json:"stopped,omitempty"`
 }
 
 // CreatureStatus describes a creature.

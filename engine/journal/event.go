@@ -115,7 +115,9 @@ const (
 	EventApprovalDecided   EventKind = 31
 	EventOutboundRequest   EventKind = 32 // a creature makes a request to a capability
 	EventBudgetChanged     EventKind = 33 // a creature uses a part of the budget of a capability, or gets it back
-	NumEventKinds                    = 34
+	EventRecipeStopped     EventKind = 34 // a stop_when block of a recipe holds, and its creatures stop
+	EventRecipeContinued   EventKind = 35 // no stop_when block holds any longer, after the recipe was applied
+	NumEventKinds                    = 36
 )
 
 var eventKindNames = [NumEventKinds]string{
@@ -152,6 +154,8 @@ var eventKindNames = [NumEventKinds]string{
 	EventApprovalDecided:   "approval_decided",
 	EventOutboundRequest:   "outbound_request",
 	EventBudgetChanged:     "budget_changed",
+	EventRecipeStopped:     "recipe_stopped",
+	EventRecipeContinued:   "recipe_continued",
 }
 
 // String returns the stable name, for example "channel_message".

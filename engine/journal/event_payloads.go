@@ -41,6 +41,8 @@ var eventPayloads = map[EventKind]reflect.Type{
 	EventApprovalAsked:     reflect.TypeFor[ApprovalAskedPayload](),
 	EventApprovalDecided:   reflect.TypeFor[ApprovalDecidedPayload](),
 	EventBudgetChanged:     reflect.TypeFor[BudgetChangedPayload](),
+	EventRecipeStopped:     reflect.TypeFor[RecipeStop](),
+	EventRecipeContinued:   reflect.TypeFor[RecipeContinuedPayload](),
 }
 
 // PayloadType returns the struct whose JSON form is the payload of events of a kind. It is

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
+	"github.com/seed47132306/terrarium/engine/internal/stopping"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -37,6 +38,8 @@ type Counters struct {
 // Ledger is what the creatures of a graph have used, by unit. The zero value is ready for
 // use.
 type Ledger struct {
+	// Stops is what the stop_when blocks of recipes have counted.
+	Stops stopping.Ledger
 	used  map[Key]map[string]Counters
 	total map[string]map[string]int64 // by capability and unit
 	// unread are counters that a store has and that cannot be read, as it has them. They stay
@@ -55,13 +58,17 @@ func (l *Ledger) Read(meta map[string]string) map[string]string {
 	rest, cloned := meta, false
 	for name, value := range meta {
 		text, ok := strings.CutPrefix(name, storemeta.UsedPrefix)
-		if !ok {
+		stops := !ok && l.Stops.Read(name, value)
+		if !ok && !stops {
 			continue
 		}
 		if !cloned {
 			rest, cloned = maps.Clone(meta), true
 		}
 		delete(rest, name)
+		if stops {
+			continue
+		}
 		creature, capability, _ := strings.Cut(text, " ")
 		k := Key{capability, journal.CreatureID(creature)}
 		if units, ok := parsed(value); ok {
@@ -95,7 +102,7 @@ func (l *Ledger) cannotRead(k Key, value string) {
 
 // Meta is the metadata of a graph as a store of it has it.
 func (l *Ledger) Meta(meta map[string]string) map[string]string {
-	if len(l.used) == 0 && len(l.unread) == 0 {
+	if len(l.used) == 0 && len(l.unread) == 0 && l.Stops.Empty() {
 		return meta
 	}
 	rec := journal.Record{Meta: maps.Clone(meta)}
@@ -111,6 +118,7 @@ func (l *Ledger) Write(rec *journal.Record) {
 	for k, value := range l.unread {
 		rec.PutMeta(k.metaKey(), value)
 	}
+	l.Stops.Write(rec)
 }
 
 // put replaces the counters of a key.
@@ -145,6 +153,7 @@ func (l *Ledger) Inherit(from Ledger) {
 	for k, value := range from.unread {
 		l.cannotRead(k, value)
 	}
+	l.Stops.Inherit(&from.Stops)
 }
 
 // Used is what a creature has used, by unit.

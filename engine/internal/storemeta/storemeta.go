@@ -32,6 +32,10 @@ const (
 // capabilities. They belong to no deployment.
 const UsedPrefix = "used "
 
+// StopPrefix starts the keys of a store's metadata that say what the stop_when blocks of recipes
+// have counted. They belong to no deployment.
+const StopPrefix = "stop "
+
 // MergeAllowed is the value of [Merge].
 const MergeAllowed = "allow"
 
@@ -47,7 +51,7 @@ func Parse(meta map[string]string) *Meta {
 	m := &Meta{Of: map[string]map[string]string{}}
 	first := meta[Deployment]
 	for key, value := range meta {
-		if value == "" || strings.HasPrefix(key, memoryPrefix) || strings.HasPrefix(key, UsedPrefix) {
+		if value == "" || strings.HasPrefix(key, memoryPrefix) || strings.HasPrefix(key, UsedPrefix) || strings.HasPrefix(key, StopPrefix) {
 			continue
 		}
 		key, name, others := strings.Cut(key, "/")
