@@ -55,7 +55,7 @@ func (e locked) graphStatus(graph *graph) inspect.GraphStatus {
 
 // stateName says whether the creature accepts deliveries and, if not, why.
 func (c *creature) stateName(g section) journal.CreatureState {
-	if c.backingOff && !c.quarantined && !c.stopped {
+	if c.backingOff && !c.quarantined && !c.stopped && !c.halted(g) {
 		return journal.BackingOff
 	}
 	if (c.runs(g) || c.husk && !c.savedStopped) && c.approvals.Open() > 0 {

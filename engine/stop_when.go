@@ -53,6 +53,7 @@ func (g section) judgeStop(rec *journal.Record, w *waker, deployment string, app
 		return
 	}
 	g.log(rec, change.Event)
+	g.engine.log.Info(change.Event.Kind.String(), "deployment", deployment, "graph", g.id, "about", string(change.Event.Payload))
 	for _, c := range g.sortedCreatures() {
 		switch {
 		case c.deployment != deployment:

@@ -142,6 +142,15 @@ var ownBlocks = []Block{
 		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a separate process with a memory limit; scripts of a recipe that another user could have written always run that way"},
 		attrDescription,
 	}},
+	{Name: stopWhen, Labels: named, Repeated: true, Doc: "a condition on which the creatures of the recipe [stop](recipes.md#stop_when); all that it sets must hold, and one block is enough", Attributes: []Attribute{
+		{Name: "turns", Type: CountValue, Without: "not looked at", Doc: "as many turns have been committed"},
+		{Name: "messages", Type: CountValue, Without: "not looked at", Doc: "the creatures have sent as many messages"},
+		{Name: "tokens", Type: CountValue, Without: "not looked at", Doc: "the creatures have used as many tokens of language models"},
+		{Name: "money", Type: TextValue, Without: "not looked at", Doc: "the creatures have used as much money for language models, in the currency of their `prices`: `\"2.50\"`"},
+		{Name: "after", Type: DurationValue, Without: "not looked at", Doc: "as much time has passed since the recipe began"},
+		{Name: "match", Type: "condition", Without: "not looked at", Doc: "the condition is true for `event.turns`, `event.messages`, `event.tokens`, `event.money` and `event.seconds`"},
+		attrDescription,
+	}},
 	{Name: "recipe", Labels: named, Repeated: true, Doc: "a sub-recipe, as a part of this recipe", Others: "the value of the sub-recipe's variable of that name", Attributes: []Attribute{
 		{Name: "source", Type: TextValue, Required: true, Doc: "the path of a folder with the recipe, or of its file"},
 		attrForEach,

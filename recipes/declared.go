@@ -19,7 +19,7 @@ const maxDeclared = 200
 // declared lists the blocks whose attributes all become declarations. The attributes of
 // other blocks are in the specifications of creatures and channels, except for
 // descriptions.
-var declared = []string{"session", "policy", "predicate", "species", "catalog", "output", "http", "llm", "capability", "source", "sink"}
+var declared = []string{"session", "policy", "predicate", "species", "catalog", "output", "http", "llm", "capability", "source", "sink", stopWhen}
 
 // describer describes the attributes of the blocks of one recipe.
 type describer struct{ *scripts }

@@ -89,6 +89,9 @@ func summary(t *testing.T, d *deploy.Deployment) string {
 	for _, name := range slices.Sorted(maps.Keys(d.Predicates)) {
 		fmt.Fprintf(&b, "predicate.%s\n", name)
 	}
+	for _, w := range d.StopWhen {
+		fmt.Fprintf(&b, "stop_when.%s turns=%d messages=%d tokens=%d money=%d after=%v match=%v\n", w.Name, w.Turns, w.Messages, w.Tokens, w.Money, w.After, w.Match != nil)
+	}
 	return b.String()
 }
 

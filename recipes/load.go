@@ -235,6 +235,7 @@ func (l *loader) build(ctx context.Context) *assembly {
 	scripts := a.scripts()
 	compilePolicies(scripts, d)
 	compilePredicates(scripts, d)
+	scripts[0].stopWhen(d)
 	for _, l := range all {
 		if l.opts.Tests {
 			(&testReader{l.evaluator, d}).checkTests(l.underTest, l.shared.underTest != nil)

@@ -170,6 +170,9 @@ func (l *loader) onlyOutermost() {
 	if b := l.singles["session"]; b != nil {
 		l.outermostOnly(b.title, b.at, "A session")
 	}
+	for _, b := range l.ordered[stopWhen] {
+		l.outermostOnly(b.title, b.at, "A stop_when block")
+	}
 	if l.root != nil {
 		l.outermostOnly("root", l.root.NameRange, "The root")
 	}

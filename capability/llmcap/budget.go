@@ -3,7 +3,6 @@ package llmcap
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/seed47132306/terrarium/capability"
@@ -33,27 +32,10 @@ func (p price) cost(prompt, answer int64) int64 {
 	return (prompt*p.prompt + answer*p.answer + million - 1) / million
 }
 
-// decimal reads a sum of money, in millionths.
-func decimal(text string) (int64, bool) {
-	whole, fraction, _ := strings.Cut(text, ".")
-	if whole == "" || len(whole) > 9 || len(fraction) > 6 || strings.HasSuffix(text, ".") || strings.ContainsAny(text, "+-_") {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(whole+fraction+strings.Repeat("0", 6-len(fraction)), 10, 62)
-	return int64(n), err == nil
-}
-
-// amount writes a sum of money.
-func amount(millionths int64) string {
-	text := fmt.Sprintf("%d.%06d", millionths/million, millionths%million)
-	cents := len(text) - len("0000")
-	return text[:cents] + strings.TrimRight(text[cents:], "0")
-}
-
 // shown formats an amount for people.
 func shown(unit string, n int64) string {
 	if unit == money {
-		return amount(n) + " of money"
+		return capability.FormatMoney(n) + " of money"
 	}
 	return fmt.Sprintf("%d %s", n, unit)
 }
@@ -68,7 +50,7 @@ func (g *grant) readBudgets() error {
 		ok := len(fields) == 2
 		for i := range p {
 			if ok {
-				p[i], ok = decimal(fields[i])
+				p[i], ok = capability.ParseMoney(fields[i])
 			}
 			ok = ok && p[i] <= mostPrice
 		}
@@ -84,7 +66,7 @@ func (g *grant) readBudgets() error {
 		if b.text == "" {
 			continue
 		}
-		n, ok := decimal(b.text)
+		n, ok := capability.ParseMoney(b.text)
 		if !ok || n == 0 {
 			return invalid(b.name+" is "+quote(b.text), `write a sum above 0 with at most 6 decimals, such as "2.50"`)
 		}

@@ -109,7 +109,7 @@ func (g *grant) answer(ctx context.Context, q request, size int, r capability.Re
 	a.Model = q.Model
 	used := g.used(q.Model, a.Usage.Prompt, a.Usage.Completion)
 	if cost, ok := used[money]; ok {
-		a.Cost = json.Number(amount(cost))
+		a.Cost = json.Number(capability.FormatMoney(cost))
 	}
 	var payload []byte
 	if !long {

@@ -366,12 +366,12 @@ func TestForecast(t *testing.T) {
 		t.Errorf("the forecast is %v", f)
 	}
 	for text, want := range map[string]int64{"0": 0, "1": 1_000_000, "0.000001": 1, "12.5": 12_500_000} {
-		if got, ok := decimal(text); !ok || got != want {
+		if got, ok := capability.ParseMoney(text); !ok || got != want {
 			t.Errorf("%s is %d", text, got)
 		}
 	}
 	for _, text := range []string{"", ".5", "1.", "1.0000001", "1,5", "+1", "1_0", "0x1", "1234567890", "1e2", "NaN"} {
-		if got, ok := decimal(text); ok {
+		if got, ok := capability.ParseMoney(text); ok {
 			t.Errorf("%q is %d", text, got)
 		}
 	}

@@ -109,6 +109,9 @@ func (c *heldCommand) status(ctx context.Context, s streams, h *holder) error {
 		showError(s.err, &abi.Error{Message: p.Message, Remedy: p.Remedy, IDs: p.IDs})
 	}
 	text := t.Render() + "\n" + connectorsText(result.Connectors)
+	for _, stop := range stopsIn(result.Graphs) {
+		text += "\n" + oneLine(stopLine(&stop)) + "\n"
+	}
 	if w := result.Wear; w != nil && h.running { // a directory that nothing runs was only opened for this
 		text += fmt.Sprintf("\n%s of logs and %s written since %s; %s and %s an hour\n",
 			count(w.Syncs, "sync"), size(w.WrittenBytes), w.Since, count(w.SyncsPerHour, "sync"), size(w.WrittenBytesPerHour))

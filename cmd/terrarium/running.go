@@ -81,6 +81,7 @@ func (x *running) do(ctx context.Context) (err error) {
 		return nil
 	}
 	x.report.summary("Done")
+	x.tellStops()
 	x.tellBacklog()
 	if err := policyFailures(x.s, x.t); err != nil {
 		return err
@@ -122,18 +123,25 @@ func (x *running) feedAndPrint(ctx context.Context) error {
 	return failure
 }
 
-// work feeds the inputs and waits until the run is done or the context ends.
+// work feeds the inputs and waits until the run is done, all recipes have stopped or the
+// context ends.
 func (x *running) work(work context.Context, fail context.CancelCauseFunc) {
-	x.feed(work, fail)
+	feeding, enough := context.WithCancel(work)
+	var watching sync.WaitGroup
+	watching.Go(func() { x.watchStops(feeding, enough) })
+	defer func() { enough(); watching.Wait() }()
+	x.feed(feeding, fail)
+	if !x.f.exitWhenIdle && feeding.Err() == nil {
+		x.tellItGoesOn()
+		<-feeding.Done()
+	}
 	if work.Err() != nil {
 		return
 	}
-	if !x.f.exitWhenIdle {
-		x.tellItGoesOn()
-		<-work.Done()
-		return
+	err := x.t.Connectors().WaitSources(feeding)
+	if feeding.Err() != nil && work.Err() == nil {
+		err = nil // what else comes would only wait
 	}
-	err := x.t.Connectors().WaitSources(work)
 	for _, wait := range []func(context.Context) error{x.t.WaitIdle, x.printer.drain, x.t.Connectors().WaitSinks} {
 		if err == nil {
 			err = wait(work)
@@ -151,7 +159,7 @@ func (x *running) feed(work context.Context, fail context.CancelCauseFunc) {
 	var feeders sync.WaitGroup
 	for _, in := range x.inputs {
 		feeders.Go(func() {
-			if err := in.feed(work, x); err != nil {
+			if err := in.feed(work, x); err != nil && work.Err() == nil {
 				fail(err)
 			}
 		})

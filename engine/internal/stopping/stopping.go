@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -340,7 +341,7 @@ func holds(w *deploy.StopWhen, c journal.StopCounters) (reason string, ok bool) 
 		return "", false
 	}
 	if w.Money > 0 {
-		parts = append(parts, "money "+amount(c.Money)+" of "+amount(w.Money))
+		parts = append(parts, "money "+capability.FormatMoney(c.Money)+" of "+capability.FormatMoney(w.Money))
 	}
 	if w.After > 0 {
 		parts = append(parts, fmt.Sprintf("%v after it began", w.After))
@@ -356,13 +357,6 @@ func holds(w *deploy.StopWhen, c journal.StopCounters) (reason string, ok bool) 
 		return "", false
 	}
 	parts = append(parts, fmt.Sprintf("its match is true after turns %d, messages %d, tokens %d, money %s, elapsed %v",
-		c.Turns, c.Messages, c.Tokens, amount(c.Money), time.Duration(c.Elapsed).Round(time.Millisecond)))
+		c.Turns, c.Messages, c.Tokens, capability.FormatMoney(c.Money), time.Duration(c.Elapsed).Round(time.Millisecond)))
 	return strings.Join(parts, ", "), true
-}
-
-// amount writes a sum of money with at least two decimals.
-func amount(millionths int64) string {
-	text := fmt.Sprintf("%d.%06d", millionths/1_000_000, millionths%1_000_000)
-	cents := len(text) - len("0000")
-	return text[:cents] + strings.TrimRight(text[cents:], "0")
 }
