@@ -6,6 +6,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/lookup"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -230,16 +231,18 @@ func (b *Batch) wireOutputs(ctx context.Context, added Added, specs []deploy.Out
 
 // FindCreature is [Engine.FindCreature] on the topology as the batch sees it.
 func (b *Batch) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
-	return b.x.e.findCreature(g, name)
+	return lookup.Creature(b.x.e.topo, g, name)
 }
 
 // FindChannel is [Engine.FindChannel] on the topology as the batch sees it.
 func (b *Batch) FindChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
-	return b.x.e.findChannel(g, name)
+	return lookup.Channel(b.x.e.topo, g, name)
 }
 
 // FindGraph is [Engine.FindGraph] on the topology as the batch sees it.
-func (b *Batch) FindGraph(name string) (journal.GraphID, error) { return b.x.e.findGraph(name) }
+func (b *Batch) FindGraph(name string) (journal.GraphID, error) {
+	return lookup.Graph(b.x.e.topo, name)
+}
 
 // GraphOf returns the graph of a creature.
 func (b *Batch) GraphOf(c journal.CreatureID) journal.GraphID { return b.x.e.topo.GraphOf(c) }
@@ -306,7 +309,7 @@ func (x *change) addCreatureOp(c *creature) (topology.AddCreature, error) {
 			wires = c.spec.Send
 		}
 		for _, w := range wires {
-			id, err := x.e.findChannel(c.spec.Join, w.Channel)
+			id, err := lookup.Channel(x.e.topo, c.spec.Join, w.Channel)
 			if err != nil {
 				return op, err
 			}

@@ -183,8 +183,3 @@ func (t *turn) answerSend(s *sendEffect, ev *deploy.SendEvent, d *deploy.SendDec
 		return ev.Question(policy, s.ch.id, payload, headers, n)
 	})
 }
-
-// errAwaiting is what a guest gets for calls of tools once its turn waits for approval.
-var errAwaiting = &abi.Error{
-	Code: abi.Conflict, Op: "tool", Message: "the turn waits for approval", Remedy: "end the turn; it will run again",
-}

@@ -12,12 +12,7 @@ import (
 )
 
 // Decision answers the question of a policy.
-type Decision struct {
-	Approve bool
-	// By is the name of the operator and Reason what the operator says about it. Both may
-	// be empty, and have at most [journal.MaxApprovalText] bytes.
-	By, Reason string
-}
+type Decision = inspect.Decision
 
 // Decided is an answer that has taken effect.
 type Decided struct {
@@ -111,7 +106,7 @@ func (e *Engine) Decide(id journal.EventID, d Decision, graphs ...journal.GraphI
 			return false
 		}
 		if found = g.mayDecide(c, q, &w); found == nil {
-			g.decide(&w, c, q, d.decision(), d.By, d.Reason, false)
+			g.decide(&w, c, q, d.Decision(), d.By, d.Reason, false)
 			out = &Decided{c.approvalStatus(g, q), Sent{ch: g.channels[journal.InboxOf(c.id)], store: g.store, upTo: g.seq}}
 		}
 		return true
@@ -121,13 +116,6 @@ func (e *Engine) Decide(id journal.EventID, d Decision, graphs ...journal.GraphI
 		err = found
 	}
 	return out, err
-}
-
-func (d *Decision) decision() journal.ApprovalDecision {
-	if d.Approve {
-		return journal.Approved
-	}
-	return journal.Denied
 }
 
 // mayDecide returns an error if the question has been answered. A deadline that has passed

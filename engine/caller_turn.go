@@ -145,8 +145,8 @@ func (c *creature) judged(g section) bool {
 	if c.deployment == "" {
 		return false
 	}
-	_, judged := g.engine.policies.Load(c.deployment)
-	return judged
+	policy, _ := g.engine.policies.Load(c.deployment)
+	return policy != nil
 }
 
 // run runs the turn.

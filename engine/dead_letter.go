@@ -39,10 +39,7 @@ func letterOf(mb *mailbox, m *message.Message, reason journal.DeadReason) letter
 
 // letterOfEvent is the dead letter of a logged message for a reader.
 func letterOfEvent(mb *mailbox, ev *journal.Event, reason journal.DeadReason) letter {
-	l := letter{mb: mb, DeadLetterRow: journal.DeadLetterRow{
-		Message: ev.ID, Kind: ev.Kind, Channel: ev.Channel, Seq: ev.Seq, Sender: ev.Creature,
-		Reason: reason, Headers: ev.Headers, Payload: ev.Payload,
-	}}
+	l := letter{mb: mb, DeadLetterRow: journal.LetterOf(ev, reason)}
 	if mb.creature != nil {
 		l.Creature, l.Alias = mb.creature.id, mb.aliasOf(ev.Channel)
 	} else {
@@ -64,14 +61,7 @@ func (l *letter) count(e *core) {
 
 // event is the event of a dead letter that already has its id and time.
 func (l *letter) event() journal.Event {
-	return journal.Event{
-		ID: l.ID, Time: l.Time, Kind: journal.EventDeadLetter, Creature: l.Creature, Turn: l.turn,
-		Attempt: l.Attempts, Channel: l.Channel, Seq: l.Seq, Cause: l.Message,
-		Payload: journal.JSON(journal.DeadLetterPayload{
-			Message: l.Message, Reason: l.Reason, Creature: l.Creature, Reader: l.reader, Channel: l.Channel,
-			Seq: l.Seq, Alias: l.Alias, Attempts: l.Attempts, Error: l.Error, LastWords: l.LastWords,
-		}),
-	}
+	return l.Event(l.turn, l.reader)
 }
 
 // deadLetter logs a delivery that will not be handled, and keeps it so that it can be

@@ -83,24 +83,14 @@ type Engine struct {
 // creatures do not count, nor do any in a paused engine. It returns the error deadline if
 // ctx ends first.
 func (e *Engine) WaitIdle(ctx context.Context) error {
-	for {
-		before := e.callTimers()
-		busy := e.core.idle.Wait()
-		if busy == nil {
-			// A turn that ended meanwhile may have set a timer that is due already.
-			if e.callTimers() == before {
-				return nil
-			}
-			continue
-		}
-		select {
-		case <-busy:
-		case <-e.core.closing:
-			return errtext.Closed
-		case <-ctx.Done():
-			return errtext.NotIdle(context.Cause(ctx))
-		}
+	ended, closed := e.core.idle.Await(ctx, e.core.closing, e.callTimers)
+	switch {
+	case closed:
+		return errtext.Closed
+	case ended:
+		return errtext.NotIdle(context.Cause(ctx))
 	}
+	return nil
 }
 
 // callTimers calls the timers that are due, and returns how many have been called since

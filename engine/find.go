@@ -1,49 +1,17 @@
 package engine
 
 import (
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/lookup"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
-
-// findChannel implements FindChannel.
-func (e locked) findChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
-	if _, ok := e.topo.Channel(journal.ChannelID(name)); ok {
-		return journal.ChannelID(name), nil
-	}
-	return findByName(e, "channel", g, name, e.topo.FindChannel)
-}
-
-// findByName finds something by a name that is unique in the given graph or, without
-// one, in all graphs.
-func findByName[T ~string](e locked, what string, g journal.GraphID, name string, find func(journal.GraphID, string) (T, bool)) (T, error) {
-	graphs := e.topo.Graphs()
-	if g != "" {
-		now, _ := e.topo.Current(g)
-		graphs = []journal.GraphID{now}
-	}
-	var found []T
-	for _, id := range graphs {
-		if x, ok := find(id, name); ok {
-			found = append(found, x)
-		}
-	}
-	return errtext.TheOnly(what, name, found)
-}
 
 // FindCreature finds a creature by its id, or by a name that is unique in the given
 // graph or, without one, in the engine.
 func (e *Engine) FindCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
 	l := e.core.rlock()
 	defer l.runlock()
-	return l.findCreature(g, name)
-}
-
-func (e locked) findCreature(g journal.GraphID, name string) (journal.CreatureID, error) {
-	if _, ok := e.topo.Creature(journal.CreatureID(name)); ok {
-		return journal.CreatureID(name), nil
-	}
-	return findByName(e, "creature", g, name, e.topo.FindCreature)
+	return lookup.Creature(l.topo, g, name)
 }
 
 // FindChannel finds a channel by its id, or by a name that is unique in the given
@@ -51,7 +19,7 @@ func (e locked) findCreature(g journal.GraphID, name string) (journal.CreatureID
 func (e *Engine) FindChannel(g journal.GraphID, name string) (journal.ChannelID, error) {
 	l := e.core.rlock()
 	defer l.runlock()
-	return l.findChannel(g, name)
+	return lookup.Channel(l.topo, g, name)
 }
 
 // FindGraph finds a graph by its id, by an id that it had before a merge, or by the
@@ -59,18 +27,7 @@ func (e *Engine) FindChannel(g journal.GraphID, name string) (journal.ChannelID,
 func (e *Engine) FindGraph(name string) (journal.GraphID, error) {
 	l := e.core.rlock()
 	defer l.runlock()
-	return l.findGraph(name)
-}
-
-func (e locked) findGraph(name string) (journal.GraphID, error) {
-	if now, ok := e.topo.Current(journal.GraphID(name)); ok {
-		return now, nil
-	}
-	c, err := e.findCreature("", name)
-	if abi.CodeOf(err) == abi.NotFound {
-		return "", errtext.Gone("graph", name)
-	}
-	return e.topo.GraphOf(c), err
+	return lookup.Graph(l.topo, name)
 }
 
 // present returns the graph with an id, or with one that it had before a merge.

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strconv"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/cursors"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -36,11 +35,7 @@ func (p *storePlan) mayEnter(x *change) error {
 			s.add(b, func(journal.GraphID) bool { return true })
 			if i := slices.IndexFunc(s.messages, func(m *message.Message) bool { return m.Logged.Load() != nil }); i >= 0 {
 				m := s.messages[i]
-				return (&abi.Error{
-					Code: abi.Unavailable, Op: x.name, Err: errElsewhere,
-					Message: "message " + strconv.FormatUint(m.Seq, 10) + " of channel " + string(m.Channel) + " waits both in a graph without a store and in a graph with a store that was split from it",
-					Remedy:  "try again after it has been handled; start the listener if it is stopped",
-				}).With("channel", string(m.Channel))
+				return errtext.WaitsTwice(x.name, m.Channel, m.Seq, errElsewhere)
 			}
 		}
 	}

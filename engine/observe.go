@@ -69,17 +69,11 @@ func (e *core) here() journal.Position {
 
 // loadSuccessors reads the successors of the graphs of earlier runs.
 func (e *core) loadSuccessors(ctx context.Context) error {
-	list, err := journal.ChronicleOf(e.storage.Storage).Catalogue(ctx)
-	if err != nil {
-		return err
+	last, err := e.observers.LoadSuccessors(ctx, journal.ChronicleOf(e.storage.Storage))
+	if last != "" {
+		e.storage.SetLast(last)
 	}
-	if len(list) > 0 {
-		e.storage.SetLast(list[len(list)-1].Session)
-	}
-	for old, id := range journal.NewSuccession(list) {
-		e.observers.Successors.Store(old, id)
-	}
-	return nil
+	return err
 }
 
 func (e *core) publishTurnStarted(c *creature, d delivery) {

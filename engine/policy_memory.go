@@ -3,8 +3,8 @@ package engine
 import (
 	"slices"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/internal/spending"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -102,7 +102,7 @@ func (x *change) remember() (undo func(), err error) {
 			return
 		}
 		if !r.Current(g.memory) || x.turn != nil && x.turn.c.halted(x.home(x.turn.c)) {
-			err = errForgotten
+			err = errtext.Forgotten
 		}
 		if _, noted := before[g]; !noted {
 			before[g] = g.memory
@@ -111,10 +111,6 @@ func (x *change) remember() (undo func(), err error) {
 		r.Kept = true
 	})
 	return undo, err
-}
-
-var errForgotten = &abi.Error{
-	Code: abi.Conflict, Op: "policy", Message: "the state that the policies have read has changed in the meantime", Remedy: "try again",
 }
 
 // writeMemories writes the changed memories to the records of graphs that keep their

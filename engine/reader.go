@@ -32,23 +32,10 @@ type Reader struct {
 }
 
 // Incoming is a message that a [Reader] reads.
-type Incoming struct {
-	ID      journal.EventID
-	Seq     uint64 // in its channel
-	Time    int64  // nanoseconds since 1970
-	Sender  string // name of the sender; empty when it came from outside
-	Payload []byte
-	Headers map[string]string
-}
+type Incoming = journal.Incoming
 
 // ReaderOptions configure a [Reader].
-type ReaderOptions struct {
-	// FromStart makes a reader that has no cursor yet begin at the channel's first
-	// message rather than at the next one.
-	FromStart bool
-	// Buffer is how many messages are held in memory; zero means 1,024.
-	Buffer int
-}
+type ReaderOptions = journal.ReaderOptions
 
 const readerPrefix = "reader:"
 
@@ -224,10 +211,7 @@ func (r *Reader) gap(section) uint64 {
 func (r *Reader) missed(_ section, last uint64) error {
 	m := &Missed{Channel: r.feed.id, From: r.covered + 1, To: last}
 	r.covered = last
-	return &abi.Error{
-		Code: abi.Unavailable, Op: "read", Message: "a part of the channel is missing", Err: m, IDs: map[string]string{"channel": string(m.Channel)},
-		Remedy: "call Next again: it returns the first message after them",
-	}
+	return errtext.PartMissing(m.Channel, m)
 }
 
 // Missed is the cause of the error that [Reader.Next] returns for messages that it cannot

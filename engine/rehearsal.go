@@ -67,15 +67,7 @@ func (r *Rehearsal) Limits() abi.Limits { return r.c.limits }
 
 // Write changes the state as a recorded turn did.
 func (r *Rehearsal) Write(key string, value []byte, deleted bool) {
-	if old, ok := r.c.state.Get(key); ok {
-		r.c.stateSize -= effects.Cost(len(key), len(old))
-	}
-	if deleted {
-		r.c.state.Delete(key)
-		return
-	}
-	r.c.state.Set(key, value)
-	r.c.stateSize += effects.Cost(len(key), len(value))
+	r.c.stateSize += effects.ChangeState(r.c.state, key, value, deleted)
 }
 
 // Keys returns the number of keys in the state.

@@ -62,18 +62,7 @@ func (s Sent) Wait(ctx context.Context) error {
 	if cause == nil {
 		return nil
 	}
-	remedy := "wait again, or look for the message in the history before sending it again; with a producer and an offset, it can be sent again without being sent twice"
-	if s.repeatable {
-		remedy = "send it again with the same producer and offset; it is not sent twice then"
-	}
-	err := errtext.UnknownOutcome("send", "the message was accepted, but may be lost", remedy, cause)
-	if s.ch.id != "" {
-		err = err.With("channel", string(s.ch.id))
-	}
-	if !s.Message.IsZero() {
-		err = err.With("message", s.Message.String())
-	}
-	return err
+	return errtext.MayBeLost(s.ch.id, s.Message.String(), s.repeatable, cause)
 }
 
 // wait is Wait with the store's reason in the error.

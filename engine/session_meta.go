@@ -30,20 +30,13 @@ func DeploymentsIn(meta map[string]string) []string { return storemeta.Parse(met
 // that it continues: for each deployment with members in it. The deployments of the graph
 // whose id it keeps come first.
 func (x *change) metaAfter(info topology.Graph, before []section) map[string]string {
-	m := storemeta.Parse(nil)
+	var own, all []map[string]string
 	for _, b := range before {
-		if b.id == info.ID {
-			m.Add(storemeta.Parse(b.meta))
+		if all = append(all, b.meta); b.id == info.ID {
+			own = append(own, b.meta)
 		}
 	}
-	for _, b := range before {
-		m.Add(storemeta.Parse(b.meta))
-	}
-	if x.recipe.meta != nil {
-		m.Put(x.recipe.meta[MetaDeployment], x.recipe.meta)
-	}
-	m.Only(x.DeploymentsIn(info))
-	return m.Join()
+	return storemeta.Continued(append(own, all...), x.recipe.meta, x.DeploymentsIn(info))
 }
 
 // bequeathMeta makes the first record of a graph's new store correct the metadata that

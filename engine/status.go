@@ -31,7 +31,7 @@ func (e locked) graphStatus(graph *graph) inspect.GraphStatus {
 	defer g.leave()
 	out := inspect.GraphStatus{
 		ID: g.id, Complete: true, Durability: g.durability.String(),
-		Creatures: []inspect.CreatureStatus{}, Channels: []inspect.ChannelStatus{}, Wires: g.wires(), Stopped: g.stopped(),
+		Creatures: []inspect.CreatureStatus{}, Channels: []inspect.ChannelStatus{}, Wires: g.wires(),
 	}
 	if g.store == nil {
 		out.Durability = journal.Volatile.String()
@@ -39,13 +39,16 @@ func (e locked) graphStatus(graph *graph) inspect.GraphStatus {
 		info := g.store.Info()
 		out.Session, out.StorePath, out.Complete = info.Session, info.Path, info.Complete
 	}
+	members := map[string]bool{}
 	for _, c := range g.sortedCreatures() {
 		if c.root && out.Root == "" {
 			out.Root = c.id
 		}
 		t, _ := e.topo.Creature(c.id)
 		out.Creatures = append(out.Creatures, c.status(g, t))
+		members[c.deployment] = true
 	}
+	out.Stopped = g.spent.Stops.All(members)
 	for _, ch := range g.sortedChannels() {
 		t, _ := e.topo.Channel(ch.id)
 		out.Channels = append(out.Channels, ch.status(t))
@@ -86,19 +89,9 @@ func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus
 		}
 	}
 	for _, s := range c.mb.feeds {
-		cursor := inspect.Cursor{Seq: s.cursor}
+		cursor := inspect.Cursor{Seq: s.cursor, Pending: uint64(len(s.waiting()))}
 		if end := s.lastMessage(); end > s.offered {
-			cursor.Pending = end - s.offered
-		}
-		for d := range c.mb.window.All() {
-			if d.feed == s {
-				cursor.Pending++
-			}
-		}
-		for _, d := range []*delivery{c.retry, &c.current} {
-			if d != nil && d.msg != nil && d.feed == s {
-				cursor.Pending++
-			}
+			cursor.Pending += end - s.offered
 		}
 		out.Cursors[s.id] = cursor
 	}

@@ -25,15 +25,6 @@ func (c *creature) condition(g section) journal.CreatureState {
 	return c.lifecycle.condition()
 }
 
-// stopped says which recipes of its members have stopped.
-func (g section) stopped() []journal.RecipeStop {
-	members := map[string]bool{}
-	for _, c := range g.creatures {
-		members[c.deployment] = true
-	}
-	return slices.DeleteFunc(g.spent.Stops.All(), func(s journal.RecipeStop) bool { return !members[s.Deployment] })
-}
-
 // count counts a turn for the conditions of the creature's recipe.
 func (g section) count(rec *journal.Record, c *creature, sent uint64) {
 	if len(g.engine.stops.Of(c.deployment)) == 0 {
@@ -84,23 +75,34 @@ func (x *change) judgeStops() {
 			x.in(graph)
 		}
 	}
-	for _, id := range x.recipe.deployed {
-		if c := x.e.creatures[id]; len(x.e.stops.Of(name)) > 0 {
-			g := x.home(c)
+	if len(x.e.stops.Of(name)) > 0 {
+		for _, id := range x.recipe.deployed {
+			g := x.home(x.e.creatures[id])
 			g.spent.Stops.Begin(x.record(g), name, g.wall)
 		}
 	}
 	for _, g := range slices.SortedFunc(maps.Values(x.paused), byGraphID) {
-		for _, d := range g.spent.Stops.Places() {
+		if g.spent.Stops.Has(name) {
 			for _, c := range g.creatures {
-				if d == name && c.deployment == d {
-					g.spent.Stops.Know(x.record(g), c.id, d)
+				if c.deployment == name {
+					g.spent.Stops.Know(x.record(g), c.id, name)
 				}
 			}
-			g.judgeStop(x.record(g), &x.wake, d, d == name)
 		}
-		g.awaitStop()
+		if !g.spent.Stops.Empty() {
+			g.judgeAll(x.record(g), &x.wake, name)
+		}
 	}
+}
+
+// judgeAll judges the conditions of all recipes of a graph.
+func (g section) judgeAll(rec *journal.Record, w *waker, applied string) {
+	for _, d := range g.spent.Stops.Places() {
+		if !g.ended {
+			g.judgeStop(rec, w, d, d == applied)
+		}
+	}
+	g.awaitStop()
 }
 
 // awaitStop sets the timer for the next condition that is about time.
@@ -119,11 +121,8 @@ func (e *core) stopDue(graph *graph) {
 	g := graph.enterAt(e.wallClock())
 	if !g.ended && !e.isClosing() {
 		rec := g.newRecord()
-		for _, d := range g.spent.Stops.Places() {
-			g.judgeStop(rec, &w, d, false)
-		}
+		g.judgeAll(rec, &w, "")
 		g.append(rec)
-		g.awaitStop()
 	}
 	g.leave()
 	w.flush(e)

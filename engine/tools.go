@@ -33,7 +33,7 @@ func (t *turn) mayCallTool(name, args []byte) abi.Code {
 		return t.Fail(abi.Unavailable, "end the turn; it will run again", "the turn is run in another place")
 	}
 	if t.asking.Waits {
-		return t.refuse(errAwaiting)
+		return t.refuse(errtext.Awaiting)
 	}
 	if t.tools == nil {
 		t.tools = &toolUse{}
@@ -65,7 +65,7 @@ func (t *turn) callTool(name, args []byte) ([]byte, abi.Code) {
 		result, err = f.Call(t.ctx, callingTurn{t}, args)
 	}
 	if t.asking.Waits {
-		err = errAwaiting
+		err = errtext.Awaiting
 	}
 	if err != nil {
 		return nil, t.refuse(err)
@@ -137,10 +137,7 @@ func (t *turn) takeLock() (l locked, release func()) {
 // conflicts notes that the topology differs from the one that the turn has seen.
 func (t *turn) conflicts() error {
 	t.tools.conflict = true
-	return &abi.Error{
-		Code: abi.Conflict, Op: "tool", Message: "the graph has changed since the turn looked at it",
-		Remedy: "end the turn; it will run again",
-	}
+	return errtext.GraphChanged
 }
 
 // addition finds a creature that the turn has added to its own graph with a tool.

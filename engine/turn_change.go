@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -62,7 +63,7 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 	}
 	x.turn = &handledTurn{c: c, d: d, kind: t.kind, rest: &turnChange{w: w, c: c}}
 	switch err := x.carryOut(ctx); {
-	case errors.Is(err, errForgotten):
+	case errors.Is(err, errtext.Forgotten):
 		return w.conflicted(ctx, c, d)
 	case errors.Is(err, errElsewhere):
 		return w.failed(ctx, c, d, t.kind, err) // it may be the message of this very turn

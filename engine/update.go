@@ -141,12 +141,7 @@ func (u *update) finishUpdate(ctx context.Context, e *core) {
 // putPolicy replaces the policy of a deployment, possibly with none, and returns the
 // former one. Turns that look it up at the same time get either policy.
 func (e locked) putPolicy(deployment string, p deploy.Policy) deploy.Policy {
-	var former any
-	if p != nil {
-		former, _ = e.policies.Swap(deployment, p)
-	} else {
-		former, _ = e.policies.LoadAndDelete(deployment)
-	}
+	former, _ := e.policies.Swap(deployment, p)
 	for _, ch := range e.channels {
 		if ch.deployment == deployment {
 			e.setPolicy(ch)

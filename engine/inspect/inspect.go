@@ -132,3 +132,19 @@ type StateEntry struct {
 	Key   string
 	Value []byte
 }
+
+// Decision answers the question of a policy.
+type Decision struct {
+	Approve bool
+	// By is the name of the operator and Reason what the operator says about it. Both may
+	// be empty, and have at most [journal.MaxApprovalText] bytes.
+	By, Reason string
+}
+
+// Decision is the answer as the journal has it.
+func (d *Decision) Decision() journal.ApprovalDecision {
+	if d.Approve {
+		return journal.Approved
+	}
+	return journal.Denied
+}

@@ -47,7 +47,7 @@ export const kinds = [
   'output', 'state', 'log', 'dead_letter', 'policy_denied', 'creature_started', 'creature_stopped', 'creature_failed',
   'creature_quarantined', 'instance_started', 'module_replaced', 'creature_session_attached', 'parent_link_changed',
   'output_wire_added', 'output_wire_removed', 'topology_changed', 'session_merged', 'session_forked', 'store_set_aside',
-  'approval_asked', 'approval_decided', 'outbound_request', 'budget_changed', 'lagged',
+  'approval_asked', 'approval_decided', 'outbound_request', 'budget_changed', 'recipe_stopped', 'recipe_continued', 'lagged',
 ]
 
 const waits = [1000, 2000, 4000, 8000, 15000]

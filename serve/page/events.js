@@ -74,11 +74,13 @@ export function eventsView(ctx, host, route) {
       case 'approval_decided': return `${p.decision}${p.by ? ' by ' + p.by : ''}${p.reason ? ': ' + p.reason : ''}`
       case 'module_replaced': return `${p.former || ''} → ${p.module || ''}`
       case 'creature_started': case 'creature_stopped': return p.reason || ''
+      case 'recipe_stopped': return `${p.deployment}: ${p.condition} holds: ${p.reason}`
+      case 'recipe_continued': return `${p.deployment}: ${p.condition}`
       case 'instance_started': return p.reason || ''
     }
     return e.snippet ? '' : ''
   }
-  const look = e => ({ turn_failed: 'failing', creature_failed: 'failing', dead_letter: 'failing', creature_quarantined: 'quarantined', creature_stopped: 'stopped', policy_denied: 'backing', approval_asked: 'waits' }[e.kind])
+  const look = e => ({ turn_failed: 'failing', creature_failed: 'failing', dead_letter: 'failing', creature_quarantined: 'quarantined', creature_stopped: 'stopped', recipe_stopped: 'stopped', policy_denied: 'backing', approval_asked: 'waits' }[e.kind])
 
   const row = e => {
     if (e.gap) return h('div', { class: 'gap' }, mark('backing'), h('span', {}, h('b', {}, `${count(e.gap.missed, 'event')} left out here. `), 'The page fell behind. The picture and the counts are still correct.'), h('button', { onclick: ev => fill(ev.currentTarget, e.gap) }, 'Fill the gap'))

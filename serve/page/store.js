@@ -36,7 +36,7 @@ export class Meter {
 
 const messageKinds = new Set(['channel_message', 'direct_message', 'timer', 'request', 'result', 'wired_output'])
 const bodies = new Set([...messageKinds, 'output', 'state'])
-const structural = new Set(['topology_changed', 'creature_started', 'creature_stopped', 'creature_quarantined', 'creature_failed',
+const structural = new Set(['topology_changed', 'creature_started', 'creature_stopped', 'recipe_stopped', 'recipe_continued', 'creature_quarantined', 'creature_failed',
   'output_wire_added', 'output_wire_removed', 'parent_link_changed', 'module_replaced', 'turn_failed', 'dead_letter', 'approval_asked', 'approval_decided', 'store_set_aside'])
 
 const kept = 2000 // events in the list
@@ -102,7 +102,7 @@ export class Store extends EventTarget {
   takeGraph(g) {
     const graph = {
       id: g.id, session: g.session, root: g.root, durability: g.durability, complete: g.complete,
-      creatures: [], channels: [], wires: g.wires || [], slot: this.slot(g.id),
+      creatures: [], channels: [], wires: g.wires || [], stopped: g.stopped || [], slot: this.slot(g.id),
     }
     this.graphs.set(g.id, graph)
     for (const c of g.creatures) {
@@ -130,6 +130,12 @@ export class Store extends EventTarget {
     }
     const failed = this.failed.get(creature.id)
     return failed && this.now() - failed.at < Math.max(this.window, 10) * second ? 'failing' : 'running'
+  }
+
+  // stopOf is why the recipe of a paused creature has stopped, if that is the reason.
+  stopOf(creature) {
+    const stop = this.graphs.get(creature.graph)?.stopped?.find(s => s.deployment === creature.deployment)
+    return creature.state === 'paused' ? stop : undefined
   }
 
   troubled(graph) {

@@ -49,6 +49,19 @@ const keyCost = 32
 // Cost is what a key and its value count against the limit state.
 func Cost(key, value int) int64 { return int64(key + value + keyCost) }
 
+// ChangeState changes or deletes a key, and returns by how much more counts against the limit.
+func ChangeState(state *State, key string, value []byte, deleted bool) (more int64) {
+	if old, ok := state.Get(key); ok {
+		more -= Cost(len(key), len(old))
+	}
+	if deleted {
+		state.Delete(key)
+		return more
+	}
+	state.Set(key, value)
+	return more + Cost(len(key), len(value))
+}
+
 // Write is the last change of a key by the turn.
 type Write struct {
 	Key     string

@@ -15,6 +15,23 @@ func UnknownOutcome(op, message, remedy string, cause error) *abi.Error {
 	return &abi.Error{Code: abi.UnknownOutcome, Op: op, Message: message, Remedy: remedy, Err: cause}
 }
 
+// MayBeLost is the unknown outcome of a message from outside. It says how to repeat the message
+// without sending it twice.
+func MayBeLost[T ~string](channel T, message string, repeatable bool, cause error) error {
+	remedy := "wait again, or look for the message in the history before sending it again; with a producer and an offset, it can be sent again without being sent twice"
+	if repeatable {
+		remedy = "send it again with the same producer and offset; it is not sent twice then"
+	}
+	err := UnknownOutcome("send", "the message was accepted, but may be lost", remedy, cause)
+	if channel != "" {
+		err = err.With("channel", string(channel))
+	}
+	if message != "" {
+		err = err.With("message", message)
+	}
+	return err
+}
+
 // NotTakenIn is the error for a message from outside that was refused because its caller
 // stopped waiting for room. An error that has a code is returned as it is.
 func NotTakenIn(ctx context.Context, err error) error {

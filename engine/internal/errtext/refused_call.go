@@ -1,6 +1,10 @@
 package errtext
 
-import "github.com/seed47132306/terrarium/abi"
+import (
+	"fmt"
+
+	"github.com/seed47132306/terrarium/abi"
+)
 
 // about is an error about one thing, which its id names.
 func about(code abi.Code, op, kind, id, message, remedy string, cause error) *abi.Error {
@@ -51,4 +55,31 @@ func ChangedMeanwhile[T ~string](c T) error {
 func NoReply[T ~string](c T) error {
 	return about(abi.Deadline, "request", "creature", string(c), "no reply came in time",
 		"set a longer deadline; status shows whether the creature runs; the request may still be handled", nil)
+}
+
+// PartMissing is the error of a reader of a channel for messages that it cannot return.
+func PartMissing[T ~string](channel T, missed error) error {
+	return about(abi.Unavailable, "read", "channel", string(channel), "a part of the channel is missing", "call Next again: it returns the first message after them", missed)
+}
+
+// WaitsTwice refuses a change that would log a message a second time.
+func WaitsTwice[T ~string](op string, channel T, seq uint64, cause error) error {
+	return about(abi.Unavailable, op, "channel", string(channel),
+		fmt.Sprintf("message %d of channel %s waits both in a graph without a store and in a graph with a store that was split from it", seq, channel),
+		"try again after it has been handled; start the listener if it is stopped", cause)
+}
+
+// Forgotten is the conflict of policies that have read state which is out of date.
+var Forgotten = &abi.Error{
+	Code: abi.Conflict, Op: "policy", Message: "the state that the policies have read has changed in the meantime", Remedy: "try again",
+}
+
+// Awaiting is the error for calls of a turn that waits for approval.
+var Awaiting = &abi.Error{
+	Code: abi.Conflict, Op: "tool", Message: "the turn waits for approval", Remedy: "end the turn; it will run again",
+}
+
+// GraphChanged is the error for calls of a turn whose graph has changed meanwhile.
+var GraphChanged = &abi.Error{
+	Code: abi.Conflict, Op: "tool", Message: "the graph has changed since the turn looked at it", Remedy: "end the turn; it will run again",
 }

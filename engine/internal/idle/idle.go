@@ -7,6 +7,7 @@
 package idle
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,3 +55,27 @@ func (i *Counter) Wait() <-chan struct{} {
 
 // Busy reports whether there is pending work.
 func (i *Counter) Busy() bool { return i.busy.Load() != 0 }
+
+// Await waits until there is no pending work and no timer that is due, or until the context
+// has ended or closing is closed. callTimers calls the due timers, and returns how many have
+// been called so far.
+func (i *Counter) Await(ctx context.Context, closing <-chan struct{}, callTimers func() uint64) (ended, closed bool) {
+	for {
+		before := callTimers()
+		busy := i.Wait()
+		if busy == nil {
+			// Work that ended meanwhile may have set a timer that is due already.
+			if callTimers() == before {
+				return false, false
+			}
+			continue
+		}
+		select {
+		case <-busy:
+		case <-closing:
+			return false, true
+		case <-ctx.Done():
+			return true, false
+		}
+	}
+}

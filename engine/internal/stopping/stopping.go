@@ -229,10 +229,10 @@ func (l *Ledger) Stopped(deployment string) *journal.RecipeStop {
 	return l.places[deployment].Stopped
 }
 
-// All are the deployments that have stopped, by name.
-func (l *Ledger) All() (out []journal.RecipeStop) {
+// All are the deployments that have stopped, by name, of those that have members.
+func (l *Ledger) All(members map[string]bool) (out []journal.RecipeStop) {
 	for _, name := range slices.Sorted(maps.Keys(l.places)) {
-		if s := l.places[name].Stopped; s != nil {
+		if s := l.places[name].Stopped; s != nil && members[name] {
 			out = append(out, *s)
 		}
 	}

@@ -114,6 +114,21 @@ func (m *Meta) Join() map[string]string {
 	return out
 }
 
+// Continued is the metadata of a graph that continues others, in the order in which they take
+// precedence: for each deployment with members. applied is that of a deployment that is
+// applied now, or nil.
+func Continued(before []map[string]string, applied map[string]string, members map[string]bool) map[string]string {
+	m := Parse(nil)
+	for _, meta := range before {
+		m.Add(Parse(meta))
+	}
+	if applied != nil {
+		m.Put(applied[Deployment], applied)
+	}
+	m.Only(members)
+	return m.Join()
+}
+
 // Correction returns the entries that change the metadata from into to.
 func Correction(from, to map[string]string) map[string]string {
 	out := maps.Clone(to)

@@ -1,0 +1,23 @@
+package journal
+
+// LetterOf is the dead letter of a logged message, without the creature that does not get it.
+func LetterOf(ev *Event, reason DeadReason) DeadLetterRow {
+	return DeadLetterRow{
+		Message: ev.ID, Kind: ev.Kind, Channel: ev.Channel, Seq: ev.Seq, Sender: ev.Creature,
+		Reason: reason, Headers: ev.Headers, Payload: ev.Payload,
+	}
+}
+
+// Event is the event of a dead letter that already has its id and time. turn is the one that
+// sent it, if it reached no creature, and reader the name of the outside reader that does not
+// get it, if it is one.
+func (l *DeadLetterRow) Event(turn EventID, reader string) Event {
+	return Event{
+		ID: l.ID, Time: l.Time, Kind: EventDeadLetter, Creature: l.Creature, Turn: turn,
+		Attempt: l.Attempts, Channel: l.Channel, Seq: l.Seq, Cause: l.Message,
+		Payload: JSON(DeadLetterPayload{
+			Message: l.Message, Reason: l.Reason, Creature: l.Creature, Reader: reader, Channel: l.Channel,
+			Seq: l.Seq, Alias: l.Alias, Attempts: l.Attempts, Error: l.Error, LastWords: l.LastWords,
+		}),
+	}
+}
