@@ -102,7 +102,7 @@
 //   - start.go: starting it
 //   - core.go: the part of it that turns, changes and graphs need
 //   - api.go: operations and batches from outside
-//   - find.go: creatures, channels and graphs by name
+//   - find.go: creatures, channels and graphs by name (internal/lookup)
 //   - status.go: the state (package inspect) of graphs, creatures and channels
 //   - package archive: events, sessions and lineage, read from the stores, and forks
 //   - shutdown.go: Close
@@ -246,6 +246,8 @@
 //   - internal/recall: what the policies of one turn have recalled
 //   - policy_refusal.go: errors for what policies refuse
 //   - internal/failures: policies that failed
+//   - stop_when.go: conditions on which the creatures of a recipe stop
+//   - internal/stopping: counting for them, and judging them
 //
 // Group tools:
 //

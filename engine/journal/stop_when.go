@@ -13,14 +13,14 @@ type StopCounters struct {
 // RecipeStop says why the creatures of a recipe in a graph do not work.
 type RecipeStop struct {
 	Deployment string       `json:"deployment"` // of the recipe
-	Condition  string       `json:"condition"` // the address of the block, such as stop_when.enough
-	Reason     string       `json:"reason"`    // what was reached, in words
-	Time       int64        `json:"time"`      // when; nanoseconds since 1970
-	Counters   StopCounters `json:"counters"`  // as they were then
+	Condition  string       `json:"condition"`  // the address of the block, such as stop_when.enough
+	Reason     string       `json:"reason"`     // what was reached, in words
+	Time       int64        `json:"time"`       // when; nanoseconds since 1970
+	Counters   StopCounters `json:"counters"`   // as they were then
 }
 
 // RecipeContinuedPayload is the payload of recipe_continued.
 type RecipeContinuedPayload struct {
 	Deployment string `json:"deployment"` // of the recipe
-	Condition  string `json:"condition"` // for which the recipe had stopped
+	Condition  string `json:"condition"`  // for which the recipe had stopped
 }

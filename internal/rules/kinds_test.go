@@ -20,8 +20,9 @@ var freeTexts = map[string]string{
 	"engine/journal.PolicyPayload.Reason": "the same, in the log",
 	"recipes.TestDenial.Reason":           "the same, in a test",
 	"operations.ApprovalRecord.Reason":    "the same, in a question",
-	"engine.Decision.Reason":              "what an operator wrote",
+	"engine/inspect.Decision.Reason":      "what an operator wrote",
 	"operations.DecideArgs.Reason":        "the same, in an operation",
+	"engine/journal.RecipeStop.Reason":    "counters in words",
 }
 
 // TestKindsHaveTypes requires that a field with one of a few values has a type

@@ -323,7 +323,7 @@ func holding(rules []deploy.StopWhen, c journal.StopCounters) *journal.RecipeSto
 	return nil
 }
 
-// holds reports whether all that a condition sets holds, and says so in words.
+// holds reports whether all that a condition sets holds, and what that is, in words.
 func holds(w *deploy.StopWhen, c journal.StopCounters) (reason string, ok bool) {
 	var parts []string
 	for _, limit := range []struct {
