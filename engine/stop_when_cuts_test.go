@@ -176,3 +176,58 @@ func TestAMatchThatFailsStops(t *testing.T) {
 		t.Errorf("a call for a creature of a stopped recipe answers %v", err)
 	}
 }
+
+// TestATurnThatRunsWhenItsRecipeStopsIsRunAgain ends a turn, with and without a change of the
+// graph, after another creature's turn has reached the condition. It is not committed, and its
+// delivery is handled once the recipe continues.
+func TestATurnThatRunsWhenItsRecipeStopsIsRunAgain(t *testing.T) {
+	for _, changes := range []bool{false, true} {
+		t.Run(fmt.Sprintf("changes the graph %v", changes), func(t *testing.T) {
+			onStorages(t, func(t *testing.T, o engine.Options) {
+				begun, goOn := make(chan struct{}, 4), make(chan struct{})
+				h := newFakeHost()
+				h.on("slow", func(t abi.Turn, kind abi.Kind) error {
+					if kind != abi.KindMessage {
+						return nil
+					}
+					begun <- struct{}{}
+					<-goOn
+					if changes {
+						if _, code := t.Tool([]byte("group_channel"), []byte(`{"action": "create", "name": "made"}`)); code != abi.OK {
+							return codeErr(t, code)
+						}
+					}
+					return codeErr(t, t.StateSet([]byte("done"), []byte("yes")))
+				})
+				o.Host, o.Workers = h, 2
+				w := newWorld(t, o)
+				recipe := func(limit int64) *deploy.Deployment {
+					return team(2, afterTurns(limit), func(d *deploy.Deployment) {
+						d.Creatures[0].Module, d.Creatures[0].Wasm, d.Creatures[0].Privileged = "slow", []byte("slow"), true
+					})
+				}
+				a := w.apply(recipe(3))
+				w.wait() // two turns, the starts
+				m0, m1 := a.Creatures["creature.m0"], a.Creatures["creature.m1"]
+				w.tellNow(m0, "go")
+				<-begun
+				sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventRecipeStopped}}, 0)
+				defer sub.Close()
+				w.tellNow(m1, "one more")
+				if _, err := sub.Next(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				close(goOn)
+				w.wait()
+				if found := stops(w.status()); len(found) != 1 || found[0].Counters.Turns != 3 || w.state(m0, "done") != "" {
+					t.Fatalf("the stops are %+v, and the turn has left %q", found, w.state(m0, "done"))
+				}
+				w.apply(recipe(4))
+				w.wait()
+				if found := stops(w.status()); len(found) != 1 || found[0].Counters.Turns != 4 || w.state(m0, "done") != "yes" {
+					t.Errorf("the stops are %+v, and the turn has left %q", found, w.state(m0, "done"))
+				}
+			})
+		})
+	}
+}
