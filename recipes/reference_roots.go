@@ -31,7 +31,7 @@ var references = []Reference{
 	{Name: "root", Form: "root", Doc: "in the `to` of a wire: the root of the deployment"},
 	{Name: "each", Form: "each.NAME", Doc: "in a block with `for_each`: the current element", Members: []Member{{"key", "its key"}, {"value", "its value"}}},
 	{Name: "path", Form: "path.recipe", Doc: "the absolute path of the recipe's folder", Members: []Member{{"recipe", "the absolute path of the recipe's folder"}}},
-	{Name: "event", Form: "event.NAME", Doc: "in the `match` of a [policy](recipes.md#policy): a field of the event", Members: eventMembers()},
+	{Name: "event", Form: "event.NAME", Doc: "in the `match` of a [policy](recipes.md#policy): a field of the event; in that of a [`stop_when`](recipes.md#stop_when): a counter", Members: eventMembers()},
 	{Name: "result", Form: "result.NAME", Doc: "in an `assert` of a [test](recipes.md#test): what the messages led to"},
 	{Name: "graph", Form: "graph.NAME", Doc: "in an `assert` of a [check](recipes.md#check): the deployment"},
 }
@@ -54,5 +54,14 @@ func eventMembers() []Member {
 			add(f.Name, f.Doc)
 		}
 	}
+	for _, m := range stopMembers {
+		add(m.Name, m.Doc)
+	}
 	return out
+}
+
+// stopMembers are the counters that the conditions of stop_when blocks can use.
+var stopMembers = []Member{
+	{"turns", "in `stop_when`: the committed turns"}, {"messages", "in `stop_when`: the messages that creatures have sent"}, {"tokens", "in `stop_when`: the tokens of language models"},
+	{"money", "in `stop_when`: the money for language models, in the currency of their prices"}, {"seconds", "in `stop_when`: the time since the recipe began"},
 }

@@ -1,6 +1,7 @@
 package editor
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium/recipes"
@@ -212,8 +213,11 @@ func (c *completion) things(r *recipe, root, before string, rank int) {
 
 // fixedAt says where words can be used that no block declares: in which attribute, of
 // which block.
-var fixedAt = map[string]struct{ attr, block string }{
-	"root": {"to", "wire"}, "event": {"match", "policy"}, "result": {"condition", "test"}, "graph": {"condition", "check"},
+var fixedAt = map[string]struct {
+	attr   string
+	blocks []string
+}{
+	"root": {"to", []string{"wire"}}, "event": {"match", []string{"policy", "stop_when"}}, "result": {"condition", []string{"test"}}, "graph": {"condition", []string{"check"}},
 }
 
 // words proposes first words of references.
@@ -227,7 +231,7 @@ func (c *completion) words(a *attr) {
 			continue // see wanted
 		case r.Name == "each" && !a.in.hasForEach():
 			continue
-		case fixed && (a.name != at.attr || a.in.kind != at.block && (a.in.parent == nil || a.in.parent.kind != at.block)):
+		case fixed && (a.name != at.attr || !slices.Contains(at.blocks, a.in.kind) && (a.in.parent == nil || !slices.Contains(at.blocks, a.in.parent.kind))):
 			continue
 		case r.Block != "" && len(c.r.names(r.Name)) == 0:
 			continue
