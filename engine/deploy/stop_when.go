@@ -16,6 +16,6 @@ type StopWhen struct {
 	// After is the time since the recipe began in the graph; zero is not set.
 	After time.Duration
 	// Match is true or false for the counters; nil is not set. It is a function of its
-	// argument alone, and takes at most some microseconds.
+	// argument alone, and is called in the critical section of the graph.
 	Match func(*journal.StopCounters) (bool, error)
 }

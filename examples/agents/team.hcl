@@ -54,6 +54,11 @@ creature "lead" {
 
 root = creature.lead
 
+stop_when "endless" {
+  description = "the agents pause if they go on and on"
+  turns       = 2000
+}
+
 species "specialist" {
   module    = "builtin:agent"
   spawnable = 3
