@@ -196,8 +196,9 @@ func (d *picture) addSaved(g *journal.SavedGraph) {
 	byAge := func(a, b journal.CreatureRow) int {
 		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
 	}
+	states := statesOf(g)
 	for _, c := range slices.SortedFunc(slices.Values(g.Creatures), byAge) {
-		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, c.State(), c.Privileged, c.Root, c.Parent})
+		out.Creatures = append(out.Creatures, drawnCreature{c.ID, c.Name, c.Deployment, states[c.ID], c.Privileged, c.Root, c.Parent})
 	}
 	byBirth := func(a, b journal.ChannelRow) int { return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID)) }
 	for _, ch := range slices.SortedFunc(slices.Values(g.Channels), byBirth) {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -46,6 +48,8 @@ type shownSession struct {
 	Session   operations.SessionRecord `json:"session"`
 	Creatures []shownCreature          `json:"creatures"`
 	Channels  []shownChannel           `json:"channels"`
+	// RecipesStopped says which recipes of its members have stopped, as a condition holds.
+	RecipesStopped []journal.RecipeStop `json:"recipes_stopped,omitempty"`
 }
 
 type shownCreature struct {
@@ -82,8 +86,13 @@ func showSession(s streams, info journal.SessionInfo, saved journal.SavedGraph, 
 			pending[c.Reader] += end - c.Seq
 		}
 	}
+	states := statesOf(&saved)
 	for _, c := range saved.Creatures {
-		shown.Creatures = append(shown.Creatures, shownCreature{c.ID, c.Name, c.Address, c.Module, c.Stopped, c.State() == journal.Paused, c.Root, pending[journal.ReaderID(c.ID)]})
+		shown.Creatures = append(shown.Creatures, shownCreature{c.ID, c.Name, c.Address, c.Module, c.Stopped, states[c.ID] == journal.Paused, c.Root, pending[journal.ReaderID(c.ID)]})
+	}
+	stopped := saved.Stopped()
+	for _, name := range slices.Sorted(maps.Keys(stopped)) {
+		shown.RecipesStopped = append(shown.RecipesStopped, stopped[name])
 	}
 	for _, ch := range saved.Channels {
 		if ch.Inbox == "" {
@@ -106,6 +115,9 @@ func (shown *shownSession) text() string {
 	}
 	for _, p := range r.Parents {
 		fmt.Fprintf(&b, "Parent      %s\n", p)
+	}
+	for i := range shown.RecipesStopped {
+		fmt.Fprintf(&b, "Stopped     %s\n", oneLine(stopLine(&shown.RecipesStopped[i])))
 	}
 	fmt.Fprintln(&b)
 	t := newTable()

@@ -72,3 +72,16 @@ func (x *running) tellStops() {
 		x.report.say("%s; %s", stopLine(&s), how)
 	}
 }
+
+// statesOf are the states of the creatures of a saved graph.
+func statesOf(g *journal.SavedGraph) map[journal.CreatureID]journal.CreatureState {
+	out := map[journal.CreatureID]journal.CreatureState{}
+	stopped := g.Stopped()
+	for i := range g.Creatures {
+		c := &g.Creatures[i]
+		if out[c.ID] = c.State(); stopped[c.Deployment].Condition != "" && out[c.ID] == journal.Running {
+			out[c.ID] = journal.Paused
+		}
+	}
+	return out
+}

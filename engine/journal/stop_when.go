@@ -1,5 +1,7 @@
 package journal
 
+import "encoding/json"
+
 // StopCounters are what the conditions of a recipe count in one graph: of the creatures of the
 // recipe that are or were in it, including those that it spawned and those that were removed.
 type StopCounters struct {
@@ -23,4 +25,26 @@ type RecipeStop struct {
 type RecipeContinuedPayload struct {
 	Deployment string `json:"deployment"` // of the recipe
 	Condition  string `json:"condition"`  // for which the recipe had stopped
+}
+
+// MetaRecipePlace starts the keys of a store's metadata that have a [RecipePlace] in JSON. The
+// name of the deployment follows.
+const MetaRecipePlace = "stop recipe "
+
+// RecipePlace is a recipe with conditions in a graph.
+type RecipePlace struct {
+	Began   int64       `json:"began"` // nanoseconds since 1970
+	Stopped *RecipeStop `json:"stopped,omitempty"`
+}
+
+// Stopped says why recipes of the graph's members have stopped, by the name of the deployment.
+func (g *SavedGraph) Stopped() map[string]RecipeStop {
+	out := map[string]RecipeStop{}
+	for i := range g.Creatures {
+		name, p := g.Creatures[i].Deployment, RecipePlace{}
+		if json.Unmarshal([]byte(g.Meta[MetaRecipePlace+name]), &p) == nil && p.Stopped != nil {
+			out[name] = *p.Stopped
+		}
+	}
+	return out
 }

@@ -66,10 +66,7 @@ type counters struct {
 }
 
 // place is a deployment in a graph.
-type place struct {
-	Began   int64               `json:"began"` // nanoseconds since 1970
-	Stopped *journal.RecipeStop `json:"stopped,omitempty"`
-}
+type place = journal.RecipePlace
 
 // Ledger has the counters of one graph. The zero value is ready for use.
 type Ledger struct {
@@ -82,7 +79,7 @@ type Ledger struct {
 // The keys under which a store keeps the counters of creatures and the places.
 const (
 	creatureKey = storemeta.StopPrefix + "creature "
-	placeKey    = storemeta.StopPrefix + "recipe "
+	placeKey    = journal.MetaRecipePlace // which begins like that
 )
 
 // Read takes the entry of a store's metadata, if it is one of a ledger. What cannot be read
@@ -308,7 +305,7 @@ func (l *Ledger) Revise(rec *journal.Record, deployment string, rules []deploy.S
 }
 
 func (l *Ledger) stop(rec *journal.Record, s *journal.RecipeStop) *Change {
-	l.putPlace(s.Deployment, place{l.places[s.Deployment].Began, s})
+	l.putPlace(s.Deployment, place{Began: l.places[s.Deployment].Began, Stopped: s})
 	l.writePlace(rec, s.Deployment)
 	return &Change{Event: journal.Event{Kind: journal.EventRecipeStopped, Payload: journal.JSON(s)}, Stopped: true}
 }
