@@ -18,6 +18,9 @@ creature "courier" {
   listen = [channel.tasks]
   send   = [channel.answers]
   config = { url = var.url }
+  limits {
+    requests = 65536
+  }
   grants {
     http = ["server"]
   }
