@@ -13,10 +13,14 @@ import (
 const (
 	isMessage = "kind IN (1, 23, 24, 25, 26, 28)" // those for which engine.EventKind.IsMessage is true
 
-	// indexBatch is how many messages may wait to be indexed. A larger batch makes
-	// indexing cheaper per message; a smaller one keeps the pause of one batch, and the
-	// scan of readers at the end of a channel, at a millisecond or so.
+	// indexBatch is how many messages may wait to be indexed. A larger batch makes indexing
+	// cheaper per message, because the messages of a channel are next to each other in the
+	// index; a smaller one keeps the pause of one batch short, and the scan of readers at the
+	// end of a channel. So fewer wait if they are of few channels: indexRun for each of them,
+	// and at least indexLeast.
 	indexBatch = 4096
+	indexRun   = 32
+	indexLeast = 256
 
 	// indexSpan is how many events may follow the indexed ones, messages or not. Where a
 	// message has a hundred listeners, two hundred events follow each; opening a store
@@ -102,7 +106,7 @@ func (w *writer) loadIndex() error {
 	if err != nil {
 		return err
 	}
-	w.unindexed = int(n)
+	w.unindexed, w.unindexedOf = int(n), map[journal.ChannelID]struct{}{}
 	n, _, err = w.c.Integer("SELECT count(*) FROM event WHERE id > (SELECT through FROM indexed)")
 	w.unspanned = int(n)
 	return err
@@ -118,10 +122,11 @@ func (w *writer) index(group []*journal.Record) error {
 		for i := range r.Events {
 			if r.Events[i].Kind.IsMessage() {
 				w.unindexed++
+				w.unindexedOf[r.Events[i].Channel] = struct{}{}
 			}
 		}
 	}
-	if w.unindexed < indexBatch && w.unspanned < indexSpan {
+	if w.unindexed < min(max(indexRun*len(w.unindexedOf), indexLeast), indexBatch) && w.unspanned < indexSpan {
 		return nil
 	}
 	if err := w.indexFrom("(SELECT through FROM indexed)", "0x7fffffffffffffff"); err != nil {
@@ -139,5 +144,6 @@ func (w *writer) indexFrom(low, high string) error {
 // indexedAll says that every event is in the index.
 func (w *writer) indexedAll() error {
 	w.unindexed, w.unspanned = 0, 0
+	clear(w.unindexedOf)
 	return w.c.Exec("UPDATE main.indexed SET through = coalesce((SELECT max(id) FROM main.event), 0)")
 }

@@ -46,6 +46,8 @@ type writer struct {
 	claimed   bool
 	unindexed int // messages after the end of the index
 	unspanned int // events after it
+	// unindexedOf has their channels, as far as they were appended by this writer.
+	unindexedOf map[journal.ChannelID]struct{}
 
 	// chain is the chain of our last event in the file. begun is the same for the
 	// predecessor of the next event while a group is written.
