@@ -74,7 +74,7 @@ func TestClerkSumsAndCounts(t *testing.T) {
 func TestClerkOnNonsense(t *testing.T) {
 	m := builtin(t, "clerk")
 	for task, want := range map[string]string{
-		"": "a task is", "dance 7": "a task is", "factor": "a task is", "factor 1": "factor takes", "factor frog": "factor takes",
+		"": "a task begins with", "dance 7": "a task begins with", "factor": "a task begins with", "factor 1": "factor takes", "factor frog": "factor takes",
 		"factor 18446744073709551616": "factor takes", "factor -2": "factor takes", "factor 2 ": "factor takes",
 	} {
 		if output, reply := asked(t, m, task); output != "" || !strings.HasPrefix(reply, want) {
