@@ -230,6 +230,9 @@ func TestLiveTurn(t *testing.T) {
 	eval[any](b, "document.querySelector('#send-to').selectedIndex = 1; document.querySelector('#send-text').value = 'cove "+secret+"'")
 	b.click(".form .main")
 	b.until("document.querySelector('.note')?.textContent.includes('Sent as number 2')")
+	if err := l.tr.WaitIdle(t.Context()); err != nil { // the newest turn is that of this message
+		t.Fatal(err)
+	}
 	eval[any](b, "location.hash = '#/events?q=kind:turn_ended%20creature:helicopter'")
 	b.until("document.querySelectorAll('.event').length >= 1")
 	eval[any](b, "document.querySelector('.event').click()")
