@@ -93,6 +93,12 @@ func (o *Outbound) count(id string, n int) {
 	}
 }
 
+// counted is do for an attempt that was counted as under way, which then ends.
+func (a *Access) counted(ctx context.Context, call capability.Call) capability.Result {
+	defer a.o.count(a.ID(), -1)
+	return a.do(ctx, call)
+}
+
 // start runs f in a goroutine that Close waits for. After Close it does nothing, and returns
 // false.
 func (o *Outbound) start(f func()) bool {
@@ -369,8 +375,7 @@ func (a *Access) try(call *Call) (r capability.Result, ended bool) {
 	done := make(chan capability.Result, 1)
 	a.o.count(a.ID(), 1)
 	go func(call capability.Call) {
-		defer a.o.count(a.ID(), -1)
-		done <- a.do(ctx, call)
+		done <- a.counted(ctx, call) // once it is here, it no longer counts
 	}(call.Call)
 	select {
 	case r := <-done:

@@ -99,6 +99,21 @@ func TestWaitingTakesNoPlace(t *testing.T) {
 	expect(t, events, "full ok", "slow ok")
 }
 
+// TestAnAttemptWithAResultHasEnded looks for attempts under way each time that there is a result:
+// a shutdown that waits for results must not find any.
+func TestAnAttemptWithAResultHasEnded(t *testing.T) {
+	k := &kind{limits: capability.Limits{Concurrency: 1}, do: func(context.Context, capability.Call) capability.Result { return capability.Result{} }}
+	a, left := open(t, k), make(chan []string)
+	for range 5000 {
+		c := request(a, "one", "one", nil)
+		c.End = func(context.Context, capability.Result, bool) { left <- a.o.Attempts() }
+		a.Start(c)
+		if got := <-left; len(got) > 0 {
+			t.Fatalf("under way: %q", got)
+		}
+	}
+}
+
 // TestRequestsOfACreatureKeepTheirOrder has a store that is slow for the first of them.
 func TestRequestsOfACreatureKeepTheirOrder(t *testing.T) {
 	var got []string // by the only place
