@@ -47,6 +47,7 @@ const (
 	topoPkg  = "./engine/topology"
 	meterPkg = "./host/wasmbin/meter"
 	outerPkg = "./internal/outsidetest"
+	doorPkg  = "./serve"
 	// peersPkg is a Go module of its own, which is left out if it does not build.
 	peersPkg = "./internal/bench/peers"
 )
@@ -63,6 +64,11 @@ var comparisons = []comparison{
 	{"ring of 10,000, engine without Wasm", benchPkg, "Ring/engine/10000", benchPkg, "Ring/goroutines/10000", "M/s", "better", ""},
 	{"ring of 10, logged, a subscriber that reads", benchPkg, "Watched/reading", benchPkg, "Watched/nobody", "M/s", "better", ""},
 	{"ring of 10, logged, one that never reads", benchPkg, "Watched/never_reading", benchPkg, "Watched/nobody", "M/s", "better", "target: 1 x"},
+	{"10,000 events a second, 50 subscribers over HTTP of whom 10 are slow: turns", doorPkg, "TurnsWithSubscribers/40+10", doorPkg, "TurnsWithSubscribers/0+0", "turns/s", "better", "target: 0.95 x; beside none"},
+	{"these: from message to end of turn, median", doorPkg, "TurnsWithSubscribers/40+10", doorPkg, "TurnsWithSubscribers/0+0", "µs-p50", "worse", ""},
+	{"these: from message to end of turn, p99", doorPkg, "TurnsWithSubscribers/40+10", doorPkg, "TurnsWithSubscribers/0+0", "µs-p99", "worse", "40 readers run on the same cores"},
+	{"turns whose spans are exported, as fast as they are sent: processor time", benchPkg, "Exported/unpaced/exported", benchPkg, "Exported/unpaced/alone", "cpu-us/turn", "worse", "beside turns without spans"},
+	{"turns whose spans are exported, 1,000 a second: processor time", benchPkg, "Exported/1000/exported", benchPkg, "Exported/1000/alone", "cpu-us/turn", "worse", ""},
 	{"fan-out 1 to 1,000", benchPkg, "FanOut/wasm", benchPkg, "FanOut/engine", "M/s", "better", "target: 4 M/s"},
 	{"idle creature wakes and handles", benchPkg, "Wake", hostPkg, "BareCall", "ns/op", "worse", "target: 20,000 ns"},
 	{"request of 100 bytes and back", benchPkg, "Request/bytes=100/into=false", peersPkg, "Extism/bytes=100", "ns/op", "worse", "target: 1,000 ns; beside Extism"},
