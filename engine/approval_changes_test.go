@@ -142,6 +142,57 @@ func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
 	}
 }
 
+// A change withdraws a question in a graph that it ends, while the creature goes on in a graph
+// that the change makes. The events of that graph's end are in the log of the new graph.
+func TestWithdrawnWhileTheGraphEnds(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a := s.apply(team(3, judgedBy(asksAbout("c1", "danger"))))
+	m0, c0 := a.Creatures["creature.m0"], a.Channels["channel.c0"]
+	ops := []topology.Op{topology.RemoveChannel{ID: c0}}
+	var others []journal.CreatureID
+	for i := range 5 {
+		others = append(others, s.add(fmt.Sprint("other", i), "sink"))
+		ops = append(ops, topology.RemoveCreature{ID: others[i]})
+		if i > 0 {
+			s.connect(others[i-1], others[i], fmt.Sprint("l", i))
+		}
+	}
+	s.change(topology.SetEdge{Creature: others[0], Channel: c0, Direction: journal.Listen, On: true})
+	message := s.send(c0, "danger").Message
+	s.wait()
+	ended := s.graph(m0)
+	s.ops(ops...)
+	s.wait()
+	if s.graph(m0) == ended {
+		t.Fatal("the graph goes on")
+	}
+	s.reopen()
+	same(t, "the questions are", len(s.questions()), 0)
+	same(t, "the decisions are", s.decisions(m0), []string{"withdrawn  the channel of the message was removed"})
+	same(t, "the cause is", s.events(m0, journal.EventApprovalDecided)[0].Cause, message)
+	stopped := map[journal.CreatureID]int{}
+	for _, ev := range s.events(m0, journal.EventCreatureStopped) {
+		stopped[ev.Creature]++
+	}
+	for _, id := range others {
+		same(t, "the stops of "+string(id), stopped[id], 1)
+	}
+}
+
+// A question that goes with its creature is withdrawn for the message that it is about.
+func TestTheCauseOfAWithdrawal(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a := s.apply(team(3, judgedBy(asksAbout("c1", "danger"))))
+	message := s.send(a.Channels["channel.c0"], "danger").Message
+	s.wait()
+	s.change(topology.RemoveCreature{ID: a.Creatures["creature.m0"]})
+	s.wait()
+	decided := s.events(a.Creatures["creature.m1"], journal.EventApprovalDecided)
+	if len(decided) != 1 || decided[0].Cause != message {
+		t.Errorf("the decisions are %+v, about %s", decided, message)
+	}
+}
+
 // The answer to a question about a notification covers the next one, if the graph has
 // changed again meanwhile. So the questions do not pile up.
 func TestAnApprovalOfANotification(t *testing.T) {

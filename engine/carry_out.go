@@ -163,6 +163,7 @@ func (x *change) writeDown(plan *storePlan) {
 	if x.bringsBack() {
 		return
 	}
+	x.logLate(plan)
 	for _, cr := range x.creatures {
 		x.noteNew(cr)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
@@ -97,6 +98,8 @@ type logging struct {
 	logged   []logged
 	// burials are the deliveries that the change turns into dead letters, by feed.
 	burials map[*feed]*burial
+	// late are events in graphs that the change has ended, without a log of their own.
+	late []lateEvent
 	// unasked are creatures whose questions about such deliveries are withdrawn.
 	unasked []*creature
 	// entry is what changes when graphs without a log become part of a logged one.
@@ -232,12 +235,37 @@ func (x *change) noteAttached(g section, cr *creature) {
 	}
 }
 
-// log logs an event of the change. If a turn makes the change, the message that the
-// turn handles is the cause.
+// lateEvent is an event in a graph that the change ends.
+type lateEvent struct {
+	g  section
+	ev journal.Event
+}
+
+// log logs an event of the change. If a turn makes the change, the message that the turn
+// handles is the cause of an event without one. An event in a graph that the change ends
+// waits for the graph that takes its place, if the log is not there: a cut has closed it.
 func (x *change) log(g section, rec *journal.Record, ev journal.Event) {
-	ev.Cause = x.turn.cause(x)
+	ev.Cause = cmp.Or(ev.Cause, x.turn.cause(x))
 	ev.Attribute(x.attribution)
+	if _, lives := x.e.topo.Graph(g.id); rec == nil && !lives {
+		x.late = append(x.late, lateEvent{g, ev})
+		return
+	}
 	g.log(rec, ev)
+}
+
+// logLate logs the events of graphs that the change has ended, where their members are now.
+func (x *change) logLate(plan *storePlan) {
+	for _, l := range x.late {
+		g := x.logOf(l.g)
+		for _, group := range plan.groups {
+			if slices.Contains(group.before, g) && len(group.After) > 0 {
+				g = x.graph(x.successor(g, l.ev.Creature, group))
+				break
+			}
+		}
+		g.log(x.record(g), l.ev)
+	}
 }
 
 // handledTurn is what a change needs of the turn that makes it: its delivery, and how

@@ -40,7 +40,7 @@ type creature struct {
 	lifecycle
 	mb       mailbox
 	counters inspect.Counters
-	pace     pace // of its storing and of its timers
+	pace     timing.Pace // of its storing and of its timers
 	retries
 	approvals approval.List // questions of policies about its turns
 	jobs      []*toolJob    // outside calls of tools that wait for their turn
@@ -296,16 +296,6 @@ func (h *hold) handOver(section) {
 		h.over = true
 		close(h.quiet)
 	}
-}
-
-// pace keeps a creature from filling a store, or the memory in front of it, faster than
-// its limits allow. What it stores is counted when it is logged, and the creature waits
-// when that was too much. Nothing is refused or lost. The graph's mu guards it.
-type pace struct {
-	stored  timing.Meter
-	rung    timing.Meter // timer deliveries
-	lastLog int64        // time of the last log line, in nanoseconds since 1970
-	hasty   bool         // it has changed its graph while the storage was behind
 }
 
 // portrait is a creature's setting as it was last noted. The worker that owns the

@@ -217,7 +217,7 @@ func (x *change) withdraw(g section, rec *journal.Record, cr *creature, s *feed)
 	}
 	which := approval.Among(messages, ids)
 	for _, ev := range cr.approvals.Withdrawals(cr.id, approval.ChannelRemoved, which) {
-		x.logOf(g).log(rec, ev)
+		x.log(x.logOf(g), rec, ev)
 	}
 	if cr.approvals.Drop(x.e.timers, which) {
 		x.unasked = append(x.unasked, cr)

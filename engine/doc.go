@@ -107,7 +107,7 @@
 //   - package archive: events, sessions and lineage, read from the stores, and forks
 //   - shutdown.go: Close
 //   - internal/closing: how long it waits, and what it leaves open
-//   - internal/timing: the machine's clock, timers and rates
+//   - internal/timing: the machine's clock, timers, rates and the pace of a creature
 //   - internal/ids: drawing ids
 //   - internal/errtext: texts of errors
 //

@@ -287,14 +287,14 @@ func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
 }
 
 // Charged is how many bytes a creature has been charged for storing beyond what its
-// rate has allowed since; see pace.
+// rate has allowed since; see timing.Pace.
 func (s *Stepper) Charged(id journal.CreatureID) int64 {
 	l := s.core.rlock()
 	defer l.runlock()
 	c := l.creatures[id]
 	g := c.home.enter()
 	defer g.leave()
-	return int64(float64(c.pace.stored.Wait(g.wall, 0)) / float64(time.Second) * float64(c.limits.StoreRate))
+	return int64(float64(c.pace.Stored.Wait(g.wall, 0)) / float64(time.Second) * float64(c.limits.StoreRate))
 }
 
 // Sight is the revision that a creature has seen, and the last one of which it was

@@ -1,45 +1,29 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/internal/effects"
+	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-const (
-	// storeGrace is how much a creature may store at once, in time at its rate, so that a
-	// creature that was idle may work off its backlog.
-	storeGrace = 10 * time.Second
-	timerGrace = time.Second
-	// changePause is how long a creature that has changed its graph waits while the storage is
-	// behind.
-	changePause = 2 * time.Second
-	// ringAgain is the delay before a due timer is tried again while the store has no
-	// room.
-	ringAgain = 20 * time.Millisecond
-	// throttledLogInterval is the interval between log lines that say that a creature waits.
-	throttledLogInterval = time.Minute
-)
+// ringAgain is the delay before a due timer is tried again while the store has no room.
+const ringAgain = 20 * time.Millisecond
 
 // charge counts what is logged for a creature.
 func (c *creature) charge(g section, bytes int64) {
 	if bytes > 0 {
-		c.pace.stored.Count(g.wall, bytes, c.limits.StoreRate)
+		c.pace.Stored.Count(g.wall, bytes, c.limits.StoreRate)
 	}
 }
 
 // throttle makes a creature wait if it has stored more than it may, or changed its graph while
 // the storage is behind. The worker owns the creature.
 func (w *turnWorker) throttle(g section, c *creature) {
-	wait := c.pace.stored.Wait(g.wall, storeGrace)
-	pause := wait
-	if c.pace.hasty {
-		c.pace.hasty, pause = false, max(wait, changePause)
-	}
+	wait, pause := c.pace.AfterTurn(g.wall)
 	if pause == 0 || c.backingOff || !c.runs(g) {
 		return
 	}
@@ -52,10 +36,9 @@ func (w *turnWorker) throttle(g section, c *creature) {
 // logThrottled writes to the creature's log that a limit makes it wait.
 func (g section) logThrottled(c *creature, limit string, rate int64) {
 	c.counters.Throttled++
-	if c.pace.lastLog != 0 && g.wall-c.pace.lastLog < int64(throttledLogInterval) {
+	if !c.pace.Tell(g.wall) {
 		return
 	}
-	c.pace.lastLog = g.wall
 	text := fmt.Sprintf("the limit %s (%d per second) is reached, and the creature waits; raise the limit or store less", limit, rate)
 	g.engine.log.Warn("a creature waits", "creature", c.id, "name", c.name, "limit", limit, "rate", rate)
 	rec := g.newRecord()
@@ -72,12 +55,5 @@ func (e *core) hasRoom(c *creature) bool {
 	}
 	store := g.store
 	g.leave()
-	return store == nil || store.Room(ended) == nil || !c.home.logsTo(store)
+	return store == nil || store.Room(timing.Ended) == nil || !c.home.logsTo(store)
 }
-
-// ended is a context that has ended.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()

@@ -82,7 +82,7 @@ func (e *core) ring(c *creature, a *alarm) {
 		return
 	}
 	rec := g.newRecord()
-	c.pace.rung.Count(wall, 1, int64(c.limits.TimerRate))
+	c.pace.Rung.Count(wall, 1, int64(c.limits.TimerRate))
 	g.disarm(rec, c, a.row.Name)
 	if p := a.row.Period; p > 0 {
 		next := a.row
@@ -130,8 +130,7 @@ func (e *Engine) Timers(creature journal.CreatureID) ([]journal.TimerRow, error)
 // has to wait if the store has no room, or if the creature has stored, or its timers have
 // fired, more than they may.
 func (g section) ringLater(c *creature, a *alarm, room bool) bool {
-	timers := c.pace.rung.Wait(g.wall, timerGrace)
-	wait := max(timers, c.pace.stored.Wait(g.wall, storeGrace))
+	timers, wait := c.pace.BeforeTimer(g.wall)
 	switch {
 	case timers > 0:
 		g.logThrottled(c, "timer_rate", int64(c.limits.TimerRate))

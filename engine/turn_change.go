@@ -73,7 +73,7 @@ func (w *turnWorker) commitChange(ctx context.Context, l locked, c *creature, d 
 	d.msg.Release()
 	t.reset()
 	g := c.home.enter() // nothing can remove it meanwhile
-	c.pace.hasty = w.e.storage.Behind()
+	c.pace.Hasty = w.e.storage.Behind()
 	return g
 }
 
