@@ -307,7 +307,7 @@ func (p *program) operation() Op {
 // naming gives creatures new names, some of them the names of other creatures.
 func (p *program) naming() Op {
 	var op SetNames
-	for p.draw(3) == 0 {
+	for len(op.Channels) < 6 && p.draw(3) == 0 { // of bytes that have run out, every draw is 0
 		op.Channels = append(op.Channels, ChannelNaming{p.channel(), p.name()})
 	}
 	for len(op.Names) == 0 || p.draw(3) > 0 && len(op.Names) < 6 {

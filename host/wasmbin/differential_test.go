@@ -79,6 +79,7 @@ var stricter = map[string]string{
 	"the number of the vector instruction":        "the same",
 	"the number of the instruction is not in":     "reads any form of it, as the standard has it",
 	"a number is cut off or too large":            "drops the bits of an integer that are too many",
+	"select takes":                                "does not compare the operands of a select with the type that it names",
 	"the module uses garbage collection":          "takes any type for a null reference in a constant expression",
 }
 

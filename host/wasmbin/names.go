@@ -53,7 +53,7 @@ func (d *decoder) moduleName() string {
 	at := d.here()
 	name := d.name()
 	if n := len(name); d.err == nil && n > d.limits.ModuleNameBytes {
-		d.refuse(tooLarge(at, "ModuleNameBytes", "bytes in its name", uint64(n), uint64(d.limits.ModuleNameBytes)))
+		d.tooLarge(at, "ModuleNameBytes", "bytes in its name", uint64(n), uint64(d.limits.ModuleNameBytes))
 	}
 	return name
 }

@@ -2,7 +2,6 @@ package wasmbin
 
 import (
 	"bytes"
-	"fmt"
 )
 
 // The preamble of a module, and the version field of a component, which shares
@@ -70,7 +69,7 @@ func (d *decoder) preamble() {
 	case len(b) < preambleBytes || !bytes.Equal(b[:4], magic):
 		d.fail("it is not a Wasm module")
 	case bytes.Equal(b[4:], versionComponent):
-		d.refuse(unsupported(d.here(), "the component model"))
+		d.unsupported(d.here(), "the component model")
 	case !bytes.Equal(b[4:], versionModule):
 		d.fail("it is not of version 1 of the binary format")
 	default:
@@ -86,22 +85,22 @@ func (d *decoder) section() {
 	case d.err != nil:
 		return
 	case id == sectionTag:
-		d.refuse(unsupported(at, featureExceptions))
+		d.unsupported(at, featureExceptions)
 		return
 	case id == sectionStrings:
-		d.refuse(unsupported(at, featureStrings))
+		d.unsupported(at, featureStrings)
 		return
 	case id > byte(SectionDataCount):
-		d.refuse(malformed(at, fmt.Sprintf("there is no section with the id %d", id)))
+		d.malformed(at, "there is no section with the id %d", id)
 		return
 	case int64(size) > int64(d.left()):
-		d.refuse(malformed(at, fmt.Sprintf("the section %q says that it has %d bytes, but only %d are left", SectionID(id), size, d.left())))
+		d.malformed(at, "the section %q says that it has %d bytes, but only %d are left", SectionID(id), size, d.left())
 		return
 	}
 	s := SectionID(id)
 	if s != SectionCustom {
 		if d.seen && s.rank() <= d.last.rank() {
-			d.refuse(malformed(at, fmt.Sprintf("the section %q must not follow the section %q", s, d.last)))
+			d.malformed(at, "the section %q must not follow the section %q", s, d.last)
 			return
 		}
 		d.last, d.seen = s, true
@@ -160,7 +159,7 @@ func (d *decoder) custom() {
 		return
 	}
 	if d.err == nil && len(d.m.Customs) == d.limits.CustomSections {
-		d.refuse(tooLarge(d.here(), "CustomSections", "custom sections", uint64(len(d.m.Customs)+1), uint64(d.limits.CustomSections)))
+		d.tooLarge(d.here(), "CustomSections", "custom sections", uint64(len(d.m.Customs)+1), uint64(d.limits.CustomSections))
 		return
 	}
 	if d.left() == 0 {
@@ -188,11 +187,11 @@ func (d *decoder) readTypes() {
 		at := d.here()
 		switch form := d.byte(); {
 		case form == formSwitching:
-			d.refuse(unsupported(at, featureSwitching))
+			d.unsupported(at, featureSwitching)
 		case form >= formsGC && form <= formsGCLast:
-			d.refuse(unsupported(at, featureGC))
+			d.unsupported(at, featureGC)
 		case form != formFunc && d.err == nil:
-			d.refuse(malformed(at, fmt.Sprintf("a type has the unknown form %#x", form)))
+			d.malformed(at, "a type has the unknown form %#x", form)
 		}
 		params := d.valueTypes("Params", "parameters", d.limits.Params)
 		d.m.Types = append(d.m.Types, FuncType{params, d.valueTypes("Results", "results", d.limits.Results)})
@@ -255,10 +254,10 @@ const kindTag = 4
 
 func (d *decoder) badKind(at place, kind byte) {
 	if kind == kindTag {
-		d.refuse(unsupported(at, featureExceptions))
+		d.unsupported(at, featureExceptions)
 		return
 	}
-	d.refuse(malformed(at, fmt.Sprintf("an import or export has the unknown kind %d", kind)))
+	d.malformed(at, "an import or export has the unknown kind %d", kind)
 }
 
 // add counts n more of something for which imports and definitions share a
@@ -266,7 +265,7 @@ func (d *decoder) badKind(at place, kind byte) {
 func (d *decoder) add(total *int, n int, limit, what string, most int) {
 	*total += n
 	if *total > most {
-		d.refuse(tooLarge(d.here(), limit, what, uint64(*total), uint64(most)))
+		d.tooLarge(d.here(), limit, what, uint64(*total), uint64(most))
 	}
 }
 
@@ -286,16 +285,16 @@ func (d *decoder) table() (ValueType, Range) {
 	d.add(&d.tables, 1, "Tables", "tables", d.limits.Tables)
 	at := d.here()
 	if d.left() > 0 && d.data[d.pos] == 0x40 {
-		d.refuse(unsupported(at, featureGC)) // a table with an initial value
+		d.unsupported(at, featureGC) // a table with an initial value
 	}
 	t := d.refType()
 	size := d.sizes()
 	d.tableElements += uint64(size.Min)
 	if d.err == nil && d.tableElements > uint64(d.limits.TableElements) {
-		d.refuse(tooLarge(at, "TableElements", "initial table elements", d.tableElements, uint64(d.limits.TableElements)))
+		d.tooLarge(at, "TableElements", "initial table elements", d.tableElements, uint64(d.limits.TableElements))
 	}
 	if d.err == nil && size.HasMax && size.Max < size.Min {
-		d.refuse(malformed(at, "the initial size of a table exceeds its maximum"))
+		d.malformed(at, "the initial size of a table exceeds its maximum")
 	}
 	return t, size
 }
@@ -322,13 +321,13 @@ func (d *decoder) memory() Range {
 	switch {
 	case d.err != nil:
 	case d.memories > 1:
-		d.refuse(unsupported(at, featureMultiMemory))
+		d.unsupported(at, featureMultiMemory)
 	case size.Min > maxPages || size.Max > maxPages:
-		d.refuse(malformed(at, "a memory has more than 65536 pages"))
+		d.malformed(at, "a memory has more than 65536 pages")
 	case size.HasMax && size.Max < size.Min:
-		d.refuse(malformed(at, "the initial size of a memory exceeds its maximum"))
+		d.malformed(at, "the initial size of a memory exceeds its maximum")
 	case int(size.Min) > d.limits.MemoryPages:
-		d.refuse(tooLarge(at, "MemoryPages", "initial memory pages", uint64(size.Min), uint64(d.limits.MemoryPages)))
+		d.tooLarge(at, "MemoryPages", "initial memory pages", uint64(size.Min), uint64(d.limits.MemoryPages))
 	}
 	return size
 }

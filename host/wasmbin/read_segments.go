@@ -1,7 +1,5 @@
 package wasmbin
 
-import "fmt"
-
 // The flags of an element segment.
 const (
 	elementPassive  = 1 // or, with elementExplicit, declarative
@@ -26,7 +24,7 @@ func (d *decoder) element() Element {
 	at := d.here()
 	flags := d.u32()
 	if flags > elementFlags {
-		d.refuse(malformed(at, fmt.Sprintf("an element segment has the unknown flags %#x", flags)))
+		d.malformed(at, "an element segment has the unknown flags %#x", flags)
 	}
 	e := Element{Type: FuncRef, UsesExprs: flags&elementExprs != 0}
 	switch {
@@ -88,11 +86,11 @@ func (d *decoder) readData() {
 			s.Mode = Passive
 		case 2:
 			if memory := d.u32(); memory != 0 {
-				d.refuse(unsupported(at, featureMultiMemory))
+				d.unsupported(at, featureMultiMemory)
 			}
 			s.Offset = d.constExpr()
 		default:
-			d.refuse(malformed(at, fmt.Sprintf("a data segment has the unknown flags %#x", flags)))
+			d.malformed(at, "a data segment has the unknown flags %#x", flags)
 		}
 		s.Bytes = d.bytes(d.u32())
 		if d.err != nil {
@@ -131,16 +129,16 @@ func (d *decoder) body(function int) Code {
 		return Code{}
 	}
 	if int64(size) > int64(d.left()) {
-		d.refuse(malformed(at, fmt.Sprintf("the body of a function says that it has %d bytes, but only %d are left", size, d.left())))
+		d.malformed(at, "the body of a function says that it has %d bytes, but only %d are left", size, d.left())
 		return Code{}
 	}
 	d.codeBytes += int(size)
 	switch {
 	case int(size) > d.limits.BodyBytes:
-		d.refuse(tooLarge(at, "BodyBytes", "bytes in a body", uint64(size), uint64(d.limits.BodyBytes)))
+		d.tooLarge(at, "BodyBytes", "bytes in a body", uint64(size), uint64(d.limits.BodyBytes))
 		return Code{}
 	case d.codeBytes > d.limits.CodeBytes:
-		d.refuse(tooLarge(at, "CodeBytes", "bytes of code", uint64(d.codeBytes), uint64(d.limits.CodeBytes)))
+		d.tooLarge(at, "CodeBytes", "bytes of code", uint64(d.codeBytes), uint64(d.limits.CodeBytes))
 		return Code{}
 	}
 	end := d.end
@@ -149,7 +147,7 @@ func (d *decoder) body(function int) Code {
 	c.Offset = d.pos
 	c.Body = d.bytes(uint32(d.left()))
 	if d.err == nil && len(c.Body) == 0 {
-		d.refuse(malformed(at, "the body of a function is empty"))
+		d.malformed(at, "the body of a function is empty")
 	}
 	if d.err == nil {
 		d.end = end
@@ -170,7 +168,7 @@ func (d *decoder) localGroups(function int) []LocalGroup {
 		total += uint64(out[i].Count)
 	}
 	if d.err == nil && total > uint64(d.limits.Locals) {
-		d.refuse(tooLarge(at, "Locals", "locals", total, uint64(d.limits.Locals)))
+		d.tooLarge(at, "Locals", "locals", total, uint64(d.limits.Locals))
 	}
 	return out
 }

@@ -29,9 +29,27 @@ func (r *reader) refuse(err *abi.Error) {
 	r.pos = r.end
 }
 
-func (r *reader) fail(format string, args ...any) {
-	r.refuse(malformed(r.here(), fmt.Sprintf(format, args...)))
+// malformed, unsupported, tooLarge and fail refuse the module. Only the first error is made,
+// because a loop over what a module claims to have may meet millions of them before it ends.
+func (r *reader) malformed(at place, format string, args ...any) {
+	if r.err == nil {
+		r.refuse(malformed(at, fmt.Sprintf(format, args...)))
+	}
 }
+
+func (r *reader) unsupported(at place, feature string) {
+	if r.err == nil {
+		r.refuse(unsupported(at, feature))
+	}
+}
+
+func (r *reader) tooLarge(at place, limit, what string, found, most uint64) {
+	if r.err == nil {
+		r.refuse(tooLarge(at, limit, what, found, most))
+	}
+}
+
+func (r *reader) fail(format string, args ...any) { r.malformed(r.here(), format, args...) }
 
 func (r *reader) byte() byte {
 	if r.left() < 1 {
@@ -72,7 +90,7 @@ func (r *reader) nameBytes() []byte {
 	at := r.here()
 	n := r.u32()
 	if r.err == nil && int64(n) > int64(r.limits.NameBytes) && int64(n) <= int64(r.left()) {
-		r.refuse(tooLarge(at, "NameBytes", "bytes in a name", uint64(n), uint64(r.limits.NameBytes)))
+		r.tooLarge(at, "NameBytes", "bytes in a name", uint64(n), uint64(r.limits.NameBytes))
 	}
 	b := r.bytes(n)
 	if !utf8.Valid(b) {
@@ -100,7 +118,7 @@ func (r *reader) limited(limit, what string, size, base, most int) int {
 	at := r.here()
 	n := r.count(what, size)
 	if r.err == nil && base+n > most {
-		r.refuse(tooLarge(at, limit, what, uint64(base+n), uint64(most)))
+		r.tooLarge(at, limit, what, uint64(base+n), uint64(most))
 		return 0
 	}
 	return n
@@ -112,9 +130,9 @@ func (r *reader) valueType() ValueType {
 	t := ValueType(b)
 	if r.err == nil && !t.valid() {
 		if feature := featureOfType(b); feature != "" {
-			r.refuse(unsupported(at, feature))
+			r.unsupported(at, feature)
 		} else {
-			r.refuse(malformed(at, fmt.Sprintf("a value has the unknown type %#x", b)))
+			r.malformed(at, "a value has the unknown type %#x", b)
 		}
 	}
 	return t
@@ -124,7 +142,7 @@ func (r *reader) refType() ValueType {
 	at := r.here()
 	t := r.valueType()
 	if r.err == nil && !t.IsRef() {
-		r.refuse(malformed(at, "the elements of a table must be references, but have the type "+t.String()))
+		r.malformed(at, "the elements of a table must be references, but have the type %s", t)
 	}
 	return t
 }
@@ -143,13 +161,13 @@ func (r *reader) sizes() Range {
 	if r.err == nil && flags > rangeHasMax {
 		switch {
 		case flags&range64 != 0 && flags < 16:
-			r.refuse(unsupported(at, feature64))
+			r.unsupported(at, feature64)
 		case flags&rangePageSize != 0 && flags < 16:
-			r.refuse(unsupported(at, featurePageSizes))
+			r.unsupported(at, featurePageSizes)
 		case flags&rangeShared != 0 && flags < 16:
-			r.refuse(unsupported(at, featureThreads))
+			r.unsupported(at, featureThreads)
 		default:
-			r.refuse(malformed(at, "the size of a table or memory has unknown flags"))
+			r.malformed(at, "the size of a table or memory has unknown flags")
 		}
 	}
 	s := Range{Min: r.u32(), HasMax: flags&rangeHasMax != 0}
@@ -164,9 +182,9 @@ func (r *reader) globalType() GlobalType {
 	at := r.here()
 	switch mutable := r.byte(); {
 	case mutable > 1 && mutable < 4:
-		r.refuse(unsupported(at, featureThreads))
+		r.unsupported(at, featureThreads)
 	case mutable > 1:
-		r.refuse(malformed(at, "a global has an unknown mutability"))
+		r.malformed(at, "a global has an unknown mutability")
 	default:
 		g.Mutable = mutable == 1
 	}
@@ -178,10 +196,10 @@ func (r *reader) constExpr() ConstExpr {
 	at := r.here()
 	it := NewInstrs(r.data[r.pos:r.end])
 	if !it.Next() {
-		if it.fault != nil {
-			r.refuse(it.fault.error(at))
-		} else {
+		if it.fault == nil {
 			r.fail("it ends too early")
+		} else if r.err == nil {
+			r.refuse(it.fault.error(at))
 		}
 		return ConstExpr{}
 	}
@@ -196,9 +214,9 @@ func (r *reader) constExpr() ConstExpr {
 	case OpRefFunc, OpGlobalGet:
 		e.Index = it.Index
 	case OpEnd:
-		r.refuse(malformed(at, "a constant expression is empty"))
+		r.malformed(at, "a constant expression is empty")
 	default:
-		r.refuse(malformed(at, it.Op.String()+" is not allowed in a constant expression"))
+		r.malformed(at, "%s is not allowed in a constant expression", it.Op)
 	}
 	if r.err == nil {
 		r.pos += it.End
@@ -213,6 +231,6 @@ func (r *reader) constEnd() {
 	at := r.here()
 	op := r.byte()
 	if r.err == nil && Opcode(op) != OpEnd {
-		r.refuse(unsupported(at, featureExtended))
+		r.unsupported(at, featureExtended)
 	}
 }

@@ -101,7 +101,9 @@ func (v *validator) refuse(err *abi.Error) {
 }
 
 func (v *validator) fail(message string) {
-	v.refuse(malformed(v.place(v.it.Start), message))
+	if v.err == nil {
+		v.refuse(malformed(v.place(v.it.Start), message))
+	}
 }
 
 // most refuses a function that exceeds a limit.
