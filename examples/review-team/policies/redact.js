@@ -1,4 +1,4 @@
-// Removes mail addresses from verdicts.
+// Removes email addresses from verdicts.
 (event) => {
   const redacted = event.payload.replace(/[\w.+-]+@[\w.-]+\w/g, "<address>");
   if (redacted !== event.payload) return patch({ payload: redacted });
