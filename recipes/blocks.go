@@ -142,7 +142,7 @@ var ownBlocks = []Block{
 		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a separate process with a memory limit; scripts of a recipe that another user could have written always run that way"},
 		attrDescription,
 	}},
-	{Name: stopWhen, Labels: named, Repeated: true, Doc: "a condition on which the creatures of the recipe [stop](recipes.md#stop_when); all that it sets must hold, and one block is enough", Attributes: []Attribute{
+	{Name: stopWhen, Labels: named, Repeated: true, Doc: "a condition under which the creatures of the recipe [stop](recipes.md#stop_when); a block holds when all its attributes hold, and one block that holds stops them", Attributes: []Attribute{
 		{Name: "turns", Type: CountValue, Without: "not looked at", Doc: "as many turns have been committed"},
 		{Name: "messages", Type: CountValue, Without: "not looked at", Doc: "the creatures have sent as many messages"},
 		{Name: "tokens", Type: CountValue, Without: "not looked at", Doc: "the creatures have used as many tokens of language models"},

@@ -55,7 +55,7 @@ func (x *running) tellBacklog() {
 			if waiting == 0 || !stands(c.State) {
 				continue
 			}
-			fmt.Fprintln(x.s.err, printable(fmt.Sprintf("%s is %s and has not handled %s; %s", c.Name, strings.ReplaceAll(string(c.State), "_", " "), deliveries(waiting), x.whatBecomes())))
+			fmt.Fprintln(x.s.err, printable(fmt.Sprintf("%s is %s and has not handled %s; %s", c.Name, strings.ReplaceAll(string(c.State), "_", " "), deliveries(waiting), x.whatBecomes(waiting))))
 		}
 	}
 }
@@ -66,10 +66,16 @@ func stands(state journal.CreatureState) bool {
 	return state == journal.Quarantined || state == journal.Stopped || state == journal.Paused || state == journal.AwaitingApproval
 }
 
-// whatBecomes says what will happen to waiting deliveries.
-func (x *running) whatBecomes() string {
-	if x.f.session == "" {
+// whatBecomes says what will happen, or has happened, to waiting deliveries.
+func (x *running) whatBecomes(waiting uint64) string {
+	one, temporary := waiting == 1, x.f.session == ""
+	switch {
+	case one && temporary:
+		return "it was discarded with the temporary session; use --session DIR to keep it"
+	case temporary:
 		return "they were discarded with the temporary session; use --session DIR to keep them"
+	case one:
+		return "it is kept for the next run"
 	}
 	return "they are kept for the next run"
 }

@@ -32,7 +32,7 @@ type Deployment struct {
 	Root string
 	// Policy judges what this deployment's members do; nil allows everything.
 	Policy Policy
-	// StopWhen are the conditions on which its creatures stop; one that holds is enough.
+	// StopWhen are the conditions under which its creatures stop; one that holds is enough.
 	StopWhen []StopWhen
 	// Predicates are the predicates that output wires of its members may name.
 	Predicates map[string]Predicate
