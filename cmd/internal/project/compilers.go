@@ -96,7 +96,7 @@ func (b *build) artifact(messages []byte) (file string, err error) {
 		}
 	}
 	if file == "" {
-		return "", b.refuse(abi.Failed, "the crate is no module", `write crate-type = ["cdylib"] in the section lib of Cargo.toml`, nil)
+		return "", b.refuse(abi.Failed, "the crate does not make a module", `write crate-type = ["cdylib"] in the section lib of Cargo.toml`, nil)
 	}
 	return file, nil
 }

@@ -95,10 +95,10 @@ var (
 	zig = Language{
 		Name: "zig", Title: "Zig", needs: []*tool{&zigTool}, tools: "Zig 0.17 (" + getZig + ")", test: "zig build test", sources: strings.Fields(".zig .zon"), compile: compileZig,
 		kit:   []copied{{"zig/build.zig", kitFolder + "/build.zig"}, {"zig/build.zig.zon", kitFolder + "/build.zig.zon"}, {"zig/src", kitFolder + "/src"}, {"zig/examples/shout.zig", "NAME.zig"}},
-		after: "With the package `ziglang` of Python, `python3 -m ziglang` takes the place of `zig`.",
+		after: "If you have installed the Python package `ziglang`, use `python3 -m ziglang` instead of `zig`.",
 	}
 	assemblyScript = Language{
-		Name: "assemblyscript", Title: "AssemblyScript", needs: []*tool{&node}, tools: "Node and the compiler (`npm install` gets it, which needs a network once)", test: "node --test", sources: strings.Fields(".ts package.json asconfig.json tsconfig.json"), compile: compileAssemblyScript,
+		Name: "assemblyscript", Title: "AssemblyScript", needs: []*tool{&node}, tools: "Node and the compiler (`npm install` downloads it once)", test: "node --test", sources: strings.Fields(".ts package.json asconfig.json tsconfig.json"), compile: compileAssemblyScript,
 		kit: []copied{{"assemblyscript", kitFolder}, {"assemblyscript/assembly", kitFolder + "/assembly"}, {"assemblyscript/fake", kitFolder + "/fake"},
 			{"assemblyscript/examples/shout.ts", "NAME.ts"}},
 		after: "The unit tests run the built module, and need Node 18 or later.",
@@ -112,7 +112,7 @@ var (
 		Name: "go", Title: "Go", needs: []*tool{&goCommand}, tools: "Go 1.24 or later (" + getGo + ")", test: "go test", sources: strings.Fields(".go go.mod go.work"), compile: compileGo,
 		kit: []copied{{"go/terrarium", kitFolder + "/sdk/go/terrarium"}, {"go/terrarium/terrariumtest", kitFolder + "/sdk/go/terrarium/terrariumtest"},
 			{"go/examples/shout/main.go", "main.go"}, {"go/examples/shout/main_test.go", "main_test.go"}},
-		after: "`go.mod` takes the kit from its folder. Remove the line `replace` to use a published version.",
+		after: "`go.mod` uses the kit in `terrarium-kit`. To use a published version, remove the line `replace`, name the version in the line `require`, and run `go mod tidy`.",
 	}
 	wat = Language{Name: "wat", Title: "WAT", needs: []*tool{&wat2wasm}, tools: "wat2wasm (" + getWabt + ")", sources: strings.Fields(".wat"), compile: compileWAT, after: "WAT has no kit, so its test is the one in the recipe."}
 )

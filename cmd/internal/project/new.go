@@ -197,7 +197,7 @@ func adapt(l *Language, file, text, name string) string {
 func (l *Language) files() string {
 	var paragraphs []string
 	if len(l.kit) > 0 {
-		paragraphs = append(paragraphs, "`"+kitFolder+"` is the kit for "+l.Title+", as of the version of terrarium that wrote it.")
+		paragraphs = append(paragraphs, "`"+kitFolder+"` is the kit for "+l.Title+", from the version of terrarium that created this folder.")
 	}
 	if l.withManifest() {
 		paragraphs = append(paragraphs, "`manifest.json` describes the creature. The build packs it into the module.")
