@@ -55,7 +55,7 @@ creature "lead" {
 root = creature.lead
 
 stop_when "endless" {
-  description = "the agents pause if they go on and on"
+  description = "pauses the agents if they do not stop by themselves"
   turns       = 2000
 }
 

@@ -13,8 +13,8 @@ import (
 	"example.org/embed/notes"
 )
 
-// Suspended and resumed often, also with a context that has ended, the notes lose nothing
-// and leave no goroutine.
+// The notes lose nothing and leave no goroutine when they are suspended and resumed often,
+// even with a context that has ended.
 func TestNotes(t *testing.T) {
 	before := runtime.NumGoroutine()
 	n, err := notes.Open(t.Context(), t.TempDir())
@@ -43,7 +43,7 @@ func TestNotes(t *testing.T) {
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// A goroutine that has been waited for may need a moment more to end.
+	// A goroutine may need another moment to end after Close has waited for it.
 	for tries := 0; runtime.NumGoroutine() > before && tries < 500; tries++ {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -1,6 +1,6 @@
-// Command embed shows a program with a terrarium inside. It applies a recipe,
-// adds a creature while the recipe's creatures run, connects it, and watches
-// what happens.
+// Command embed is a program that embeds terrarium. It applies a recipe, adds a
+// creature while the recipe's creatures run, connects it, and watches what
+// happens.
 package main
 
 import (
@@ -34,7 +34,7 @@ func run(ctx context.Context, out io.Writer, recipe string) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.Close(ctx)) }()
 
-	// What happens to the graphs is printed while it happens.
+	// Print changes of the graphs as they happen.
 	stop := sync.OnceFunc(watch(ctx, t, out))
 	defer stop()
 
@@ -47,8 +47,8 @@ func run(ctx context.Context, out io.Writer, recipe string) (err error) {
 		return err
 	}
 
-	// A counter joins while the others run: a graph of its own at first, and
-	// one with theirs as soon as it listens on a channel of theirs.
+	// Add a counter while the recipe's creatures run. At first it has a graph of its
+	// own. Once it listens on one of their channels, the graphs merge.
 	added, err := t.AddCreature(ctx, terrarium.CreatureSpec{
 		Name: "counter", Module: "builtin:tally", Config: []byte(`{"key": "field:1"}`),
 	})
@@ -76,8 +76,8 @@ func send(ctx context.Context, t *terrarium.Terrarium, channel terrarium.Channel
 	return t.WaitIdle(ctx)
 }
 
-// watch prints changes of the graphs until the function it returns is called,
-// which waits for what is still to be printed.
+// watch prints changes of the graphs until stop is called. stop returns when all
+// changes have been printed.
 func watch(ctx context.Context, t *terrarium.Terrarium, out io.Writer) (stop func()) {
 	sub := t.Subscribe(terrarium.Filter{Kinds: []journal.EventKind{
 		journal.EventCreatureStarted, journal.EventTopologyChanged, journal.EventSessionMerged,

@@ -29,8 +29,8 @@ locals {
   workers = toset([for n in range(var.workers) : format("%02d", n + 1)])
 }
 
-channel "lines" { description = "the log, one line a message" }
-channel "alerts" { description = "lines that match the pattern alarming" }
+channel "lines" { description = "the log, one line per message" }
+channel "alerts" { description = "lines that match var.alarming" }
 channel "counts" { description = "what each worker has counted" }
 channel "ask" { description = "a message here asks every worker for its counts" }
 
@@ -59,5 +59,5 @@ creature "count" {
   module   = "builtin:tally"
   listen   = { lines = channel.share[each.key], report = channel.ask }
   send     = [channel.counts]
-  config   = { key = "field:3", every = var.every } # by what dpkg did
+  config   = { key = "field:3", every = var.every } # counts by the action of dpkg
 }

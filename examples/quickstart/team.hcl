@@ -3,7 +3,7 @@
 channel "lines" { description = "what was seen, one sighting a line" }
 channel "sightings" { description = "the lines without comments" }
 channel "amphibians" { description = "sightings of frogs and newts" }
-channel "report" { description = "how often each kind was seen so far" }
+channel "report" { description = "how often each kind has been seen" }
 
 creature "tidy" {
   module = "builtin:gate"

@@ -37,7 +37,7 @@ creature "foreman" {
 creature "ledger" {
   module = "builtin:split"
   send   = [channel.results]
-  config = { to = ["results"] } # and nothing to the root
+  config = { to = ["results"] } # only there, not to the root
 }
 
 root = creature.foreman

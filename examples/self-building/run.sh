@@ -9,7 +9,7 @@ if [ -z "$session" ]; then
 	trap 'rm -rf "$session"' EXIT
 fi
 
-# who lists the creatures of the graph that is drawn: of a recipe or a session.
+# who lists the creatures in the drawing of a recipe or of a session.
 who() { terrarium graph "$1" -o mermaid | grep -oE 'c[0-9]+\["[^"<]*' | cut -d'"' -f2 | sort | tr '\n' ' '; }
 
 echo "--- in the recipe: $(who "$example")"

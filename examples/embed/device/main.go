@@ -1,4 +1,4 @@
-// Command device numbers lines with a creature of its own, even after a loss of power.
+// Command device numbers lines with a creature of its own, and continues after a loss of power.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(ctx context.Context, dir string, in io.Reader, out io.Writer) (err erro
 	}
 	defer numbered.Close()
 	lines := bufio.NewScanner(in)
-	for offset := uint64(1); lines.Scan(); offset++ { // lines that it had before are left out
+	for offset := uint64(1); lines.Scan(); offset++ { // lines of an earlier run are skipped
 		o := terrarium.Outgoing{Payload: lines.Bytes(), Durable: true, Producer: "input", Offset: offset}
 		if _, err := t.Send(ctx, applied.Channels["channel.lines"], o); err != nil {
 			return err

@@ -1,5 +1,5 @@
 // Package gateway stands between sensors and an uplink. It reads lines such as
-// "s07 41 too hot", as from a serial port, and forwards alerts. While the uplink is away,
+// "s07 41 too hot", as from a serial port, and forwards alerts. While the uplink is down,
 // alerts wait in the session.
 package gateway
 
@@ -21,8 +21,8 @@ import (
 //go:embed gateway.hcl
 var files embed.FS
 
-// Uplink sends an alert on. An error means that the uplink is away. An alert may come a
-// second time after a crash, and then has the same number.
+// Uplink forwards an alert. An error means that the uplink is down. After a crash, an alert
+// may be forwarded a second time, with the same number.
 type Uplink func(ctx context.Context, number uint64, alert []byte) error
 
 // Gateway is a running gateway. One goroutine at a time may use it.
@@ -30,12 +30,12 @@ type Gateway struct {
 	t        *terrarium.Terrarium
 	channels map[string]terrarium.ChannelID
 	alerts   *terrarium.Reader
-	waiting  *terrarium.Incoming // read from alerts, and not forwarded yet
+	waiting  *terrarium.Incoming // read from alerts, but not forwarded yet
 	uplink   Uplink
 }
 
-// Open opens the gateway, and continues its session if there is one. The options say where
-// it is; a budget for the disk and the recipe are added to them.
+// Open opens the gateway, and continues its session if there is one. The options name the
+// session directory. Open adds the recipe, and a budget for the disk if they have none.
 func Open(ctx context.Context, o terrarium.Options, uplink Uplink) (*Gateway, error) {
 	o.FS, o.NoSearchIndex = files, true
 	o.MaxDiskBytes = cmp.Or(o.MaxDiskBytes, 64<<20)
@@ -55,18 +55,18 @@ func Open(ctx context.Context, o terrarium.Options, uplink Uplink) (*Gateway, er
 	return g, nil
 }
 
-// burst is how many lines are taken together at most.
+// burst is the largest number of lines that are sent together.
 const burst = 64
 
-// Serve takes lines until in ends, and forwards the alerts that follow from them. Lines that
-// have come together are made durable together.
+// Serve reads lines until the input ends, and forwards the alerts that result from them.
+// Lines that arrive together are made durable together.
 func (g *Gateway) Serve(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewReader(in)
 	var readings []string
-	tooLong := false // what came before belongs to the same line
+	tooLong := false // whether the last piece was the beginning of a line that is too long
 	for {
 		line, cut, err := lines.ReadLine()
-		if err == nil && !cut && !tooLong { // the rest is noise
+		if err == nil && !cut && !tooLong { // a piece of a longer line is noise
 			readings = append(readings, string(line))
 		}
 		tooLong = cut
@@ -85,15 +85,15 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// another reports whether a whole line has been read ahead: the rest of half a line may take
-// long to come.
+// another reports whether a complete line has already been read. The rest of an incomplete
+// line may take long to arrive.
 func another(lines *bufio.Reader) bool {
-	ahead, _ := lines.Peek(lines.Buffered()) // reads nothing
+	ahead, _ := lines.Peek(lines.Buffered()) // what has been read, without reading more
 	return bytes.IndexByte(ahead, '\n') >= 0
 }
 
-// take sends readings to the creatures of their sensors, except for noise. All are in one
-// log, so they are durable once the last one is.
+// take sends readings to the creatures of their sensors, and drops noise. All readings are in
+// one log, so they are durable once the last one is.
 func (g *Gateway) take(ctx context.Context, readings []string) error {
 	readings = slices.DeleteFunc(readings, func(r string) bool { return g.channelOf(r) == "" })
 	for i, r := range readings {
@@ -104,13 +104,13 @@ func (g *Gateway) take(ctx context.Context, readings []string) error {
 	return g.Forward(ctx)
 }
 
-// channelOf is the channel of the sensor that a reading begins with, or empty.
+// channelOf returns the channel of the sensor that a reading begins with, or "" for noise.
 func (g *Gateway) channelOf(reading string) terrarium.ChannelID {
 	sensor, _, _ := strings.Cut(reading, " ")
 	return g.channels[fmt.Sprintf("channel.readings[%q]", sensor)]
 }
 
-// Forward forwards the alerts that wait, until the uplink is away.
+// Forward forwards the waiting alerts. If the uplink is down, it returns, and the alerts wait.
 func (g *Gateway) Forward(ctx context.Context) error {
 	if err := g.t.WaitIdle(ctx); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (g *Gateway) Forward(ctx context.Context) error {
 			g.waiting = &alert
 		}
 		if g.uplink(ctx, g.waiting.Seq, g.waiting.Payload) != nil {
-			return nil // it is away
+			return nil // the uplink is down
 		}
 		g.alerts.Ack(g.waiting.Seq)
 		g.waiting = nil
@@ -132,7 +132,7 @@ func (g *Gateway) Forward(ctx context.Context) error {
 	return nil
 }
 
-// Terrarium is what the gateway runs on, for figures and problems.
+// Terrarium returns what the gateway runs on, for figures and problems.
 func (g *Gateway) Terrarium() *terrarium.Terrarium { return g.t }
 
 // Close closes the gateway.

@@ -1,8 +1,8 @@
 # Twenty sensors, each with a channel and a creature of its own that looks for alarms.
 locals { sensors = toset([for n in range(1, 21) : format("s%02d", n)]) }
 
-# A power failure loses about ten seconds, and flash memory gets about 360 syncs an hour, besides
-# those when the log is emptied into its file and when the gateway opens.
+# A power failure loses about ten seconds. Flash memory gets about 360 syncs an hour, and a few more
+# whenever the log is copied into its file or the gateway opens.
 session {
   durability = "normal"
   sync_every = "10s"

@@ -25,7 +25,7 @@ func collected(t *testing.T) (g *Gateway, alerts func() []string) {
 	return g, func() []string { return got }
 }
 
-// TestAlarmBeforeHalfALine forwards an alarm although the next line is not complete yet.
+// TestAlarmBeforeHalfALine: an alarm is forwarded although the next line is not complete yet.
 func TestAlarmBeforeHalfALine(t *testing.T) {
 	g, alerts := collected(t)
 	read := 0
@@ -45,8 +45,8 @@ func TestAlarmBeforeHalfALine(t *testing.T) {
 	}
 }
 
-// TestLinesThatAreTooLong takes no part of such a line for a reading, however it is read, and
-// what comes behind it.
+// TestLinesThatAreTooLong: no part of such a line is taken for a reading, however the line is
+// read, and the line after it is handled.
 func TestLinesThatAreTooLong(t *testing.T) {
 	long := strings.Repeat("x", 4096)
 	g, alerts := collected(t)

@@ -18,23 +18,23 @@ import (
 
 const (
 	sensors    = 20
-	alertEvery = 10            // of so many readings, one is an alert
+	alertEvery = 10            // every tenth reading is an alert
 	restarts   = 6 * time.Hour // after which the gateway is opened again
-	besides    = 2 << 20       // bytes of files that no session has yet, and of the catalogue
+	besides    = 2 << 20       // bytes of the catalogue, and of files that are not part of a session yet
 	emptied    = 8 << 20       // bytes of a log after which it is emptied, with two syncs
-	opening    = 20            // syncs of an opening and closing at most
+	opening    = 20            // the most syncs for opening and closing once
 )
 
-// simulation is a gateway in a time that passes as fast as it can.
+// simulation is a gateway in simulated time.
 type simulation struct {
 	t       *testing.T
 	dir     string
 	budget  int64
-	longest int // minutes for which the uplink is away, or there
+	longest int // the most minutes for which the uplink is down, or up
 	clock   *terrarium.ManualClock
 	changes *rand.Rand
 	away    bool
-	until   time.Time // when the uplink goes away, or comes back
+	until   time.Time // when the uplink next goes down, or comes back
 
 	sent, forwarded   int          // readings that are alerts
 	next              [sensors]int // alert of each sensor
@@ -47,8 +47,8 @@ type simulation struct {
 // alert is the reading of alert number n of a sensor.
 func alert(sensor, n int) string { return fmt.Sprintf("s%02d %d too hot", sensor+1, n) }
 
-// uplink gets the alerts half of the time: each once, and those of a sensor in order. Those of
-// several sensors overtake each other.
+// uplink is up half of the time. It checks that each alert arrives once, and that those of a
+// sensor arrive in order. Alerts of different sensors may overtake each other.
 func (s *simulation) uplink(_ context.Context, _ uint64, text []byte) error {
 	if s.away {
 		return errors.New("away")
@@ -83,7 +83,7 @@ func (s *simulation) close() {
 	}
 }
 
-// second has every sensor send a reading, and then a second pass.
+// second sends a reading of every sensor, and then moves the clock by a second.
 func (s *simulation) second(n int) {
 	s.t.Helper()
 	if !s.clock.Now().Before(s.until) {
@@ -124,11 +124,11 @@ func (s *simulation) settle() {
 	}
 }
 
-// disk is how many bytes the files of the session directory have.
+// disk returns the size of the files in the session directory.
 func (s *simulation) disk() (n int64) {
 	err := filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
-			return nil // it has been removed meanwhile
+			return nil // a file may have been removed meanwhile
 		}
 		if info, err := e.Info(); err == nil {
 			n += info.Size()
@@ -141,9 +141,9 @@ func (s *simulation) disk() (n int64) {
 	return n
 }
 
-// TestGatewayForHours simulates a gateway whose uplink is away half of the time: no alert is
-// lost or doubled, those of a sensor stay in order, the disk stays within its budget, and
-// there are no more syncs than promised. With GATEWAY_HOURS it simulates so many hours.
+// TestGatewayForHours simulates a gateway whose uplink is down half of the time: no alert is
+// lost or duplicated, those of a sensor stay in order, the disk stays within its budget, and
+// there are no more syncs than promised. GATEWAY_HOURS sets the number of hours.
 func TestGatewayForHours(t *testing.T) {
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := &simulation{

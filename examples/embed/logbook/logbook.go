@@ -1,5 +1,5 @@
-// Package logbook is a capability: creatures that are granted one can write lines into a
-// file, which no creature can reach otherwise.
+// Package logbook is a capability: a creature with a grant can write lines to a file that no
+// creature can reach otherwise.
 package logbook
 
 import (
@@ -23,7 +23,7 @@ func (kind) Name() string { return "logbook" }
 
 func (kind) Settings() []capability.Setting {
 	return []capability.Setting{
-		{Name: "file", Type: capability.Text, Required: true, Doc: "the file; it is made if there is none"},
+		{Name: "file", Type: capability.Text, Required: true, Doc: "the file; it is created if it does not exist"},
 		{Name: "line", Type: capability.Size, Default: `"1KiB"`, Doc: "the longest line"},
 	}
 }
@@ -39,7 +39,7 @@ func (kind) Open(settings json.RawMessage) (capability.Grant, error) {
 	return b, nil
 }
 
-// book is a logbook as a recipe has declared it.
+// book is a logbook as a recipe declares it.
 type book struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
@@ -47,7 +47,7 @@ type book struct {
 	mu sync.Mutex // one attempt at a time reads and writes the file
 }
 
-// Check refuses what is no line.
+// Check refuses a text that is too long, or has several lines.
 func (b *book) Check(r capability.Request) error {
 	switch {
 	case len(r.Body) > b.Line:
@@ -77,8 +77,8 @@ func (b *book) Amend(r capability.Request, members json.RawMessage) (capability.
 	return r, nil
 }
 
-// Do writes a line, after the key of its request. A request may come again, with the same
-// key, if the program ended before its result was in the log. Its line is written once.
+// Do writes the key of a request and its line. If the program ends before the result is in
+// the log, Do is called again with the same key. The line is still written only once.
 func (b *book) Do(_ context.Context, call capability.Call) capability.Result {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +87,7 @@ func (b *book) Do(_ context.Context, call capability.Call) capability.Result {
 		return failed(err)
 	}
 	lines := bytes.Count(written, []byte("\n"))
-	whole := written[:bytes.LastIndexByte(written, '\n')+1] // a crash may have left a part of a line
+	whole := written[:bytes.LastIndexByte(written, '\n')+1] // a crash may have left an incomplete line
 	key := []byte(call.Key + " ")
 	if bytes.HasPrefix(whole, key) || bytes.Contains(whole, append([]byte("\n"), key...)) {
 		return capability.Result{Payload: fmt.Append(nil, lines)}

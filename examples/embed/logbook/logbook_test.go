@@ -63,7 +63,7 @@ func TestLogbook(t *testing.T) {
 	}
 }
 
-// A request that comes again has one line, even if its line was written in part.
+// The line of a repeated request is written once, even if a crash left an incomplete line.
 func TestLinesAreWrittenOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "book.txt")
 	g, err := logbook.New().Open([]byte(`{"file":"` + file + `"}`))

@@ -1,4 +1,4 @@
-// Package notes counts the words of notes, in an app that the system may suspend or end at
+// Package notes keeps and counts the notes of an app that the system may suspend or end at
 // any time. A mobile app would use such a package through a binding.
 package notes
 
@@ -15,7 +15,7 @@ import (
 //go:embed notes.hcl
 var files embed.FS
 
-// suspending bounds how long Suspend takes: a system gives an app little time for it.
+// suspending bounds how long Suspend takes, because a system gives an app little time.
 const suspending = 2 * time.Second
 
 // Notes are the notes of an app. One goroutine at a time may use them.
@@ -26,7 +26,7 @@ type Notes struct {
 	ids  *terrarium.Applied
 }
 
-// Open returns the notes in a directory, suspended.
+// Open opens the notes in a directory. They are suspended at first.
 func Open(ctx context.Context, dir string) (*Notes, error) {
 	h, err := host.New(ctx, host.Options{})
 	if err != nil {
@@ -35,7 +35,7 @@ func Open(ctx context.Context, dir string) (*Notes, error) {
 	return &Notes{dir: dir, host: h}, nil
 }
 
-// Resume continues where Suspend, or the end of the process, has interrupted.
+// Resume continues after Suspend, or after the end of an earlier process.
 func (n *Notes) Resume(ctx context.Context) error {
 	t, err := terrarium.New(ctx, terrarium.Options{
 		Dir: n.dir, Host: n.host, FS: files, Workers: 1, NoSearchIndex: true, ShutdownTimeout: suspending,
@@ -51,7 +51,7 @@ func (n *Notes) Resume(ctx context.Context) error {
 	return nil
 }
 
-// Add adds a note. When it returns, the note is kept, whatever happens to the process.
+// Add adds a note. Once it returns, the note survives the end of the process.
 func (n *Notes) Add(ctx context.Context, text string) error {
 	_, err := n.t.Send(ctx, n.ids.Channels["channel.notes"], terrarium.Outgoing{Payload: []byte(text), Durable: true})
 	return err
