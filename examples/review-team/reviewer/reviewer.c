@@ -1,4 +1,4 @@
-// reviewer judges tasks by how many words they have.
+// reviewer judges tasks by their number of words.
 #include "creature.h"
 
 static int64_t strictness;

@@ -1,4 +1,4 @@
-// writer makes tasks of lines, and collects the verdicts on them.
+// writer turns lines into tasks, and collects the verdicts on them.
 #include "creature.h"
 
 static int64_t reviewers;
@@ -25,7 +25,7 @@ static int32_t make_task(tr_turn *t, tr_bytes line) {
 	return tr_send_all(t, tr_join(TR("{\"task\":"), tr_whole(number), TR(",\"text\":"), tr_view(&text), TR("}")), TR_NONE);
 }
 
-// put_status puts out {"task":N,"status":"waiting"}, or when all have judged
+// put_status outputs {"task":N,"status":"waiting"} or, when all have judged,
 // {"task":N,"status":"done","approved":N,"refused":N}.
 static int32_t put_status(tr_turn *t, tr_bytes task, int64_t judged, int64_t approved) {
 	if (judged < reviewers) return tr_output(t, tr_join(TR("{\"task\":"), task, TR(",\"status\":\"waiting\"}")));
