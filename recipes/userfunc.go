@@ -132,7 +132,7 @@ func (ev *evaluator) call(d *declaration, expr hcl.Expression, params map[string
 		ev.calls.fault = nil
 	}
 	if ev.calls.total++; ev.calls.total > maxCalls {
-		ev.calls.fault = fmt.Errorf("more than %d calls of declared functions while the recipe is read", maxCalls)
+		ev.calls.fault = fmt.Errorf("more than %d calls to declared functions while the recipe is read", maxCalls)
 	} else if ev.calls.depth >= maxCallDepth {
 		ev.calls.fault = fmt.Errorf("more than %d nested calls; the function may call itself", maxCallDepth)
 	}

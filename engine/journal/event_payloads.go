@@ -54,7 +54,7 @@ type TurnEndedPayload struct {
 	Kind   DeliveryKind `json:"kind"`             // kind of the delivery: start, message, timer, …
 	Sends  int          `json:"sends,omitempty"`  // how many messages the turn sent
 	Writes int          `json:"writes,omitempty"` // how many state values it wrote or deleted
-	Tools  int          `json:"tools,omitempty"`  // how many calls of group tools changed the graph
+	Tools  int          `json:"tools,omitempty"`  // how many calls to group tools changed the graph
 	Fuel   int64        `json:"fuel,omitempty"`   // fuel that the guest used
 	// the revision of the awareness document, if the turn read it or received it
 	Awareness uint64     `json:"awareness,omitempty"`
