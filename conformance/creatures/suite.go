@@ -65,7 +65,7 @@ var checks = []check{
 		[]string{"ABI-L6"}, otherLimits,
 	},
 	{
-		"creature/bad-configuration", "With a configuration that does not fit, the creature does not trap, and if it refuses it says why.",
+		"creature/bad-configuration", "With a configuration that does not fit, the creature does not trap; if it refuses, it says why.",
 		[]string{"ABI-P5", "ABI-C3"}, badConfiguration,
 	},
 	{
