@@ -110,7 +110,7 @@ func HasReservedHeader(b []byte) bool {
 
 // ReservedHeaderError is the error for a message with a header that only the engine writes.
 func ReservedHeaderError(op string) error {
-	return errtext.Invalid(op, "the names of headers that begin with "+ReservedPrefix+" are the host's", "use another name")
+	return errtext.Invalid(op, "names of headers that begin with "+ReservedPrefix+" are reserved for the host", "use another name")
 }
 
 // WithoutReserved removes the host's headers from a message that a creature passes on:

@@ -50,7 +50,7 @@ static int32_t fake_headers(tr_bytes headers) {
 		if (name.len == 0 || value.len == rest.len) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "the headers are malformed");
 		size_t i = 0;
 		while (i < sizeof reserved - 1 && i < (size_t)name.len && (name.ptr[i] | 0x20) == (reserved[i] | 0x20)) i++;
-		if (i == sizeof reserved - 1) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "the names of headers that begin with terrarium- are the host's");
+		if (i == sizeof reserved - 1) return fake_refuse(TERRARIUM_ERR_INVALID_ARGUMENT, "names of headers that begin with terrarium- are reserved for the host");
 	}
 	return TERRARIUM_OK;
 }

@@ -181,7 +181,7 @@ func (t *Own) Sendable(payload, headers []byte) abi.Code {
 	case !journal.ValidHeaders(headers):
 		return t.Fail(abi.InvalidArgument, "write name NUL value NUL for each header", "the headers are malformed")
 	case journal.HasReservedHeader(headers):
-		return t.Fail(abi.InvalidArgument, "use another name", "the names of headers that begin with %s are the host's", journal.ReservedPrefix)
+		return t.Fail(abi.InvalidArgument, "use another name", "names of headers that begin with %s are reserved for the host", journal.ReservedPrefix)
 	}
 	return abi.OK
 }

@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 		{"large timer", func(o *Own) abi.Code { return o.TimerSet([]byte("t"), 0, 0, make([]byte, 21)) }, abi.TooLarge, "the payload has 21 bytes"},
 		{"large message", func(o *Own) abi.Code { return o.Sendable(make([]byte, 20), []byte("x")) }, abi.TooLarge, "the message has 21 bytes"},
 		{"malformed headers", func(o *Own) abi.Code { return o.Sendable(nil, []byte("x")) }, abi.InvalidArgument, "the headers are malformed"},
-		{"the host's header", func(o *Own) abi.Code { return o.Sendable(nil, []byte(reserved)) }, abi.InvalidArgument, "are the host's"},
+		{"the host's header", func(o *Own) abi.Code { return o.Sendable(nil, []byte(reserved)) }, abi.InvalidArgument, "are reserved for the host"},
 		{"much output", func(o *Own) abi.Code { o.Output(long[:3]); return o.Output(long[:2]) }, abi.LimitExceeded, "the limit output (4)"},
 		{"unknown level", func(o *Own) abi.Code { return o.Log(4, nil) }, abi.InvalidArgument, "4 is not a log level"},
 		{"second line", func(o *Own) abi.Code { o.Log(abi.LevelInfo, nil); return o.Log(abi.LevelInfo, nil) }, abi.LimitExceeded, "the limit log_lines (1)"},

@@ -154,7 +154,7 @@ pub const Calls = struct {
             const value = if (name < rest.len) std.mem.findScalar(u8, rest[name + 1 ..], 0) else null;
             if (name == 0 or value == null) return c.refuse(.invalid_argument, "the headers are malformed");
             if (std.ascii.startsWithIgnoreCase(rest, "terrarium-"))
-                return c.refuse(.invalid_argument, "the names of headers that begin with terrarium- are the host's");
+                return c.refuse(.invalid_argument, "names of headers that begin with terrarium- are reserved for the host");
             rest = rest[name + value.? + 2 ..];
         }
         return null;

@@ -149,7 +149,7 @@ func (h host) headers(all []byte) (own []byte, status int32) {
 		if len(name) < len(reserved) || !strings.EqualFold(name[:len(reserved)], reserved) {
 			own = append(own, header...)
 		} else if !strings.Contains("\x00"+delivered, "\x00"+header) {
-			return nil, h.fail(terrarium.InvalidArgument, "the names of headers that begin with terrarium- are the host's")
+			return nil, h.fail(terrarium.InvalidArgument, "names of headers that begin with terrarium- are reserved for the host")
 		}
 	}
 	return own, 0

@@ -172,7 +172,7 @@ impl Fake {
             } else if delivered.get(name) != Some(value) {
                 return refuse(
                     Code::INVALID_ARGUMENT,
-                    "the names of headers that begin with terrarium- are the host's",
+                    "names of headers that begin with terrarium- are reserved for the host",
                 );
             }
         }
