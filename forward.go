@@ -165,7 +165,7 @@ func (t *Terrarium) Redeliver(ctx context.Context, graph journal.GraphID, letter
 	return t.engine.Redeliver(ctx, graph, letter)
 }
 
-// Approvals lists the questions of policies for which turns of creatures wait; see
+// Approvals lists the open questions of policies about turns of creatures; see
 // [engine.Engine.Approvals].
 func (t *Terrarium) Approvals(graphs ...journal.GraphID) ([]inspect.Approval, error) {
 	return t.engine.Approvals(graphs...)

@@ -27,8 +27,8 @@ func NewManualClock(start time.Time) *ManualClock {
 // Now implements [engine.Clock].
 func (c *ManualClock) Now() time.Time { return time.Unix(0, c.now.Load()).UTC() }
 
-// Timer implements [engine.Clock]. The timers never fire: [engine.Engine.WaitIdle] calls
-// what has come due.
+// Timer implements [engine.Clock]. The timers never fire: [engine.Engine.WaitIdle] fires
+// those that have come due.
 func (c *ManualClock) Timer(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
 
 // set moves the clock to a time, but never backwards.

@@ -173,7 +173,7 @@ func (t *testRun) decide(d *recipes.TestDecision) error {
 		}
 	}
 	if !some {
-		return &abi.Error{Code: abi.NotFound, Message: d.Where + ": nothing waits for approval", Remedy: "send what the policy asks about before the block decide"}
+		return &abi.Error{Code: abi.NotFound, Message: d.Where + ": nothing waits for approval", Remedy: "send what the policy asks about before the decide block"}
 	}
 	return nil
 }

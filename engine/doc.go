@@ -215,7 +215,7 @@
 //
 // Resuming sessions:
 //
-//   - restore.go: bringing saved graphs back
+//   - restore.go: restoring saved graphs
 //   - restore_saved.go: the graphs saved in a session directory
 //   - internal/regrow: saved graphs, and the operations that rebuild one
 //   - remembered.go: the deployments saved in a session directory
@@ -246,7 +246,7 @@
 //   - internal/recall: what the policies of one turn have recalled
 //   - policy_refusal.go: errors for what policies refuse
 //   - internal/failures: policies that failed
-//   - stop_when.go: conditions on which the creatures of a recipe stop
+//   - stop_when.go: conditions under which the creatures of a recipe stop
 //   - internal/stopping: counting for them, and judging them
 //
 // Group tools:

@@ -90,7 +90,7 @@ func (g section) redeliver(w *waker, c *creature, row journal.DeadLetterRow) (Se
 	if row.Kind == journal.EventWiredOutput && row.Alias != "" && !row.WasSent() {
 		root := g.rootOf(c)
 		if root == nil {
-			return Sent{}, errtext.StillUnconnected(c.id, "there is still no root for the output of "+c.name, "assign_root first")
+			return Sent{}, errtext.StillUnconnected(c.id, "there is still no root for the output of "+c.name, "assign a root first, with assign_root")
 		}
 		ch = g.channels[journal.InboxOf(root.id)]
 	} else if row.Alias != "" && !row.WasSent() {

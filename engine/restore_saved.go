@@ -78,7 +78,7 @@ func (e locked) reportProblems() {
 	}
 }
 
-// Saved lists the saved graphs that have not been brought back, oldest first.
+// Saved lists the saved graphs that have not been restored, oldest first.
 func (e *Engine) Saved() []journal.SavedGraph {
 	l := e.core.rlock()
 	defer l.runlock()

@@ -16,10 +16,10 @@ import (
 type Outgoing struct {
 	Payload []byte
 	Headers map[string]string
-	// Durable waits until the message is as durable as its graph promises. There are
-	// three results then. nil: it is. unknown_outcome: it was accepted, but may be lost,
-	// for instance because the disk is full or the context ends meanwhile. Any other
-	// error: it was refused.
+	// Durable waits until the message is as durable as its graph promises. The
+	// error is then nil if it is; unknown_outcome if the message was accepted but may be
+	// lost, for instance because the disk is full or the context ends meanwhile; and any
+	// other code if the message was refused.
 	Durable bool
 	// Producer and Offset, given together, make sure that no message is accepted twice: a
 	// message whose offset is not above the highest one seen from that producer on that

@@ -50,7 +50,7 @@ func (g section) judgeStop(rec *journal.Record, w *waker, deployment string, app
 		case c.deployment != deployment:
 			continue
 		case change.Stopped:
-			c.failJobs(g, errtext.NotRunning(string(c.id), c.name, "has been paused, as a stop_when block of its recipe holds"))
+			c.failJobs(g, errtext.NotRunning(string(c.id), c.name, "has been paused, because a stop_when block of its recipe holds"))
 		default:
 			g.ringHeld(c)
 			c.wake(g, w)

@@ -22,7 +22,7 @@ type ApprovalsResult struct {
 	Approvals []ApprovalRecord `json:"approvals"` // what waits, the oldest first within a graph
 }
 
-// ApprovalRecord is the JSON form of a question of a policy for which a turn waits.
+// ApprovalRecord is the JSON form of an open question of a policy about a turn.
 type ApprovalRecord struct {
 	ID         string                   `json:"id"`                   // id of the `approval_asked` event
 	Graph      terrarium.GraphID        `json:"graph"`                // graph of the creature
@@ -91,7 +91,7 @@ type DecideResult struct {
 func approvalOperations() []Operation {
 	return []Operation{
 		read("policies", "Lists the policies that judge what members of graphs do. A session that was resumed without its recipe has none.", policies),
-		read("approvals", "Lists the questions of policies for which turns of creatures wait.", approvals),
+		read("approvals", "Lists the open questions of policies. Turns of creatures wait for the answers.", approvals),
 		read("approval_content", "Shows the complete content that a question of a policy is about. The list of approvals may show only a part of it.", approvalContent).needs(Operate),
 		wait("approve", "Approves what a policy asks about. When all questions about a turn are answered, the turn runs again.", decide(true)).needs(Operate),
 		wait("deny", "Denies what a policy asks about.", decide(false)).needs(Operate),
@@ -154,7 +154,7 @@ func approvalContent(ctx context.Context, s *client, a *ApprovalContentArgs) (*A
 	}
 	if !all {
 		return nil, &abi.Error{
-			Code: abi.Unsupported, Op: "approval_content", Message: "only the part that approvals shows was kept, as an older version asked the question or its graph has no session",
+			Code: abi.Unsupported, Op: "approval_content", Message: "only the part that approvals shows was kept, because an older version asked the question, or because the graph has no session",
 			Remedy: "approvals shows that part", IDs: map[string]string{"approval": id.String()},
 		}
 	}

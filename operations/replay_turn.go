@@ -16,7 +16,7 @@ type ReplayTurnArgs struct {
 	Turn    string `json:"turn" op:"required" doc:"id of the turn's event, turn_ended or turn_failed"`
 	Graph   string `json:"graph,omitempty" doc:"only look in the history of this graph: any id it has had, or the name of a member"`
 	Session string `json:"session,omitempty" doc:"only look in the history of this session, live or ended; without graph and session, every session of the directory is searched"`
-	Module  string `json:"module,omitempty" doc:"run this module instead of the recorded one, which needs the scope admin: a path, builtin:NAME, or sha256: and at least 8 digits of the hash of a creature's module"`
+	Module  string `json:"module,omitempty" doc:"run this module instead of the recorded one: a path, builtin:NAME, or sha256: and at least 8 digits of the hash of a creature's module; needs the scope admin"`
 }
 
 // ReplayTurnResult is the result of replay_turn.
@@ -93,7 +93,7 @@ func replayTurn(ctx context.Context, s *client, a *ReplayTurnArgs) (*ReplayTurnR
 	}
 	id, err := journal.ParseEventID(a.Turn)
 	if err != nil {
-		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "replay_turn", Message: "turn is not the id of an event", Remedy: "use the id of an event turn_ended or turn_failed; history lists them", Err: err}
+		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "replay_turn", Message: "turn is not the id of an event", Remedy: "use the id of a turn_ended or turn_failed event; history lists them", Err: err}
 	}
 	o := terrarium.ReplayTurnOptions{Turn: id, Module: a.Module}
 	if a.Graph != "" || a.Session != "" {

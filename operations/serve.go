@@ -190,7 +190,7 @@ func (s *client) serve(ctx context.Context, line []byte) {
 	switch {
 	case err != nil:
 	case r.async && op.inOrder:
-		err = invalid(op.Name, "the operation cannot be asynchronous, as it concerns the connection itself", "leave out async")
+		err = invalid(op.Name, "the operation cannot be asynchronous, because it concerns the connection itself", "leave out async")
 	case apart && s.underWay.Load() >= maxUnderWay:
 		err = &abi.Error{Code: abi.LimitExceeded, Op: op.Name, Message: fmt.Sprintf("%d requests of this connection are under way", maxUnderWay), Remedy: "wait for an answer, then send the request again"}
 	}

@@ -50,7 +50,7 @@ type SubscribeArgs struct {
 	Graphs    []string `json:"graphs,omitempty" doc:"only events of these graphs, each by any id it has had"`
 	Channels  []string `json:"channels,omitempty" doc:"only events of these channels"`
 	After     string   `json:"after,omitempty" doc:"cursor of an event, to first send the logged events after it; start means from the beginning"`
-	Buffer    int      `json:"buffer,omitempty" doc:"number of events held for a slow subscriber; an event lagged counts those dropped beyond it"`
+	Buffer    int      `json:"buffer,omitempty" doc:"number of events held for a slow subscriber; a lagged event counts those dropped beyond it"`
 }
 
 // SubscriptionResult names a subscription.
@@ -74,7 +74,7 @@ func sessionOperations() []Operation {
 		read("apply", "Applies a recipe, all or nothing.", apply).needs(Admin),
 		ofConnection(read("subscribe", "Starts a subscription, which sends events as lines of the form {\"subscription\": …, \"event\": {…}}.", subscribe)),
 		ofConnection(read("unsubscribe", "Ends a subscription.", unsubscribe)),
-		ofConnection(read("shutdown", "Ends the connection after all answers have been written. In the command exec, this also ends the engine.", shutdown)),
+		ofConnection(read("shutdown", "Ends the connection after all answers have been written. In exec, this also ends the engine.", shutdown)),
 	}
 }
 

@@ -151,7 +151,7 @@ func (o *TurnOptions) find(ctx context.Context) (*journal.Event, func(*journal.S
 	if err != nil {
 		return nil, nil, err
 	}
-	gone := &abi.Error{Code: abi.NotFound, Message: "there is no such turn", Remedy: "take the id from an event turn_ended or turn_failed; history lists them"}
+	gone := &abi.Error{Code: abi.NotFound, Message: "there is no such turn", Remedy: "take the id from a turn_ended or turn_failed event; history lists them"}
 	if o.Turn.Seq == 0 {
 		return nil, nil, o.problem(nil, gone)
 	}
@@ -174,7 +174,7 @@ func (o *TurnOptions) find(ctx context.Context) (*journal.Event, func(*journal.S
 			continue
 		case !endsTurn(&found[0]):
 			return nil, nil, o.problem(nil, &abi.Error{
-				Code: abi.InvalidArgument, Message: fmt.Sprintf("the event is not a turn, but a %v", found[0].Kind), Remedy: "name the event turn_ended or turn_failed of a turn",
+				Code: abi.InvalidArgument, Message: fmt.Sprintf("the event is not a turn, but a %v", found[0].Kind), Remedy: "name the turn_ended or turn_failed event of a turn",
 			})
 		}
 		return &found[0], ancestry(list, list[i].Session), nil

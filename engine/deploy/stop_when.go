@@ -6,7 +6,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// StopWhen is a condition on which the creatures of a deployment stop. It holds if all of
+// StopWhen is a condition under which the creatures of a deployment stop. It holds if all of
 // what it sets holds, and it is judged for each graph by itself.
 type StopWhen struct {
 	Name string

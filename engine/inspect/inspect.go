@@ -18,7 +18,7 @@ type GraphStatus struct {
 	Creatures  []CreatureStatus     `json:"creatures"`
 	Channels   []ChannelStatus      `json:"channels"`
 	Wires      []journal.OutputWire `json:"wires"`
-	// the recipes whose creatures have stopped in this graph, as a stop_when block holds
+	// the recipes whose creatures have stopped in this graph, because a stop_when block holds
 	Stopped []journal.RecipeStop `json:"stopped,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type CreatureStatus struct {
 	MemoryBytes    int64                        `json:"memory_bytes"`
 	Limits         abi.Limits                   `json:"limits"`
 	Counters       Counters                     `json:"counters"`
-	Approvals      int                          `json:"approvals,omitempty"`    // questions of policies for which its turn waits
+	Approvals      int                          `json:"approvals,omitempty"`    // open questions of policies about its turn
 	Capabilities   []Capability                 `json:"capabilities,omitempty"` // what it can reach outside
 }
 

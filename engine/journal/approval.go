@@ -32,7 +32,7 @@ const (
 	MaxApprovalText    = 1 << 10 // bytes of the name and of the reason of a decision
 )
 
-// ApprovalRow is a question of a policy for which a turn of a creature waits, or whose
+// ApprovalRow is an open question of a policy about a turn of a creature, or a question whose
 // answer the turn has not used yet. It is kept with the row of its creature.
 type ApprovalRow struct {
 	ID       EventID      `json:"id"`                // of the approval_asked event

@@ -13,7 +13,7 @@ type Attribution struct {
 	Call string `json:"call,omitempty"`
 	By   string `json:"by,omitempty"` // name of the caller: that of its token or client certificate
 	// how the caller connected: token, certificate, browser, socket, exec or command; start or
-	// reload for the recipes of a service; otherwise absent for the process itself
+	// reload for the recipes of a service; absent if the process itself made the change in another way
 	Via string `json:"via,omitempty"`
 	// the creature whose turn made the change
 	Creature CreatureID `json:"by_creature,omitempty"`

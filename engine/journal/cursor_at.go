@@ -102,7 +102,7 @@ func (p *Position) through(list []SessionInfo) (int, error) {
 // foreignCursor refuses a cursor that names unknown sessions.
 func foreignCursor(op string) *abi.Error {
 	return &abi.Error{
-		Code: abi.NotFound, Op: op, Message: "the cursor is of another session directory",
+		Code: abi.NotFound, Op: op, Message: "the cursor belongs to another session directory",
 		Remedy: "use the cursor of an event in this one, or begin with " + string(FromStart),
 	}
 }
@@ -110,7 +110,7 @@ func foreignCursor(op string) *abi.Error {
 // beforeSession refuses a cursor that is before the beginning of a session.
 func beforeSession(info *SessionInfo) *abi.Error {
 	err := &abi.Error{
-		Code: abi.InvalidArgument, Op: "fork", Message: fmt.Sprintf("at the cursor, session %s had not begun", info.Session),
+		Code: abi.InvalidArgument, Op: "fork", Message: fmt.Sprintf("session %s had not begun yet at the cursor", info.Session),
 		Remedy: "take a later cursor", IDs: map[string]string{"session": string(info.Session)},
 	}
 	var parents []string

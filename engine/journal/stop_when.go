@@ -7,12 +7,12 @@ import "encoding/json"
 type StopCounters struct {
 	Turns    int64 `json:"turns"`            // committed turns
 	Messages int64 `json:"messages"`         // messages that creatures have sent, requests and outputs over wires included
-	Tokens   int64 `json:"tokens,omitempty"` // used of language models
-	Money    int64 `json:"money,omitempty"`  // used of language models, in millionths
+	Tokens   int64 `json:"tokens,omitempty"` // tokens of language models that were used
+	Money    int64 `json:"money,omitempty"`  // money used for language models, in millionths
 	Elapsed  int64 `json:"elapsed"`          // nanoseconds since the recipe began
 }
 
-// RecipeStop says why the creatures of a recipe in a graph do not work.
+// RecipeStop says why the creatures of a recipe in a graph do not run.
 type RecipeStop struct {
 	Deployment string       `json:"deployment"` // of the recipe
 	Condition  string       `json:"condition"`  // the address of the block, such as stop_when.enough

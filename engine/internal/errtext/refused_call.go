@@ -37,7 +37,7 @@ func StillUnconnected[T ~string](c T, message, remedy string) error {
 // NoCatchUp is the error of a subscription after a cursor without a session directory.
 var NoCatchUp = &abi.Error{
 	Code: abi.Unsupported, Op: "subscribe", Message: "the engine keeps no events from which the subscription could catch up",
-	Remedy: "use a session directory, or omit after",
+	Remedy: "use a session directory, or leave out the field after",
 }
 
 // ReaderExists is the error for a second reader of a name.
@@ -59,7 +59,7 @@ func NoReply[T ~string](c T) error {
 
 // PartMissing is the error of a reader of a channel for messages that it cannot return.
 func PartMissing[T ~string](channel T, missed error) error {
-	return about(abi.Unavailable, "read", "channel", string(channel), "a part of the channel is missing", "call Next again: it returns the first message after them", missed)
+	return about(abi.Unavailable, "read", "channel", string(channel), "a part of the channel is missing", "call Next again: it returns the first message after the missing part", missed)
 }
 
 // WaitsTwice refuses a change that would log a message a second time.
