@@ -172,7 +172,7 @@ func Failure(code abi.Code, text string) Result { return Result{Code: code, Text
 // Limits bound the requests of all creatures that share a grant.
 type Limits struct {
 	Concurrency int     // attempts at the same time; 0: [DefaultConcurrency]
-	Rate        float64 // attempts per second on average, of which as many may come at once; 0: not bounded
+	Rate        float64 // attempts per second on average, and how many may come at once; 0: not bounded
 	// Timeout bounds an attempt; 0: [DefaultTimeout].
 	Timeout time.Duration
 	// Retries is the maximum number of further attempts of a request; see Result.Again.

@@ -49,7 +49,7 @@ var ownBlocks = []Block{
 	{Name: "session", Doc: "how the session is kept", Attributes: []Attribute{
 		{Name: "durability", Type: ChoiceValue, Choices: []string{"full", "normal", "none"}, Without: "`normal` with a session directory",
 			Doc: "`full` survives power loss, `normal` a killed process, `none` keeps nothing: [durability](durability.md)"},
-		{Name: "sync_every", Type: DurationValue, Without: "left to the system", Doc: "with the durability `normal`, how much time of the session a [power failure](durability.md#after-a-power-failure-with-normal) can lose, from " +
+		{Name: "sync_every", Type: DurationValue, Without: "left to the system", Doc: "with the durability `normal`, the longest time whose writes a [power failure](durability.md#after-a-power-failure-with-normal) can lose, from " +
 			plainDuration(journal.MinSyncEvery) + " to " + plainDuration(journal.MaxSyncEvery) + "; `--sync-every` takes precedence"},
 		{Name: "merge", Type: ChoiceValue, Choices: []string{"deny", "allow"}, Default: "deny", Doc: "whether a [group tool](tools.md) may merge its graph with another"},
 	}},
@@ -143,12 +143,12 @@ var ownBlocks = []Block{
 		attrDescription,
 	}},
 	{Name: stopWhen, Labels: named, Repeated: true, Doc: "a condition under which the creatures of the recipe [stop](recipes.md#stop_when); a block holds when all its attributes hold, and one block that holds stops them", Attributes: []Attribute{
-		{Name: "turns", Type: CountValue, Without: "not looked at", Doc: "as many turns have been committed"},
-		{Name: "messages", Type: CountValue, Without: "not looked at", Doc: "the creatures have sent as many messages"},
-		{Name: "tokens", Type: CountValue, Without: "not looked at", Doc: "the creatures have used as many tokens of language models"},
-		{Name: "money", Type: TextValue, Without: "not looked at", Doc: "the creatures have used as much money for language models, in the currency of their `prices`: `\"2.50\"`"},
-		{Name: "after", Type: DurationValue, Without: "not looked at", Doc: "as much time has passed since the recipe began"},
-		{Name: "match", Type: "condition", Without: "not looked at", Doc: "the condition is true for `event.turns`, `event.messages`, `event.tokens`, `event.money` and `event.seconds`"},
+		{Name: "turns", Type: CountValue, Without: "not checked", Doc: "at least this many turns have been committed"},
+		{Name: "messages", Type: CountValue, Without: "not checked", Doc: "the creatures have sent at least this many messages"},
+		{Name: "tokens", Type: CountValue, Without: "not checked", Doc: "the creatures have used at least this many tokens of language models"},
+		{Name: "money", Type: TextValue, Without: "not checked", Doc: "the creatures have used at least this much money for language models, in the currency of their `prices`: `\"2.50\"`"},
+		{Name: "after", Type: DurationValue, Without: "not checked", Doc: "at least this much time has passed since the recipe began"},
+		{Name: "match", Type: "condition", Without: "not checked", Doc: "the condition is true for `event.turns`, `event.messages`, `event.tokens`, `event.money` and `event.seconds`"},
 		attrDescription,
 	}},
 	{Name: "recipe", Labels: named, Repeated: true, Doc: "a sub-recipe, as a part of this recipe", Others: "the value of the sub-recipe's variable of that name", Attributes: []Attribute{

@@ -128,7 +128,7 @@ func (dec *decoder) capabilities() {
 				continue
 			}
 			if !own && isOwn(kind) {
-				dec.report(s, d.at, Diagnostic{Summary: "Another block", Detail: fmt.Sprintf("The capability %s has a block of its own.", kind), Remedy: fmt.Sprintf("Write %s %q { … }.", kind, d.name)})
+				dec.report(s, d.at, Diagnostic{Summary: "Wrong block", Detail: fmt.Sprintf("The capability %s has a block of its own.", kind), Remedy: fmt.Sprintf("Write %s %q { … }.", kind, d.name)})
 				dec.reachable[id] = nil
 				continue
 			}
@@ -391,13 +391,13 @@ func settingJSON(v cty.Value, setting capability.Setting) ([]byte, error) {
 	case capability.Size:
 		n, ok := parseSize(v.AsString())
 		if !ok {
-			return nil, fmt.Errorf("%q is no size", v.AsString())
+			return nil, fmt.Errorf("%q is not a size", v.AsString())
 		}
 		return json.Marshal(n)
 	case capability.Duration:
 		d, err := time.ParseDuration(v.AsString())
 		if err != nil || d <= 0 {
-			return nil, fmt.Errorf("%q is no duration", v.AsString())
+			return nil, fmt.Errorf("%q is not a duration", v.AsString())
 		}
 		return json.Marshal(d)
 	case capability.Count:
@@ -457,7 +457,7 @@ func declareRemedy(attribute, name string) string {
 	case "llm":
 		return fmt.Sprintf(`Declare it: llm %q { endpoint = "https://…" … }.`, name)
 	}
-	return "Declare it with a block capability, and name it KIND.NAME."
+	return "Declare it in a capability block, and name it KIND.NAME."
 }
 
 // checkGranted warns of capabilities that no creature has.

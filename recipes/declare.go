@@ -332,11 +332,11 @@ func (rep *reporter) duplicate(t, what string, at, first hcl.Range) {
 		Detail: fmt.Sprintf("%s was already declared at %s.", capital(what), rep.where(first)), Remedy: "Remove or rename one of the two."})
 }
 
+// capital writes the first letter of a sentence in upper case, unless the sentence begins with
+// a name that has to be spelled exactly.
 func capital(s string) string {
-	if s == "" {
-		return ""
-	}
-	if strings.HasPrefix(s, "local.") {
+	word, _, _ := strings.Cut(s, " ")
+	if s == "" || strings.HasPrefix(s, "local.") || strings.Contains(word, "_") {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]

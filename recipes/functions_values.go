@@ -68,7 +68,7 @@ var oneFunc = function.New(&function.Spec{
 		case ty.IsTupleType() && ty.Length() == 0:
 			return cty.DynamicPseudoType, nil
 		case ty.IsTupleType():
-			return cty.NilType, function.NewArgErrorf(0, "it has %d elements; one takes a list of at most one", ty.Length())
+			return cty.NilType, function.NewArgErrorf(0, "it has %d elements; the function one takes at most one element", ty.Length())
 		default:
 			return cty.NilType, function.NewArgErrorf(0, "a list or set is required, and this is %s", article(ty.FriendlyName()))
 		}
@@ -83,7 +83,7 @@ var oneFunc = function.New(&function.Spec{
 			_, v := it.Element()
 			return v, nil
 		default:
-			return cty.NilVal, function.NewArgErrorf(0, "it has %d elements; one takes a list of at most one", n)
+			return cty.NilVal, function.NewArgErrorf(0, "it has %d elements; the function one takes at most one element", n)
 		}
 	},
 })

@@ -338,12 +338,12 @@ func (l *loader) syncEvery(s scope, b *declaration, d *deploy.Deployment, every 
 	at := b.attr("sync_every").Expr
 	switch durability := d.Session.Durability; {
 	case every < journal.MinSyncEvery || every > journal.MaxSyncEvery:
-		l.fault(s, at, "Time out of range", fmt.Sprintf("Sync_every must be from %s to %s; this is %v.", plainDuration(journal.MinSyncEvery), plainDuration(journal.MaxSyncEvery), every), "")
+		l.fault(s, at, "Time out of range", fmt.Sprintf("sync_every must be from %s to %s; this is %v.", plainDuration(journal.MinSyncEvery), plainDuration(journal.MaxSyncEvery), every), "")
 	case durability != nil && *durability == journal.Full:
-		l.fault(s, at, "Sync_every without effect", "With the durability full, every group of writes is synced before it is acknowledged.",
+		l.fault(s, at, "sync_every without effect", "With the durability full, every group of writes is synced before it is acknowledged.",
 			`Remove sync_every, or use the durability "normal".`)
 	case durability != nil && *durability == journal.Volatile:
-		l.fault(s, at, "Sync_every without effect", "With the durability none, nothing is kept.", `Remove sync_every, or use the durability "normal".`)
+		l.fault(s, at, "sync_every without effect", "With the durability none, nothing is kept.", `Remove sync_every, or use the durability "normal".`)
 	default:
 		d.Session.SyncEvery = every
 	}

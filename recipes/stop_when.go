@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// stopWhen is the block with a condition on which a recipe stops.
+// stopWhen is the block with a condition under which a recipe stops.
 const stopWhen = "stop_when"
 
 // stopCounters are the counters that the match of such a block can use, all of them numbers.
@@ -33,7 +33,7 @@ var (
 	quickStop = quick[journal.StopCounters]{numbers: stopCounters}
 )
 
-// stopWhen evaluates the conditions on which the deployment stops.
+// stopWhen evaluates the conditions under which the deployment stops.
 func (sc *scripts) stopWhen(d *deploy.Deployment) {
 	for _, decl := range sc.ordered[stopWhen] {
 		if w, ok := sc.stopCondition(decl); ok {

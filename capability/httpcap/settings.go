@@ -58,7 +58,7 @@ func (Kind) Settings() []capability.Setting {
 		{Name: "redirects", Type: capability.Count, Without: "they are not followed", Doc: "how many redirects of a request are followed; `allow` must allow each"},
 		{Name: "timeout", Type: capability.Duration, Default: `"30s"`, Doc: "how long an attempt may take"},
 		{Name: "retries", Type: capability.Count, Default: "3", Doc: fmt.Sprintf("how many more attempts a request gets after the first, at most %d", mostRetries)},
-		{Name: "backoff", Type: capability.Duration, Default: `"500ms"`, Doc: "the pause before the second attempt; it doubles each time. A header `Retry-After` can make it longer"},
+		{Name: "backoff", Type: capability.Duration, Default: `"500ms"`, Doc: "the pause before the second attempt; it doubles each time. A `Retry-After` header can make it longer"},
 		{Name: "backoff_max", Type: capability.Duration, Default: `"30s"`, Doc: "the longest pause"},
 		{Name: "retry_on", Type: capability.Texts, Default: `["429", "502", "503", "504"]`, Doc: "statuses that count as failures, after which a request is tried again"},
 		{Name: "on_failure", Type: capability.Text, Choices: []string{"result", "dead_letter"}, Default: `"result"`, Doc: "what a request becomes when its last attempt has failed: a result for the creature, or a [dead letter](limits.md#after-a-failure)"},

@@ -71,7 +71,7 @@ func (Kind) Settings() []capability.Setting {
 		{Name: "stream", Type: capability.Flag, Default: "true", Doc: "whether the server sends the answer in parts, so that proxies do not close the connection as idle; creatures get the answer complete"},
 		{Name: "timeout", Type: capability.Duration, Default: `"2m"`, Doc: "how long an attempt may take"},
 		{Name: "retries", Type: capability.Count, Default: "5", Doc: "how many more attempts a request gets after the first"},
-		{Name: "backoff", Type: capability.Duration, Default: `"1s"`, Doc: "the pause before the second attempt; it doubles each time. A header `Retry-After` can make it longer"},
+		{Name: "backoff", Type: capability.Duration, Default: `"1s"`, Doc: "the pause before the second attempt; it doubles each time. A `Retry-After` header can make it longer"},
 		{Name: "backoff_max", Type: capability.Duration, Default: `"1m"`, Doc: "the longest pause"},
 		{Name: "on_failure", Type: capability.Text, Choices: []string{"result", "dead_letter"}, Default: `"result"`, Doc: "what a request becomes when its last attempt has failed: a result for the creature, or a [dead letter](limits.md#after-a-failure)"},
 		{Name: "max_request", Type: capability.Size, Default: `"1MiB"`, Doc: "the largest request"},

@@ -58,7 +58,7 @@ var SendFields = []Member{
 var ContextFields = []Member{
 	{"policy", "the name of the policy"},
 	{"mode", "its mode"},
-	{"state", "what the policy remembers in this graph: any JSON value, `{}` at first, at most 16 KiB. Change it or assign to it. It is kept if the judged turn or operation takes effect; in a turn, therefore, even if the message is denied"},
+	{"state", "what the policy remembers in this graph: any JSON value, `{}` at first, at most 16 KiB. Change it or assign to it. It is kept if the judged turn or operation takes effect. A turn takes effect even if one of its messages is denied, so the state is kept then too"},
 	{"graph", "the graph of the event, before the event: `id`, `creatures(filter)` and `channels(filter)`"},
 }
 
