@@ -2,7 +2,7 @@
 // package operations, the events as server-sent events, and a page for a browser.
 //
 // A caller shows a bearer token. A browser exchanges a one-time code for a cookie, which
-// scripts cannot read. Requests under other host names than the allowed ones, or from
+// scripts cannot read. Requests under host names that are not allowed, or from
 // pages of other origins, are refused before anything else, since a browser would send
 // them on behalf of any page that it shows.
 //

@@ -109,7 +109,7 @@ var _ journal.Storage = (*Directory)(nil)
 
 // Open opens a session directory for this process, and creates it if it does not exist. The
 // code of the error is unavailable while another process owns the directory; storage if the
-// catalogue is damaged, read-only or not ours; unsupported if a newer program wrote it; and
+// catalogue is damaged, read-only or not a catalogue of terrarium; unsupported if a newer program wrote it; and
 // invalid_argument for a directory of another program. In these cases nothing has been
 // changed.
 func Open(ctx context.Context, dir string, options Options) (*Directory, error) {

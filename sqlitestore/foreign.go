@@ -50,7 +50,7 @@ func refuseLostCatalog(dir string) error {
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      "open",
-		Message: fmt.Sprintf("%s is missing, but its session stores are there: %d", path, n),
+		Message: fmt.Sprintf("%s is missing, but the directory contains session stores (%d)", path, n),
 		Remedy:  catalog.RebuildRemedy(dir),
 		IDs:     map[string]string{"path": path},
 	}

@@ -203,7 +203,7 @@ func (f *family) nothingUpTo(ctx context.Context, e catalog.Entry, at journal.Ma
 	if begun := !at.Event.IsZero() || at.Since >= e.Created; pruned && begun {
 		return tooEarly(e, "the history of session %s up to the cursor has been pruned", abi.Unsupported)
 	}
-	return tooEarly(e, "at the cursor, session %s had not begun", abi.InvalidArgument)
+	return tooEarly(e, "session %s had not begun yet at the cursor", abi.InvalidArgument)
 }
 
 // tooEarly says that a session cannot be forked at the requested place.

@@ -17,8 +17,8 @@ type RebuildReport = rebuild.Report
 // FileProblem is a file and what is wrong with it.
 type FileProblem = rebuild.FileProblem
 
-// Rebuild makes a lost or damaged catalogue again from what the stores record about
-// themselves. The stores are left unchanged, and the remains of the old catalogue are kept
+// Rebuild makes a new catalogue in place of a lost or damaged one, from what the stores record
+// about themselves. The stores are left unchanged, and the remains of the old catalogue are kept
 // beside the new one. Rebuild returns the code not_found for a directory without stores,
 // unavailable while a process has it open, and conflict when nothing is wrong with the
 // catalogue.

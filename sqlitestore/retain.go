@@ -25,7 +25,7 @@ import (
 // this is worth the cost, a store may have up to a quarter more than it keeps afterwards.
 type Retention struct {
 	Age    time.Duration // events younger than this are kept; 0: of any age
-	Events int64         // so many of the newest events are kept; 0: all
+	Events int64         // how many of the newest events are kept; 0: all
 	Bytes  int64         // the size that the file of a store should have at most; 0: any
 
 	now int64 // the time, if Age depends on it: see [Retention.cutoff]

@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 )
 
-// Store is the log and the live rows of one graph: an [journal.Store]. One
+// Store is the log and the live rows of one graph: a [journal.Store]. One
 // goroutine writes the queue; everything else only reads.
 type Store struct {
 	info       journal.SessionInfo // as it was when the store was opened

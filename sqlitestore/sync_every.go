@@ -31,8 +31,8 @@ func (s *Store) syncEvery() time.Duration {
 	return time.Duration(s.every.Load())
 }
 
-// SyncDue syncs the stores that are due by [Options.Now], and returns in how much time the
-// next one is. It is for a clock that its owner moves, and whose timers do not fire: what
+// SyncDue syncs the stores that are due by [Options.Now], and returns the time until the next
+// one is due. It is for a clock that its owner moves, and whose timers do not fire: what
 // was appended is written first, so that the result follows from the clock alone. A sync
 // that fails is one of the [Directory.Problems].
 func (d *Directory) SyncDue(ctx context.Context) (wait time.Duration, ok bool) {

@@ -260,7 +260,7 @@ func (f *fileSystemRecord) warnings() (out []*operations.ErrorRecord) {
 		case slices.Contains(unsafeOptions, name):
 			warn("the file system is mounted with "+option+": the durability full does not survive a power loss", "mount it without "+option)
 		case option == "data=writeback":
-			warn("the file system is mounted with data=writeback: after a power loss, files may have old content where they were written last, with each durability",
+			warn("the file system is mounted with data=writeback: a power loss can leave old content in the parts of files that were written last, with every durability",
 				"mount it with data=ordered")
 		}
 	}

@@ -30,7 +30,7 @@ func (f *engineFlags) openDoor(ctx context.Context, t *terrarium.Terrarium) (clo
 	}
 	listener, err := serve.ListenSocket(ctx, f.session)
 	if err != nil {
-		log.Warn("other commands cannot reach this process, as it has no socket", "error", err.Error())
+		log.Warn("other commands cannot reach this process, because it has no socket", "error", err.Error())
 		return f.handler.End
 	}
 	work, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -46,7 +46,7 @@ names run on another module.
 
 With --turn, replay runs only that turn, and shows what it did then and what it does
 now, side by side: outcome, fuel and all effects, even if nothing differs. The id is that
-of an event turn_ended or turn_failed; session events and events show it. --module then
+of a turn_ended or turn_failed event; session events and events show it. --module then
 needs no --creature.
 
 Exit codes: 0 no turn differs; 1 a turn differs, or none could be compared; others as

@@ -25,7 +25,7 @@ func (f *serveFlags) bind(ctx context.Context) (net.Listener, error) {
 		return nil, usage("--listen %s: write it as ADDRESS:PORT, such as 127.0.0.1:7480", f.listen)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && f.tlsCert == "" {
-		return nil, usage("--listen %s: another address than a loopback one needs TLS; add --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy", f.listen)
+		return nil, usage("--listen %s: an address other than loopback needs TLS; add --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy", f.listen)
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", f.listen)
@@ -131,7 +131,7 @@ func readTokens(path string) ([]serve.Token, error) {
 	}
 	list, err := serve.ParseTokens(string(text))
 	if err != nil {
-		return nil, usage("--token-file %s: %w; write TOKEN [SCOPE [GRAPH...]] on each line, or name a file that does not exist, and it is made", path, err)
+		return nil, usage("--token-file %s: %w; write TOKEN [SCOPE [GRAPH...]] on each line, or name a file that does not exist yet, which is then created", path, err)
 	}
 	return list, nil
 }

@@ -124,7 +124,7 @@ func (c *conn) greet(l *link, s session) error {
 	}
 	p, err := readPacket(c.in, maxOther)
 	if err != nil {
-		return &abi.Error{Code: abi.Unavailable, Message: l.Broker + " does not answer to CONNECT", Err: err, Remedy: `check that it is an MQTT broker, and whether it needs TLS or version = "3.1.1"`}
+		return &abi.Error{Code: abi.Unavailable, Message: l.Broker + " does not answer CONNECT", Err: err, Remedy: `check that it is an MQTT broker, and whether it needs TLS or version = "3.1.1"`}
 	}
 	f := fields{b: p.body}
 	flags, code := f.byte(), f.byte()

@@ -71,7 +71,7 @@ func (f *frames) headers() (int64, error) {
 		text := strings.TrimRight(string(line), "\r\n")
 		if text == "" {
 			if length < 0 {
-				return 0, framing("a message has no header Content-Length")
+				return 0, framing("a message has no Content-Length header")
 			}
 			return length, nil
 		}

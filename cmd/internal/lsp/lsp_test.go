@@ -79,7 +79,7 @@ func TestFrames(t *testing.T) {
 		"Content-Length: 2\n\n{}":                         "",
 		"Content-Length: 3\r\n\r\n{}":                     "ended within",
 		"Content-Length: 2":                               "ended within",
-		"\r\n{}":                                          "no header Content-Length",
+		"\r\n{}":                                          "no Content-Length header",
 		"Content-Length: -1\r\n\r\n":                      "not the length",
 		"Content-Length: 99999999999999999999\r\n\r\n":    "not the length",
 		"Content-Length: 9999999999\r\n\r\n":              "at most",

@@ -66,7 +66,7 @@ func leftOut(path, why string, cause error) error {
 		Code:    abi.Storage,
 		Op:      "open",
 		Message: fmt.Sprintf("%s is not in the catalogue, and %s", path, why),
-		Remedy: fmt.Sprintf("if it is damaged, restore it, rename %s, and make a new one: terrarium session rebuild %s; if you continue without the file, it is kept as %s",
+		Remedy: fmt.Sprintf("if the file is damaged, restore it; then rename %s, and make a new catalogue: terrarium session rebuild %s; if you continue without the file, it is kept as %s",
 			catalog.Name, dir, filepath.Base(path)+files.OrphanSuffix),
 		IDs: map[string]string{"path": path, journal.LeftOutID: filepath.Base(path)},
 		Err: withoutRemedy(cause),
