@@ -152,7 +152,7 @@ func (f *fitting) capabilities() {
 				Remedy: fmt.Sprintf("Write grants { %s = true }.", name)})
 		case isOwn(name):
 			f.sources()[0].report(f.moduleRange(), Diagnostic{Severity: Warning, Summary: "Capability not granted",
-				Detail: fmt.Sprintf("The module %s declares that it needs %s, and no block %s is granted to %s.", f.name(), name, name, f.spec.Address),
+				Detail: fmt.Sprintf("The module %s declares that it needs %s, and no %s block is granted to %s.", f.name(), name, name, f.spec.Address),
 				Remedy: fmt.Sprintf(`Declare one and write grants { %s = ["NAME"] }.`, name)})
 		default:
 			f.sources()[0].report(f.moduleRange(), Diagnostic{Summary: "Not supported by this version",

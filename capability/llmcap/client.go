@@ -61,7 +61,7 @@ func (g *grant) refusal(r capability.Result) capability.Result {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		code, remedy = abi.Denied, "check key in the recipe"
 	case http.StatusPaymentRequired:
-		code, remedy = abi.Denied, "pay the bill of the server"
+		code, remedy = abi.Denied, "check the account with the provider of the server"
 	case http.StatusNotFound:
 		code, remedy = abi.NotFound, "check endpoint and models in the recipe"
 	case http.StatusRequestEntityTooLarge:

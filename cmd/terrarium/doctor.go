@@ -176,7 +176,7 @@ func (d *directoryRecord) spaceWarnings() (out []*operations.ErrorRecord) {
 		warn("the disk has only " + size(d.FreeBytes) + " free: the history of graphs that merge is not copied below " + size(fewBytes))
 	}
 	if d.FreeInodes >= 0 && d.FreeInodes < fewInodes {
-		warn("the disk has only " + count(d.FreeInodes, "free inode") + ": each session takes up to three, and files in reserve as many")
+		warn("the disk has only " + count(d.FreeInodes, "free inode") + ": each session needs up to three, and so does each file in reserve")
 	}
 	return out
 }

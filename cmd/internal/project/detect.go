@@ -146,9 +146,9 @@ func (p *Project) bySources(names []string) (*Project, error) {
 	case len(found) == 0:
 		return nil, p.refuse(abi.NotFound, "the folder is not a creature: it has none of "+sought, "name the folder of a creature, or make one with terrarium new", nil)
 	case len(found) > 1:
-		return nil, p.refuse(abi.InvalidArgument, "the folder has sources in "+found[0].Title+" and "+found[1].Title, "have one folder for each creature", nil)
+		return nil, p.refuse(abi.InvalidArgument, "the folder has sources in "+found[0].Title+" and "+found[1].Title, "use one folder for each creature", nil)
 	case len(p.Sources) > 1 && (p.Language == &wat || p.Language == &javaScript):
-		return nil, p.refuse(abi.InvalidArgument, "the folder has several creatures: "+strings.Join(p.Sources, ", "), "have one folder for each creature", nil)
+		return nil, p.refuse(abi.InvalidArgument, "the folder has several creatures: "+strings.Join(p.Sources, ", "), "use one folder for each creature", nil)
 	}
 	if len(p.Sources) == 1 {
 		p.Name = strings.TrimSuffix(p.Sources[0], filepath.Ext(p.Sources[0]))

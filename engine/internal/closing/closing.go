@@ -131,7 +131,7 @@ func LeftOutside(attempts []string) error {
 		return nil
 	}
 	return &abi.Error{
-		Code: abi.Deadline, Op: "close", Message: "the engine has closed, and these do not end: " + strings.Join(errtext.Few(attempts), ", "),
+		Code: abi.Deadline, Op: "close", Message: "the engine has closed, but some attempts do not end: " + strings.Join(errtext.Few(attempts), ", "),
 		Remedy: "end the process, and correct the capability: its method Do must end when its context ends", Err: ErrLeftOpen,
 	}
 }
