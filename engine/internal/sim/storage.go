@@ -96,6 +96,11 @@ func (t *storage) Open(_ context.Context, id journal.SessionID) (journal.Store, 
 		return nil, &abi.Error{Code: abi.InvalidArgument, Op: "open", Message: "the session has ended"}
 	case s.handle != nil:
 		return nil, &abi.Error{Code: abi.Conflict, Op: "open", Message: "the session is open"}
+	case s.info.Durability == journal.Full && s.synced < s.written && t.d.Broken:
+		return nil, fault("open", "the disk is broken")
+	}
+	if s.info.Durability == journal.Full {
+		s.synced = s.written // what a process that died has left there is durable once it is open
 	}
 	return t.d.open(s), nil
 }
