@@ -63,7 +63,11 @@ func (i *Instance) start(ctx context.Context, init abi.Turn) error {
 // become an export.
 func (i *Instance) instantiate() (err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover(); {
+		case r == nil:
+		case i.call.memory.NoRoom: // wazero panics
+			err = noMemory()
+		default:
 			err = &abi.Error{Code: abi.Internal, Op: "instantiate", Message: fmt.Sprintf("the engine failed: %v", r)}
 		}
 	}()
@@ -72,6 +76,10 @@ func (i *Instance) instantiate() (err error) {
 	}
 	i.guest, err = i.compiled.newGuest(&i.call)
 	return err
+}
+
+func noMemory() error {
+	return &abi.Error{Code: abi.Unavailable, Op: "instantiate", Message: "the system has no memory for the instance", Remedy: "free some memory, or use a module that starts with less"}
 }
 
 // initialize runs the part of the start that is the same for all instances of

@@ -77,7 +77,11 @@ func (i *Instance) trapped(op string, err error) *abi.Error {
 	if c.words != "" {
 		e.Message += "; it said: " + printable(c.words)
 	}
-	if c.memory.Refused {
+	switch {
+	case c.memory.NoRoom:
+		e.Message += "; it had been refused more memory, because the process has too few addresses left"
+		e.Remedy = "use less memory, or a machine with 64 bits"
+	case c.memory.Refused:
 		// Most allocators trap without a message when memory runs out.
 		e.Message += fmt.Sprintf("; it had been refused more memory: the limit memory is %d bytes", c.bounds.memory)
 		e.Remedy = "raise the limit memory, or use less"

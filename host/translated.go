@@ -110,7 +110,7 @@ func functionNames(m *wasmbin.Module) []string {
 func (t *translated) instantiate(of *call) (guest, error) {
 	of.memory.Allocate(0, t.most)
 	if of.memory.Reallocate(t.least) == nil {
-		return nil, &abi.Error{Code: abi.Unavailable, Op: "instantiate", Message: "the system has no memory for the instance", Remedy: "free some memory"}
+		return nil, noMemory()
 	}
 	g := &translatedGuest{translated: t, call: of}
 	g.instance = t.code.New(g)

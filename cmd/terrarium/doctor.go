@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,7 +48,7 @@ command line is not valid. Missing toolchains and warnings do not change the exi
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			d := &diagnosis{Version: versions(cmd.Context()), Engine: engineHere(cmd.Context()), Problems: []*operations.ErrorRecord{}, Warnings: []*operations.ErrorRecord{}}
+			d := &diagnosis{Version: versions(cmd.Context()), AddressBits: bits.UintSize, Engine: engineHere(cmd.Context()), Problems: []*operations.ErrorRecord{}, Warnings: []*operations.ErrorRecord{}}
 			if err := d.examineCache(cmd.Context(), &cache); err != nil {
 				return err
 			}
@@ -67,15 +68,17 @@ command line is not valid. Missing toolchains and warnings do not change the exi
 
 // diagnosis is what doctor prints.
 type diagnosis struct {
-	Version    string                    `json:"version"`
-	Engine     engineRecord              `json:"engine"`
-	Cache      cacheRecord               `json:"cache"`
-	Toolchains []toolchainRecord         `json:"toolchains"`
-	Memory     memoryRecord              `json:"memory"`
-	Directory  directoryRecord           `json:"directory"`
-	Session    *sessionRecord            `json:"session,omitempty"` // if the directory has any
-	Warnings   []*operations.ErrorRecord `json:"warnings"`
-	Problems   []*operations.ErrorRecord `json:"problems"`
+	Version    string            `json:"version"`
+	Engine     engineRecord      `json:"engine"`
+	Cache      cacheRecord       `json:"cache"`
+	Toolchains []toolchainRecord `json:"toolchains"`
+	Memory     memoryRecord      `json:"memory"`
+	// AddressBits are the bits of an address: 32 or 64.
+	AddressBits int                       `json:"address_bits"`
+	Directory   directoryRecord           `json:"directory"`
+	Session     *sessionRecord            `json:"session,omitempty"` // if the directory has any
+	Warnings    []*operations.ErrorRecord `json:"warnings"`
+	Problems    []*operations.ErrorRecord `json:"problems"`
 }
 
 type cacheRecord struct {
@@ -288,6 +291,9 @@ func (d *diagnosis) systemText() string {
 			fmt.Fprintf(&b, ", limited to %s", size(m.LimitBytes))
 		}
 		b.WriteString("\n")
+	}
+	if d.AddressBits == 32 {
+		b.WriteString("addresses   32 bits: all creatures together have less than 4 GiB of memory, and each less than 2 GiB, even if their limits are higher\n")
 	}
 	return b.String()
 }

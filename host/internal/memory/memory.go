@@ -51,14 +51,16 @@ func (p *Pool) bytes() int64 { return p.committed.Load() }
 // With a pool it is a range of addresses up to the limit, whose pages the
 // operating system provides when they are touched. So it grows without being
 // copied and costs only the pages used. Without a pool, or if the system
-// refuses the range, it is a slice of the Go heap.
+// refuses the range, it is a slice of the Go heap, or a large mapping.
 type Linear struct {
 	Limit uint64 // bytes
 	Pool  *Pool  // nil for the Go heap
 	Image *Image // the initial content; nil for zeroes
 
-	Refused bool   // the guest tried to exceed the limit
+	Refused bool   // the guest tried to exceed the limit, or NoRoom
+	NoRoom  bool   // the system had too few addresses
 	Bytes   []byte // the guest's memory
+	mapping []byte // holds Bytes if it is large; nil elsewhere
 	Region  region // holds Bytes; the zero region for the Go heap
 }
 
@@ -78,11 +80,11 @@ func (m *Linear) Allocate(_, maximum uint64) experimental.LinearMemory {
 // size of the memory.
 func (m *Linear) Reallocate(size uint64) []byte {
 	if size > m.Limit || size > math.MaxInt {
-		m.Refused = true
+		m.Refused, m.NoRoom = true, size <= m.Limit
 		return nil
 	}
 	size = max(size, uint64(len(m.Bytes)))
-	before := len(m.Bytes)
+	before, inHeap := len(m.Bytes), m.inHeap()
 	switch {
 	case m.Bytes == nil:
 		if !m.begin(size) {
@@ -90,10 +92,10 @@ func (m *Linear) Reallocate(size uint64) []byte {
 		}
 	case m.Region.Mapped():
 		m.extend(size)
-	default:
-		m.growHeap(size)
+	case !m.growHeap(size):
+		return nil
 	}
-	m.count(len(m.Bytes) - before)
+	m.count(len(m.Bytes)-before, m.inHeap()-inHeap)
 	return m.Bytes
 }
 
@@ -132,8 +134,11 @@ func (m *Linear) begin(size uint64) bool {
 			return true
 		}
 	}
-	m.growHeap(size)
+	if !m.growHeap(size) {
+		return false
+	}
 	if m.Image != nil && !m.Image.copyTo(m.Bytes) {
+		m.drop()
 		m.Bytes = nil
 		return false
 	}
@@ -185,28 +190,58 @@ func (m *Linear) WriteUint64Le(ptr uint32, v uint64) (ok bool) {
 	return ok
 }
 
-func (m *Linear) count(delta int) {
+// inHeap returns how much of the memory is in the Go heap.
+func (m *Linear) inHeap() int {
+	if m.Region.Mapped() || m.mapping != nil {
+		return 0
+	}
+	return len(m.Bytes)
+}
+
+func (m *Linear) count(bytes, inHeap int) {
 	if m.Pool != nil {
-		m.Pool.committed.Add(int64(delta))
-		if !m.Region.Mapped() {
-			m.Pool.InHeap.Add(int64(delta))
-		}
+		m.Pool.committed.Add(int64(bytes))
+		m.Pool.InHeap.Add(int64(inHeap))
 	}
 }
 
 // growHeap doubles, up to the limit, so that a guest that grows page by page
 // is not copied every time. The first size is exact, since most creatures
 // never grow. Beyond the length a slice is still zero: memory never shrinks.
-func (m *Linear) growHeap(size uint64) {
-	switch {
-	case size <= uint64(cap(m.Bytes)) && m.Bytes != nil:
+// It returns false if there are not enough addresses; the memory is then unchanged.
+func (m *Linear) growHeap(size uint64) bool {
+	if m.Bytes != nil && size <= uint64(cap(m.Bytes)) {
 		m.Bytes = m.Bytes[:size]
-	case m.Bytes == nil:
-		m.Bytes = make([]byte, size)
-	default:
-		grown := make([]byte, size, max(size, min(2*uint64(len(m.Bytes)), m.Limit)))
-		copy(grown, m.Bytes)
-		m.Bytes = grown
+		return true
+	}
+	room := size
+	if m.Bytes != nil {
+		room = max(size, min(2*uint64(len(m.Bytes)), m.Limit))
+	}
+	var grown, mapping []byte
+	if room < largeBytes {
+		grown = make([]byte, size, room)
+	} else if mapping = mapLarge(room); mapping == nil && room > size {
+		mapping = mapLarge(size)
+	}
+	if grown == nil {
+		if mapping == nil {
+			m.Refused, m.NoRoom = true, true
+			return false
+		}
+		grown = mapping[:size]
+	}
+	copy(grown, m.Bytes)
+	m.drop()
+	m.Bytes, m.mapping = grown, mapping
+	return true
+}
+
+// drop unmaps a large memory.
+func (m *Linear) drop() {
+	if m.mapping != nil {
+		unmapLarge(m.mapping)
+		m.mapping = nil
 	}
 }
 
@@ -220,9 +255,10 @@ func (m *Linear) Free() {}
 // Release frees the memory. The instance must not run again, and views of its
 // memory become invalid. Calling Release twice is harmless.
 func (m *Linear) Release() {
-	m.count(-len(m.Bytes))
+	m.count(-len(m.Bytes), -m.inHeap())
 	if m.Region.Mapped() {
 		m.Pool.giveBack(m.Region, uint64(len(m.Bytes)))
 	}
+	m.drop()
 	m.Region, m.Bytes, m.Image = region{}, nil, nil
 }
