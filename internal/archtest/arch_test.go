@@ -55,6 +55,10 @@ func TestArchitectures(t *testing.T) {
 			t.Run("Limits", func(t *testing.T) { testLimits(t, here, there) })
 			t.Run("Kill", func(t *testing.T) { testKill(t, here, there) })
 			t.Run("LargeFiles", func(t *testing.T) { testLargeFiles(t, here, there) })
+			t.Run("Disks", func(t *testing.T) { testDisks(t, here, there) })
+			if target.qemu == "qemu-arm" {
+				t.Run("Addresses", func(t *testing.T) { testAddresses(t, there, target.qemu) })
+			}
 		})
 	}
 }

@@ -16,6 +16,11 @@ func Resize(dir string, bytes int) error {
 	return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, size(bytes))
 }
 
+// Freeze makes a directory mounted by [Mount] read-only.
+func Freeze(dir string) error {
+	return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+}
+
 func size(bytes int) string { return fmt.Sprintf("size=%d", bytes) }
 
 // Unmount unmounts a directory mounted by [Mount] and drops all its files.
