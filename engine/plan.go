@@ -179,10 +179,9 @@ func (e *Engine) pretend(ctx context.Context, p *planning) error {
 	l := e.core.lock()
 	defer l.unlock()
 	for _, a := range p.applied {
-		d := a.Deployment
-		if l.deployments[a.name] = d; d.Policy != nil {
-			e.core.policies.Store(a.name, d.Policy)
-		}
+		l.deployments[a.name] = a.Deployment
+		l.putPolicy(a.name, a.Policy)
+		l.stops.Put(a.name, a.StopWhen)
 	}
 	w := &waking{e: l}
 	for i := range p.live {

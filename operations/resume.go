@@ -39,6 +39,7 @@ type PlanRecord struct {
 	Creatures []diff.CreaturePlan    `json:"creatures"`          // changes of creatures
 	Channels  []diff.ChannelPlan     `json:"channels"`           // changes of channels
 	Graphs    []diff.GraphPlan       `json:"graphs"`             // graphs that merge, split, begin or end
+	Stops     []diff.StopPlan        `json:"stops,omitempty"`    // recipes that stop, stay stopped or continue, because of their stop_when blocks
 	Outside   []diff.OutsidePlan     `json:"outside,omitempty"`  // what becomes reachable outside, and open requests
 	Hints     []diff.MoveHint        `json:"hints,omitempty"`    // moved blocks that may be missing: something is removed, and something like it is created
 	Problems  []*ErrorRecord         `json:"problems,omitempty"` // stores that cannot be read, and creatures that will stay stopped
@@ -46,7 +47,7 @@ type PlanRecord struct {
 
 // NewPlanRecord returns the JSON form of a plan.
 func NewPlanRecord(p *diff.Plan) *PlanRecord {
-	return &PlanRecord{Empty: p.Empty(), Declared: p.Declared, Creatures: p.Creatures, Channels: p.Channels, Graphs: p.Graphs, Outside: p.Outside, Hints: p.Hints, Problems: errorRecords(p.Problems)}
+	return &PlanRecord{Empty: p.Empty(), Declared: p.Declared, Creatures: p.Creatures, Channels: p.Channels, Graphs: p.Graphs, Stops: p.Stops, Outside: p.Outside, Hints: p.Hints, Problems: errorRecords(p.Problems)}
 }
 
 func resumeOperations() []Operation {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ func showPlan(s streams, format string, p *diff.Plan, about string) error {
 	}
 	for i := range p.Graphs {
 		w.graph(&p.Graphs[i])
+	}
+	for i := range p.Stops {
+		w.stop(&p.Stops[i])
 	}
 	w.outside(p.Outside)
 	for _, h := range p.Hints {
@@ -212,6 +216,19 @@ func (w planWriter) graph(g *diff.GraphPlan) {
 		w.line("- %s will end", strings.Join(before, ", "))
 	default:
 		w.line("~ %s: %s → %s", g.Kind, strings.Join(before, ", "), strings.Join(after, "; "))
+	}
+}
+
+// stop writes what becomes of a recipe with blocks stop_when.
+func (w planWriter) stop(s *diff.StopPlan) {
+	in := cmp.Or(string(s.Graph), "a new graph")
+	switch s.Action {
+	case diff.StopBegins:
+		w.line("~ %s will stop at once in %s, as %s holds: %s", s.Deployment, in, s.Condition, s.Reason)
+	case diff.StopStays:
+		w.line("= %s will stay stopped in %s, as %s holds: %s", s.Deployment, in, s.Condition, s.Reason)
+	case diff.StopEnds:
+		w.line("~ %s will continue in %s, as %s no longer holds", s.Deployment, in, s.Condition)
 	}
 }
 

@@ -33,7 +33,7 @@ func Compare(before, after []journal.SavedGraph, h Hidden) (*Plan, []journal.Cre
 func (c *comparison) plan() *Plan {
 	groups := c.groups()
 	cut := cutGraphs(groups)
-	p := &Plan{Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: c.graphs(groups)}
+	p := &Plan{Creatures: []CreaturePlan{}, Channels: []ChannelPlan{}, Graphs: c.graphs(groups), Stops: c.stops()}
 	for _, id := range inOrder(c.before.creatures, c.after.creatures, func(r *journal.CreatureRow) (string, string, string) { return r.Deployment, r.Address, r.Name }) {
 		creature := c.creature(id)
 		creature.Cut = cut[c.before.homes[id]] || cut[c.after.homes[id]]

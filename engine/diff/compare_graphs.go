@@ -107,12 +107,18 @@ func (c *comparison) groups() []*graphGroup {
 	return out
 }
 
+// existed returns the graphs that have members before the change.
+func (c *comparison) existed() map[journal.GraphID]bool {
+	out := map[journal.GraphID]bool{}
+	for _, home := range c.before.homes {
+		out[home] = true
+	}
+	return out
+}
+
 // parts returns the resulting graphs of a group.
 func (c *comparison) parts(g *graphGroup) []GraphPart {
-	existed := map[journal.GraphID]bool{}
-	for _, home := range c.before.homes {
-		existed[home] = true
-	}
+	existed := c.existed()
 	members := map[journal.GraphID][]string{}
 	for id, home := range c.after.homes {
 		if g.after[home] {

@@ -15,12 +15,14 @@ type inventory struct {
 	wires     map[journal.CreatureID]map[journal.WireID]journal.OutputWire
 	heads     map[journal.ChannelID]uint64
 	waiting   map[journal.CreatureID]Waiting
+	stopped   map[journal.GraphID]map[string]journal.RecipeStop // by deployment
 }
 
 func takeInventory(graphs []journal.SavedGraph) *inventory {
 	v := &inventory{
 		creatures: map[journal.CreatureID]*journal.CreatureRow{}, channels: map[journal.ChannelID]*journal.ChannelRow{}, homes: map[journal.CreatureID]journal.GraphID{},
 		edges: map[journal.CreatureID]map[journal.EdgeRow]string{}, wires: map[journal.CreatureID]map[journal.WireID]journal.OutputWire{}, heads: map[journal.ChannelID]uint64{}, waiting: map[journal.CreatureID]Waiting{},
+		stopped: map[journal.GraphID]map[string]journal.RecipeStop{},
 	}
 	for i := range graphs {
 		v.add(&graphs[i])
@@ -51,6 +53,9 @@ func (v *inventory) add(g *journal.SavedGraph) {
 		if v.wires[w.From] != nil {
 			v.wires[w.From][w.ID] = w
 		}
+	}
+	if s := g.Stopped(); len(s) > 0 {
+		v.stopped[g.Graph] = s
 	}
 	v.addWaiting(g)
 }

@@ -16,6 +16,8 @@ type Plan struct {
 	Channels  []ChannelPlan
 	// Graphs lists the graphs that merge, split, begin or end.
 	Graphs []GraphPlan
+	// Stops lists the recipes that stop, stay stopped or continue; see [StopPlan].
+	Stops []StopPlan
 	// Outside lists what creatures, sources and sinks can reach once they continue or begin.
 	Outside []OutsidePlan
 	// Hints are moves that would keep what the plan removes: something else of the
@@ -104,6 +106,7 @@ type GraphPart struct {
 // [CreaturePlan.Unknown].
 func (p *Plan) Empty() bool {
 	return len(p.Graphs) == 0 &&
+		!slices.ContainsFunc(p.Stops, func(s StopPlan) bool { return !s.idle() }) &&
 		!slices.ContainsFunc(p.Declared, func(d DeclarationPlan) bool { return !d.idle() }) &&
 		!slices.ContainsFunc(p.Creatures, func(c CreaturePlan) bool { return !c.idle() }) &&
 		!slices.ContainsFunc(p.Channels, func(c ChannelPlan) bool { return !c.idle() })

@@ -28,6 +28,11 @@ func (p *Plan) About(deployments ...string) *Plan {
 			out.Outside = append(out.Outside, o)
 		}
 	}
+	for i := range p.Stops {
+		if s := p.Stops[i]; slices.Contains(deployments, s.Deployment) || !s.idle() {
+			out.Stops = append(out.Stops, s)
+		}
+	}
 	for _, h := range p.Hints {
 		if slices.Contains(deployments, h.Deployment) {
 			out.Hints = append(out.Hints, h)

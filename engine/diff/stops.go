@@ -1,0 +1,73 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// StopPlan is a recipe whose blocks stop_when keep its creatures in a graph from working, or no
+// longer do, once the plan is applied. The blocks are judged with what was counted when the plan
+// was made.
+type StopPlan struct {
+	Deployment string          `json:"deployment"`       // of the recipe
+	Graph      journal.GraphID `json:"graph,omitempty"`  // empty if it does not exist yet
+	Action     StopAction      `json:"action"`           // stop, stay or continue
+	Condition  string          `json:"condition"`        // the address of the block that holds or, if the recipe continues, that held, such as stop_when.enough
+	Reason     string          `json:"reason,omitempty"` // what was reached, in words; empty if the recipe continues
+}
+
+// StopAction is what becomes of a recipe in a graph.
+type StopAction string
+
+// The actions.
+const (
+	StopBegins StopAction = "stop"     // its creatures are paused at once
+	StopStays  StopAction = "stay"     // it has stopped, and stays so
+	StopEnds   StopAction = "continue" // it has stopped, and its creatures continue
+)
+
+// idle reports whether the recipe works as it did.
+func (s *StopPlan) idle() bool { return s.Action == StopStays }
+
+// stops lists what becomes of recipes with conditions.
+func (c *comparison) stops() (out []StopPlan) {
+	if len(c.before.stopped)+len(c.after.stopped) == 0 {
+		return nil
+	}
+	type place struct {
+		graph      journal.GraphID
+		deployment string
+	}
+	was := map[place]string{} // for which block the recipe has stopped; empty: it has not
+	for id, row := range c.after.creatures {
+		p := place{c.after.homes[id], row.Deployment}
+		if s, stopped := c.before.stopped[c.before.homes[id]][row.Deployment]; stopped || was[p] == "" {
+			was[p] = max(was[p], s.Condition)
+		}
+	}
+	existed := c.existed()
+	for p, before := range was {
+		is, stops := c.after.stopped[p.graph][p.deployment]
+		one := StopPlan{Deployment: p.deployment, Condition: is.Condition, Reason: is.Reason}
+		if existed[p.graph] {
+			one.Graph = p.graph
+		}
+		switch {
+		case stops && before == "":
+			one.Action = StopBegins
+		case stops:
+			one.Action = StopStays
+		case before != "":
+			one.Action, one.Condition = StopEnds, before
+		default:
+			continue
+		}
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b StopPlan) int {
+		return cmp.Or(cmp.Compare(a.Deployment, b.Deployment), cmp.Compare(a.Graph, b.Graph), cmp.Compare(a.Action, b.Action))
+	})
+	return out
+}
