@@ -113,17 +113,17 @@ func (e locked) Home(id journal.CreatureID) journal.GraphID {
 	return ""
 }
 
-func (e locked) State(id journal.CreatureID) journal.CreatureState {
+func (e locked) State(id journal.CreatureID) (journal.CreatureState, *journal.RecipeStop) {
 	c := e.creatures[id]
 	if c == nil {
-		return ""
+		return "", nil
 	}
 	g := c.home.enter()
 	if g.none() {
-		return ""
+		return "", nil
 	}
 	defer g.leave()
-	return c.lifecycle.condition()
+	return c.lifecycle.condition(), g.spent.Stops.Stopped(c.deployment)
 }
 
 func (e locked) Memory(home draft.Home) draft.Memory {

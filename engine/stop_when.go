@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/stopping"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -50,7 +50,7 @@ func (g section) judgeStop(rec *journal.Record, w *waker, deployment string, app
 		case c.deployment != deployment:
 			continue
 		case change.Stopped:
-			c.failJobs(g, errtext.NotRunning(string(c.id), c.name, "has been paused, because a stop_when block of its recipe holds"))
+			c.failJobs(g, stopping.NotRunning(c.id, c.name, "", g.spent.Stops.Stopped(deployment)))
 		default:
 			g.ringHeld(c)
 			c.wake(g, w)

@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/message"
+	"github.com/seed47132306/terrarium/engine/internal/stopping"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -99,7 +100,7 @@ func (e *Engine) post(c *creature, job *toolJob) error {
 	}
 	if !c.runs(g) {
 		defer g.leave()
-		return errtext.NotRunning(string(c.id), c.name, "is "+string(c.stateName(g)))
+		return stopping.NotRunning(c.id, c.name, "is "+string(c.stateName(g)), g.spent.Stops.Stopped(c.deployment))
 	}
 	if c.approvals.Parked {
 		defer g.leave()

@@ -273,12 +273,12 @@ func (l callersGraph) LetsMerge(id journal.CreatureID, deployment string) bool {
 type shownGraph struct{ section }
 
 // Member implements [tools.Graph].
-func (g shownGraph) Member(id journal.CreatureID) (state journal.CreatureState, pending uint64, ok bool) {
+func (g shownGraph) Member(id journal.CreatureID) (now tools.Running, ok bool) {
 	c := g.creatures[id]
 	if c == nil {
-		return "", 0, false
+		return now, false
 	}
-	return c.stateName(g.section), c.mb.pending(), true
+	return tools.Running{State: c.stateName(g.section), Halted: c.halted(g.section), Pending: c.mb.pending()}, true
 }
 
 // Head implements [tools.Graph].

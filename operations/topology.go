@@ -152,7 +152,7 @@ func topologyOperations() []Operation {
 		changePrepared("add_creature", "Adds a creature and starts it.", prepareCreature, addCreature).needs(Admin),
 		edit("remove_creature", "Removes a creature, and its workers if they are set to be removed with it. Its waiting deliveries become dead letters. Its graph may split.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.RemoveCreature{ID: id} })),
-		edit("start_creature", "Starts a stopped, paused or quarantined creature.",
+		edit("start_creature", "Starts a stopped, paused or quarantined creature. It is refused if the recipe of the creature has stopped because of a stop_when block.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetStopped{ID: id} })),
 		edit("stop_creature", "Stops a creature. It stays a member of its graph and keeps its edges, cursors and state.",
 			onCreature(func(id terrarium.CreatureID) topology.Op { return topology.SetStopped{ID: id, Stopped: true} })),

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -14,6 +15,9 @@ import (
 // policies concerned before, and about a split afterwards. On an error nothing
 // is staged.
 func (d *Draft) Do(ctx context.Context, op topology.Op) (*topology.Delta, error) {
+	if err := d.mayStart(op); err != nil {
+		return nil, err
+	}
 	op, err := d.judgeOp(ctx, op)
 	if err != nil {
 		return nil, err
@@ -40,6 +44,19 @@ func (d *Draft) Do(ctx context.Context, op topology.Op) (*topology.Delta, error)
 		return nil, err
 	}
 	return &d.deltas[at], nil
+}
+
+// mayStart refuses to start a creature by itself if its recipe has stopped: it would not run.
+func (d *Draft) mayStart(op topology.Op) error {
+	s, ok := op.(topology.SetStopped)
+	if !ok || s.Stopped || d.Applying != nil || d.Unjudged {
+		return nil
+	}
+	_, stop := d.live.State(s.ID)
+	if stop == nil {
+		return nil
+	}
+	return errtext.RecipeStopped(cmp.Or(d.judging.call, "start_creature"), string(s.ID), d.nameOf(s.ID), stop.Deployment, stop.Condition, stop.Reason)
 }
 
 // reportThatGoes returns the report channel that is removed together with a

@@ -56,8 +56,8 @@ type Live interface {
 	// Home returns a creature's graph, without the drafted changes, or "".
 	Home(journal.CreatureID) journal.GraphID
 	// State returns running, stopped, paused or quarantined, or "" for a creature in
-	// no graph.
-	State(journal.CreatureID) journal.CreatureState
+	// no graph. If the creature's recipe has stopped in its graph, it also returns why.
+	State(journal.CreatureID) (journal.CreatureState, *journal.RecipeStop)
 	// Memory returns the memory of the policies of home.
 	Memory(Home) Memory
 	// Heard receives the verdicts of policies.

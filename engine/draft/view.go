@@ -36,12 +36,15 @@ func (d *Draft) viewCreature(id journal.CreatureID) deploy.CreatureView {
 		return v
 	}
 	v.Address, v.Species = m.Spec.Address, m.Spec.Species
-	v.State = cmp.Or(d.live.State(id), v.State)
+	state, stop := d.live.State(id)
+	v.State = cmp.Or(state, v.State)
 	switch {
 	case t.Paused:
 		v.State = journal.Paused
 	case t.Stopped:
 		v.State = journal.Stopped
+	case stop != nil:
+		v.State = journal.Paused
 	}
 	return v
 }

@@ -110,12 +110,15 @@ func (w *world) Report(deployment string) journal.ChannelID {
 func (w *world) Species(draft.Kind) *deploy.SpeciesSpec { return nil }
 func (w *world) Alive(draft.Kind) int                   { return 0 }
 
-func (w *world) Now() int64                                         { return 1 }
-func (w *world) View(journal.GraphID) *deploy.GraphView             { return nil }
-func (w *world) Home(id journal.CreatureID) journal.GraphID         { return w.topo.GraphOf(id) }
-func (w *world) State(journal.CreatureID) (s journal.CreatureState) { return s }
-func (w *world) Memory(draft.Home) draft.Memory                     { return nothing{} }
-func (w *world) Heard(*deploy.Words)                                {}
+func (w *world) Now() int64                                 { return 1 }
+func (w *world) View(journal.GraphID) *deploy.GraphView     { return nil }
+func (w *world) Home(id journal.CreatureID) journal.GraphID { return w.topo.GraphOf(id) }
+func (w *world) Memory(draft.Home) draft.Memory             { return nothing{} }
+func (w *world) Heard(*deploy.Words)                        {}
+
+func (w *world) State(journal.CreatureID) (s journal.CreatureState, stop *journal.RecipeStop) {
+	return s, nil
+}
 
 type nothing struct{}
 

@@ -280,8 +280,8 @@ func (o *setState) stage(ctx context.Context, s *Stage) (any, error) {
 // isQuarantined reports whether a creature of the caller's running graph is in quarantine.
 func (s *Stage) isQuarantined(id journal.CreatureID) (yes bool) {
 	s.live.Inside(func(g Graph) {
-		state, _, _ := g.Member(id)
-		yes = state == journal.Quarantined
+		now, _ := g.Member(id)
+		yes = now.State == journal.Quarantined
 	})
 	return yes
 }

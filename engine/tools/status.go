@@ -161,11 +161,15 @@ func (s *Stage) member(g Graph, id journal.CreatureID) GroupMember {
 		ID: id, Name: t.Name, Description: errtext.Cut(of.Spec.Description, outlook.MaxDescription), State: journal.Running, Privileged: t.Privileged, Root: t.Root, Parent: s.ParentLeft(of),
 		Species: of.Spec.Species, Listen: []GroupEdge{}, Send: []GroupEdge{},
 	}
-	if state, pending, here := g.Member(id); here {
-		m.State, m.Pending = state, pending
+	now, here := g.Member(id)
+	if here {
+		m.State, m.Pending = now.State, now.Pending
 	}
-	if staged := stateOf(t); staged != journal.Running || m.State == journal.Stopped || m.State == journal.Paused {
+	switch staged := stateOf(t); {
+	case staged != journal.Running || m.State == journal.Stopped:
 		m.State = staged // this turn may have stopped or started it
+	case m.State == journal.Paused && !now.Halted:
+		m.State = staged
 	}
 	for _, e := range t.Edges {
 		list := &m.Send

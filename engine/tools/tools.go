@@ -73,10 +73,17 @@ type Live interface {
 // Graph is the running state of the caller's graph, without staged operations.
 type Graph interface {
 	// Member returns false for a creature of another graph.
-	Member(journal.CreatureID) (state journal.CreatureState, pending uint64, ok bool)
+	Member(journal.CreatureID) (Running, bool)
 	// Head returns the number of a channel's last message; 0 for a channel of
 	// another graph.
 	Head(journal.ChannelID) uint64
+}
+
+// Running is the running state of a creature.
+type Running struct {
+	State   journal.CreatureState
+	Halted  bool   // its recipe has stopped
+	Pending uint64 // deliveries waiting for it
 }
 
 // Use collects what a turn does with the group tools. Its graph operations are

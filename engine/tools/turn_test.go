@@ -117,8 +117,8 @@ type running struct {
 	id journal.GraphID
 }
 
-func (g running) Member(id journal.CreatureID) (journal.CreatureState, uint64, bool) {
-	return cmp.Or(g.w.States[id], journal.Running), 3, g.w.Home(id) == g.id
+func (g running) Member(id journal.CreatureID) (tools.Running, bool) {
+	return tools.Running{State: cmp.Or(g.w.States[id], journal.Running), Pending: 3}, g.w.Home(id) == g.id
 }
 
 func (g running) Head(journal.ChannelID) uint64 { return 9 }

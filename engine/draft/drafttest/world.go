@@ -175,7 +175,9 @@ func (w *World) View(id journal.GraphID) *deploy.GraphView { return w.Views[id] 
 func (w *World) Home(id journal.CreatureID) journal.GraphID { return w.homes[id] }
 
 // State looks in States.
-func (w *World) State(id journal.CreatureID) journal.CreatureState { return w.States[id] }
+func (w *World) State(id journal.CreatureID) (journal.CreatureState, *journal.RecipeStop) {
+	return w.States[id], nil
+}
 
 // Memory returns a new memory.
 func (w *World) Memory(home draft.Home) draft.Memory {

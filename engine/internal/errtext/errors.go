@@ -29,6 +29,15 @@ func NotRunning(id, name, condition string) *abi.Error {
 	}
 }
 
+// RecipeStopped is the error for what needs a creature to run, if its recipe has stopped because
+// of a block stop_when.
+func RecipeStopped(op, id, name, recipe, condition, reason string) *abi.Error {
+	return &abi.Error{
+		Code: abi.Stopped, Op: op, Message: "the creature " + name + " belongs to the recipe " + recipe + ", which has stopped, as " + condition + " holds: " + reason,
+		Remedy: "change or remove the block in the recipe, and apply it again", IDs: map[string]string{"creature": id},
+	}
+}
+
 // Paused is the error for a call of a tool in an engine in which nothing runs.
 func Paused(id string) *abi.Error {
 	return &abi.Error{

@@ -17,8 +17,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/errtext"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -224,6 +226,15 @@ func (l *Ledger) Stopped(deployment string) *journal.RecipeStop {
 		return nil
 	}
 	return l.places[deployment].Stopped
+}
+
+// NotRunning is the error for what needs a creature to run, if it does not: because of stop or,
+// without one, because of its own condition.
+func NotRunning(id journal.CreatureID, name, condition string, stop *journal.RecipeStop) *abi.Error {
+	if stop == nil {
+		return errtext.NotRunning(string(id), name, condition)
+	}
+	return errtext.RecipeStopped("tool", string(id), name, stop.Deployment, stop.Condition, stop.Reason)
 }
 
 // All are the deployments that have stopped, by name, of those that have members.
