@@ -91,17 +91,17 @@ export class Panel {
     const start = h('button', { class: 'main', disabled: off, onclick: e => act(e.currentTarget, 'start_creature', { creature: c.id }, () => 'Started.') }, { stopped: 'Start', paused: 'Resume' }[status] || 'Start again')
     const turn = failed?.event?.id ? h('a', { class: 'button', href: this.ctx.address('turn', failed.event.id) }, 'Look at the turn')
       : h('a', { class: 'button', href: this.ctx.address('dead-letters', '', { creature: c.id }) }, 'Dead letters')
-    const stop = this.store.stopOf(c), waiting = count(c.pending, 'delivery waits', 'deliveries wait')
+    const stop = this.store.stopOf(c), also = stop ? ` Its recipe has stopped, too: ${stop.condition} holds: ${stop.reason}. Start it when the recipe continues.` : '', waiting = count(c.pending, 'delivery waits', 'deliveries wait')
     const says = {
-      quarantined: [h('b', {}, failed?.quarantined ? `Out of service since ${clock(failed.quarantined)}.` : 'Out of service.'), ` It failed more often than its restart policy allows. ${count(c.pending, 'delivery waits', 'deliveries wait')} until it is started again.`],
+      quarantined: [h('b', {}, failed?.quarantined ? `Out of service since ${clock(failed.quarantined)}.` : 'Out of service.'), ` It failed more often than its restart policy allows. ${count(c.pending, 'delivery waits', 'deliveries wait')} until it is started again.`, also],
       failing: [h('b', {}, `A turn failed at ${clock(failed?.at)}.`), ` ${number(c.counters?.failures)} of its turns have failed since the engine started.`],
       backing: [h('b', {}, 'It pauses before the next attempt.'), ' Its restart policy sets a pause after each failure.'],
       waits: [h('b', {}, 'It waits for your approval.'), ` ${count(c.pending, 'delivery waits', 'deliveries wait')} until you decide, or until the deadline passes.`],
       paused: stop ? [h('b', {}, 'Its recipe has stopped.'), ` ${stop.condition} holds: ${stop.reason}. ${waiting} until the block is changed or removed and the recipe is applied again.`]
         : [h('b', {}, 'Paused.'), ` It keeps its instance, and ${count(c.pending, 'delivery waits', 'deliveries wait')} until it is resumed.`],
-      stopped: [h('b', {}, 'Stopped.'), ` It keeps its state, and ${count(c.pending, 'delivery waits', 'deliveries wait')}.`],
+      stopped: [h('b', {}, 'Stopped.'), ` It keeps its state, and ${count(c.pending, 'delivery waits', 'deliveries wait')}.`, also],
     }[status]
-    const buttons = { quarantined: [start, turn], stopped: [start], paused: stop ? [] : [start], waits: [h('a', { class: 'button', href: this.ctx.address('approvals') }, 'Approvals')] }[status] || [turn]
+    const buttons = { quarantined: stop ? [turn] : [start, turn], stopped: stop ? [] : [start], paused: stop ? [] : [start], waits: [h('a', { class: 'button', href: this.ctx.address('approvals') }, 'Approvals')] }[status] || [turn]
     return h('section', { class: 'part' }, h('div', { class: `wrong st-${status}` }, h('p', {}, says), failed?.error ? h('code', {}, `${failed.code}: ${inShort(failed.error)}`) : '', h('div', { class: 'acts' }, buttons)))
   }
 

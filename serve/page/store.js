@@ -132,10 +132,9 @@ export class Store extends EventTarget {
     return failed && this.now() - failed.at < Math.max(this.window, 10) * second ? 'failing' : 'running'
   }
 
-  // stopOf is why the recipe of a paused creature has stopped, if that is the reason.
+  // stopOf is why the recipe of a creature has stopped. Meanwhile the creature cannot be started.
   stopOf(creature) {
-    const stop = this.graphs.get(creature.graph)?.stopped?.find(s => s.deployment === creature.deployment)
-    return creature.state === 'paused' ? stop : undefined
+    return this.graphs.get(creature.graph)?.stopped?.find(s => s.deployment === creature.deployment)
   }
 
   troubled(graph) {
