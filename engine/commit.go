@@ -58,7 +58,7 @@ func (w *turnWorker) commit(ctx context.Context, c *creature) section {
 	}
 	l.land(g, rec, &w.wake)
 	if g.engine.stops.Any() {
-		g.judgeStop(rec, &w.wake, c.deployment, false)
+		g.judgeStop(rec, &w.wake, c.deployment, false, nil)
 	}
 	c.charge(g, rec.Size())
 	g.append(rec)

@@ -38,8 +38,8 @@ func (g section) count(rec *journal.Record, c *creature, sent uint64) {
 
 // judgeStop stops the creatures of a deployment if a condition holds or, after the recipe was
 // applied, lets them continue if none holds.
-func (g section) judgeStop(rec *journal.Record, w *waker, deployment string, applied bool) {
-	change := g.spent.Judge(rec, deployment, g.engine.stops.Of(deployment), applied, g.wall)
+func (g section) judgeStop(rec *journal.Record, w *waker, deployment string, applied bool, by []byte) {
+	change := g.spent.Judge(rec, deployment, g.engine.stops.Of(deployment), applied, g.wall, by)
 	if change == nil {
 		return
 	}
@@ -90,16 +90,16 @@ func (x *change) judgeStops() {
 			}
 		}
 		if !g.spent.Stops.Empty() {
-			g.judgeAll(x.record(g), &x.wake, name)
+			g.judgeAll(x.record(g), &x.wake, name, x.attribution)
 		}
 	}
 }
 
-// judgeAll judges the conditions of all recipes of a graph.
-func (g section) judgeAll(rec *journal.Record, w *waker, applied string) {
+// judgeAll judges the conditions of all recipes of a graph, after a change made by an attribution.
+func (g section) judgeAll(rec *journal.Record, w *waker, applied string, by []byte) {
 	for _, d := range g.spent.Stops.Places() {
 		if !g.ended {
-			g.judgeStop(rec, w, d, d == applied)
+			g.judgeStop(rec, w, d, d == applied, by)
 		}
 	}
 	g.awaitStop()
@@ -121,7 +121,7 @@ func (e *core) stopDue(graph *graph) {
 	g := graph.enterAt(e.wallClock())
 	if !g.ended && !e.isClosing() {
 		rec := g.newRecord()
-		g.judgeAll(rec, &w, "")
+		g.judgeAll(rec, &w, "", nil)
 		g.append(rec)
 	}
 	g.leave()

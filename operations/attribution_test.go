@@ -18,6 +18,7 @@ import (
 var attributedKinds = []journal.EventKind{
 	journal.EventCreatureStarted, journal.EventCreatureStopped, journal.EventModuleReplaced, journal.EventParentLinkChanged,
 	journal.EventTopologyChanged, journal.EventWireAdded, journal.EventWireRemoved,
+	journal.EventRecipeStopped, journal.EventRecipeContinued,
 }
 
 // attributed is an event that describes a change of the graph.
@@ -125,6 +126,14 @@ func TestChangesAreAttributed(t *testing.T) {
 		{"split, with a wire", as(ann, "disconnect", `{"from": "b", "to": "c", "channel": "news"}`), byAnn("disconnect"), []journal.EventKind{changed, journal.EventWireRemoved}},
 		{"remove", as(ann, "remove_creature", `{"creature": "c"}`), byAnn("remove_creature"), []journal.EventKind{stopped}},
 		{"apply", as(ann, "apply", `{"recipe": "`+recipe+`"}`), byAnn("apply"), []journal.EventKind{started}},
+		{"apply a recipe that stops", func() error {
+			write(pond + "stop_when \"still\" { match = event.turns >= 0 }\n")
+			return as(ann, "apply", `{"recipe": "`+recipe+`"}`)()
+		}, byAnn("apply"), []journal.EventKind{journal.EventRecipeStopped}},
+		{"apply it without its condition", func() error {
+			write(pond)
+			return as(ann, "apply", `{"recipe": "`+recipe+`"}`)()
+		}, byAnn("apply"), []journal.EventKind{journal.EventRecipeContinued}},
 		{"apply an edited recipe in the process", func() error {
 			write(strings.Replace(pond, "duck", "swan", 1))
 			_, err := tr.Apply(t.Context(), recipe, terrarium.RecipeOptions{})

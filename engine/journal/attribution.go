@@ -64,7 +64,8 @@ func (ev *Event) Attribute(encoded []byte) {
 // always accompany one of these have no attribution.
 func (k EventKind) isAttributed() bool {
 	switch k {
-	case EventCreatureStarted, EventCreatureStopped, EventModuleReplaced, EventParentLinkChanged, EventTopologyChanged, EventWireAdded, EventWireRemoved:
+	case EventCreatureStarted, EventCreatureStopped, EventModuleReplaced, EventParentLinkChanged, EventTopologyChanged, EventWireAdded, EventWireRemoved,
+		EventRecipeStopped, EventRecipeContinued:
 		return true
 	}
 	return false

@@ -41,7 +41,7 @@ var eventPayloads = map[EventKind]reflect.Type{
 	EventApprovalAsked:     reflect.TypeFor[ApprovalAskedPayload](),
 	EventApprovalDecided:   reflect.TypeFor[ApprovalDecidedPayload](),
 	EventBudgetChanged:     reflect.TypeFor[BudgetChangedPayload](),
-	EventRecipeStopped:     reflect.TypeFor[RecipeStop](),
+	EventRecipeStopped:     reflect.TypeFor[RecipeStoppedPayload](),
 	EventRecipeContinued:   reflect.TypeFor[RecipeContinuedPayload](),
 }
 

@@ -21,10 +21,17 @@ type RecipeStop struct {
 	Counters   StopCounters `json:"counters"`   // as they were then
 }
 
+// RecipeStoppedPayload is the payload of recipe_stopped.
+type RecipeStoppedPayload struct {
+	RecipeStop
+	Attribution
+}
+
 // RecipeContinuedPayload is the payload of recipe_continued.
 type RecipeContinuedPayload struct {
 	Deployment string `json:"deployment"` // of the recipe
 	Condition  string `json:"condition"`  // for which the recipe had stopped
+	Attribution
 }
 
 // MetaRecipePlace starts the keys of a store's metadata that have a [RecipePlace] in JSON. The

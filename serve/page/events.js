@@ -7,7 +7,7 @@ const most = 300 // rows
 
 // attributed are the kinds of events that say which call caused them; a policy's event
 // has a call, too.
-const attributed = new Set(['creature_started', 'creature_stopped', 'module_replaced', 'parent_link_changed', 'topology_changed', 'output_wire_added', 'output_wire_removed'])
+const attributed = new Set(['creature_started', 'creature_stopped', 'module_replaced', 'parent_link_changed', 'topology_changed', 'output_wire_added', 'output_wire_removed', 'recipe_stopped', 'recipe_continued'])
 
 // parseQuery splits a query into tokens (kind:, creature:, channel:, graph:) and words.
 export function parseQuery(text) {

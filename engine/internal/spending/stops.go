@@ -24,13 +24,17 @@ func (l *Ledger) Counters(deployment string, now int64) journal.StopCounters {
 	return c
 }
 
-// Judge is [stopping.Ledger.Judge] or, after the recipe was applied, [stopping.Ledger.Revise].
-func (l *Ledger) Judge(rec *journal.Record, deployment string, rules []deploy.StopWhen, applied bool, now int64) *stopping.Change {
-	if applied {
-		return l.Stops.Revise(rec, deployment, rules, l.Counters(deployment, now), now)
+// Judge is [stopping.Ledger.Judge] or, after the recipe was applied, [stopping.Ledger.Revise]. by
+// is the encoded [journal.Attribution] of the change of the graph after which it judges, if any.
+func (l *Ledger) Judge(rec *journal.Record, deployment string, rules []deploy.StopWhen, applied bool, now int64, by []byte) (change *stopping.Change) {
+	switch {
+	case applied:
+		change = l.Stops.Revise(rec, deployment, rules, l.Counters(deployment, now), now)
+	case len(rules) > 0 && l.Stops.Stopped(deployment) == nil:
+		change = l.Stops.Judge(rec, deployment, rules, l.Counters(deployment, now), now)
 	}
-	if len(rules) == 0 || l.Stops.Stopped(deployment) != nil {
-		return nil
+	if change != nil {
+		change.Event.Attribute(by)
 	}
-	return l.Stops.Judge(rec, deployment, rules, l.Counters(deployment, now), now)
+	return change
 }
