@@ -15,7 +15,7 @@ import (
 // policies concerned before, and about a split afterwards. On an error nothing
 // is staged.
 func (d *Draft) Do(ctx context.Context, op topology.Op) (*topology.Delta, error) {
-	if err := d.mayStart(op); err != nil {
+	if err := mayStart(d, op); err != nil {
 		return nil, err
 	}
 	op, err := d.judgeOp(ctx, op)
@@ -47,7 +47,7 @@ func (d *Draft) Do(ctx context.Context, op topology.Op) (*topology.Delta, error)
 }
 
 // mayStart refuses to start a creature by itself if its recipe has stopped: it would not run.
-func (d *Draft) mayStart(op topology.Op) error {
+func mayStart(d *Draft, op topology.Op) error {
 	s, ok := op.(topology.SetStopped)
 	if !ok || s.Stopped || d.Applying != nil || d.Unjudged {
 		return nil

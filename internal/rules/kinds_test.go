@@ -23,6 +23,7 @@ var freeTexts = map[string]string{
 	"engine/inspect.Decision.Reason":      "what an operator wrote",
 	"operations.DecideArgs.Reason":        "the same, in an operation",
 	"engine/journal.RecipeStop.Reason":    "counters in words",
+	"engine/diff.StopPlan.Reason":         "the same, in a plan",
 }
 
 // TestKindsHaveTypes requires that a field with one of a few values has a type

@@ -142,7 +142,7 @@ var layers = map[string][]string{
 	"engine/internal/species":     {"abi", "engine/deploy", "engine/draft", "engine/internal/errtext", "engine/internal/modules", "engine/internal/specs", "engine/journal", "engine/outlook"},
 	"engine/internal/specs":       {"abi", "engine/deploy", "engine/draft", "engine/internal/errtext", "engine/journal"},
 	"engine/internal/spending":    {"abi", "capability", "engine/deploy", "engine/internal/stopping", "engine/internal/storemeta", "engine/journal"},
-	"engine/internal/stopping":    {"capability", "engine/deploy", "engine/internal/storemeta", "engine/journal"},
+	"engine/internal/stopping":    {"abi", "capability", "engine/deploy", "engine/internal/errtext", "engine/internal/storemeta", "engine/journal"},
 	"engine/internal/storemeta":   {"abi", "engine/deploy", "engine/draft", "engine/journal"},
 	"engine/internal/timing":      {},
 	"engine/internal/turnctx":     {},
