@@ -125,6 +125,8 @@ var comparisons = []comparison{
 	{"policy: a decision, in a separate process", lawPkg, "Decision/process", lawPkg, "Decision/allow", "ns/op", "worse", "beside the same without one"},
 	{"store: appended turns, 256 producers, full", storePkg, "Append/durability=full/producers=256", storePkg, "Append/durability=full/producers=1", "turns/s", "better", "each waits until it is durable"},
 	{"store: appended turns, 256 producers, normal", storePkg, "Append/durability=normal/producers=256", storePkg, "Append/durability=normal/producers=1", "turns/s", "better", "each waits until it is written"},
+	{"store: checksums of events, part of the writer's time", storePkg, "Sums", "", "", "sums-%", "worse", "target: 3 %"},
+	{"compile a large module in a separate process", hostPkg, "Compile/apart", hostPkg, "Compile/here", "ns/op", "worse", "beside the same process"},
 	{"store: pause of a cut at 1,000,000 events, median", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p50-ms", "worse", "target: as at 1,000"},
 	{"store: pause of a cut at 1,000,000 events, p99", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "p99-ms", "worse", "target: 5 ms"},
 	{"store: arithmetic that takes about as long, meanwhile, p99", storePkg, "Pause/events=1000000/calm", storePkg, "Pause/events=1000/calm", "arithmetic-p99-ms", "worse", "the machine alone"},
