@@ -142,7 +142,7 @@ func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
 	}
 }
 
-// A change withdraws a question in a graph that it ends, while the creature goes on in a graph
+// A change withdraws a question in a graph that it ends, while the creature continues in a graph
 // that the change makes. The events of that graph's end are in the log of the new graph.
 func TestWithdrawnWhileTheGraphEnds(t *testing.T) {
 	s := newSaved(t, engine.Options{})
@@ -164,7 +164,7 @@ func TestWithdrawnWhileTheGraphEnds(t *testing.T) {
 	s.ops(ops...)
 	s.wait()
 	if s.graph(m0) == ended {
-		t.Fatal("the graph goes on")
+		t.Fatal("the graph continues")
 	}
 	s.reopen()
 	same(t, "the questions are", len(s.questions()), 0)

@@ -163,7 +163,7 @@ func (x *change) writeDown(plan *storePlan) {
 	if x.bringsBack() {
 		return
 	}
-	x.logLate(plan)
+	plan.logLate(x)
 	for _, cr := range x.creatures {
 		x.noteNew(cr)
 	}

@@ -255,10 +255,10 @@ func (x *change) log(g section, rec *journal.Record, ev journal.Event) {
 }
 
 // logLate logs the events of graphs that the change has ended, where their members are now.
-func (x *change) logLate(plan *storePlan) {
+func (p *storePlan) logLate(x *change) {
 	for _, l := range x.late {
 		g := x.logOf(l.g)
-		for _, group := range plan.groups {
+		for _, group := range p.groups {
 			if slices.Contains(group.before, g) && len(group.After) > 0 {
 				g = x.graph(x.successor(g, l.ev.Creature, group))
 				break

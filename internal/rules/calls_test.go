@@ -18,7 +18,7 @@ var ownContexts = map[string]string{
 	"Rehearsal.Begin":          "the same",
 	"following.removeCreature": "closing a module takes no time",
 	"core.retireLater":         "a timer calls it, and closing the engine closes what is left",
-	"ended":                    "a context that has ended, to ask without waiting",
+	"Ended":                    "a context that has ended, to ask without waiting",
 	// connector
 	"Runner.Set": "connectors run until the recipe changes or the runner is closed",
 	// host
