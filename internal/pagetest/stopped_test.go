@@ -39,7 +39,9 @@ func stoppedRecipe(t *testing.T, scheme string) {
 		t.Fatal(err)
 	}
 	l := startLive(t)
-	apply := func(turns string) { l.do("apply", `{"recipe": `+quote(recipe)+`, "vars": {"turns": `+quote(turns)+`}}`) }
+	apply := func(turns string) {
+		l.do("apply", `{"recipe": `+quote(recipe)+`, "vars": {"turns": `+quote(turns)+`}}`)
+	}
 	apply("9")
 	l.do("add_creature", `{"name": "bystander", "module": "builtin:echo"}`)
 	b := open(t, l.link("graph?creature=ann"), look{width: 1440, height: 900, dark: scheme == "dark"})
