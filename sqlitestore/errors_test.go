@@ -2,6 +2,8 @@ package sqlitestore
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +24,17 @@ func TestTooManyOpenFilesAreSaid(t *testing.T) {
 		if abi.CodeOf(err) != abi.Storage || !strings.Contains(err.Error(), "too many files are open") || !strings.Contains(err.Error(), "ulimit -n") {
 			t.Errorf("it says %v", err)
 		}
+	}
+	present := filepath.Join(t.TempDir(), "catalog.db")
+	if err := os.WriteFile(present, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unmade := sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.ENOENT}
+	if text := storageError("open", present, unmade).Error(); strings.Contains(text, "no such file") || !strings.Contains(text, "make the directory and its file system writable") {
+		t.Errorf("of a file that is there, but not its log, it says %s", text)
+	}
+	if text := storageError("open", present+"-missing", unmade).Error(); !strings.Contains(text, "check that it exists") {
+		t.Errorf("of a missing file it says %s", text)
 	}
 	other := storageError("open", "s/catalog.db", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EACCES})
 	if strings.Contains(other.Error(), "too many") {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
@@ -22,6 +24,10 @@ func Explained(op, path string, err error, remedy string) error {
 		return err
 	}
 	message, usual := explain(err)
+	if beside(path, err) {
+		message, usual = "the file is there, but its directory cannot be written", "make the directory and its file system writable, or use a copy in a writable directory"
+		err = &unmade{err}
+	}
 	return &abi.Error{
 		Code:    abi.Storage,
 		Op:      op,
@@ -31,6 +37,20 @@ func Explained(op, path string, err error, remedy string) error {
 		Err:     err,
 	}
 }
+
+// beside reports whether SQLite could open a file, but not the log beside it: the directory or
+// its file system is read-only.
+func beside(path string, err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se) && se.Code == sqlite3.ErrCantOpen && se.SystemErrno == syscall.ENOENT && !files.Missing(path)
+}
+
+// unmade is an error of SQLite, which reports the file that it could not make as one that does
+// not exist.
+type unmade struct{ error }
+
+func (e *unmade) Error() string { return "SQLite cannot make its log beside the file" }
+func (e *unmade) Unwrap() error { return e.error }
 
 // Failed reports whether an error is SQLite's.
 func Failed(err error) bool {
