@@ -46,8 +46,8 @@ func TestKillAgents(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			a.once(a.run("killed", os.DevNull)...)
 			asked := 0
-			// The budget of the example, of which an interrupted request keeps its part, is
-			// enough for twice as many kills.
+			// The budget of the example is enough for twice as many kills. An interrupted
+			// request keeps what it has reserved.
 			for left := min(kills(t, 6), 30); left > 0; asked++ {
 				a.once("send", "killed", "questions", a.questions[asked%len(a.questions)])
 				for range min(left, 1+random.IntN(2)) {

@@ -135,4 +135,7 @@ func (x *service) reload(ctx context.Context) {
 	for _, a := range applied {
 		x.log.Info("the recipe was applied", "created", a.Created, "changed", a.Changed, "removed", len(a.Removed))
 	}
+	for i := range plan.Graphs { // as planned: a creature's tool may have changed more
+		x.log.Info("the graphs have changed", "kind", plan.Graphs[i].Kind, "before", plan.Graphs[i].Before, "after", plan.Graphs[i].After)
+	}
 }

@@ -43,11 +43,14 @@ func sessionDeadLettersCommand(s streams) *cobra.Command {
 	f := &heldFlags{}
 	cmd := &cobra.Command{
 		Use:   "dead-letters DIR [SESSION]",
-		Short: "List the dead letters of a session",
+		Short: "List the dead letters of a session, or of all live ones",
 		Args:  arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.withSession(cmd.Context(), args, func(v *sqlitestore.View, g journal.SavedGraph) error {
-				return f.showLetters(cmd.Context(), s, v, g)
+			if err := checkFormat(f.format); err != nil {
+				return err
+			}
+			return withView(cmd.Context(), args[0], func(v *sqlitestore.View) error {
+				return f.showLetters(cmd.Context(), s, v, optional(args, 1))
 			})
 		},
 	}
@@ -111,26 +114,46 @@ func (f *heldFlags) showState(ctx context.Context, s streams, v *sqlitestore.Vie
 	return nil
 }
 
-// showLetters lists dead letters, a page at a time.
-func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.View, g journal.SavedGraph) error {
-	names := newNames(g)
+// showLetters lists the dead letters of a session or, without a name, of all live ones. It
+// reads a page at a time.
+func (f *heldFlags) showLetters(ctx context.Context, s streams, v *sqlitestore.View, session string) error {
+	all, err := v.Sessions(ctx)
+	if err != nil {
+		return failWith(exitSession, err)
+	}
+	chosen := liveSessions(all)
+	if session != "" || len(chosen) < 2 {
+		one, err := choose(all, session)
+		if err != nil {
+			return err
+		}
+		chosen = []journal.SessionInfo{one}
+	}
+	names := newNames(journal.SavedGraph{})
+	for _, i := range chosen {
+		if err := names.read(ctx, v, i.Session); err != nil {
+			return failWith(exitSession, err)
+		}
+	}
 	only, err := names.creature(f.creature)
 	if err != nil {
 		return err
 	}
 	list := []operations.DeadLetterRecord{}
-	for after := (journal.EventID{}); ; {
-		page, err := v.DeadLetters(ctx, g.Session, only, after, pageSize)
-		if err != nil {
-			return failWith(exitSession, err)
+	for _, i := range chosen {
+		for after := (journal.EventID{}); ; {
+			page, err := v.DeadLetters(ctx, i.Session, only, after, pageSize)
+			if err != nil {
+				return failWith(exitSession, err)
+			}
+			for i := range page {
+				list = append(list, operations.NewDeadLetterRecord(&page[i]))
+			}
+			if len(page) < pageSize {
+				break
+			}
+			after = page[len(page)-1].ID
 		}
-		for i := range page {
-			list = append(list, operations.NewDeadLetterRecord(&page[i]))
-		}
-		if len(page) < pageSize {
-			break
-		}
-		after = page[len(page)-1].ID
 	}
 	if f.format == "json" {
 		return printJSON(s, operations.DeadLettersResult{DeadLetters: list})
