@@ -21,7 +21,7 @@ run: build
 # only, which need nothing but terrarium. go vet has more checks than the ones that go test
 # repeats. The packages that take longest come first, so that none of them is left for one
 # core at the end.
-LONGEST = ./sqlitestore ./cmd/terrarium ./internal/docstest ./sdk ./sdk/internal/kits ./recipes/policy ./conformance/hostile ./engine
+LONGEST = ./sqlitestore ./cmd/terrarium ./internal/docstest ./sdk ./sdk/internal/kits ./conformance/hosts ./recipes/policy ./conformance/hostile ./engine
 test:
 	$(GO) vet ./...
 	$(GO) test -vet=off -timeout 30m $(LONGEST) ./...
