@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/seed47132306/terrarium"
@@ -69,20 +70,18 @@ func (f *resumeFlags) tellOutside(ctx context.Context, s streams, v *sqlitestore
 	return failWith(exitFailed, w.Flush())
 }
 
+// reaches reports whether a recipe has something outside.
+func reaches(d *deploy.Deployment) bool {
+	return len(diff.Connectors([]*deploy.Deployment{d})) > 0 ||
+		slices.ContainsFunc(d.Creatures, func(c deploy.CreatureSpec) bool { return len(c.Capabilities) > 0 }) ||
+		slices.ContainsFunc(d.Species, func(s deploy.SpeciesSpec) bool { return len(s.Spec.Capabilities) > 0 })
+}
+
 // reachesOutside reports whether a recipe, or a saved creature, has something outside.
 func reachesOutside(found []terrarium.FoundRecipe, graphs []journal.SavedGraph) bool {
 	for i := range found {
-		d := found[i].Deployment()
-		if d == nil {
-			continue
-		}
-		if len(diff.Connectors([]*deploy.Deployment{d})) > 0 {
+		if d := found[i].Deployment(); d != nil && reaches(d) {
 			return true
-		}
-		for k := range d.Creatures {
-			if len(d.Creatures[k].Capabilities) > 0 {
-				return true
-			}
 		}
 	}
 	for i := range graphs {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -59,5 +60,49 @@ func TestResumeTellsWhatReachesOutside(t *testing.T) {
 	a.once(append(a.resume(), "--exit-when-idle", "--quiet")...)
 	if text := a.once(plan...); strings.Contains(text, "Open requests") {
 		t.Errorf("after the result, the plan still has open requests:\n%s", text)
+	}
+}
+
+// TestServeTellsWhatReachesOutside starts a service with a recipe and with the session that it
+// has left. Both log what becomes reachable before they are ready, and so does a recipe that is
+// read again.
+func TestServeTellsWhatReachesOutside(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	alert := `
+channel "lines" {}
+http "alerts" {
+  allow = ["https://alerts.example.org/*"]
+}
+creature "pager" {
+  module = "builtin:js"
+  listen = [channel.lines]
+  grants { http = ["alerts"] }
+  config = { script = "export default { message(turn) {} }" }
+}
+`
+	write(t, dir, "alert.hcl", alert)
+	for i, args := range [][]string{{"alert.hcl"}, nil} {
+		s := startService(t, dir, nil, args...)
+		reachable, ready := strings.Index(s.stderr.String(), `"reachable outside"`), strings.Index(s.stderr.String(), "is ready")
+		if reachable < 0 || reachable > ready || !strings.Contains(s.stderr.String(), `"of":"alert: creature.pager","capability":"http.alerts","reaches":[`) {
+			t.Errorf("with %v it logs:\n%s", args, s.stderr.String())
+		}
+		if i == 0 {
+			write(t, dir, "alert.hcl", strings.Replace(alert, "example.org/*", "example.org/frogs", 1))
+			if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			s.stderr.await(t, "the recipe was applied")
+			if log := s.stderr.String(); !strings.Contains(log, "alerts.example.org/frogs") {
+				t.Errorf("reading the recipe again logs:\n%s", log)
+			}
+		}
+		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := s.wait(); code != exitOK && code != 143 {
+			t.Errorf("it ends with %d:\n%s", code, s.stderr.String())
+		}
 	}
 }

@@ -200,6 +200,11 @@ func outcome(ctx context.Context, err, failure error) error {
 
 // begin applies the recipes.
 func (x *service) begin(ctx context.Context) error {
+	if plan, err := x.source.plan(ctx, x.t); err != nil {
+		x.log.Warn("what becomes reachable outside is not known", "error", operations.NewErrorRecord(err))
+	} else if plan != nil {
+		x.logOutside(plan)
+	}
 	problems, err := x.source.begin(journal.Attribute(ctx, journal.Attribution{Via: "start"}), x.t)
 	for _, p := range problems {
 		x.log.Warn("a problem of the session directory", "error", operations.NewErrorRecord(p))

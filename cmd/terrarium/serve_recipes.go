@@ -7,6 +7,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/diff"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/recipes"
@@ -49,6 +50,38 @@ func (r *recipeSource) begin(ctx context.Context, t *terrarium.Terrarium) (probl
 		return nil, err
 	}
 	return resumed.Problems, nil
+}
+
+// plan returns what begin would do, or nil if nothing can become reachable outside: a plan
+// costs as much as the beginning.
+func (r *recipeSource) plan(ctx context.Context, t *terrarium.Terrarium) (*diff.Plan, error) {
+	if len(r.paths) == 0 {
+		o := terrarium.ResumeOptions{RecipeOptions: r.options}
+		if found, _ := terrarium.FindRecipes(ctx, t.Remembered(), o); !reachesOutside(found, nil) {
+			return nil, nil
+		}
+		return t.PlanResume(ctx, o)
+	}
+	for _, d := range r.first {
+		if reaches(d) {
+			return t.Plan(ctx, r.first...)
+		}
+	}
+	return nil, nil
+}
+
+// logOutside logs what becomes reachable outside, before anything runs, and what becomes of
+// open requests.
+func (x *service) logOutside(p *diff.Plan) {
+	for i := range p.Outside {
+		o := &p.Outside[i]
+		if !o.Revoked {
+			x.log.Info("reachable outside", "of", inFull(o.Deployment, o.Address, o.Name), "capability", o.Capability, "reaches", o.Reaches, "lacks_settings", o.Lacking)
+		}
+		for _, q := range o.Requests {
+			x.log.Info("an open request to the outside", "of", inFull(o.Deployment, o.Address, o.Name), "capability", o.Capability, "request", q.Request, "key", q.ID, "becomes", q.Becomes)
+		}
+	}
 }
 
 // read reads the recipes again.
@@ -127,6 +160,7 @@ func (x *service) reload(ctx context.Context) {
 		x.log.Info("the recipes have not changed")
 		return
 	}
+	x.logOutside(plan)
 	applied, err := x.t.ApplyAll(ctx, deployments...)
 	if err != nil {
 		x.log.Error("the recipes were not applied", "error", operations.NewErrorRecord(err))
