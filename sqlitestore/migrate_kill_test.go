@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -37,6 +38,30 @@ func asLeft(t *testing.T, version int) string {
 		execute(t, filepath.Join(dir, f.Name), "PRAGMA journal_mode = WAL;"+string(f.Data))
 	}
 	return dir
+}
+
+// TestUpgradedAtOnce opens an older store for reading and for writing at the same time.
+func TestUpgradedAtOnce(t *testing.T) {
+	left := asLeft(t, int(storefile.Schema.Version)-1)
+	stores, err := filepath.Glob(filepath.Join(left, files.Stores, "*.db"))
+	if err != nil || len(stores) == 0 {
+		t.Fatal(stores, err)
+	}
+	for range 10 {
+		path := filepath.Join(duplicate(t, left), files.Stores, filepath.Base(stores[0]))
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := storefile.Schema.Upgrade(t.Context(), path, failpoint.Hooks{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if originals, err := filepath.Glob(path + ".v*"); err != nil || len(originals) != 1 {
+			t.Errorf("the originals are %q, %v", originals, err)
+		}
+	}
 }
 
 // TestMigrationIsOneTransaction has the last of several migrations fail. The file is as

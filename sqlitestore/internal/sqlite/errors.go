@@ -101,7 +101,7 @@ func explain(err error) (message, remedy string) {
 	case sqlite3.ErrConstraint:
 		return "the file has values that no version of terrarium writes", "restore it from a backup; it has been left as it is"
 	case sqlite3.ErrIoErr:
-		return "reading or writing the file failed", "check the disk and the file system"
+		return fmt.Sprintf("reading or writing the file failed (SQLite's code %d)", se.ExtendedCode), "check the disk and the file system"
 	}
 	return "the store failed", "check the disk and the file system"
 }

@@ -172,9 +172,16 @@ func (s *Schema) Open(ctx context.Context, path string, mode Mode) (c *Conn, ver
 	return c, version, nil
 }
 
-// check returns the version of an open file.
+// check returns the version of an open file. It reads the version and the layout in one
+// transaction, because the file may be upgraded meanwhile.
 func (s *Schema) check(ctx context.Context, c *Conn) (version int64, err error) {
 	path := c.Path
+	if c.raw.AutoCommit() {
+		if err := c.ExecWithin(ctx, "BEGIN"); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, c.Rollback()) }()
+	}
 	application, _, err := c.IntegerWithin(ctx, "PRAGMA application_id")
 	if err != nil {
 		return 0, err
@@ -203,9 +210,29 @@ func (s *Schema) check(ctx context.Context, c *Conn) (version int64, err error) 
 	return version, s.verify(ctx, c, version)
 }
 
+// upgrading has room for the only upgrade that is in progress. A file may be opened for
+// reading and for writing at the same time, and two upgrades would take each other's copy of
+// the original away. Other processes are kept out by the lock of the directory.
+var upgrading = make(chan struct{}, 1)
+
 // Upgrade brings an older file to the newest version and keeps the original beside it, as
-// <path>.v<version>.
+// <path>.v<version>. It may be called for a file from several goroutines; the first one
+// upgrades it, and the others wait.
 func (s *Schema) Upgrade(ctx context.Context, path string, h failpoint.Hooks) error {
+	version, err := s.Age(ctx, path, ReadOnly)
+	if err != nil || version == s.Version {
+		return err
+	}
+	select {
+	case upgrading <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-upgrading }()
+	return s.upgrade(ctx, path, h)
+}
+
+func (s *Schema) upgrade(ctx context.Context, path string, h failpoint.Hooks) error {
 	// A writable connection would empty a write-ahead log into a file that may turn out
 	// not to be ours.
 	version, err := s.Age(ctx, path, ReadOnly)
