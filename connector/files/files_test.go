@@ -3,6 +3,7 @@ package files_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,35 @@ func TestSourceFollows(t *testing.T) {
 	}
 	if want := []string{"one", "two", "three", "one", "four", "five"}; !slices.Equal(v.Payloads(), want) {
 		t.Errorf("the source sends %q, want %q", v.Payloads(), want)
+	}
+}
+
+// TestSourceFollowsMuch has a file that is read in several parts, both at the start and while it
+// grows: each line is taken once.
+func TestSourceFollowsMuch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	var want []string
+	grow := func(lines int) {
+		var text strings.Builder
+		for range lines {
+			want = append(want, fmt.Sprintf("line %05d", len(want)))
+			text.WriteString(want[len(want)-1] + "\n")
+		}
+		put(t, path, text.String())
+	}
+	grow(30_000)
+	p := connectortest.NewPort()
+	stop := started(t, files.Source{}, p, map[string]any{"path": path})
+	for _, lines := range []int{300, 200, 1, 20_000, 500, 7} {
+		wait(t, p, sent(len(want)))
+		grow(lines)
+	}
+	v := wait(t, p, sent(len(want)))
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(v.Payloads(), want) {
+		t.Errorf("of %d lines, the source sends %d", len(want), len(v.Payloads()))
 	}
 }
 

@@ -25,7 +25,7 @@ type followed struct {
 	path string
 	file *os.File
 	read int64
-	last []byte // the last bytes that were read, up to lastBytes
+	last []byte // the bytes before read, without a gap: lastBytes or some more, if there are as many
 }
 
 // lastBytes are compared to notice that a file was rewritten, or has come back to its path.
@@ -34,8 +34,11 @@ const lastBytes = 1 << 10
 // note keeps the end of what was read.
 func (f *followed) note(b []byte) {
 	f.read += int64(len(b))
-	f.last = append(f.last, b[max(0, len(b)-lastBytes):]...)
-	if len(f.last) > 2*lastBytes {
+	if len(b) >= lastBytes {
+		f.last = append(f.last[:0], b[len(b)-lastBytes:]...)
+		return
+	}
+	if f.last = append(f.last, b...); len(f.last) > 2*lastBytes {
 		f.last = append(f.last[:0], f.last[len(f.last)-lastBytes:]...)
 	}
 }
