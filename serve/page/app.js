@@ -339,7 +339,10 @@ store.addEventListener('lagged', e => current?.lagged?.(e.detail))
 store.addEventListener('event', ({ detail }) => {
   if (detail.kind === 'creature_quarantined') announce(`${store.name(detail.creature)} is quarantined.`)
 })
-addEventListener('hashchange', () => { show(); el.main.focus({ preventScroll: true }) })
+addEventListener('hashchange', () => {
+  show()
+  if (!el.main.contains(document.activeElement)) el.main.focus({ preventScroll: true }) // the view may have put the focus into itself meanwhile
+})
 addEventListener('keydown', keys)
 setInterval(paint, 500)
 show()
