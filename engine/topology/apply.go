@@ -87,8 +87,7 @@ func (e *edit) finish() Delta {
 		e.delta.Affected = append(e.delta.Affected, c.id)
 	}
 	if len(e.changes) > 0 {
-		e.delta.Changes = slices.Clone(e.changes)
-		clear(e.changes)
+		e.delta.Changes = e.takeChanges()
 	}
 	return e.delta
 }

@@ -141,17 +141,6 @@ func (e *edit) removeEdge(c *creature, ch *channel, d Direction) (split bool) {
 	return split
 }
 
-func (e *edit) moveCreature(c *creature, to *graph) {
-	from := c.graph
-	from.detachCreature(c)
-	to.attachCreature(c)
-	e.moved = append(e.moved, c)
-	e.note(Change{Kind: CreatureMoved, Creature: c.id, Graph: to.id, From: from.id}, func() {
-		to.detachCreature(c)
-		from.attachCreature(c)
-	})
-}
-
 func (e *edit) moveChannel(ch *channel, to *graph) {
 	from := ch.graph
 	from.detachChannel(ch)

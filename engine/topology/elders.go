@@ -53,6 +53,26 @@ func (e *elders) remove(r rank, c *creature) {
 	e.down(r, moved.at[r])
 }
 
+// keep removes the creatures that need not stay, in linear time.
+func (e *elders) keep(r rank, stays func(*creature) bool) {
+	n := 0
+	for c := range e.items.all() {
+		if stays(c) {
+			*e.items.at(n) = c
+			n++
+		}
+	}
+	for e.items.size > n {
+		e.items.pop()
+	}
+	for i := n/2 - 1; i >= 0; i-- {
+		e.down(r, i)
+	}
+	for i := range n {
+		(*e.items.at(i)).at[r] = i
+	}
+}
+
 func (e *elders) up(r rank, i int) {
 	c := *e.items.at(i)
 	for i > 0 {

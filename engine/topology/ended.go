@@ -31,15 +31,14 @@ func (s *State) bequeath(g, into *graph) (undo func()) {
 		if theirs.size > own.size {
 			large, small = theirs, own
 		}
-		small.into = large
+		small.into, small.graph = large, nil
 		large.size += small.size
 	}
 	large.graph, into.past = into, large
 	return func() {
 		if small != nil {
 			large.size -= small.size
-			small.into = nil
-			theirs.graph = into
+			small.into, theirs.graph = nil, into
 		}
 		own.size--
 		own.graph, into.past = g, theirs

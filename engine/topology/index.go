@@ -64,16 +64,51 @@ func (x *index[K, V]) get(key K) (value V) {
 
 // set sets the value of key.
 func (x *index[K, V]) set(key K, value V) {
+	h := hash(key)
+	if x.count > 0 {
+		b := x.buckets.at(x.place(h))
+		if i := b.find(h, key); i >= 0 {
+			b.entries[i].value = value
+			return
+		}
+	}
+	x.put(entry[K, V]{h, key, value})
+}
+
+// reserve makes buckets for n keys, if the index is empty.
+func (x *index[K, V]) reserve(n int) {
+	for x.count == 0 && x.buckets.size < n/fullBucket {
+		x.buckets.push(bucket[K, V]{entries: make([]entry[K, V], 0, tagged)})
+	}
+}
+
+// part moves the entries whose values are leaving to another index, in linear
+// time. The keys must not be in the other one. Both are read in the order of
+// their buckets, because the numbers of these are bits of the same hash.
+func (x *index[K, V]) part(into *index[K, V], leaves func(V) bool) {
+	into.reserve(x.count / 2)
+	for b := range x.buckets.pointers() {
+		for i := 0; i < len(b.entries); {
+			if e := b.entries[i]; leaves(e.value) {
+				b.remove(i)
+				x.count--
+				into.put(e)
+			} else {
+				i++
+			}
+		}
+	}
+	for x.buckets.size > 1 && x.count < emptyBucket*x.buckets.size {
+		x.shrink()
+	}
+}
+
+// put adds an entry whose key is not in the index.
+func (x *index[K, V]) put(e entry[K, V]) {
 	if x.buckets.size == 0 {
 		x.buckets.push(bucket[K, V]{})
 	}
-	h := hash(key)
-	b := x.buckets.at(x.place(h))
-	if i := b.find(h, key); i >= 0 {
-		b.entries[i].value = value
-		return
-	}
-	b.add(entry[K, V]{h, key, value})
+	x.buckets.at(x.place(e.hash)).add(e)
 	x.count++
 	if x.count > fullBucket*x.buckets.size {
 		x.grow()

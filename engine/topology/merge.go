@@ -45,28 +45,38 @@ func (e *edit) merge(graphs []*graph, how settling) (*graph, *abi.Error) {
 }
 
 func (e *edit) absorb(survivor, absorbed *graph, how settling) {
-	for _, c := range slices.SortedFunc(absorbed.elders[everyone].items.all(), byAge) {
+	creatures := slices.SortedFunc(absorbed.elders[everyone].items.all(), byAge)
+	channels := slices.SortedFunc(absorbed.channels.all(), byChannelAge)
+	for _, c := range creatures {
 		if survivor.creatureNames.get(c.name) != nil {
 			e.renameCreature(c, freeCreatureName(c.name, survivor, absorbed))
 		}
-		e.moveCreature(c, survivor)
 	}
-	for _, ch := range slices.SortedFunc(absorbed.channels.all(), byChannelAge) {
-		e.takeChannel(ch, survivor, how)
-	}
+	channels = slices.DeleteFunc(channels, func(ch *channel) bool { return e.settle(ch, survivor, how) != ch })
+	e.carry(creatures, channels, absorbed, survivor)
 	e.endGraph(absorbed, survivor)
 }
 
 // takeChannel moves a channel to another graph. It returns the channel that
 // then has the edges: ch, or the one it was unified with.
 func (e *edit) takeChannel(ch *channel, to *graph, how settling) *channel {
+	if twin := e.settle(ch, to, how); twin != ch {
+		return twin
+	}
+	e.moveChannel(ch, to)
+	return ch
+}
+
+// settle prepares a channel for moving to another graph: it is renamed if its
+// name is taken there, or unified with the channel that has its name, which is
+// then returned instead of ch.
+func (e *edit) settle(ch *channel, to *graph, how settling) *channel {
 	twin := to.channelNames.get(ch.name)
 	if twin != nil && how.of(ch.name) == Unify && !ch.report && !twin.report {
 		e.unify(twin, ch)
 		return twin
 	}
 	e.renameApart(ch, to)
-	e.moveChannel(ch, to)
 	return ch
 }
 

@@ -48,6 +48,26 @@ func (x *names[V]) remove(name string) {
 	}
 }
 
+// part moves the names whose values are leaving to the names of another graph.
+func (x *names[V]) part(into *names[V], leaves func(V) bool) {
+	if x.full.count == 0 {
+		x.index.part(&into.index, leaves)
+		return
+	}
+	var gone []entry[string, V]
+	for b := range x.buckets.pointers() {
+		for _, e := range b.entries {
+			if leaves(e.value) {
+				gone = append(gone, e)
+			}
+		}
+	}
+	for _, e := range gone {
+		x.remove(e.key)
+		into.put(e)
+	}
+}
+
 // taken reports whether name with that number is taken, and remembers it if
 // all lower numbers are.
 func (x *names[V]) taken(name, numbered string, n int) bool {

@@ -175,6 +175,10 @@ func (g *graph) size() int { return g.elders[everyone].items.size }
 func (g *graph) attachCreature(c *creature) {
 	c.graph = g
 	g.creatureNames.set(c.name, c)
+	g.addElder(c)
+}
+
+func (g *graph) addElder(c *creature) {
 	g.elders[everyone].add(everyone, c)
 	if c.privileged {
 		g.elders[privileged].add(privileged, c)
@@ -198,12 +202,20 @@ func (g *graph) detachCreature(c *creature) {
 func (g *graph) attachChannel(ch *channel) {
 	ch.graph = g
 	g.channelNames.set(ch.name, ch)
+	g.list(ch)
+}
+
+func (g *graph) list(ch *channel) {
 	ch.at = g.channels.size
 	g.channels.push(ch)
 }
 
 func (g *graph) detachChannel(ch *channel) {
 	g.channelNames.remove(ch.name)
+	g.delist(ch)
+}
+
+func (g *graph) delist(ch *channel) {
 	moved := *g.channels.at(g.channels.size - 1)
 	*g.channels.at(ch.at), moved.at = moved, ch.at
 	g.channels.pop()

@@ -57,6 +57,20 @@ func (p *pile[T]) all() iter.Seq[T] {
 	}
 }
 
+// pointers iterates over pointers to the items in order, valid until the next
+// push.
+func (p *pile[T]) pointers() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for _, items := range p.blocks {
+			for i := range items {
+				if !yield(&items[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // some iterates over the first items, at most as many.
 func (p *pile[T]) some(most int) iter.Seq[T] {
 	return func(yield func(T) bool) {

@@ -53,12 +53,7 @@ func (e *edit) leave(g *graph, pieces []piece) *abi.Error {
 			return err
 		}
 		e.delta.NewGraphs = append(e.delta.NewGraphs, child.id)
-		for _, c := range p.creatures {
-			e.moveCreature(c, child)
-		}
-		for _, ch := range p.channels {
-			e.moveChannel(ch, child)
-		}
+		e.part(p, g, child)
 	}
 	return nil
 }
@@ -80,11 +75,17 @@ func bySeniority(a, b piece) int {
 	)
 }
 
-// walk follows the tour of one piece.
+// walk visits the nodes of one piece along its tree links. A tour would lead
+// there too, but has three more stops for each node, each in another place in
+// memory.
 type walk struct {
-	next *stop
+	visits []visit // in the order of visiting
+	at     int     // the visit whose links are followed
+	arm    int     // the next of these links
 	piece
 }
+
+type visit struct{ node, from *node }
 
 // distinct returns a walk for each piece that the ends are in, if there are
 // two or more. It reads as little as possible, because climbing a large tour
@@ -95,20 +96,21 @@ func distinct(ends []*node) []*walk {
 	if len(ends) < 2 {
 		return nil
 	}
-	var tours []*stop
+	var starts []*node
 	seen := map[*stop]bool{}
 	for _, n := range ends {
 		if tour := n.stop.tour(); !seen[tour] {
 			seen[tour] = true
-			tours = append(tours, tour)
+			starts = append(starts, n)
 		}
 	}
-	if len(tours) < 2 {
+	if len(starts) < 2 {
 		return nil
 	}
-	walks := make([]*walk, len(tours))
-	for i, tour := range tours {
-		walks[i] = &walk{next: tour.first()}
+	walks := make([]*walk, len(starts))
+	for i, n := range starts {
+		walks[i] = &walk{}
+		walks[i].visit(n, nil)
 	}
 	return walks
 }
@@ -130,19 +132,33 @@ func allButOne(walks []*walk) (pieces []piece, rest *walk) {
 	return pieces, walks[0]
 }
 
-// step reads one stop and reports whether there was one.
+// step follows one link and reports whether there was one. A node may have very
+// many, so they are not followed all at once.
 func (w *walk) step() bool {
-	if w.next == nil {
-		return false
+	for w.at < len(w.visits) {
+		v := w.visits[w.at]
+		if w.arm == v.node.trees {
+			w.at, w.arm = w.at+1, 0
+			continue
+		}
+		to := v.node.links[w.arm].to
+		w.arm++
+		if to != v.from {
+			w.visit(to, v.node)
+		}
+		return true
 	}
-	if n := w.next.node; n != nil && n.creature != nil {
+	return false
+}
+
+func (w *walk) visit(n, from *node) {
+	w.visits = append(w.visits, visit{n, from})
+	if n.creature != nil {
 		w.creatures = append(w.creatures, n.creature)
 		w.root = w.root || n.creature.root
-	} else if n != nil {
+	} else {
 		w.channels = append(w.channels, n.channel)
 	}
-	w.next = w.next.following()
-	return true
 }
 
 func (w *walk) finish() piece {

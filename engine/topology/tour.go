@@ -103,17 +103,6 @@ func (s *stop) first() *stop {
 	return s
 }
 
-// following returns the next stop of the tour, or nil.
-func (s *stop) following() *stop {
-	if s.right != nil {
-		return s.right.first()
-	}
-	for s.up != nil && s.up.right == s {
-		s = s.up
-	}
-	return s.up
-}
-
 // firstSpare returns the first spare stop at or below s, or nil.
 func (s *stop) firstSpare() *stop {
 	for {

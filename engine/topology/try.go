@@ -27,13 +27,27 @@ func (s *State) begin(ids IDs) *edit {
 // end keeps the space for the next batch, but releases that of an unusually
 // large batch.
 func (e *edit) end() {
-	const kept = 1024
 	changes := e.changes
 	clear(changes)
-	if cap(changes) > kept {
+	if cap(changes) > keptChanges {
 		changes = nil
 	}
 	e.State.edit = edit{changes: changes[:0]}
+}
+
+// keptChanges bounds the space that is kept for later batches.
+const keptChanges = 1024
+
+// takeChanges returns the changes of an operation. Few are copied, so that
+// their space can be used again; many keep their space.
+func (e *edit) takeChanges() []Change {
+	changes := e.changes
+	if cap(changes) > keptChanges {
+		e.changes = nil
+		return changes
+	}
+	defer clear(changes)
+	return slices.Clone(changes)
 }
 
 // back undoes the steps of a batch.
