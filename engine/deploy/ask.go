@@ -35,15 +35,16 @@ func (w *Words) DenyAsks() {
 	w.Asks = nil
 }
 
-// Denial is the verdict in place of a question for which nothing can wait.
+// Denial returns the denial that replaces the question if no turn can wait for its
+// answer.
 func (a *Ask) Denial() Verdict {
 	v := a.Verdict
 	v.Reason = "it needs approval, for which only the turn of a creature can wait: " + v.Reason
 	return v
 }
 
-// Question is what an approval covers: an event that is the same if, and only if, it has
-// the same hash.
+// Question is what an approval covers: an event about which a policy asks. Two questions
+// are the same if their hashes are.
 type Question struct {
 	Event   journal.PolicyKind
 	Call    string
@@ -54,8 +55,9 @@ type Question struct {
 	Hash    string
 }
 
-// hashOf hashes what makes up a question, without what changes by itself: names of
-// members and ids of graphs. Among equal questions of a turn, n tells them apart.
+// hashOf hashes the parts of an event that make it the same question. Names of members
+// and ids of graphs are not among them, because they change by themselves. n
+// distinguishes equal questions of one turn.
 func hashOf(deployment, policy string, n int, about any) string {
 	sum := sha256.Sum256(journal.JSON(struct {
 		Deployment string `json:"deployment"`
@@ -90,7 +92,8 @@ func (s *Spawned) shown(a *action) {
 	a.Config, a.Edges = WithoutSecrets(s.Spec), s.Edges
 }
 
-// hash covers everything that the creature would be, also what no store may keep.
+// hash covers the whole specification of the creature, including values that no store may
+// keep.
 func (s *Spawned) hash() string {
 	sum := sha256.Sum256(journal.JSON(struct {
 		Module     [sha256.Size]byte
@@ -104,7 +107,7 @@ func (s *Spawned) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// action is what would happen, for the operator.
+// action describes to an operator what would happen.
 type action struct {
 	Call      string              `json:"call,omitempty"`
 	Tool      string              `json:"tool,omitempty"`

@@ -25,14 +25,14 @@ type Capability struct {
 	// From lists, for each setting that may be secret, the variables that its value comes
 	// from, in the form in which the recipe refers to them, such as var.key.
 	From map[string][]string `json:"from,omitempty"`
-	// Lacking says that the values of Secret are not in Settings.
+	// Lacking reports that the values of Secret are not in Settings.
 	Lacking bool `json:"lacking,omitempty"`
 }
 
-// ID is the kind and the name.
+// ID returns the kind and the name, such as http.alerts.
 func (c *Capability) ID() string { return string(c.Kind) + "." + c.Name }
 
-// Shown are the settings as plans show them, as JSON.
+// Shown returns the settings as plans show them, as JSON.
 func (c *Capability) Shown() string {
 	var settings map[string]json.RawMessage
 	if json.Unmarshal(c.Settings, &settings) != nil {
@@ -44,7 +44,7 @@ func (c *Capability) Shown() string {
 	return string(journal.JSON(settings))
 }
 
-// withoutSecrets are capabilities as a store may keep them.
+// withoutSecrets returns the capabilities as a store may keep them.
 func withoutSecrets(list []Capability) []Capability {
 	var out []Capability
 	for _, c := range list {
@@ -80,7 +80,7 @@ func (ev *PolicyEvent) With(members json.RawMessage) *PolicyEvent {
 	return &out
 }
 
-// merged are the members of two objects; those of the second take precedence.
+// merged returns the members of two objects; those of the second take precedence.
 func merged(a, b json.RawMessage) json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, object := range []json.RawMessage{a, b} {

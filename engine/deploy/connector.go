@@ -5,8 +5,8 @@ import "encoding/json"
 // ConnectorKind is a kind of connector. Programs can add others. It is stable.
 type ConnectorKind string
 
-// Connector is a source or a sink that a recipe has declared. The engine has no use for it:
-// package terrarium runs connectors beside the engine.
+// Connector is a source or a sink that a recipe has declared. The engine does not use it:
+// package terrarium runs the connectors, beside the engine.
 type Connector struct {
 	Direction string // "source" or "sink"
 	Kind      ConnectorKind

@@ -36,7 +36,7 @@ type Deployment struct {
 	StopWhen []StopWhen
 	// Predicates are the predicates that output wires of its members may name.
 	Predicates map[string]Predicate
-	// Moved says which addresses have changed, sorted by From, each of which occurs once;
+	// Moved lists the addresses that have changed, sorted by From. Each From occurs once;
 	// see [Deployment.NowAt].
 	Moved []Move
 	// Declared are the other declarations of the recipe, for plans.
@@ -101,8 +101,8 @@ type CreatureSpec struct {
 	// Secret names the attributes of Config that no store may keep. A creature that is
 	// restored without its recipe lacks them.
 	Secret []string
-	// Given are those of Secret that do not have the value of the species: the caller that
-	// spawned the creature gave another. No recipe has that value.
+	// Given are those of Secret that do not have the value of the species: the caller
+	// that spawned the creature gave another. No recipe contains that value.
 	Given    []string
 	Limits   abi.Limits
 	Restart  RestartPolicy
@@ -245,7 +245,7 @@ func (s *OutputSpec) IsAmong(list []journal.OutputWire, from, to journal.Creatur
 	return slices.ContainsFunc(list, func(w journal.OutputWire) bool { return w.Name == wire.Name && w.SameAs(wire) })
 }
 
-// Texts are the contents of a recipe without the names of its files, sorted.
+// Texts returns the contents of a recipe's files, sorted, without the names of the files.
 func (s *Source) Texts() []string {
 	return slices.Sorted(maps.Values(s.Files))
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Move says that something which was declared at one address is declared at another one
-// now, so that what exists continues there. An address with a key names one instance of a
+// Move states that something is now declared at another address, so that what exists at
+// the former address continues there. An address with a key names one instance of a
 // for_each; one without a key names all instances, unless the other address has a key.
 // The address of a sub-recipe stands for everything in it.
 type Move struct {
@@ -14,8 +14,8 @@ type Move struct {
 	Where    string // the position of the declaration, for messages; may be empty
 }
 
-// NowAt returns the address at which something is declared now that was declared at an
-// address before. It follows the deployment's moves, the most specific one first.
+// NowAt returns the address at which something is declared now, given its former address.
+// It follows the deployment's moves, the most specific one first.
 func (d *Deployment) NowAt(address string) string {
 	for range d.Moved { // each applies once: the loader refuses circles
 		m := d.MoveOf(address)

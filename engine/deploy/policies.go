@@ -11,8 +11,8 @@ import (
 // Policies returns a policy that asks all of the list, in order: for example the policies
 // of a recipe, and after them one that is written in Go. A later policy sees messages as
 // earlier ones have changed them. A single denial denies the event. A policy that panics
-// has failed, which denies too, except for events of the kind fail. Nil policies are
-// left out; without any, the result is nil.
+// has failed. A failure denies the event too, except for events of the kind fail. Nil
+// policies are left out; without any, the result is nil.
 func Policies(list ...Policy) Policy {
 	list = slices.DeleteFunc(slices.Clone(list), func(p Policy) bool { return p == nil })
 	if len(list) == 0 {
@@ -138,7 +138,7 @@ func judgeGuarded(ctx context.Context, p Policy, event *PolicyEvent) (d Decision
 	defer func() {
 		if r := recover(); r != nil {
 			d = Decision{}
-			if v := panicked(p, r); event.Kind == journal.JudgeFail { // it has happened: the restart policy decides
+			if v := panicked(p, r); event.Kind == journal.JudgeFail { // the turn has failed already: the restart policy decides
 				d.Warnings = []Verdict{v}
 			} else {
 				d.Denials = []Verdict{v}

@@ -40,7 +40,7 @@ type SendEvent struct {
 	Time             int64 // the turn's time, nanoseconds since 1970
 	Seed             uint64
 	Graph            journal.GraphID
-	Deployment       string // of the channel: whose policies judge
+	Deployment       string // of the channel; its policies judge
 	ChannelName      string
 	ChannelAddress   string
 	SenderName       string // empty when it comes from outside

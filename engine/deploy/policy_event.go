@@ -25,7 +25,7 @@ const (
 // again when its turn commits.
 type PolicyEvent struct {
 	Kind       journal.PolicyKind
-	Time       int64 // of the turn, or on the clock, nanoseconds since 1970
+	Time       int64 // of the turn or, outside of turns, of the clock; nanoseconds since 1970
 	Seed       uint64
 	Graph      journal.GraphID // in which it happens; empty if it creates one
 	Deployment string          // whose policies judge
@@ -68,13 +68,13 @@ type PolicyEvent struct {
 	Surroundings
 }
 
-// Called is the group tool that a creature calls, or what it requests of a capability.
+// Called is the group tool that a creature calls, or its request to a capability.
 type Called struct {
 	Tool      string `json:",omitempty"`
 	Arguments []byte `json:",omitempty"` // of a tool: JSON
 
-	// Capability is the kind of the capability, Grant its name, and Request what is
-	// requested, as the capability shows it: a JSON object.
+	// Capability is the kind of the capability and Grant its name. Request is the request
+	// as the capability shows it: a JSON object.
 	Capability CapabilityKind  `json:",omitempty"`
 	Grant      string          `json:",omitempty"`
 	Request    json.RawMessage `json:",omitempty"`

@@ -95,8 +95,8 @@ func (p *DeclarationPlan) compare(before, after map[string]deploy.DeclaredValue)
 	}
 }
 
-// compareMember compares what is declared of a creature, a channel or a wire. These exist
-// whether or not it is.
+// compareMember compares the declared settings of a creature, a channel or a wire, which
+// exists even if none of these settings is declared.
 func (p *DeclarationPlan) compareMember(before, after *deploy.Declaration) {
 	var was, is map[string]deploy.DeclaredValue
 	if before != nil {

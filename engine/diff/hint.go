@@ -20,7 +20,7 @@ type MoveHint struct {
 
 // hints pairs what is removed with what is created: creatures of the same module, and
 // channels with the same neighbours. A block with for_each counts as a whole, with all its
-// keys. It says nothing where several would fit.
+// keys. If several pairs are possible, there is no hint.
 func (c *comparison) hints() []MoveHint {
 	gone, new := map[alike][]string{}, map[alike][]string{}
 	c.creatureBlocks(c.before, c.after.creatures, gone)
@@ -39,7 +39,8 @@ func (c *comparison) hints() []MoveHint {
 	return out
 }
 
-// alike is what a removed and a created block have in common, if one may be the other.
+// alike is what a removed and a created block must have in common to be taken for the
+// same block.
 type alike struct{ deployment, nature string }
 
 // creatureBlocks adds the addresses of the blocks of a side whose creatures are not on the

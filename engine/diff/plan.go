@@ -20,8 +20,8 @@ type Plan struct {
 	Stops []StopPlan
 	// Outside lists what creatures, sources and sinks can reach once they continue or begin.
 	Outside []OutsidePlan
-	// Hints are moves that would keep what the plan removes: something else of the
-	// same kind is created.
+	// Hints lists moves that would keep something that the plan removes, where the plan
+	// creates something of the same kind.
 	Hints []MoveHint
 	// Problems lists the stores that cannot be read, see [Engine.Problems],
 	// followed by the creatures that will stay stopped, because no recipe

@@ -7,9 +7,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// StopPlan is a recipe whose blocks stop_when keep its creatures in a graph from working, or no
-// longer do, once the plan is applied. The blocks are judged with what was counted when the plan
-// was made.
+// StopPlan describes a recipe whose stop_when blocks will stop its creatures in a graph,
+// or will no longer stop them, once the plan is applied. The blocks are judged by the
+// counters at the time of the plan.
 type StopPlan struct {
 	Deployment string          `json:"deployment"`       // of the recipe
 	Graph      journal.GraphID `json:"graph,omitempty"`  // empty if it does not exist yet
@@ -24,11 +24,11 @@ type StopAction string
 // The actions.
 const (
 	StopBegins StopAction = "stop"     // its creatures are paused at once
-	StopStays  StopAction = "stay"     // it has stopped, and stays so
+	StopStays  StopAction = "stay"     // it has stopped, and stays stopped
 	StopEnds   StopAction = "continue" // it has stopped, and its creatures continue
 )
 
-// idle reports whether the recipe works as it did.
+// idle reports whether the plan leaves the recipe as it is.
 func (s *StopPlan) idle() bool { return s.Action == StopStays }
 
 // stops lists what becomes of recipes with conditions.

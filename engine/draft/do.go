@@ -46,7 +46,8 @@ func (d *Draft) Do(ctx context.Context, op topology.Op) (*topology.Delta, error)
 	return &d.deltas[at], nil
 }
 
-// mayStart refuses to start a creature by itself if its recipe has stopped: it would not run.
+// mayStart refuses to start a single creature of a recipe that has stopped: the creature
+// would not run.
 func mayStart(d *Draft, op topology.Op) error {
 	s, ok := op.(topology.SetStopped)
 	if !ok || s.Stopped || d.Applying != nil || d.Unjudged {

@@ -11,8 +11,8 @@ import (
 
 // OwnEdges is the set of a root's own edges: edges that being the root would
 // also give it, but that it keeps when it stops being the root. The set is
-// never modified. A root has few own edges, so these are stored rather than
-// the others.
+// never modified. A root has few own edges, so these are stored, and not the edges that
+// it has only as the root.
 type OwnEdges map[OwnEdge]bool
 
 // OwnEdge is an element of OwnEdges, also in JSON.

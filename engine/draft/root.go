@@ -15,10 +15,9 @@ import (
 //   - the root listens on every channel of the deployment except direct ones;
 //   - the root may send on the direct channel of every member that has one.
 //
-// They are added with the root, and later with each member and channel, in the
-// change that adds it. Nothing else adds such an edge, in particular no merge
-// does. When another root is assigned they are removed; the creature's own
-// edges stay.
+// They are added with the root. Later, the change that adds a member or a channel also
+// adds its edges. Nothing else adds such an edge; in particular, a merge does not. When
+// another root is assigned they are removed; the creature's own edges stay.
 
 // The address and the description of a report channel.
 const (

@@ -82,7 +82,7 @@ func (p *Position) Cursor() EventCursor {
 }
 
 // Covering returns a function that reports whether an event of the session directory is
-// before a cursor. A [Replay] from the cursor skips these events. Covering returns the code
+// before a cursor. A [Replay] from the cursor skips these events. The error has the code
 // not_found for a cursor of another directory.
 func Covering(ctx context.Context, from Chronicle, cursor EventCursor) (func(SessionID, *Event) bool, error) {
 	r, err := NewReplay(ctx, from, cursor, nil)

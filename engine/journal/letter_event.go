@@ -1,6 +1,7 @@
 package journal
 
-// LetterOf is the dead letter of a logged message, without the creature that does not get it.
+// LetterOf returns the dead letter of a logged message. The caller sets the creature that
+// does not get the message.
 func LetterOf(ev *Event, reason DeadReason) DeadLetterRow {
 	return DeadLetterRow{
 		Message: ev.ID, Kind: ev.Kind, Channel: ev.Channel, Seq: ev.Seq, Sender: ev.Creature,
@@ -8,9 +9,9 @@ func LetterOf(ev *Event, reason DeadReason) DeadLetterRow {
 	}
 }
 
-// Event is the event of a dead letter that already has its id and time. turn is the one that
-// sent it, if it reached no creature, and reader the name of the outside reader that does not
-// get it, if it is one.
+// Event returns the event of a dead letter, which must already have its id and time. turn
+// is the turn that sent the message, if the message reached no creature. reader is the
+// name of the outside reader that does not get the message, or empty.
 func (l *DeadLetterRow) Event(turn EventID, reader string) Event {
 	return Event{
 		ID: l.ID, Time: l.Time, Kind: EventDeadLetter, Creature: l.Creature, Turn: turn,

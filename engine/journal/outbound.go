@@ -10,7 +10,8 @@ type OutboundRequest struct {
 	Tag        int64
 	Head, Body []byte
 	// Key identifies the request outside of the engine: the first id of the event. The
-	// event gets another id if it was sent in a graph without a log that now has one.
+	// event gets another id if the request was made in a graph without a log, and the
+	// graph now has one.
 	Key string
 }
 

@@ -31,8 +31,8 @@ type PastSession struct {
 // LiveAt lists the sessions that were live at the cursor, oldest first. list is the
 // catalogue of the directory, oldest first. A cursor of another directory is not_found.
 //
-// A cut takes effect at once: when a cursor has one of its sessions, the others have begun
-// as well.
+// All sessions of a cut begin at once: if the cursor is in one of them, the others have
+// begun as well.
 func (c EventCursor) LiveAt(list []SessionInfo) ([]PastSession, error) {
 	at, err := ParseCursor(c)
 	if err != nil {
@@ -119,7 +119,7 @@ func LineOf(list []SessionInfo, session SessionID) map[SessionID]bool {
 // of the directory, oldest first.
 func ParseMoment(text string, list []SessionInfo) (EventCursor, error) {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		first, last := time.Unix(0, 0), time.Unix(0, math.MaxInt64) // of what nanoseconds can express
+		first, last := time.Unix(0, 0), time.Unix(0, math.MaxInt64) // that nanoseconds can express
 		switch {
 		case at.Before(first):
 			at = first
@@ -128,7 +128,7 @@ func ParseMoment(text string, list []SessionInfo) (EventCursor, error) {
 		}
 		return CursorAt(list, at.UnixNano()), nil
 	}
-	if _, err := ParseCursor(EventCursor(text)); err != nil { // which says less
+	if _, err := ParseCursor(EventCursor(text)); err != nil { // whose message would say less
 		return "", &abi.Error{
 			Code: abi.InvalidArgument, Op: "topology", Message: "this is neither a cursor of events nor a time",
 			Remedy: "use the cursor of an event, or a time such as 2006-01-02T15:04:05Z",

@@ -5,8 +5,8 @@ import "slices"
 // PolicyKind is what a policy judges.
 type PolicyKind string
 
-// The kinds. Messages, [JudgeSend], are judged by [Policy.Send], everything else
-// by [Policy.Judge].
+// The kinds. Messages ([JudgeSend]) are judged by the method Send of a policy, everything
+// else by its method Judge.
 const (
 	JudgePlan       PolicyKind = "plan"       // a deployment is applied
 	JudgeSpawn      PolicyKind = "spawn"      // a creature is added

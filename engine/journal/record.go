@@ -162,8 +162,8 @@ type CreatureRow struct {
 	Spec       []byte // the rest of the specification, JSON
 }
 
-// State returns what the row says of the creature: that it is running, stopped or paused.
-// Whether it is paused is in Spec.
+// State returns the state of the creature according to the row: running, stopped or
+// paused. Whether it is paused is in Spec.
 func (r *CreatureRow) State() CreatureState {
 	if !r.Stopped {
 		return Running

@@ -53,7 +53,7 @@ const (
 )
 
 // NewReplay returns a replay that begins after a cursor. only, if it is not nil, selects
-// sessions. NewReplay returns the code not_found for a cursor of another directory.
+// sessions. The error has the code not_found for a cursor of another directory.
 func NewReplay(ctx context.Context, from Chronicle, after EventCursor, only func(*SessionInfo) bool) (*Replay, error) {
 	at, err := ParseCursor(after)
 	if err != nil {

@@ -2,8 +2,9 @@ package journal
 
 import "encoding/json"
 
-// StopCounters are what the conditions of a recipe count in one graph: of the creatures of the
-// recipe that are or were in it, including those that it spawned and those that were removed.
+// StopCounters are the counters for the conditions of a recipe in one graph. They count
+// the work of all creatures of the recipe that are or were in the graph, including
+// spawned and removed ones.
 type StopCounters struct {
 	Turns    int64 `json:"turns"`            // committed turns
 	Messages int64 `json:"messages"`         // messages that creatures have sent, requests and outputs over wires included

@@ -59,7 +59,7 @@ func ParseDurability(s string) (Durability, bool) {
 }
 
 // Storage keeps the session stores of one engine: a session directory. An engine opens,
-// creates and cuts stores through it. While the engine uses it, it has no other user.
+// creates and cuts stores through it. While an engine uses it, nothing else may use it.
 //
 // The methods that change something, Saved and Close are called by one goroutine at a
 // time. The methods that read sessions may be called by any goroutine at any time, and
@@ -220,8 +220,8 @@ type Store interface {
 	// Info describes the session. It is cheap: Events is -1 and Bytes is 0;
 	// [Storage].Sessions has both.
 	Info() SessionInfo
-	// Origin is what the ids of appended events carry. It does not change
-	// while the store is open.
+	// Origin returns the origin that the ids of appended events must have. It does not
+	// change while the store is open.
 	Origin() Origin
 	// Append queues a record. It neither blocks nor fails. Records are written in the
 	// order in which they were appended, without gaps. If writing fails, queued records

@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// The bounds on the list in an error of what a call could have named. A refused call is
-// cheap, so what it costs does not grow with the graph.
+// The bounds on the list of alternatives in an error. A refused call is cheap, so its
+// cost must not grow with the graph.
 const (
 	maxAlternatives = 8
 	maxCompared     = 1000
@@ -18,8 +18,8 @@ const (
 // alternative is something that a call could have named.
 type alternative struct{ name, id string }
 
-// listed lists some of total alternatives, those first whose names are like what the call
-// named.
+// listed lists some of the total number of alternatives, beginning with those whose names
+// resemble ref.
 func listed(ref string, some []alternative, total int) string {
 	nearest := errtext.Nearest(ref, maxAlternatives, some, func(a alternative) string { return a.name })
 	out := make([]string, 0, len(nearest))

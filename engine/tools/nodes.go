@@ -31,7 +31,7 @@ type AddNodeArgs struct {
 	Task        journal.Payload `json:"task,omitempty" jsonschema:"first message, which is sent directly to the worker"`
 }
 
-// Message returns the task, if that has the id.
+// Message returns the task as a message with the given id.
 func (a *AddNodeArgs) Message(id string) (Message, error) {
 	return newMessage("group_add_node", id, a.Task, nil, "")
 }

@@ -59,8 +59,8 @@ func newMessage(op, id string, payload []byte, headers map[string]string, replyT
 	return m, nil
 }
 
-// isMessageID reports whether a text has the form of an id: one that a tool has given,
-// or one of the log.
+// isMessageID reports whether a text has the form of a message id: one that a tool
+// returned, or one from the log.
 func isMessageID(text string) bool {
 	if journal.IsID('m', text) {
 		return true

@@ -33,8 +33,8 @@ type Turn interface {
 	// stages are undone.
 	Look(ctx context.Context, f func(s *Stage) error) error
 	// Prepare makes a creature of a species of the caller's deployment ready to be added.
-	// Prepare starts the first instance, so no lock is taken meanwhile. Before that it
-	// calls may, inside Look.
+	// It first calls may, inside Look. Then it starts the first instance, during which
+	// other callers can change the graph.
 	Prepare(ctx context.Context, n *AddNodeArgs, may func(*Stage) error) (Prepared, error)
 	// Send sends a message on a channel under the caller's alias. The channel
 	// may be one that the turn creates.
@@ -135,7 +135,7 @@ func (u *Use) Prepared(yield func(Prepared) bool) {
 	}
 }
 
-// Keep releases the added creatures to the engine: the operations have been
+// Keep hands the added creatures over to the engine, after the operations have been
 // applied.
 func (u *Use) Keep() {
 	for _, op := range u.ops {

@@ -12,7 +12,7 @@ import (
 // is the name of the failed operation. If there are several operations, the
 // message says which one failed (IDs["index"] counts from zero).
 //
-// Ids taken from ids by undone operations are not returned.
+// Undone operations do not give back the ids that they have taken from ids.
 func (s *State) Apply(ids IDs, ops ...Op) ([]Delta, error) {
 	deltas, _, err := s.Try(ids, ops...)
 	return deltas, err

@@ -28,7 +28,7 @@ func (e *elders) first() *creature {
 	return *e.items.at(0)
 }
 
-// some describes at most as many, which are about the oldest.
+// some describes a limited number of creatures, approximately the oldest.
 func (e *elders) some(most int) (found []Creature) {
 	for _, c := range slices.SortedFunc(e.items.some(most), byAge) {
 		found = append(found, c.describe())

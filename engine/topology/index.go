@@ -18,9 +18,9 @@ type index[K ~string, V any] struct {
 	count   int
 }
 
-// bucket keeps a byte of the hash of each of its first entries. So most
-// lookups of missing keys, and an addition makes several, end without reading
-// the entries.
+// bucket keeps a byte of the hash of each of its first entries. With these, most lookups
+// of a missing key end without reading the entries. An addition makes several such
+// lookups.
 type bucket[K ~string, V any] struct {
 	tags    uint64 // the i-th byte is the tag of the i-th entry; 0: there is none
 	entries []entry[K, V]
@@ -37,8 +37,8 @@ type entry[K ~string, V any] struct {
 }
 
 // The average number of entries in a bucket above which a bucket is added, and
-// below which one is removed. Buckets that have not been divided lately hold
-// twice as many as the others, and seldom more than have a tag.
+// below which one is removed. Buckets that have not been divided lately hold twice as
+// many as the others, but seldom more entries than tags.
 const (
 	fullBucket  = tagged / 2
 	emptyBucket = 1

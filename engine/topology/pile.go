@@ -71,7 +71,7 @@ func (p *pile[T]) pointers() iter.Seq[*T] {
 	}
 }
 
-// some iterates over the first items, at most as many.
+// some iterates over the first items, but no more than a limit.
 func (p *pile[T]) some(most int) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for i := range min(most, p.size) {

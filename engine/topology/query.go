@@ -46,10 +46,10 @@ func (s *State) Graph(id GraphID) (g Graph, ok bool) {
 	return g, true
 }
 
-// Some returns some creatures and channels of a live graph, at most as many of each, in the
-// order of their age and without their edges. The cost does not grow with the graph. Of
-// creatures they are the oldest, if none has been removed; [State.Size] says how many there
-// are.
+// Some returns some of the creatures and channels of a live graph, oldest first and
+// without their edges. The parameter most limits the number of creatures, and that of
+// channels. The cost does not grow with the graph. As long as no creature has been
+// removed, the creatures are the oldest ones. [State.Size] returns the total numbers.
 func (s *State) Some(id GraphID, most int) (creatures []Creature, channels []Channel) {
 	if g := s.graphs.get(id); g != nil {
 		creatures = g.elders[everyone].some(most)

@@ -68,9 +68,9 @@ func (s *stop) tour() *stop {
 	return s
 }
 
-// precedes reports whether s comes before t in their common tour. It climbs
-// from both in step: most of the cost in a large tour is waiting for memory,
-// and so both wait at the same time.
+// precedes reports whether s comes before t in their common tour. It climbs from both in
+// step: in a large tour, most of the cost is waiting for memory, and in step the two
+// waits overlap.
 func (s *stop) precedes(t *stop) bool {
 	depth := 0 // the depth of s minus the depth of t
 	for a, b := s.up, t.up; a != nil || b != nil; {
