@@ -111,7 +111,7 @@ func (ev *evaluator) choiceAttr(s scope, h holder, name string) (string, bool) {
 	return "", false
 }
 
-// countAttr reads a whole number from 1.
+// countAttr reads a whole number of at least 1.
 func (ev *evaluator) countAttr(s scope, h holder, name string) (int64, bool) {
 	v, expr, ok := ev.plain(s, h, name)
 	if !ok {

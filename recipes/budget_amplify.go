@@ -102,7 +102,7 @@ var enlarging = map[string]func(args []cty.Value) int{
 	"jsondecode": func(args []cty.Value) int { return separators(textOf(args, 0)) * eachWeighs },
 	"yamldecode": yamlDecoded,
 	"yamlencode": yamlEncoded,
-	// The time of these grows with the square of the size.
+	// The time that these take grows with the square of the size.
 	"distinct": func(args []cty.Value) int { n := elementsOf(args[0]); return n * n },
 	"parseint": func(args []cty.Value) int { n := len(textOf(args, 0)); return n * n },
 }
@@ -137,7 +137,7 @@ func replaced(args []cty.Value) int {
 	return len(text)*(1+strings.Count(with, "$")) + matches*len(with)
 }
 
-// searched grows with the time of a search.
+// searched estimates the cost of a search, which grows with the product of both lengths.
 func searched(args []cty.Value) int { return len(textOf(args, 0)) * len(textOf(args, 1)) / 64 }
 
 func separators(text string) int {

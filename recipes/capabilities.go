@@ -20,7 +20,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// httpKind is the capability that has a function of its own.
+// httpKind is the capability for which the ABI has a function of its own.
 const httpKind = string(deploy.HTTPCapability)
 
 // ownKinds are the capabilities that have blocks of their own.
@@ -199,8 +199,9 @@ func comesFrom(c *deploy.Capability, setting string, expr hcl.Expression) {
 	c.From[setting] = from
 }
 
-// secretIsHidden refuses a secret that would be shown in plans and stored with the recipe: the
-// value of a sensitive text, or of an entry of a sensitive map whose name is that of a secret.
+// secretIsHidden refuses a secret that plans would show and stores would keep, because
+// its value is not sensitive. A secret is the value of a text setting that is declared
+// sensitive, or an entry of such a map if its name is that of a secret.
 func (dec *decoder) secretIsHidden(s scope, a *hcl.Attribute, setting capability.Setting, v cty.Value) bool {
 	if !setting.Sensitive || dec.opts.ShapeOnly || v.IsMarked() || v.IsNull() || !v.IsKnown() {
 		return true
@@ -225,7 +226,7 @@ func (dec *decoder) secretIsHidden(s scope, a *hcl.Attribute, setting capability
 	return false
 }
 
-// namesSecret reports whether a header has a secret, as its name says.
+// namesSecret reports whether the name of a header indicates that its value is a secret.
 func namesSecret(header string) bool {
 	switch name := strings.ToLower(header); name {
 	case "authorization", "proxy-authorization", "cookie":
@@ -239,7 +240,7 @@ func namesSecret(header string) bool {
 func (dec *decoder) setting(s scope, d *declaration, setting capability.Setting, out map[string]json.RawMessage, secret *[]string) bool {
 	a := d.attr(setting.Name)
 	if a == nil {
-		return !setting.Required // whose lack has been reported
+		return !setting.Required // the lack of a required one has been reported
 	}
 	if setting.Sensitive {
 		s = s.secretly()
@@ -310,7 +311,7 @@ func (dec *decoder) pathAttr(s scope, d *declaration, name string) string {
 	return path
 }
 
-// wholeAttr reads a whole number from 0.
+// wholeAttr reads a whole number of at least 0.
 func (ev *evaluator) wholeAttr(s scope, h holder, name string) (int64, bool) {
 	v, expr, ok := ev.plain(s, h, name)
 	if !ok {
@@ -412,8 +413,8 @@ func settingJSON(v cty.Value, setting capability.Setting) ([]byte, error) {
 	return jsonOf(v)
 }
 
-// reach reads the capabilities that a block grants names. Without the attributes, those of
-// the species stay.
+// reach reads the capabilities that are listed in a grants block. Where an attribute is
+// absent, the capabilities of the species stay.
 func (dec *decoder) reach(s scope, c blockBody, spec *deploy.CreatureSpec) {
 	for _, attribute := range append(ownNames(), "capabilities") {
 		a := c.attr(attribute)

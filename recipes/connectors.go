@@ -148,7 +148,7 @@ func withoutLinks(path string, most int) string {
 	return filepath.Join(withoutLinks(dir, most-1), name)
 }
 
-// sameFile reports whether two paths are one file, even under two names.
+// sameFile reports whether two paths lead to the same file, which may have several names.
 func sameFile(a, b string) bool {
 	if a == b {
 		return true

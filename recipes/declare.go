@@ -251,7 +251,7 @@ func (ds *declarations) blockContent(t string, b *hcl.Block) blockBody {
 	return blockBody{c, blockNamed[b.Type]}
 }
 
-// The HCL library has names only in its texts.
+// The HCL library gives these names only in the texts of its errors.
 var (
 	required   = regexp.MustCompile(`^The argument "([^"]*)" is required`)
 	unexpected = regexp.MustCompile(`^(?:An argument|No argument or block type is) named "([^"]*)"`)

@@ -22,7 +22,7 @@ type assembly struct {
 	described    []deploy.Declaration   // of creatures and output wires
 	places       map[string]*Diagnostic // of creatures by address: where they are declared
 	secrets      map[string][]byte      // values of sensitive variables as JSON, by address and name
-	needed       map[string]string      // addresses of connectors, by what they need for themselves
+	needed       map[string]string      // addresses of connectors, by what they need exclusively
 	files        []usedFile             // of connectors
 }
 

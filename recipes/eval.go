@@ -101,8 +101,8 @@ func (s scope) secretly() scope {
 }
 
 // eval evaluates an expression. It is not ok after an error, which has been reported. A
-// sensitive value is refused unless the scope allows it, so that code only gets one by
-// asking for it.
+// sensitive value is refused unless the scope allows it, so that code gets one only on
+// request.
 func (ev *evaluator) eval(s scope, expr hcl.Expression) (cty.Value, bool) {
 	v, ok := ev.evalAny(s, expr)
 	if ok && !s.secret && v.ContainsMarked() {

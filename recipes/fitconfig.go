@@ -68,8 +68,8 @@ func (f *fitting) misfitAttributes(s *jsonschema.Schema, config map[string]any) 
 		if s.Properties[name] == nil {
 			continue
 		}
-		// Keep it the property of an object, so that paths in errors are the same as for
-		// the whole.
+		// It stays a property of an object, so that paths in errors are the same as for
+		// the whole configuration.
 		part := &jsonschema.Schema{Schema: s.Schema, Properties: map[string]*jsonschema.Schema{name: s.Properties[name].CloneSchemas()}}
 		resolved, err := part.Resolve(nil)
 		if err != nil {

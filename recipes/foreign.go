@@ -11,7 +11,7 @@ import (
 const (
 	// IsolateForeign runs the policies of recipes that another user may have written in
 	// separate processes, whatever these recipes say, and the policies of other recipes
-	// as they say. The empty text has the same meaning.
+	// as they say. The empty string means the same.
 	IsolateForeign = "foreign"
 	// IsolateAll runs all policies in separate processes.
 	IsolateAll = "all"

@@ -18,8 +18,9 @@ import (
 // folders that they list, and names that they compare with a pattern.
 const maxLooked = 1 << 20
 
-// answers are what the folder of a recipe contained when it was asked. The copy of a
-// recipe keeps them beside the files, so that it is read with the same result.
+// answers record what the folder of a recipe contained when functions looked at it. The
+// copy of a recipe keeps the answers beside the files, so that evaluating the copy has
+// the same result.
 type answers struct {
 	known  map[string]string   // JSON by question
 	listed map[string][]string // files beneath a folder, by its name
@@ -207,8 +208,8 @@ func (f *folder) beneathFolder(rel string) ([]string, error) {
 	return out, err
 }
 
-// matchesPath reports whether the parts of a path match the steps of a pattern, of which
-// ** matches any number of parts. Its time grows with the product of their numbers.
+// matchesPath reports whether the parts of a path match the steps of a pattern. The step
+// ** matches any number of parts. The time grows with the product of both numbers.
 func matchesPath(steps, parts []string) bool {
 	reached := make([]bool, len(parts)+1) // after the steps so far: which numbers of parts match
 	reached[0] = true

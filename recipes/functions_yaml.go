@@ -12,7 +12,7 @@ import (
 
 // The YAML parser recurses without a bound, and values with aliases are expanded wherever
 // their types are compared. So the text is examined before it is parsed; the bounds are
-// far above those of files that people write.
+// far above what files written by people need.
 const (
 	maxYAMLBrackets = 256 // opened and not closed
 	maxYAMLIndent   = 512 // spaces and indicators at the start of a line, each of which can nest
@@ -32,7 +32,7 @@ var yamlDecodeFunc = guarded(ctyyaml.YAMLDecodeFunc, func(args []cty.Value) erro
 	return nil
 })
 
-// checkYAML says what in a text the parser should not be given, or returns "".
+// checkYAML returns why the parser must not get a text, or "" if it may.
 func checkYAML(text string) string {
 	open := 0
 	for _, c := range text {

@@ -44,9 +44,9 @@ func (vs *variables) outputs() {
 	}
 }
 
-// addOutputs adds the outputs that a reference to a sub-recipe names to its value: one, or
-// all if the reference does not say. Only these are evaluated, so that sub-recipes can be
-// given values of one another.
+// addOutputs adds the outputs that a reference to a sub-recipe names to its value: one,
+// or all if the reference does not name one. Only these are evaluated, so that
+// sub-recipes can be given values of one another.
 func (ev *evaluator) addOutputs(t hcl.Traversal, to map[string]cty.Value) bool {
 	name := stepName(t[1])
 	d, rest := ev.decls["recipe"][name], t[2:]

@@ -12,7 +12,7 @@ import (
 // relative to docs/reference.
 type Block struct {
 	Name       string
-	Labels     []string // what each label is; mostly empty
+	Labels     []string // what each label is; empty for most blocks
 	Within     []string // the blocks that can contain it; nil: the recipe itself
 	Repeated   bool     // it can occur more than once
 	Doc        string

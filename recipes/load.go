@@ -49,8 +49,8 @@ type Options struct {
 	// Env is the environment in the form of os.Environ; entries that start with
 	// TERRARIUM_VAR_ set variables.
 	Env []string
-	// Given are values from an earlier run, as in [deploy.Source]; they only take
-	// precedence over defaults.
+	// Given are values from an earlier run, as in [deploy.Source]; they take precedence
+	// over defaults only.
 	Given map[string]json.RawMessage
 	// Shared says that the values are also meant for other recipes: values for variables
 	// that this recipe does not declare are ignored.

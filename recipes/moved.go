@@ -193,8 +193,8 @@ func (a *assembly) inCircle(m *moveAt, from map[string]*moveAt) bool {
 	return false
 }
 
-// addressable returns the addresses of the blocks of creatures, channels and sub-recipes, also of
-// those without an instance at present.
+// addressable returns the addresses of the blocks of creatures, channels and sub-recipes,
+// including blocks that have no instance at present.
 func (a *assembly) addressable() map[string]bool {
 	out := map[string]bool{}
 	for _, dec := range a.decoders {

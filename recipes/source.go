@@ -117,7 +117,8 @@ func isTestFile(name string) bool {
 	return isSource(name) && strings.HasSuffix(recipeName(name), testEnding)
 }
 
-// testEnding is the end of the names of files with tests, before that of the language.
+// testEnding precedes the ending of the language in the names of files with tests, such
+// as team.test.hcl.
 const testEnding = ".test"
 
 // testFiles returns the names of the files with tests that belong to the recipe: all in its
@@ -145,7 +146,7 @@ func (f *folder) testFiles(recipe []string) []string {
 	return out
 }
 
-// recipesAmong returns the names of the recipe's files in a folder, also of those that
+// recipesAmong returns the names of the recipe's files in a folder, including files that
 // are not saved yet.
 func recipesAmong(entries []fs.DirEntry, path string, unsaved []string) (names []string, d *Diagnostic) {
 	var others []string

@@ -20,7 +20,8 @@ type Edit struct {
 var renamed = map[string]string{"var": "variable", "local": "local value", "channel": "channel", "creature": "creature", "species": "species",
 	"predicate": "predicate", "recipe": "sub-recipe", functionRoot: "function", outputRoot: "output"}
 
-// moves reports whether what a running session has of a thing is found by its address.
+// moves reports whether a running session finds its data of a thing by the address of the
+// thing.
 func (k key) moves() bool { return k.root == "channel" || k.root == "creature" || k.root == "recipe" }
 
 // Renameable returns the name at an offset and its place, or an error that says why it

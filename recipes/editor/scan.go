@@ -1,6 +1,7 @@
 package editor
 
-// maxNesting bounds how deep blocks are nested; deeper ones are taken as their parents'.
+// maxNesting bounds how deep blocks are nested; deeper ones count as a part of their
+// parents.
 const maxNesting = 64
 
 // scanner finds the structure of a text. It expects mistakes everywhere: a value that is
@@ -69,7 +70,8 @@ func (s *scanner) item() {
 }
 
 // header returns the index of the brace that ends the header of a block. If there is no
-// such header, it is not ok, and the index is that of what cannot be part of one.
+// such header, it is not ok, and the index is that of the first lexeme that cannot be
+// part of a header.
 func (s *scanner) header(from int) (end int, ok bool) {
 	i := from + 1
 	for {
@@ -163,7 +165,8 @@ func (s *scanner) valueEnd(from int) int {
 }
 
 // abandoned reports whether the line that starts at a lexeme cannot belong to a value in
-// which something is open: an attribute can only be in braces, and a block in none.
+// which something is open. Within a value, an attribute can be only in braces, and a
+// block nowhere.
 func (s *scanner) abandoned(i int, open []lexemeKind) bool {
 	switch open[len(open)-1] {
 	case openBracket, openParen, openTemplate:

@@ -96,7 +96,8 @@ func newChildren(owner *Processes, o Options, policies []*compiled) *children {
 	return c
 }
 
-// judge judges in a process, so that the engine's process spends only time on it.
+// judge judges in a separate process, so that the script costs the engine's process only
+// time.
 func (c *children) judge(p *compiled, s *subject) (answer, *ScriptError) {
 	defer c.endJudgement()
 	ch, err := c.borrowChild()
@@ -280,8 +281,8 @@ func (ch *child) within(d time.Duration, f func() error) error {
 	return err
 }
 
-// errGone says that a process does not take a question: it ended while it was idle, for
-// example because the system needed its memory.
+// errGone means that a process does not accept a question: it ended while it was idle,
+// for example because the system needed its memory.
 var errGone = errors.New("the process does not read")
 
 func (ch *child) judge(p *compiled, s *subject) (answer, *ScriptError, error) {

@@ -54,7 +54,7 @@ type supply struct {
 	Memory json.RawMessage   `json:",omitempty"`
 }
 
-// replyOf is what a process answers.
+// replyOf encodes the answer of a policy, in the process that runs it.
 func replyOf(a answer, fault *ScriptError) reply {
 	r := reply{Fault: fault, Memory: a.memory, Remembers: a.remembers}
 	if v := a.verdict; v != nil {
@@ -65,7 +65,7 @@ func replyOf(a answer, fault *ScriptError) reply {
 	return r
 }
 
-// answer is the same on the engine's side.
+// answer decodes the reply, in the engine's process.
 func (r *reply) answer() (answer, *ScriptError) {
 	if r.Fault != nil {
 		return answer{}, r.Fault
