@@ -139,7 +139,7 @@ func (m *Manual) Next(bound time.Duration) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Fire lets connectors continue whose time has come. Then it waits as Next does.
+// Fire lets the connectors whose time has come continue. Then it waits as Next does.
 func (m *Manual) Fire(bound time.Duration) {
 	if m == nil {
 		return

@@ -94,7 +94,7 @@ type Port interface {
 	// Ack moves the sink's cursor past a message. After a kill, messages whose
 	// acknowledgement was not yet in the log are delivered again.
 	Ack(seq uint64)
-	// Now is the time of the engine, and Until waits for a time. It returns the cause of
+	// Now returns the time of the engine. Until waits for a time; it returns the cause of
 	// ctx if that ends first.
 	Now() time.Time
 	Until(ctx context.Context, at time.Time) error

@@ -36,7 +36,8 @@ type Port struct {
 // NewPort returns a port with an empty channel.
 func NewPort() *Port { return &Port{producers: map[string]uint64{}, changed: make(chan struct{})} }
 
-// notify wakes the goroutines that wait for a change. The caller has made one.
+// notify wakes the goroutines that wait for a change, after the caller has made the
+// change.
 func (p *Port) notify() {
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -186,7 +187,7 @@ type View struct {
 	Working  int // how often the connector has reported that it works
 }
 
-// view is what the port has seen, and the channel that is closed when that changes.
+// view returns what the port has seen, and a channel that is closed when that changes.
 func (p *Port) view() (View, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

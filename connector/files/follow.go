@@ -94,7 +94,7 @@ func (f *followed) next(p []byte) (n int, same bool, err error) {
 	return n, true, err
 }
 
-// ending says whether anything will be added to a file, and why not.
+// ending says whether anything may still be added to a file and, if not, why.
 type ending int
 
 const (
@@ -103,7 +103,7 @@ const (
 	rewritten               // it is shorter than what was read
 )
 
-// end looks whether anything will be added to the file.
+// end checks whether anything may still be added to the file.
 func (f *followed) end() (ending, error) {
 	mine, err := f.file.Stat()
 	if err != nil {
@@ -119,7 +119,7 @@ func (f *followed) end() (ending, error) {
 	return open, nil // or it was removed, and the next one is not there yet
 }
 
-// pollEvery is the interval at which a file that is followed is looked at.
+// pollEvery is the interval between two checks of a followed file.
 const pollEvery = 200 * time.Millisecond
 
 // Follow takes the lines of the file at a path, and of those that take the path later, until
@@ -182,8 +182,9 @@ func openRegular(path string) (*os.File, error) {
 	return file, nil
 }
 
-// followOne takes the lines of one file. A fresh file has taken the path while it was
-// followed, so no earlier run has read it; but this one may have, as one of the former files.
+// followOne takes the lines of one file. fresh means that the file took the path while
+// the path was followed. No earlier run has read such a file, but this run may have read
+// it as one of the former files.
 func (l *Lines) followOne(ctx context.Context, path string, file *os.File, fresh bool, former *[]formerFile) error {
 	f := &followed{stop: ctx.Done(), path: path, file: file}
 	r := bufio.NewReaderSize(f, headBytes)
@@ -229,8 +230,9 @@ func (x *formerFile) is(file *os.File, info os.FileInfo) bool {
 	return os.SameFile(x.info, info) && info.Size() >= x.read && continues(file, x.last, x.read)
 }
 
-// rotated takes the rest of files that were read at the path in an earlier run, and that were
-// renamed since: names that begin with that of the path, as log rotation gives them.
+// rotated takes the rest of files that were read at the path in an earlier run, and that
+// were renamed since. It looks at files whose names begin with that of the path, as those
+// given by log rotation do.
 func (l *Lines) rotated(ctx context.Context, path string, current *os.File) error {
 	known, err := l.Known()
 	if err != nil {

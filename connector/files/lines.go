@@ -17,7 +17,8 @@ import (
 )
 
 // Lines reads the lines of an input. The position after a line is its offset, so that lines
-// which the session has already taken are skipped. Lines are for one reading at a time.
+// which the session has already taken are skipped. Only one reading at a time may use a
+// Lines.
 type Lines struct {
 	Name string // of the input, for messages
 	// LeaveOut leaves out lines that are too long. Otherwise such a line is an error.

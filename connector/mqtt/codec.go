@@ -83,7 +83,7 @@ func readPacket(r *bufio.Reader, limit int) (p packet, err error) {
 	return p, nil
 }
 
-// noEnd makes an end within a packet an error of its own.
+// noEnd turns the end of the input within a packet into an error of its own.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -107,8 +107,8 @@ func readLength(r io.ByteReader) (int, error) {
 	return 0, fmt.Errorf("%w: a length of more than four bytes", errMalformed)
 }
 
-// fields reads the fields of a body. After a field that is not there, everything is zero and
-// bad is set.
+// fields reads the fields of a body. After a missing field, bad is set, and all further
+// fields are zero.
 type fields struct {
 	b   []byte
 	bad bool

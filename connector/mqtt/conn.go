@@ -229,7 +229,7 @@ func reasonText(code byte, reason string) string {
 	return text
 }
 
-// write appends packets to what is to be sent, and sends it if flush is set.
+// write appends packets to the output, and sends the output if flush is set.
 func (c *conn) write(flush bool, add func(o *output)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

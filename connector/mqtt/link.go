@@ -28,7 +28,7 @@ const (
 	maxText    = 1<<16 - 1
 )
 
-// link are the settings of a connection, which sources and sinks share.
+// link holds the settings of a connection, which sources and sinks have in common.
 type link struct {
 	Broker     string        `json:"broker"`
 	Version    string        `json:"version"`
@@ -127,8 +127,8 @@ func (l *link) parseBroker() error {
 
 func (l *link) v5() bool { return l.Version == version5 }
 
-// tls is the configuration for TLS. The files are read for each connection, so that a
-// certificate can be renewed.
+// tls returns the configuration for TLS. The files are read for each connection, so that
+// a certificate can be renewed.
 func (l *link) tls() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: l.host}
 	if l.ServerName != "" {

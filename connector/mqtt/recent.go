@@ -13,8 +13,8 @@ import (
 )
 
 // A broker sends a message again after a lost connection if it has not seen its
-// acknowledgement: with the flag DUP and with the packet id that it had. recent remembers
-// the last messages that were taken, with their ids and a hash of each, in the producers of
+// acknowledgement: with the flag DUP and with its former packet id. recent remembers the
+// last messages that were taken, with their ids and a hash of each, in the producers of
 // the channel. So it also knows them after a kill.
 //
 // An offset has the number of times that its slot was used, the packet id, and the hash.
@@ -82,9 +82,9 @@ func (r *recent) clear() {
 	r.last, r.ids, r.hashes, r.pairs, r.reused = map[uint16]mark{}, map[uint16]int{}, map[uint32]int{}, map[uint64]int{}, 0
 }
 
-// forget makes everything unknown: the broker has begun a session in which the ids mean
-// others. The numbers of later messages are so much higher that what was before does not
-// count in another process either.
+// forget drops all messages: the broker has begun a new session, in which the ids belong
+// to other messages. The numbers of later messages are so much higher that a later
+// process ignores the dropped messages too.
 func (r *recent) forget() {
 	if r.next == 0 {
 		return
@@ -136,14 +136,15 @@ func tally[K comparable](counts map[K]int, key K, by int) {
 	}
 }
 
-// often is how many of the last messages have a content that comes again and again. Two of them
-// may have the same hash by chance.
+// often is the number of remembered messages with the same hash from which on their
+// content counts as recurring. Two messages may have the same hash by chance.
 const often = 3
 
-// repeated finds the message that one with the flag DUP repeats. The broker may have got the
-// acknowledgement of that message, and have given its id to another one that did not arrive:
-// then the id is the same, but seldom the content. Where contents come again, only a broker that
-// does not use ids again soon can be believed.
+// repeated finds the message that a message with the flag DUP repeats. The broker may
+// have got the acknowledgement of the earlier message, and have given its id to another
+// message, whose first copy did not arrive. Then the ids are the same, but the contents
+// seldom are. A recurring content is therefore recognized only if the broker has not used
+// any id again lately.
 func (r *recent) repeated(id uint16, hash uint32) (mark, bool) {
 	m, ok := r.last[id]
 	if !ok || m.hash != hash {

@@ -147,7 +147,8 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	return in.run(ctx)
 }
 
-// anyTaken returns what repeats one of the messages that the channel has taken, if there is one.
+// anyTaken returns a message that repeats one that the channel has taken, if there is
+// one.
 func anyTaken(p connector.Port) (connector.Message, error) {
 	producers, err := p.Producers()
 	for producer, offset := range producers {
@@ -208,8 +209,8 @@ func (in *intake) run(outer context.Context) error {
 }
 
 // pings reports whether a PINGREQ is to be sent: if nothing else was for a while, or if the broker
-// may not have got an acknowledgement. It handles packets in their order, so its answer settles
-// what was acknowledged before.
+// may not have got an acknowledgement. The broker handles packets in their order, so its
+// answer proves that it has got all earlier acknowledgements.
 func (in *intake) pings(idle bool) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -404,7 +405,7 @@ func (in *intake) repetition(m *message, hash uint32) (mark, bool) {
 	in.mu.Lock()
 	held, ok := in.held[m.id]
 	in.mu.Unlock()
-	// The broker cannot have given an id to another message that it has for this one.
+	// While this message has the id, the broker cannot have given the id to another one.
 	if ok && held.hash == hash && (m.dup || m.qos == 2) {
 		return held, true
 	}
@@ -415,8 +416,8 @@ func (in *intake) repetition(m *message, hash uint32) (mark, bool) {
 	return found, ok && found.n >= in.settled
 }
 
-// again handles a message that was taken before: it is as durable as the session once the
-// receipt has been waited for.
+// again handles a message that was taken before. The message is as durable as the session
+// promises once its receipt has been waited for.
 func (in *intake) again(ctx context.Context, t taken, out connector.Message) error {
 	receipt, err := in.port.Send(ctx, out)
 	if err != nil {
@@ -516,7 +517,8 @@ func (in *intake) key(m *message) (string, bool) {
 	return "", false
 }
 
-// headers are the headers of a message: what of MQTT is of use for creatures.
+// headers returns the headers of a message: the properties of MQTT that are useful to
+// creatures.
 func (in *intake) headers(m *message) map[string]string {
 	out := map[string]string{}
 	for _, u := range m.props.user {
