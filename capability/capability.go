@@ -71,9 +71,9 @@ type Setting struct {
 // it. Its methods may be called from any goroutine.
 //
 // A Grant that keeps something between requests, such as connections, should have the method
-// Close of io.Closer. Close is called when no creature has the grant any longer, and when the engine
-// closes. That may be some time later, and twice, and its error is not used. Grants that were
-// opened only to check a recipe are not closed.
+// Close of io.Closer. Close is called after the last creature has lost the grant, perhaps
+// some time later, and when the engine closes. It may be called twice; its error is not
+// used. Grants that were opened only to check a recipe are not closed.
 type Grant interface {
 	// Check returns an error for a request that is malformed or that the capability does
 	// not allow. It is called during the creature's turn, and again before each attempt.

@@ -50,7 +50,8 @@ func checkContract(op string, s *shape) error {
 }
 
 // breaches returns what breaks the contract, an [abi.Error] for each place, and reads the
-// manifest. Of the wrong imports it describes the first most, and counts the others.
+// manifest. The parameter most limits how many wrong imports it describes; it counts the
+// others.
 func breaches(s *shape, most int) (problems []error, more int) {
 	add := func(e *abi.Error) { problems = append(problems, e) }
 	checkMemory(s, add)

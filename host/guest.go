@@ -7,7 +7,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// A guest is an instance of a module, as the engine has it that runs the code: wazero, or a
+// A guest is an instance of a module in the engine that runs its code: wazero, or a
 // translation to Go.
 type guest interface {
 	// function returns an exported function.

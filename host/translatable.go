@@ -19,9 +19,10 @@ type Translatable struct {
 	SHA256 string
 	// Floats reports whether the module calculates with floating-point numbers.
 	Floats bool
-	// Wasm is the arranged module. It imports its memory as memory of the module h, and
-	// the functions with the types of Imports from there too, as f0, f1 and so on. It
-	// exports each of Functions as fn and its index, and Globals as g and their index.
+	// Wasm is the arranged module. From the module h, it imports its memory under the
+	// name memory, and functions with the types of Imports under the names f0, f1 and so
+	// on. It exports each of Functions as fn followed by its index, and each of Globals
+	// as g followed by its index.
 	Wasm []byte
 	// Imports are the types of the imported functions.
 	Imports []TranslatedType

@@ -11,7 +11,7 @@ import (
 type cast struct {
 	members map[journal.CreatureID]*member
 	named   map[journal.GraphID]map[string]journal.CreatureID
-	late    bool // the history begins after one of its creatures
+	late    bool // one of its creatures is older than the history
 }
 
 // member holds the known facts about a creature.

@@ -198,7 +198,7 @@ func ancestry(list []journal.SessionInfo, of journal.SessionID) func(*journal.Se
 	return func(info *journal.SessionInfo) bool { return in[info.Session] }
 }
 
-// problem adds what the turn is to an error.
+// problem adds the ids of the turn and of its creature to an error.
 func (o *TurnOptions) problem(ev *journal.Event, err *abi.Error) *abi.Error {
 	err.Op = "replay"
 	err = err.With("turn", o.Turn.String())

@@ -274,8 +274,8 @@ func (x *Exporter) sendCounters(ctx context.Context, measured <-chan struct{}) {
 
 var by = scope{Name: "github.com/seed47132306/terrarium", Version: terrarium.Version}
 
-// post sends a body, and repeats that while the collector asks for it or cannot be
-// reached, as the OTLP specification says.
+// post sends a body. It tries again while the collector asks for that or cannot be
+// reached, as the OTLP specification requires.
 func (x *Exporter) post(ctx context.Context, url string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, x.o.Timeout)
 	defer cancel()

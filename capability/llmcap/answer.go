@@ -64,13 +64,13 @@ type assembly struct {
 }
 
 type callParts struct {
-	index     int // by which parts belong together; the calls are sorted by it
+	index     int // the same for all parts of a call; the calls are sorted by it
 	id, name  string
 	arguments strings.Builder
 }
 
-// assemble reads a response: events of a stream, or one JSON object. The texts of the answer
-// have at most so many bytes; if there were more, long is true and they are incomplete.
+// assemble reads a response: events of a stream, or one JSON object. If the texts of the
+// answer together exceed the limit most, in bytes, long is true, and they are incomplete.
 func assemble(ctx context.Context, body []byte, stream bool, most int64) (out answer, long bool, err error) {
 	a := &assembly{most: most}
 	if stream {

@@ -109,7 +109,7 @@ func (g *grant) Forecast(r capability.Request) map[string]int64 {
 	return g.used(q.Model, guess(len(r.Body)), q.MaxTokens)
 }
 
-// used returns what tokens of a model count in each unit.
+// used returns how much the tokens of a model count in each unit.
 func (g *grant) used(model string, prompt, answer int64) map[string]int64 {
 	out := map[string]int64{tokens: prompt + answer}
 	if p, ok := g.prices[model]; ok {

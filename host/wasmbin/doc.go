@@ -13,10 +13,10 @@
 // # Bounds
 //
 // For any input, reading and validating take time proportional to the module,
-// and memory of at most some thirty times its size. Everything that a module
-// can have many of, and everything that a few bytes can claim much of, has a
-// field in [Limits]. An error names the field, the value found, the value
-// allowed, the function if there is one, and the byte.
+// and memory of at most some thirty times its size. [Limits] has a field for everything
+// that can be numerous in a module, and for every quantity that a few bytes can make
+// large. An error names the field, the value found, the value allowed, the function if
+// there is one, and the byte.
 //
 // # Validity
 // A module is valid if it meets the specification and four extra rules

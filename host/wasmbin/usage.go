@@ -2,8 +2,8 @@ package wasmbin
 
 // Usage returns how much of each limit a module uses: Read and Validate accept it
 // with these limits, and refuse it with a smaller one. infos is the result of
-// Validate, or nil; then what is known only from instructions is 0. So are
-// ModuleBytes and what the module has none of.
+// Validate, or nil; then the fields that depend on instructions are 0. ModuleBytes is
+// always 0, and so are the fields for things that the module does not have.
 func (m *Module) Usage(infos []FuncInfo) Limits {
 	u := Limits{
 		CustomSections: len(m.Customs), Types: len(m.Types), Imports: len(m.Imports),
