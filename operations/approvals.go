@@ -45,7 +45,7 @@ type ApprovalRecord struct {
 	Size       int                      `json:"size"`                 // size of the whole content, in bytes
 	// SHA-256 of the whole content, if content is only a part of it
 	ContentHash string `json:"content_hash,omitempty"`
-	// those headers of the message that would be sent that fit into the 8 KiB
+	// headers of the message that would be sent, as many as fit into the 8 KiB
 	Headers     map[string]string `json:"headers,omitempty"`
 	MoreHeaders int               `json:"more_headers,omitempty"` // how many headers are left out
 	Hash        string            `json:"hash"`                   // SHA-256 of everything that the answer covers

@@ -215,8 +215,8 @@ func graphWith(status []inspect.GraphStatus, has func(*inspect.GraphStatus) bool
 	return ""
 }
 
-// narrow adds the client's graphs to a list of graphs that is empty, as the other fields do
-// not bound it.
+// narrow puts the client's graphs into an empty list of graphs, which would otherwise
+// mean all graphs.
 func (s *client) narrow(v reflect.Value) {
 	if field := v.FieldByName("Graphs"); field.IsValid() && field.Len() == 0 {
 		field.Set(reflect.ValueOf(slices.Clone(s.rights.Graphs)))

@@ -36,7 +36,7 @@ type WearRecord struct {
 	Since               string `json:"since"`                  // RFC 3339, UTC: when the directory was opened
 	Syncs               int64  `json:"syncs"`                  // number of syncs since the directory was opened
 	SyncsPerHour        int64  `json:"syncs_per_hour"`         // on average; in the first hour, the number so far
-	WrittenBytes        int64  `json:"written_bytes"`          // bytes written to logs since the directory was opened; when logs are emptied, at most as many are written again
+	WrittenBytes        int64  `json:"written_bytes"`          // bytes written to logs since the directory was opened; when logs are emptied, at most as many bytes are written again
 	WrittenBytesPerHour int64  `json:"written_bytes_per_hour"` // on average; in the first hour, the number so far
 }
 

@@ -77,8 +77,8 @@ type ReplayEffect struct {
 	Unknown bool              `json:"unknown,omitempty"` // whether it was recorded without its contents
 }
 
-// The bounds of an answer. One payload is about as long as a reader looks at, and all of them
-// together stay below what a connection may hold.
+// The bounds of an answer. A payload may be about as long as what a person reads, and all
+// payloads together must stay below what a connection may hold.
 const (
 	maxReplayRows    = 1000
 	maxReplayPayload = 64 << 10

@@ -64,7 +64,8 @@ const (
 	// MaxListed is the largest number of entries of a list that a bounded caller may
 	// request.
 	MaxListed = 10_000
-	// maxListedBytes ends the events of an answer to such a caller.
+	// maxListedBytes is the size of the events after which an answer to such a caller
+	// ends.
 	maxListedBytes = 64 << 20
 )
 
