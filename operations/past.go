@@ -28,7 +28,7 @@ type PastGraph struct {
 	Session   terrarium.SessionID     `json:"session"`
 	Root      terrarium.CreatureID    `json:"root,omitempty"` // id of its root; of the first one after a merge
 	Creatures []PastCreature          `json:"creatures"`
-	Channels  []inspect.ChannelStatus `json:"channels"` // their head is always 0: how far they were read and written is not described
+	Channels  []inspect.ChannelStatus `json:"channels"` // the channels; head is always 0, because positions in channels are not described
 	Wires     []journal.OutputWire    `json:"wires"`
 }
 

@@ -142,7 +142,7 @@ var ownBlocks = []Block{
 		{Name: "isolation", Type: ChoiceValue, Choices: []string{"none", "process"}, Default: "none", Doc: "`process` runs the script in a separate process with a memory limit; scripts of a recipe that another user could have written always run that way"},
 		attrDescription,
 	}},
-	{Name: stopWhen, Labels: named, Repeated: true, Doc: "a condition under which the creatures of the recipe [stop](recipes.md#stop_when); a block holds when all its attributes hold, and one block that holds stops them", Attributes: []Attribute{
+	{Name: stopWhen, Labels: named, Repeated: true, Doc: "a condition under which the creatures of the recipe [stop](recipes.md#stop_when); a block holds when all its attributes hold, and one such block is enough", Attributes: []Attribute{
 		{Name: "turns", Type: CountValue, Without: "not checked", Doc: "at least this many turns have been committed"},
 		{Name: "messages", Type: CountValue, Without: "not checked", Doc: "the creatures have sent at least this many messages"},
 		{Name: "tokens", Type: CountValue, Without: "not checked", Doc: "the creatures have used at least this many tokens of language models"},

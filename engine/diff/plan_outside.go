@@ -13,8 +13,8 @@ import (
 // running and do not change are not listed.
 type OutsidePlan struct {
 	Deployment string             `json:"deployment,omitempty"`
-	Address    string             `json:"address,omitempty"`    // of the creature, the source or the sink
-	Name       string             `json:"name,omitempty"`       // of the creature
+	Address    string             `json:"address,omitempty"`    // address of the creature, the source or the sink
+	Name       string             `json:"name,omitempty"`       // name of the creature
 	Creature   journal.CreatureID `json:"creature,omitempty"`   // empty if it does not exist yet
 	Capability string             `json:"capability,omitempty"` // its kind and name, such as http.alerts; absent for a source or a sink
 	Reaches    []string           `json:"reaches"`              // what it reaches, in words; for a source or a sink, its settings

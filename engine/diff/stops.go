@@ -11,10 +11,10 @@ import (
 // or will no longer stop them, once the plan is applied. The blocks are judged by the
 // counters at the time of the plan.
 type StopPlan struct {
-	Deployment string          `json:"deployment"`       // of the recipe
+	Deployment string          `json:"deployment"`       // deployment of the recipe
 	Graph      journal.GraphID `json:"graph,omitempty"`  // empty if it does not exist yet
 	Action     StopAction      `json:"action"`           // stop, stay or continue
-	Condition  string          `json:"condition"`        // the address of the block that holds or, if the recipe continues, that held, such as stop_when.enough
+	Condition  string          `json:"condition"`        // address of the block that holds, such as stop_when.enough; if the recipe continues, of the block that held
 	Reason     string          `json:"reason,omitempty"` // what was reached, in words; empty if the recipe continues
 }
 

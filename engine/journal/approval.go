@@ -116,7 +116,7 @@ type ApprovalAskedPayload struct {
 	// The whole message, or description of what would happen, if the list of approvals shows only
 	// a part of it.
 	Content NotedBytes        `json:"content,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"` // of the message, if the list shows only some of them
+	Headers map[string]string `json:"headers,omitempty"` // headers of the message, if the list shows only some of them
 }
 
 // ApprovalContent is everything that a question is about.

@@ -263,7 +263,7 @@ func List[T any](list []T) []T {
 // event is the request.
 type BudgetChangedPayload struct {
 	Capability string           `json:"capability"` // its kind and name
-	Change     map[string]int64 `json:"change"`     // what is reserved before an attempt; after it, what the attempt has used less what was reserved
+	Change     map[string]int64 `json:"change"`     // before an attempt, the amount that is reserved; after it, the amount that it has used minus the reserved amount
 	Creature   map[string]int64 `json:"creature"`   // what the creature has used with it
 	Graph      map[string]int64 `json:"graph"`      // what all creatures of the graph have used with it
 }

@@ -15,11 +15,11 @@ type StopCounters struct {
 
 // RecipeStop says why the creatures of a recipe in a graph do not run.
 type RecipeStop struct {
-	Deployment string       `json:"deployment"` // of the recipe
-	Condition  string       `json:"condition"`  // the address of the block, such as stop_when.enough
+	Deployment string       `json:"deployment"` // deployment of the recipe
+	Condition  string       `json:"condition"`  // address of the block, such as stop_when.enough
 	Reason     string       `json:"reason"`     // what was reached, in words
-	Time       int64        `json:"time"`       // when; nanoseconds since 1970
-	Counters   StopCounters `json:"counters"`   // as they were then
+	Time       int64        `json:"time"`       // when it was reached, in nanoseconds since 1970
+	Counters   StopCounters `json:"counters"`   // values of the counters at that time
 }
 
 // RecipeStoppedPayload is the payload of recipe_stopped.
@@ -30,8 +30,8 @@ type RecipeStoppedPayload struct {
 
 // RecipeContinuedPayload is the payload of recipe_continued.
 type RecipeContinuedPayload struct {
-	Deployment string `json:"deployment"` // of the recipe
-	Condition  string `json:"condition"`  // for which the recipe had stopped
+	Deployment string `json:"deployment"` // deployment of the recipe
+	Condition  string `json:"condition"`  // address of the block for which the recipe had stopped
 	Attribution
 }
 
