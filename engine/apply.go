@@ -30,7 +30,7 @@ type application struct {
 	species  []*species.Template
 	drift    *reconcile.Drift      // what has changed while it ran and stays; nil: the recipe alone decides
 	former   *deploy.Deployment    // the one applied now; nil if there is none
-	adopted  map[string]abi.Module // by address of a prepared creature whose module a running one now has: its former module
+	adopted  map[string]abi.Module // the former modules of running creatures that took a prepared one, by the latter's address
 	declared []deploy.Declaration  // when it was last applied
 	result   Applied
 }

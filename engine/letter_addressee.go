@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// addressee is the creature that gets a redelivered message of one that a graph had: the
-// creature itself or, if it has been removed, the one that is at its address now.
+// addressee returns who gets a redelivered message to a creature that a graph had: that
+// creature or, if it has been removed, the one that is at its address now.
 func (e *Engine) addressee(ctx context.Context, graph journal.GraphID, id journal.CreatureID) (*creature, error) {
 	l := e.core.rlock()
 	c := l.creatures[id]
