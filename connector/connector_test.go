@@ -29,8 +29,8 @@ func once(t *testing.T, w *connector.Window, p *connectortest.Port, key string) 
 	return repeated
 }
 
-// TestWindow has more keys than a window remembers, and windows that continue from what the
-// session has.
+// TestWindow uses more keys than a window remembers, and windows that continue from what
+// the session has.
 func TestWindow(t *testing.T) {
 	p := connectortest.NewPort()
 	w, err := connector.NewWindow(p)
@@ -87,7 +87,7 @@ type noChannel struct{ connector.Channel }
 
 func (noChannel) Close() {}
 
-// TestRunnerTriesAgain moves the clock over the pauses after failures.
+// TestRunnerTriesAgain moves the clock past the pauses after failures.
 func TestRunnerTriesAgain(t *testing.T) {
 	var now atomic.Int64
 	clock := connector.NewManual(func() time.Time { return time.Unix(0, now.Load()) })

@@ -39,8 +39,8 @@ func (noChannel) Ack(uint64)                             {}
 func (noChannel) Drained(context.Context) error          { return nil }
 func (c noChannel) Close()                               { c.closed <- struct{}{} }
 
-// TestDeafConnectorIsAbandoned has a connector that does not end: neither a changed recipe nor
-// closing waits for it for long, and it can no longer send.
+// TestDeafConnectorIsAbandoned uses a connector that does not end: neither a changed
+// recipe nor closing waits long for it, and it can no longer send.
 func TestDeafConnectorIsAbandoned(t *testing.T) {
 	r := NewRunner(Steps{}, slog.New(slog.DiscardHandler))
 	r.grace = 10 * time.Millisecond

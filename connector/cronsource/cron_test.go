@@ -40,7 +40,7 @@ func (b *bench) set(at string) {
 	b.now.Store(parsed.Unix())
 }
 
-// start starts a source, and waits until it waits.
+// start starts a source, and returns when the source waits for a tick.
 func (b *bench) start(settings string) (stop func()) {
 	b.t.Helper()
 	c, err := cronsource.Kind{}.Open(json.RawMessage(settings))
@@ -109,8 +109,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestBeginningIsKept ends a source before its first tick, and starts it again in another process
-// after that.
+// TestBeginningIsKept ends a source before its first tick, and starts it in another
+// process after the time of that tick.
 func TestBeginningIsKept(t *testing.T) {
 	for missed, want := range map[string][]string{
 		"last": {"2026-03-02T12:00:00Z"}, "all": {"2026-03-02T11:00:00Z", "2026-03-02T12:00:00Z"}, "none": nil,
@@ -133,8 +133,8 @@ func TestBeginningIsKept(t *testing.T) {
 	}
 }
 
-// TestSummerTime has a tick in the hour that a night in spring lacks, which is left out, and
-// one in the hour that a night in autumn has twice, which comes twice.
+// TestSummerTime schedules a tick in the hour that a night in spring lacks: it is left
+// out. A tick in the hour that a night in autumn has twice comes twice.
 func TestSummerTime(t *testing.T) {
 	b := newBench(t, "2026-03-28T12:00:00Z")
 	stop := b.start(`{"schedule": "30 2 * * *", "time_zone": "Europe/Berlin"}`)
@@ -224,7 +224,7 @@ func TestChangedSchedule(t *testing.T) {
 	b.check("2026-03-02T10:30:00Z", "2026-03-02T16:00:00Z", "2026-03-02T17:00:00Z")
 }
 
-// TestSuspended has a clock that jumps over ticks while a source waits.
+// TestSuspended makes the clock jump over ticks while a source waits.
 func TestSuspended(t *testing.T) {
 	for missed, want := range map[string][]string{
 		"none": nil,
@@ -240,7 +240,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestFutureTick has a session whose last tick is in the future.
+// TestFutureTick uses a session whose last tick is in the future.
 func TestFutureTick(t *testing.T) {
 	b := newBench(t, "2030-03-02T10:10:00Z")
 	stop := b.start(`{"schedule": "@hourly"}`)

@@ -61,8 +61,8 @@ func sent(n int) func(connectortest.View) bool {
 	return func(v connectortest.View) bool { return len(v.Sent) >= n }
 }
 
-// TestSourceFollows has a file that appears late, grows, is rotated while it is followed, and
-// is followed again by another run: each line is taken once.
+// TestSourceFollows follows a file that appears late, grows and is rotated meanwhile, and
+// follows it again in another run: each line is taken once.
 func TestSourceFollows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	p := connectortest.NewPort()
@@ -91,8 +91,8 @@ func TestSourceFollows(t *testing.T) {
 	}
 }
 
-// TestSourceFollowsMuch has a file that is read in several parts, both at the start and while it
-// grows: each line is taken once.
+// TestSourceFollowsMuch follows a file that is read in several parts, both at the start and while it
+// grows. Each line is taken once.
 func TestSourceFollowsMuch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var want []string
@@ -120,7 +120,7 @@ func TestSourceFollowsMuch(t *testing.T) {
 	}
 }
 
-// TestSourceLeavesOut has a line that policies refuse and one that is too long.
+// TestSourceLeavesOut writes a line that policies deny and one that is too long.
 func TestSourceLeavesOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	put(t, path, "good\nbad\n"+strings.Repeat("x", 17<<20)+"\nlast")
@@ -253,7 +253,7 @@ func TestSinkAsText(t *testing.T) {
 	}
 }
 
-// TestSinkRetries has a folder that does not exist at first.
+// TestSinkRetries writes to a folder that does not exist at first.
 func TestSinkFails(t *testing.T) {
 	c, err := files.Sink{}.Open(json.RawMessage(`{"path": "` + t.TempDir() + `/none/out"}`))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRewrittenBetweenReads rewrites a file with more than it had, between two reads that both
-// find something: nothing is taken from the middle of the new content.
+// TestRewrittenBetweenReads replaces the content of a file by a longer one, between two
+// reads that both find something: no line is taken from the middle of the new content.
 func TestRewrittenBetweenReads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	write := func(text string) {

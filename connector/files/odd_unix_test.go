@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A directory or a pipe in the place of a followed file is not there: the file that comes after
-// it is read.
+// A directory or a pipe at the path of a followed file counts as no file: the next file
+// there is read.
 func TestFollowedFileIsReplacedByOther(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -37,8 +37,8 @@ func TestFollowedFileIsReplacedByOther(t *testing.T) {
 	file.Close()
 }
 
-// Nothing waits for the other end of a pipe, and a pipe is not read, even if it takes the place
-// of a file between looking at it and opening it.
+// The source neither waits for the other end of a pipe nor reads a pipe, even if one
+// takes the place of a file between the check and the opening.
 func TestPipeIsNotOpened(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -99,7 +99,8 @@ func (f full) Write(b []byte) (int, error) {
 	return n, errors.New("no space left on device")
 }
 
-// TestSinkTakesPartsAway has a write that fails half way.
+// TestSinkTakesPartsAway makes a write fail halfway: the part that was written is
+// removed.
 func TestSinkTakesPartsAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)

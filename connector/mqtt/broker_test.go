@@ -57,7 +57,7 @@ func open(t *testing.T, k connector.Kind, data json.RawMessage) connector.Connec
 	return c
 }
 
-// reached waits until the connector has reached the broker more often than before.
+// reached waits until the connector has reached the broker once more.
 func reached(t *testing.T, p *connectortest.Port, before int) {
 	t.Helper()
 	await(t, p, func(v connectortest.View) bool { return v.Working > before })
@@ -70,7 +70,8 @@ type rewound interface {
 	Rewind(acked uint64)
 }
 
-// run runs a connector as terrarium does, again after each failure, until stop is called.
+// run runs a connector as terrarium does: it starts it again after each failure, until
+// stop is called.
 func run(t *testing.T, c connector.Connector, p rewound) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -139,9 +140,10 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestCuts loses the connection many times while messages are under way, and twice what the
-// source remembers in memory. Each message is taken once. Nothing is published while the source
-// connects, and no connection is cut while it begins: this broker would lose messages.
+// TestCuts loses the connection many times while messages are under way, and twice also
+// what the source remembers in memory. Each message is taken once. Nothing is published
+// while the source connects, and no connection is cut while it is being made, because
+// this broker would lose messages.
 func TestCuts(t *testing.T) {
 	for _, version := range versions {
 		for _, qos := range []byte{1, 2} {
@@ -229,8 +231,8 @@ func TestBrokerRestarts(t *testing.T) {
 	}
 }
 
-// TestKeyProperty publishes with a sink, which gives each message an id, and takes each id
-// once, although the sink delivers all messages again.
+// TestKeyProperty publishes through a sink, which gives each message an id. The source
+// takes each id once, although the sink delivers all messages again.
 func TestKeyProperty(t *testing.T) {
 	b, from, to := start(t, mqtttest.Options{}), connectortest.NewPort(), connectortest.NewPort()
 	source := settings(t, b, map[string]any{"topics": []string{"a"}, "key_property": mqtt.IDProperty, "properties": []string{mqtt.IDProperty}})
@@ -259,7 +261,7 @@ func TestKeyProperty(t *testing.T) {
 	}
 }
 
-// TestTooLarge leaves large messages out, and takes those after them.
+// TestTooLarge proves that large messages are left out, and later ones are taken.
 func TestTooLarge(t *testing.T) {
 	for _, version := range versions {
 		b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
@@ -275,7 +277,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestDenied acknowledges what a policy does not let in.
+// TestDenied proves that messages are acknowledged even if a policy denies them.
 func TestDenied(t *testing.T) {
 	b, p := start(t, mqtttest.Options{}), connectortest.NewPort()
 	p.Refuse = func(m connector.Message) error {
@@ -341,7 +343,8 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// TestSinkRefused leaves out what no broker takes, and tries again what this one does not allow.
+// TestSinkRefused proves that a sink leaves out what no broker accepts, and tries again
+// what this broker does not allow.
 func TestSinkRefused(t *testing.T) {
 	b := start(t, mqtttest.Options{Username: "u", Secret: "s"})
 	p := connectortest.NewPort()

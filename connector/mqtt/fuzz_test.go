@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// FuzzPacket reads anything as a packet, and what it has as a message: this must not panic, nor
-// keep more than a packet may have.
+// FuzzPacket reads any bytes as a packet, and its content as a message: this must neither
+// panic nor keep more memory than a packet may have.
 func FuzzPacket(f *testing.F) {
 	f.Add([]byte("\x32\x0c\x00\x01a\x00\x01\x05\x03\x00\x02txpq"), true)
 	f.Add([]byte("\x30\xff\xff\xff\x7f\x00\x01a"), false)
@@ -33,8 +33,8 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
-// TestRecent takes messages of a broker that gives ids in turn, reads what was kept into another
-// process at any time, and asks for what may be sent again.
+// TestRecent takes messages of a broker that assigns ids in turn, at any time continues
+// in another process with what was kept, and asks about messages that may be sent again.
 func TestRecent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := connectortest.NewPort()
@@ -112,8 +112,9 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// BenchmarkIntake is the work of a source for a message of 100 bytes with QoS 1, without the
-// session: reading it, finding out whether it was taken, and acknowledging it.
+// BenchmarkIntake measures the work of a source for a message of 100 bytes with QoS 1,
+// without the session: reading it, finding out whether it was taken, and acknowledging
+// it.
 func BenchmarkIntake(b *testing.B) {
 	var o, body output
 	body.text("sensors/attic/temperature")

@@ -56,7 +56,7 @@ func (s *script) source(more map[string]any) *source {
 	return c.(*source)
 }
 
-// expect reads a packet of a type.
+// expect reads a packet, which must have the given type.
 func (s *script) expect(kind byte) packet {
 	s.t.Helper()
 	p, err := readPacket(s.in, maxOther)
@@ -146,7 +146,7 @@ func running(t *testing.T, s *source, p connector.Port) (end func() error) {
 
 func payloads(p *connectortest.Port) string { return strings.Join(p.Seen().Payloads(), " ") }
 
-// TestRedelivery sends messages whose acknowledgements are lost, or may be.
+// TestRedelivery sends messages whose acknowledgements are lost or may be lost.
 func TestRedelivery(t *testing.T) {
 	for _, version := range []string{version5, version3} {
 		t.Run(version, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestRedelivery(t *testing.T) {
 			s.Close()
 			_ = end()
 
-			// The broker has lost the session: its ids mean others.
+			// The broker has lost the session: its ids now stand for other messages.
 			end = running(t, s.source(nil), p)
 			s.accept(false, true)
 			s.publish(1, true, 4, "new")
@@ -199,8 +199,8 @@ func TestRedelivery(t *testing.T) {
 	}
 }
 
-// TestReusedIDs has a broker that gives each message the id of the one before. Equal messages
-// look like one that comes again, so they are taken.
+// TestReusedIDs uses a broker that gives each message the id of the previous one. An
+// equal message may be a new one or the previous one sent again, so it is taken.
 func TestReusedIDs(t *testing.T) {
 	s, p := newScript(t, version5), connectortest.NewPort()
 	end := running(t, s.source(nil), p)
@@ -220,8 +220,8 @@ func TestReusedIDs(t *testing.T) {
 	}
 }
 
-// TestSettled has a broker that has answered a PINGREQ after an acknowledgement: an equal message
-// with the same id is a new one then.
+// TestSettled uses a broker that answers a PINGREQ after an acknowledgement: from then
+// on, an equal message with the same id is a new one.
 func TestSettled(t *testing.T) {
 	s, p := newScript(t, version5), connectortest.NewPort()
 	source := s.source(nil)
@@ -313,8 +313,8 @@ func (p *slowPort) Send(ctx context.Context, m connector.Message) (connector.Rec
 	return slowReceipt{p}, err
 }
 
-// TestPushesBack has a broker that ignores the receive maximum, and a session that is slow: the
-// source stops reading.
+// TestPushesBack combines a broker that ignores the receive maximum with a slow session:
+// the source stops reading.
 func TestPushesBack(t *testing.T) {
 	s := newScript(t, version5)
 	p := &slowPort{Port: connectortest.NewPort(), released: make(chan struct{})}
@@ -324,7 +324,7 @@ func TestPushesBack(t *testing.T) {
 	for id := range uint16(n) {
 		s.publish(1, false, id+1, "x")
 	}
-	// One is with the goroutine that waits, and one with the goroutine that reads.
+	// The goroutine that waits holds one message, and the goroutine that reads another.
 	if _, err := p.Wait(t.Context(), func(v connectortest.View) bool { return len(v.Sent) == inFlight+2 }); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestPushesBack(t *testing.T) {
 	}
 }
 
-// TestHostile has brokers that answer with anything: the source ends with an error that says
+// TestHostile uses brokers that answer anything: the source ends with an error that says
 // what to do, and nothing else happens.
 func TestHostile(t *testing.T) {
 	connack := "\x20\x03\x00\x00\x00"
@@ -415,7 +415,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestWrongAcks has a broker that acknowledges what a sink has not sent, or not that way.
+// TestWrongAcks uses a broker that acknowledges what a sink did not send, or sent with
+// another quality of service.
 func TestWrongAcks(t *testing.T) {
 	for name, answer := range map[string]string{
 		"another id": "\x40\x02\x00\x09", "another type": "\x70\x02\x00\x01", "too late": "\x50\x02\x00\x01", "broken": "\x40\x04\x00\x01\x00\x7f",

@@ -61,7 +61,8 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestTLS connects with the certificate of the broker, without it, and with another name.
+// TestTLS connects with the certificate of the broker, without it, and under another
+// name.
 func TestTLS(t *testing.T) {
 	server := httptest.NewTLSServer(nil) // for its certificate, which is for example.com
 	defer server.Close()

@@ -25,7 +25,7 @@ import (
 
 const secret = "0123456789abcdef-secret"
 
-// hook is a webhook that runs behind a server.
+// hook is a running webhook, with an HTTP server in front of it.
 type hook struct {
 	t      *testing.T
 	port   *connectortest.Port
@@ -104,7 +104,7 @@ func sign(body, key string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// TestHostileRequests sends requests none of which may get in.
+// TestHostileRequests sends requests that must all be refused.
 func TestHostileRequests(t *testing.T) {
 	tokens := newHook(t, connectortest.NewPort(), map[string]any{"content_types": []string{"application/json"}, "max_body": 100})
 	signed := newHook(t, connectortest.NewPort(), map[string]any{"auth": "hmac-sha256", "max_body": 100})
@@ -202,7 +202,7 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// TestKeys has requests with the same keys, at the same time, after a refusal, after an unknown
+// TestKeys repeats keys: in requests at the same time, after a refusal, after an unknown
 // outcome, and after a restart.
 func TestKeys(t *testing.T) {
 	var fails atomic.Pointer[abi.Error]
@@ -296,8 +296,8 @@ func TestSamePath(t *testing.T) {
 	}
 }
 
-// TestEndsDuringBody has a body that does not arrive while the webhook is removed, and
-// bodies that are not read because nothing shows that the sender knows the secret.
+// TestEndsDuringBody removes the webhook while a body has not arrived, and sends bodies
+// that are not read because nothing shows that the sender knows the secret.
 func TestEndsDuringBody(t *testing.T) {
 	h := newHook(t, connectortest.NewPort(), map[string]any{"auth": "hmac-sha256"})
 	slow := func(signature string) (net.Conn, func() string) {
@@ -345,7 +345,8 @@ func TestEndsDuringBody(t *testing.T) {
 	}
 }
 
-// TestChannelIsGone has a channel that was removed: the attempt fails, so that the status reports it.
+// TestChannelIsGone sends to a channel that was removed: the source ends with an error,
+// so that the status reports it.
 func TestChannelIsGone(t *testing.T) {
 	port := connectortest.NewPort()
 	port.Refuse = func(connector.Message) error { return &abi.Error{Code: abi.NotFound, Message: "no channel"} }
