@@ -15,8 +15,9 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// A caller for one graph sees and answers its approvals only, one with the scope read sees
-// no contents and answers none, and the name of a token takes precedence.
+// A caller with a token for one graph sees and decides only that graph's approvals. One
+// with the scope read sees no contents and decides none. The name of a token takes
+// precedence over a given name.
 func TestRightsOfApprovals(t *testing.T) {
 	tr, err := terrarium.New(t.Context(), terrarium.Options{Scratch: true})
 	if err != nil {
@@ -90,9 +91,9 @@ func TestRightsOfApprovals(t *testing.T) {
 	}
 }
 
-// All of what a question is about can be read before it is answered, however long it is: by
-// callers with the scope operate, even after a restart and in a fork that was made at the
-// question, which has it open as well.
+// The whole message that a question is about can be read before the decision, however
+// long it is: by callers with the scope operate, even after a restart, and in a fork at
+// the question, in which it is open as well.
 func TestWholeContentOfAnApproval(t *testing.T) {
 	dir := t.TempDir()
 	recipe := filepath.Join(dir, "long.hcl")
@@ -182,7 +183,7 @@ policy "send" "ask" {
 		if err := tr.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		tr = open(filepath.Join(dir, at), true) // without its policies, the turn would no longer ask
+		tr = open(filepath.Join(dir, at), true) // without the policies, the turn would no longer ask
 		if _, _, err := tr.Restore(t.Context()); err != nil {
 			t.Fatal(err)
 		}

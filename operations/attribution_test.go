@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// attributedKinds are the kinds of events that say what made a change.
+// attributedKinds are the kinds of events that say which operation made a change.
 var attributedKinds = []journal.EventKind{
 	journal.EventCreatureStarted, journal.EventCreatureStopped, journal.EventModuleReplaced, journal.EventParentLinkChanged,
 	journal.EventTopologyChanged, journal.EventWireAdded, journal.EventWireRemoved,
@@ -27,10 +27,11 @@ type attributed struct {
 	journal.Attribution
 }
 
-// changesAfter returns all such events of a session directory after a cursor, and the cursor after them.
+// changesAfter returns all events of these kinds in a session directory after a cursor,
+// and the cursor after them.
 func changesAfter(t *testing.T, tr *terrarium.Terrarium, after journal.EventCursor) ([]attributed, journal.EventCursor) {
 	t.Helper()
-	// A message from outside is the last event, so that there is something to wait for.
+	// A message from outside is sent last, so that there is an event to wait for.
 	last, err := tr.FindChannel("", "end")
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +64,8 @@ func changesAfter(t *testing.T, tr *terrarium.Terrarium, after journal.EventCurs
 	}
 }
 
-// The events of every change of the graph say which operation made it, and whose. They are
-// in the log, and the same after a restart.
+// The events of every change of the graph say which operation made it, and who called it.
+// They are in the log, and the same after a restart.
 func TestChangesAreAttributed(t *testing.T) {
 	dir := t.TempDir()
 	recipe := filepath.Join(dir, "pond.hcl")

@@ -19,15 +19,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// twoDesks makes two graphs in which everything has the same name: a creature
-// clerk that passes on what comes in on the channel letters, and a creature
-// count that counts it.
+// twoDesks makes two graphs with the same names: in each, a creature clerk passes on what
+// arrives on the channel letters, and a creature count counts it.
 func twoDesks(t *testing.T, tr *terrarium.Terrarium) (left, right desk) {
 	t.Helper()
 	return newDesk(t, tr), newDesk(t, tr)
 }
 
-// desk are the ids of one of twoDesks.
+// desk has the ids of one of the two graphs of twoDesks.
 type desk struct {
 	clerk, count terrarium.CreatureID
 	letters      terrarium.ChannelID
@@ -47,7 +46,7 @@ func add(t *testing.T, tr *terrarium.Terrarium, name, module string) terrarium.C
 	return terrarium.CreatureID(added["creature"].(string))
 }
 
-// whole runs an operation whose result has a delta, and returns the delta.
+// whole runs an operation and returns the delta in its result.
 func whole(t *testing.T, tr *terrarium.Terrarium, op, args string) journal.Delta {
 	t.Helper()
 	result, err := Do(context.Background(), tr, op, json.RawMessage(args))
@@ -65,15 +64,14 @@ func whole(t *testing.T, tr *terrarium.Terrarium, op, args string) journal.Delta
 	return *out.Delta
 }
 
-// tell hands a creature something and waits until everything that follows from
-// it is done.
+// tell sends a creature a message and waits until all its consequences have been handled.
 func tell(t *testing.T, tr *terrarium.Terrarium, c terrarium.CreatureID, payload string) {
 	t.Helper()
 	do(t, tr, "send_to", fmt.Sprintf(`{"creature":%q,"payload":%q}`, c, payload))
 	do(t, tr, "wait_idle", ``)
 }
 
-// counted is what a tally has counted.
+// counted returns what a tally has counted.
 func counted(t *testing.T, tr *terrarium.Terrarium, c terrarium.CreatureID) map[string]any {
 	t.Helper()
 	return do(t, tr, "state", fmt.Sprintf(`{"creature":%q,"prefix":"count/"}`, c))["state"].(map[string]any)
@@ -123,8 +121,8 @@ func TestConnectRenames(t *testing.T) {
 	}
 }
 
-// A merge that unifies makes one channel of two: both counters hear both clerks, after
-// they have heard everything that was sent on their own channel before.
+// A merge with unify makes two channels into one: both counters hear both clerks, after
+// everything that was sent on their own channel before.
 func TestConnectUnifies(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	left, right := twoDesks(t, tr)
@@ -154,8 +152,8 @@ func TestConnectUnifies(t *testing.T) {
 	refused(t, tr, "send", fmt.Sprintf(`{"channel":%q,"payload":"x"}`, right.letters), abi.NotFound, string(right.letters))
 }
 
-// The channels on which the members of a deployment report to their root are
-// never made one, so each root hears its own.
+// The report channels of two deployments are never made into one, so each root hears its
+// own members.
 func TestReportsAreNeverUnified(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	left := do(t, tr, "apply", `{"recipe":"../testdata/left.hcl"}`)
@@ -180,7 +178,7 @@ func TestReportsAreNeverUnified(t *testing.T) {
 	}
 }
 
-// Disconnecting cuts a pair and no third party on the same channel.
+// Disconnecting separates two creatures, and no third one on the same channel.
 func TestDisconnectCutsOnlyThePair(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	one, two := add(t, tr, "one", "builtin:relay"), add(t, tr, "two", "builtin:relay")
@@ -220,7 +218,7 @@ func TestConnectToItself(t *testing.T) {
 		ev := ev.(map[string]any)
 		sent = append(sent, fmt.Sprint(ev["payload"], " by ", map[string]string{string(loop): "loop", string(other): "other"}[ev["creature"].(string)]))
 	}
-	// The loop echoes "b", which it heard, and none of its own echoes.
+	// The loop echoes "b", which it heard from outside, and none of its own echoes.
 	if want := []string{"a by loop", "b by other", "b by loop"}; !slices.Equal(sent, want) {
 		t.Errorf("the messages are %q, want %q", sent, want)
 	}
@@ -229,7 +227,7 @@ func TestConnectToItself(t *testing.T) {
 	}
 }
 
-// An edge settles collisions as a connection does.
+// Adding an edge resolves name collisions as connecting does.
 func TestEdgesSettleCollisions(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	left, right := twoDesks(t, tr)
@@ -245,7 +243,7 @@ func TestEdgesSettleCollisions(t *testing.T) {
 // and must change nothing.
 func refused(t *testing.T, tr *terrarium.Terrarium, op, args string, code abi.Code, word string) {
 	t.Helper()
-	if err := tr.Settle(t.Context()); err != nil { // what status tells of files changes until then
+	if err := tr.Settle(t.Context()); err != nil { // until then, what status reports about files may change
 		t.Fatal(err)
 	}
 	before := statusWithoutWear(t, tr)
@@ -261,7 +259,7 @@ func refused(t *testing.T, tr *terrarium.Terrarium, op, args string, code abi.Co
 	}
 }
 
-// What cannot be done is refused in words, and changes nothing.
+// An operation that is impossible is refused with an explanation, and changes nothing.
 func TestTopologyMistakes(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	left, right := twoDesks(t, tr)
@@ -318,7 +316,7 @@ func TestTopologyMistakes(t *testing.T) {
 	}
 }
 
-// The same through the Go API, where everything has an id.
+// The same through the Go API, which takes ids only.
 func TestChangeMistakes(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	left, right := twoDesks(t, tr)
@@ -338,7 +336,7 @@ func TestChangeMistakes(t *testing.T) {
 		{topology.RemoveCreature{ID: "c0"}, abi.NotFound},
 		{topology.RemoveChannel{ID: "h0"}, abi.NotFound},
 	} {
-		// What comes before the mistake is taken back with it.
+		// The operations before the failing one are undone, too.
 		_, err := tr.Change(t.Context(), topology.RemoveChannel{ID: left.letters}, topology.SetStopped{ID: right.clerk, Stopped: true}, c.op)
 		var typed *abi.Error
 		if abi.CodeOf(err) != c.code || !errors.As(err, &typed) || typed.Remedy == "" || len(typed.IDs) == 0 {

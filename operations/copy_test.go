@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
-// A fork continues independently: it has everything that its parent had and names its
-// parent, and neither sees what the other does from then on.
+// A fork continues independently: it has everything that its parent had, and names its
+// parent. From then on, neither sees what the other does.
 func TestFork(t *testing.T) {
 	tr := open(t, terrarium.Options{Dir: t.TempDir()})
 	desk := newDesk(t, tr)
@@ -60,7 +60,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// ancestry lists the session of a clerk and those from which it came.
+// ancestry lists the session of a clerk and the session's ancestors.
 func ancestry(t *testing.T, tr *terrarium.Terrarium) (out []any) {
 	t.Helper()
 	for _, s := range do(t, tr, "lineage", `{"graph":"clerk"}`)["lineage"].([]any) {
@@ -117,8 +117,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// handedOn waits until the file of a session that a cut has ended is removed, because
-// other files have everything that it had.
+// handedOn waits until the file of a session that a disconnect has ended is removed,
+// because other files have all its contents.
 func handedOn(t *testing.T, tr *terrarium.Terrarium, session terrarium.SessionID) {
 	t.Helper()
 	for {
@@ -139,8 +139,7 @@ func handedOn(t *testing.T, tr *terrarium.Terrarium, session terrarium.SessionID
 	}
 }
 
-// column answers what a query finds in a store of which nothing but the one file is
-// read.
+// column returns the result of a query on a store. It reads nothing but that one file.
 func column(t *testing.T, path, query string) (out []string) {
 	t.Helper()
 	db := sqlitetest.Open(t, "file:"+path+"?immutable=1&mode=ro")
@@ -163,8 +162,8 @@ func column(t *testing.T, path, query string) (out []string) {
 	return out
 }
 
-// What is left of a session that went into another is its history: it is not a start for
-// a session of its own, and the error says where to look.
+// Only the history is left of a session that merged into another: it cannot begin a
+// session of its own, and the error says where to look.
 func TestForkOfWhatHasEnded(t *testing.T) {
 	tr := open(t, terrarium.Options{Dir: t.TempDir()})
 	left, right := twoDesks(t, tr)
@@ -179,13 +178,13 @@ func TestForkOfWhatHasEnded(t *testing.T) {
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("there is a directory %s: %v", dir, err)
 	}
-	// By its graph it is the one that it went into.
+	// The id of its graph leads to the session into which it merged.
 	if forked := do(t, tr, "fork", fmt.Sprintf(`{"graph":%q,"dir":%q}`, old.ID, dir)); forked["parent"] != string(graphOf(t, tr, left.clerk).Session) {
 		t.Errorf("fork of the graph %s answers %v", old.ID, forked)
 	}
 }
 
-// What cannot be found is not copied, and without a directory nothing is.
+// A session that cannot be found is not copied, and without a directory none is.
 func TestCopyMistakes(t *testing.T) {
 	kept := open(t, terrarium.Options{Scratch: true})
 	desk := newDesk(t, kept)

@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// Every operation is there as data too.
+// Every operation is also described as data.
 func ExampleDo() {
 	ctx := context.Background()
 	t, err := terrarium.New(ctx, terrarium.Options{})

@@ -98,7 +98,7 @@ func TestDurationJSON(t *testing.T) {
 	}
 }
 
-// What creatures write is no JSON, in whatever kind of message it is.
+// What creatures write is never taken for JSON, whatever the kind of the message.
 func TestEventsOfMessagesHaveTextPayloads(t *testing.T) {
 	seen := 0
 	for _, kind := range journal.EventKinds() {

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// The table is what reference pages are made from, so nothing in it may lack a
-// name or a description.
+// The reference pages are made from the table, so nothing in it may lack a name or a
+// description.
 func TestOperationsAreDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, op := range Table() {
@@ -69,7 +69,7 @@ func TestOperationsCheckFields(t *testing.T) {
 	}
 }
 
-// do runs an operation and returns its result as another program sees it.
+// do runs an operation and returns its result as another program would see it.
 func do(t *testing.T, tr *terrarium.Terrarium, op, args string) map[string]any {
 	t.Helper()
 	result, err := Do(context.Background(), tr, op, json.RawMessage(args))
@@ -116,8 +116,8 @@ func has(t *testing.T, what string, m map[string]any, fields ...string) {
 	}
 }
 
-// Two graphs that merge and split leave one history: every event once, in every
-// store that follows, and a lineage back to the roots.
+// Two graphs that merge and split leave one history: every later store has every event
+// once, and a lineage back to the roots.
 func TestHistoryAcrossCuts(t *testing.T) {
 	tr := open(t, terrarium.Options{Scratch: true})
 	do(t, tr, "add_creature", `{"name":"a","module":"builtin:relay"}`)
@@ -210,8 +210,8 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// statusWithoutWear is what the operation status answers, but for what has
-// been written and synced: the store does both whenever it gets round to it.
+// statusWithoutWear returns the result of the operation status without the numbers of
+// syncs and written bytes, which change at any time.
 func statusWithoutWear(t *testing.T, tr *terrarium.Terrarium) map[string]any {
 	t.Helper()
 	status := do(t, tr, "status", ``)

@@ -13,8 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// Topology describes the graphs before a merge, with what was removed since and without what came
-// since; a token for a graph sees what has become that graph, and nothing else.
+// Topology describes the graphs before a merge, with what was removed since and without
+// what was added since. A token for a graph sees what has become that graph, and nothing
+// else.
 func TestTopologyOfAMoment(t *testing.T) {
 	tr, err := terrarium.New(t.Context(), terrarium.Options{Dir: t.TempDir()})
 	if err != nil {

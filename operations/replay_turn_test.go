@@ -82,7 +82,7 @@ func (r *repeatable) handled() []EventRecord {
 	return slices.DeleteFunc(r.history("turn_ended", "turn_failed"), func(e EventRecord) bool { return e.Channel == "" })
 }
 
-// again runs a turn again, with fields besides its id.
+// again runs a turn again, with these further fields of the request.
 func (r *repeatable) again(rights Rights, turn, more string) (*ReplayTurnResult, error) {
 	result, err := DoAs(context.Background(), r.tr, rights, "replay_turn", json.RawMessage(fmt.Sprintf(`{"turn": %q%s}`, turn, more)))
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *repeatable) must(rights Rights, turn, more string) *ReplayTurnResult {
 	return out
 }
 
-// everything is all that a replay must not change.
+// everything returns all that a replay must not change.
 func (r *repeatable) everything() string {
 	r.t.Helper()
 	b, err := json.Marshal(r.history())
@@ -106,7 +106,7 @@ func (r *repeatable) everything() string {
 	return fmt.Sprint(string(b), do(r.t, r.tr, "state", `{"creature": "newt"}`), do(r.t, r.tr, "timers", `{"creature": "newt"}`))
 }
 
-// in is the same session for a subtest.
+// in returns the same session for a subtest.
 func (r *repeatable) in(t *testing.T) *repeatable {
 	c := *r
 	c.t = t
@@ -135,7 +135,7 @@ func TestReplayTurnMeanwhile(t *testing.T) {
 	t.Run("changes", r.runWhileTheSessionChanges)
 }
 
-// A turn does the same again, with the state of its time, and nothing changes.
+// A turn does the same again, with the state as it was at that time, and nothing changes.
 func (r *repeatable) doTheSame(t *testing.T) {
 	r = r.in(t)
 	before := r.everything()
@@ -167,7 +167,7 @@ func (r *repeatable) doTheSame(t *testing.T) {
 	}
 }
 
-// Another module differs, and the answer has the first difference.
+// Another module does something else, and the answer has the first difference.
 func (r *repeatable) differOnAnotherModule(t *testing.T) {
 	r = r.in(t)
 	before := r.everything()
@@ -205,8 +205,8 @@ func moduleHash(t *testing.T, tr *terrarium.Terrarium, name string) string {
 	return ""
 }
 
-// A reader sees no more than the events of the turn show, and runs no other module. A token for
-// another graph sees nothing.
+// A caller with the scope read sees no more than the events of the turn show, and cannot
+// run another module. A token for another graph sees nothing.
 func (r *repeatable) needRights(t *testing.T) {
 	r = r.in(t)
 	for i, turn := range r.turns {
@@ -286,7 +286,8 @@ func (r *repeatable) areRefused(t *testing.T) {
 	}
 }
 
-// A module whose file has changed since is not run in its place.
+// If the file of the recorded module has changed since, the new content is not run
+// instead.
 func (r *repeatable) missTheirModule(t *testing.T) {
 	r = r.in(t)
 	mine := filepath.Join(t.TempDir(), "mine.wasm")
@@ -410,7 +411,7 @@ func (r *repeatable) boundHostileModules(t *testing.T) {
 	}
 }
 
-// A call that is interrupted while the guest runs ends with the error of its context.
+// A call whose context ends while the guest runs returns the context's error.
 func (r *repeatable) areInterrupted(t *testing.T) {
 	r, h := r.in(t), r.host
 	ctx, cancel := context.WithCancel(t.Context())
@@ -426,7 +427,7 @@ func (r *repeatable) areInterrupted(t *testing.T) {
 	}
 }
 
-// Two turns are run again at a time: a third waits, and can be interrupted.
+// At most two turns are run again at a time: a third waits, and can be interrupted.
 func (r *repeatable) wait(t *testing.T) {
 	r, h := r.in(t), r.host
 	inside, leave := make(chan struct{}, 3), make(chan struct{})

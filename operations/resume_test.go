@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// TestResumeBringsBackWhatTheDirectoryRemembers applies two recipes, forgets
-// them, and resumes: once as a plan, and once for good.
+// TestResumeBringsBackWhatTheDirectoryRemembers applies two recipes, closes everything,
+// and resumes without naming the recipes: first as a plan, and then for good.
 func TestResumeBringsBackWhatTheDirectoryRemembers(t *testing.T) {
 	dir := t.TempDir()
 	tr := open(t, terrarium.Options{Dir: dir})
@@ -83,7 +83,8 @@ func TestASavedPlanIsAppliedOrRefused(t *testing.T) {
 	}
 	refusedWith(t, tr, "apply", apply("../testdata/count.hcl", saved), abi.Conflict, "already been applied")
 
-	// What another caller has added since would be kept, but what is removed would come back.
+	// An addition by another caller since the plan would be kept, but a removal would be
+	// reverted.
 	empty, err := json.Marshal(do(t, tr, "apply", `{"recipe": "../testdata/count.hcl", "plan_only": true, "save": true}`)["saved"])
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// TestServeBoundsWhatALineCosts sends what would take long, or be long, if it was not
-// bounded.
+// TestServeBoundsWhatALineCosts sends lines that would take long, or have long answers,
+// if nothing were bounded.
 func TestServeBoundsWhatALineCosts(t *testing.T) {
 	tr := open(t, terrarium.Options{})
 	huge := strings.Repeat("ö", 1<<18)
@@ -53,7 +53,7 @@ func TestServeBoundsWhatALineCosts(t *testing.T) {
 	}
 }
 
-// TestServeBoundsSubscriptions asks for more than a connection may have.
+// TestServeBoundsSubscriptions requests more subscriptions than a connection may have.
 func TestServeBoundsSubscriptions(t *testing.T) {
 	tr := open(t, terrarium.Options{})
 	largest := fmt.Sprintf(`{"op":"subscribe","buffer":%d}`, engine.MaxSubscriptionBuffer)
@@ -71,7 +71,7 @@ func TestServeBoundsSubscriptions(t *testing.T) {
 	}
 }
 
-// held adds an operation that takes until release is closed.
+// held adds an operation that ends when release is closed.
 func held(t *testing.T, release <-chan struct{}) {
 	before := table
 	t.Cleanup(func() { table = before })
@@ -85,8 +85,8 @@ func held(t *testing.T, release <-chan struct{}) {
 	}))
 }
 
-// TestServeGoesOnBesideAsynchronousRequests has one under way while another is
-// answered.
+// TestServeGoesOnBesideAsynchronousRequests proves that a request is answered while an
+// asynchronous one is under way.
 func TestServeGoesOnBesideAsynchronousRequests(t *testing.T) {
 	release := make(chan struct{})
 	held(t, release)
@@ -122,7 +122,7 @@ func TestServeGoesOnBesideAsynchronousRequests(t *testing.T) {
 	noError(t, <-done)
 }
 
-// TestServeBoundsWhatIsUnderWay has as many requests under way as there may be.
+// TestServeBoundsWhatIsUnderWay makes as many requests at a time as are allowed.
 func TestServeBoundsWhatIsUnderWay(t *testing.T) {
 	release := make(chan struct{})
 	held(t, release)

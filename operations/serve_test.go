@@ -114,14 +114,14 @@ func TestServeWaitsAside(t *testing.T) {
 			t.Fatalf("%s: %+v", line, a.Error)
 		}
 	}
-	// The cycle is never idle, so this cannot be answered yet.
+	// The cycle is never idle, so wait_idle cannot be answered yet.
 	if _, err := io.WriteString(requests, `{"id":"wait","op":"wait_idle"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	if a := ask(`{"id":"status","op":"status"}`); string(a.ID) != `"status"` || !a.OK {
 		t.Fatalf("answered %s, %+v", a.ID, a.Error)
 	}
-	// Once it is cut, both answers are due, in either order.
+	// Once the cycle is cut, both answers are due, in either order.
 	due := map[string]bool{`"cut"`: true, `"wait"`: true}
 	for a := ask(`{"id":"cut","op":"disconnect","from":"b","to":"a"}`); ; {
 		if !due[string(a.ID)] || !a.OK {
@@ -180,7 +180,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A connection whose other end is closed ends, even if requests wait.
+// Serve returns when the other end of the connection is closed, even if requests wait.
 func TestServeBrokenOutput(t *testing.T) {
 	tr := open(t, terrarium.Options{})
 	broken := errors.New("the other end is gone")
@@ -269,7 +269,7 @@ func FuzzServe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		for _, word := range []string{"add_creature", "apply", "shutdown", "subscribe"} {
 			if bytes.Contains(in, []byte(word)) {
-				return // these reach for files, end early, or answer with events
+				return // these open files, end early, or are answered with events
 			}
 		}
 		want := 0

@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pasts is what Successor is checked against: it moves every id at every merge.
+// pasts is the model against which Successor is checked: it moves every id at every
+// merge.
 type pasts struct {
 	sessions   []journal.SessionInfo
 	successors map[terrarium.GraphID]int // of every graph there ever was: its session
@@ -96,8 +97,8 @@ func TestSuccessors(t *testing.T) {
 	})
 }
 
-// An id from before a merge answers with what became of its graph: in the run
-// that merged it, in the next one, and when the graph has ended.
+// An id from before a merge leads to what became of its graph: in the run of the merge,
+// in the next one, and after the graph has ended.
 func TestGraphIDsFromBeforeAMerge(t *testing.T) {
 	dir := t.TempDir()
 	tr := open(t, terrarium.Options{Dir: dir})
@@ -139,7 +140,7 @@ func TestGraphIDsFromBeforeAMerge(t *testing.T) {
 	}
 }
 
-// answered asks every operation that takes a graph for one by an old id.
+// answered calls every operation that takes a graph with an old id.
 func answered(t *testing.T, tr *terrarium.Terrarium, old, now string) {
 	t.Helper()
 	do(t, tr, "wait_idle", ``)
@@ -163,8 +164,8 @@ func answered(t *testing.T, tr *terrarium.Terrarium, old, now string) {
 	}
 }
 
-// lasting leaves out of an answer which files have the history at the moment: it
-// moves in the background.
+// lasting removes from an answer which files have the history at the moment, because that
+// changes in the background.
 func lasting(answer map[string]any) map[string]any {
 	delete(answer, "incomplete_from")
 	line, _ := answer["lineage"].([]any)
@@ -176,7 +177,7 @@ func lasting(answer map[string]any) map[string]any {
 	return answer
 }
 
-// goAPI asks the methods that take a graph for one by an old id.
+// goAPI calls every method that takes a graph with an old id.
 func goAPI(t *testing.T, tr *terrarium.Terrarium, old, now string) {
 	t.Helper()
 	ask := func(id string) string {
@@ -188,7 +189,7 @@ func goAPI(t *testing.T, tr *terrarium.Terrarium, old, now string) {
 		if err != nil || len(line) == 0 {
 			t.Errorf("the lineage of %s has %d sessions, %v", id, len(line), err)
 		}
-		for i := range line { // where the files are changes in the background
+		for i := range line { // which files there are changes in the background
 			line[i].Complete, line[i].Path, line[i].Bytes = false, "", 0
 		}
 		report, err := tr.Verify(t.Context(), id)

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// asLeft makes the session directory that a version of terrarium has left: see
+// asLeft makes a session directory as a version of terrarium has left it: see
 // testdata/stores.
 func asLeft(t *testing.T, version int) string {
 	t.Helper()
@@ -55,7 +55,7 @@ func run(t *testing.T, path string, statements ...string) {
 	}
 }
 
-// numberIn answers what a query of one number does.
+// numberIn returns the result of a query for one number.
 func numberIn(t *testing.T, path, query string) (n int) {
 	t.Helper()
 	if _, err := fmt.Sscan(column(t, path, query)[0], &n); err != nil {
@@ -71,7 +71,7 @@ func newestStore(t *testing.T) int {
 	return stores
 }
 
-// newest are the versions of the stores and of the catalogue that this program writes.
+// newest holds the versions of the stores and of the catalogue that this program writes.
 func newest(t *testing.T) (stores, catalogue int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -162,7 +162,7 @@ func wantReadable(t *testing.T, dir string) {
 	}
 }
 
-// act does one operation.
+// act runs one operation.
 func act(t *testing.T, tr *terrarium.Terrarium, op string, args map[string]any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(args)
@@ -172,7 +172,7 @@ func act(t *testing.T, tr *terrarium.Terrarium, op string, args map[string]any) 
 	return do(t, tr, op, string(text))
 }
 
-// storedEvents are the ids of all events in the stores of a directory.
+// storedEvents returns the ids of all events in the stores of a directory.
 func storedEvents(t *testing.T, dir string) (ids []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "stores", "*.db"))
@@ -199,7 +199,7 @@ func wantHeld(t *testing.T, tr *terrarium.Terrarium, version int) {
 	if left := timersOf(t, tr, "egg"); len(left) < len(timers) { // it was due in between
 		timers, due = left, pendingOf(t, tr, "egg")
 	}
-	if len(timers)+due != 1 { // it is due an hour after the store was left
+	if len(timers)+due != 1 { // the timer is due an hour after the store was left
 		t.Errorf("egg has the timers %v, and %d deliveries wait", timers, due)
 	}
 	if letters := act(t, tr, "dead_letters", map[string]any{"graph": "slow"})["dead_letters"].([]any); len(letters) != 1 {
@@ -210,13 +210,13 @@ func wantHeld(t *testing.T, tr *terrarium.Terrarium, version int) {
 	}
 }
 
-// timersOf are the timers of a creature.
+// timersOf returns the timers of a creature.
 func timersOf(t *testing.T, tr *terrarium.Terrarium, creature string) []any {
 	t.Helper()
 	return act(t, tr, "timers", map[string]any{"creature": creature})["timers"].([]any)
 }
 
-// pendingOf is how many deliveries wait for a creature.
+// pendingOf returns how many deliveries wait for a creature.
 func pendingOf(t *testing.T, tr *terrarium.Terrarium, creature string) (n int) {
 	t.Helper()
 	graphs, err := tr.Status("")
@@ -235,13 +235,13 @@ func pendingOf(t *testing.T, tr *terrarium.Terrarium, creature string) (n int) {
 	return n
 }
 
-// totalOf is how much a tally has counted.
+// totalOf returns how much a tally has counted.
 func totalOf(t *testing.T, tr *terrarium.Terrarium, creature string) any {
 	t.Helper()
 	return act(t, tr, "state", map[string]any{"creature": creature, "prefix": "total"})["state"].(map[string]any)["total"]
 }
 
-// wantAll checks that the histories have every event of before, and are sound.
+// wantAll checks that the histories have every earlier event, and are sound.
 func wantAll(t *testing.T, tr *terrarium.Terrarium, logged []string) {
 	t.Helper()
 	sessions, err := tr.Sessions(t.Context())
@@ -269,7 +269,8 @@ func wantAll(t *testing.T, tr *terrarium.Terrarium, logged []string) {
 	}
 }
 
-// goOnWithNew merges an old graph with a new one, and exports and forks the outcome.
+// goOnWithNew merges an old graph with a new one, and exports and forks the resulting
+// session.
 func goOnWithNew(t *testing.T, tr *terrarium.Terrarium) {
 	t.Helper()
 	act(t, tr, "add_creature", map[string]any{"name": "cook", "module": "builtin:tally"})
@@ -287,8 +288,7 @@ func goOnWithNew(t *testing.T, tr *terrarium.Terrarium) {
 	act(t, tr, "fork", map[string]any{"graph": "fish", "dir": filepath.Join(t.TempDir(), "fork")})
 }
 
-// wantOriginals checks that of each file that was brought up to date the original
-// is there.
+// wantOriginals checks that the original of each migrated file has been kept.
 func wantOriginals(t *testing.T, dir string, version, newest int) {
 	t.Helper()
 	originals, err := filepath.Glob(filepath.Join(dir, "stores", fmt.Sprintf("*.db.v%d", version)))
@@ -347,7 +347,7 @@ func TestNewerIsRefused(t *testing.T) {
 	}
 }
 
-// contents are the databases of a directory, each with a sum of what is in it.
+// contents returns the databases of a directory, each with a checksum of its contents.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -365,8 +365,8 @@ func contents(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestAdoptAnOldFile continues a single file of the first version, which every file of a
-// session then was, in a directory of its own.
+// TestAdoptAnOldFile continues a single file of the first version in a directory of its
+// own. In that version, every session was a single file.
 func TestAdoptAnOldFile(t *testing.T) {
 	left, held := asLeft(t, 1), 0
 	for _, session := range column(t, filepath.Join(left, "catalog.db"), "SELECT session FROM sessions WHERE live") {

@@ -43,9 +43,8 @@ creature "east_clerk" {
 }
 `
 
-// A creature has finished its job and is torn down. It was the bridge between two
-// halves: they continue without each other, each with the whole past, and only the bridge
-// is affected.
+// A creature has finished its job and is removed. It was the bridge between two halves,
+// which continue separately, each with the whole past. Only the bridge is affected.
 func TestStoryABridgeIsTornDown(t *testing.T) {
 	s := newStory(t)
 	team := s.recipe("banks", twoBanks)
@@ -56,7 +55,7 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 	before := graphOf(t, s.Terrarium, lead)
 	s.refused("not_privileged", team.Creatures["creature.east_clerk"], "group_remove_node", `{"creature": "bridge"}`)
 
-	// The lead takes the bridge down, with something that waits for it still.
+	// The lead removes the bridge while a delivery still waits for it.
 	s.granted(lead, "group_stop_node", `{"creature": "bridge"}`)
 	s.say(west, "too late")
 	past := s.past(string(before.ID))
@@ -77,7 +76,7 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 	tornDown(t, watching, bridge, delta)
 
 	// Each half continues on its own: nothing crosses over, no creature was restarted,
-	// and the lead has no say in what is not its graph.
+	// and the lead has no power over the other graph.
 	s.say(west, "here")
 	s.say(east, "there")
 	for i, want := range []map[string]any{
@@ -95,8 +94,8 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 	s.refused("not_found", lead, "group_send", `{"creature": "east_count", "payload": "hello"}`)
 	s.sound(counts[:]...)
 
-	// In the next run the recipe is what it was, and so is the graph: its session has
-	// what either half has been through.
+	// In the next run the recipe makes the graph as it was. Its session has the history
+	// of both halves.
 	apart := [2][]terrarium.Event{s.past(string(halves[0].ID)), s.past(string(halves[1].ID))}
 	s.again()
 	s.recipe("banks", twoBanks)
@@ -114,8 +113,8 @@ func TestStoryABridgeIsTornDown(t *testing.T) {
 	s.sound(lead)
 }
 
-// tornDown checks what a watcher sees of the end of a bridge: the halves, each with its
-// session, the removal of the wire across, and the dead letters.
+// tornDown checks what a watcher sees of the removal of a bridge: the halves, each with
+// its session, the removal of the wire between them, and the dead letters.
 func tornDown(t *testing.T, w *watcher, bridge terrarium.CreatureID, delta journal.Delta) {
 	t.Helper()
 	forked, split := map[terrarium.GraphID]bool{}, 0
@@ -147,8 +146,8 @@ func tornDown(t *testing.T, w *watcher, bridge terrarium.CreatureID, delta journ
 	}
 }
 
-// twoPasts checks that both halves have all of the past, and say where it is from; and
-// that what has happened since in either was seen.
+// twoPasts checks that both halves have the whole past, and say where it is from, and
+// that the watcher saw what has happened since in either.
 func twoPasts(t *testing.T, s *story, from terrarium.SessionID, past []terrarium.Event, halves [2]inspect.GraphStatus, w *watcher) {
 	t.Helper()
 	if info := s.session(from); info.Live {

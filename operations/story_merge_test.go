@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
-// desks is a recipe with a lead that may edit, a clerk that passes on what is asked,
-// and an archive that counts it. Every session of it uses the same names.
+// desks is a recipe with a privileged lead, a clerk that passes on questions, and an
+// archive that counts them. All its sessions use the same names.
 func desks(merge string) string {
 	return fmt.Sprintf(`
 session { merge = %q }
@@ -37,9 +37,9 @@ creature "archive" {
 `, merge)
 }
 
-// Two sessions run side by side, until one of them needs the help of the other. They
-// become one conversation: with the history of both, under names that do not clash,
-// and only the helper notices.
+// Two sessions run side by side, until one needs the help of the other. They become one
+// conversation, with the history of both and without clashing names, and only the helper
+// notices.
 func TestStoryTwoSessionsMerge(t *testing.T) {
 	s := newStory(t)
 	north, south := s.recipe("north", desks("allow")), s.recipe("south", desks("allow"))
@@ -52,8 +52,8 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 	past := [2][]terrarium.Event{s.past(string(before[0].ID)), s.past(string(before[1].ID))}
 	watching := s.watch(terrarium.Filter{Graphs: []terrarium.GraphID{before[1].ID}})
 
-	// No creature reaches into another graph by mistake, nor into one that allows no merges,
-	// and a clerk not at all.
+	// No creature reaches another graph by mistake, or one that allows no merges, and a
+	// clerk reaches none at all.
 	help := `{"action": "wire", "channel": "questions", "creature": %q, "direction": "listen", "alias": "help"%s}`
 	s.refused("not_found", lead, "group_channel", fmt.Sprintf(help, helper, ""))
 	s.refused("denied", lead, "group_channel", fmt.Sprintf(help, closed.Creatures["creature.archive"], `, "merge": true`))
@@ -78,7 +78,7 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 	oneConversation(t, s, now, before, past)
 	seenFromSouth(t, s, watching, delta, now.Session, before)
 
-	// South's members have other names, and continue nevertheless.
+	// South's members have new names, and continue nevertheless.
 	if got, want := members(now), []string{"lead", "clerk", "archive", "lead~2", "clerk~2", "archive~2"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the members are %v, want %v", got, want)
 	}
@@ -101,8 +101,8 @@ func TestStoryTwoSessionsMerge(t *testing.T) {
 	s.sound(lead, closed.Creatures["creature.lead"])
 }
 
-// oneConversation checks that a merged session has the histories of both that it came
-// from, that it knows them, and that they are as they were.
+// oneConversation checks that a merged session has the histories of both its parents,
+// that it names them, and that their own histories are unchanged.
 func oneConversation(t *testing.T, s *story, now inspect.GraphStatus, before [2]inspect.GraphStatus, past [2][]terrarium.Event) {
 	t.Helper()
 	have := map[journal.EventID]int{}

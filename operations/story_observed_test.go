@@ -29,9 +29,9 @@ species "runner" {
 }
 `
 
-// A team is watched, and no creature in it can know. A watcher of a creature follows it
-// into every graph and under every name, does not confuse it with another one, and can
-// leave and come back without missing anything.
+// A team is watched, and no creature in it can notice. An observer of one creature
+// follows it into every graph and under every name, does not confuse it with another one,
+// and can leave and return without missing anything.
 func TestStoryObservedFromOutside(t *testing.T) {
 	s := newStory(t)
 	near, far := s.recipe("near", patrol), s.recipe("far", patrol)
@@ -50,8 +50,8 @@ func TestStoryObservedFromOutside(t *testing.T) {
 	}
 	s.say(paths, "at home")
 
-	// The other team's larger graph takes the scout's in; there it has another name, and
-	// a twin of the same. Then they part again.
+	// The other team's larger graph absorbs the scout's. There the scout gets another
+	// name, because a twin has the same. Then the graphs part again.
 	add(t, s.Terrarium, "guide", "builtin:relay")
 	whole(t, s.Terrarium, "connect", fmt.Sprintf(`{"from":"guide","to":%q,"channel":"met"}`, twin))
 	link := fmt.Sprintf(`{"creature":%q,"channel":%q,"on":%%t}`, scout, near.Channels["channel.paths"])
@@ -65,7 +65,8 @@ func TestStoryObservedFromOutside(t *testing.T) {
 	whole(t, s.Terrarium, "set_listen", fmt.Sprintf(link, false))
 	s.say(paths, "back")
 
-	// The watcher of the scout saw where it was all the time, and nothing of its twin.
+	// The watcher of the scout always saw where the scout was, and saw nothing of its
+	// twin.
 	graphs := map[terrarium.GraphID]bool{}
 	for _, want := range []string{"at home", "abroad", "heard by both", "back"} {
 		e := eyes.sees(journal.EventChannelMessage, scout)
@@ -76,7 +77,8 @@ func TestStoryObservedFromOutside(t *testing.T) {
 	if len(graphs) < 2 || slices.ContainsFunc(eyes.seen, func(e terrarium.Event) bool { return e.Creature != scout }) {
 		t.Errorf("it was seen in %v", graphs)
 	}
-	// And the watcher of its graph saw that become another, and the creatures that joined.
+	// The watcher of the scout's graph saw that graph become another, and saw the
+	// creatures that joined.
 	if d := payload[journal.Delta](t, all.sees(journal.EventTopologyChanged, "")); d.Kind != "merge" || !slices.Contains(d.OldGraphs, home) {
 		t.Errorf("seen of the graph: %+v", d)
 	}
@@ -87,8 +89,8 @@ func TestStoryObservedFromOutside(t *testing.T) {
 	s.sound(twin, far.Creatures["creature.camp"])
 }
 
-// comingAndGoing has the watcher leave, and look again in another run: creatures have
-// come and gone meanwhile, one of them under the name of the one that it watches.
+// comingAndGoing makes the watcher leave, and watch again in another run. Meanwhile,
+// creatures have come and gone, one of them under the name of the watched one.
 func comingAndGoing(t *testing.T, s *story, eyes *watcher, scout terrarium.CreatureID, far *engine.Applied) {
 	t.Helper()
 	cursor, paths := eyes.Cursor(), far.Channels["channel.paths"]
@@ -117,7 +119,7 @@ func comingAndGoing(t *testing.T, s *story, eyes *watcher, scout terrarium.Creat
 	}
 }
 
-// surroundings is all that the members of a team can know of what is around them.
+// surroundings returns all that the members of a team can know of their surroundings.
 func (s *story) surroundings(team *engine.Applied) string {
 	s.t.Helper()
 	var text []byte

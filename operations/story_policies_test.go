@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// rationed is a recipe whose policy lets four messages through in the life of a graph,
-// and that has nothing removed.
+// rationed is a recipe with two policies: one lets four messages through in the life of a
+// graph, and one denies plans that remove something.
 const rationed = `
 channel "in" {}
 channel "out" {}
@@ -48,7 +48,7 @@ policy "plan" "keep" {
 }
 `
 
-// passed is how many messages have come through on a channel.
+// passed returns how many messages have come through on a channel.
 func (s *story) passed(ch terrarium.ChannelID) uint64 {
 	s.t.Helper()
 	graphs, err := s.Status("")
@@ -66,13 +66,13 @@ func (s *story) passed(ch terrarium.ChannelID) uint64 {
 	return 0
 }
 
-// op does an operation, with ids in its arguments.
+// op runs an operation, with ids in its arguments.
 func (s *story) op(op, format string, ids ...any) {
 	s.t.Helper()
 	do(s.t, s.Terrarium, op, fmt.Sprintf(format, ids...))
 }
 
-// try is op of what may be denied.
+// try is op for an operation that may be denied.
 func (s *story) try(op, format string, ids ...any) error {
 	_, err := Do(s.t.Context(), s.Terrarium, op, json.RawMessage(fmt.Sprintf(format, ids...)))
 	return err
@@ -88,15 +88,15 @@ func (s *story) resume() *engine.Applied {
 	return resumed.Applied[0]
 }
 
-// What policies remember survives a restart, a merge, a split and resuming; a plan
-// recalls it, and changes nothing of it.
+// What policies remember survives a restart, a merge, a split and resuming. A plan reads
+// it, and does not change it.
 func TestWhatPoliciesRememberIsResumed(t *testing.T) {
 	s := newStory(t)
 	team := s.recipe("team", rationed)
 	in, out, copier := team.Channels["channel.in"], team.Channels["channel.out"], team.Creatures["creature.copy"]
 	s.say(in, "one")
 	s.again()
-	for range 3 { // the third time the policy would object, if plans rationed
+	for range 3 { // if plans counted, the policy would object the third time
 		if plan, err := s.PlanResume(t.Context(), terrarium.ResumeOptions{}); err != nil || !plan.Empty() {
 			t.Fatalf("the plan is %+v, %v", plan, err)
 		}
@@ -134,7 +134,7 @@ func TestWhatPoliciesRememberIsResumed(t *testing.T) {
 	}
 }
 
-// recipePath writes a recipe down.
+// recipePath writes a recipe to a file and returns its path.
 func recipePath(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".hcl")
@@ -144,8 +144,8 @@ func recipePath(t *testing.T, name, text string) string {
 	return path
 }
 
-// A recipe that a policy of its own denies changes nothing: the previous recipe continues
-// as if nothing had happened.
+// A recipe that one of its own policies denies changes nothing: the previous recipe
+// continues as if nothing had happened.
 func TestADeniedResumeChangesNothing(t *testing.T) {
 	s := newStory(t)
 	team := s.recipe("team", rationed)
@@ -222,8 +222,8 @@ creature "sink" {
 }
 `
 
-// In a graph of two deployments that call their members the same, policies know their
-// own.
+// In a graph of two deployments whose members have the same names, each policy judges the
+// members of its own deployment.
 func TestPoliciesKnowTheirOwnMembers(t *testing.T) {
 	s := newStory(t)
 	own := s.recipe("own", twins+`
@@ -259,8 +259,8 @@ policy "remove" "sinks" {
 	s.op("remove_creature", `{"creature": "%s"}`, other.Creatures["creature.sink"])
 }
 
-// A message on a channel of one deployment by a creature of another is judged by the
-// first, as a message of a stranger.
+// A message that a creature of one deployment sends on a channel of another is judged by
+// the policy of the channel's deployment, as a message of a stranger.
 func TestPoliciesDoNotTakeOthersForTheirOwn(t *testing.T) {
 	s := newStory(t)
 	own := s.recipe("own", twins+`

@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
-// In the middle of its task, a privileged node finds that it needs a specialist that
-// was not planned for. It spawns one, gives it work in the same turn, and removes it when
-// the work is done. The session continues all the time, and nothing restarts.
+// In the middle of its task, a privileged node finds that it needs a specialist that the
+// recipe does not have. It spawns one, gives it work in the same turn, and removes it
+// when the work is done. The session continues throughout, and nothing restarts.
 func TestStoryAPrivilegedNodeSpawnsASpecialist(t *testing.T) {
 	s := newStory(t)
 	team := s.recipe("team", `
@@ -39,7 +39,7 @@ species "counter" {
 }
 `)
 	lead, worker := team.Creatures["creature.lead"], team.Creatures["creature.worker"]
-	s.idle() // the lead has started, so that another start shows
+	s.idle() // the lead has started, so another start would be noticed
 	before := graphOf(t, s.Terrarium, lead)
 	watching := s.watch(terrarium.Filter{Graphs: []terrarium.GraphID{before.ID}})
 
@@ -47,7 +47,8 @@ species "counter" {
 	s.refused("not_privileged", worker, "group_add_node", `{"species": "counter"}`)
 	s.refused("not_privileged", worker, "group_channel", `{"action": "create", "name": "findings"}`)
 
-	// The lead makes a channel, spawns the specialist on it, and hands it work: one turn.
+	// In one turn, the lead makes a channel, spawns the specialist on it, and gives it
+	// work.
 	did := s.granted(lead,
 		"group_channel", `{"action": "create", "name": "findings"}`,
 		"group_channel", `{"action": "wire", "channel": "findings", "creature": "lead", "direction": "send"}`,
@@ -57,8 +58,8 @@ species "counter" {
 	findings, specialist := did[0].Result.Channel, did[2].Result.Creature
 	s.idle()
 
-	// The watcher sees the work handed out in the turn in which the specialist was
-	// spawned, and then how it starts and works.
+	// The watcher sees that the work was sent in the turn that spawned the specialist,
+	// and then how the specialist starts and works.
 	turn := watching.saw(watching.sees(journal.EventChannelMessage, lead).Turn)
 	if turn.Creature != lead || payload[journal.TurnEndedPayload](t, turn).Tools != 3 {
 		t.Errorf("the work comes from %+v", turn)
@@ -99,8 +100,8 @@ species "counter" {
 		t.Errorf("there remain %v in %s", names(now), now.Session)
 	}
 
-	// The history has all of it, the refusals as turns that changed nothing; it is that
-	// of one session, which came from no other.
+	// The history has all of it, including the refusals, as turns that changed nothing.
+	// It is the history of one session, which has no ancestors.
 	if events := s.past(string(before.ID)); !slices.Contains(idsOf(events), report.ID) || !slices.Contains(idsOf(events), started.ID) {
 		t.Error("the history lacks what was seen")
 	}
@@ -110,7 +111,7 @@ species "counter" {
 	s.sound(lead)
 }
 
-// names are the members of a graph and their channels.
+// names returns the members of a graph and their channels.
 func names(g inspect.GraphStatus) (out []string) {
 	for _, c := range g.Creatures {
 		out = append(out, fmt.Sprintf("%s %v %v", c.Name, c.Listen, c.Send))

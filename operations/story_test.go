@@ -16,15 +16,15 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// The stories are what graphs that change while they run are for, each told from one
-// end to the other with real modules and a session directory:
+// The stories show why graphs change while they run. Each runs from beginning to end,
+// with real modules and a session directory:
 //
 //   - TestStoryAPrivilegedNodeSpawnsASpecialist
 //   - TestStoryTwoSessionsMerge
 //   - TestStoryABridgeIsTornDown
 //   - TestStoryObservedFromOutside
 
-// story is a session that something happens in.
+// story is a session in which something happens.
 type story struct {
 	t   *testing.T
 	dir string
@@ -36,7 +36,8 @@ func newStory(t *testing.T) *story {
 	return &story{t, dir, open(t, terrarium.Options{Dir: dir})}
 }
 
-// again ends the process, so to speak, and resumes in the next.
+// again closes everything, as if the process ended, and resumes as the next process
+// would.
 func (s *story) again() {
 	s.t.Helper()
 	if err := s.Close(s.t.Context()); err != nil {
@@ -45,7 +46,8 @@ func (s *story) again() {
 	s.Terrarium = open(s.t, terrarium.Options{Dir: s.dir})
 }
 
-// recipe writes a recipe down and applies it. The file's name is the deployment's.
+// recipe writes a recipe to a file and applies it. The file is named after the
+// deployment.
 func (s *story) recipe(name, text string) *engine.Applied {
 	s.t.Helper()
 	path := filepath.Join(s.t.TempDir(), name+".hcl")
@@ -59,7 +61,7 @@ func (s *story) recipe(name, text string) *engine.Applied {
 	return applied
 }
 
-// outcome is what an operator says of a call.
+// outcome is what an operator reports about a call.
 type outcome struct {
 	OK     bool
 	Code   string
@@ -71,7 +73,7 @@ type outcome struct {
 	}
 }
 
-// ask has an operator call tools in one turn: each call is a tool and its arguments.
+// ask makes an operator call tools in one turn: each call is a tool and its arguments.
 func (s *story) ask(operator terrarium.CreatureID, calls ...string) []outcome {
 	s.t.Helper()
 	list := []string{}
@@ -100,7 +102,7 @@ func raw(list []string) (out []json.RawMessage) {
 	return out
 }
 
-// granted is ask by an operator that has the privilege.
+// granted is ask for a privileged operator, whose calls must succeed.
 func (s *story) granted(operator terrarium.CreatureID, calls ...string) []outcome {
 	s.t.Helper()
 	out := s.ask(operator, calls...)
@@ -112,7 +114,7 @@ func (s *story) granted(operator terrarium.CreatureID, calls ...string) []outcom
 	return out
 }
 
-// refused is ask of a call that must be refused and change nothing.
+// refused is ask for a call that must be refused and change nothing.
 func (s *story) refused(code string, operator terrarium.CreatureID, tool, args string) {
 	s.t.Helper()
 	before := graphShape(s.t, s.Terrarium)
@@ -124,7 +126,7 @@ func (s *story) refused(code string, operator terrarium.CreatureID, tool, args s
 	}
 }
 
-// say sends a line on a channel and waits until all that follows from it is done.
+// say sends a line on a channel and waits until all its consequences have been handled.
 func (s *story) say(ch terrarium.ChannelID, line string) {
 	s.t.Helper()
 	if _, err := s.Send(s.t.Context(), ch, terrarium.Outgoing{Payload: []byte(line)}); err != nil {
@@ -146,7 +148,7 @@ func (s *story) member(id terrarium.CreatureID) inspect.CreatureStatus {
 	return creatures[slices.IndexFunc(creatures, func(c inspect.CreatureStatus) bool { return c.ID == id })]
 }
 
-// past is the history of a graph or session.
+// past returns the history of a graph or session.
 func (s *story) past(of string, kinds ...journal.EventKind) []terrarium.Event {
 	s.t.Helper()
 	events, err := s.History(s.t.Context(), of, journal.HistoryQuery{Kinds: kinds})
@@ -156,7 +158,7 @@ func (s *story) past(of string, kinds ...journal.EventKind) []terrarium.Event {
 	return events
 }
 
-// session is what is known of a session.
+// session returns what is known about a session.
 func (s *story) session(id terrarium.SessionID) journal.SessionInfo {
 	s.t.Helper()
 	lineage, err := s.Lineage(s.t.Context(), string(id))
@@ -190,7 +192,7 @@ func (s *story) watch(f terrarium.Filter) *watcher {
 	return w
 }
 
-// sees waits until something more has been seen, and returns it.
+// sees waits until the watcher has seen a certain further event, and returns it.
 func (w *watcher) sees(kind journal.EventKind, about terrarium.CreatureID) terrarium.Event {
 	w.t.Helper()
 	for {
@@ -200,7 +202,7 @@ func (w *watcher) sees(kind journal.EventKind, about terrarium.CreatureID) terra
 	}
 }
 
-// saw is what has been seen under an id, or is going to be.
+// saw returns the event with an id, once the watcher has seen it.
 func (w *watcher) saw(id journal.EventID) terrarium.Event {
 	w.t.Helper()
 	i := slices.IndexFunc(w.seen, func(e terrarium.Event) bool { return e.ID == id })
@@ -231,7 +233,7 @@ func kinds(events []terrarium.Event) (out []string) {
 	return out
 }
 
-// payload decodes what an event says.
+// payload decodes the payload of an event.
 func payload[P any](t *testing.T, e terrarium.Event) (p P) {
 	t.Helper()
 	if err := json.Unmarshal(e.Payload, &p); err != nil {
@@ -240,7 +242,7 @@ func payload[P any](t *testing.T, e terrarium.Event) (p P) {
 	return p
 }
 
-// idsOf are the ids of events, in their order.
+// idsOf returns the ids of events, in their order.
 func idsOf(events []terrarium.Event) (out []journal.EventID) {
 	for _, e := range events {
 		out = append(out, e.ID)

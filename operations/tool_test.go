@@ -61,7 +61,7 @@ func TestToolOperation(t *testing.T) {
 	refused(`{"caller": "boss", "name": "group_status"}`, abi.Stopped, "start it first")
 }
 
-// orders sends a message to an operator and returns what it answers.
+// orders sends a message to an operator and returns its answer.
 func orders(t *testing.T, tr *terrarium.Terrarium, a *engine.Applied, to, message string) []map[string]any {
 	t.Helper()
 	answers, err := tr.Read(a.Channels["answers"], "test", engine.ReaderOptions{})
@@ -87,7 +87,7 @@ func orders(t *testing.T, tr *terrarium.Terrarium, a *engine.Applied, to, messag
 	return answer.Results
 }
 
-// outcomes are the codes of results, ok for those that succeeded.
+// outcomes returns the codes of results, ok for those that succeeded.
 func outcomes(results []map[string]any) []string {
 	var list []string
 	for _, r := range results {
@@ -100,9 +100,9 @@ func outcomes(results []map[string]any) []string {
 	return list
 }
 
-// TestToolsThroughWasm has a module call the tools: a privileged one spawns a
-// specialist, tells it something in the same turn, and meets every bound; the same
-// module unprivileged gets nowhere.
+// TestToolsThroughWasm makes a module call the tools: privileged, it spawns a specialist,
+// sends it a message in the same turn, and meets every bound; unprivileged, the same
+// module is always refused.
 func TestToolsThroughWasm(t *testing.T) {
 	tr := open(t, terrarium.Options{Dir: t.TempDir()})
 	a := office(t, tr)
@@ -131,7 +131,7 @@ func TestToolsThroughWasm(t *testing.T) {
 	if want := slices.Repeat([]string{"not_privileged"}, 3); !slices.Equal(got, want) {
 		t.Errorf("the worker's outcomes are %v, want %v", got, want)
 	}
-	// One turn has so many calls and no more.
+	// One turn may make this many calls and no more.
 	got = outcomes(orders(t, tr, a, "boss", `{"id": "q", "calls": [`+strings.Repeat(`{"tool": "group_status"},`, 70)+`{"tool": "group_status"}]}`))
 	if n := slices.Index(got, "limit"); n != abi.DefaultLimits.Tools {
 		t.Errorf("the first refusal is call %d of %v", n, got)
@@ -157,7 +157,7 @@ func graphShape(t *testing.T, tr *terrarium.Terrarium) string {
 	return b.String()
 }
 
-// TestOperatorRepliesToRequests also has an atomic one take everything back.
+// TestOperatorRepliesToRequests also proves that an atomic request undoes everything.
 func TestOperatorRepliesToRequests(t *testing.T) {
 	tr := open(t, terrarium.Options{})
 	do(t, tr, "add_creature", `{"name": "op", "module": "builtin:operator", "privileged": true, "config": {"atomic": true}, "restart": {"mode": "never"}}`)

@@ -76,8 +76,8 @@ func TestWireOperations(t *testing.T) {
 	}
 }
 
-// What a recipe says of wires goes through real Wasm: outputs that a predicate
-// lets through reach the root and what it sends on, and a restart keeps wires.
+// The wires of a recipe work with real Wasm: the outputs for which a predicate is true
+// reach the root and the channel on which it sends, and a restart keeps the wires.
 func TestWiresOfARecipe(t *testing.T) {
 	dir := t.TempDir()
 	voice, err := os.ReadFile("../testdata/voice.wasm")
@@ -139,7 +139,7 @@ root = creature.keeper
 	}
 }
 
-// TestVoice proves that testdata/voice.wasm is what its text says.
+// TestVoice proves that testdata/voice.wasm is made from its text.
 func TestVoice(t *testing.T) {
 	tool, err := exec.LookPath("wat2wasm")
 	if err != nil {
