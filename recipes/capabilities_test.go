@@ -27,7 +27,8 @@ type noGrant struct{ capability.Grant }
 
 func (noGrant) Warnings() []capability.Warning { return nil }
 
-// TestCapabilities proves what creatures are granted, and which of it is secret.
+// TestCapabilities proves what creatures are granted, and which settings of a grant are
+// secret.
 func TestCapabilities(t *testing.T) {
 	recipe := mustLoad(t, write(t, `
 variable "key" {

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/connector/mqtt"
 )
 
-// TestOneClientForTwo has a source and a sink with one client id: the broker would end the
-// connection of one when the other connects.
+// TestOneClientForTwo gives a source and a sink the same client id: the broker would end
+// the connection of one when the other connects.
 func TestOneClientForTwo(t *testing.T) {
 	for sink, refused := range map[string]bool{"me": true, "another": false} {
 		path := filepath.Join(t.TempDir(), "r.hcl")
@@ -51,7 +51,8 @@ creature "relay" {
 	}
 }
 
-// TestReadsWhatItWrites has a source and a sink with one file, in all the ways to name it.
+// TestReadsWhatItWrites gives a source and a sink the same file, under all its possible
+// names.
 func TestReadsWhatItWrites(t *testing.T) {
 	dir := t.TempDir()
 	must := func(err error) {

@@ -26,7 +26,7 @@ func (pipe) Settings() []capability.Setting {
 	}
 }
 
-// narrow needs its mode for itself.
+// narrow needs its mode exclusively.
 type narrow struct {
 	connector.Connector
 	Mode string

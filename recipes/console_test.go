@@ -85,7 +85,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// lines returns numbers as elements of a long list.
+// lines returns n numbers as elements of a list, each on its own line.
 func lines(from, to int) string {
 	var b strings.Builder
 	for n := from; n < to; n++ {
@@ -94,8 +94,8 @@ func lines(from, to int) string {
 	return b.String()
 }
 
-// TestConsoleTellsWhatIsWrong compares findings with those of validate, and continues
-// afterwards.
+// TestConsoleTellsWhatIsWrong compares the console's findings with those of validate, and
+// evaluates further expressions afterwards.
 func TestConsoleTellsWhatIsWrong(t *testing.T) {
 	c := openConsole(t, consoleRecipe)
 	for expr, want := range map[string]string{
@@ -129,7 +129,7 @@ func rendered(t *testing.T, d Diagnostics) string {
 }
 
 // TestConsoleBoundsEachExpression exceeds the budget of one expression, and then spends
-// more with many expressions than a recipe may spend with all of its own.
+// more in many expressions than a whole recipe may.
 func TestConsoleBoundsEachExpression(t *testing.T) {
 	c := openConsole(t, harmless+"locals { big = join(\"\", [for n in range(1000) : \"0123456789012345678901234567890123456789\"]) }\n"+
 		"function \"deep\" {\n params = [x]\n result = deep([x])\n}")
@@ -156,8 +156,8 @@ func TestConsoleBoundsEachExpression(t *testing.T) {
 	}
 }
 
-// TestTextOfValueIsAFormattedExpression draws values: the text evaluates to the same
-// value and is formatted.
+// TestTextOfValueIsAFormattedExpression proves for random values that their text is
+// formatted, and evaluates to the same value.
 func TestTextOfValueIsAFormattedExpression(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawValue(t, 3)

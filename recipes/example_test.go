@@ -9,7 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/recipes"
 )
 
-// load writes a recipe to a new folder, changes to it and loads the recipe.
+// load writes a recipe to a new folder, changes the working directory to it, and loads
+// the recipe.
 func load(source string) (*recipes.Recipe, recipes.Diagnostics, error) {
 	dir, err := os.MkdirTemp("", "recipe")
 	if err != nil {

@@ -61,8 +61,8 @@ func TestFileSet(t *testing.T) {
 	}
 }
 
-// The copy of a recipe is read with what the folder contained when the copy was made,
-// also that of a sub-recipe.
+// The copy of a recipe, or of a sub-recipe, is loaded with what its folder contained when
+// the copy was made.
 func TestCopiesKnowWhichFilesThereWere(t *testing.T) {
 	const inner = `creature "b" {
   for_each = fileset(".", "*.txt")
@@ -110,7 +110,8 @@ recipe "sub" { source = "./sub" }
 	}
 }
 
-// A question about files is stored with the recipe, so it cannot have a sensitive part.
+// A call of a function about files is stored with the recipe, so no argument can be
+// sensitive.
 func TestQuestionsAboutFilesAreNotSensitive(t *testing.T) {
 	for _, expr := range []string{`fileexists(var.secret)`, `fileset(var.secret, "*")`, `fileset(".", var.secret)`} {
 		r, diags := Load(t.Context(), write(t, "variable \"secret\" {\n  sensitive = true\n  default = \"hunter2\"\n}\ncreature \"a\" {\n  module = \"builtin:relay\"\n  config = { v = "+expr+" }\n}"), Options{})
@@ -124,7 +125,7 @@ func TestQuestionsAboutFilesAreNotSensitive(t *testing.T) {
 	}
 }
 
-// Listing files is bounded in total, however a recipe repeats it.
+// The work of listing files is bounded in total, however often a recipe lists them.
 func TestListingManyFilesIsRefused(t *testing.T) {
 	path := write(t, harmless+`locals {
   a = [for a in range(1000) : length(fileset("many", "${a}/*/*/*/*/*/*/*"))]
@@ -179,7 +180,7 @@ func TestHostileYAMLIsRefused(t *testing.T) {
 	}
 }
 
-// stairs is a list in a list in a list, each in its own line.
+// stairs returns nested lists in YAML, each on its own line.
 func stairs(depth int) string {
 	var b strings.Builder
 	for k := range depth {
@@ -188,7 +189,8 @@ func stairs(depth int) string {
 	return b.String()
 }
 
-// Encoding indents every line of a text: what a value becomes is estimated before.
+// Encoding indents every line of a text, so the size of the result is estimated in
+// advance.
 func TestYAMLOfManyNestedLinesIsRefused(t *testing.T) {
 	const source = harmless + `locals {
   lines = join("\n", [for a in range(1000) : join("\n", range(100))])

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The results of functions, as a creature gets them.
+// The results of functions in the form in which a creature gets them.
 func TestExpressions(t *testing.T) {
 	for expr, want := range map[string]string{
 		`length("grüße")`:                                                 `5`,
@@ -93,9 +93,8 @@ func TestExpressionMistakes(t *testing.T) {
 	}
 }
 
-// TestNullsOfNoType passes null, which has no type, to functions. Functions of a recipe
-// accept it, and a function that cannot determine its result is reported. No value is
-// missing.
+// TestNullsOfNoType passes null, which has no type, to functions. Functions that a recipe
+// declares accept it. If a function cannot determine its result, there is a finding.
 func TestNullsOfNoType(t *testing.T) {
 	const wrap = "function \"wrap\" {\n params = [x]\n variadic_param = rest\n result = [x == null, rest]\n}\n"
 	r := mustLoad(t, write(t, wrap+`creature "a" {

@@ -109,7 +109,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate does the same like the command, which collects garbage less often
+// BenchmarkValidate does the same as the command, which collects garbage less often
 // meanwhile.
 func BenchmarkValidate(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// endless are expressions that would take hours, or all memory, to compute or to format.
+// endless lists expressions that would take hours, or all memory, to compute or to
+// format.
 var endless = []string{
 	`1e10000000`,
 	`-1e-10000000`,
@@ -73,7 +74,7 @@ func TestNumbersBeyondBoundsAreRefused(t *testing.T) {
 	refuse(t, "team.hcl", harmless+"creature \"b\" {\n module = \"builtin:relay\"\n limits { message = \"1e10000000\" }\n}")
 }
 
-// The bounds are far from practical numbers.
+// Practical numbers stay far below the bounds.
 func TestUsualNumbersAreNotRefused(t *testing.T) {
 	mustLoad(t, write(t, harmless+`
 locals {
@@ -195,8 +196,8 @@ func TestHostileVariablesAreRefused(t *testing.T) {
 	}
 }
 
-// TestManyFindings has a finding on each of many lines: each finding quotes its line and
-// keeps nothing else in memory.
+// TestManyFindings loads a recipe with a finding on each of many lines: each finding
+// quotes its line and keeps nothing else in memory.
 func TestManyFindings(t *testing.T) {
 	const many = 5_000
 	var b strings.Builder

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Texts that made reading a recipe take minutes, because something was searched for again
-// at every line.
+// Texts that once made reading a recipe take minutes, because a search began again at
+// every line.
 func TestTextsThatScanSlowly(t *testing.T) {
 	for name, text := range map[string]string{
 		"comments without an end": strings.Repeat("/*\n", 300_000),

@@ -22,7 +22,7 @@ creature "a" {
 channel "in" {}
 `
 
-// hostileRecipes are recipes that try to stop, overload or mislead the loader. Each is
+// hostileRecipes lists recipes that try to stop, overload or mislead the loader. Each is
 // refused with a diagnostic, and none ends the process.
 var hostileRecipes = map[string]string{
 	"brackets":               "locals { a = " + strings.Repeat("[", 100_000),
@@ -153,7 +153,7 @@ func TestHostileExpressionsInJSONAreRefused(t *testing.T) {
 	}
 }
 
-// They are also bounded in blocks that a dynamic block makes from JSON.
+// Expressions are also bounded in blocks that a dynamic block makes from JSON.
 func TestHostileExpressionsInDynamicJSONAreRefused(t *testing.T) {
 	for _, prompt := range []string{
 		`${join(",", [for a in range(1024) : join(",", [for b in range(1024) : join(",", range(1024))])])}`,

@@ -137,7 +137,7 @@ func deploymentOf(t *testing.T, b *Block, line string) *deploy.Deployment {
 	return mustLoad(t, write(t, surroundings+around(b, line, "")), Options{}).Deployment()
 }
 
-// surroundings are what blocks refer to.
+// surroundings has the things to which blocks refer.
 const surroundings = `
 channel "c" {}
 creature "base" {
@@ -162,8 +162,8 @@ func saidOf(t *testing.T, b *Block, name, value string) string {
 	return ""
 }
 
-// around returns a recipe with a block that has the required attributes, one line, and
-// not the attribute besides.
+// around returns a recipe with a block that has the required attributes and the given
+// line, which sets an attribute. The block does not set that attribute otherwise.
 func around(b *Block, line, besides string) string {
 	filled := map[string]string{
 		"condition": "false", "error_message": `"no"`, "params": "[]", "result": "1", "folder": `"."`, "spawnable": "1", "to": "creature.base",

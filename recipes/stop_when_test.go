@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestStopMatches evaluates conditions on counters: those that are compiled, those that are not,
-// and one that fails.
+// TestStopMatches evaluates conditions on counters: some are compiled, some are not, and
+// one fails.
 func TestStopMatches(t *testing.T) {
 	c := journal.StopCounters{Turns: 10, Messages: 4, Tokens: 300, Money: 2_500_000, Elapsed: 1_500_000_000}
 	for match, want := range map[string]string{

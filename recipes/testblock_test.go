@@ -136,7 +136,7 @@ func TestAssertionsFail(t *testing.T) {
 	}
 }
 
-// A mistake in a test only affects tests and validation.
+// A mistake in a test block affects only tests and validation.
 func TestMistakesInTestsStopNothingElse(t *testing.T) {
 	path := writeAll(t, map[string]string{"r.hcl": `
 channel "in" {}

@@ -34,7 +34,7 @@ func TestUnsaved(t *testing.T) {
 	if n := len(r.Deployment().Creatures); n != 2 {
 		t.Errorf("there are %d creatures", n)
 	}
-	// A recipe that is not saved at all.
+	// A recipe with no saved file at all.
 	alone := filepath.Join(dir, "alone.hcl")
 	o.Unsaved = map[string][]byte{alone: []byte("channel \"a\" {}\n" + reader)}
 	if r, diags := Load(t.Context(), alone, o); r == nil {

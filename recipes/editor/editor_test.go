@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pond is a recipe with most kinds of things. The tests put the cursor at words of it.
+// pond is a recipe with most kinds of blocks. The tests put the cursor at words in it.
 const pond = `terrarium {
   name = "pond"
 }
@@ -309,7 +309,7 @@ func TestDefinitionAndReferences(t *testing.T) {
 	}
 }
 
-// TestFolderOfLargeFiles has more text in a folder than is kept.
+// TestFolderOfLargeFiles puts more text in a folder than is kept in memory.
 func TestFolderOfLargeFiles(t *testing.T) {
 	dir := t.TempDir()
 	text := "channel \"a\" {}\n#" + strings.Repeat("x", 10_000) + "\n"
@@ -328,7 +328,7 @@ func TestFolderOfLargeFiles(t *testing.T) {
 	if len(w.saved) != 8 || w.bytes > w.most {
 		t.Errorf("%d files with %d bytes are kept", len(w.saved), w.bytes)
 	}
-	for i := range 12 { // the same in folders of their own
+	for i := range 12 { // the same, with each file in a folder of its own
 		sub := filepath.Join(dir, fmt.Sprint(i))
 		if err := os.Mkdir(sub, 0o755); err != nil {
 			t.Fatal(err)
@@ -493,7 +493,8 @@ func TestLinksLeadNowhere(t *testing.T) {
 	}
 }
 
-// A text that is split again after a change is the same as if it were new.
+// Splitting a text again after a change gives the same result as splitting it as a new
+// text.
 func FuzzRescan(f *testing.F) {
 	f.Add(pond, pond[:100]+"<<-JS\n"+pond[100:])
 	f.Add(pond, strings.Replace(pond, "JS\n}", "\n}", 1))
@@ -505,7 +506,7 @@ func FuzzRescan(f *testing.F) {
 		old := scan("x.hcl", []byte(before))
 		got, want := rescan(old, []byte(after)), scan("x.hcl", []byte(after))
 		if strings.Count(after, "\"") > maxRestarts || strings.Contains(after, "<<") && strings.Contains(after, "#") {
-			return // where quotes that are not closed, or comments like heredocs, make a difference
+			return // unclosed quotes, or comments that look like heredocs, may make a difference
 		}
 		if !slices.Equal(got.lexemes, want.lexemes) || !slices.Equal(got.comments, want.comments) {
 			t.Errorf("%q becomes %v %v, and is %v %v", after, got.lexemes, got.comments, want.lexemes, want.comments)

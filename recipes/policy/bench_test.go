@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// decisions are the cases in which make bench measures policies. Each is compared with
-// bare: the same work by the interpreter alone, on values that exist already.
+// decisions lists the cases in which make bench measures policies. Each is compared with
+// bare: the same work by the interpreter alone, on existing values.
 var decisions = []struct {
 	name   string
 	policy Policy

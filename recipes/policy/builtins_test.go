@@ -103,7 +103,7 @@ func TestEveryBuiltInIsClassified(t *testing.T) {
 	}
 }
 
-// Built-in functions return for all arguments. make test has one function in four.
+// Built-in functions return for all arguments. make test checks one function in four.
 func TestEveryBuiltInComesBack(t *testing.T) {
 	const abuse = `() => {
 		const twice = []; twice.push(twice, twice);

@@ -8,11 +8,11 @@ import (
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
-// An eater has much time, so that only memory can stop it.
+// Each eater has much time, so that only the memory limit can stop it.
 //
 // The system counts the memory of the parent process for its child. So this test must run
 // before tests whose scripts use much memory in this process; tests run in the order of
-// their files. make test has one eater in four.
+// their files. make test runs one eater in four.
 func TestProcessesDieOfTooMuchMemory(t *testing.T) {
 	for i, script := range eaters {
 		if !seeded.Part(i, 4) {

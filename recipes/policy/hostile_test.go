@@ -1,6 +1,6 @@
 package policy
 
-// hostile are scripts that try to stop, overload or mislead the engine. None may reach
+// hostile lists scripts that try to stop, overload or mislead the engine. None may get
 // the decision that it wants.
 var hostile = []string{
 	`() => { for (;;) {} }`,
@@ -130,7 +130,7 @@ var hostile = []string{
 	`() => { /(?:a?){1000}b/.test('a'.repeat(2e6)); }`,
 	`() => { ('x'.repeat(2e4) + '!').match(/^(?=x)(x*)*\1\1$/); for (;;) {} }`,
 	`() => { /(x+x+)+\1y/.exec('x'.repeat(5000)); for (;;) {} }`,
-	// Patterns that Go's own library matches from the beginning of a text, and another
+	// Patterns that Go's library matches from the beginning of a text, and the other
 	// library from its middle.
 	`() => { const r = /(x+x+)+y/g; r.lastIndex = 1; r.exec('x'.repeat(64)); for (;;) {} }`,
 	`() => { const r = /(x+x+)+y/y; r.lastIndex = 1; r.test('x'.repeat(64)); for (;;) {} }`,

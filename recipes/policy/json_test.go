@@ -88,7 +88,7 @@ func TestJSONIsAsTheScriptsHaveIt(t *testing.T) {
 	})
 }
 
-// Values other than plain data are encoded like JSON.stringify does too.
+// Values other than plain data are also encoded as JSON.stringify does.
 func TestOddValuesAreEncoded(t *testing.T) {
 	i, err := newIsolate(0)
 	if err != nil {

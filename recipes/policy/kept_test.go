@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// keepers are scripts that report values and modify them.
+// keepers lists scripts that report values and modify them.
 var keepers = []string{
 	`(e, c) => keep(e)`,
 	`(e, c) => keep(c)`,

@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is the timeout of scripts that should end by themselves: it is only exceeded
-// if one does not.
+// patience is the timeout of scripts that should end by themselves, so only a script that
+// does not end exceeds it.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -305,7 +305,7 @@ func TestScriptErrors(t *testing.T) {
 }
 
 // Actions of hostile or careless scripts. Each must end in an error, soon, and leave the
-// set usable. make test has every second one.
+// set usable. make test runs every second one.
 func TestBounds(t *testing.T) {
 	for i, script := range hostile {
 		if !seeded.Part(i, 2) {
@@ -350,8 +350,8 @@ func refused(script string) bool {
 	return len(faults) > 0
 }
 
-// The parser recurses; the size of a script bounds the depth. Apparent texts and comments
-// hide no brackets.
+// The parser recurses, so nested brackets are bounded. What only looks like a text or a
+// comment hides no brackets.
 func TestDeepScripts(t *testing.T) {
 	everything := []string{"(", "[", "{", "!", "-", "a?", "a=>", "`${", "f(", "[a,", "{a:"}
 	for _, before := range []string{"", `/"/ + `, "/* ' */ ", "/[//]/ + ", "/[/*]/ + ", "`${`a`}` + `", "/'/ + '\\\n", "(a) / `"} {
@@ -368,7 +368,7 @@ func TestDeepScripts(t *testing.T) {
 	}
 }
 
-// Nested brackets count, and others hardly do.
+// Nested brackets count fully, and others hardly at all.
 func TestBracketsThatAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		script string

@@ -35,7 +35,7 @@ func apart(t testing.TB, policies ...Policy) *Set {
 	return s.In(&p)
 }
 
-// telling are scripts that report everything that could make decisions differ.
+// telling lists scripts that report everything that could make decisions differ.
 var telling = []string{
 	`(e) => deny([Math.random(), Date.now(), new Date().getTimezoneOffset(), new Date(2024, 6, 1), Date.parse("2024-07-01T10:00")].join())`,
 	`(e) => warn(JSON.stringify(e))`,
@@ -100,7 +100,7 @@ func TestEventsGoToAnotherProcess(t *testing.T) {
 	}
 }
 
-// eaters are scripts that use up memory in small steps, each of which is allowed.
+// eaters lists scripts that use up memory in small steps, each of which is allowed.
 var eaters = []string{
 	`() => { const a = []; for (;;) a.push('x'.repeat(1e6) + a.length); }`,
 	`() => { const m = new Map(); for (let i = 0;; i++) m.set(i, {i}); }`,
@@ -165,7 +165,7 @@ func TestASpareProcessIsReady(t *testing.T) {
 	}
 }
 
-// A process that something else kills while it is idle fails no judgement.
+// If something kills an idle process, no judgement fails.
 func TestAProcessKilledWhileIdle(t *testing.T) {
 	s := apart(t, Policy{Name: "p0", Source: `() => deny("no")`, Timeout: patience})
 	for range 3 {
@@ -182,7 +182,7 @@ func TestAProcessKilledWhileIdle(t *testing.T) {
 	}
 }
 
-// counted returns how many processes there are, and how many judgements.
+// counted returns the numbers of processes and of judgements.
 func (c *children) counted() (processes, judgements int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -69,7 +69,7 @@ func drawFilter(t *rapid.T) map[string]any {
 	return filter
 }
 
-// searched is the plain search.
+// searched does the plain search.
 func searched(view *deploy.GraphView, channels bool, filter map[string]any) string {
 	ids := []string{}
 	find := func(list any) {
@@ -95,7 +95,7 @@ func searched(view *deploy.GraphView, channels bool, filter map[string]any) stri
 	return fmt.Sprintf("%s %d %s", view.ID, len(ids), text)
 }
 
-// callWith is a call with a filter of one field.
+// callWith returns a call with a filter of one field.
 func callWith(i *isolate, key, value string) goja.FunctionCall {
 	filter := i.vm.NewObject()
 	_ = filter.Set(key, value)
