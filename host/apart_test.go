@@ -23,8 +23,8 @@ import (
 	"github.com/seed47132306/terrarium/internal/selflimit"
 )
 
-// With the first argument the test binary is the compiler; with the others it
-// is one that exceeds its limits, never ends or ends at once. asHost is a
+// With the first argument the test binary is the compiler; with the others it is a
+// compiler that exceeds its limits, never ends or ends at once. With asHost it is a
 // process that starts a compilation by one that never ends.
 const (
 	asCompiler = "terrarium-compiler"
@@ -126,7 +126,7 @@ func padding() wasmbin.Code {
 	return wasmbin.Code{Body: wasmbin.OpEnd.Append(wasmbin.OpDrop.Append(body))}
 }
 
-// compiles compiles and instantiates the large module, and returns the log.
+// compiles compiles and instantiates the large module, and returns what was logged.
 func compiles(t *testing.T, o Options) (string, error) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -186,8 +186,8 @@ func TestCompilerThatExceedsItsLimits(t *testing.T) {
 	}
 }
 
-// A compiler that runs out of time without having used the processor says nothing about the
-// module: the machine was busy.
+// If a compiler runs out of time without having used the processor, the machine was busy,
+// and the module is not at fault.
 func TestCompilerThatIsStarved(t *testing.T) {
 	command := exec.Command(self(t, asSloth)[0], asSloth)
 	in, err := command.StdinPipe()

@@ -24,8 +24,8 @@ func (q *quietTurn) Send(int32, []byte, []byte) int32     { q.sent++; return 1 }
 
 var payload = []byte("a message of some forty bytes, or so, yes")
 
-// BenchmarkBareCall is the floor: the same guest, the same read and the same
-// send, on wazero alone.
+// BenchmarkBareCall measures the least possible cost: the same guest, read and send on
+// wazero alone.
 func BenchmarkBareCall(b *testing.B) {
 	ctx := context.Background()
 	r := wazero.NewRuntime(ctx)

@@ -72,8 +72,8 @@ func (b *builder) data(segments ...wasmbin.Data) {
 	b.module.Data, b.module.DataCount = segments, &count
 }
 
-// busyGuest does in _initialize everything that still allows an image, and
-// sends its state in each turn.
+// busyGuest does everything in _initialize that still allows an image, and sends its
+// state in each turn.
 func busyGuest(t testing.TB) []byte {
 	return withInitializer(t, "echo", func(b *builder) {
 		g := b.number()

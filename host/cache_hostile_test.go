@@ -164,7 +164,7 @@ var strangersCaches = map[string]func(s strangersCache){
 	},
 }
 
-// TestStrangersCaches opens each of them and runs a module. Foreign code never
+// TestStrangersCaches opens each of these caches and runs a module. Foreign code never
 // runs, nothing hangs or is written elsewhere, and the cache works again.
 func TestStrangersCaches(t *testing.T) {
 	for name, attack := range strangersCaches {
@@ -184,7 +184,7 @@ func TestStrangersCaches(t *testing.T) {
 	}
 }
 
-// refusedBy opens a cache, and returns what it refuses.
+// refusedBy opens a cache, and returns the entries that it refuses.
 func refusedBy(t *testing.T, dir string) []error {
 	t.Helper()
 	c, err := codecache.Open(t.Context(), dir, "", slog.New(slog.DiscardHandler))

@@ -15,7 +15,7 @@ import (
 // TestExamineAgreesWithCompile changes every byte of a module: a module has problems if
 // and only if it is refused.
 func TestExamineAgreesWithCompile(t *testing.T) {
-	h, err := New(t.Context(), Options{Interpreter: true}) // the checks before it are the same
+	h, err := New(t.Context(), Options{Interpreter: true}) // the checks before compiling are the same
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestExamineTellsImports(t *testing.T) {
 	}
 }
 
-// The compiler is for processors that wazero has one for.
+// The compiler is available on the processors that wazero supports.
 func TestCompiles(t *testing.T) {
 	if want := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"; Compiles(t.Context()) != want {
 		t.Errorf("on %s, modules compile: %v", runtime.GOARCH, !want)

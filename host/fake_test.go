@@ -37,7 +37,7 @@ type fakeTurn struct {
 	pages     int    // of keys passed to it
 	payload   []byte
 	config    []byte // the result of Config
-	defaults  bool   // Config finds no key
+	defaults  bool   // whether Config finds no key
 	state     map[string]string
 	absent    map[abi.Feature]bool
 	fail      abi.Code // the result of every fallible method, unless OK
@@ -222,7 +222,7 @@ type script struct {
 	status  int32
 	calls   [][7]uint64
 	data    []byte
-	reserve int // the number of calls with reserved space, so that at knows where data begins
+	reserve int // the number of calls for which space is reserved; at puts data behind it
 }
 
 func newScript(reserve int) *script { return &script{reserve: reserve} }

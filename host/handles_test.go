@@ -49,8 +49,8 @@ func TestIdleInstancesLoseTheirHandle(t *testing.T) {
 	}
 }
 
-// The sweeping goroutine ends when there is nothing to sweep, and the next
-// turn starts another.
+// The sweeping goroutine ends when nothing is left to sweep, and the next turn starts
+// another.
 func TestSweepingEnds(t *testing.T) {
 	h := newHost(t, Options{})
 	h.handles.rest = time.Millisecond

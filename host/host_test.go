@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files and prebuilt modules")
 
-// wat2wasm translates a test module. Every feature is on, because some modules
-// exist to be refused for one.
+// wat2wasm translates a test module. All features are enabled, because some modules must
+// be refused for using one.
 func wat2wasm(source, target string) *exec.Cmd {
 	args := []string{"--enable-all", "--debug-names", "-o", target, source}
 	if strings.HasPrefix(filepath.Base(source), "invalid_") {

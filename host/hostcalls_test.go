@@ -302,7 +302,7 @@ func TestPhaseAndFeatures(t *testing.T) {
 	if unsupported := int64(abi.Unsupported.Status()); got[0] != unsupported || got[1] != unsupported || got[2] == 0 {
 		t.Errorf("awareness without its feature answers %v", got)
 	}
-	features := newScript(2) // the turn has all, and gets no call about others
+	features := newScript(2) // the turn has all features, and is not asked about unknown ones
 	features.call(functionNumber(t, "feature"), uint64(len(abi.Features)-1))
 	features.call(functionNumber(t, "feature"), uint64(len(abi.Features)))
 	if got := runScript(t, i, features, &fakeTurn{}); got[0] != 1 || got[1] != 0 {
@@ -315,7 +315,7 @@ func TestPhaseAndFeatures(t *testing.T) {
 	check("creature_stop", stop)
 }
 
-// panicTurn has a defect.
+// panicTurn panics, like a turn with a defect.
 type panicTurn struct{ fakeTurn }
 
 func (*panicTurn) Now() int64 { panic("boom") }
@@ -354,8 +354,7 @@ func TestListedKeysCostFuel(t *testing.T) {
 	}
 }
 
-// A list that costs more than the remaining fuel ends on the way, and not
-// after it is complete.
+// A list that costs more than the remaining fuel ends before it is complete.
 func TestLongListEndsWithTheFuel(t *testing.T) {
 	h := newHost(t, Options{})
 	const keys = 100_000

@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// The image of a module ends with the last instance that uses its code, or with
-// the host.
+// The image of a module is removed with the last instance that uses its code, or with the
+// host.
 func TestImagesEnd(t *testing.T) {
 	before := shownImages(t)
 	h, err := New(t.Context(), Options{})

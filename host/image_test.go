@@ -64,7 +64,7 @@ func messages(payloads ...string) []delivery {
 	return all
 }
 
-// kinds are deliveries of one kind each, with size.
+// kinds makes one delivery of each given kind, with a payload of this size.
 func kinds(size int, kinds ...abi.Kind) []delivery {
 	var all []delivery
 	for _, k := range kinds {
@@ -73,7 +73,7 @@ func kinds(size int, kinds ...abi.Kind) []delivery {
 	return all
 }
 
-// observed is everything observable about an instance after a call, except its
+// observed returns everything observable about an instance after a call, except its
 // memory.
 type observed struct {
 	Calls, Logs []string
@@ -136,7 +136,8 @@ func compareTwins(t *testing.T, m abi.Module, limits *abi.Limits, deliveries []d
 	}
 }
 
-// twins has guests and their deliveries, one instance for each list.
+// twins lists guests with their deliveries. Each list of deliveries is for one pair of
+// instances.
 func twins(t *testing.T) map[string]struct {
 	wasm       []byte
 	deliveries [][]delivery
@@ -220,7 +221,7 @@ func concurrently(t *testing.T, m abi.Module) {
 	wg.Wait()
 }
 
-// A guest may do these things in _initialize and still get an image.
+// A guest that does these things in _initialize still gets an image.
 func TestWhatCanBeAnImage(t *testing.T) {
 	h := imagingHost(t, Options{})
 	for _, c := range []struct {
@@ -269,8 +270,7 @@ func TestWhatCanBeAnImage(t *testing.T) {
 	}
 }
 
-// An instance that would have reached a limit reaches it although there is an
-// image.
+// An instance that would reach a limit without an image also reaches it with one.
 func TestImagesRespectLimits(t *testing.T) {
 	h := imagingHost(t, Options{})
 	m := compile(t, h, withInitializer(t, "script", func(b *builder) {

@@ -32,7 +32,7 @@ func faultLines(t testing.TB) map[string]int {
 	return lines
 }
 
-// ways are the ways in which a host comes by the code that it runs.
+// ways lists the ways in which a host gets the code that it runs.
 func ways(t *testing.T) map[string]Options {
 	command := self(t, asCompiler)
 	return map[string]Options{
@@ -110,7 +110,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// failOf returns the text with which a guest ends.
+// failOf returns the text of the error with which a guest ends.
 func failOf(t testing.TB, m abi.Module, kind abi.Kind) string {
 	t.Helper()
 	i := instantiate(t, m, &abi.Limits{Deadline: time.Minute, Fuel: 1_000_000, Stack: 64 << 10})
@@ -134,8 +134,8 @@ func stripped(t testing.TB, wasm []byte) []byte {
 	return m.Write()
 }
 
-// temporary makes a directory for temporary files and returns how many the
-// hosts of the test have there, locks left out.
+// temporary makes a directory for temporary files, and returns a function that counts the
+// copies of original modules in it.
 func temporary(t *testing.T) func() int {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -148,7 +148,8 @@ func temporary(t *testing.T) func() int {
 	}
 }
 
-// Without debugging information there are names, and without names limits tell nothing.
+// Without debugging information errors have the names of functions; without names, errors
+// of limits have no place.
 func TestNoPlaces(t *testing.T) {
 	files := temporary(t)
 	m := compile(t, newHost(t, Options{}), stripped(t, readModule(t, "lines/fault")))

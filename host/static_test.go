@@ -54,7 +54,7 @@ func TestDataOfGoIsJoined(t *testing.T) {
 	}
 }
 
-// To instructions an active segment is empty, and a passive one is unchanged.
+// Instructions see an active segment as empty, and a passive one unchanged.
 func TestSegmentsThatInstructionsName(t *testing.T) {
 	passive := wasmbin.Data{Mode: wasmbin.Passive, Bytes: []byte("passive")}
 	active := wasmbin.Data{Offset: wasmbin.ConstExpr{Op: wasmbin.OpI32Const, Lo: 100}, Bytes: []byte("active")}

@@ -254,7 +254,7 @@ func TestPollMovesTheClock(t *testing.T) {
 	if now, _ := c.clock(clockRealtime); now != 1000 {
 		t.Errorf("the real clock is at %d", now)
 	}
-	// A descriptor is reported at once, and time stands still.
+	// A descriptor is reported immediately, and time stands still.
 	got = pollDirectly(t, c, i, subscription(1, clockMonotonic, 500, 0), fdSubscription(2, pollFDWrite, stdout), fdSubscription(3, 1, 9))
 	if !slices.Equal(users(got), []uint64{2, 3}) || got[0][eventErrno] != 0 || got[1][eventErrno] != byte(errnoBadf) {
 		t.Errorf("ready are %v with %v", users(got), got)

@@ -58,7 +58,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkInstrs is the decoder alone, per byte of code.
+// BenchmarkInstrs measures the decoder alone, per byte of code.
 func BenchmarkInstrs(b *testing.B) {
 	m, err := wasmbin.Read(goModule(b), wasmbin.Limits{})
 	if err != nil {

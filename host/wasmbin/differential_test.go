@@ -71,8 +71,8 @@ func rewritten(t *testing.T, module []byte) {
 	}
 }
 
-// stricter are refusals of this package that wazero does not share, each with
-// what wazero does instead.
+// stricter lists the refusals of this package that wazero does not share, each with what
+// wazero does instead.
 var stricter = map[string]string{
 	"the module uses half precision":              "takes the first byte of a vector instruction's number for all of it",
 	"the module uses relaxed vector instructions": "the same",
@@ -120,7 +120,7 @@ func agree(t *testing.T, module, damage []byte) {
 	module = damaged(t, module, damage)
 	m, err := wasmbin.Read(module, wasmbin.Limits{})
 	if err != nil {
-		return // wazero believes lengths, at any cost in memory
+		return // wazero trusts lengths, at any cost in memory
 	}
 	_, ours := m.Validate(wasmbin.Limits{})
 	var e *abi.Error

@@ -81,8 +81,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// The ranges of the instructions cover the body without gaps, and iterating
-// over it does not allocate.
+// The ranges of the instructions cover the body without gaps, and iterating over them
+// does not allocate.
 func TestInstrsCoverTheBody(t *testing.T) {
 	for seed := range uint64(50) {
 		m, err := wasmbin.Read(wasmgen.Generate(wasmgen.Seeded(seed)), wasmbin.Limits{})

@@ -147,8 +147,8 @@ var capped = map[string]func(t testing.TB, n int) *wasmbin.Module{
 	},
 }
 
-// amounts holds the counts for limits where the usual 20 is too little or does
-// not fit.
+// amounts holds the counts for limits for which the usual 20 is too little or does not
+// fit.
 var amounts = map[string]int{"ModuleBytes": 60}
 
 func TestLimits(t *testing.T) {
