@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// scripted is a policy that says what a test gives it.
+// scripted is a policy that returns the decisions that a test has set.
 type scripted struct {
 	send  func(*deploy.SendEvent) deploy.SendDecision
 	judge func(*deploy.PolicyEvent) deploy.Decision

@@ -25,7 +25,7 @@ type step struct {
 
 // shape is the part of a topology that deltas describe.
 type shape struct {
-	creatures, channels map[string][2]string // name and graph
+	creatures, channels map[string][2]string // name and graph, by id
 	edges               map[draft.EdgeKey]string
 	graphs              map[journal.GraphID]bool
 }

@@ -16,8 +16,8 @@ func TestReservedHeaders(t *testing.T) {
 	}
 }
 
-// What a creature passes on loses what the host said of it; a forged one stays, to be
-// refused.
+// A message that a creature passes on loses the headers that the engine wrote. A forged
+// header stays, and the message is refused.
 func TestHeadersThatArePassedOn(t *testing.T) {
 	const delivery = "a\x00b\x00terrarium-wire\x00w1\x00"
 	for text, want := range map[string]string{

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestSyncEvery reads the metadata of stores, some of which no recipe has written.
+// TestSyncEvery reads the metadata of stores, including values that no recipe can have
+// written.
 func TestSyncEvery(t *testing.T) {
 	for _, c := range []struct {
 		meta map[string]string

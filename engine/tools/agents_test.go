@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestMessagesHaveIDs holds that every message has an id of its own, the same when the
-// turn is run again, and that it arrives with it.
+// TestMessagesHaveIDs proves that every message has an id of its own, which is the same
+// when the turn is run again, and with which the message arrives.
 func TestMessagesHaveIDs(t *testing.T) {
 	event := journal.EventID{Origin: journal.Origin{1, 2, 3}, Seq: 7}.String()
 	sends := func() (ids, sent []string) {
@@ -109,7 +109,7 @@ func TestADirectChannelThatOthersHearOutlivesItsWorker(t *testing.T) {
 	}
 }
 
-// only is a policy that denies one kind of operation.
+// only is a policy that denies nothing but one kind of operation.
 type only struct {
 	deploy.Policy
 	kind journal.PolicyKind
@@ -121,7 +121,8 @@ func (p only) Judge(ctx context.Context, _ *deploy.PolicyEvent) deploy.Decision 
 	return no{}.Judge(ctx, nil)
 }
 
-// TestANodeWithEverythingOrNothing refuses one part of the call at a time.
+// TestANodeWithEverythingOrNothing makes one part of the call invalid at a time: nothing
+// is added.
 func TestANodeWithEverythingOrNothing(t *testing.T) {
 	for what, c := range map[string]struct {
 		args   string
@@ -182,8 +183,8 @@ func TestErrorsListTheAlternatives(t *testing.T) {
 	}
 }
 
-// TestAlternativesAreBounded holds that an error stays short in a large graph, and compares
-// no more than the oldest members.
+// TestAlternativesAreBounded proves that an error stays short in a large graph, because a
+// name is only compared with those of the oldest members.
 func TestAlternativesAreBounded(t *testing.T) {
 	w := crew(t)
 	d := w.Draft(draft.Options{})
@@ -244,8 +245,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestIDsAreInOneForm holds that reply_to is an id and nothing more: the decoder of the
-// digits skips line ends, and a number may begin with zeros.
+// TestIDsAreInOneForm proves that reply_to must be an id in its only valid form: the
+// decoder alone would skip line ends, and accept numbers that begin with zeros.
 func TestIDsAreInOneForm(t *testing.T) {
 	for _, id := range []string{`m0123456789abcdef\n`, `m\r\n0123456789abcdef`, `m01234567` + strings.Repeat(`\n`, 99) + `89abcdef`, strings.Repeat("0", 32) + "-" + strings.Repeat("0", 99) + "7"} {
 		turn := begin(t, crew(t), "lead-id")

@@ -218,7 +218,7 @@ func TestASession(t *testing.T) {
 func TestReplayRefusesWhatIsGone(t *testing.T) {
 	for _, c := range map[string]struct {
 		tool, args string
-		gone       string // the call of another turn in between
+		gone       string // the call that another turn makes in between
 		code       abi.Code
 	}{
 		"a creature":        {"group_remove_node", `{"creature":"bob"}`, `{"creature":"bob"}`, abi.NotFound},

@@ -48,7 +48,7 @@ func (n *node) Discard() { n.discarded++ }
 
 func (t *turn) Use() *tools.Use { return &t.use }
 
-// stage begins a draft of the turn's operations.
+// stage begins a draft with the turn's operations.
 func (t *turn) stage() *tools.Stage {
 	ids := draft.NewDerivedIDs(draft.Source{Creature: t.caller})
 	return tools.NewStage(t.w.Draft(draft.Options{IDs: ids}), t.w.Members[t.caller], ids, t)
@@ -160,9 +160,10 @@ func (t *turn) commit() {
 	t.use = tools.Use{}
 }
 
-// crew is a world with two graphs. In that of the deployment crew lead is privileged,
-// and the root; ann and bob are workers; the channel talk leads from lead to both. In
-// the other, of the deployment guests, x sends on a channel that is named talk, too.
+// crew is a world with two graphs. In the graph of the deployment crew, lead is
+// privileged and the root, ann and bob are workers, and the channel talk leads from lead
+// to both. In the other graph, of the deployment guests, x sends on a channel that is
+// also named talk.
 func crew(t testing.TB) *drafttest.World {
 	t.Helper()
 	w := drafttest.New()
