@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/capability/httpcap"
 )
 
-// TestOffline proves that nothing leaves a capability that is offline, and that it still
-// refuses what it would refuse.
+// TestOffline proves that a capability that is offline sends nothing, and refuses the
+// same requests as otherwise.
 func TestOffline(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") }))
 	defer server.Close()

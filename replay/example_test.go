@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// A recorded session is a regression test for a creature: the module that was just built
-// has to do in every turn what the one before it did. In a test, this is the body.
+// A recorded session is a regression test for a creature: the new module must do the same
+// in every turn as the recorded one. This is the body of such a test.
 func Example() {
 	ctx := context.Background()
 	module, err := os.ReadFile("../plugins/tally/tally.wasm") // what was just built
@@ -42,7 +42,7 @@ func Example() {
 	// as recorded: true
 }
 
-// recordCensus stands for a session that has been kept.
+// recordCensus makes a session that stands for one from production.
 func recordCensus(ctx context.Context) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "census-"); err != nil {
 		return dir, err

@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// behaviour is a creature in Go: what creature_handle does. memory is what stands for
-// its linear memory.
+// behaviour is a creature in Go: it does the work of creature_handle. memory stands for
+// the linear memory.
 type behaviour func(t abi.Turn, kind abi.Kind, memory *int) error
 
 // fakeHost runs behaviours. The bytes of a module are its behaviour's name.

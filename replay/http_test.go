@@ -16,7 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// moody is a server that does what the first word of a body says, and counts what arrives.
+// moody is a server that does what the first word of a body says, and counts the
+// requests.
 type moody struct {
 	mu      sync.Mutex
 	arrived map[string]int
@@ -39,10 +40,11 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// recordRequests records a session in dir in which requests succeed, succeed at a second
-// attempt, fail, fail the turn that handles their result, are redelivered, denied, changed
-// into what is not allowed, approved, and are made of a server that the recipe does not
-// allow. It returns how many turns the session has. The server does not outlive it.
+// recordRequests records a session in dir with requests that succeed, succeed at a second
+// attempt, fail, make the turn fail that handles their result, are redelivered, denied,
+// changed into something forbidden, or approved, or are made to a server that the recipe
+// does not allow. It returns the number of turns of the session. The server is closed
+// before it returns.
 func recordRequests(t *testing.T, dir string) int {
 	m := &moody{arrived: map[string]int{}}
 	server := httptest.NewServer(m)

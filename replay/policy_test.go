@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// TestPolicies replays sends that policies have changed, denied and dropped: they are
-// compared as the creature made them.
+// TestPolicies replays sends that policies have changed, denied or dropped: they are
+// compared in the form in which the creature made them.
 func TestPolicies(t *testing.T) {
 	recipe, dir := filepath.Join(t.TempDir(), "team.hcl"), t.TempDir()
 	if err := os.WriteFile(recipe, []byte(`
@@ -67,7 +67,7 @@ policy "send" "strict" {
 	same(t, r, 6)
 }
 
-// heads are how many messages the channels have had, by name.
+// heads returns how many messages the channels have had, by name.
 func heads(t *testing.T, tr *terrarium.Terrarium) map[string]uint64 {
 	graphs, err := tr.Status("")
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/seed47132306/terrarium/replay"
 )
 
-// program is a creature that does something else for every delivery, which depends on
-// everything that it can ask for but on nothing else. With the payload that poison
-// names it does something that it does not do without.
+// program is a creature that does something different for each delivery, depending only
+// on what it can ask the host for. For the payload named by poison, it also does
+// something that it never does otherwise.
 func program(poison func(payload []byte) int) behaviour {
 	return func(t abi.Turn, kind abi.Kind, _ *int) error {
 		payload := get(t, abi.SourcePayload)
@@ -94,7 +94,7 @@ func step(t abi.Turn, r *rand.Rand, kind abi.Kind) {
 	}
 }
 
-// strike does the n-th thing that the program never does.
+// strike does the n-th of the things that the program never does.
 func strike(t abi.Turn, n int) error {
 	switch n {
 	case 0:
@@ -118,10 +118,10 @@ func strike(t abi.Turn, n int) error {
 
 const strikes = 6
 
-// TestRandomPrograms records creatures that do random things while graphs merge, split and
-// are closed, killed and opened again, and replays them: nothing differs, whether instances are kept or
-// not. Then one turn, chosen at random, is made to do something else, and exactly that
-// one is found.
+// TestRandomPrograms records creatures that do random things while graphs merge and
+// split, and while the engine is closed, killed and opened again. It replays them:
+// nothing differs, whether instances are kept or not. Then it makes one random turn do
+// something else, and exactly that turn is found.
 func TestRandomPrograms(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -198,8 +198,8 @@ func tumble(t *testing.T, w *world, r *rand.Rand) []sentMessage {
 	return all
 }
 
-// restart ends the run and begins another: of the directory, or of what a process
-// leaves of it that is killed when nothing moves in the background.
+// restart ends the run and begins another, either in the directory or in a copy as a
+// process would leave it that is killed while nothing happens in the background.
 func restart(t *testing.T, w *world, killed bool) {
 	left := w.dir
 	if killed {
@@ -220,8 +220,8 @@ func restart(t *testing.T, w *world, killed bool) {
 	w.open()
 }
 
-// copyAsIs copies a directory, in which a file may be made in advance meanwhile: it
-// has another name when it is done.
+// copyAsIs copies a directory. Meanwhile, a file may be prepared there, which gets
+// another name when it is complete.
 func copyAsIs(t *testing.T, to, from string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {

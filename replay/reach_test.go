@@ -18,7 +18,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// mirror is a capability that answers with what it was sent, and refuses a body at once.
+// mirror is a capability that answers with the request's body, and refuses one particular
+// body immediately.
 type mirror struct{}
 
 func (mirror) Name() string                                   { return "mirror" }
@@ -46,7 +47,7 @@ func (mirror) Amend(r capability.Request, members json.RawMessage) (capability.R
 	return r, nil
 }
 
-// strict denies requests that begin with no, and changes those that begin with other.
+// strict denies requests that begin with "no", and changes those that begin with "other".
 type strict struct{}
 
 func (strict) Judges(k journal.PolicyKind) bool                                { return k == journal.JudgeCapability }
@@ -65,8 +66,8 @@ func (strict) Judge(_ context.Context, ev *deploy.PolicyEvent) (d deploy.Decisio
 	return d
 }
 
-// mixed makes requests of all fates in one turn, among other effects. change replaces the
-// bodies of some.
+// mixed makes requests with every possible outcome in one turn, among other effects.
+// change replaces the bodies of some.
 func mixed(change map[string]string) behaviour {
 	reach := func(t abi.Turn, body string, tag int64) {
 		if other, ok := change[body]; ok {

@@ -26,8 +26,8 @@ func asking(ask func(t abi.Turn)) behaviour {
 	}
 }
 
-// TestWhatIsNotInTheLog has creatures ask for what no log can have: those turns are
-// counted with the reason, and the others compared.
+// TestWhatIsNotInTheLog makes creatures ask for what no log has: those turns are counted
+// with the reason, and the others are compared.
 func TestWhatIsNotInTheLog(t *testing.T) {
 	puts := func(s abi.Source) func(abi.Turn) { return func(t abi.Turn) { t.Output(get(t, s)) } }
 	for reason, c := range map[replay.Reason]struct {
@@ -68,7 +68,7 @@ func TestWhatIsNotInTheLog(t *testing.T) {
 	}
 }
 
-// TestWhatIsInTheLog has a creature ask for what is not granted, but in the log.
+// TestWhatIsInTheLog makes a creature ask for what it is not granted, but the log has.
 func TestWhatIsInTheLog(t *testing.T) {
 	w := newWorld(t, map[string]behaviour{"asking": asking(func(t abi.Turn) {
 		p := make([]byte, 8)
@@ -92,8 +92,8 @@ func (o output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSenderThatWasRenamed has a creature ask for the name of one whose name changed
-// after it had sent.
+// TestSenderThatWasRenamed makes a creature ask for the name of a sender that was renamed
+// after sending.
 func TestSenderThatWasRenamed(t *testing.T) {
 	w := newWorld(t, map[string]behaviour{
 		"relay": func(t abi.Turn, kind abi.Kind, _ *int) error {
@@ -108,14 +108,14 @@ func TestSenderThatWasRenamed(t *testing.T) {
 	w.change(topology.Connect{From: one, To: ears})
 	w.tell(one, "before")
 	w.wait()
-	w.change(topology.Connect{From: two, To: ears}) // which names the second relay~2
+	w.change(topology.Connect{From: two, To: ears}) // this renames the second to relay~2
 	w.tell(two, "behind")
 	w.wait()
 	same(t, w.replay(replay.Options{}), 7)
 }
 
 // TestLinearMemory finds a creature that keeps in its memory what it should keep in its
-// state: on the instance that it had, nothing differs, and on fresh ones its second turn.
+// state: on a kept instance nothing differs, and on fresh ones its second turn does.
 func TestLinearMemory(t *testing.T) {
 	w := newWorld(t, map[string]behaviour{"forgetful": func(t abi.Turn, kind abi.Kind, memory *int) error {
 		if kind == abi.KindMessage {
@@ -136,8 +136,8 @@ func TestLinearMemory(t *testing.T) {
 	}
 }
 
-// TestFailures replays turns that failed: the same failure is no difference, and a module
-// that has been fixed differs at the first of them.
+// TestFailures replays turns that failed: the same failure is no difference, and a fixed
+// module differs at the first of them.
 func TestFailures(t *testing.T) {
 	fails := func(broken bool) behaviour {
 		return func(t abi.Turn, _ abi.Kind, _ *int) error {
@@ -212,8 +212,8 @@ func TestAnsweredRequests(t *testing.T) {
 	same(t, w.replay(replay.Options{Creatures: []string{"a"}}), 1+2*5)
 }
 
-// TestTools replays turns that use group tools: they get the answers that they got then,
-// and another call is a difference.
+// TestTools replays turns that use group tools: they get the recorded results, and
+// another call is a difference.
 func TestTools(t *testing.T) {
 	edits := func(channel string) behaviour {
 		return func(t abi.Turn, kind abi.Kind, _ *int) error {
@@ -247,8 +247,8 @@ func t2err(_ abi.Turn, ok bool) error {
 	return &abi.Error{Code: abi.Internal, Message: "the tool answered something else"}
 }
 
-// TestPrunedHistory replays a session whose beginning has been pruned: turns that depend on
-// it are not compared, and everything after the next setting is.
+// TestPrunedHistory replays a session whose beginning has been pruned: turns that depend
+// on it are not compared; turns after the state was set again are.
 func TestPrunedHistory(t *testing.T) {
 	w := newWorld(t, map[string]behaviour{"count": func(t abi.Turn, kind abi.Kind, _ *int) error {
 		old, _ := t.StateGet([]byte("n"))
@@ -274,7 +274,7 @@ func TestPrunedHistory(t *testing.T) {
 		}
 		w.wait()
 	}
-	if err := w.storage.Settle(t.Context()); err != nil { // which prunes history that is too old
+	if err := w.storage.Settle(t.Context()); err != nil { // this prunes history that is too old
 		t.Fatal(err)
 	}
 	w.tell(id, "ask")

@@ -46,7 +46,7 @@ func TestMessagesOfTools(t *testing.T) {
 	same(t, w.replay(replay.Options{}), 6)
 }
 
-// TestMessagesOfEarlierVersions holds that a message of a log without ids has no header.
+// TestMessagesOfEarlierVersions proves that a message in a log without ids has no header.
 func TestMessagesOfEarlierVersions(t *testing.T) {
 	m, err := (&tools.SendChannelArgs{Payload: journal.Payload("x"), Headers: map[string]string{"a": "b"}}).Message("")
 	if h := journal.DecodeHeaders(m.Headers); err != nil || len(h) != 1 || h["a"] != "b" {

@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// triage records examples/log-triage on its sample, several times over.
+// triage records examples/log-triage with its sample input, several times over.
 func triage(t testing.TB, times int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -104,7 +104,7 @@ func firstSilent(t *testing.T, dir string) journal.EventID {
 	return journal.EventID{}
 }
 
-// BenchmarkReplay tells how many turns are replayed in a second.
+// BenchmarkReplay measures how many turns are replayed in a second.
 func BenchmarkReplay(b *testing.B) {
 	dir := triage(b, 20)
 	for name, o := range map[string]terrarium.ReplayOptions{"kept": {}, "fresh": {Fresh: true}} {

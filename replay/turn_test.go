@@ -36,8 +36,9 @@ func turnsOf(t *testing.T, dir string) []journal.Event {
 	return out
 }
 
-// Each turn of a session with requests over HTTP, failures and verdicts of policies does the
-// same by itself, when the server is closed: its answers come from the record.
+// Each turn of a session with requests over HTTP, failures and verdicts of policies does
+// the same when it is run again alone, although the server is closed: the answers come
+// from the record.
 func TestTurnsOneByOne(t *testing.T) {
 	dir := t.TempDir()
 	want := recordRequests(t, dir)
@@ -64,7 +65,7 @@ func TestTurnsOneByOne(t *testing.T) {
 	}
 }
 
-// A turn of pruned history is not found, with the reason.
+// A turn in pruned history is not found, and the error says why.
 func TestTurnsOfPrunedHistory(t *testing.T) {
 	dir := triage(t, 1)
 	turns := turnsOf(t, dir)

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// collector is a server that keeps what it gets, and answers as told.
+// collector is a server that keeps what it receives, and answers as a test says.
 type collector struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -154,8 +154,8 @@ func finish(t *testing.T, x *Exporter, r *terrarium.Terrarium) {
 	}
 }
 
-// Two turns that handle one message are one trace, with a store and without one, and the
-// trace is that of the caller if the message names it.
+// The turns that handle a message and what it causes are one trace, with a store and
+// without one. If the message names the caller's trace, they belong to that.
 func TestTrace(t *testing.T) {
 	for name, dir := range map[string]string{"volatile": "", "saved": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// Of a figure with many series, the rest is added up.
+// If a metric has too many series, the rest of them is added up.
 func TestManySeries(t *testing.T) {
 	var figures []terrarium.Metric
 	for i := range maxSeries + 20 {
@@ -232,7 +232,7 @@ func TestFailedTurn(t *testing.T) {
 	}
 }
 
-// A collector that is away for a moment gets the spans later.
+// A collector that is unavailable for a moment gets the spans later.
 func TestCollectorComesBack(t *testing.T) {
 	c := collect(t, 503, 429, 503)
 	o := c.options(t)
@@ -249,8 +249,8 @@ func TestCollectorComesBack(t *testing.T) {
 	}
 }
 
-// A collector that never answers holds up neither turns nor the end, and what is lost is
-// counted. One that refuses is not asked again.
+// A collector that never answers delays neither turns nor closing, and lost spans are
+// counted. After a refusal there is no other attempt.
 func TestCollectorIsAway(t *testing.T) {
 	hang := make(chan struct{})
 	asked := make(chan struct{}, 1000)
@@ -326,7 +326,7 @@ func TestCloseSendsAll(t *testing.T) {
 	}
 }
 
-// The program may have replaced the transport of all clients.
+// The program may have replaced the default transport of HTTP clients.
 func TestReplacedTransport(t *testing.T) {
 	usual := http.DefaultTransport
 	defer func() { http.DefaultTransport = usual }()
@@ -339,7 +339,7 @@ func TestReplacedTransport(t *testing.T) {
 	}
 }
 
-// Neither the log nor an error has a password of the collector's address.
+// A password in the collector's address is in neither the log nor an error.
 func TestPasswordOfCollector(t *testing.T) {
 	var log strings.Builder
 	x := &Exporter{o: Options{Traces: "http://frog:secret@h:4318/v1/traces", Log: slog.New(slog.NewTextHandler(&log, nil))}}

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// TestClose proves that a grant keeps a connection for further requests, and closes it when it
-// is closed.
+// TestClose proves that a grant keeps a connection for further requests, and that closing
+// the grant closes the connection.
 func TestClose(t *testing.T) {
 	opened, closed := make(chan struct{}, 8), make(chan struct{}, 8)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -53,12 +53,12 @@ func raw(t *testing.T, f func(c net.Conn)) string {
 	return l.Addr().String()
 }
 
-// says is a server that writes a text.
+// says makes a server write a text.
 func says(text string) func(net.Conn) {
 	return func(c net.Conn) { _, _ = io.WriteString(c, text) }
 }
 
-// endless writes a text again and again.
+// endless makes a server write a text again and again.
 func endless(first, text string) func(net.Conn) {
 	return func(c net.Conn) {
 		_, err := io.WriteString(c, first)
@@ -137,7 +137,7 @@ func TestHostileServers(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
 			_, _ = io.Copy(io.Discard, c)
 		}, abi.Unsupported, false},
-		// Contents that are strange, but allowed.
+		// Unusual contents that are allowed.
 		{"sends gzip twice", says(fmt.Sprintf("%sContent-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n%s", ok, len(twice), twice)), abi.OK, false},
 		{"has a body after 204", says("HTTP/1.1 204 None\r\n\r\nabc"), abi.OK, false},
 		{"sends more than it says", says(ok + "Content-Length: 3\r\n\r\nabcdef"), abi.OK, false},
@@ -202,8 +202,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestSecretsStayWithTheirServer proves that the headers of the recipe go to the server that
-// was named, to no other one, and not back to the creature.
+// TestSecretsStayWithTheirServer proves that the headers of the recipe go to the server
+// that was named, and neither to another one nor back to the creature.
 func TestSecretsStayWithTheirServer(t *testing.T) {
 	var stolen atomic.Value
 	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

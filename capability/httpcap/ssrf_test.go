@@ -19,8 +19,8 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 )
 
-// names is a resolver with a table. A name with several lists gets the next one with each
-// lookup, like one that is bound again.
+// names is a resolver with a table. A name with several lists gets the next one at each
+// lookup, as if it were bound to other addresses.
 type names map[string][][]string
 
 func (n names) addresses(_ context.Context, host string) ([]netip.Addr, error) {
@@ -64,8 +64,8 @@ func request(t testing.TB, g *grant, method, url string, headers map[string]stri
 	return g.Do(ctx, capability.Call{Request: r, Key: "key-1", Attempt: 1})
 }
 
-// secretServer is a server that nothing may reach. It listens on every address of the
-// machine, so that each way to name the machine leads to it.
+// secretServer is a server that no request may reach. It listens on every address of the
+// machine, so every way to name the machine leads to it.
 func secretServer(t *testing.T) (port string, hits *atomic.Int64) {
 	t.Helper()
 	hits = &atomic.Int64{}
@@ -83,7 +83,7 @@ func secretServer(t *testing.T) (port string, hits *atomic.Int64) {
 }
 
 // TestNoWayIn tries to reach a server of the machine in every way that is known to have
-// worked somewhere, with a recipe that allows any server.
+// worked somewhere, although the recipe allows any server.
 func TestNoWayIn(t *testing.T) {
 	port, hits := secretServer(t)
 	resolves := names{
@@ -105,11 +105,11 @@ func TestNoWayIn(t *testing.T) {
 		"http://2130706433:PORT/", "http://0x7f000001:PORT/", "http://017700000001:PORT/", "http://0177.0.0.1:PORT/", "http://0x7f.0.0.1:PORT/", "http://0x7f.1:PORT/",
 		"http://127.1:PORT/", "http://127.0.1:PORT/", "http://0:PORT/", "http://127.0.0.1.:PORT/", "http://127.000.000.001:PORT/", "http://127.0.0.0x1:PORT/",
 		"http://①②⑦.⓪.⓪.①:PORT/", "http://127。0。0。1:PORT/", "http://%31%32%37.0.0.1:PORT/", "http://[::1:PORT/", "http://[127.0.0.1]:PORT/",
-		// Names that lead there.
+		// Names of this machine.
 		"http://localhost:PORT/", "http://LOCALHOST:PORT/", "http://localhost.:PORT/", "http://x.localhost:PORT/", "http://loopback.example:PORT/", "http://loopback6.example:PORT/",
 		"http://any.example:PORT/", "http://any6.example:PORT/", "http://private.example:PORT/", "http://mapped.example:PORT/", "http://metadata.example:PORT/", "http://nat64.example:PORT/",
 		"http://sixtofour.example:PORT/", "http://unique.example:PORT/", "http://shared.example:PORT/", "http://multicast.example:PORT/", "http://benchmark.example:PORT/", "https://localhost:PORT/",
-		// URLs that one reader takes for another.
+		// URLs that parsers read differently.
 		"http://public.example@127.0.0.1:PORT/", "http://127.0.0.1:PORT@public.example/", "http://public.example:80@127.0.0.1:PORT/", "http://127.0.0.1:PORT\\@public.example/",
 		"http://public.example#@127.0.0.1:PORT/", "http://127.0.0.1:PORT#.public.example/", "http:127.0.0.1:PORT/", "http:///127.0.0.1:PORT/", "//127.0.0.1:PORT/",
 		"http://\t127.0.0.1:PORT/", "http://127.0.0.1:PORT/\r\nHost: x", "http://127.0.0.1:0PORT/", "http://127.0.0.1:", "http://127.0.0.1: PORT/",
@@ -126,8 +126,8 @@ func TestNoWayIn(t *testing.T) {
 	}
 }
 
-// TestTheAddressIsPinned resolves a name that is bound again between two lookups: the
-// address that was checked is the one that is connected to.
+// TestTheAddressIsPinned resolves a name that gets another address between two lookups:
+// the client connects to the address that was checked.
 func TestTheAddressIsPinned(t *testing.T) {
 	port, hits := secretServer(t)
 	lookups := names{"rebind.example": {{"203.0.113.1", "127.0.0.1"}, {"127.0.0.1"}}}
@@ -142,7 +142,7 @@ func TestTheAddressIsPinned(t *testing.T) {
 	}
 }
 
-// TestWhatARecipeAllows proves that the ways in are open where a recipe opens them.
+// TestWhatARecipeAllows proves that these ways are open if a recipe opens them.
 func TestWhatARecipeAllows(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(r.Method + " " + r.URL.Path)) }))
 	defer server.Close()
@@ -192,7 +192,7 @@ func TestWhatARecipeAllows(t *testing.T) {
 	}
 }
 
-// TestSettingsAreRefused proves what a recipe cannot say, and what it is warned of.
+// TestSettingsAreRefused proves which settings are refused, and which lead to warnings.
 func TestSettingsAreRefused(t *testing.T) {
 	for _, settings := range []string{
 		`{}`, `{"allow":[]}`, `{"allow":["api.example.com"]}`, `{"allow":["ftp://x.example"]}`, `{"allow":["https://user:pass@x.example"]}`, `{"allow":["https://x.example?token=1"]}`,
@@ -218,8 +218,7 @@ func TestSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzTargets proves that whatever a URL says, the host that was checked is the one that
-// the client connects to.
+// FuzzTargets proves for any URL that the client connects to the host that was checked.
 func FuzzTargets(f *testing.F) {
 	for _, seed := range []string{"http://127.0.0.1/", "http://a@b/", "https://[::1]:443/%2e%2e/", "http://x.example:80\\@y/"} {
 		f.Add(seed)
@@ -237,7 +236,8 @@ func FuzzTargets(f *testing.F) {
 }
 
 // TestHeadersAndBoundsOfResponses proves that a header has one value, that the name of a
-// header does not tell a secret, and that hiding secrets does not exceed the bound.
+// header does not reveal a secret, and that masked secrets do not make a response exceed
+// its bound.
 func TestHeadersAndBoundsOfResponses(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["X-Abcdefgh"] = []string{"1"}
@@ -256,8 +256,8 @@ func TestHeadersAndBoundsOfResponses(t *testing.T) {
 	}
 }
 
-// TestAddressesOfTheSystemArePlain proves that names in the file of hosts are checked like
-// others.
+// TestAddressesOfTheSystemArePlain proves that names in the system's hosts file are
+// checked like others.
 func TestAddressesOfTheSystemArePlain(t *testing.T) {
 	found, err := systemResolver{}.addresses(t.Context(), "localhost")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 )
 
-// answers answers with a body.
+// answers returns a handler that answers with a body.
 func answers(kind string, body []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
@@ -26,8 +26,8 @@ func answers(kind string, body []byte) http.HandlerFunc {
 	}
 }
 
-// TestMemory proves that no answer takes many times its size, whatever it consists of. The
-// answers are 2 MB long, the most that the setting allows in a stream.
+// TestMemory proves that no answer takes many times its size in memory, whatever its
+// contents. The answers are 2 MB long, the most that the setting allows in a stream.
 func TestMemory(t *testing.T) {
 	const size = 2 << 20
 	fill := func(head, part, end string) []byte {
@@ -113,8 +113,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestAssemblingEnds proves that an attempt ends with its time while an answer is put
-// together, and that its tokens count.
+// TestAssemblingEnds proves that an attempt ends when its time is over while an answer is
+// being put together, and that its tokens count.
 func TestAssemblingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := 0
@@ -205,7 +205,7 @@ func TestSecretsInAnswers(t *testing.T) {
 	}
 }
 
-// FuzzLookUp proves that walking valid JSON finds what decoding it finds.
+// FuzzLookUp proves that looking up a value in valid JSON finds the same as decoding it.
 func FuzzLookUp(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, `{ "a" : [ 1 , {"a":"}"} ] , "b":"\\\"" }`, `{"a":{"a":1},"a":2.5e3}`, `{"\u0061":null}`, `{}`, `[{"a":0}]`} {
 		f.Add([]byte(seed))

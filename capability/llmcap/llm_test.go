@@ -50,7 +50,7 @@ func askFor(t testing.TB, timeout time.Duration, g *grant, body string) capabili
 	return g.Do(ctx, capability.Call{Request: r, Key: "key-1", Attempt: 1})
 }
 
-// serve is a server that answers with a function, and ends with the test.
+// serve starts a server that answers with a function, and ends with the test.
 func serve(t testing.TB, f http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(f)
@@ -58,7 +58,7 @@ func serve(t testing.TB, f http.HandlerFunc) string {
 	return s.URL
 }
 
-// stream answers with events.
+// stream writes an answer as events.
 func stream(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -68,7 +68,7 @@ func stream(text string) http.HandlerFunc {
 
 const hello = `{"messages":[{"role":"user","content":"hello"}]}`
 
-// TestRequest proves what a server gets, and what a creature gets.
+// TestRequest proves what the server gets, and what the creature gets.
 func TestRequest(t *testing.T) {
 	var got map[string]any
 	var header http.Header
@@ -103,7 +103,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestStreams proves that answers in parts are put together, however a server divides them.
+// TestStreams proves that the parts of an answer are put together, however a server
+// divides it.
 func TestStreams(t *testing.T) {
 	part := func(delta string) string { return `{"choices":[{"index":0,"delta":` + delta + `}]}` }
 	end := func(reason string) string {
@@ -156,8 +157,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestFailures proves that each failure has a code, says whether another attempt may help,
-// and tells what it may have cost.
+// TestFailures proves that each failure has a code, and says whether another attempt may
+// help and what the failed one may have cost.
 func TestFailures(t *testing.T) {
 	status := func(code int, header, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -246,7 +247,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestCounting proves that numbers that cannot be are replaced by an estimate.
+// TestCounting proves that impossible numbers of tokens are replaced by an estimate.
 func TestCounting(t *testing.T) {
 	for counts, want := range map[string]usage{
 		`{"prompt_tokens":5,"completion_tokens":2}`:     {5, 2, 7, false},
@@ -273,7 +274,8 @@ func TestCounting(t *testing.T) {
 	}
 }
 
-// TestRefused proves what a creature cannot request, and that nothing of it leaves.
+// TestRefused proves which requests of a creature are refused, and that nothing of them
+// is sent.
 func TestRefused(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") })
 	g := open(t, url, `,"max_request":2000,"max_tokens":50`)
@@ -299,7 +301,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPolicies proves what a policy sees and may change.
+// TestPolicies proves what a policy can see and change.
 func TestPolicies(t *testing.T) {
 	g := open(t, "https://api.example.com", "")
 	view := g.View(capability.Request{Body: []byte(hello)})
@@ -325,7 +327,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestSettings proves what a recipe cannot say, what it is warned of, and what is shown.
+// TestSettings proves which settings are refused, which lead to warnings, and what is
+// shown.
 func TestSettings(t *testing.T) {
 	const start = `{"endpoint":"https://api.example.com/v1","models":["m"]`
 	for _, settings := range []string{
@@ -357,8 +360,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestForecast proves that no answer that a server gives can use more than was foreseen,
-// unless the server counts more tokens than there are pairs of bytes.
+// TestForecast proves that no answer can use more than the forecast, unless the server
+// counts more than one token for every two bytes.
 func TestForecast(t *testing.T) {
 	g := open(t, "https://api.example.com", `,"max_tokens":100`)
 	f := g.Forecast(capability.Request{Body: []byte(hello)})
@@ -377,8 +380,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// FuzzAssemble proves that nothing that a server sends makes an answer that a creature cannot
-// read, or a failure of the program.
+// FuzzAssemble proves that nothing that a server sends leads to an answer that a creature
+// cannot read, or to a panic.
 func FuzzAssemble(f *testing.F) {
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\r\n\r\n"), true)
 	f.Add([]byte(`{"choices":[{"message":{"tool_calls":[{"function":{"name":"a"}}]},"finish_reason":"x"}]}`), false)

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 )
 
-// script opens a grant that answers by rules. Its endpoint does not exist.
+// script opens a grant that answers according to rules. Its endpoint does not exist.
 func script(t *testing.T, rules, more string) *grant {
 	t.Helper()
 	text, err := json.Marshal(rules)
@@ -21,7 +21,8 @@ func script(t *testing.T, rules, more string) *grant {
 	return open(t, "http://127.0.0.1:1", `,"scripted":`+string(text)+more)
 }
 
-// says asks with messages, each of a role and a text, and returns the content and the calls.
+// says makes a request with messages, each of a role and a text, and returns the answer's
+// content and calls.
 func says(t *testing.T, g *grant, messages ...string) string {
 	t.Helper()
 	var list []string
@@ -74,7 +75,8 @@ func TestScriptedRules(t *testing.T) {
 		{[]string{"user: call status a\"b"}, `tool_calls: calling call_1_1=group_status({"deep":{"list":["a\"b",7,12345678901234567890,true,null]},"x":"<a\"b>"}) call_1_2=wait({})`},
 		{[]string{"assistant: x", "user: call status y"}, `tool_calls: calling call_2_1=group_status({"deep":{"list":["y",7,12345678901234567890,true,null]},"x":"<y>"}) call_2_2=wait({})`},
 		{[]string{"user: many\nlines"}, "stop: two lines"},
-		// The last pattern is for the last message, and an earlier one is not for it.
+		// The last pattern must match the last message, and earlier patterns must match
+		// earlier messages.
 		{[]string{"user: hello", "user: something else"}, `not_found: llm: no rule of scripted matches the last message, "user: something else"; add one`},
 		{[]string{"user: b 3"}, `not_found: llm: no rule of scripted matches the last message, "user: b 3"; add one`},
 		{[]string{"system: hello"}, `not_found: llm: no rule of scripted matches the last message, "system: hello"; add one`},
@@ -102,8 +104,8 @@ func TestScriptedDependsOnTheRequestAlone(t *testing.T) {
 	}
 }
 
-// TestScriptedSendsNothing proves that neither an endpoint that does not exist nor a request
-// that has no answer leads outside, and that bounds hold.
+// TestScriptedSendsNothing proves that nothing is sent outside, even if no rule answers a
+// request, and that the bounds hold.
 func TestScriptedSendsNothing(t *testing.T) {
 	g := script(t, `[{"when": ["^user: x"], "say": "`+strings.Repeat("long ", 1000)+`"}]`, `,"max_response":1000`)
 	if r := ask(t, g, `{"messages":[{"role":"user","content":"x"}]}`); r.Code != abi.TooLarge || len(r.Payload) > 0 {
@@ -149,7 +151,7 @@ func TestWrongScripts(t *testing.T) {
 			t.Errorf("%.60s gives %v, want %q", rules, err, want)
 		}
 	}
-	// An empty text is as none.
+	// An empty text counts as none.
 	g, err := New().Open(json.RawMessage(`{"endpoint":"http://127.0.0.1/v1","models":["m"],"scripted":""}`))
 	if err != nil || g.(*grant).rules != nil {
 		t.Errorf("an empty script gives %v", err)
