@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
-// In the middle of its task, a privileged node finds that it needs a specialist that the
-// recipe does not have. It spawns one, gives it work in the same turn, and removes it
-// when the work is done. The session continues throughout, and nothing restarts.
+// In the middle of its task, a privileged node finds that it needs a specialist that
+// does not exist yet. It spawns one, gives it work in the same turn, and removes it when
+// the work is done. The session continues throughout, and nothing restarts.
 func TestStoryAPrivilegedNodeSpawnsASpecialist(t *testing.T) {
 	s := newStory(t)
 	team := s.recipe("team", `
