@@ -376,8 +376,8 @@ func (d *Directory) retire(ctx context.Context, session journal.SessionID, wrote
 	if err := d.makeFirm(); err != nil {
 		return err
 	}
-	d.changing.Lock()
-	defer d.changing.Unlock()
+	still := d.standStill()
+	defer still.end()
 	ctx = context.WithoutCancel(ctx) // the mark and the catalogue say the same
 	if e, err := d.catalog.Entry(ctx, "retire", session); err == nil && e.File != "" {
 		// A file that cannot be written to is not taken for a live one either.

@@ -109,8 +109,14 @@ func (l *loan) finish() error {
 	return l.family.close()
 }
 
-// read calls look with the store's files.
+// read calls look with the store's files. If a file cannot be read, it looks again after the
+// files were opened again, which waits until no store changes its files.
 func (s *Store) read(ctx context.Context, op string, look func(f *family) error) error {
+	return s.readAnd(ctx, op, s.owner.refresh, look)
+}
+
+// readAnd is read with a function that opens the store's files again.
+func (s *Store) readAnd(ctx context.Context, op string, refresh func(ctx context.Context, s *Store, stale *loan) error, look func(f *family) error) error {
 	for try := 1; ; try++ {
 		l, open := s.shelf.borrow()
 		if !open {
@@ -118,7 +124,7 @@ func (s *Store) read(ctx context.Context, op string, look func(f *family) error)
 		}
 		err := look(l.family)
 		l.users.Done()
-		if !sqlite.Failed(err) || try == readTries || s.complete.Load() || s.owner.refresh(ctx, s, l) != nil {
+		if !sqlite.Failed(err) || try == readTries || s.complete.Load() || refresh(ctx, s, l) != nil {
 			return storageError(op, s.path(), err)
 		}
 	}
@@ -142,8 +148,8 @@ func (d *Directory) readAgain(ctx context.Context, e catalog.Entry) error {
 	if err != nil {
 		return err
 	}
-	d.changing.Lock()
-	defer d.changing.Unlock()
+	still := d.standStill()
+	defer still.end()
 	if s.complete.Load() || !s.shelf.lends(l) {
 		return f.close()
 	}
@@ -154,8 +160,26 @@ func (d *Directory) readAgain(ctx context.Context, e catalog.Entry) error {
 // refresh opens the files of an incomplete store again: some of them may have been
 // removed, since an ancestor has their content now.
 func (d *Directory) refresh(ctx context.Context, s *Store, stale *loan) error {
+	still := d.standStill()
+	defer still.end()
+	return still.refresh(ctx, s, stale)
+}
+
+// standstill is a directory in which no other goroutine makes stores change their files. Its
+// methods are those for a caller that already holds [Directory.changing].
+type standstill struct{ d *Directory }
+
+// standStill waits until no store changes its files. The caller ends the standstill.
+func (d *Directory) standStill() standstill {
 	d.changing.Lock()
-	defer d.changing.Unlock()
+	return standstill{d}
+}
+
+func (x standstill) end() { x.d.changing.Unlock() }
+
+// refresh is [Directory.refresh].
+func (x standstill) refresh(ctx context.Context, s *Store, stale *loan) error {
+	d := x.d
 	e, err := d.catalog.Entry(ctx, "read", s.info.Session)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"errors"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -159,6 +160,49 @@ func TestPruneAfterCut(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestPruneWhenFilesAreGone copies what a session keeps to a file of its own. Just before the
+// session moves to this file, those that it has open cannot be read, as if the background had
+// removed one of them.
+func TestPruneWhenFilesAreGone(t *testing.T) {
+	var of atomic.Pointer[Directory]
+	spoilt := false // by the hydrator alone
+	o := smallChunks(func(p failpoint.Point, path string) error {
+		d := of.Load()
+		if p != failpoint.Standing || d == nil || spoilt {
+			return nil
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, s := range d.open {
+			if s.path() == path {
+				spoilt = true
+				d.keeper.giveBack(s.shelf.exchange(&family{own: ownReader(vouched{path: filepath.Join(d.dir, "gone.db"), session: s.info.Session})}))
+			}
+		}
+		return nil
+	})
+	o.Retain = Retention{Events: 10}
+	d, err := Open(t.Context(), t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	of.Store(d)
+	s := createStore(t, d)
+	chatter(s, "c", 1, 100, 40)
+	if err := s.Wait(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	child := splitStore(t, d, s)[0]
+	settle(t, d)
+	if !spoilt || !child.complete.Load() {
+		t.Errorf("the files were spoilt: %v; the session has all that it keeps: %v", spoilt, child.complete.Load())
+	}
+	if left := numbersLeft(t, child); len(left) == 0 {
+		t.Error("nothing is left")
 	}
 }
 
