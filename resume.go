@@ -28,6 +28,9 @@ type ResumeOptions struct {
 	// Last keeps changes that were made while the recipes ran; see
 	// [deploy.Deployment.Last]. Without it the recipes alone decide.
 	Last bool
+	// Outside also fills [Resumed.Outside]. That needs a plan, which takes about as long as
+	// resuming without it.
+	Outside bool
 }
 
 // FoundRecipe is the recipe of a deployment in a session directory.
@@ -143,6 +146,9 @@ type Resumed struct {
 	Restored []GraphID
 	// Problems lists stores that could not be read, and creatures that stay stopped.
 	Problems []error
+	// Outside lists what has become reachable outside, and what becomes of the requests that
+	// were open before anything ran. It is nil without [ResumeOptions.Outside].
+	Outside []diff.OutsidePlan
 }
 
 // Resume resumes everything in the session directory. It applies the recipes of the
@@ -153,7 +159,17 @@ func (t *Terrarium) Resume(ctx context.Context, o ResumeOptions) (*Resumed, erro
 	if err != nil {
 		return nil, err
 	}
-	return t.ResumeRecipes(ctx, found)
+	plan := &diff.Plan{}
+	if o.Outside {
+		if plan, err = t.planResume(ctx, found); err != nil {
+			return nil, err
+		}
+	}
+	out, err := t.ResumeRecipes(ctx, found)
+	if out != nil {
+		out.Outside = plan.Outside
+	}
+	return out, err
 }
 
 // findRecipes finds the recipes of the deployments in the session directory.
@@ -194,6 +210,10 @@ func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*diff.Plan
 	if err != nil {
 		return nil, err
 	}
+	return t.planResume(ctx, found)
+}
+
+func (t *Terrarium) planResume(ctx context.Context, found []FoundRecipe) (*diff.Plan, error) {
 	return planning(t.policy, deploymentsOf(found), func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.PlanResume(ctx, d...) })
 }
 

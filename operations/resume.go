@@ -20,6 +20,7 @@ type ResumeResult struct {
 	Deployments []ResumedRecord     `json:"deployments"`        // deployments that were resumed
 	Restored    []terrarium.GraphID `json:"restored"`           // graphs without a recipe
 	Problems    []*ErrorRecord      `json:"problems,omitempty"` // stores that cannot be read, and creatures that stay stopped
+	Outside     []diff.OutsidePlan  `json:"outside,omitempty"`  // what has become reachable outside, and the requests that were open before anything ran
 	Plan        *PlanRecord         `json:"plan,omitempty"`     // with plan_only
 }
 
@@ -58,7 +59,7 @@ func resumeOperations() []Operation {
 }
 
 func resume(ctx context.Context, s *client, a *ResumeArgs) (*ResumeResult, error) {
-	o := terrarium.ResumeOptions{RecipeOptions: terrarium.RecipeOptions{Vars: a.Vars}, Recipes: a.Recipes}
+	o := terrarium.ResumeOptions{RecipeOptions: terrarium.RecipeOptions{Vars: a.Vars}, Recipes: a.Recipes, Outside: true}
 	switch a.Topology {
 	case "", "recipe":
 	case "last":
@@ -87,6 +88,6 @@ func resume(ctx context.Context, s *client, a *ResumeArgs) (*ResumeResult, error
 		}
 	}
 	out.Restored = append(out.Restored, resumed.Restored...)
-	out.Problems = errorRecords(resumed.Problems)
+	out.Problems, out.Outside = errorRecords(resumed.Problems), resumed.Outside
 	return out, nil
 }

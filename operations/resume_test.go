@@ -3,7 +3,10 @@ package operations
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/seed47132306/terrarium"
@@ -47,6 +50,44 @@ func TestResumeBringsBackWhatTheDirectoryRemembers(t *testing.T) {
 	if restored, _ := again["restored"].([]any); len(restored) != 1 || restored[0] != loose["graph"] {
 		t.Errorf("restored %v, want %v", restored, loose["graph"])
 	}
+}
+
+// TestResumeTellsWhatReachesOutside resumes a session with a request to a server that had not
+// answered. The result lists what a plan lists: what the creature reaches, and that the request
+// is sent again.
+func TestResumeTellsWhatReachesOutside(t *testing.T) {
+	got, release := make(chan string, 8), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got <- r.Header.Get("Idempotency-Key")
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	tr := open(t, terrarium.Options{Dir: dir})
+	do(t, tr, "apply", `{"recipe": "../internal/outsidetest/testdata/courier.hcl", "vars": {"url": "`+server.URL+`"}}`)
+	do(t, tr, "send", `{"channel": "tasks", "payload": "x"}`)
+	key := <-got
+	noError(t, tr.Close(t.Context()))
+
+	tr = open(t, terrarium.Options{Dir: dir})
+	planned, _ := do(t, tr, "resume", `{"plan_only": true}`)["plan"].(map[string]any)["outside"].([]any)
+	close(release)
+	resumed, _ := do(t, tr, "resume", `{}`)["outside"].([]any)
+	if len(resumed) != 1 || !reflect.DeepEqual(resumed, planned) {
+		t.Fatalf("resume lists %v, and its plan %v", resumed, planned)
+	}
+	one := resumed[0].(map[string]any)
+	requests, _ := one["requests"].([]any)
+	if one["capability"] != "http.server" || len(requests) != 1 || requests[0].(map[string]any)["id"] != key || requests[0].(map[string]any)["becomes"] != "sent" {
+		t.Errorf("it lists %v; the key is %s", one, key)
+	}
+	if again := <-got; again != key {
+		t.Errorf("the request was sent again with the key %s, not %s", again, key)
+	}
+	noError(t, tr.WaitIdle(t.Context()))
 }
 
 // TestAPlanToApplyAppliesNothing covers plan_only.
