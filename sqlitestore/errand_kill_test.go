@@ -24,7 +24,7 @@ import (
 // errand is a command that runs once and ends by itself: a victim runs it until it is
 // killed. The next one runs it again, without further orders.
 type errand struct {
-	Word    string            // upgrade, open, fork, fork-at, export, adopt, prune, resume, lag or replace
+	Word    string            // upgrade, open, fork, fork-at, export, adopt, prune, resume, lag, replace or stop
 	Session journal.SessionID // fork, fork-at, export, prune
 	File    string            // adopt: what was exported
 	To      string            // fork, fork-at, export, adopt: what is to be made
@@ -34,6 +34,7 @@ type errand struct {
 	Resume  *resuming         `json:",omitempty"`
 	Lagging *lagging          `json:",omitempty"`
 	Replace *replacing        `json:",omitempty"`
+	Stop    *stopping         `json:",omitempty"`
 }
 
 // errandKills is how often a test of errands kills: they take longer than what
@@ -76,6 +77,8 @@ func (a *errand) do(ctx context.Context, dir string, options Options) error {
 		return a.Lagging.run(ctx, dir, options)
 	case "replace":
 		return a.Replace.run(ctx, dir, options)
+	case "stop":
+		return a.Stop.run(ctx, dir, options)
 	}
 	return fmt.Errorf("there is no errand %s", a.Word)
 }
