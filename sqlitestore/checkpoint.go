@@ -2,12 +2,18 @@ package sqlitestore
 
 import "sync"
 
-// checkpointBytes is how much is appended to a store before its write-ahead
-// log is emptied into the file, in the background.
-const checkpointBytes = 8 << 20
+const (
+	// checkpointBytes is roughly how much is written to the write-ahead log of a store before
+	// it is emptied into the file, in the background.
+	checkpointBytes = 8 << 20
 
-// commitBytes is roughly what a commit of the catalogue appends.
-const commitBytes = 40 << 10
+	// catalogueCommitBytes is roughly what a commit of the catalogue writes to its log.
+	catalogueCommitBytes = 40 << 10
+
+	// storeCommitBytes is roughly what a commit of a store writes to its log besides its
+	// records: a log has whole pages, and a commit of one turn changes eight of them.
+	storeCommitBytes = 32 << 10
+)
 
 // checkpoints empties write-ahead logs, one after another. Within a commit it would delay
 // every caller that waits for that commit.

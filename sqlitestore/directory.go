@@ -150,7 +150,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	}
 	d.checkpoints = startCheckpoints(d.wear)
 	d.syncs = startSyncs(d)
-	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), commitBytes) })
+	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), catalogueCommitBytes) })
 	d.keeper = startKeeper(d)
 	d.spares = startSpares(d.catalog, &d.crossing)
 	d.hydrator = startHydrator(d)

@@ -13,8 +13,12 @@ const (
 	// cheaper per record, and waiting callers get later answers.
 	maxGroup = 512
 	// linger is how long the writer waits for a group to fill up. It does so only when
-	// the last group had several records: a single producer gains nothing.
+	// the last group had several records: a single producer gains nothing. In an idle
+	// process it takes a millisecond, because the system wakes it no earlier.
 	linger = 200 * time.Microsecond
+	// lingerFor is how many records must be expected meanwhile, unless a commit waits for the
+	// disk: fewer are written sooner by themselves than together.
+	lingerFor = 4
 
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 2 * time.Second
@@ -32,7 +36,7 @@ const (
 //
 // It changes states as follows:
 //
-//	waiting   -> lingering  fewer records are queued than the last group had, which was more than one
+//	waiting   -> lingering  fewer records are queued than the last group had, and more are expected soon
 //	waiting   -> writing    records are queued; or none, if the file is to be opened or has marks to remove
 //	lingering -> writing    as many records are queued as the last time, after 200 µs, or when the store is closed
 //	writing   -> waiting    the group is committed and acknowledged
@@ -46,9 +50,9 @@ const (
 // If writing fails meanwhile, the caller of park gets the reason and stops waiting.
 func (s *Store) run() {
 	defer close(s.done)
-	last := 0
+	var last arrivals
 	for {
-		taken, ok := s.take(last)
+		taken, ok := s.take(&last)
 		if !ok || (s.w.c == nil || s.w.due() && len(taken) == 0) && !s.write(nil) {
 			return
 		}
@@ -57,27 +61,47 @@ func (s *Store) run() {
 			if !s.write(group) {
 				return
 			}
-			last = len(group)
+			last.group = len(group)
 			for _, r := range group {
 				r.Recycle()
 			}
 			clear(group) // the queue must not keep what is written
-			taken = taken[last:]
+			taken = taken[last.group:]
 		}
 	}
 }
 
+// arrivals is what the writer knows of the records that it has taken.
+type arrivals struct {
+	group    int           // how many the last group had
+	taken    time.Time     // when records were last taken
+	interval time.Duration // between two records, on average over the last few groups
+}
+
+// note notes that n records are taken.
+func (a *arrivals) note(n int, now time.Time) {
+	interval := now.Sub(a.taken) / time.Duration(n)
+	a.interval += (interval - a.interval) / 4
+	if a.taken.IsZero() {
+		a.interval = interval
+	}
+	a.taken = now
+}
+
+// dense reports whether several records are expected while the writer lingers.
+func (a *arrivals) dense() bool { return a.interval <= linger/lingerFor }
+
 // take waits for records and takes them all. It returns none if the file has to be opened
 // first, or has marks to remove. It returns false when there are none and the store is to
 // be closed.
-func (s *Store) take(last int) ([]*journal.Record, bool) {
+func (s *Store) take(last *arrivals) ([]*journal.Record, bool) {
 	q := s.queue
 	for {
 		q.mu.Lock()
 		switch {
 		case len(q.records) > 0:
-			if last > 1 && len(q.records) < last && q.mode == running && q.parking == nil {
-				q.expected = last
+			if last.group > 1 && len(q.records) < last.group && (s.durability == journal.Full || last.dense()) && q.mode == running && q.parking == nil {
+				q.expected = last.group
 				q.mu.Unlock()
 				q.linger()
 				q.mu.Lock()
@@ -86,6 +110,7 @@ func (s *Store) take(last int) ([]*journal.Record, bool) {
 			taken := q.records
 			q.records = make([]*journal.Record, 0, len(taken))
 			q.mu.Unlock()
+			last.note(len(taken), time.Now())
 			return taken, true
 		case s.w.c != nil && s.w.due():
 			q.mu.Unlock()
@@ -214,7 +239,7 @@ func (s *Store) acknowledge(group []*journal.Record) {
 	}
 	s.written.advance(s.written.reached.Load() + uint64(len(group)))
 	s.tell()
-	s.checkpoints.wrote(s.path(), size)
+	s.checkpoints.wrote(s.path(), storeCommitBytes+size)
 }
 
 // noteReached records how far the log has come, before any caller gets an

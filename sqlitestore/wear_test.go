@@ -8,13 +8,14 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // TestWear compares the syncs that the directory tells with those that the disk has met:
 // with both durabilities, while logs are emptied and begun again. With the durability
 // normal there is at most one in each period, and two each time a log is emptied.
 func TestWear(t *testing.T) {
-	const groups, periods = 300, 3
+	const groups, periods = 80, 3 // so that nothing is emptied in the background
 	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
 		dir := t.TempDir()
 		disk := losevfs.Mount(dir, 1)
@@ -92,6 +93,40 @@ func TestWear(t *testing.T) {
 			t.Error(err)
 		}
 		disk.Unmount()
+	}
+}
+
+// TestALogIsEmptiedWhenItIsLarge commits small records one by one until the store is due to be
+// emptied in the background, and measures its log at that moment. The log is then far from the
+// size at which SQLite empties it within a commit, when callers wait for all of it.
+func TestALogIsEmptiedWhenItIsLarge(t *testing.T) {
+	d, err := Open(t.Context(), t.TempDir(), WithoutSyncs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	stores, err := d.Create(t.Context(), journal.StoreSpec{Graph: "g", Durability: journal.Normal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stores[0].(*Store)
+	appended := func() int64 {
+		d.checkpoints.mu.Lock()
+		defer d.checkpoints.mu.Unlock()
+		return d.checkpoints.bytes[s.path()]
+	}
+	n := uint64(0)
+	for before := int64(0); appended() >= before; {
+		before = appended()
+		n++
+		logged(s, n, n)
+		if err := s.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark, page, ok := readLog(s.path())
+	if size := mark.frames * page; !ok || size < checkpointBytes/4 || size > 2*checkpointBytes || mark.frames > sqlite.CheckpointPages/4 {
+		t.Errorf("after %d commits, the log has %d bytes in %d pages", n, size, mark.frames)
 	}
 }
 
