@@ -82,14 +82,11 @@ func (g *grant) Close() error {
 
 // Do implements [capability.Grant].
 func (g *grant) Do(ctx context.Context, call capability.Call) capability.Result {
-	h, err := readHead(call.Head)
+	h, err := g.target(call.Head)
 	if err != nil {
 		return g.failed(ctx, err)
 	}
-	first, err := g.allowed(h.Method, h.URL)
-	if err != nil {
-		return g.failed(ctx, err)
-	}
+	first := h.to
 	method, body, at := h.Method, call.Body, first
 	for hops := 0; ; hops++ {
 		own := at == first || sameOrigin(at, first)

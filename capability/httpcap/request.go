@@ -47,8 +47,7 @@ func quote(s string) string {
 
 // Check implements [capability.Grant].
 func (g *grant) Check(r capability.Request) error {
-	h, err := readHead(r.Head)
-	if err != nil {
+	if _, err := g.checked(r.Head); err != nil {
 		return err
 	}
 	if int64(len(r.Body)) > g.MaxRequest {
@@ -57,6 +56,45 @@ func (g *grant) Check(r capability.Request) error {
 			Remedy: "send less, or raise max_request in the recipe",
 		}
 	}
+	return nil
+}
+
+// checked reads a head and checks it.
+func (g *grant) checked(raw []byte) (checkedHead, error) {
+	if known, ok := g.known.find(raw); ok {
+		return known, nil
+	}
+	h, err := readHead(raw)
+	if err == nil {
+		err = g.checkHeaders(&h)
+	}
+	if err != nil {
+		return checkedHead{}, err
+	}
+	to, err := g.allowed(h.Method, h.URL)
+	if err != nil {
+		return checkedHead{}, err
+	}
+	c := checkedHead{h, to}
+	g.known.keep(raw, c)
+	return c, nil
+}
+
+// target reads a head for an attempt. Its headers were checked by the caller, which may be
+// another capability with headers of its own.
+func (g *grant) target(raw []byte) (checkedHead, error) {
+	if known, ok := g.known.find(raw); ok {
+		return known, nil
+	}
+	h, err := readHead(raw)
+	if err != nil {
+		return checkedHead{}, err
+	}
+	to, err := g.allowed(h.Method, h.URL)
+	return checkedHead{h, to}, err
+}
+
+func (g *grant) checkHeaders(h *head) error {
 	names := map[string]bool{}
 	for name, value := range h.Headers {
 		if lower := strings.ToLower(name); names[lower] {
@@ -76,8 +114,7 @@ func (g *grant) Check(r capability.Request) error {
 			}
 		}
 	}
-	_, err = g.allowed(h.Method, h.URL)
-	return err
+	return nil
 }
 
 // allowed checks a method and a URL.

@@ -108,6 +108,7 @@ type grant struct {
 	proxied   bool
 	proxies   sync.Map // addresses of proxies that requests went through; connections to them are not checked
 	resolver  resolver
+	known     known
 }
 
 // Open implements [capability.Kind].
