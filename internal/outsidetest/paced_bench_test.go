@@ -1,3 +1,5 @@
+//go:build unix
+
 package outsidetest
 
 import (
@@ -20,16 +22,17 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// pace is how many requests begin in a second.
-const pace = 5000
+// paces are how many requests begin in a second: at low ones nothing queues, and the last is the
+// goal.
+var paces = []int{500, 1000, 2500, 5000}
 
 // paced begins n requests at the pace, and never waits for one.
-func paced(n int, begin func(i int)) {
+func paced(n, pace int, begin func(i int)) {
 	next := time.Now()
 	for i := range n {
 		time.Sleep(time.Until(next))
 		begin(i)
-		next = next.Add(time.Second / pace)
+		next = next.Add(time.Second / time.Duration(pace))
 	}
 }
 
@@ -43,34 +46,56 @@ func (c *clocked) total() time.Duration { return c.done.Sub(c.sent) }
 // own is what of the total is not spent in the client: the engine's own share.
 func (c *clocked) own() time.Duration { return c.out.Sub(c.sent) + c.done.Sub(c.back) }
 
-// BenchmarkPacedRequests measures how long requests take while 5,000 begin in a second, and
-// how much of that is the engine's own share. Figures are the median and the 99th percentile
-// of
+// BenchmarkPacedRequests measures how long requests take while so many begin in a second, and how
+// much of that is the engine's own share. Figures are the median and the 99th percentile of
 //
-//	total  from the message that leads to a request to the turn that handles the result
-//	own    of that, what is not spent in the client (Do of the grant)
-//	out    from the message to the client: sending, the turn, its commit, and, with a store,
-//	       until the request is durable
-//	back   from the response to the turn that handles it
+//	total   from the message that leads to a request to the turn that handles the result
+//	own     of that, what is not spent in the client (Do of the grant)
+//	out     from the message to the client: sending, the turn, its commit, and, with a store,
+//	        until the request is written
+//	back    from the response to the turn that handles it
+//	beside  own of a bare client, which makes one more request for every ten at the same moments
 //
-// The end is when a subscriber sees that turn begin, so own includes waking the subscriber,
-// and all waiting for a processor, also for the server and the client, which are in the same
-// process. The bare client of the standard library shows how much that is by itself: its
-// requests go through a goroutine each, and their results through a channel, so its own share
-// is two wakings of a goroutine.
+// The end is when a subscriber sees that turn begin, so own includes waking the subscriber, and
+// all waiting for a processor, also for the server and the client, which are in the same process,
+// and for other processes. The requests of the bare client go through a goroutine each, and their
+// results through a channel, so its own share is two wakings of a goroutine: where that is long,
+// the machine was not free, and own says little about the engine. The processor time of a request
+// (cpu-us/request), with that of the server, does not depend on this.
 func BenchmarkPacedRequests(b *testing.B) {
-	for _, stored := range []bool{false, true} {
-		b.Run(fmt.Sprintf("stored=%v", stored), func(b *testing.B) {
+	for _, pace := range paces {
+		for _, stored := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/stored=%v", pace, stored), func(b *testing.B) {
+				server := httptest.NewServer(http.HandlerFunc(echo))
+				defer server.Close()
+				engineRequests(b, pace, stored, server.URL)
+			})
+		}
+		b.Run(fmt.Sprintf("%d/bare", pace), func(b *testing.B) {
 			server := httptest.NewServer(http.HandlerFunc(echo))
 			defer server.Close()
-			reportShares(b, engineRequests(b, stored, server.URL))
+			client := newBare(server.URL, b.N)
+			cpu := startPaced(b)
+			paced(b.N, pace, client.begin)
+			times := client.end(b)
+			reportCPU(b, cpu)
+			reportShares(b, times)
 		})
 	}
-	b.Run("bare", func(b *testing.B) {
-		server := httptest.NewServer(http.HandlerFunc(echo))
-		defer server.Close()
-		reportShares(b, bareRequests(b, server.URL))
-	})
+}
+
+// startPaced begins the measurement, and returns the processor time until then.
+func startPaced(b *testing.B) time.Duration {
+	b.Helper()
+	b.ReportAllocs()
+	b.ResetTimer()
+	return processorTime(b)
+}
+
+func reportCPU(b *testing.B, before time.Duration) {
+	b.Helper()
+	b.StopTimer()
+	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-us/request")
 }
 
 // stopwatch is the capability http, which notes when its requests begin and end. Their bodies
@@ -105,17 +130,24 @@ func (w watched) Do(ctx context.Context, call capability.Call) capability.Result
 // Close closes the connections of the grant.
 func (w watched) Close() error { return w.Grant.(io.Closer).Close() }
 
+// besideEvery is how many requests of the engine there are for one of the bare client.
+const besideEvery = 10
+
 // engineRequests measures b.N requests of a creature.
-func engineRequests(b *testing.B, stored bool, url string) []clocked {
+func engineRequests(b *testing.B, pace int, stored bool, url string) {
 	b.Helper()
 	watch := &stopwatch{times: make([]clocked, b.N)}
 	c := startCourier(b, stored, url, watch)
 	events := c.watch(b, journal.EventResult, journal.EventTurnStarted)
-	b.ResetTimer()
+	beside := newBare(url, (b.N+besideEvery-1)/besideEvery)
+	cpu := startPaced(b)
 	failed := make(chan error, 1)
 	go func() {
 		var errs []error
-		paced(b.N, func(i int) {
+		paced(b.N, pace, func(i int) {
+			if i%besideEvery == 0 {
+				beside.begin(i / besideEvery)
+			}
 			watch.times[i].sent = time.Now()
 			errs = append(errs, c.post(b.Context(), strconv.AppendInt(nil, int64(i), 10)))
 		})
@@ -147,44 +179,59 @@ func engineRequests(b *testing.B, stored bool, url string) []clocked {
 	if err := <-failed; err != nil {
 		b.Fatal(err)
 	}
-	return watch.times
+	reportCPU(b, cpu)
+	reportShares(b, watch.times)
+	reportPercentiles(b, "beside", beside.end(b), (*clocked).own)
 }
 
-// bareRequests measures the same requests without an engine, as many at a time as a
-// capability sends unless its recipe says more.
-func bareRequests(b *testing.B, url string) []clocked {
+// bare makes the same requests without an engine, as many at a time as a capability sends unless
+// its recipe says more.
+type bare struct {
+	url     string
+	client  *http.Client
+	times   []clocked
+	errs    []error
+	results chan int
+	all     sync.WaitGroup
+}
+
+// newBare returns a client for n requests.
+func newBare(url string, n int) *bare {
+	c := &bare{url: url, times: make([]clocked, n), errs: make([]error, n), results: make(chan int, n)}
+	c.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: capability.DefaultConcurrency, MaxConnsPerHost: capability.DefaultConcurrency}}
+	c.all.Go(func() {
+		for range n {
+			i := <-c.results
+			c.times[i].done = time.Now()
+		}
+	})
+	return c
+}
+
+// begin begins a request, each once.
+func (c *bare) begin(i int) {
+	c.times[i].sent = time.Now()
+	c.all.Go(func() {
+		c.times[i].out = time.Now()
+		c.errs[i] = c.post(i)
+		c.times[i].back = time.Now()
+		c.results <- i
+	})
+}
+
+// end waits for all of them.
+func (c *bare) end(b *testing.B) []clocked {
 	b.Helper()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: capability.DefaultConcurrency, MaxConnsPerHost: capability.DefaultConcurrency}}
-	defer client.CloseIdleConnections()
-	times, results, failed := make([]clocked, b.N), make(chan int, b.N), make(chan error, 1)
-	b.ResetTimer()
-	go func() {
-		var all sync.WaitGroup
-		errs := make([]error, b.N)
-		paced(b.N, func(i int) {
-			times[i].sent = time.Now()
-			all.Go(func() {
-				times[i].out = time.Now()
-				errs[i] = postBare(client, url, i)
-				times[i].back = time.Now()
-				results <- i
-			})
-		})
-		all.Wait()
-		failed <- errors.Join(errs...)
-	}()
-	for range b.N {
-		i := <-results
-		times[i].done = time.Now()
-	}
-	if err := <-failed; err != nil {
+	c.all.Wait()
+	c.client.CloseIdleConnections()
+	if err := errors.Join(c.errs...); err != nil {
 		b.Fatal(err)
 	}
-	return times
+	return c.times
 }
 
-func postBare(client *http.Client, url string, i int) error {
-	r, err := client.Post(url, "", bytes.NewReader(strconv.AppendInt(nil, int64(i), 10)))
+func (c *bare) post(i int) error {
+	r, err := c.client.Post(c.url, "", bytes.NewReader(strconv.AppendInt(nil, int64(i), 10)))
 	if err != nil {
 		return err
 	}
@@ -195,16 +242,19 @@ func postBare(client *http.Client, url string, i int) error {
 
 func reportShares(b *testing.B, times []clocked) {
 	b.Helper()
+	reportPercentiles(b, "total", times, (*clocked).total)
+	reportPercentiles(b, "own", times, (*clocked).own)
+	reportPercentiles(b, "out", times, func(c *clocked) time.Duration { return c.out.Sub(c.sent) })
+	reportPercentiles(b, "back", times, func(c *clocked) time.Duration { return c.done.Sub(c.back) })
+}
+
+func reportPercentiles(b *testing.B, name string, times []clocked, of func(*clocked) time.Duration) {
+	b.Helper()
 	took := make([]time.Duration, len(times))
-	for name, of := range map[string]func(*clocked) time.Duration{
-		"total": (*clocked).total, "own": (*clocked).own,
-		"out": func(c *clocked) time.Duration { return c.out.Sub(c.sent) }, "back": func(c *clocked) time.Duration { return c.done.Sub(c.back) },
-	} {
-		for i := range times {
-			took[i] = of(&times[i])
-		}
-		slices.Sort(took)
-		b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, name+"-p50-ms")
-		b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, name+"-p99-ms")
+	for i := range times {
+		took[i] = of(&times[i])
 	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, name+"-p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, name+"-p99-ms")
 }
