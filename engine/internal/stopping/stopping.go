@@ -309,10 +309,24 @@ func (l *Ledger) Revise(rec *journal.Record, deployment string, rules []deploy.S
 		l.writePlace(rec, deployment)
 		return &Change{Event: journal.Event{Kind: journal.EventRecipeContinued, Payload: journal.JSON(journal.RecipeContinuedPayload{Deployment: deployment, Condition: was.Condition})}}
 	case s.Condition == was.Condition:
+		l.reword(rec, *was, rules, s.Reason, c)
 		return nil
 	}
 	s.Deployment, s.Time, s.Counters = deployment, now, c
 	return l.stop(rec, s)
+}
+
+// reword gives a stop whose condition still holds, after counters c, the reason that the block has
+// now: from the counters of the stop if it would have held for them. That is no new stop.
+func (l *Ledger) reword(rec *journal.Record, s journal.RecipeStop, rules []deploy.StopWhen, reason string, c journal.StopCounters) {
+	if then := holding(rules, s.Counters); then != nil && then.Condition == s.Condition {
+		reason, c = then.Reason, s.Counters
+	}
+	if reason != s.Reason {
+		s.Reason, s.Counters = reason, c
+		l.putPlace(s.Deployment, place{Began: l.places[s.Deployment].Began, Stopped: &s})
+		l.writePlace(rec, s.Deployment)
+	}
 }
 
 func (l *Ledger) stop(rec *journal.Record, s *journal.RecipeStop) *Change {

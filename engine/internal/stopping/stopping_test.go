@@ -121,3 +121,32 @@ func TestAStopIsKept(t *testing.T) {
 		t.Errorf("no condition holds, and there is %+v", x)
 	}
 }
+
+// TestTheReasonOfAStopFollowsItsBlock applies a recipe whose block has another limit that is
+// reached as well. The recipe stays stopped, since then, and says the limit that it has now.
+func TestTheReasonOfAStopFollowsItsBlock(t *testing.T) {
+	block := func(turns int64) []deploy.StopWhen { return []deploy.StopWhen{{Name: "enough", Turns: turns}} }
+	var l Ledger
+	l.Begin(nil, "talk", 7)
+	l.Judge(nil, "talk", block(12), journal.StopCounters{Turns: 12}, 9)
+	for _, tt := range []struct {
+		limit, turns int64
+		want         string
+		written      bool
+	}{
+		{12, 12, "turns 12 of 12", false}, {9, 12, "turns 12 of 9", true}, {9, 14, "turns 12 of 9", false}, {13, 14, "turns 14 of 13", true}, {13, 14, "turns 14 of 13", false},
+	} {
+		var rec journal.Record
+		if x := l.Revise(&rec, "talk", block(tt.limit), journal.StopCounters{Turns: tt.turns}, 20); x != nil {
+			t.Errorf("%+v: there is another stop, %+v", tt, x)
+		}
+		for _, l := range []*Ledger{&l, reread(t, &l)} {
+			if s := l.Stopped("talk"); s == nil || s.Reason != tt.want || s.Time != 9 {
+				t.Errorf("%+v: the stop is %+v", tt, s)
+			}
+		}
+		if written := len(rec.Meta) > 0; written != tt.written {
+			t.Errorf("%+v: the record has %v", tt, rec.Meta)
+		}
+	}
+}
