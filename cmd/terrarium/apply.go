@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/abi"
+	"github.com/seed47132306/terrarium/engine/inspect"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/serve"
@@ -109,9 +110,13 @@ func (f *applyFlags) applyIn(ctx context.Context, s streams, p *terrarium.SavedP
 		return unlessInterrupted(ctx, sessionExit(err))
 	}
 	var applied *terrarium.Applied
+	var graphs []inspect.GraphStatus
 	if err = refuseDamage(s, f.session, t.Problems(), f.despite); err == nil {
 		applied, err = t.ApplyPlanned(ctx, p, r)
 		err = explained(ctx, s, r, err)
+	}
+	if err == nil {
+		graphs, err = t.Status("")
 	}
 	if err != nil {
 		err = applyExit(ctx, err)
@@ -119,7 +124,7 @@ func (f *applyFlags) applyIn(ctx context.Context, s streams, p *terrarium.SavedP
 	if err = errors.Join(err, shut(ctx, t)); err != nil {
 		return unlessInterrupted(ctx, err)
 	}
-	return f.printApplied(s, operations.NewApplyResult(applied), ". To run it: terrarium resume "+f.session)
+	return f.printApplied(s, p, operations.NewApplyResult(applied), ". To run it: terrarium resume "+f.session, graphs)
 }
 
 // applyRunning applies the plan in the process that runs the directory.
@@ -137,20 +142,29 @@ func (f *applyFlags) applyRunning(ctx context.Context, s streams, h *holder, p *
 	}
 	var result operations.ApplyResult
 	err = h.do(ctx, "apply", operations.ApplyArgs{Recipe: p.Recipe, Vars: o.Vars, Saved: text.Bytes()}, &result)
-	if err != nil {
+	var now operations.StatusResult
+	if err == nil {
+		err = h.do(ctx, "status", operations.StatusArgs{}, &now)
+	} else {
 		err = applyExit(ctx, err)
 	}
 	if err = errors.Join(err, h.close(ctx)); err != nil {
 		return unlessInterrupted(ctx, err)
 	}
-	return f.printApplied(s, &result, "")
+	return f.printApplied(s, p, &result, "", now.Graphs)
 }
 
-func (f *applyFlags) printApplied(s streams, r *operations.ApplyResult, next string) error {
+// printApplied prints the result and, as text, whether the recipe has stopped in one of the graphs.
+func (f *applyFlags) printApplied(s streams, p *terrarium.SavedPlan, r *operations.ApplyResult, next string, graphs []inspect.GraphStatus) error {
 	if f.format == "json" {
 		return printJSON(s, r)
 	}
 	_, err := fmt.Fprintf(s.text(), "Applied the plan: %d created, %d resumed, %d removed%s\n", len(r.Created), len(r.Resumed), len(r.Removed), next)
+	for _, stop := range stopsIn(graphs) {
+		if err == nil && stop.Deployment == p.Deployment {
+			_, err = fmt.Fprintln(s.text(), stopLine(&stop))
+		}
+	}
 	return failWith(exitFailed, err)
 }
 
