@@ -161,7 +161,7 @@ func (t *Terrarium) Resume(ctx context.Context, o ResumeOptions) (*Resumed, erro
 	}
 	plan := &diff.Plan{}
 	if o.Outside {
-		if plan, err = t.planResume(ctx, found); err != nil {
+		if plan, err = planResume(ctx, t, found); err != nil {
 			return nil, err
 		}
 	}
@@ -210,10 +210,10 @@ func (t *Terrarium) PlanResume(ctx context.Context, o ResumeOptions) (*diff.Plan
 	if err != nil {
 		return nil, err
 	}
-	return t.planResume(ctx, found)
+	return planResume(ctx, t, found)
 }
 
-func (t *Terrarium) planResume(ctx context.Context, found []FoundRecipe) (*diff.Plan, error) {
+func planResume(ctx context.Context, t *Terrarium, found []FoundRecipe) (*diff.Plan, error) {
 	return planning(t.policy, deploymentsOf(found), func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.PlanResume(ctx, d...) })
 }
 

@@ -74,6 +74,7 @@ var readsClock = map[string]string{
 	"Open":                  "it is the default of an option",
 	"Directory.newborn":     "background work lets new stores be for a while",
 	"hydrator.hydrateAll":   "the same",
+	"Store.take":            "a writer waits for further records in real time",
 	"indexer.round":         "background work measures itself",
 	"indexer.pace":          "the same",
 	"Directory.Search":      "up to when the index is brought",

@@ -317,7 +317,7 @@ func (l *Ledger) Revise(rec *journal.Record, deployment string, rules []deploy.S
 }
 
 // reword gives a stop whose condition still holds, after counters c, the reason that the block has
-// now: from the counters of the stop if it would have held for them. That is no new stop.
+// now: from the counters of the stop if it would have held for them. This is not another stop.
 func (l *Ledger) reword(rec *journal.Record, s journal.RecipeStop, rules []deploy.StopWhen, reason string, c journal.StopCounters) {
 	if then := holding(rules, s.Counters); then != nil && then.Condition == s.Condition {
 		reason, c = then.Reason, s.Counters
