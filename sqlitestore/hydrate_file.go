@@ -297,7 +297,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y cata
 	if err := d.options.hooks.At(failpoint.Standing, e.Path); err != nil {
 		return nil, err
 	}
-	if err := s.needsMore(ctx, still, b.since); err != nil {
+	if err := s.needsMore(ctx, still.refresh, b.since); err != nil {
 		return nil, err
 	}
 	if err := h.finish(ctx, b, e); err != nil {
@@ -325,11 +325,11 @@ func (m keepMore) Error() string {
 
 // needsMore returns keepMore if the store needs history older than since. Its writer is
 // parked.
-func (s *Store) needsMore(ctx context.Context, still standstill, since int64) error {
+func (s *Store) needsMore(ctx context.Context, refresh refresher, since int64) error {
 	if since == 0 {
 		return nil
 	}
-	return s.readAnd(ctx, "hydrate", still.refresh, func(f *family) (err error) {
+	return s.readAnd(ctx, "hydrate", refresh, func(f *family) (err error) {
 		v, err := f.look(ctx)
 		if err != nil {
 			return err

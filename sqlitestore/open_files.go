@@ -115,8 +115,12 @@ func (s *Store) read(ctx context.Context, op string, look func(f *family) error)
 	return s.readAnd(ctx, op, s.owner.refresh, look)
 }
 
-// readAnd is read with a function that opens the store's files again.
-func (s *Store) readAnd(ctx context.Context, op string, refresh func(ctx context.Context, s *Store, stale *loan) error, look func(f *family) error) error {
+// refresher opens the files of a store again, of which stale cannot be read: that of a caller
+// that holds [Directory.changing], or that of one that does not.
+type refresher func(ctx context.Context, s *Store, stale *loan) error
+
+// readAnd is read with the refresher of the caller.
+func (s *Store) readAnd(ctx context.Context, op string, refresh refresher, look func(f *family) error) error {
 	for try := 1; ; try++ {
 		l, open := s.shelf.borrow()
 		if !open {

@@ -34,7 +34,7 @@ var ownContexts = map[string]string{
 	"Schema.verify":         "an empty database in memory",
 	"Layouts.Of":            "the same",
 	"Catalog.commit":        "what has become of a transaction has to be known; it has a bound of its own",
-	"Directory.refresh":     "the next reader finds what this one has opened",
+	"standstill.refresh":    "the next reader finds what this one has opened",
 	"Visitor.Leave":         "a reader that has been interrupted leaves as well",
 	"keeper.work":           "a goroutine of the directory; closing the directory ends it",
 	"keeper.close":          "it is closing",
