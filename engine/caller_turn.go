@@ -119,8 +119,8 @@ func (t *callerTurn) begin(ctx context.Context, c *creature, out *Outgoing, call
 	g.logMessage(nil, s.ch, m, journal.EventID{}, journal.EventID{})
 	g.publish(s.ch, m, &w.wake, nil)
 	m.Release()
-	w.wake.last() // the creature itself
-	w.wake.countOwed(&w.e.idle)
+	w.wake.Last() // the creature itself
+	w.wake.CountOwed(&w.e.idle)
 	return g, true
 }
 
@@ -156,7 +156,7 @@ func (t *callerTurn) run(c *creature, g section) {
 		g.leave()
 	}
 	w.flush()
-	w.wake.countOwed(&w.e.idle)
+	w.wake.CountOwed(&w.e.idle)
 	t.ctx.End()
 }
 

@@ -207,7 +207,7 @@ func (x following) removeCreature(c topology.Change) {
 func (x following) discardInstance(cr *creature) {
 	if cr.cold(section{}) && !cr.scheduled && cr.hold == nil && cr.instance != nil {
 		cr.scheduled = true
-		x.wake.add(cr)
+		x.wake.Add(cr, &x.e.idle)
 	}
 	if cr.backingOff {
 		cr.backingOff = false

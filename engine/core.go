@@ -68,13 +68,19 @@ func (e *core) releaseModule(ctx context.Context, m abi.Module) {
 // discardInstance closes the instance of a creature, if it has one, without running
 // creature_stop.
 func (e *core) discardInstance(ctx context.Context, c *creature) {
-	if c.instance == nil {
+	e.closeUnused(ctx, c, c.instance)
+	c.instance = nil
+}
+
+// closeUnused closes an instance that a creature no longer has; nil is none. Its failure is
+// ignored, because the instance is no longer used.
+func (e *core) closeUnused(ctx context.Context, c *creature, instance abi.Instance) {
+	if instance == nil {
 		return
 	}
-	if err := c.instance.Close(ctx); err != nil {
+	if err := instance.Close(ctx); err != nil {
 		e.log.Debug("closing an instance", "creature", c.id, "error", err)
 	}
-	c.instance = nil
 }
 
 // Clock tells the time and waits. It may be set while the engine uses it: the engine takes

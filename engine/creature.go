@@ -150,7 +150,9 @@ func (s *schedule) release(g section) {
 type running struct {
 	instance abi.Instance
 	handles  *handles
-	brief    bool // the last turn was short
+	brief    bool   // the last turn was short
+	asleep   bool   // it hibernates: it has no instance until its next turn
+	swept    uint64 // its turns at the last sweep, and one; see core.hibernate
 }
 
 // memory is the state of a creature.
@@ -223,7 +225,7 @@ func (c *creature) wake(g section, w *waker) {
 		return
 	}
 	c.scheduled = true
-	w.add(c)
+	w.Add(c, &g.engine.idle)
 }
 
 func (c *creature) engine() *core { return c.home.load().engine }
@@ -256,31 +258,38 @@ var bootMessage = func() *message.Message {
 // loadState reads the creature's state unless it is loaded. The caller owns the
 // creature (see scheduled).
 func (c *creature) loadState(ctx context.Context) error {
-	for c.state == nil {
+	if c.state != nil {
+		return nil
+	}
+	state, size, err := c.storedState(ctx)
+	if g := c.home.enter(); !g.none() {
+		if err == nil {
+			c.state, c.stateSize = state, size
+		}
+		g.leave()
+		return err
+	}
+	return errtext.Gone("creature", string(c.id))
+}
+
+// storedState reads the creature's state from the store, if its graph has one.
+func (c *creature) storedState(ctx context.Context) (state *effects.State, size int64, err error) {
+	for {
 		g := c.home.enter()
 		if g.none() {
-			return errtext.Gone("creature", string(c.id))
+			return nil, 0, errtext.Gone("creature", string(c.id))
 		}
 		store := g.store
 		g.leave()
 		var saved map[string][]byte
 		if store != nil {
-			var err error
-			if saved, err = store.State(ctx, c.id); err != nil {
-				if ctx.Err() == nil && !c.home.logsTo(store) {
-					continue // a cut closed the store meanwhile
-				}
-				return err
-			}
+			saved, err = store.State(ctx, c.id)
 		}
-		state, size := effects.StateOf(saved)
-		if g = c.home.enter(); g.none() {
-			return errtext.Gone("creature", string(c.id))
+		if err == nil || ctx.Err() != nil || c.home.logsTo(store) { // otherwise a cut closed the store meanwhile
+			state, size = effects.StateOf(saved)
+			return state, size, err
 		}
-		c.state, c.stateSize = state, size
-		g.leave()
 	}
-	return nil
 }
 
 // hold keeps a creature from beginning another turn. Its deliveries wait in its mailbox.

@@ -142,7 +142,8 @@
 //   - worker.go: the goroutines that run turns
 //   - serve.go: what they do: one creature after another, one delivery after another
 //   - internal/runqueue: the run queue, with a lane for each of them
-//   - idleness.go: waking creatures
+//   - hibernate.go: instances that idle creatures do without
+//   - internal/hibernation: when they do
 //   - internal/idle: detecting that all work is done
 //   - heap_watch.go: memory that is not accounted to any creature
 //   - internal/heapwatch: finding the creature that holds such memory

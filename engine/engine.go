@@ -55,6 +55,14 @@ type Options struct {
 	// instance that holds this memory, and replaces the instance. Zero means
 	// [DefaultUnaccountedMemory]; negative turns the search off.
 	UnaccountedMemory int64
+	// HibernateAfter is how long creatures are idle, once to twice that time, before they
+	// hibernate: they have no instance until their next turn. Zero means five minutes;
+	// negative means that no time is too long.
+	HibernateAfter time.Duration
+	// ProcessMemory is how many bytes the process may use. When a tenth is left, creatures
+	// hibernate after a second or two. Zero means the memory limit of the Go runtime, if it
+	// has one; negative means no bound. With a Clock, no creature hibernates by itself.
+	ProcessMemory int64
 	// Log receives the engine's log output; nil discards it.
 	Log *slog.Logger
 }

@@ -104,14 +104,10 @@ func (w *turnWorker) tryIdle(ctx context.Context, c *creature) {
 	if g.none() {
 		return
 	}
-	if c.scheduled || c.hold != nil || c.instance == nil {
-		g.leave()
-		return
+	instance := c.takeIdle(g)
+	if g.leave(); instance != nil {
+		w.tryWithout(ctx, c, instance)
 	}
-	instance := c.instance
-	c.instance = nil
-	g.leave()
-	w.tryWithout(ctx, c, instance)
 }
 
 // trySuspect tries the creature that the worker owns. It does nothing in a turn that runs
@@ -131,9 +127,7 @@ func (w *turnWorker) tryWithout(ctx context.Context, c *creature, instance abi.I
 	var release func()
 	if instance != nil {
 		release = func() {
-			if err := instance.Close(ctx); err != nil {
-				w.e.log.Debug("closing an instance", "creature", c.id, "error", err)
-			}
+			w.e.closeUnused(ctx, c, instance)
 			instance = nil
 		}
 	}

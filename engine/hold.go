@@ -52,17 +52,10 @@ func (e *Engine) holdAll(ctx context.Context, creatures map[*creature]claim) (*h
 	}
 	for c := range h.held {
 		if creatures[c].closes {
-			h.closeInstance(ctx, c)
+			(&turn{e: h.e}).stop(ctx, c)
 		}
 	}
 	return h, nil
-}
-
-func (h *holding) closeInstance(ctx context.Context, c *creature) {
-	if c.instance != nil {
-		stopInstance(ctx, &turn{e: h.e}, c, c.instance)
-		c.instance = nil
-	}
 }
 
 // has reports whether the creature is held.
@@ -80,7 +73,7 @@ func (h *holding) release(ctx context.Context) {
 		if !g.none() {
 			if c.hold = nil; !c.scheduled && c.cold(g) && c.instance != nil && !h.e.paused {
 				c.scheduled = true // for a worker to close its instance
-				wake.add(c)
+				wake.Add(c, &h.e.idle)
 			}
 			c.wake(g, &wake)
 			g.leave()
@@ -88,7 +81,7 @@ func (h *holding) release(ctx context.Context) {
 		}
 		select {
 		case <-held.quiet:
-			h.closeInstance(ctx, c)
+			(&turn{e: h.e}).stop(ctx, c)
 		default: // a worker owns it, and does that
 		}
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/deque"
@@ -314,17 +316,9 @@ func (mb *mailbox) holds(s *feed) bool {
 
 func (mb *mailbox) dropFeed(s *feed) { mb.feeds = without(mb.feeds, s) }
 
-// without returns list without the first x, keeping the order.
+// without returns list without x, keeping the order.
 func without[T comparable](list []T, x T) []T {
-	for i, y := range list {
-		if y == x {
-			copy(list[i:], list[i+1:])
-			var zero T
-			list[len(list)-1] = zero
-			return list[:len(list)-1]
-		}
-	}
-	return list
+	return slices.DeleteFunc(list, func(y T) bool { return y == x })
 }
 
 // wake notifies the reader that something is waiting.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,12 +68,7 @@ func (e locked) reportProblems() {
 	}
 	e.reported = true
 	for _, p := range e.problems {
-		detail := journal.StoreSetAsidePayload{Code: abi.CodeOf(p).String(), Error: p.Error()}
-		var typed *abi.Error
-		if errors.As(p, &typed) {
-			detail.Path, detail.Remedy = typed.IDs["path"], typed.Remedy
-		}
-		e.observers.Publish(&journal.Event{Time: e.wallClock(), Kind: journal.EventStoreSetAside, Payload: journal.JSON(detail)}, observe.Source{})
+		e.observers.Publish(&journal.Event{Time: e.wallClock(), Kind: journal.EventStoreSetAside, Payload: journal.JSON(journal.StoreSetAside(p))}, observe.Source{})
 	}
 }
 

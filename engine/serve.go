@@ -25,7 +25,7 @@ const (
 
 // run works until the queue is closed. When it returns, it owns no creature.
 func (w *turnWorker) run(ctx context.Context) {
-	lane := w.wake.lane
+	lane := w.wake.Lane
 	for c := w.e.queue.Pop(lane); c != nil; c = w.e.queue.Pop(lane) {
 		w.wallTurns = 0
 		w.serve(ctx, c)
@@ -56,7 +56,7 @@ func (w *turnWorker) goOn(g section) (*creature, section) {
 	}
 	w.flush()
 	if c == nil {
-		w.wake.countOwed(&w.e.idle)
+		w.wake.CountOwed(&w.e.idle)
 		return nil, section{}
 	}
 	return c, c.home.enter()
@@ -68,15 +68,15 @@ func (w *turnWorker) choose() *creature {
 	if w.streak == 0 {
 		return nil
 	}
-	w.wake.lane.Chose()
+	w.wake.Lane.Chose()
 	if w.own < w.streak && !w.e.isClosing() {
-		if c := w.wake.last(); c != nil {
+		if c := w.wake.Last(); c != nil {
 			w.own++
 			return c
 		}
 	}
 	w.own = 0
-	return w.e.queue.Next(w.wake.lane)
+	return w.e.queue.Next(w.wake.Lane)
 }
 
 // serveOne handles deliveries of a creature until there are none or its quantum is used
@@ -87,7 +87,7 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 	if c.hold != nil && !c.owned {
 		// The holder wakes it or, if it was removed, closes its instance.
 		c.scheduled = false
-		w.wake.owed--
+		w.wake.Owed--
 		return g
 	}
 	c.owned = true
@@ -121,7 +121,7 @@ func (w *turnWorker) serveOne(ctx context.Context, g section, c *creature) secti
 			// again meanwhile, it must not run beside that instance.
 			g.leave()
 			w.flush()
-			w.closeInstance(ctx, c)
+			w.turn.stop(ctx, c)
 			g = c.home.enter()
 		default:
 			w.rest(g, c)
@@ -170,7 +170,7 @@ func (c *creature) chooseNext(g section) (delivery, abi.Kind, todo) {
 
 // retire releases a creature that is no longer in a graph.
 func (w *turnWorker) retire(ctx context.Context, c *creature) {
-	w.closeInstance(ctx, c)
+	w.turn.stop(ctx, c)
 	w.rest(section{}, c)
 }
 
@@ -281,12 +281,14 @@ func (w *turnWorker) call(ctx context.Context, c *creature, d delivery, kind abi
 	if w.heap.Suspects(c) {
 		w.trySuspect(ctx, c)
 	}
-	fresh := c.instance == nil
+	fresh, woken := c.instance == nil, c.asleep && c.attempt == 0
 	if err := t.start(ctx, c); err != nil {
 		return err
 	}
 	if fresh {
-		w.noteInstance(c)
+		if !woken {
+			w.noteInstance(c)
+		}
 		t.reset()
 	}
 	t.begin(ctx, c, d, kind, false)

@@ -125,9 +125,8 @@ func (e *Engine) shutDown(ctx context.Context) error {
 func closeInstances(ctx context.Context, e locked) {
 	t := &turn{e: e.core}
 	for c := range e.queue.Rest() { // some may have been removed
-		if c.home.load() == nil && c.instance != nil {
-			stopInstance(ctx, t, c, c.instance)
-			c.instance = nil
+		if c.home.load() == nil {
+			t.stop(ctx, c)
 		}
 	}
 	for _, graph := range e.sortedGraphs() {
@@ -135,10 +134,7 @@ func closeInstances(ctx context.Context, e locked) {
 		creatures, readers := g.sortedCreatures(), slices.Clone(g.readers)
 		g.leave()
 		for _, c := range creatures {
-			if c.instance != nil {
-				stopInstance(ctx, t, c, c.instance)
-				c.instance = nil
-			}
+			t.stop(ctx, c)
 		}
 		for _, r := range readers {
 			r.signal()

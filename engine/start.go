@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/archive"
 	"github.com/seed47132306/terrarium/engine/internal/closing"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/hibernation"
 	"github.com/seed47132306/terrarium/engine/internal/ids"
 	"github.com/seed47132306/terrarium/engine/internal/outbound"
 	"github.com/seed47132306/terrarium/engine/internal/runqueue"
@@ -41,6 +42,10 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	e.cancel = cancel
 	e.callerTurns.init(&e.core, run)
 	e.workers.Go(e.core.timers.Run)
+	if o.Clock == nil { // what happens by another clock can be repeated
+		sweeps := hibernation.New(o.HibernateAfter, o.ProcessMemory)
+		e.workers.Go(func() { sweeps.Run(e.core.closing, func() { e.core.hibernate(run) }) })
+	}
 	workers := make([]*turnWorker, count)
 	for i := range workers {
 		workers[i] = newWorker(&e.core, e.core.queue.AddLane())

@@ -45,7 +45,10 @@ func (e locked) graphStatus(graph *graph) inspect.GraphStatus {
 			out.Root = c.id
 		}
 		t, _ := e.topo.Creature(c.id)
-		out.Creatures = append(out.Creatures, c.status(g, t))
+		s := c.status(g, t)
+		if out.Creatures = append(out.Creatures, s); s.Hibernated {
+			out.Hibernated++
+		}
 		members[c.deployment] = true
 	}
 	out.Stopped = g.spent.Stops.All(members)
@@ -71,23 +74,16 @@ func (c *creature) stateName(g section) journal.CreatureState {
 func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus {
 	out := inspect.CreatureStatus{
 		ID: c.id, Name: c.name, Description: c.spec.Description, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(g),
-		Privileged: c.privileged, Root: c.root, Parent: c.parent, Listen: []journal.ChannelID{}, Send: []journal.ChannelID{},
-		Aliases: inspect.Aliases{Listen: map[string][]journal.ChannelID{}, Send: map[string]journal.ChannelID{}},
+		Privileged: c.privileged, Root: c.root, Parent: c.parent,
 		Cursors: map[journal.ChannelID]inspect.Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
 		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Engine: c.module.Info().Engine, Limits: c.limits, Counters: c.counters, Approvals: c.approvals.Open(), Capabilities: outbound.Held(c.outside, c.id, &g.spent),
 	}
-	if !c.scheduled && c.hold == nil && c.instance != nil {
-		out.MemoryBytes = c.instance.MemoryBytes()
-	}
-	for _, e := range t.Edges {
-		if e.Direction == journal.Listen {
-			out.Listen = append(out.Listen, e.Channel)
-			out.Aliases.Listen[e.Alias] = append(out.Aliases.Listen[e.Alias], e.Channel)
-		} else {
-			out.Send = append(out.Send, e.Channel)
-			out.Aliases.Send[e.Alias] = e.Channel
+	if !c.scheduled && c.hold == nil {
+		if out.Hibernated = c.asleep && c.runs(g); c.instance != nil {
+			out.MemoryBytes = c.instance.MemoryBytes()
 		}
 	}
+	out.Connect(t.Edges)
 	for _, s := range c.mb.feeds {
 		cursor := inspect.Cursor{Seq: s.cursor, Pending: uint64(len(s.waiting()))}
 		if end := s.lastMessage(); end > s.offered {
@@ -100,16 +96,9 @@ func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus
 
 func (ch *channel) status(t topology.Channel) inspect.ChannelStatus {
 	out := inspect.ChannelStatus{
-		ID: ch.id, Name: ch.name, Deployment: ch.deployment, Address: ch.place().address, Description: ch.description,
-		Listeners: []journal.CreatureID{}, Senders: []journal.CreatureID{}, Head: ch.head,
+		ID: ch.id, Name: ch.name, Deployment: ch.deployment, Address: ch.place().address, Description: ch.description, Head: ch.head,
 	}
-	for _, e := range t.Edges {
-		if e.Direction == journal.Listen {
-			out.Listeners = append(out.Listeners, e.Creature)
-		} else {
-			out.Senders = append(out.Senders, e.Creature)
-		}
-	}
+	out.Connect(t.Edges)
 	return out
 }
 
@@ -120,19 +109,14 @@ func (e *Engine) State(ctx context.Context, creature journal.CreatureID, prefix 
 	if err != nil {
 		return nil, err
 	}
-	state, store := c.state, g.store
-	if state == nil && store != nil {
-		g.leave()
-		read, err := store.State(ctx, creature)
-		if err != nil && ctx.Err() == nil && !c.home.logsTo(store) {
-			return e.State(ctx, creature, prefix) // a cut closed the store
-		}
-		if err != nil {
-			return nil, err
-		}
-		state, _ = effects.StateOf(read)
-		return effects.Entries(state, prefix), nil
+	if c.state != nil {
+		defer g.leave()
+		return effects.Entries(c.state, prefix), nil
 	}
-	defer g.leave()
+	g.leave()
+	state, _, err := c.storedState(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return effects.Entries(state, prefix), nil
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -96,7 +95,7 @@ func (t *turn) start(ctx context.Context, c *creature) error {
 	if err != nil {
 		return c.veil.Error(err)
 	}
-	c.instance = instance
+	c.instance, c.asleep = instance, false
 	c.instances.Add(1)
 	return nil
 }
@@ -140,15 +139,18 @@ type toolUse struct {
 	log      []journal.NotedCall
 }
 
-// stopInstance runs creature_stop and closes the instance. Failures of both are ignored,
-// because the instance is no longer used.
-func stopInstance(ctx context.Context, t *turn, c *creature, instance abi.Instance) {
-	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
-	err := c.veil.Error(instance.Stop(ctx, t))
-	t.reset()
-	if err = errors.Join(err, instance.Close(ctx)); err != nil {
-		t.e.log.Debug("closing an instance", "creature", c.id, "error", err)
+// stop runs creature_stop of a creature's instance, if it has one, and closes the instance.
+// Failures are ignored, because the instance is no longer used. The caller owns the creature.
+func (t *turn) stop(ctx context.Context, c *creature) {
+	if c.instance != nil {
+		t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
+		if err := c.veil.Error(c.instance.Stop(ctx, t)); err != nil {
+			t.e.log.Debug("stopping an instance", "creature", c.id, "error", err)
+		}
+		t.reset()
 	}
+	t.e.discardInstance(ctx, c)
+	c.asleep = false
 }
 
 // kindTool is the kind of a turn that calls one group tool instead of the guest.

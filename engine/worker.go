@@ -19,6 +19,12 @@ const streak = 64
 // sendWork is how much fuel a send counts as, because the worker delivers it.
 const sendWork = 1_000
 
+// waker collects the creatures that a critical section made runnable.
+type waker struct{ runqueue.Waker[creature] }
+
+// flush puts the collected creatures on the run queue.
+func (w *waker) flush(e *core) { w.Flush(e.queue, &e.idle) }
+
 // turnWorker is a goroutine that runs turns, one after the other. (A worker among the
 // creatures is a child of one, and not a type.)
 type turnWorker struct {
@@ -46,35 +52,26 @@ type turnWorker struct {
 func newWorker(e *core, l *runqueue.Lane[creature]) *turnWorker {
 	w := &turnWorker{e: e, heap: e.heap, quantum: quantum, streak: streak}
 	w.turn.e, w.log.t = e, &w.turn
-	w.wake.later, w.wake.lane = true, l
+	w.wake.Later, w.wake.Lane = true, l
 	return w
-}
-
-// closeInstance closes a creature's instance, if it has one, in an orderly way. The
-// worker owns the creature.
-func (w *turnWorker) closeInstance(ctx context.Context, c *creature) {
-	if c.instance != nil {
-		stopInstance(ctx, &w.turn, c, c.instance)
-		c.instance = nil
-	}
 }
 
 // rest releases a creature, which is no longer busy.
 func (w *turnWorker) rest(g section, c *creature) {
 	c.release(g)
-	w.wake.owed--
+	w.wake.Owed--
 }
 
 // flush puts the woken creatures on the queue.
 func (w *turnWorker) flush() {
-	if len(w.wake.list) > 0 {
+	if len(w.wake.List) > 0 {
 		w.wake.flush(w.e)
 	}
 }
 
 // putBack puts the worker's creature at the end of the queue, after those that it woke.
 func (w *turnWorker) putBack(c *creature) {
-	w.wake.list = append(w.wake.list, c)
+	w.wake.List = append(w.wake.List, c)
 	w.wake.flush(w.e)
 }
 

@@ -16,6 +16,7 @@ type GraphStatus struct {
 	Complete   bool                 `json:"complete"`
 	Durability string               `json:"durability"`
 	Creatures  []CreatureStatus     `json:"creatures"`
+	Hibernated int                  `json:"hibernated,omitempty"` // number of creatures that hibernate
 	Channels   []ChannelStatus      `json:"channels"`
 	Wires      []journal.OutputWire `json:"wires"`
 	// the recipes whose creatures have stopped in this graph, because a stop_when block holds
@@ -30,7 +31,8 @@ type CreatureStatus struct {
 	Deployment     string                       `json:"deployment,omitempty"`
 	Address        string                       `json:"address,omitempty"`
 	Species        string                       `json:"species,omitempty"`
-	State          journal.CreatureState        `json:"state"` // running, stopped, paused, quarantined, backing_off or awaiting_approval
+	State          journal.CreatureState        `json:"state"`                // running, stopped, paused, quarantined, backing_off or awaiting_approval
+	Hibernated     bool                         `json:"hibernated,omitempty"` // it has been idle, and has no instance until its next turn
 	Privileged     bool                         `json:"privileged"`
 	Root           bool                         `json:"root"`
 	Parent         journal.CreatureID           `json:"parent,omitempty"`

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -237,6 +238,16 @@ type StoreSetAsidePayload struct {
 	Code   string `json:"code"`             // code of the error
 	Error  string `json:"error"`            // why it was set aside
 	Remedy string `json:"remedy,omitempty"` // what can be done
+}
+
+// StoreSetAside is the payload for a store that was set aside because of an error.
+func StoreSetAside(why error) StoreSetAsidePayload {
+	p := StoreSetAsidePayload{Code: abi.CodeOf(why).String(), Error: why.Error()}
+	var typed *abi.Error
+	if errors.As(why, &typed) {
+		p.Path, p.Remedy = typed.IDs["path"], typed.Remedy
+	}
+	return p
 }
 
 // JSON encodes a payload or another struct of the engine. Encoding these structs cannot
