@@ -60,14 +60,15 @@ func (t *Terrarium) Metrics() ([]Metric, error) {
 	if err != nil {
 		return nil, err
 	}
-	creatures := 0
+	creatures, hibernated := 0, 0
 	for i := range graphs {
-		creatures += len(graphs[i].Creatures)
+		creatures, hibernated = creatures+len(graphs[i].Creatures), hibernated+graphs[i].Hibernated
 	}
 	out := make([]Metric, 0, 8+creatures*len(ofCreatures))
 	out = append(out,
 		Metric{Name: "terrarium_graphs", Help: "graphs that run", Value: float64(len(graphs))},
 		Metric{Name: "terrarium_creatures", Help: "creatures", Value: float64(creatures)},
+		Metric{Name: "terrarium_hibernated_creatures", Help: "creatures that hibernate", Value: float64(hibernated)},
 		Metric{Name: "terrarium_dead_letters_total", Help: "deliveries that became dead letters", Counter: true, Value: float64(t.DeadLetterCount())},
 		Metric{Name: "terrarium_failed_policies", Help: "policies that have failed to decide", Counter: true, Value: float64(len(t.PolicyFailures()))},
 		Metric{Name: "terrarium_problems", Help: "problems of the session directory", Value: float64(len(t.Problems()))},

@@ -156,6 +156,11 @@ type Options struct {
 	// UnaccountedMemory bounds the memory of the process that is not accounted to
 	// creatures; see [engine.Options.UnaccountedMemory].
 	UnaccountedMemory int64
+	// HibernateAfter is how long creatures are idle before they hibernate, and ProcessMemory
+	// is the memory of the process that makes them hibernate sooner; see
+	// [engine.Options.HibernateAfter] and [engine.Options.ProcessMemory].
+	HibernateAfter time.Duration
+	ProcessMemory  int64
 	// PolicyProcess is the default for [RecipeOptions] without one, including those of
 	// the operation apply.
 	PolicyProcess []string
@@ -241,7 +246,7 @@ func (t *Terrarium) open(ctx context.Context, o Options) (err error) {
 	eo := engine.Options{
 		Host: t.host, Durability: o.Durability, Load: t.defaults.LoadModule, Clock: o.Clock, ManualClock: t.clock != nil, Seed: o.Seed,
 		Workers: o.Workers, FreshInstances: o.FreshInstances, Paused: o.Paused, ShutdownTimeout: o.ShutdownTimeout,
-		UnaccountedMemory: o.UnaccountedMemory, Log: o.Log, Capabilities: withOwn(o.Capabilities),
+		UnaccountedMemory: o.UnaccountedMemory, HibernateAfter: o.HibernateAfter, ProcessMemory: o.ProcessMemory, Log: o.Log, Capabilities: withOwn(o.Capabilities),
 	}
 	eo.Storage = t.storage
 	t.engine, err = engine.New(ctx, eo)

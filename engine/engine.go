@@ -12,6 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/archive"
 	"github.com/seed47132306/terrarium/engine/internal/closing"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/hibernation"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -56,8 +57,8 @@ type Options struct {
 	// [DefaultUnaccountedMemory]; negative turns the search off.
 	UnaccountedMemory int64
 	// HibernateAfter is how long creatures are idle, once to twice that time, before they
-	// hibernate: they have no instance until their next turn. Zero means five minutes;
-	// negative means that no time is too long.
+	// hibernate: they have no instance until their next turn. Zero means
+	// [DefaultHibernateAfter]; negative means that they may be idle for any time.
 	HibernateAfter time.Duration
 	// ProcessMemory is how many bytes the process may use. When a tenth is left, creatures
 	// hibernate after a second or two. Zero means the memory limit of the Go runtime, if it
@@ -135,6 +136,9 @@ func (e *core) until(at time.Time, ok bool) (time.Duration, bool) {
 // DeadLetterCount returns how many deliveries have become dead letters since the
 // engine was started.
 func (e *Engine) DeadLetterCount() int64 { return e.core.deadLetters.Load() }
+
+// DefaultHibernateAfter is the default of [Options.HibernateAfter].
+const DefaultHibernateAfter = hibernation.DefaultAfter
 
 // DefaultShutdownTimeout is the default of [Options.ShutdownTimeout].
 const DefaultShutdownTimeout = 30 * time.Second

@@ -30,6 +30,7 @@ type engineFlags struct {
 	cache      cacheFlags
 	seed       uint64
 	workers    int
+	hibernate  hibernateFlags
 	fresh      bool
 	verbose    bool
 	noIndex    bool
@@ -53,6 +54,7 @@ func (f *engineFlags) add(cmd *cobra.Command) {
 	fs.Uint64Var(&f.seed, "seed", 0, "make ids repeatable")
 	fs.IntVar(&f.workers, "workers", 0, "number of turns that run at the same time (default one per processor)")
 	fs.BoolVar(&f.fresh, "fresh-instances", false, "run every turn on a new instance, to find creatures that keep state in linear memory")
+	f.hibernate.add(fs)
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "print more on standard error")
 	fs.BoolVar(&f.noIndex, "no-search-index", false, "do not build the search index in the background; session search is slower without it")
 	fs.DurationVar(&f.syncEvery, "sync-every", 0, "with the durability normal, sync written data after at most this time, such as 1s (default the time in the recipes; without one, the system decides)")
@@ -87,6 +89,9 @@ func (f *engineFlags) engineOptions(cmd *cobra.Command, s streams) (terrarium.Op
 	}
 	if cmd.Flags().Changed("seed") {
 		o.Seed = &f.seed
+	}
+	if err := f.hibernate.options(&o); err != nil {
+		return o, err
 	}
 	if err := f.retain.options(&o); err != nil {
 		return o, err

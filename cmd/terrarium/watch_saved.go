@@ -16,7 +16,7 @@ import (
 
 // saved shows the events of a session directory.
 func (f *watchFlags) saved(cmd *cobra.Command, s streams, v *sqlitestore.View, session string, kinds []journal.EventKind) error {
-	for _, name := range []string{"session", "input", "exit-when-idle", "var", "var-file", "durability", "seed", "workers", "fresh-instances"} {
+	for _, name := range []string{"session", "input", "exit-when-idle", "var", "var-file", "durability", "seed", "workers", "fresh-instances", "hibernate-after", "process-memory"} {
 		if cmd.Flags().Changed(name) {
 			return usage("--%s is only for running a recipe; a session directory is only read", name)
 		}
