@@ -26,13 +26,16 @@ var noWiring = &wiring{}
 
 // newWiring builds the wiring of a creature from its edges.
 func newWiring(name, deployment string, edges []topology.Edge, channels map[journal.ChannelID]*channel) *wiring {
-	w := &wiring{name: name, deployment: deployment, byAlias: map[string]*channel{}}
+	w := &wiring{name: name, deployment: deployment}
 	for _, e := range edges {
 		if e.Direction != journal.Send {
 			continue
 		}
 		ch := channels[e.Channel]
 		w.sends = append(w.sends, sendEdge{e.Alias, ch})
+		if w.byAlias == nil {
+			w.byAlias = map[string]*channel{}
+		}
 		w.byAlias[e.Alias] = ch
 	}
 	return w

@@ -181,7 +181,7 @@ type glance struct {
 // settings are what determines how a creature's turns run.
 type settings struct {
 	spec    deploy.CreatureSpec // what it was made from
-	limits  abi.Limits          // with defaults filled in
+	limits  *abi.Limits         // with defaults filled in; never modified
 	restart deploy.RestartPolicy
 	config  []byte // JSON
 	// configText holds the configuration's attributes in the ABI's format.

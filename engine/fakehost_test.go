@@ -32,10 +32,11 @@ type fakeHost struct {
 	compiled   int
 	leaks      map[string]int // bytes that an instance holds more with each turn
 	held       atomic.Int64   // by all instances together
+	closed     chan struct{}  // holds a token after an instance was closed
 }
 
 func newFakeHost() *fakeHost {
-	h := &fakeHost{behaviours: map[string]behaviour{}, contextual: map[string]contextual{}, inits: map[string]behaviour{}, exports: map[string][]string{}}
+	h := &fakeHost{behaviours: map[string]behaviour{}, contextual: map[string]contextual{}, inits: map[string]behaviour{}, exports: map[string][]string{}, closed: make(chan struct{}, 1)}
 	h.on("sink", func(abi.Turn, abi.Kind) error { return nil })
 	h.on("relay", func(t abi.Turn, kind abi.Kind) error {
 		if kind == abi.KindMessage {
@@ -204,6 +205,10 @@ func (i *fakeInstance) Close(context.Context) error {
 		i.m.h.live--
 		i.m.h.held.Add(-int64(len(i.held) * i.m.leak))
 		i.m.h.mu.Unlock()
+		select {
+		case i.m.h.closed <- struct{}{}:
+		default:
+		}
 	}
 	return nil
 }

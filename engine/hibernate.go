@@ -40,6 +40,9 @@ func (c *creature) fallAsleep(g section) abi.Instance {
 	if instance != nil {
 		c.running = running{asleep: true, swept: turns}
 		c.sight.view, c.glance = nil, glance{reads: c.reads}
+		if g.store == nil && c.state != nil && c.state.Len() == 0 {
+			c.state = nil
+		}
 		if c.mb.window.Len() == 0 {
 			c.mb.window = deque.Deque[delivery]{}
 		}

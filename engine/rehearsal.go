@@ -63,7 +63,7 @@ func (r *Rehearsal) Become(s *journal.Setting) error {
 }
 
 // Limits returns the limits of the creature, with defaults filled in.
-func (r *Rehearsal) Limits() abi.Limits { return r.c.limits }
+func (r *Rehearsal) Limits() abi.Limits { return *r.c.limits }
 
 // Write changes the state as a recorded turn did.
 func (r *Rehearsal) Write(key string, value []byte, deleted bool) {

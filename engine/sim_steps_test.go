@@ -71,6 +71,7 @@ func init() { // because steps draw steps
 		{"settle", 1, false, (*simulation).settleStep},
 		{"replace", 4, true, (*simulation).replace},
 		{"decide", 8, true, (*simulation).decideStep},
+		{"sweep", 8, true, (*simulation).sweep},
 	}
 }
 
@@ -359,6 +360,9 @@ func (s *simulation) replace(st step) {
 		s.failf("%s has got %+v, want the module %s", c, replaced, module)
 	}
 }
+
+// sweep makes creatures hibernate that have had no turn since the last sweep.
+func (s *simulation) sweep(step) { s.e.Hibernate(s.ctx) }
 
 func (s *simulation) redeliver(st step) {
 	_, _, graphs := s.e.Members()

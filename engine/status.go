@@ -76,7 +76,7 @@ func (c *creature) status(g section, t topology.Creature) inspect.CreatureStatus
 		ID: c.id, Name: c.name, Description: c.spec.Description, Deployment: c.deployment, Address: c.spec.Address, Species: c.spec.Species, State: c.stateName(g),
 		Privileged: c.privileged, Root: c.root, Parent: c.parent,
 		Cursors: map[journal.ChannelID]inspect.Cursor{}, Incarnation: c.instances.Load(), InstanceStarts: c.instances.Load(),
-		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Engine: c.module.Info().Engine, Limits: c.limits, Counters: c.counters, Approvals: c.approvals.Open(), Capabilities: outbound.Held(c.outside, c.id, &g.spent),
+		Module: c.spec.Module, ModuleSHA256: c.module.Info().SHA256, Engine: c.module.Info().Engine, Limits: *c.limits, Counters: c.counters, Approvals: c.approvals.Open(), Capabilities: outbound.Held(c.outside, c.id, &g.spent),
 	}
 	if !c.scheduled && c.hold == nil {
 		if out.Hibernated = c.asleep && c.runs(g); c.instance != nil {

@@ -74,7 +74,7 @@ type sendEffect struct {
 
 // begin prepares the turn for one call into c's instance.
 func (t *turn) begin(ctx context.Context, c *creature, d delivery, kind abi.Kind, readOnly bool) {
-	t.Begin(&c.limits, c.veil, c.state, c.stateSize, readOnly)
+	t.Begin(c.limits, c.veil, c.state, c.stateSize, readOnly)
 	t.ctx, t.c, t.d, t.kind = ctx, c, d, kind
 	t.now = d.msg.Time
 	if c.spec.Grants.Clock {
@@ -91,7 +91,7 @@ func (t *turn) start(ctx context.Context, c *creature) error {
 	}
 	c.handles = &handles{index: map[string]int32{}}
 	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
-	instance, err := c.module.Instantiate(ctx, &c.limits, t)
+	instance, err := c.module.Instantiate(ctx, c.limits, t)
 	if err != nil {
 		return c.veil.Error(err)
 	}

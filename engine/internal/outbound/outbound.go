@@ -128,6 +128,9 @@ type Access struct {
 // Open returns the access to a creature's capabilities by their ids. A capability that lacks
 // its secret settings grants nothing until the recipe is applied.
 func (o *Outbound) Open(creature string, list []deploy.Capability) (map[string]*Access, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
 	out := map[string]*Access{}
 	for i := range list {
 		c := &list[i]

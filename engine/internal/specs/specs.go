@@ -108,8 +108,12 @@ func configError(name string, err error) error {
 	}
 }
 
-// Limits fills in the defaults of limits that are zero.
-func Limits(l abi.Limits) abi.Limits {
+// usualLimits are the limits that most creatures share.
+var usualLimits = abi.DefaultLimits
+
+// Limits fills in the defaults of limits that are zero. The result is not to be modified,
+// because creatures share it.
+func Limits(l abi.Limits) *abi.Limits {
 	d := abi.DefaultLimits
 	for _, f := range []struct{ v, def *int64 }{
 		{&l.Memory, &d.Memory}, {&l.Fuel, &d.Fuel}, {&l.Message, &d.Message}, {&l.SendBytes, &d.SendBytes},
@@ -131,7 +135,10 @@ func Limits(l abi.Limits) abi.Limits {
 	if l.Deadline == 0 {
 		l.Deadline = d.Deadline
 	}
-	return l
+	if l == usualLimits {
+		return &usualLimits
+	}
+	return &l
 }
 
 // OfRow returns the specification of a saved creature.

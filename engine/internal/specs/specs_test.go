@@ -56,7 +56,7 @@ func TestOverlay(t *testing.T) {
 // TestLimitsHaveDefaults proves that exactly the zero limits get their
 // defaults.
 func TestLimitsHaveDefaults(t *testing.T) {
-	if got := Limits(abi.Limits{}); got != abi.DefaultLimits {
+	if got := Limits(abi.Limits{}); *got != abi.DefaultLimits {
 		t.Errorf("the defaults are %+v", got)
 	}
 	if got := Limits(abi.Limits{Sends: 3, Fuel: 7}); got.Sends != 3 || got.Fuel != 7 || got.Memory != abi.DefaultLimits.Memory {
