@@ -180,10 +180,8 @@ type glance struct {
 
 // settings are what determines how a creature's turns run.
 type settings struct {
-	spec    deploy.CreatureSpec // what it was made from
-	limits  *abi.Limits         // with defaults filled in; never modified
-	restart deploy.RestartPolicy
-	config  []byte // JSON
+	spec   deploy.CreatureSpec // what it was made from
+	limits *abi.Limits         // with defaults filled in; never modified
 	// configText holds the configuration's attributes in the ABI's format.
 	configText map[string][]byte
 	module     abi.Module
@@ -193,11 +191,17 @@ type settings struct {
 	outside    map[string]*outbound.Access // what it can reach, by id
 }
 
+// restart is the restart policy with defaults filled in.
+func (s *settings) restart() deploy.RestartPolicy { return s.spec.Restart.WithDefaults() }
+
+// config is the configuration as JSON.
+func (s *settings) config() []byte { return specs.JSON(s.spec.Config) }
+
 // newCreature checks a specification and prepares a creature from it.
 func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
 	c := &creature{
 		id: id, membership: membership{name: spec.Name, parent: spec.Parent, privileged: spec.Privileged}, lifecycle: lifecycle{stopped: spec.Stopped},
-		settings: settings{spec: spec, module: m, limits: specs.Limits(spec.Limits), restart: spec.Restart.WithDefaults()},
+		settings: settings{spec: spec, module: m, limits: specs.Limits(spec.Limits)},
 	}
 	c.spec.Wasm = nil // the module has it; do not keep a second copy
 	c.watches, c.usesTools = watchesGraph(m), slices.ContainsFunc(m.Info().Imports, func(i abi.Import) bool { return i.Name == "tool" })
@@ -205,7 +209,7 @@ func newCreature(id journal.CreatureID, spec deploy.CreatureSpec, m abi.Module) 
 	c.mb = mailbox{creature: c, bound: c.limits.Mailbox}
 	c.wiring.Store(noWiring)
 	var err error
-	if c.config, c.configText, err = specs.Config(spec.Name, spec.Config); err != nil {
+	if c.configText, err = specs.Config(spec.Name, spec.Config); err != nil {
 		return nil, err
 	}
 	c.veil = veil.Of(&spec)

@@ -64,7 +64,7 @@ func (w *world) wantAsleep(want string) {
 }
 
 // TestAnIdleCreatureHibernates proves that it loses its instance at the second sweep without
-// a turn, continues with its state, and that no event says so.
+// a turn, continues with its state, and that no event shows it.
 func TestAnIdleCreatureHibernates(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *world) {
 		starts := w.watch(journal.EventInstanceStarted)

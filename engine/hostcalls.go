@@ -36,7 +36,7 @@ func (t *turn) Source(s abi.Source) ([]byte, abi.Code) {
 		}
 		return t.detailJSON, abi.OK
 	case abi.SourceConfig:
-		return t.c.config, abi.OK
+		return t.c.config(), abi.OK
 	case abi.SourceSelf:
 		return t.Text(t.wiring.name), abi.OK
 	case abi.SourceAwarenessJSON, abi.SourceAwarenessMarkdown, abi.SourceAwarenessRevision:

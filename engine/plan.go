@@ -189,7 +189,7 @@ func (e *Engine) pretend(ctx context.Context, p *planning) error {
 			c := newHusk(row)
 			c.husk, c.stopped, c.spec.Stopped = false, row.Stopped, row.Stopped
 			s := p.running[row.ID]
-			c.config, c.spec.Config, c.spec.Secret, c.spec.Capabilities = s.config, s.spec.Config, s.spec.Secret, s.spec.Capabilities
+			c.spec.Config, c.spec.Secret, c.spec.Capabilities = s.spec.Config, s.spec.Secret, s.spec.Capabilities
 			return c, nil
 		})
 		if err != nil {

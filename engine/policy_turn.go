@@ -154,7 +154,7 @@ func (w *turnWorker) judgeFailure(ctx context.Context, c *creature, d delivery, 
 		Time: w.e.wallClock(), Seed: message.Seed(d.msg.ID, c.id, 2<<32|uint64(c.attempt)),
 		FailedTurn: deploy.FailedTurn{
 			Code: abi.CodeOf(cause).String(), Error: errtext.Clip(cause.Error()), Delivery: kind.String(),
-			Attempt: c.attempt + 1, Attempts: c.restart.Attempts, Failures: c.failures(w.e.wallClock()) + 1,
+			Attempt: c.attempt + 1, Attempts: c.restart().Attempts, Failures: c.failures(w.e.wallClock()) + 1,
 		},
 		Surroundings: deploy.Surroundings{View: c.home.view(), Memory: f.recalled.Of(c.deployment)},
 	}
@@ -173,7 +173,7 @@ func (c *creature) failures(now int64) int {
 	defer g.leave()
 	n := 0
 	for _, at := range c.attempts {
-		if at >= now-int64(c.restart.Within) {
+		if at >= now-int64(c.restart().Within) {
 			n++
 		}
 	}

@@ -45,11 +45,11 @@ func NewRehearsal(id journal.CreatureID) *Rehearsal {
 
 // Become sets the creature's settings for the turns that follow. State and timers stay.
 func (r *Rehearsal) Become(s *journal.Setting) error {
-	config, texts, err := specs.Config(s.Name, []byte(s.Config))
+	texts, err := specs.Config(s.Name, []byte(s.Config))
 	if err != nil {
 		return err
 	}
-	r.c.config, r.c.configText = config, texts
+	r.c.spec.Config, r.c.configText = []byte(s.Config), texts
 	r.c.limits, r.c.spec.Grants = specs.Limits(s.Limits), s.Grants
 	w := &wiring{name: s.Name, byAlias: map[string]*channel{}}
 	for _, edge := range s.Sends {

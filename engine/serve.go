@@ -269,7 +269,7 @@ func (w *turnWorker) execute(ctx context.Context, c *creature, d delivery, kind 
 		}
 		err = w.call(ctx, c, d, kind)
 	}
-	if err == nil && (w.e.freshInstances || c.restart.Mode == deploy.RestartAlways) {
+	if err == nil && (w.e.freshInstances || c.spec.Restart.Mode == deploy.RestartAlways) {
 		w.e.discardInstance(ctx, c)
 	}
 	return err

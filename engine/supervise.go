@@ -52,7 +52,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 
 	ruling, intense := judged.ruling(), c.noteFailure(g, wall)
 	switch {
-	case ruling == deploy.RuleDrop, ruling == deploy.RuleNothing && c.attempt >= c.restart.Attempts:
+	case ruling == deploy.RuleDrop, ruling == deploy.RuleNothing && c.attempt >= c.restart().Attempts:
 		w.deadLetter(g, rec, c, d, kind, err, logs)
 	default:
 		c.retry = &d
@@ -61,7 +61,7 @@ func (w *turnWorker) failed(ctx context.Context, c *creature, d delivery, kind a
 	case ruling == deploy.RuleQuarantine, ruling == deploy.RuleNothing && intense:
 		w.quarantine(g, rec, c, err)
 	case c.retry != nil:
-		g.backOff(c, c.restart.Pause(c.attempt, w.e.jitter))
+		g.backOff(c, c.restart().Pause(c.attempt, w.e.jitter))
 	}
 	c.charge(g, rec.Size())
 	g.append(rec)
@@ -98,9 +98,9 @@ func (w *turnWorker) deadLetter(g section, rec *journal.Record, c *creature, d d
 // noteFailure counts a failure and reports whether there were more than the restart
 // policy allows.
 func (c *creature) noteFailure(_ section, now int64) (intense bool) {
-	horizon := now - int64(c.restart.Within)
+	horizon := now - int64(c.restart().Within)
 	c.attempts = append(slices.DeleteFunc(c.attempts, func(at int64) bool { return at < horizon }), now)
-	return len(c.attempts) > c.restart.Max
+	return len(c.attempts) > c.restart().Max
 }
 
 // quarantine stops a creature and reports that to the graph: with an event and, if the

@@ -46,7 +46,7 @@ func (c *creature) inputNotes(g section, w *wiring, d delivery, cause journal.Ev
 // setting is the current setting of the creature.
 func (c *creature) setting(_ section, w *wiring) *journal.Setting {
 	s := &journal.Setting{
-		Name: w.name, Module: c.spec.Module, SHA256: c.module.Info().SHA256, Config: string(c.config),
+		Name: w.name, Module: c.spec.Module, SHA256: c.module.Info().SHA256, Config: string(c.config()),
 		Secret: c.spec.Secret, Limits: c.spec.Limits, Grants: c.spec.Grants,
 		Timers: len(c.timers), Requests: len(c.questions),
 	}

@@ -47,7 +47,7 @@ func (c *creature) declared(live *creature) deploy.CreatureSpec {
 // restarts reports whether a running creature needs another instance to become what was
 // prepared.
 func (c *creature) restarts(live *creature) bool {
-	return live.husk || live.module.Info().SHA256 != c.module.Info().SHA256 || !bytes.Equal(live.config, c.config) ||
+	return live.husk || live.module.Info().SHA256 != c.module.Info().SHA256 || !bytes.Equal(live.config(), c.config()) ||
 		!slices.Equal(live.spec.Secret, c.spec.Secret) ||
 		!specs.RunAlike(&live.spec, &c.spec)
 }

@@ -122,6 +122,7 @@ var layers = map[string][]string{
 	"engine/internal/errtext":     {"abi"},
 	"engine/internal/failures":    {"abi", "engine/deploy"},
 	"engine/internal/heapwatch":   {},
+	"engine/internal/hibernation": {},
 	"engine/internal/idle":        {},
 	"engine/internal/ids":         {"engine/draft", "engine/journal"},
 	"engine/internal/letterbox":   {"abi", "engine/internal/errtext", "engine/journal"},

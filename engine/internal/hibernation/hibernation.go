@@ -16,7 +16,7 @@ const (
 	// pressed is how often the memory of the process is measured, and how long creatures
 	// are idle before they hibernate while there is little left.
 	pressed = time.Second
-	// roomPart is the part of the bound, one in so many, that shall stay free.
+	// roomPart is the part of the bound, one in so many, that stays free.
 	roomPart = 10
 )
 

@@ -67,7 +67,7 @@ func TestTheLimitOfGoBounds(t *testing.T) {
 		t.Errorf("with a limit of %d, most is %d", int64(1)<<50, s.most)
 	}
 	if s := New(-1, -1); s.every != 0 {
-		t.Error("it has a bound although it shall have none")
+		t.Error("it has a bound although none is wanted")
 	}
 }
 
@@ -84,7 +84,7 @@ func TestUsed(t *testing.T) {
 	}
 }
 
-// TestRun sweeps until it is told to stop.
+// TestRun sweeps until the channel is closed.
 func TestRun(t *testing.T) {
 	s := New(time.Millisecond, -1)
 	quit := make(chan struct{})
@@ -97,5 +97,5 @@ func TestRun(t *testing.T) {
 	if n < 3 {
 		t.Errorf("it has swept %d times", n)
 	}
-	New(-1, -1).Run(nil, func() { t.Error("it sweeps although it never shall") })
+	New(-1, -1).Run(nil, func() { t.Error("it sweeps although it never should") })
 }

@@ -56,20 +56,20 @@ func CheckSpecies(s *deploy.SpeciesSpec, seen bool) error {
 	if err := deploy.CheckLimits(&s.Spec.Limits); err != nil {
 		return err
 	}
-	_, _, err := Config(s.Name, s.Spec.Config)
+	_, err := Config(s.Name, s.Spec.Config)
 	return err
 }
 
 // Config reads the configuration of a creature or species of that name. It
-// returns the JSON, and each attribute in the form of the ABI. Empty input
-// means an object without attributes.
-func Config(name string, raw json.RawMessage) (config []byte, attributeTexts map[string][]byte, err error) {
-	if len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" {
-		return []byte("{}"), nil, nil
+// returns each attribute in the form of the ABI. Empty input means an object
+// without attributes.
+func Config(name string, raw json.RawMessage) (attributeTexts map[string][]byte, err error) {
+	if isNone(raw) {
+		return nil, nil
 	}
 	var attributes map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &attributes); err != nil {
-		return nil, nil, configError(name, err)
+		return nil, configError(name, err)
 	}
 	texts := make(map[string][]byte, len(attributes))
 	for name, value := range attributes {
@@ -80,7 +80,19 @@ func Config(name string, raw json.RawMessage) (config []byte, attributeTexts map
 			texts[name] = value
 		}
 	}
-	return raw, texts, nil
+	return texts, nil
+}
+
+func isNone(raw json.RawMessage) bool { return len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" }
+
+var none = []byte("{}")
+
+// JSON is a configuration as a JSON object, which is not to be modified.
+func JSON(raw json.RawMessage) []byte {
+	if isNone(raw) {
+		return none
+	}
+	return raw
 }
 
 // Overlay lays one configuration over another, attribute by attribute, for a creature of

@@ -19,7 +19,8 @@ func TestConfigurations(t *testing.T) {
 		{"null", "{}", nil},
 		{`{"a": "x\ty", "b": [1, 2], "c": null}`, `{"a": "x\ty", "b": [1, 2], "c": null}`, map[string]string{"a": "x\ty", "b": "[1, 2]", "c": "null"}},
 	} {
-		config, texts, err := Config("c", json.RawMessage(tt.raw))
+		texts, err := Config("c", json.RawMessage(tt.raw))
+		config := JSON(json.RawMessage(tt.raw))
 		if err != nil || string(config) != tt.config || len(texts) != len(tt.texts) {
 			t.Errorf("%q: %s, %q, %v", tt.raw, config, texts, err)
 		}
@@ -30,7 +31,7 @@ func TestConfigurations(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{"[]", `"text"`, "{"} {
-		if _, _, err := Config("c", json.RawMessage(raw)); abi.CodeOf(err) != abi.InvalidArgument {
+		if _, err := Config("c", json.RawMessage(raw)); abi.CodeOf(err) != abi.InvalidArgument {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
