@@ -66,12 +66,12 @@ type creature struct {
 // revival says how a saved creature was brought back.
 type revival struct {
 	// husk marks a creature that has no module and does not run.
-	husk       bool
-	huskReason error
-	revived    bool // made from a saved row, not by a caller
+	husk    bool
+	revived bool // made from a saved row, not by a caller
 	// savedStopped says that the creature is stopped in its store, which a husk seems to
 	// be in any case.
 	savedStopped bool
+	huskReason   error
 	// unread is the stored specification of a husk, if it cannot be read.
 	unread []byte
 }

@@ -21,54 +21,64 @@ import (
 // minute.
 var idle = flag.Int("idle", 10_000, "how many creatures hibernate in BenchmarkHibernated")
 
-// hibernateAfter is long enough for waking to take a part of it only.
-const hibernateAfter = 500 * time.Millisecond
+// hibernateAfter is long enough for waking to take a part of it only, and quiet is the time
+// after which an instance that is kept has nothing that the next turn can make again.
+const (
+	hibernateAfter = 500 * time.Millisecond
+	quiet          = 3 * time.Second
+)
 
 // BenchmarkHibernated measures creatures that have answered a request and hibernate since:
-// their memory, beside that of the same creatures before, and the time until a request wakes
-// one and is answered. They listen on one channel, or each is alone in its graph.
+// their memory, beside that of the same creatures without hibernation, and the time until a
+// request wakes one and is answered. They listen on one channel, or each is alone in its graph.
 func BenchmarkHibernated(b *testing.B) {
 	for name, add := range map[string]func(*world, int) []journal.CreatureID{"one_graph": (*world).listeners, "apart": (*world).answerers} {
-		b.Run(name, func(b *testing.B) {
-			for range b.N {
-				hibernated(b, add)
-			}
-		})
+		for state, after := range map[string]time.Duration{"hibernated": hibernateAfter, "awake": -1} {
+			b.Run(name+"/"+state, func(b *testing.B) {
+				for range b.N {
+					hibernated(b, add, after)
+				}
+			})
+		}
 	}
 }
 
-func hibernated(b *testing.B, add func(*world, int) []journal.CreatureID) {
+func hibernated(b *testing.B, add func(*world, int) []journal.CreatureID, after time.Duration) {
 	ctx := context.Background()
 	h, err := host.New(ctx, host.Options{})
 	must(b, err)
 	defer h.Close(ctx)
-	e, err := engine.New(ctx, engine.Options{Host: h, HibernateAfter: hibernateAfter})
+	e, err := engine.New(ctx, engine.Options{Host: h, HibernateAfter: after})
 	must(b, err)
 	defer e.Close(ctx)
 	w := &world{e, b}
+	rest := func(n int) {
+		if after < 0 {
+			time.Sleep(quiet)
+			return
+		}
+		w.untilHibernated(n)
+	}
 	add(w, 1) // whatever is made once
-	w.untilHibernated(1)
+	rest(1)
 	heapBefore, before := heap(), private()
 	creatures := add(w, *idle)
 	payload := make([]byte, 100)
-	for _, c := range creatures {
-		w.request(ctx, c, payload, nil)
+	ask := func() {
+		for _, c := range creatures {
+			w.request(ctx, c, payload, nil)
+		}
 	}
-	heapAwake, awake := heap(), private()
-	w.untilHibernated(*idle + 1)
-	heapAfter, after := heap(), private()
-	from := time.Now()
-	for _, c := range creatures {
-		w.request(ctx, c, payload, nil)
-	}
-	b.ReportMetric(float64(time.Since(from).Nanoseconds())/float64(*idle), "ns/wake")
+	ask()
+	rest(*idle + 1)
 	each := func(now, before uint64, unit string) {
 		b.ReportMetric((float64(now)-float64(before))/float64(*idle), unit)
 	}
-	each(heapAfter, heapBefore, "B/creature")
-	each(heapAwake, heapBefore, "awake-B/creature")
-	each(after, before, "resident-B/creature")
-	each(awake, before, "resident-awake-B/creature")
+	each(heap(), heapBefore, "B/creature")
+	each(private(), before, "resident-B/creature")
+	from := time.Now()
+	ask()
+	b.ReportMetric(float64(time.Since(from).Nanoseconds())/float64(*idle), "ns/wake")
 	b.ReportMetric(0, "ns/op")
 }
 
