@@ -17,8 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/host"
 )
 
-// idle is how many creatures hibernate: make bench has few, because adding 100,000 takes a
-// minute.
+// idle is how many creatures hibernate: few, because adding them takes most of the time.
 var idle = flag.Int("idle", 10_000, "how many creatures hibernate in BenchmarkHibernated")
 
 // hibernateAfter is long enough for waking to take a part of it only, and quiet is the time
