@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxStreams bounds the streams of events, each of which has a goroutine and a buffer.
+	// maxStreams bounds the number of event streams. Each has a goroutine and a buffer.
 	maxStreams = 1100
-	// maxUnderWay bounds the requests of all callers that are under way, streams included. It
+	// maxUnderWay bounds how many requests of all callers are under way, streams included. It
 	// is below maxConns, so that there are connections for new callers.
 	maxUnderWay = 1800
-	// maxRequests bounds those of one caller.
+	// maxRequests bounds how many requests of one caller are under way.
 	maxRequests = 1000
 )
 
-// callers knows the requests that are under way. When there are too many, one of the
-// caller with the most ends for a caller with fewer. So no number of callers can keep
-// another one out.
+// callers knows the requests that are under way. When there are too many, it ends a request of
+// the caller with the most, to make room for a caller with fewer. So other callers, however
+// many, cannot keep a caller out.
 type callers struct {
 	mu      sync.Mutex // guards the fields below
 	of      map[digest][]*underWay
@@ -39,7 +39,7 @@ type underWay struct {
 }
 
 // admit notes that a request is under way until leave is called. The request may be cancelled
-// for that of another caller.
+// to make room for one of another caller.
 func (c *callers) admit(source digest, stream bool, cancel context.CancelCauseFunc) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +74,7 @@ func (c *callers) count(u *underWay, n int) {
 	}
 }
 
-// remove forgets a request, unless that has happened already.
+// remove forgets a request, unless it has already been forgotten.
 func (c *callers) remove(source digest, u *underWay) {
 	list := c.of[source]
 	i := slices.Index(list, u)
@@ -87,8 +87,9 @@ func (c *callers) remove(source digest, u *underWay) {
 	}
 }
 
-// makeRoom cancels one request of a kind, of the caller that has the most of it. It reports
-// whether that caller has more than source will have.
+// makeRoom cancels a request of a kind: the newest of the caller that has the most of that
+// kind. It returns false, and cancels nothing, unless that caller has more than source will
+// have.
 func (c *callers) makeRoom(source digest, kind func(*underWay) bool) bool {
 	number := func(list []*underWay) (n int) {
 		for _, u := range list {
@@ -108,7 +109,7 @@ func (c *callers) makeRoom(source digest, kind func(*underWay) bool) bool {
 	if most <= number(c.of[source])+1 {
 		return false
 	}
-	for _, u := range slices.Backward(c.of[greedy]) { // the newest, which is most easily begun again
+	for _, u := range slices.Backward(c.of[greedy]) { // the newest has the least to lose
 		if kind(u) {
 			c.remove(greedy, u)
 			u.cancel(errCrowded)
@@ -118,8 +119,8 @@ func (c *callers) makeRoom(source digest, kind func(*underWay) bool) bool {
 	return false
 }
 
-// end cancels the requests of tokens that have changed. Those that were removed cannot begin
-// others, even if they were found to be valid before.
+// end cancels the requests of tokens that have changed. A token that was removed cannot begin
+// further requests, even one that was found valid before.
 func (c *callers) end(changed, removed map[digest]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +143,7 @@ var (
 	errLoggedOut = refused("the browser is no longer logged in", "open a new link")
 	errRevoked   = refused("the token is no longer known", "use a token of the server's token file")
 	errEnding    = &abi.Error{Code: abi.Stopped, Message: "the server is ending", Remedy: "try again when it runs again"}
-	errCrowded   = &abi.Error{Code: abi.LimitExceeded, Message: "the server is full, and a caller with fewer requests took the place", Remedy: "close streams, and try again"}
+	errCrowded   = &abi.Error{Code: abi.LimitExceeded, Message: "the server is full, and a request of a caller with fewer requests took the place of this one", Remedy: "close streams, and try again"}
 )
 
 // begin notes that a request of a caller is under way until end is called. The context also

@@ -47,7 +47,7 @@ type durations struct {
 	measuring sync.WaitGroup
 }
 
-// text returns the histograms, and lets turns be measured for some time from now on.
+// text returns the histograms, and has turns measured for some time from now on.
 func (d *durations) text(ctx context.Context) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +71,7 @@ func (d *durations) measure(ctx context.Context, sub *engine.Subscription) {
 	for {
 		quick, cancel := context.WithTimeout(ctx, measuredFor)
 		ob, err := sub.Next(quick)
-		waited := quick.Err() != nil // in vain, instead of an end of the events
+		waited := quick.Err() != nil // the wait ended without an event, and the events have not ended
 		cancel()
 		if !d.note(&ob, err == nil) || err != nil && !waited {
 			return

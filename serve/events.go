@@ -77,8 +77,8 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 // listFields are the arguments of subscribe that are lists.
 var listFields = map[string]bool{"kinds": true, "creatures": true, "graphs": true, "channels": true}
 
-// streamArgs reads the arguments of subscribe from the query. Last-Event-ID, which a
-// browser sends when it connects again, counts more than after.
+// streamArgs reads the arguments of subscribe from the query. Last-Event-ID, which a browser
+// sends when it connects again, takes precedence over after.
 func streamArgs(r *http.Request) (args json.RawMessage, payloads bool, err error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -112,9 +112,8 @@ func streamArgs(r *http.Request) (args json.RawMessage, payloads bool, err error
 	return args, payloads, err
 }
 
-// stream writes the events of a subscription of its own or of the hub. It never changes from
-// the one to the other: events are not in the same order in both, so that some would be lost
-// or come twice.
+// stream writes events from a subscription of its own, or from the hub. It never changes from
+// one to the other: their order of events differs, so some events would be lost or repeated.
 type stream struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController

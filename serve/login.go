@@ -23,13 +23,14 @@ const (
 	cookieTime = 12 * time.Hour
 	// codeTime is how long a one-time code is valid.
 	codeTime = 10 * time.Minute
-	// maxCookies and maxCodes bound what is remembered for each caller; its oldest are
-	// forgotten.
+	// maxCookies and maxCodes bound what is remembered for each caller. The oldest ones of the
+	// caller are forgotten first.
 	maxCookies = 100
 	maxCodes   = 20
 )
 
-// digest is the hash under which a secret is kept, so that comparing tells nothing about it.
+// digest is the hash under which a secret is kept, so that the time of a comparison reveals
+// nothing about the secret.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
@@ -253,7 +254,8 @@ func (l *logins) revokeOf(gone map[digest]bool) {
 	}
 }
 
-// bearer finds a token. It compares with all of them, so that the time tells nothing.
+// bearer finds a token. It compares with all of them, so that the time it takes reveals
+// nothing.
 func (h *Handler) bearer(secret string) (caller, error) {
 	d := digestOf(secret)
 	var rights operations.Rights

@@ -26,7 +26,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(c.rights.Graphs) > 0 {
-		fail(w, refused("the metrics describe all graphs, but the token is only for some", "use a token without graphs"))
+		fail(w, refused("the metrics describe all graphs, but the token is only for some", "use a token that is not limited to graphs"))
 		return
 	}
 	figures, err := h.t.Metrics()

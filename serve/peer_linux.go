@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isOf reports whether the process at the other end is that of one of the users, or root's.
+// isOf reports whether the process at the other end belongs to one of the users, or to root.
 func isOf(conn net.Conn, users ...int) bool {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -105,7 +105,7 @@ func taken(path, message string) error {
 // ownListener accepts connections of processes of the same user.
 type ownListener struct {
 	net.Listener
-	release func() error // what the address of the listener needs
+	release func() error // releases the address of the listener
 }
 
 // Close also removes the socket, which the listener finds at its address.
