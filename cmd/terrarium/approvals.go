@@ -20,7 +20,7 @@ func approvalsCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals DIR",
 		Short: "List what waits for approval in a session directory",
-		Long: `approvals lists the open questions of policies, for whose answers turns wait: what
+		Long: `approvals lists the open questions of policies, on whose answers turns wait: what
 would happen, which policy asks, and when the deadline decides. approve and deny answer a
 question. The list may show only a part of a long message; --content writes the whole
 content of one question.`,

@@ -19,7 +19,7 @@ import (
 // The kinds of events that dev reports.
 const (
 	eventBuilt       = "built"        // a module was built, or another tool has made it
-	eventBuildFailed = "build_failed" // a module was not
+	eventBuildFailed = "build_failed" // a module could not be built
 	eventChecked     = "checked"      // recorded turns were run on a new module
 	eventRefused     = "refused"      // a recipe or a module is not used
 	eventWarned      = "warned"       // the recipe has warnings
@@ -112,7 +112,7 @@ func (d *developing) text(ev *devEvent) string {
 		checkedText(&b, ev)
 	case eventRefused, eventWarned:
 		if width, colour := terminal(d.s.err); len(ev.Diagnostics) > 0 {
-			_ = recipes.WriteText(&b, ev.Diagnostics, width, colour) // a builder takes everything
+			_ = recipes.WriteText(&b, ev.Diagnostics, width, colour) // writing to a builder never fails
 		}
 		if ev.cause != nil {
 			showError(&b, ev.cause)

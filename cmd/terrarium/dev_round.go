@@ -325,7 +325,7 @@ func (d *developing) withModules(from *deploy.Deployment, modules ...*devModule)
 	return &out
 }
 
-// apply makes a deployment run that has the wanted bytes of some modules.
+// apply applies a deployment with the wanted bytes of some modules.
 func (d *developing) apply(ctx context.Context, r *recipes.Recipe, deployment *deploy.Deployment, modules ...*devModule) error {
 	applied, err := d.x.t.ApplyDeployment(ctx, deployment)
 	if err != nil {
@@ -393,7 +393,8 @@ func (d *developing) replaceOthers(ctx context.Context, m *devModule, ev *devEve
 	return err
 }
 
-// redeliverAtMost is how many dead letters of a creature are delivered again.
+// redeliverAtMost is the largest number of dead letters of a creature that are delivered
+// again.
 const redeliverAtMost = 10_000
 
 // redeliver delivers the dead letters again that the failed turns of a creature have left

@@ -109,10 +109,10 @@ func (r *sessionRecord) warnings(m *memoryRecord, d *directoryRecord, now time.T
 	return out
 }
 
-// tellWeakDisk warns if a session of the durability full is on a disk on which a power
-// failure can lose acknowledged data. It warns once: now, or when the first such session
-// begins. system has the files of the system. stop waits until all graphs that began before
-// it have been judged.
+// tellWeakDisk warns if a session of the durability full is on a disk on which a power failure
+// can lose acknowledged data. It warns once: now, or when the first such session begins.
+// system has the files of the system. stop waits until all graphs that began before its call
+// have been judged.
 func tellWeakDisk(ctx context.Context, system fs.FS, dir string, t *terrarium.Terrarium, warn func(message, remedy string)) (stop func()) {
 	abs, err := filepath.Abs(dir)
 	if dir == "" || err != nil {

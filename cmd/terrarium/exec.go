@@ -211,8 +211,8 @@ func tellUnjudged(s streams, saved []journal.SavedGraph) {
 	}
 }
 
-// These match recipes with policies, or with sources and sinks, and others that contain the
-// words. They only decide about hints.
+// These patterns match recipes with policies, or with sources and sinks, and also others that
+// contain the words. They only decide whether a hint is shown.
 var (
 	mayHavePolicies   = regexp.MustCompile(`\bpolicy\b`)
 	mayHaveConnectors = regexp.MustCompile(`\b(source|sink)"? *[{"]`)

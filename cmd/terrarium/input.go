@@ -16,7 +16,7 @@ import (
 
 // input is one --input flag: lines of a file that are sent to a channel.
 type input struct {
-	files.Lines // LeaveOut: with --follow, and a regular file
+	files.Lines // LeaveOut is set for a regular file with --follow
 	channel     string
 	file        io.ReadCloser
 	info        os.FileInfo // nil for standard input

@@ -132,7 +132,7 @@ func madeBy(i *journal.SessionInfo) string {
 	case i.SplitAt != 0:
 		return "split"
 	case slices.ContainsFunc(i.Parents, func(p journal.SessionID) bool { return p != volatileParent }):
-		return "change" // of the recipe, for example: another graph with the same history
+		return "change" // for example by an edited recipe: another graph continues the history
 	}
 	return "start"
 }

@@ -22,12 +22,12 @@ type printer struct {
 	x       *running
 	readers []*outputReader
 
-	mu      sync.Mutex // guards the rest, and written of every reader
+	mu      sync.Mutex // guards the fields below, and written of every reader
 	out     *bufio.Writer
 	flushed time.Time
 }
 
-// lockedPrinter is a printer after lock, which alone makes one.
+// lockedPrinter is a printer whose lock is held. Only lock makes one.
 type lockedPrinter struct{ *printer }
 
 func (p *printer) lock() lockedPrinter {

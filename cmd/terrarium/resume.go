@@ -42,7 +42,7 @@ passed again. Creatures and channels that did not come from a recipe are restore
 they were. If a recipe is not valid, nothing is resumed and nothing changes.
 
 Before anything runs, resume lists what creatures, sources and sinks can reach outside,
-and the requests to the outside that have no result so far and are sent again.
+and the requests to the outside that have no result yet and will be sent again.
 
 With --plan, resume shows what would change and changes nothing. The directory may be
 in use then.

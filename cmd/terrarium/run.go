@@ -107,7 +107,7 @@ func (f *runFlags) runWith(ctx context.Context, cmd *cobra.Command, s streams, b
 		return err
 	}
 	defer closeInputs(inputs)
-	if !slices.ContainsFunc(inputs, func(in *input) bool { return in.info == nil }) { // else that one reads it
+	if !slices.ContainsFunc(inputs, func(in *input) bool { return in.info == nil }) { // otherwise the recipe reads standard input
 		f.connectors = append(f.connectors, files.NewStdin(func() io.ReadCloser {
 			return interruptible(func() (io.ReadCloser, error) { return s.in, nil })
 		}))

@@ -140,7 +140,7 @@ func (x *running) work(work context.Context, fail context.CancelCauseFunc) {
 	}
 	err := x.t.Connectors().WaitSources(feeding)
 	if feeding.Err() != nil && work.Err() == nil {
-		err = nil // what else comes would only wait
+		err = nil // further input would only wait
 	}
 	for _, wait := range []func(context.Context) error{x.t.WaitIdle, x.printer.drain, x.t.Connectors().WaitSinks} {
 		if err == nil {

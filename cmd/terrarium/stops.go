@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// watchStops calls enough when no creature works any longer, as conditions of recipes hold. It
-// returns then, or when the context ends.
+// watchStops calls enough once conditions of recipes have stopped all creatures. It returns
+// then, or when the context ends.
 func (x *running) watchStops(ctx context.Context, enough func()) {
 	if x.beside != nil {
 		return // the recipe may be edited

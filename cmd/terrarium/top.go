@@ -249,8 +249,8 @@ const (
 // of the table, what is left out, and the line of the cursor.
 const otherLines = 6
 
-// redraw shows a view in place of the one before. Lines that are too long are cut off, as
-// they would push others from the screen.
+// redraw shows a view in place of the one before. Lines that are too long are cut off, because
+// they would push other lines off the screen.
 func (f *topFlags) redraw(s streams, v *topView, on *screen) error {
 	width, height, err := on.size()
 	if err != nil {

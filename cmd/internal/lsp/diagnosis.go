@@ -17,7 +17,8 @@ import (
 // quiet is how long texts must not change before their recipes are validated.
 const quiet = 150 * time.Millisecond
 
-// diagnosis is which recipes are to be validated, and what was published about them.
+// diagnosis records which recipes are still to be validated, and what was published about
+// each.
 type diagnosis struct {
 	results    chan outcome
 	validating sync.WaitGroup
@@ -78,15 +79,15 @@ func (s *server) validate(ctx context.Context) {
 	})
 }
 
-// prepare lays out a text, so that the first request to format it need not wait for all of
-// it. A panic is that of the request to come.
+// prepare formats a text in advance, so that the first request to format it has less to do. It
+// ignores a panic: the request will report it.
 func prepare(format func() []byte) {
 	defer func() { _ = recover() }()
 	_ = format()
 }
 
-// findings are those of a validation. A panic, such as one of a library that a strange text
-// causes, becomes a finding.
+// findings returns the findings of a validation. A panic, for example of a library that gets
+// an unusual text, becomes a finding.
 func (s *server) findings(ctx context.Context, v Validation) (found recipes.Diagnostics) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -58,7 +58,7 @@ func newServer(o Options, out io.Writer) *server {
 	}
 }
 
-// ignoreClosed removes the error of closing an input that its owner has closed.
+// ignoreClosed drops the error of closing an input that its owner has already closed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {
 		return nil
@@ -237,8 +237,8 @@ func (s *server) handle(w *work) error {
 	return s.out.respond(w.ID, result, failure)
 }
 
-// request answers a request. A panic, such as one of a library that a strange text
-// causes, becomes the error of this request.
+// request answers a request. A panic, for example of a library that gets an unusual text,
+// becomes the error of this request.
 func (s *server) request(w *work) (result any, failure *rpcError) {
 	defer func() {
 		if r := recover(); r != nil {

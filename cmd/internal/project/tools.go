@@ -10,7 +10,7 @@ import (
 
 // tool is a program, or a part of one, that a build needs.
 type tool struct {
-	what     string   // as messages call it; "": its programs
+	what     string   // the name in messages; if it is "", they name its programs
 	programs []string // the first one that is installed is used
 	version  []string // the arguments with which it prints its version
 	get      string   // how to get it

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// books is what was sent and what arrived, as the world outside of the terrarium knows it.
-// Its methods may be called from any goroutine.
+// books records what was sent and what arrived, as seen from outside the terrarium. Its
+// methods may be called from any goroutine.
 type books struct {
 	mu       sync.Mutex
 	sent     map[string]uint64 // the last number by lane
 	arrived  map[string]uint64 // by the channel it was read from and the lane it began in
-	counts   map[string]int    // of what was done
+	counts   map[string]int    // how often each thing was done
 	problems []string
 }
 
@@ -37,8 +37,8 @@ func (b *books) send(lane string, n uint64) {
 	b.counts["messages"]++
 }
 
-// arrive notes a message that a reader of a channel got. Without gaps says that the number
-// has to be the next one.
+// arrive notes a message that a reader of a channel got. With withoutGaps, the number has to
+// be the next one.
 func (b *books) arrive(channel, from string, n uint64, withoutGaps bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,7 +65,7 @@ func (b *books) did(what string) {
 	b.counts[what]++
 }
 
-// problem notes what must not be.
+// problem notes something that must not happen.
 func (b *books) problem(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

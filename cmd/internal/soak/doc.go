@@ -1,7 +1,7 @@
 // Soak runs for hours everything that a terrarium does at once: messages with producers and
-// readers, graphs that merge and part, creatures that come and go, modules that are replaced,
+// readers, graphs that merge and split, creatures that come and go, modules that are replaced,
 // timers, requests, subscribers that fall behind, searches, pruning, and restarts. It keeps
-// books of its own, outside of the terrarium, and compares them:
+// records of its own, outside of the terrarium, and checks them:
 //
 //   - Each lane's reader gets every message of its writer once and in order.
 //   - What comes from the other lane of a pair, while they are joined, comes in order and not
@@ -12,8 +12,8 @@
 //   - All sessions verify after every restart.
 //
 // Meanwhile it records memory, goroutines, files, descriptors, rates and the latency of
-// requests, as a table and as a picture. It fails if the books differ, or if what a
-// process holds keeps growing: see growth.
+// requests, as a table and as a picture. It fails if a check of the records fails, or if what
+// a process holds keeps growing: see growth.
 //
 //	go run ./cmd/internal/soak -for 1h -out bin/soak
 package main

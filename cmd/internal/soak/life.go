@@ -24,7 +24,7 @@ import (
 //go:embed soak.hcl clock.js
 var files embed.FS
 
-// limit says how long the loads of a life go on: until a time, or for a number of rounds.
+// limit says how long the loads of a life run: until a time, or for a number of rounds.
 type limit struct {
 	until  time.Time
 	rounds int
@@ -64,9 +64,9 @@ type life struct {
 	random  func(load string) *rand.Rand
 }
 
-// live opens the terrarium, runs all loads until the limit, waits until nothing is on its
-// way, compares the books and closes it. It returns errors of the terrarium; what the books
-// say is in them.
+// live opens the terrarium, runs all loads until the limit, waits until nothing is on its way,
+// compares the records and closes it. It returns errors of the terrarium; differences are
+// noted in the records.
 func (s *soak) live(ctx context.Context, number int, l limit) (err error) {
 	t, err := terrarium.New(ctx, s.options)
 	if err != nil {
@@ -121,7 +121,8 @@ func (l *life) channel(name, lane string) terrarium.ChannelID {
 
 func (l *life) asked() terrarium.CreatureID { return l.applied.Creatures["creature.asked"] }
 
-// run runs the loads. Readers go on until the others have ended and all is read.
+// run runs the loads. Readers continue until the other loads have ended and everything is
+// read.
 func (l *life) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -244,7 +245,8 @@ func (l *life) read(ctx context.Context, name, lane string) error {
 	}
 }
 
-// joinAndPart joins the lanes of a pair, whose graphs merge, and parts them again.
+// joinAndPart connects the lanes of a pair, so that their graphs merge, and disconnects them
+// again.
 func (l *life) joinAndPart(ctx context.Context, pair int) error {
 	lanes := l.lanes()[2*pair : 2*pair+2]
 	from, to := l.creature("lane", lanes[0]), l.creature("lane", lanes[1])
@@ -259,7 +261,7 @@ func (l *life) joinAndPart(ctx context.Context, pair int) error {
 			return err
 		}
 		if random.IntN(10) == 0 && l.limit.until.IsZero() == (round+1 >= l.limit.rounds) {
-			continue // still joined when the terrarium closes, perhaps
+			continue // the lanes may still be connected when the terrarium closes
 		}
 		if _, err := l.t.Change(ctx, topology.Disconnect{From: from, To: to, Channel: out[0].Channel}); err != nil {
 			return err
@@ -285,7 +287,7 @@ func (l *life) spawn(ctx context.Context) error {
 		switch abi.CodeOf(err) {
 		case abi.OK:
 		case abi.NotFound, abi.Conflict:
-			continue // the graph has merged or parted meanwhile
+			continue // the graph has merged or split meanwhile
 		default:
 			return err
 		}
@@ -336,8 +338,8 @@ func (l *life) replace(ctx context.Context) error {
 	return nil
 }
 
-// follow subscribes to what the lanes send out, from where it has come to, and begins again
-// from there now and then, and when it has been left behind.
+// follow subscribes to what the lanes send out, and continues after its last cursor. It
+// subscribes again from there now and then, and whenever it has fallen behind.
 func (l *life) follow(ctx context.Context) error {
 	filter := terrarium.Filter{Kinds: []journal.EventKind{journal.EventChannelMessage}}
 	for _, lane := range l.lanes() {

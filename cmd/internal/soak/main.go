@@ -107,7 +107,7 @@ func (c config) inTurn(ctx context.Context, w io.Writer, s *soak, began time.Tim
 		counts, problems := s.books.done()
 		fmt.Fprintf(w, "%s: life %d: %d messages, %d merges, %d problems\n", time.Since(began).Round(time.Second), n+1, counts["messages"], counts["merges"], len(problems))
 		if len(problems) > 0 {
-			return nil // more of the same helps less than a look at the directory
+			return nil // more lives would only change the directory, which shows what went wrong
 		}
 	}
 	return nil

@@ -23,9 +23,9 @@ type sample struct {
 	values [len(series)]float64
 }
 
-// series are the curves. What holds is what a process holds: it may grow by a factor and an
-// allowance between the second and the last fifth of a soak, see growth; the other curves
-// are only drawn.
+// series are the curves. One with holds set shows something that a process holds: it may grow
+// only by a factor and an allowance between the second and the last fifth of a soak; see
+// growth. The other curves are only drawn.
 var series = [...]struct {
 	name, unit string
 	holds      bool
@@ -45,7 +45,7 @@ var series = [...]struct {
 
 const growthFactor = 1.3
 
-// enoughSamples is how many samples say something about growth.
+// enoughSamples is the fewest samples by which growth is judged.
 const enoughSamples = 100
 
 // sampler measures the process and the session directory. Its loop has one goroutine; other
@@ -126,7 +126,7 @@ func (s *sampler) ask(ctx context.Context) (time.Duration, bool) {
 }
 
 // growth compares the second fifth of the samples with the last one, and returns what has
-// grown too much. Too few samples say nothing.
+// grown too much. With too few samples it returns nothing.
 func growth(samples []sample) (grown []string) {
 	fifth := len(samples) / 5
 	if len(samples) < enoughSamples {

@@ -26,7 +26,7 @@ type Set struct {
 	Files []string
 }
 
-// Sum tells different contents of a set apart.
+// Sum identifies the contents of a set: different contents have different sums.
 type Sum [sha256.Size]byte
 
 // The bounds of a set. They are generous for sources that are written by hand.

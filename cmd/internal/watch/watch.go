@@ -57,7 +57,7 @@ func (w *Watcher) pass() {
 // happen until it is received.
 func (w *Watcher) Changed() <-chan struct{} { return w.change }
 
-// Again has Changed get a value, for a change that was received and not looked at.
+// Again makes Changed get another value, for a change that was received but not examined.
 func (w *Watcher) Again() {
 	select {
 	case w.change <- struct{}{}:
@@ -84,7 +84,7 @@ func (w *Watcher) Watch(dirs []string) (added bool, err error) {
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-			continue // its sum has none of its files either
+			continue // Set.Sum leaves out the files of such a folder too
 		case err != nil:
 			return added, refuse(dir, err)
 		case info == nil:
