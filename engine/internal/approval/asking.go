@@ -38,11 +38,11 @@ func (a *Asked) row(m *message.Message, kind abi.Kind, now int64, room int) jour
 // Asking is what policies have asked about a turn. One worker owns it.
 type Asking struct {
 	List  []Asked
-	Waits bool // for an answer to one of them
+	Waits bool // the turn waits for an answer to one of them
 
-	// Known are the questions about the turn that were asked before, Kept is how many the
-	// creature has in all, and Open how many of the graph have no answer. They are read
-	// when a policy first asks.
+	// Known are the questions about the turn that were asked before. Kept is how many
+	// questions the creature has in all, and Open is how many questions of the graph have no
+	// answer. They are read when a policy first asks.
 	Known []journal.ApprovalRow
 	Kept  int
 	Open  int

@@ -1,4 +1,4 @@
-// Package approval holds the questions of policies for whose answers turns wait: those of a
+// Package approval holds the questions of policies on whose answers turns wait: those of a
 // creature, and those that are asked while a turn is judged.
 package approval
 

@@ -50,9 +50,9 @@ type Feed struct {
 	Runs    []Run
 }
 
-// After returns the cursors after the change, by channel. heads are the last messages of
-// the channels that the reader listens on then; of these, feeds keep their places, and new
-// ones begin at the end.
+// After returns the cursors after the change, by channel. heads are the last messages of the
+// channels that the reader listens on then. The channels in feeds keep their places, and the
+// others begin at the end.
 func After(reader journal.ReaderID, feeds []Feed, heads map[journal.ChannelID]uint64) (rows []journal.CursorRow) {
 	heads = maps.Clone(heads) // of the channels that have no cursor yet
 	for i := range feeds {

@@ -33,9 +33,9 @@ type Own struct {
 	HasOutput bool
 
 	Writes      []Write        // by rising key, each once
-	StateSize   int64          // what the creature's state would have after the writes
+	StateSize   int64          // size of the creature's state after the writes
 	Timers      []Timer        // by rising name, each once
-	before      map[string]int // those of before; see KnowTimers
+	before      map[string]int // the timers set before the turn; see KnowTimers
 	beforeBytes int64
 	Logs        []Line
 	logBytes    int64
@@ -118,7 +118,7 @@ type Fault struct {
 	IDs    map[string]string // that it is about, as in [abi.Error]
 }
 
-// Emptied returns the list without elements, letting go of what they refer to.
+// Emptied returns the list without elements, and drops what they refer to.
 func Emptied[T any](list []T) []T {
 	if len(list) > 0 {
 		clear(list)

@@ -35,8 +35,8 @@ func (i *Counter) Add(n int64) {
 	i.waiting.Store(0)
 }
 
-// Wait returns a channel that is closed at the next moment of idleness, or nil
-// if this is one.
+// Wait returns a channel that is closed the next time the count is zero, or nil if it is zero
+// now.
 func (i *Counter) Wait() <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -43,7 +43,7 @@ func (c *Call) Interrupt() {
 	}
 }
 
-// KeepIf interrupts a request that is not granted any longer.
+// KeepIf interrupts a request unless it is still granted.
 func (c *Call) KeepIf(granted bool) {
 	if !granted {
 		c.Interrupt()

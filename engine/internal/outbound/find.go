@@ -154,7 +154,7 @@ const (
 	pageBytes = 16 << 20
 )
 
-// Log is a [journal.Store], or what else has a log.
+// Log is a [journal.Store], or anything else that has a log.
 type Log interface {
 	History(ctx context.Context, q journal.HistoryQuery) ([]journal.Event, error)
 }

@@ -173,10 +173,11 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 		a.limits.Timeout = capability.DefaultTimeout
 	}
 	if c, ok := grant.(io.Closer); ok {
-		// Once no creature and no attempt has it. What it does not close, it does not need.
+		// Close the grant once no creature and no attempt has the access. There is no caller
+		// for its error.
 		runtime.AddCleanup(a, func(c io.Closer) { _ = c.Close() }, c)
 	}
-	for key, p := range o.grants { // remove those of replaced recipes
+	for key, p := range o.grants { // remove the grants of replaced recipes
 		if p.Value() == nil {
 			delete(o.grants, key)
 		}

@@ -98,7 +98,7 @@ func (m *deploymentMemory) Recall(policy string) []byte {
 
 // Remember implements [deploy.PolicyMemory].
 func (m *deploymentMemory) Remember(policy string, value []byte) {
-	m.Recall(policy) // the replaced value must be unchanged until then
+	m.Recall(policy) // so that Current compares the value that this one replaces
 	if m.r.Now == nil {
 		m.r.Now = map[storemeta.MemoryKey][]byte{}
 	}
@@ -107,7 +107,7 @@ func (m *deploymentMemory) Remember(policy string, value []byte) {
 
 // Current reports whether what was recalled still holds.
 func (r *Recollection) Current(c Cells) bool {
-	return len(r.read) == 0 || r.holds(c) // nearly always the former, which is inlined
+	return len(r.read) == 0 || r.holds(c) // nothing is read in most turns, and this comparison is inlined
 }
 
 func (r *Recollection) holds(c Cells) bool {

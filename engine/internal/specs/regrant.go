@@ -11,16 +11,16 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// Regrant completes the specification of a creature that was spawned, and restored: no store
-// has its secrets. Its capabilities that lack secret settings become those that the recipe now
-// grants to the species; what the recipe does not grant stays as it is, and lacks them. Secret
-// attributes of its configuration get the values that the recipe now has for the species. d is
-// the deployment of the creature; nil if it is not applied. changed reports whether anything
-// was missing.
+// Regrant completes the specification of a spawned creature that was restored, because no
+// store has its secrets. A capability that lacks secret settings is replaced by the one that
+// the recipe now grants to the species. One that the recipe does not grant stays as it is,
+// without them. Secret attributes of its configuration get the values that the recipe now has
+// for the species. d is the deployment of the creature; nil if it is not applied. changed
+// reports whether anything was missing.
 //
-// An error with the code invalid_argument is for a secret that the recipe has, without a value
-// now: nothing may be applied. One with the code unavailable is for a value that no recipe has:
-// the creature cannot run.
+// The error has the code invalid_argument if the recipe has a secret but no value for it now:
+// nothing may be applied. It has the code unavailable if no recipe has the value: the creature
+// cannot run.
 func Regrant(spec deploy.CreatureSpec, d *deploy.Deployment) (out deploy.CreatureSpec, changed bool, err error) {
 	if d == nil || spec.Address != "" {
 		return spec, false, nil

@@ -36,8 +36,7 @@ func Check(spec *deploy.CreatureSpec) error {
 	return deploy.CheckLimits(&spec.Limits)
 }
 
-// CheckSpecies refuses an invalid species. seen means that another species has
-// its name.
+// CheckSpecies refuses an invalid species. seen says that another species has its name.
 func CheckSpecies(s *deploy.SpeciesSpec, seen bool) error {
 	switch {
 	case s.Name == "":

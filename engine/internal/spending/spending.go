@@ -193,7 +193,7 @@ func (l *Ledger) admit(k Key, budgets []capability.Budget, need map[string]int64
 	return nil
 }
 
-// readable refuses an attempt within a budget if the session does not tell how much was used.
+// readable refuses an attempt under a budget if the session does not show how much was used.
 func (l *Ledger) readable(k Key, budgets []capability.Budget) error {
 	bounds := func(other Key) bool {
 		return slices.ContainsFunc(budgets, func(b capability.Budget) bool { return b.Graph > 0 || b.Creature > 0 && other == k })

@@ -42,8 +42,8 @@ func (r *Rules) Of(deployment string) []deploy.StopWhen {
 	return nil
 }
 
-// Put replaces the conditions of a deployment and returns the former ones. Only one caller at a
-// time may call it.
+// Put replaces the conditions of a deployment and returns the former ones. Only one goroutine
+// at a time may call it.
 func (r *Rules) Put(deployment string, list []deploy.StopWhen) (former []deploy.StopWhen) {
 	next := map[string][]deploy.StopWhen{}
 	if m := r.p.Load(); m != nil {
@@ -256,7 +256,7 @@ func (l *Ledger) Has(deployment string) bool {
 // Places are the deployments with conditions that are or were in the graph.
 func (l *Ledger) Places() []string { return slices.Sorted(maps.Keys(l.places)) }
 
-// Counters are those of a deployment, except for what it has used of language models.
+// Counters returns the counters of a deployment, except for its use of language models.
 func (l *Ledger) Counters(deployment string, now int64) journal.StopCounters {
 	t := l.total[deployment]
 	return journal.StopCounters{Turns: t.Turns, Messages: t.Messages, Elapsed: max(0, now-l.places[deployment].Began)}

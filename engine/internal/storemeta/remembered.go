@@ -52,7 +52,7 @@ func RememberedIn(graphs []journal.SavedGraph) []Remembered {
 	return out
 }
 
-// MembersIn are the declared deployments that a saved graph has members of.
+// MembersIn returns the declared deployments that have members in a saved graph.
 func MembersIn(g *journal.SavedGraph) map[string]bool {
 	out := map[string]bool{}
 	for i := range g.Creatures {
