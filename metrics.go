@@ -51,9 +51,9 @@ var ofCreatures = []ofCreature{
 	}},
 }
 
-// Metrics returns the current values: first those of the engine, then, metric by
-// metric, those of each creature. It costs as much as [Terrarium.Status]; call it when
-// the values are collected, every few seconds at most. For what happens in between, use
+// Metrics returns the current values: first those of the engine, then, metric by metric, those
+// of each creature. It costs as much as [Terrarium.Status]; call it only when the values are
+// collected, at most every few seconds. For what happens in between, use
 // [Terrarium.Subscribe].
 func (t *Terrarium) Metrics() ([]Metric, error) {
 	graphs, err := t.Status("")

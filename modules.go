@@ -77,8 +77,8 @@ func clipped(text string) string {
 	return text
 }
 
-// scheme is what a name of Options.Modules may be. With two letters at least, it is not
-// the drive of a path.
+// scheme matches the names that Options.Modules may have. They have at least two letters, so
+// that none can be mistaken for the drive of a path.
 var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]{1,31}$`)
 
 func checkSchemes(modules map[string]ModuleResolver) error {

@@ -135,8 +135,8 @@ func moduleNamed(ctx context.Context, t *Terrarium, name string) ([]byte, error)
 	}
 }
 
-// modulesWithHash returns the names of modules that creatures have, by those of their hashes that
-// begin with some digits.
+// modulesWithHash returns the modules of creatures whose hashes begin with some digits: their
+// names, by hash.
 func modulesWithHash(t *Terrarium, hash string) (map[string]map[string]bool, error) {
 	out := map[string]map[string]bool{}
 	add := func(sum, name string) {

@@ -217,15 +217,16 @@ func planResume(ctx context.Context, t *Terrarium, found []FoundRecipe) (*diff.P
 	return planning(t.policy, deploymentsOf(found), func(d []*deploy.Deployment) (*diff.Plan, error) { return t.engine.PlanResume(ctx, d...) })
 }
 
-// planning makes a plan of deployments whose policies run in processes that end with it.
+// planning makes a plan of deployments. Their policies run in processes that end with the
+// plan.
 func planning(also deploy.Policy, deployments []*deploy.Deployment, plan func([]*deploy.Deployment) (*diff.Plan, error)) (*diff.Plan, error) {
 	var p policy.Processes
 	defer p.Close()
 	return plan(judged(&p, also, deployments...))
 }
 
-// judged returns the deployments with policies that run in processes of p where they need
-// one, and with one more.
+// judged returns the deployments with their policies, which run in processes of p where they
+// need one, and with the policy also.
 func judged(p *policy.Processes, also deploy.Policy, deployments ...*deploy.Deployment) []*deploy.Deployment {
 	out := slices.Clone(deployments)
 	for i, d := range out {

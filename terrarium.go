@@ -452,7 +452,7 @@ func (t *Terrarium) Apply(ctx context.Context, path string, o RecipeOptions) (*A
 	return t.ApplyDeployment(ctx, r.Deployment())
 }
 
-// or has the values of other where o has none.
+// or returns o, with the values of other where o has none.
 func (o RecipeOptions) or(other RecipeOptions) RecipeOptions {
 	if o.PolicyProcess == nil {
 		o.PolicyProcess = other.PolicyProcess
