@@ -7,8 +7,8 @@
 //
 //	go run ./internal/bench [-count N] [-run REGEXP] [-growth]
 //
-// The operations of package topology have separate tables: mean, median and
-// 99th percentile at three sizes, beside the naive way, with their targets;
-// and, with -growth, how they grow to a million creatures. So have the kits
-// for creatures: what each language costs. -run kits prints only that table.
+// The operations of package topology have separate tables: mean, median and 99th percentile at
+// three sizes, beside the naive way, with their targets; and, with -growth, how they grow to a
+// million creatures. The kits for creatures have a table too: what each language costs. -run
+// kits prints only that table.
 package main

@@ -1,10 +1,10 @@
 // Package guesttools says which tests use the toolchains of guests.
 //
 // A test that compiles a creature in another language takes seconds, and depends on what is
-// installed. So make test, which says the same on every machine, leaves such tests out, and
-// make test-kits runs them. It sets the environment variable TERRARIUM_KITS: with the value
-// installed, a language whose toolchain is missing is skipped by name; with the value all,
-// as in CI, it fails the test.
+// installed. So make test, which gives the same result on every machine, leaves such tests
+// out, and make test-kits runs them. It sets the environment variable TERRARIUM_KITS: with the
+// value installed, a language whose toolchain is missing is skipped by name; with the value
+// all, as in CI, it fails the test.
 package guesttools
 
 import (

@@ -13,18 +13,18 @@
 // a const or var block that has names of its own.
 //
 // knot is the largest part of the package that Go does not allow to be divided between
-// packages. A declaration refers to another if its code uses the other's name, a method
-// or a field of it. Methods count as part of their type, for they must be declared
-// beside it. Declarations that reach each other along such references cannot be in
-// different packages, because imports may not form a circle. So the knot is the largest
-// strongly connected component of the references, by lines. share is its part of the
-// lines of all declarations with their comments, and in knot is its number of declarations.
+// packages. A declaration refers to another if its code uses the other's name, a method or a
+// field of it. Methods count as part of their type, because they must be declared beside it.
+// Declarations that reach each other along such references cannot be in different packages,
+// because imports may not form a circle. So the knot is the largest strongly connected
+// component of the references, by lines. share is its part of the lines of all declarations
+// with their comments, and in knot is its number of declarations.
 //
 // methods is the number of methods of the type that has the most.
 //
-// fields is the number of fields of the struct that has the most. A struct that is
-// embedded or nested in another counts there as one field, and its own fields are
-// counted by themselves: to group fields is what lowers this number.
+// fields is the number of fields of the struct that has the most. A struct that is embedded or
+// nested in another counts there as one field, and its own fields are counted by themselves:
+// grouping fields lowers this number.
 //
 // types is the number of exported types, with aliases.
 //
@@ -35,8 +35,8 @@
 //
 // long is the number of functions of more than 80 lines.
 //
-// Below the table stands what is above the goals. The test of this package holds each of
-// these at a ceiling, so that it can only get better.
+// The lines below the table list what is above the goals. The test of this package holds each
+// of these at a ceiling, so that it can only get better.
 package main
 
 import (

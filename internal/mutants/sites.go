@@ -49,7 +49,7 @@ var others = map[token.Token]token.Token{
 }
 
 // sitesOf returns the sites in the files of packages that are built on this machine and are
-// not tests, in order. Operators between constants and between texts are none.
+// not tests, in order. Operators between constants and between texts are not sites.
 func sitesOf(ctx context.Context, dirs []string) (out []*site, err error) {
 	pkgs, err := packages.Load(&packages.Config{
 		Context: ctx,

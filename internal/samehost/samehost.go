@@ -21,9 +21,9 @@ type Engine struct {
 // Host is a host of several engines. Differences are reported by the function Report, which
 // any goroutine may call.
 //
-// Where a guest runs out of fuel depends on its slices, which depend on the time; that it
-// does, and how much it has used, does not. If Strict is set, the place is compared too: it
-// is the same if the limit is smaller than the first slice.
+// The place at which a guest runs out of fuel depends on its slices, which depend on the time.
+// Whether it runs out, and how much it has used, does not. If Strict is set, the place is
+// compared too: it is the same if the limit is smaller than the first slice.
 type Host struct {
 	Engines []Engine
 	Strict  bool
@@ -91,7 +91,7 @@ func (h *Host) outcome(err error) string {
 	return text
 }
 
-// untimely reports whether a guest was ended where its time wanted it.
+// untimely reports whether a guest was ended at a place that depends on the time.
 func (h *Host) untimely(err error) bool {
 	code := abi.CodeOf(err)
 	return code == abi.OutOfFuel && !h.Strict || code == abi.Deadline
@@ -126,8 +126,8 @@ func (m *module) Instantiate(ctx context.Context, limits *abi.Limits, init abi.T
 	return i, nil
 }
 
-// incomplete is the error of a call after which not all engines have something to go on
-// with: that of the first engine, or if it has none, that the others differ from it.
+// incomplete is the error of a call after which not all engines can continue: the error of the
+// first engine or, if it has none, one that says that the others differ from it.
 func incomplete(first error, what string, closing error) error {
 	if first != nil {
 		return first

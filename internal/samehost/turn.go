@@ -29,8 +29,8 @@ type turn struct {
 
 var _ abi.Turn = (*turn)(nil)
 
-// ask answers a call. The first engine's are kept before they are made, because pages of a
-// list may end the guest.
+// ask answers a call. Calls of the first engine are kept before they are made, because pages
+// of a list may end the guest.
 func (t *turn) ask(call string, do func(*entry)) *entry {
 	if t.real != nil {
 		e := &entry{call: call}

@@ -60,10 +60,10 @@ func given() (n uint64, asked bool) {
 	return n, err == nil
 }
 
-// Part reports whether a test has case i now. Tests of many cases have one case in n,
-// always the same ones, so that make test stays short. make test-every sets
-// TERRARIUM_EVERY and has all of them, as .ci/run does. So has a run of a case by its name,
-// with a flag like -run TestScripts/copy.
+// Part reports whether a test has case i now. Tests of many cases run one case in n, always
+// the same ones, so that make test stays short. make test-every sets TERRARIUM_EVERY and runs
+// all of them, as .ci/run does. A flag like -run TestScripts/copy also runs the case that it
+// names.
 func Part(i, n int) bool {
 	return i%n == 0 || os.Getenv("TERRARIUM_EVERY") != "" || named()
 }
