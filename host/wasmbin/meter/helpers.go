@@ -211,8 +211,7 @@ func (h *helpers) tableGrow(table uint32) helper {
 		wasmbin.Code{Locals: []wasmbin.LocalGroup{{Count: 1, Type: i32}}, Body: a.code}}
 }
 
-// refuse returns that nothing could be added, if the condition on the stack
-// holds.
+// refuse returns the result for "nothing was added", if the condition on the stack holds.
 func (h *helpers) refuse(a *asm) {
 	a.block(wasmbin.OpIf, wasmbin.BlockEmpty)
 	a.number(wasmbin.OpI32Const, -1)

@@ -69,5 +69,5 @@ const (
 	opF64x2Eq     = 0x47
 	opV128Bitwise = 0x52 // v128.bitselect
 
-	noResult = 0x40 // the block type of neither parameters nor results
+	noResult = 0x40 // the block type without parameters and results
 )

@@ -54,7 +54,7 @@ var vectors = append(append(spread(0xfd, []span{
 	{0xe0, 0xe1, "v>v", closed, harmless}, // f32x4
 	{0xe3, 0xe3, "v>v", openF32x4, harmless},
 	{0xe4, 0xe9, "vv>v", openF32x4, harmless},
-	{0xea, 0xeb, "vv>v", closed, harmless}, // pmin and pmax answer an operand
+	{0xea, 0xeb, "vv>v", closed, harmless}, // pmin and pmax return an operand
 	{0xec, 0xed, "v>v", closed, harmless},  // f64x2
 	{0xef, 0xef, "v>v", openF64x2, harmless},
 	{0xf0, 0xf5, "vv>v", openF64x2, harmless},
