@@ -2,8 +2,7 @@
 // plugins/native, and the modules with which package host is tested.
 //
 //	go run ./plugins/internal/natives          translate them
-//	go run ./plugins/internal/natives -check   translate them elsewhere and compare; what
-//	                                           is of none of them is an error too
+//	go run ./plugins/internal/natives -check   translate them elsewhere and compare; a file that belongs to none of them is an error too
 package main
 
 import (
@@ -80,8 +79,8 @@ func run(ctx context.Context, root string, check bool) error {
 	return stale
 }
 
-// others reports files in the folders of the translations that are not of them, such as those
-// of a creature that is no longer translated.
+// others reports files in the folders of the translations that belong to none of them, such as
+// those of a creature that is no longer translated.
 func others(root string, files map[string][]byte) (found error) {
 	for _, folder := range []string{folder, below} {
 		top := filepath.Join(root, filepath.FromSlash(folder), "internal")
@@ -91,7 +90,7 @@ func others(root string, files map[string][]byte) (found error) {
 			}
 			name, err := filepath.Rel(root, file)
 			if _, ours := files[filepath.ToSlash(name)]; err == nil && !ours {
-				found = errors.Join(found, fmt.Errorf("%s is of no module that is translated; remove it", file))
+				found = errors.Join(found, fmt.Errorf("%s belongs to no module that is translated; remove it", file))
 			}
 			return err
 		})

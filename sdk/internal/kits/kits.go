@@ -48,8 +48,8 @@ type Kit struct {
 	Lines func(ctx context.Context, root, out string) error
 	// ShoutBytes is the most that shout may have, in bytes.
 	ShoutBytes int64
-	// Place is a pattern of the place in the source that a panic tells, or "" if the
-	// language has none.
+	// Place is a pattern of the place in the source that a panic names, or "" if panics of the
+	// language name none.
 	Place string
 }
 
