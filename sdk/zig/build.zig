@@ -8,8 +8,8 @@ pub const CreatureOptions = struct {
     /// The file that declares the creature: `pub const creature = terrarium.Creature(…);`
     root_source_file: std.Build.LazyPath,
     optimize: std.builtin.Optimize = .small,
-    /// Whether the module is built without debugging information, which tells the lines of
-    /// traps. By default only the smallest modules are.
+    /// Whether the module is built without debugging information, which names the lines of traps. By default only the
+    /// smallest modules are.
     strip: ?bool = null,
     /// The room for nested calls; a call that goes deeper traps.
     stack_size: u64 = 64 * 1024,

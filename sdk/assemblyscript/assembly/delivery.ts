@@ -19,7 +19,7 @@ export class Failure {
   }
 }
 
-/** What the host hands to a creature: the delivery, and why the turn fails if it does. */
+/** The delivery that the host hands to a creature, and the reason if the turn fails. */
 export class Delivery {
   private failure: Failure | null = null;
 
@@ -36,8 +36,8 @@ export class Delivery {
   }
 
   /**
-   * Fails the turn with a code and a text, which is logged: none of its effects applies. The handler goes on until it returns. The
-   * first failure counts. An error that the host returns for a call fails the turn in the same way.
+   * Fails the turn with a code and a text, which is logged: none of its effects applies. The handler continues until it
+   * returns. The first failure counts. An error that the host returns for a call fails the turn in the same way.
    */
   fail(code: Code, text: string): void {
     if (this.failure === null) this.failure = new Failure(code, text);
@@ -48,7 +48,7 @@ export class Delivery {
     return this.failure !== null;
   }
 
-  /** Returns why the turn failed, and lets it go on as if it had not; null if it has not failed. */
+  /** Returns why the turn failed, and lets it continue as if it had not failed; null if it has not failed. */
   caught(): Failure | null {
     const failure = this.failure;
     this.failure = null;

@@ -8,8 +8,9 @@ import { Settings } from "./settings";
 import { decode, encode, toBytes } from "./text";
 
 /**
- * One call into a creature: its input and its effects. A payload is a string, which is sent in UTF-8, or a Uint8Array. A call that
- * the host refuses fails the turn, with a text such as "state_set: … (too_large)"; caught() returns it and lets the turn go on.
+ * One call into a creature: its input and its effects. A payload is a string, which is sent in UTF-8, or a Uint8Array.
+ * A call that the host refuses fails the turn, with a text such as "state_set: … (too_large)"; caught() returns it and
+ * lets the turn continue.
  */
 export class Turn extends Settings {
   /** Returns a value of the state, or null if there is none. */

@@ -26,7 +26,7 @@ function handle(t: Turn): void {
   if (!t.failed && !command(t, text)) other(t, text);
 }
 
-/** Does what a payload asks for, and returns whether it is a command. */
+/** Runs the command in a payload, and returns whether there is one. */
 function command(t: Turn, text: string): bool {
   if (text == "echo") t.sendAll(text, t.headers.set("seen", "yes"));
   else if (text == "big") big(t);

@@ -76,7 +76,7 @@ function run(t: Turn, call: ToolCall, done: string): void {
   if (attempt(t, call).exists && done != "") t.output(done);
 }
 
-/** Calls a tool. If the host refuses, the code is output, and the turn goes on. */
+/** Calls a tool. If the host refuses, the code is output, and the turn continues. */
 function attempt(t: Turn, call: ToolCall): Json {
   const result = t.call(call);
   const failure = t.caught();

@@ -1,4 +1,4 @@
-// Proves that terrarium.d.ts declares what there is.
+// Proves that terrarium.d.ts declares exactly the members that exist.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -91,7 +91,7 @@ fn report(t: *Turn, tool: []const u8, result: Turn.Error!terrarium.json.Value, c
     if (result) |_| try t.output(try t.print(done, .{name})) else |err| try refused(t, tool, err);
 }
 
-/// Outputs the code of an error of the host, so that the turn goes on.
+/// Outputs the code of an error of the host, so that the turn continues.
 fn refused(t: *Turn, tool: []const u8, err: Turn.Error) !void {
     const code = terrarium.raw.codeOf(err) orelse return err;
     try t.output(try t.print("{s}: {s}", .{ tool, terrarium.codeName(code) }));

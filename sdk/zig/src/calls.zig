@@ -160,7 +160,7 @@ pub const Calls = struct {
         return null;
     }
 
-    /// Why a number of messages of a size cannot be sent, if so.
+    /// Refuses messages of one size that exceed a limit; null if they may be sent.
     fn tooMuch(c: Calls, count: usize, bytes: usize) ?i32 {
         const turn = &c.host.turn;
         if (bytes > limits.message) return c.tooLarge("message", bytes, limits.message);

@@ -32,12 +32,12 @@ pub const Value = struct {
         return at;
     }
 
-    /// The members of an object; none of any other value.
+    /// The members of an object; none for any other value.
     pub fn members(v: Value) Members {
         return .{ .reader = .init(v.raw, '{') };
     }
 
-    /// The elements of a list; none of any other value.
+    /// The elements of a list; none for any other value.
     pub fn items(v: Value) Items {
         return .{ .reader = .init(v.raw, '[') };
     }

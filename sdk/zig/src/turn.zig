@@ -106,7 +106,7 @@ pub const Turn = struct {
 
     fn read(t: *Turn, which: raw.Source, size: usize) Error![]u8 {
         const buffer = try t.room(size);
-        _ = t.host.read(@backingInt(which), 0, buffer); // a source has the size that the host told
+        _ = t.host.read(@backingInt(which), 0, buffer); // a source has the size that the host returned
         return buffer;
     }
 
