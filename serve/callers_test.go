@@ -19,8 +19,8 @@ import (
 	"github.com/seed47132306/terrarium/operations"
 )
 
-// Callers who fill the server together do not keep another one out: it gets a place of the
-// greediest, until it has as many.
+// Callers that together fill the server do not keep another one out: it gets places of the
+// caller with the most, until it has as many.
 func TestCrowdedServerSharesPlaces(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		c := callers{of: map[digest][]*underWay{}}
@@ -68,7 +68,7 @@ func TestCrowdedServerSharesPlaces(t *testing.T) {
 }
 
 // A request ends when its cookie expires, and when its token is removed or gets other rights.
-// A removed token can begin nothing, even if it was valid a moment before.
+// A removed token cannot begin a request, even if it was valid a moment before.
 func TestRequestsEndWithTheirCredentials(t *testing.T) {
 	one, two := Token{Secret: "a-token-of-one-caller", Rights: operations.Rights{Scope: operations.Read}}, Token{Secret: "a-token-of-another-one", Rights: operations.Rights{Scope: operations.Read}}
 	h := NewHandler(nil, Options{Tokens: []Token{one, two}})

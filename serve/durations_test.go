@@ -20,6 +20,6 @@ func TestMeasuringEndsWithTheEngine(t *testing.T) {
 	if err := tr.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.turns.measuring.Wait() // or the test takes minutes, and a processor
+	h.turns.measuring.Wait() // otherwise the test takes minutes, and all of a processor
 	h.End()
 }

@@ -175,7 +175,7 @@ func TestLargeBody(t *testing.T) {
 	}
 }
 
-// A token for one graph opens no other one.
+// A token for one graph gives no access to another one.
 func TestTokenForAGraph(t *testing.T) {
 	const token = "token-for-the-graph-of-a"
 	w := start(t, serve.Options{Tokens: []serve.Token{
@@ -228,8 +228,8 @@ func TestTokenForAGraph(t *testing.T) {
 	})
 }
 
-// What names mean changes within a batch, and ids of what was removed are in no graph: neither
-// opens another graph.
+// The meaning of names can change within a batch, and ids of removed things are in no graph:
+// neither gives access to another graph.
 func TestTokenForAGraphAndNamesThatChange(t *testing.T) {
 	const token = "token-for-the-graph-of-tidy"
 	w := start(t, serve.Options{Tokens: []serve.Token{

@@ -129,7 +129,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// memory is what the heap and the stacks need.
+// memory returns how much memory the heap and the stacks take.
 func memory() int64 {
 	runtime.GC()
 	var m runtime.MemStats

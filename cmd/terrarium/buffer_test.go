@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lockedBuffer takes what a process writes while it can be looked at.
+// lockedBuffer collects what a process writes, and can be read meanwhile.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

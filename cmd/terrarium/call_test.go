@@ -19,8 +19,8 @@ import (
 	"github.com/seed47132306/terrarium/replay"
 )
 
-// TestCallDoesWhatAnEngineDoes calls the creatures of the conformance cases and compares
-// the effects with the transcripts, which an engine has to give.
+// TestCallDoesWhatAnEngineDoes calls the creatures of the conformance cases and compares the
+// effects with the transcripts that an engine must produce.
 func TestCallDoesWhatAnEngineDoes(t *testing.T) {
 	files, err := filepath.Glob("../../conformance/testdata/creatures/*.json")
 	if err != nil {

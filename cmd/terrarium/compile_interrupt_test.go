@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// slowModule is a module that takes seconds to compile: so many functions of a good many
-// loads, which are never called.
+// slowModule is a module that takes seconds to compile: it has many functions with many loads,
+// and they are never called.
 func slowModule(functions int) []byte {
 	section := func(id byte, content ...byte) []byte {
 		return slices.Concat([]byte{id}, binary.AppendUvarint(nil, uint64(len(content))), content)
@@ -35,8 +35,8 @@ func slowModule(functions int) []byte {
 	)
 }
 
-// TestInterruptWhileCompiling interrupts a run whose module is being compiled. It ends as
-// any other that is interrupted, and nothing of the compiler stays.
+// TestInterruptWhileCompiling interrupts a run whose module is being compiled. It ends like
+// any other interrupted run, and nothing of the compiler remains.
 func TestInterruptWhileCompiling(t *testing.T) {
 	dir, tmp := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "slow.wasm"), slowModule(40), 0o600); err != nil {

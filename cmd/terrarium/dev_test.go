@@ -22,7 +22,7 @@ import (
 	"github.com/seed47132306/terrarium/plugins"
 )
 
-// devLanguage says where a creature of testdata/dev goes, and what breaks it.
+// devLanguage says where a creature of testdata/dev is put, and how a test breaks it.
 type devLanguage struct{ source, entry, fault string }
 
 var devLanguages = map[string]devLanguage{
@@ -127,7 +127,7 @@ func rewrite(t *testing.T, path, text string) {
 	}
 }
 
-// reported is what the tests read of an event.
+// reported has the members of an event that the tests read.
 type reported struct {
 	Event, Module, Output string
 	Changed               []string
@@ -331,8 +331,8 @@ creature "gate" {
 %s`, word, more)
 }
 
-// TestDevRecipe edits a recipe while it runs: its settings, a mistake, another creature with
-// a module of a folder below, a policy in a file of its own, and all of it away again.
+// TestDevRecipe edits a recipe while it runs: its settings, a mistake, another creature with a
+// module of a folder below, a policy in a file of its own, and the removal of all of these.
 func TestDevRecipe(t *testing.T) {
 	dir := t.TempDir()
 	recipe := filepath.Join(dir, "team.hcl")
@@ -400,7 +400,7 @@ func TestDevOtherTools(t *testing.T) {
 	rewrite(t, filepath.Join(dir, "gate.wasm"), "\x00asm\x01\x00\x00\x00")
 	s.await("refused")
 	put("gate")
-	s.await("applied") // the same again, which changes nothing
+	s.await("applied") // the same module, which changes nothing
 	put("tally")
 	if ev := s.await("checked"); ev.Turns != 2 || ev.Differ != 2 || len(ev.Difference) == 0 {
 		t.Errorf("a tally in place of a gate: %d of %d turns differ", ev.Differ, ev.Turns)

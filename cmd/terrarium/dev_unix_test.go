@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/internal/guesttools"
 )
 
-// TestDevEditDuringBuild edits a source while a compiler reads the edit before it, and
-// would never end.
+// TestDevEditDuringBuild edits a source while a compiler, which would never end, reads the
+// previous edit.
 func TestDevEditDuringBuild(t *testing.T) {
 	guesttools.Use(t)
 	clang, err := exec.LookPath("clang-14")

@@ -15,7 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestNeeds compares what sessions need with machines that have it, and do not.
+// TestNeeds compares what sessions need with machines that have enough, and with machines that
+// do not.
 func TestNeeds(t *testing.T) {
 	newest := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	saved := []journal.SavedGraph{

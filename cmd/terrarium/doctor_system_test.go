@@ -30,7 +30,7 @@ a line of something else - -
 33 27 0:54 / /datastore rw - ext3 /dev/sdd1 rw,data=writeback,barrier=0
 `
 
-// TestFileSystems finds the file system of directories, and what is wrong with it.
+// TestFileSystems finds the file system of directories, and the warnings about it.
 func TestFileSystems(t *testing.T) {
 	root := fstest.MapFS{"proc/self/mountinfo": {Data: []byte(mounts)}}
 	var got strings.Builder
@@ -94,7 +94,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// TestUnknownDurability says in words that a durability is not known.
+// TestUnknownDurability expects words that say that a durability is unknown.
 func TestUnknownDurability(t *testing.T) {
 	var d diagnosis
 	d.Memory.TotalBytes = -1
@@ -102,13 +102,13 @@ func TestUnknownDurability(t *testing.T) {
 	if got, want := d.systemText(), "disk        newfs (rw)\ndurability  unknown: terrarium does not know what newfs keeps through a power failure\n"; got != want {
 		t.Errorf("%q", got)
 	}
-	d.Directory.FileSystem = fileSystemRecord{Type: "unknown", Durability: "normal"} // as its syncs are too fast
+	d.Directory.FileSystem = fileSystemRecord{Type: "unknown", Durability: "normal"} // because its syncs are too fast
 	if got, want := d.systemText(), "durability  at most normal\n"; got != want {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestMemoryOf reads both versions of control groups, and what limits nothing.
+// TestMemoryOf reads both versions of control groups, and control groups without a limit.
 func TestMemoryOf(t *testing.T) {
 	meminfo := &fstest.MapFile{Data: []byte("MemTotal:       16384 kB\nMemFree: 1 kB\nMemAvailable:    8192 kB\nHugePages_Total: 0\n")}
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -138,7 +138,7 @@ func TestMemoryOf(t *testing.T) {
 	}
 }
 
-// TestClockThatIsNotSet warns of a clock that stands at 1970, and of no later one.
+// TestClockThatIsNotSet expects a warning about a clock at 1970, and none about a later one.
 func TestClockThatIsNotSet(t *testing.T) {
 	for at, want := range map[int64]int{0: 1, clockSet.Unix() - 1: 1, clockSet.Unix(): 0} {
 		var d diagnosis
@@ -148,7 +148,7 @@ func TestClockThatIsNotSet(t *testing.T) {
 	}
 }
 
-// TestSyncsThatAreTooFast warns of them on disks, and not in memory.
+// TestSyncsThatAreTooFast expects a warning about fast syncs on disks, and none in memory.
 func TestSyncsThatAreTooFast(t *testing.T) {
 	for _, c := range []struct {
 		kind string

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/serve"
 )
 
-// A command waits for a process that has the directory and not yet its socket, and says what to
-// do if no socket comes.
+// A command waits for a process that has the directory but not yet its socket, and says what
+// to do if no socket appears.
 func TestCommandsWaitForAProcessThatStarts(t *testing.T) {
 	dir := t.TempDir()
 	tr, err := terrarium.New(t.Context(), terrarium.Options{Dir: dir})

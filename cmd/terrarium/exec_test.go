@@ -10,7 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// TestAnErrorOfEndingOutweighsAnInterruption joins how a command went and how it ended.
+// TestAnErrorOfEndingOutweighsAnInterruption joins the error of a command with the error of
+// ending it.
 func TestAnErrorOfEndingOutweighsAnInterruption(t *testing.T) {
 	interruption := &exit{code: exitInterrupted(15), shown: true}
 	failure, left := failWith(exitDeadLetters, errors.New("letters")), failWith(exitLeftOpen, errors.New("left"))
@@ -34,8 +35,8 @@ func TestAnErrorOfEndingOutweighsAnInterruption(t *testing.T) {
 	}
 }
 
-// TestErrorsOfApplyingHaveExitCodes tells apart what is wrong with a session directory,
-// what is not, and what a signal has ended.
+// TestErrorsOfApplyingHaveExitCodes distinguishes errors of a session directory, other errors,
+// and interruptions by a signal.
 func TestErrorsOfApplyingHaveExitCodes(t *testing.T) {
 	signalled, cancel := context.WithCancelCause(t.Context())
 	cancel(&interruption{syscall.SIGTERM})

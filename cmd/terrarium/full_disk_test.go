@@ -31,7 +31,8 @@ func (p *process) try(request string) (a answer) {
 	return a
 }
 
-// numberedLine is a durable send of a line that there is once, of 64 kB.
+// numberedLine is a durable send of a line of 64 kB, which has its number and is therefore
+// unique.
 func numberedLine(n int) string {
 	return fmt.Sprintf(`{"op":"send","channel":"lines","payload":"all %d %s","durable":true,"producer":"p","offset":%d}`, n, strings.Repeat("x", 64000), n)
 }
@@ -56,7 +57,7 @@ func smallDisk(t *testing.T) string {
 	return disk
 }
 
-// fill sends lines until the outcome of one is unknown, and answers its number.
+// fill sends lines until the outcome of one is unknown, and returns the number of that line.
 func (p *process) fill() (n int) {
 	p.t.Helper()
 	last := answer{OK: true}
@@ -69,10 +70,10 @@ func (p *process) fill() (n int) {
 	return n
 }
 
-// TestFullDisk fills a disk with durable sends. The first that does not fit has an
-// unknown outcome, and so has its repetition. When there is room again, repeating it
-// doubles nothing: neither in the same process nor in the next one, when the first was
-// killed while the disk was full.
+// TestFullDisk fills a disk with durable sends. The first that does not fit has an unknown
+// outcome, and so has its repetition. Once there is room, repeating it stores nothing twice:
+// neither in the same process, nor in the next one if the first was killed while the disk was
+// full.
 func TestFullDisk(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {

@@ -112,7 +112,7 @@ func TestGraphNamesStayInTheirPlace(t *testing.T) {
 	})
 }
 
-// A recipe is drawn without anything of it running, and always the same.
+// A recipe is drawn without running any part of it, and the drawing is always the same.
 func TestGraphOfARecipe(t *testing.T) {
 	draw := func() string {
 		var b bytes.Buffer

@@ -107,7 +107,7 @@ type agents struct {
 // messagesOfQuestion are the messages for the lead while it works on a question, and its answer.
 const messagesOfQuestion = 6
 
-// agentsKey is a key that the server wants, and that no session stores.
+// agentsKey is a key that the server requires, and that no session stores.
 const agentsKey = "the key of the test of agents"
 
 func newAgents(t *testing.T, server bool) *agents {
@@ -160,8 +160,8 @@ func (a *agents) resume() []string {
 	return slices.Concat([]string{"resume", "killed", "--topology", "last"}, a.variables)
 }
 
-// killAtMessage resumes the session and kills it when its store has so many messages more. As
-// the rules answer in the process itself, nothing outside knows how far it is.
+// killAtMessage resumes the session and kills it when its store has that many more messages.
+// The rules answer in the process itself, so nothing outside knows how far it is.
 func (a *agents) killAtMessage(more int) {
 	a.t.Helper()
 	v, err := sqlitestore.OpenReadOnly(a.t.Context(), filepath.Join(a.dir, "killed"))
@@ -441,7 +441,7 @@ func (s *scriptedServer) kills() {
 	}
 }
 
-// answer asks the rules. What a server is asked has members that a creature does not send.
+// answer applies the rules. A request to a server has members that a creature does not send.
 func (s *scriptedServer) answer(r *http.Request, body []byte) ([]byte, error) {
 	var request map[string]json.RawMessage
 	if err := json.Unmarshal(body, &request); err != nil {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// nothing finds nothing.
+// nothing is a validation without findings.
 func nothing(context.Context, Validation) recipes.Diagnostics { return nil }
 
 func framed(bodies ...string) string {
@@ -172,7 +172,7 @@ func TestPositionsInAnyOrder(t *testing.T) {
 	}
 }
 
-// A check that panics is a finding, and not the end of the server.
+// A check that panics becomes a finding and does not end the server.
 func TestFindingsOfAPanic(t *testing.T) {
 	s := &server{o: Options{Validate: func(context.Context, Validation) recipes.Diagnostics { panic("strange") }}}
 	if found := s.findings(t.Context(), Validation{Path: "/a.hcl"}); len(found) != 1 || found[0].Range.File != "/a.hcl" {

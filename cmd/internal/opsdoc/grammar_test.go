@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/recipes"
 )
 
-// The grammar is as generated, every pattern in it compiles, and it has all words of the
-// language.
+// The grammar in the repository is the generated one, all its patterns compile, and it has all
+// words of the language.
 func TestGrammar(t *testing.T) {
 	want, err := grammarText()
 	if err != nil {

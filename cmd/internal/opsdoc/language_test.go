@@ -42,7 +42,7 @@ func TestBlocksOfThePage(t *testing.T) {
 	}
 }
 
-// The page tells what ctx.graph lists of creatures and channels.
+// The page documents what ctx.graph lists of creatures and channels.
 func TestViewsOfPolicies(t *testing.T) {
 	page := strings.Join(strings.Fields(recipesReference(t)), " ")
 	for _, view := range []reflect.Type{reflect.TypeFor[deploy.CreatureView](), reflect.TypeFor[deploy.ChannelView]()} {

@@ -58,7 +58,8 @@ func TestDocumentsKeepToTheirSchema(t *testing.T) {
 	}
 }
 
-// check lists where a value is not as a schema has it, or has more than it says.
+// check lists where a value does not fit a schema, or has members that the schema does not
+// list.
 func check(schema map[string]any, value any, at string) (problems []string) {
 	kind := map[string]bool{"object": false}
 	switch v := value.(type) {
@@ -97,7 +98,7 @@ func check(schema map[string]any, value any, at string) (problems []string) {
 	return problems
 }
 
-// A tag that says what schemas cannot have is an error, and not left out.
+// A tag with something that schemas cannot express is an error, rather than ignored.
 func TestBounds(t *testing.T) {
 	i := inference{}
 	s, err := i.schemaOf(reflect.TypeFor[struct {

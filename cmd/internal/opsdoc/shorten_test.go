@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The engine mentions unaccounted memory only while there is some, and at any place of
-// its object. What is shown is JSON without it.
+// The engine mentions unaccounted memory only while there is some, anywhere in its object. The
+// shown JSON leaves it out.
 func TestShownWithoutUnaccountedMemory(t *testing.T) {
 	for _, answer := range []string{
 		`{"unaccounted_bytes":1}`,

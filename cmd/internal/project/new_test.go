@@ -29,8 +29,8 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft makes a project where it cannot be written, and expects that nothing of
-// it remains.
+// TestNothingIsLeft makes a project where it cannot be written, and expects that no part of it
+// remains.
 func TestNothingIsLeft(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "frog")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -55,7 +55,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestProjectsDependOnTheirNameAlone makes a project twice, and expects the same files.
+// TestProjectsDependOnTheirNameAlone makes a project twice, and expects equal files.
 func TestProjectsDependOnTheirNameAlone(t *testing.T) {
 	for _, l := range All {
 		first, err := render("frog", l)
@@ -87,7 +87,7 @@ func TestProjectsDependOnTheirNameAlone(t *testing.T) {
 	}
 }
 
-// TestOutputIsBounded builds with a compiler that prints without an end until the build is
+// TestOutputIsBounded builds with a compiler that prints endlessly, until the build is
 // interrupted.
 func TestOutputIsBounded(t *testing.T) {
 	dir, tools := t.TempDir(), t.TempDir()

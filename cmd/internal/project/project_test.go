@@ -31,7 +31,7 @@ func toolchains(t *testing.T) {
 	t.Setenv("ZIG_GLOBAL_CACHE_DIR", filepath.Join(root, "bin", "kits", "cache-zig", "global"))
 }
 
-// unitTests are the commands that the pages of the templates tell, without a network.
+// unitTests are the commands in the pages of the templates, run without a network.
 var unitTests = map[string][]string{
 	"c": {"make", "test"}, "cpp": {"make", "test"}, "rust": {"cargo", "test", "--offline", "--quiet"}, "zig": {"zig", "build", "test"},
 	"assemblyscript": {"node", "--test"}, "javascript": {"node", "--test"}, "go": {"go", "test"},

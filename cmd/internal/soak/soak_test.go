@@ -55,7 +55,7 @@ func wellFormed(t *testing.T, picture []byte) {
 	}
 }
 
-// TestBooks finds everything that the books are for.
+// TestBooks makes each mistake that the records are meant to find.
 func TestBooks(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(b *books)
@@ -84,7 +84,7 @@ func TestBooks(t *testing.T) {
 	}
 }
 
-// TestGrowth tells a curve that rises from one that has reached its level.
+// TestGrowth distinguishes a curve that rises from one that has levelled off.
 func TestGrowth(t *testing.T) {
 	soaked := func(value func(n int) float64) (all []sample) {
 		for n := range 100 {

@@ -92,8 +92,8 @@ func TestSumIsBounded(t *testing.T) {
 	}
 }
 
-// TestWatcher changes files in every way in which editors do. After each change there is a
-// value, and the sum differs.
+// TestWatcher changes files in every way in which editors change them. After each change a
+// value arrives, and the sum differs.
 func TestWatcher(t *testing.T) {
 	for name, change := range map[string]func(dir, file string) error{
 		"writes":       func(_, file string) error { return os.WriteFile(file, []byte("newt"), 0o644) },
@@ -200,8 +200,8 @@ func TestWatcherOfMissingFolders(t *testing.T) {
 	}
 }
 
-// TestSumTellsWhereToLook names the folders of a set that is too large, so that a change
-// which makes it smaller is noticed.
+// TestSumTellsWhereToLook expects the folders of a set that is too large, so that a change
+// that makes the set smaller is noticed.
 func TestSumTellsWhereToLook(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.c")
@@ -241,7 +241,7 @@ func TestReplacedFolderIsNew(t *testing.T) {
 }
 
 // TestOneFolderOfSeveralNames watches a folder by a relative and an absolute name, and by a
-// link. The system knows it by one name.
+// link. The system keeps only one of the names.
 func TestOneFolderOfSeveralNames(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
