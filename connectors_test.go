@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/connector"
 )
 
-// flaky is a sink of a test: it fails some times before it keeps what it gets.
+// flaky is a sink of a test: it fails several times before it keeps messages.
 type flaky struct {
 	fails atomic.Int64
 	got   chan string
@@ -75,7 +75,7 @@ func applyText(t *testing.T, x *terrarium.Terrarium, dir, text string) {
 }
 
 // TestConnectors runs a file through a creature into a sink that is down at first, restarts
-// it, and takes sources and sinks away with the recipe.
+// it, and removes sources and sinks with the recipe.
 func TestConnectors(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")

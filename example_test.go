@@ -109,7 +109,7 @@ func ExampleOptions_session() {
 	// count/INFO = 2
 }
 
-// LoadRecipe tells everything that is wrong with a recipe, and starts nothing.
+// LoadRecipe reports everything that is wrong with a recipe, and starts nothing.
 func ExampleLoadRecipe() {
 	recipe, problems := terrarium.LoadRecipe(context.Background(), "testdata/count.hcl", terrarium.RecipeOptions{})
 	fmt.Println(len(problems), recipe.Deployment().Name)

@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// A module that cannot be opened because too many files are is not one that is missing.
+// A module that cannot be opened because too many files are open is not reported as missing.
 func TestModuleWithTooManyOpenFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.wasm")
 	if err := os.WriteFile(path, []byte("\x00asm"), 0o600); err != nil {

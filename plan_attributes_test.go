@@ -254,9 +254,9 @@ func pairOf(b recipes.Block, a recipes.Attribute) (before, after string, ok bool
 	return "", "", false
 }
 
-// TestAPlanShowsEveryAttribute edits each attribute of the language in a recipe that
-// runs. The plan tells of it if applying makes a difference; and when it has been
-// applied, there is nothing left to tell, of what runs and of what is stored.
+// TestAPlanShowsEveryAttribute edits each attribute of the language in a recipe that runs. The
+// plan shows the change if applying it makes a difference. Once it has been applied, neither a
+// plan of the running engine nor one of the stored session shows a change.
 func TestAPlanShowsEveryAttribute(t *testing.T) {
 	dir, session := t.TempDir(), filepath.Join(t.TempDir(), "s")
 	files := map[string]string{"loud.js": "output === 'x'", "quiet.js": "output === 'y'", "guard.js": "(event) => {}", "gate.js": "(event) => deny('no')"}

@@ -18,7 +18,7 @@ import (
 	"github.com/seed47132306/terrarium/recipes"
 )
 
-// hush is what nothing may tell but the configuration that a creature gets.
+// hush is a value that may appear only in the configuration that a creature gets.
 const hush = "hush-5180274639"
 
 // secretly is the recipe of plot with another value of one attribute, and a sensitive
@@ -44,9 +44,9 @@ func secretly(b recipes.Block, a recipes.Attribute, value string) string {
 	return text.String()
 }
 
-// TestNothingTellsASensitiveValue gives every attribute of the language a sensitive
-// value, applies the recipes that take it and runs their tests. The value is looked for
-// in all that is said of that, and at last in every file of the session.
+// TestNothingTellsASensitiveValue gives every attribute of the language a sensitive value,
+// applies the recipes that take it and runs their tests. The test looks for the value in
+// everything that is reported, and in the end in every file of the session.
 func TestNothingTellsASensitiveValue(t *testing.T) {
 	dir, session := t.TempDir(), filepath.Join(t.TempDir(), "s")
 	part := "channel \"c\" {}\ncreature \"part\" {\n  module = \"builtin:echo\"\n  listen = [channel.c]\n}\n"
@@ -104,7 +104,7 @@ type secretive struct {
 	options terrarium.RecipeOptions
 }
 
-// hear looks for the secret in something that is said.
+// hear looks for the secret in a text that is reported.
 func (s *secretive) hear(text string) {
 	s.t.Helper()
 	if at := strings.Index(strings.ToLower(text), hush); at >= 0 {

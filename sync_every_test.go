@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestSyncEveryIsRefusedWhereItMeansNothing gives a time after which to sync to what is not
-// kept, and to what is synced anyway.
+// TestSyncEveryIsRefusedWhereItMeansNothing sets the time between syncs for sessions that are
+// not kept, and for sessions that are synced anyway.
 func TestSyncEveryIsRefusedWhereItMeansNothing(t *testing.T) {
 	for name, o := range map[string]terrarium.Options{
 		"nothing is kept": {SyncEvery: time.Second},
@@ -128,7 +128,7 @@ func TestSyncEveryOfMergedGraphs(t *testing.T) {
 	closed(t, x)
 }
 
-// The figures of a session directory are those that the directory tells.
+// The figures of a session directory are those that the directory reports.
 func TestMetricsOfDirectory(t *testing.T) {
 	x := opened(t, terrarium.Options{Dir: t.TempDir(), Durability: terrarium.Full, NoSearchIndex: true})
 	if _, err := x.Apply(t.Context(), "testdata/count.hcl", terrarium.RecipeOptions{}); err != nil {

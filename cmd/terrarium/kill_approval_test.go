@@ -52,7 +52,7 @@ func TestKillApprovals(t *testing.T) {
 	t.Logf("%d messages, %d answers", x.sent, len(x.decided))
 }
 
-// asker is what the lives of one session have been asked, and have answered.
+// asker records what the lives of one session were asked, and what they answered.
 type asker struct {
 	t       *testing.T
 	dir     string

@@ -115,7 +115,7 @@ creature "relay" {
 	}
 }
 
-// soonEvery repeats what has to succeed some time.
+// soonEvery repeats something until it succeeds, which it must in the end.
 func soonEvery(pause time.Duration, try func() bool) bool {
 	for since := time.Now(); time.Since(since) < deadline; time.Sleep(pause) {
 		if try() {

@@ -52,7 +52,7 @@ func TestKillSelfBuilding(t *testing.T) {
 	}
 }
 
-// newCrew makes a list of so many tasks, no two of them alike.
+// newCrew makes a list of that many tasks, no two of which are equal.
 func newCrew(t *testing.T, tasks int) *triage {
 	t.Helper()
 	example, err := filepath.Abs("../../examples/self-building")
@@ -98,7 +98,7 @@ func (x *triage) results(session string) map[string]int {
 	return count
 }
 
-// different lists what two counts do not agree on.
+// different lists where two counts differ.
 func different(got, want map[string]int) string {
 	var b strings.Builder
 	for line, n := range want {

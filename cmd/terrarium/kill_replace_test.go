@@ -19,11 +19,11 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// TestKillReplace kills exec while it replaces the module of a creature that counts
-// messages and reports after each. Every version of the module has another word in its
-// reports. After every kill the creature has the module of the last replacement in the log,
-// and each report is of the module that the creature had then, and of one message more than
-// the report before it. Nothing that was answered is lost or there twice.
+// TestKillReplace kills exec while it replaces the module of a creature that counts messages
+// and reports after each. Every version of the module has another word in its reports. After
+// every kill the creature has the module of the last replacement in the log, and each report
+// is of the module that the creature had then, and of one message more than the report before
+// it. No message that was answered is lost or counted twice.
 func TestKillReplace(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -42,7 +42,7 @@ func TestKillReplace(t *testing.T) {
 	t.Logf("%d messages; %d replacements were asked for, and %d answered", x.acked, len(x.asked), len(x.replaced))
 }
 
-// swaps are what the lives of one session have been asked, and have answered.
+// swaps records what the lives of one session were asked, and what they answered.
 type swaps struct {
 	t               *testing.T
 	dir             string

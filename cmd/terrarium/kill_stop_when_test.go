@@ -12,7 +12,7 @@ import (
 )
 
 // TestKillStopWhen kills a recipe that would talk without end, at random moments, and resumes
-// it. It stops after exactly as many turns as its block says, and the log tells of one stop.
+// it. It stops after exactly as many turns as its block says, and the log has one stop.
 func TestKillStopWhen(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())

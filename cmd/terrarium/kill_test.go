@@ -17,8 +17,8 @@ import (
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
-// kills is how often a test kills: usually few times, in make test half as often;
-// TERRARIUM_KILLS requests another number.
+// kills is how often a test kills: usually a few times, in make test half as often;
+// TERRARIUM_KILLS sets another number.
 func kills(t *testing.T, few int) int {
 	text := os.Getenv("TERRARIUM_KILLS")
 	if text == "" {
@@ -86,8 +86,8 @@ type triage struct {
 	lines int
 }
 
-// newTriage makes a log that is so many times as long as the sample, without
-// two alerts that are alike.
+// newTriage makes a log that is that many times as long as the sample, and in which no two
+// alerts are equal.
 func newTriage(t *testing.T, times int) *triage {
 	t.Helper()
 	example, err := filepath.Abs("../../examples/log-triage")
@@ -115,9 +115,8 @@ func (x *triage) finish(session string) string {
 	return once(x.t, x.dir, x.log, append(x.args, session)...)
 }
 
-// kill runs it on the beginning of the log, without telling that there is no
-// more, kills it once it has printed so many alerts, and returns all that it
-// printed.
+// kill runs it on the beginning of the log, leaves its input open, kills it once it has
+// printed that many alerts, and returns everything that it printed.
 func (x *triage) kill(t *testing.T, session string, written, alerts int) string {
 	t.Helper()
 	p := start(t, x.dir, append(x.args, session)...)

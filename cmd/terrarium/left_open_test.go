@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// hold keeps others from writing to a database that is open, as a program does that is
-// in the middle of a transaction: SQLite has a byte of the shared memory for that.
+// hold keeps others from writing to an open database, as a program in the middle of a
+// transaction does: SQLite locks a byte of the shared memory for that.
 func hold(t *testing.T, database string) (release func()) {
 	t.Helper()
 	const writeLock = 120
@@ -32,8 +32,8 @@ func hold(t *testing.T, database string) (release func()) {
 }
 
 // TestLeftOpen ends a process that cannot write what it has taken in, because another one
-// holds the store: it ends nevertheless when the shutdown timeout is over, and its exit
-// code and standard error say what is left. What was acknowledged is there afterwards.
+// holds the store: it ends nevertheless when the shutdown timeout is over, and its exit code
+// and standard error say what is left. Everything that was acknowledged exists afterwards.
 func TestLeftOpen(t *testing.T) {
 	for _, how := range []string{"end of input", "SIGTERM"} {
 		t.Run(how, func(t *testing.T) {

@@ -74,8 +74,8 @@ func TestLineageDrawings(t *testing.T) {
 	}
 }
 
-// Whatever sessions came from whatever others, a drawing has every session once
-// in full, every parent of every one, and no more than that.
+// For any lineage, a drawing has every session once in full and every parent of each session,
+// and nothing else.
 func TestLineageIsWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var lines []string
@@ -113,7 +113,7 @@ func TestLineageIsWhole(t *testing.T) {
 	})
 }
 
-// Only ancestors are drawn, and each way of drawing quotes what it is given.
+// Only ancestors are drawn, and each format quotes the names in it.
 func TestLineageOfOne(t *testing.T) {
 	list := sessionsOf(t, "a", "b", "c merge < a", "d merge < b")
 	list[3].Session = `d"\<&>`

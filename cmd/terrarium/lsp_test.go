@@ -143,7 +143,7 @@ func (e *editing) request(method string, params any) *reply {
 	return e.respond(strconv.Itoa(e.next))
 }
 
-// result asks for something that must not fail.
+// result sends a request that must not fail.
 func (e *editing) result(method string, params any) string {
 	e.t.Helper()
 	r := e.request(method, params)
@@ -329,7 +329,7 @@ func TestLanguageServerFindings(t *testing.T) {
 	if got := e.findings("p.js", 1); !strings.Contains(got[0], "Invalid script") {
 		t.Errorf("the script: %q", got)
 	}
-	// What is outside the folder is not read, so nothing is said about it.
+	// Files outside the folder are not read, so there are no findings about them.
 	e.open("apart/outside.hcl", "creature \"c\" {\n  module = \"/nowhere/else.wasm\"\n  listen = [channel.d]\n}\nchannel \"d\" {}\n")
 	e.findings("apart/outside.hcl", 0)
 	e.end()
@@ -377,7 +377,7 @@ func TestLanguageServerHostile(t *testing.T) {
 	if len(e.logged) != 1 {
 		t.Errorf("the log has %q", e.logged)
 	}
-	// Without a length, nothing tells where the next message begins.
+	// Without a length, the server cannot know where the next message begins.
 	if _, err := io.WriteString(e.in, "Content-Length: many\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}

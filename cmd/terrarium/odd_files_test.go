@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// What is not a regular file has no secret. In particular, nothing waits for a writer of a pipe.
+// Secrets are read only from regular files. In particular, no command waits for the writer of
+// a pipe.
 func TestSecretsAreInFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")

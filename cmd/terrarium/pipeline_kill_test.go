@@ -22,11 +22,10 @@ import (
 // every cut copies the whole history.
 const killsPerPipelines = 25
 
-// TestKillPipelines kills the pipelines of testdata/pipeline at random moments,
-// of starts and of cuts too, and lets them finish in the end. Then every
-// creature has counted every entry once and in order, every output was printed,
-// again only under the same id, nothing became a dead letter and the session is
-// sound.
+// TestKillPipelines kills the pipelines of testdata/pipeline at random moments, of starts and
+// of cuts too, and lets them finish in the end. Then every creature has counted every entry
+// once and in order, every output was printed, again only under the same id, nothing became a
+// dead letter, and the session is intact.
 func TestKillPipelines(t *testing.T) {
 	t.Parallel()
 	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
@@ -41,7 +40,7 @@ func TestKillPipelines(t *testing.T) {
 	}
 }
 
-// killPipelines kills one session so many times and lets it finish.
+// killPipelines kills one session that many times and then lets it finish.
 func killPipelines(t *testing.T, durability journal.Durability, kills int) {
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
@@ -119,7 +118,7 @@ func (b *reports) life(end moment, goal uint64) {
 	}
 }
 
-// listen takes down what a life tells, and kills it when the moment has come.
+// listen records what a life reports, and kills it when the moment has come.
 func (b *reports) listen(out io.Reader, end moment, kill func()) error {
 	alarm := func() *time.Timer { return time.AfterFunc(end.delay, kill) }
 	var timer *time.Timer
@@ -130,7 +129,7 @@ func (b *reports) listen(out io.Reader, end moment, kill func()) error {
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			break // what is cut off was not reported
+			break // a line that was cut off does not count
 		}
 		word, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		b.present.spoke = true
@@ -150,7 +149,7 @@ func (b *reports) listen(out io.Reader, end moment, kill func()) error {
 	return failure
 }
 
-// TestLedgerIsCurrent proves that the prebuilt guest is what its source says.
+// TestLedgerIsCurrent proves that the prebuilt guest matches its source.
 func TestLedgerIsCurrent(t *testing.T) {
 	tool, err := exec.LookPath("wat2wasm")
 	if err != nil {

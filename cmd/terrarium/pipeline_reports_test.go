@@ -55,7 +55,7 @@ func newPrinted() *printed {
 	return &printed{place: map[string]int{}, next: map[string]uint64{}}
 }
 
-// add takes down an output of the present life.
+// add records an output of the present life.
 func (p *printed) add(id, sender string, n uint64) error {
 	text := fmt.Sprintf("%s %d", sender, n)
 	i, known := p.place[id]
@@ -74,7 +74,7 @@ func (p *printed) add(id, sender string, n uint64) error {
 	return nil
 }
 
-// take takes down one line.
+// take records one line.
 func (b *reports) take(word string, rest []string) error {
 	number := func(i int) uint64 {
 		n, err := strconv.ParseUint(rest[i], 10, 64)
@@ -140,7 +140,7 @@ func (b *reports) checkOutputs(goal uint64) {
 	}
 }
 
-// checkSession looks into what the lives have left.
+// checkSession checks the session that the lives have left.
 func (b *reports) checkSession(goal uint64) {
 	b.t.Helper()
 	ctx := b.t.Context()

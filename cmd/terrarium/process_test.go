@@ -49,7 +49,7 @@ func start(t *testing.T, dir string, args ...string) *process {
 	return startWith(t, dir, t.TempDir(), args...)
 }
 
-// startWith is start with a directory for temporary files, which others have used.
+// startWith is start with a directory for temporary files that other processes have used.
 func startWith(t *testing.T, dir, tmp string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(program(), args...)
@@ -211,8 +211,8 @@ func TestInterruptWithoutSession(t *testing.T) {
 	}
 }
 
-// A signal that asks a process to end leaves nothing behind, and shows in the exit code.
-// What one leaves that is killed, the next removes.
+// A process that a signal asks to end leaves nothing behind, and its exit code shows the
+// signal. The next process removes what a killed one has left.
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -384,7 +384,7 @@ func TestSecondProcess(t *testing.T) {
 	p.ask(`{"op":"send","channel":"lines","payload":"a","durable":true}`)
 	p.ask(`{"op":"wait_idle"}`)
 
-	// Reading works at the same time.
+	// Commands that only read work at the same time.
 	for _, args := range [][]string{{"list", "S"}, {"show", "S"}, {"events", "S"}} {
 		if out := once(t, dir, "", append([]string{"session"}, args...)...); out == "" {
 			t.Errorf("session %v printed nothing", args)
@@ -409,7 +409,7 @@ func TestSecondProcess(t *testing.T) {
 	}
 }
 
-// What exec has answered is in the session, whatever becomes of the process.
+// Everything that exec has answered is in the session, whatever happens to the process.
 func TestAnsweredIsKept(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, dir, "exec", "--session", "S")

@@ -54,9 +54,8 @@ func (p *process) letters() (ids []string) {
 }
 
 // TestRedeliveredToATally has a tally fail at lines, and delivers them to it again: in a
-// process that is killed before the tally hears them, and between two processes. Each
-// counts as a line that it heard on its channel, once, and none as a request for a
-// report.
+// process that is killed before the tally gets them, and between two processes. Each counts as
+// a line that it heard on its channel, once, and none as a request for a report.
 func TestRedeliveredToATally(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "tallying.hcl", fmt.Sprintf(tallying, "limits { state_writes = 1 }"))

@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// editions are one recipe as it is edited between two kills: creatures that come,
-// go, are joined and are parted. The two that count stay.
+// editions are the versions of one recipe, which is edited between kills: creatures are added,
+// removed, connected and disconnected. The two that count stay.
 var editions = []string{
 	`creature "relay" {
   module = "builtin:relay"
@@ -55,8 +55,8 @@ creature "other" {
 ` + editions[i%len(editions)]
 }
 
-// longestLife is how long a resume is let live at most. One that comes to its end
-// halves that and a kill doubles it, so that a fast machine kills some too.
+// longestLife is how long a resume may live at most. A resume that ends by itself halves it,
+// and a kill doubles it, so that a fast machine kills some too.
 const longestLife = 500 * time.Millisecond
 
 // TestKillResume kills resume at any time, most often while it restores a session whose
@@ -88,7 +88,7 @@ func TestKillResume(t *testing.T) {
 		case code == -1:
 			killed++
 			span = min(2*span, longestLife)
-		case code != exitOK && code != exitDeadLetters: // of a creature that went with what waited for it
+		case code != exitOK && code != exitDeadLetters: // of a creature that was removed together with its waiting deliveries
 			t.Fatalf("after %d kills it ended with %d\n%s", killed, code, p.stderr)
 		default:
 			span /= 2

@@ -183,7 +183,7 @@ func alarmModule() []byte {
 	)
 }
 
-// refusingModule assembles a creature whose creature_init logs why it does not begin.
+// refusingModule assembles a creature whose creature_init logs why it refuses to start.
 func refusingModule() []byte {
 	export := func(n string, index byte) []byte { return append(name(n), 0, index) }
 	const reason = "no bucket is given"
@@ -212,8 +212,7 @@ func first(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b[:n], 0o644))
 }
 
-// writeBytes writes a file of what is given in the syntax of a Go string:
-// bytes TEXT FILE
+// writeBytes writes a file with the text, which has the syntax of a Go string: bytes TEXT FILE
 func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: bytes TEXT FILE")
@@ -223,7 +222,7 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }
 
-// TestHelp compares what the commands say about themselves.
+// TestHelp compares the help texts of the commands.
 func TestHelp(t *testing.T) {
 	for _, words := range [][]string{{}, {"run"}, {"resume"}, {"validate"}, {"plan"}, {"apply"}, {"fmt"}, {"schema"}, {"lsp"}, {"console"}, {"test"}, {"exec"}, {"top"}, {"completion"}, {"man"}, {"session"}, {"session", "list"}, {"session", "show"}, {"session", "events"}, {"session", "lineage"}, {"pack"}, {"new"}, {"build"}, {"dev"}, {"inspect"}, {"call"}, {"conformance"}, {"conformance", "creature"}, {"conformance", "host"}, {"conformance", "store"}, {"doctor"}, {"version"}} {
 		file := "terrarium"

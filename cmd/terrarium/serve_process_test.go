@@ -151,8 +151,8 @@ creature "echo" {
 }
 `
 
-// A service manager hears when the service is ready, reloads and stops. SIGHUP applies an
-// edited recipe, and leaves everything as it is if the recipe is not valid.
+// A service manager is notified when the service is ready, reloads and stops. SIGHUP applies
+// an edited recipe, and leaves everything as it is if the recipe is not valid.
 func TestServeReloads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -46,7 +46,7 @@ func TestStrangersSessions(t *testing.T) {
 	}
 }
 
-// TestStrangersColumns has a value of another type in every column of every table.
+// TestStrangersColumns puts a value of another type into every column of every table.
 func TestStrangersColumns(t *testing.T) {
 	sound := soundSession(t)
 	columns, err := sessions.Columns(t.Context(), sound)
@@ -64,7 +64,7 @@ func TestStrangersColumns(t *testing.T) {
 	}
 }
 
-// TestStrangersTexts has a text that a terminal would obey in every column of texts.
+// TestStrangersTexts puts a text that a terminal would obey into every column of texts.
 func TestStrangersTexts(t *testing.T) {
 	sound := soundSession(t)
 	texts, err := sessions.Texts(t.Context(), sound)
@@ -95,7 +95,7 @@ func onSession(words ...string) command {
 // opening opens the directory for writing and runs none of its creatures.
 var opening = command{line: []string{"exec", "--session", "DIR"}, input: `{"op":"sessions"}` + "\n" + `{"op":"search","text":"frog"}` + "\n"}
 
-// takingTurns are the commands of which each case meets some.
+// takingTurns are the commands of which each case runs some.
 func takingTurns(i int) command {
 	all := []command{
 		onSession("show"), onSession("state"), onSession("lineage"), onSession("dead-letters"), onSession("events"), onSession("verify"),

@@ -76,7 +76,7 @@ func (c *conversation) hear() error {
 	return fmt.Errorf("there is no answer: %w", c.answers.Err())
 }
 
-// note writes a line down, and says whether it is an answer.
+// note writes a line down, and reports whether it is an answer.
 func (c *conversation) note(line []byte) bool {
 	var head struct{ Event json.RawMessage }
 	if json.Unmarshal(line, &head) == nil && head.Event != nil {
@@ -113,7 +113,7 @@ var (
 	cursors = regexp.MustCompile(`"cursor":"[\w-]+"`)
 	times   = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 	counts  = regexp.MustCompile(`"events":\d+`)
-	// What says which files have the history at the moment: it moves in the
+	// Members that say which files have the history at the moment, because it moves in the
 	// background.
 	kept       = regexp.MustCompile(`"(store_path|bytes)":("[^"]*"|\d+),`)
 	complete   = regexp.MustCompile(`"complete":(true|false)`)

@@ -51,8 +51,8 @@ func TestTopRates(t *testing.T) {
 	}
 }
 
-// On a screen, no line is longer than it, names control nothing, and what does not fit is
-// counted.
+// On a screen, no line is longer than its width, names cannot control the terminal, and
+// creatures that do not fit are counted.
 func TestTopScreen(t *testing.T) {
 	turns := map[string]uint64{"evil\x1b[2J\nname": 1}
 	for i := range 30 {
@@ -119,7 +119,7 @@ func TestManualIsComplete(t *testing.T) {
 	walk(root)
 }
 
-// What begins like a request of roff, or escapes, stays text.
+// Text that looks like a request or an escape of roff stays text.
 func TestRoff(t *testing.T) {
 	for in, want := range map[string]string{
 		".TH evil\nplain": "\\&.TH evil\nplain",

@@ -83,7 +83,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestReset checks that nothing of a turn is left, and that large memory is released.
+// TestReset checks that no part of a turn is left, and that large memory is released.
 func TestReset(t *testing.T) {
 	limits := abi.DefaultLimits
 	limits.Output = 2 << 20

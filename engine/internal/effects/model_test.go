@@ -20,7 +20,7 @@ type model struct {
 	changes       map[string]string // the payload after "=", or "-", by name
 }
 
-// stateSize is what a state counts against its limit.
+// stateSize is how much a state counts against its limit.
 func stateSize(state map[string]string) (size int64) {
 	for k, v := range state {
 		size += int64(len(k) + len(v) + 32)

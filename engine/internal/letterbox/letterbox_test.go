@@ -26,7 +26,7 @@ func TestTheOldestAreDropped(t *testing.T) {
 	}
 	b.DropOne(journal.EventID{Seq: 2000})
 	for n := range uint64(3) {
-		b.Keep(letter(n+1, "ann", 600<<10)) // which fit, for what was dropped does not count
+		b.Keep(letter(n+1, "ann", 600<<10)) // which fit, because dropped letters do not count
 	}
 	if n := len(b.Rows()); n != 3 {
 		t.Errorf("%d letters fit into 2 MiB, want 3", n)

@@ -142,7 +142,7 @@ func TestRequestsOfACreatureKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestInterrupt proves what becomes of a call that is interrupted in each of its states.
+// TestInterrupt proves what happens to a call that is interrupted in each of its states.
 func TestInterrupt(t *testing.T) {
 	begun := make(chan struct{}, 8)
 	k := &kind{limits: capability.Limits{Concurrency: 2, Retries: 1, Backoff: time.Hour, BackoffMax: time.Hour, Timeout: time.Hour}, do: func(ctx context.Context, c capability.Call) capability.Result {
@@ -252,7 +252,7 @@ func TestGrantsAreClosed(t *testing.T) {
 	}
 }
 
-// TestBrief proves that what a plan says of a request is one line, and has no secret.
+// TestBrief proves that a plan describes a request in one line, without a secret.
 func TestBrief(t *testing.T) {
 	a := open(t, &kind{view: map[string]any{"method": "GET\n    evil:", "host": "api.example.com", "path": "/bot123:swordfish/send"}})
 	for secret, want := range map[bool]string{false: "GET evil: api.example.com/bot123:swordfish/send", true: "GET evil: api.example.com"} {
