@@ -20,8 +20,8 @@ import (
 // oldCuts is how many merges, and how many splits, the session of BenchmarkOld has behind it.
 const oldCuts = 1000
 
-// aged makes a directory in which two creatures were joined and separated so many times,
-// with a message each time, and closes it.
+// aged makes a directory in which two creatures were connected and disconnected that many
+// times, with a message each time, and closes it.
 func aged(b *testing.B, dir string) {
 	b.Helper()
 	ctx := context.Background()

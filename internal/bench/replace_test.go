@@ -34,7 +34,7 @@ const (
 	swapNothing  = "calm"
 )
 
-// swap is a world of a creature and its neighbour. Both are asked all the time.
+// swap is a world of a creature and its neighbour. Both get requests all the time.
 type swap struct {
 	*world
 	wasm     []byte
@@ -118,7 +118,7 @@ func percentile(list []time.Duration, p int) float64 {
 	return float64(list[(len(list)-1)*p/100].Nanoseconds()) / 1e6
 }
 
-// roundTrips asks again and again, and notes when.
+// roundTrips sends requests again and again, and notes their times.
 type roundTrips struct {
 	ask    func(context.Context) error
 	mu     sync.Mutex

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// measured stores one figure of package topology for the tables.
+// measured keeps one figure of package topology for the tables.
 func measured(size, way, metric string, value float64) results {
 	return results{key(topoPkg, "Operation/"+size+"/join/"+way, metric): {value}}
 }

@@ -16,8 +16,8 @@ var (
 	commandLine = regexp.MustCompile(`^  ([\w-]+) +(.*)$`)
 )
 
-// TestCommandLine compares the tables of the page with what --help says.
-// With -update it writes them.
+// TestCommandLine compares the tables of the page with the output of --help. With -update it
+// writes them.
 func TestCommandLine(t *testing.T) {
 	dir := workplace(t)
 	text := readRepository(t, commandLinePage)

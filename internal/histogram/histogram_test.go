@@ -17,7 +17,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// What is not known is not counted.
+// Unknown durations are not counted.
 func TestTurns(t *testing.T) {
 	var turns Turns
 	turns.Add(0, time.Second)

@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium"
 )
 
-// A said is a message of a conversation with a model.
+// A said is one message in a conversation with a model.
 type said struct {
 	Role      string  `json:"role"`
 	Content   *string `json:"content"`

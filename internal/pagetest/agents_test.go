@@ -20,7 +20,7 @@ type model struct {
 	t       *testing.T
 	grant   capability.Grant
 	address string
-	asked   chan string   // the name of the function that the answer calls, or what it says
+	asked   chan string   // the name of the function that the answer calls, or the text of the answer
 	let     chan struct{} // lets one answer go
 	end     chan struct{}
 }

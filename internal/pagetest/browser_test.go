@@ -60,7 +60,7 @@ var launch = sync.OnceFunc(func() {
 	}
 })
 
-// A tab is a page in the browser, with everything that it complained about.
+// A tab is a page in the browser, with all the errors that it reported.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -141,7 +141,7 @@ func (b *tab) expectLoss() {
 	b.calm = true
 }
 
-// check fails the test if the browser had anything to complain about.
+// check fails the test if the browser reported an error.
 func (b *tab) check() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,7 +207,7 @@ func (b *tab) clickText(text string) {
 	eval[any](b, find+".click()")
 }
 
-// shot writes a picture of the page if TERRARIUM_SHOTS asks for it.
+// shot writes a picture of the page if TERRARIUM_SHOTS is set.
 func (b *tab) shot(name string) {
 	b.t.Helper()
 	dir := os.Getenv("TERRARIUM_SHOTS")

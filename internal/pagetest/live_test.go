@@ -271,7 +271,7 @@ func TestLiveEnd(t *testing.T) {
 	b.shot("ended")
 }
 
-// The page listens to every kind of event that there is.
+// The page listens to every kind of event.
 func TestKinds(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/events.schema.json")
 	if err != nil {
