@@ -27,7 +27,7 @@ type printer struct {
 	flushed time.Time
 }
 
-// lockedPrinter is a printer whose lock is held. Only lock makes one.
+// lockedPrinter is a printer as lock returns it. Only lock makes one.
 type lockedPrinter struct{ *printer }
 
 func (p *printer) lock() lockedPrinter {

@@ -173,8 +173,8 @@ func nameOf(d ast.Decl, s *ast.StructType) string {
 var held = regexp.MustCompile(`(?i)\b(holds?|holding|has entered|under)( [\w']+){0,5} (mu|mutex|locks?|critical sections?)\b` +
 	`|\b(mu|mutex|lock|critical section)( of( [\w']+){1,4})? (the caller holds|is held|held|entered)\b`)
 
-// addLocks counts the comments of a file that say that a lock is held. The comment of the
-// package does not count: it explains how locks are used.
+// addLocks counts the comments of a file that state a lock. The comment of the package does
+// not count: it explains how locks are used.
 func (f *figures) addLocks(file *ast.File) {
 	for _, group := range file.Comments {
 		text := strings.Join(strings.Fields(group.Text()), " ")
