@@ -40,9 +40,13 @@ func (k *keeper) run() {
 	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
 	pauses.Reset()
 	var again <-chan time.Time
+	trim := time.NewTicker(calm)
+	defer trim.Stop()
 	for {
 		select {
 		case <-k.wake:
+		case <-trim.C:
+			k.d.awake.trim()
 		case <-again:
 			again = nil
 			_ = k.d.makeFirm() // an error is recorded as a problem of the directory

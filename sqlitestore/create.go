@@ -12,7 +12,7 @@ import (
 // Create makes the stores of new graphs. Their files are written and made durable; then
 // one transaction of the catalogue makes sessions of all of them. If it fails or the
 // process ends before, none of them exists.
-func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
+func (d *Directory) Create(_ context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
 	for _, spec := range specs {
 		if err := checkSpec("create", spec); err != nil {
 			return nil, err
@@ -24,17 +24,18 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 	if err := d.setLeftAside(); err != nil {
 		return nil, err
 	}
-	files, err := d.spares.take(len(specs))
-	if err != nil {
-		return nil, storageError("create", d.dir, err)
-	}
 	var made []*child
-	for i, p := range files {
+	for i := range specs {
+		p, err := d.newFile()
+		if err != nil {
+			return nil, storageError("create", d.dir, err)
+		}
 		c := &child{Entry: newEntry(specs[i], p), plan: &journal.CutChild{StoreSpec: specs[i]}, p: p}
 		c.Created, c.Complete = cmp.Or(specs[i].At, d.options.Now().UnixNano()), true
 		made = append(made, c)
 	}
-	if err = d.writeNew(ctx, made); err == nil {
+	err := d.writeNew(made)
+	if err == nil {
 		err = d.catalog.Create(childEntries(made))
 	}
 	switch {
@@ -54,16 +55,28 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 	return out, nil
 }
 
-// writeNew writes the files of new sessions, durably.
-func (d *Directory) writeNew(ctx context.Context, made []*child) error {
+// writeNew writes the files of new sessions, durably. Their stores begin asleep, with
+// a mark to remove: they wake up when the catalogue has them.
+func (d *Directory) writeNew(made []*child) error {
+	defer nudge(d.spares.wake) // for their cuts
 	relate(made, nil)
 	askFirst(made)
-	if err := d.fillChildren(ctx, made, nil, nil); err != nil {
+	if err := d.printNew(made); err != nil {
 		return err
 	}
-	var paths []string
 	for _, c := range made {
-		paths = append(paths, c.Path)
+		var last uint64
+		if c.first != nil {
+			c.noteMeta()
+			if n := len(c.first.Events); n > 0 {
+				last = c.first.Events[n-1].ID.Seq
+			}
+		}
+		var err error
+		if c.store, err = d.newborn(c.Entry, c.p.writer, nil, last); err != nil {
+			return err
+		}
+		c.store.asleep = true
 	}
-	return d.syncAll(paths)
+	return nil
 }

@@ -71,9 +71,11 @@ type pacing struct {
 	// patience bounds the wait of one change. A disk that makes no progress must not keep
 	// graphs from changing.
 	patience time.Duration
+	// awake is how many stores keep their connections however long they are not used.
+	awake int
 }
 
-var usualPacing = pacing{remains: 256, buried: 64, patience: 2 * time.Second}
+var usualPacing = pacing{remains: 256, buried: 64, patience: 2 * time.Second, awake: mostAwake}
 
 // pacePoll is how often a waiting change looks.
 const pacePoll = 5 * time.Millisecond

@@ -80,7 +80,9 @@ type Directory struct {
 	checkpoints *checkpoints
 	syncs       *syncs
 	wear        *wear
+	awake       *awake
 	keeper      *keeper
+	press       *press // nil: not needed yet
 	spares      *spares
 	hydrator    *hydrator
 	indexer     *indexer // nil: none
@@ -150,6 +152,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	}
 	d.checkpoints = startCheckpoints(d.wear)
 	d.syncs = startSyncs(d)
+	d.awake = newAwake(d.options.pacing.awake, firstPatience)
 	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), catalogueCommitBytes) })
 	d.keeper = startKeeper(d)
 	d.spares = startSpares(d.catalog, &d.crossing)
@@ -411,7 +414,7 @@ func (d *Directory) shut() error {
 	if errors.Join(errs...) == nil {
 		d.hydrator.discard(ctx)
 	}
-	errs = append(errs, storageError("close", d.dir, d.spares.close()))
+	errs = append(errs, storageError("close", d.dir, errors.Join(d.spares.close(), d.press.close())))
 	d.checkpoints.close()
 	d.syncs.close()
 	errs = append(errs, storageError("close", d.catalog.Path(), errors.Join(d.catalog.Close(), d.acks.Close())), storageError("close", d.lock.Path(), d.lock.Close()))

@@ -75,6 +75,16 @@ func (s *shelf) exchange(f *family) *loan {
 	return before
 }
 
+// rest closes the connections to the store's own file that are not in use.
+func (s *shelf) rest() {
+	l, open := s.borrow()
+	if !open {
+		return
+	}
+	defer l.users.Done()
+	l.own.rest()
+}
+
 // close closes the files, once they are no longer in use.
 func (s *shelf) close() error { return s.exchange(nil).finish() }
 

@@ -64,7 +64,7 @@ func newUnsure(t *testing.T, seed uint64) *unsure {
 	if err := u.open(); err != nil {
 		t.Fatal(err)
 	}
-	for range fewestSpares + 1 {
+	for range fewestSpares {
 		<-spares
 	}
 	return u

@@ -23,6 +23,7 @@ type queue struct {
 	room     chan struct{}     // if not nil, closed when bytes falls below maxBytes
 	parking  chan error        // if not nil, closed by the writer when it stands still; receives the reason if it cannot
 	resumed  chan struct{}     // closed to let a parked writer continue
+	tired    bool              // the writer is to close its connection, unless it is needed
 	mode     stopMode
 }
 
@@ -121,6 +122,14 @@ func (q *queue) park() <-chan error {
 	q.parking, q.resumed = make(chan error, 1), make(chan struct{})
 	nudge(q.wake)
 	return q.parking
+}
+
+// tire asks the writer to close its connection, unless it is needed.
+func (q *queue) tire() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tired = true
+	nudge(q.wake)
 }
 
 // refusePark answers a pending park: a cut must not wait for as long as the disk fails.

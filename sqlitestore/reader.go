@@ -88,6 +88,12 @@ func (r *reader) close() error {
 	return err
 }
 
+// rest closes the connections that are not in use.
+func (r *reader) rest() {
+	r.db.SetMaxIdleConns(-1)
+	r.db.SetMaxIdleConns(sqlite.IdleConnections)
+}
+
 // authored are the origins under which the session of the file has written.
 func (r *reader) authored(ctx context.Context) (map[journal.Origin]uint64, error) {
 	out := map[journal.Origin]uint64{}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // Store is the log and the live rows of one graph: a [journal.Store]. One
@@ -31,6 +32,14 @@ type Store struct {
 	said  *catalog.Slot             // belongs to the writing goroutine; nil until something was acknowledged
 	w     *writer                   // belongs to the writing goroutine, while it is not parked
 	wrote map[journal.Origin]uint64 // before it was opened, with the highest number of each
+	awake *awake
+	// asleep says that the writer has closed its connection, and can open it again. calm says
+	// that the last transaction of the connection, if there was one, was committed. Both
+	// belong to the writing goroutine.
+	asleep, calm bool
+	// What the directory's list of stores that are awake notes of the store.
+	usedAt   time.Time
+	patience time.Duration
 
 	queue  *queue
 	metaMu sync.Mutex
@@ -82,7 +91,7 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 	s := &Store{
 		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own,
 		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints, syncs: d.syncs, wear: d.wear,
-		shelf: newShelf(f), w: w, wrote: wrote, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
+		shelf: newShelf(f), w: w, wrote: wrote, awake: d.awake, calm: true, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
 	}
 	s.cuts.needs = e.Needs
 	s.complete.Store(e.Complete)
@@ -93,6 +102,9 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 }
 
 func (s *Store) start() *Store {
+	if !s.asleep {
+		s.awake.used(s)
+	}
 	go s.run()
 	return s
 }
@@ -304,8 +316,12 @@ func (s *Store) shut() error {
 	// The reading connections go first: the last one to be closed empties the
 	// write-ahead log into the file, which a reader is not able to.
 	s.checkpoints.forget(path)
+	s.awake.forget(s)
 	closed := s.wear.closing(path)
 	err := errors.Join(s.shelf.close(), s.w.close())
+	if s.asleep && !missing(path+logSuffix) {
+		sqlite.Checkpoint(path) // a reader had the file open when the writer closed it
+	}
 	closed()
 	// Closing makes the store durable, unless another connection has its file open: then
 	// SQLite leaves the log as it is.

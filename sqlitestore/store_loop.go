@@ -32,6 +32,7 @@ const (
 //	writing    a group of records is in a transaction
 //	retrying   writing has failed; waiting callers get the reason, and new records stay queued
 //	parked     the file stands still for a cut, or for a move to another file
+//	asleep     the file is not open, since nothing was written to it for some time
 //	ended      nothing more is written; done is closed
 //
 // It changes states as follows:
@@ -45,6 +46,9 @@ const (
 //	retrying  -> ended      the store is closed, and the last attempt has failed as well
 //	waiting   -> parked     a cut, or the end of a copy, parks the store
 //	parked    -> waiting    the store is resumed or closed
+//	waiting   -> asleep     many other stores were written to since
+//	asleep    -> writing    records are queued, or the store is to be parked
+//	asleep    -> ended      the store is closed
 //	waiting   -> ended      the store is closed, by Close or by a cut that has ended it
 //
 // If writing fails meanwhile, the caller of park gets the reason and stops waiting.
@@ -53,7 +57,7 @@ func (s *Store) run() {
 	var last arrivals
 	for {
 		taken, ok := s.take(&last)
-		if !ok || (s.w.c == nil || s.w.due() && len(taken) == 0) && !s.write(nil) {
+		if !ok || len(taken) == 0 && !s.write(nil) {
 			return
 		}
 		for len(taken) > 0 {
@@ -109,24 +113,31 @@ func (s *Store) take(last *arrivals) ([]*journal.Record, bool) {
 			}
 			taken := q.records
 			q.records = make([]*journal.Record, 0, len(taken))
+			q.tired = false
 			q.mu.Unlock()
 			last.note(len(taken), time.Now())
 			return taken, true
-		case s.w.c != nil && s.w.due():
+		case (s.w.c != nil || s.asleep) && s.w.due():
 			q.mu.Unlock()
 			return nil, true
 		case q.mode != running:
 			q.mu.Unlock()
 			return nil, false
-		case s.w.c == nil: // it was moved to another file, which could not be opened
+		case s.w.c == nil && (!s.asleep || q.parking != nil): // or it was moved to another file, which could not be opened
 			q.mu.Unlock()
 			return nil, true
 		case q.parking != nil:
 			parked, resumed := q.parking, q.resumed
 			q.parking = nil
 			q.mu.Unlock()
+			s.calm = false // a cut may write to the file, and fail
 			close(parked)
 			<-resumed
+			continue
+		case q.tired:
+			q.tired = false
+			q.mu.Unlock()
+			s.fallAsleep()
 			continue
 		}
 		q.mu.Unlock()
@@ -150,7 +161,10 @@ func (q *queue) linger() {
 // write writes a group, and tries again after errors. It returns false when it stopped
 // trying because the store is to be closed.
 func (s *Store) write(group []*journal.Record) bool {
-	err := s.w.commit(group)
+	err := s.wakeUp()
+	if err == nil {
+		err = s.w.commit(group)
+	}
 	if err != nil {
 		err = s.retry(group, err)
 	}
@@ -158,7 +172,9 @@ func (s *Store) write(group []*journal.Record) bool {
 		s.lastErr = err
 		return false
 	}
+	s.calm = true
 	s.acknowledge(group)
+	s.awake.used(s)
 	return true
 }
 

@@ -101,6 +101,7 @@ var comparisons = []comparison{
 	{"after these: bytes", benchPkg, "Old/list", "", "", "MB", "worse", ""},
 	{"1,000 creatures, each with a store: add", benchPkg, "Unjoined", "", "", "add-ms", "worse", "target: 1,000 ms"},
 	{"1,000 creatures, each with a store: close", benchPkg, "Unjoined", "", "", "close-ms", "worse", "target: 1,000 ms"},
+	{"1,000 creatures, each with a store: memory", benchPkg, "Unjoined", "", "", "peak-MB", "worse", "target: 120 MB"},
 	{"1,000 creatures, each with a store: on disk", benchPkg, "Unjoined", "", "", "MB", "worse", "target: 40 MB"},
 	{"replace a module, no store: what the creature notices, p99", benchPkg, "Replace/none/compiled", benchPkg, "Replace/none/calm", "itself-p99-ms", "worse", "target: 5 ms; beside no replacement"},
 	{"replace a module, no store: what a neighbour notices, p99", benchPkg, "Replace/none/compiled", benchPkg, "Replace/none/calm", "neighbour-p99-ms", "worse", "target: 5 ms"},

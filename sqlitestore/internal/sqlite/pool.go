@@ -15,6 +15,10 @@ import (
 // the directory's checkpointer runs long before.
 const CheckpointPages = 16_384
 
+// IdleConnections is how many connections a pool keeps: one costs descriptors and memory,
+// and there may be many stores.
+const IdleConnections = 1
+
 // Pool makes a pool of connections for reading, whose first connection is this one, since
 // opening a connection reads the whole schema of the file. As long as it is open, the
 // file can be read as it was even if it is removed.
@@ -56,7 +60,7 @@ type connector struct {
 func (k *connector) pool(connections int) *sql.DB {
 	db := sql.OpenDB(k)
 	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(1) // a connection costs descriptors, and there may be many stores
+	db.SetMaxIdleConns(IdleConnections)
 	db.SetConnMaxIdleTime(time.Minute)
 	return db
 }

@@ -42,6 +42,16 @@ func NewSchema(what string, applicationID, version int64, migrations fs.FS, func
 // build makes the template in memory: the only folder that can be written to may be that of
 // the sessions.
 func (s *Schema) build() ([]byte, error) {
+	c, err := s.InMemory()
+	if err != nil {
+		return nil, err
+	}
+	content, err := c.Image()
+	return content, errors.Join(err, c.Close())
+}
+
+// InMemory makes a new, empty file in memory.
+func (s *Schema) InMemory() (*Conn, error) {
 	raw, err := openGuarded("file:template?mode=memory")
 	if err != nil {
 		return nil, err
@@ -51,11 +61,17 @@ func (s *Schema) build() ([]byte, error) {
 	if err == nil {
 		err = c.Exec("VACUUM") // without the pages of tables that migrations have replaced
 	}
-	var content []byte
-	if err == nil {
-		content, err = sqlite3.Serialize(raw)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
-	if err = errors.Join(err, c.Close()); err != nil {
+	return c, nil
+}
+
+// Image returns the content of the file that a database in memory would have, with the
+// changes of the present transaction.
+func (c *Conn) Image() ([]byte, error) {
+	content, err := sqlite3.Serialize(c.raw)
+	if err != nil {
 		return nil, err
 	}
 	if len(content) < headerSize {

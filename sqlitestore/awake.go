@@ -1,0 +1,132 @@
+package sqlitestore
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+const (
+	// mostAwake is how many stores keep their connections however long nothing is written
+	// to them. A connection takes some 300 KB of memory, and two or three descriptors.
+	mostAwake = 48
+	// firstPatience is how long nothing must have been written to a store that was asleep
+	// before it may sleep again. It doubles each time, up to lastPatience: to fall asleep
+	// takes two syncs, and to wake up ten times as long as to write a record.
+	firstPatience = time.Second
+	lastPatience  = 10 * time.Minute
+	// openingAtOnce is how many stores wake up at the same time, so that a thousand that are
+	// created together do not have their connections at the same time.
+	openingAtOnce = 4
+)
+
+// awake are the stores that have a connection for writing. If there are more than most,
+// those that nothing has been written to for the longest time fall asleep. A store that
+// has just been created may do so at once: most creatures that are added do nothing for
+// some time. Stores that are in use stay awake, however many there are. The methods may
+// be called by any goroutine.
+type awake struct {
+	most    int
+	first   time.Duration
+	opening chan struct{} // has room for as many as may wake up at the same time
+
+	mu     sync.Mutex
+	recent *list.List // of *Store, the least recently used last
+	of     map[*Store]*list.Element
+}
+
+func newAwake(most int, first time.Duration) *awake {
+	return &awake{most: most, first: first, opening: make(chan struct{}, openingAtOnce), recent: list.New(), of: map[*Store]*list.Element{}}
+}
+
+// used notes that a store, whose writing goroutine is the caller, has used its file.
+func (a *awake) used(s *Store) {
+	now := time.Now()
+	a.mu.Lock()
+	s.usedAt = now
+	if e, known := a.of[s]; known {
+		a.recent.MoveToFront(e)
+	} else {
+		a.of[s] = a.recent.PushFront(s)
+	}
+	tired := a.tired(now)
+	a.mu.Unlock()
+	for _, s := range tired {
+		s.queue.tire()
+	}
+}
+
+// woke notes that a store has opened its file again.
+func (a *awake) woke(s *Store) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.patience = min(max(2*s.patience, a.first), lastPatience)
+}
+
+// trim is for the time when nothing is written.
+func (a *awake) trim() {
+	a.mu.Lock()
+	tired := a.tired(time.Now())
+	a.mu.Unlock()
+	for _, s := range tired {
+		s.queue.tire()
+	}
+}
+
+// tired takes the stores from the list that are to fall asleep. A store that does not,
+// because it is used at the moment, is added again when it has been used.
+func (a *awake) tired(now time.Time) (out []*Store) {
+	for a.recent.Len() > a.most {
+		e := a.recent.Back()
+		s := e.Value.(*Store)
+		if now.Sub(s.usedAt) < s.patience {
+			break
+		}
+		a.recent.Remove(e)
+		delete(a.of, s)
+		out = append(out, s)
+	}
+	return out
+}
+
+// forget removes a store that is being closed.
+func (a *awake) forget(s *Store) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e, known := a.of[s]; known {
+		a.recent.Remove(e)
+		delete(a.of, s)
+	}
+}
+
+// fallAsleep closes the connections of the store, until there is something to write or
+// to read. SQLite empties the write-ahead log into the file, which then is durable. It
+// belongs to the writing goroutine.
+func (s *Store) fallAsleep() {
+	if !s.calm || s.w.c == nil || s.w.marked {
+		return
+	}
+	s.shelf.rest() // before the writer: a reader cannot empty the log
+	path := s.w.path
+	closed := s.wear.closing(path)
+	_ = s.w.close() // what it could not do is done when the store is closed
+	closed()
+	s.asleep = true
+	if s.syncs.sync(path) == nil {
+		s.syncs.forget(path)
+	}
+}
+
+// wakeUp opens the file again.
+func (s *Store) wakeUp() error {
+	if !s.asleep {
+		return nil
+	}
+	s.asleep = false
+	if !s.w.marked { // otherwise it has just been created
+		s.awake.woke(s)
+	}
+	s.awake.opening <- struct{}{}
+	defer func() { <-s.awake.opening }()
+	return s.w.reopen()
+}
