@@ -6,15 +6,21 @@ import (
 	"time"
 )
 
+// naps says when stores fall asleep.
+type naps struct {
+	// most is how many stores keep their connections however long nothing is written to
+	// them. A connection takes some 300 KB of memory, and two or three descriptors.
+	most int
+	// first is how long nothing must have been written to a store that was asleep before it
+	// may sleep again. It doubles each time, up to lastPatience: to fall asleep takes two
+	// syncs, and to wake up ten times as long as to write a record.
+	first time.Duration
+}
+
+var usualNaps = naps{most: 48, first: time.Second}
+
 const (
-	// mostAwake is how many stores keep their connections however long nothing is written
-	// to them. A connection takes some 300 KB of memory, and two or three descriptors.
-	mostAwake = 48
-	// firstPatience is how long nothing must have been written to a store that was asleep
-	// before it may sleep again. It doubles each time, up to lastPatience: to fall asleep
-	// takes two syncs, and to wake up ten times as long as to write a record.
-	firstPatience = time.Second
-	lastPatience  = 10 * time.Minute
+	lastPatience = 10 * time.Minute
 	// openingAtOnce is how many stores wake up at the same time, so that a thousand that are
 	// created together do not have their connections at the same time.
 	openingAtOnce = 4
@@ -26,17 +32,17 @@ const (
 // some time. Stores that are in use stay awake, however many there are. The methods may
 // be called by any goroutine.
 type awake struct {
-	most    int
-	first   time.Duration
-	opening chan struct{} // has room for as many as may wake up at the same time
+	naps
+	opening chan struct{}  // has room for as many as may wake up at the same time
+	slept   func(s *Store) // lets a test know that one sleeps
 
 	mu     sync.Mutex
 	recent *list.List // of *Store, the least recently used last
 	of     map[*Store]*list.Element
 }
 
-func newAwake(most int, first time.Duration) *awake {
-	return &awake{most: most, first: first, opening: make(chan struct{}, openingAtOnce), recent: list.New(), of: map[*Store]*list.Element{}}
+func newAwake(n naps) *awake {
+	return &awake{naps: n, opening: make(chan struct{}, openingAtOnce), recent: list.New(), of: map[*Store]*list.Element{}}
 }
 
 // used notes that a store, whose writing goroutine is the caller, has used its file.
@@ -114,6 +120,9 @@ func (s *Store) fallAsleep() {
 	s.asleep = true
 	if s.syncs.sync(path) == nil {
 		s.syncs.forget(path)
+	}
+	if s.awake.slept != nil {
+		s.awake.slept(s)
 	}
 }
 

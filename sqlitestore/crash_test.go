@@ -95,8 +95,12 @@ func tell(line progress) { _ = json.NewEncoder(os.Stdout).Encode(line) }
 func smallChunks(reached func(failpoint.Point, string) error) Options {
 	o := WithoutSyncs
 	o.hooks.Reached, o.hooks.CopyChunk, o.hooks.UniteChunk = reached, 16<<10, 20
+	o.naps = fewAwake
 	return o
 }
+
+// fewAwake has stores fall asleep and wake up all the time.
+var fewAwake = naps{most: 1, first: time.Millisecond}
 
 // copying has cuts copy small histories in every second program. The background then
 // copies less, so this excludes programs that are to end in one of its steps.

@@ -71,11 +71,9 @@ type pacing struct {
 	// patience bounds the wait of one change. A disk that makes no progress must not keep
 	// graphs from changing.
 	patience time.Duration
-	// awake is how many stores keep their connections however long they are not used.
-	awake int
 }
 
-var usualPacing = pacing{remains: 256, buried: 64, patience: 2 * time.Second, awake: mostAwake}
+var usualPacing = pacing{remains: 256, buried: 64, patience: 2 * time.Second}
 
 // pacePoll is how often a waiting change looks.
 const pacePoll = 5 * time.Millisecond

@@ -60,6 +60,7 @@ type Options struct {
 
 	hooks  failpoint.Hooks
 	pacing pacing // zero: usualPacing
+	naps   naps   // zero: usualNaps
 }
 
 // Library names the version of SQLite in this program, and the library that it comes from:
@@ -120,6 +121,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	}
 	options.MaxQueueBytes = cmp.Or(options.MaxQueueBytes, defaultQueueBytes)
 	options.pacing = cmp.Or(options.pacing, usualPacing)
+	options.naps = cmp.Or(options.naps, usualNaps)
 	if err := checkSyncEvery(options.SyncEvery); err != nil {
 		return nil, err
 	}
@@ -152,7 +154,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	}
 	d.checkpoints = startCheckpoints(d.wear)
 	d.syncs = startSyncs(d)
-	d.awake = newAwake(d.options.pacing.awake, firstPatience)
+	d.awake = newAwake(d.options.naps)
 	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), catalogueCommitBytes) })
 	d.keeper = startKeeper(d)
 	d.spares = startSpares(d.catalog, &d.crossing)

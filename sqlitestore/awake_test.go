@@ -1,0 +1,161 @@
+package sqlitestore
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+)
+
+// drowsy opens a directory of which one store may stay awake, with two stores. opened is
+// called with every connection that writes to a store.
+func drowsy(t *testing.T, first time.Duration, opened func() error) (d *Directory, both [2]*Store, slept chan *Store) {
+	t.Helper()
+	d, err := Open(t.Context(), t.TempDir(), Options{naps: naps{most: 1, first: first}, hooks: failpoint.Hooks{
+		Unsynced: true, Opened: func(string, func(string) error) error { return opened() },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	slept = make(chan *Store, 1000)
+	d.awake.slept = func(s *Store) { slept <- s }
+	for i := range both {
+		both[i] = createStore(t, d)
+	}
+	d.spares.rest(t)
+	return d, both, slept
+}
+
+// historyOfAll reads the whole history of a store.
+func historyOfAll(t *testing.T, s *Store) ([]journal.Event, error) {
+	t.Helper()
+	return s.History(t.Context(), journal.HistoryQuery{Limit: 1 << 20})
+}
+
+// appendMore writes some more events to a store, and returns how many it has.
+func appendMore(t *testing.T, s *Store) int {
+	t.Helper()
+	before := s.highest.Load()
+	logged(s, before+1, before+3)
+	if err := s.Wait(t.Context(), before+3); err != nil {
+		t.Fatal(err)
+	}
+	return int(before + 3)
+}
+
+// TestSleep writes to two stores in turn, of which the other one is asleep each time, reads
+// from the latter, and cuts it.
+func TestSleep(t *testing.T) {
+	d, both, slept := drowsy(t, 1, func() error { return nil })
+	asleep := <-slept
+	other := both[0]
+	if other == asleep {
+		other = both[1]
+	}
+	for range 5 {
+		appendMore(t, asleep)
+		asleep, other = other, asleep
+		if s := <-slept; s != asleep {
+			t.Fatalf("%s is asleep, and was used last", s.path())
+		}
+		if !missing(asleep.path() + logSuffix) {
+			t.Error("a store that is asleep has a log")
+		}
+		for _, s := range both {
+			events, err := historyOfAll(t, s)
+			wantSeqs(t, events, err, int(s.highest.Load()))
+		}
+	}
+	path := asleep.path()
+	child := cutAgain(t, d, asleep, 100)
+	settle(t, d)
+	events, err := historyOfAll(t, child)
+	if err != nil || len(events) < 3 {
+		t.Errorf("the child has %d events: %v", len(events), err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{path, child.path(), other.path()} {
+		if !missing(path) {
+			wantIntact(t, path)
+		}
+	}
+}
+
+// TestStoresInUseStayAwake writes to two stores in turn, one of which would have to be
+// asleep: each has been asleep once, and now stays awake for an hour.
+func TestStoresInUseStayAwake(t *testing.T) {
+	var opened atomic.Int64
+	_, both, slept := drowsy(t, time.Hour, func() error { opened.Add(1); return nil })
+	appendMore(t, <-slept)
+	appendMore(t, <-slept)
+	before := opened.Load()
+	for range 20 {
+		for _, s := range both {
+			appendMore(t, s)
+		}
+	}
+	if more := opened.Load() - before; more != 0 || len(slept) != 0 {
+		t.Errorf("%d connections were opened, and %d stores fell asleep", more, len(slept))
+	}
+}
+
+// TestWakingUpFails lets the file of a store that is asleep not be opened for a while. The
+// store says so, and then writes what it was given.
+func TestWakingUpFails(t *testing.T) {
+	var failing atomic.Bool
+	broken := errors.New("it cannot be opened")
+	_, _, slept := drowsy(t, 1, func() error {
+		if failing.Load() {
+			return broken
+		}
+		return nil
+	})
+	s := <-slept
+	failed := make(chan struct{}, 1)
+	s.Notify(func() {
+		if s.Err() != nil {
+			nudge(failed)
+		}
+	})
+	failing.Store(true)
+	logged(s, 1, 3)
+	<-failed
+	if err := s.Wait(t.Context(), 3); !errors.Is(err, broken) {
+		t.Errorf("a caller that waits meanwhile gets %v", err)
+	}
+	failing.Store(false)
+	events, err := historyOfAll(t, s)
+	for errors.Is(err, broken) { // until the next try
+		events, err = historyOfAll(t, s)
+	}
+	wantSeqs(t, events, err, 3)
+}
+
+// wantIntact lets SQLite check a file.
+func wantIntact(t *testing.T, path string) {
+	t.Helper()
+	c, err := sqlite.Open(path, sqlite.ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Integer("SELECT count(*) FROM event"); err != nil {
+		t.Error(err)
+	}
+	if n, _, err := c.Integer("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"); err != nil || n != 0 {
+		t.Errorf("%s: %d complaints: %v", path, n, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
