@@ -33,6 +33,7 @@ const (
 // be called by any goroutine.
 type awake struct {
 	naps
+	now     func() time.Time
 	opening chan struct{}  // has room for as many as may wake up at the same time
 	slept   func(s *Store) // lets a test know that one sleeps
 
@@ -41,15 +42,15 @@ type awake struct {
 	of     map[*Store]*list.Element
 }
 
-func newAwake(n naps) *awake {
-	return &awake{naps: n, opening: make(chan struct{}, openingAtOnce), recent: list.New(), of: map[*Store]*list.Element{}}
+func newAwake(n naps, now func() time.Time) *awake {
+	return &awake{naps: n, now: now, opening: make(chan struct{}, openingAtOnce), recent: list.New(), of: map[*Store]*list.Element{}}
 }
 
 // used notes that a store, whose writing goroutine is the caller, has used its file.
 func (a *awake) used(s *Store) {
-	now := time.Now()
+	now := a.now()
 	a.mu.Lock()
-	s.usedAt = now
+	s.sleep.usedAt = now
 	if e, known := a.of[s]; known {
 		a.recent.MoveToFront(e)
 	} else {
@@ -66,13 +67,13 @@ func (a *awake) used(s *Store) {
 func (a *awake) woke(s *Store) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s.patience = min(max(2*s.patience, a.first), lastPatience)
+	s.sleep.patience = min(max(2*s.sleep.patience, a.first), lastPatience)
 }
 
 // trim is for the time when nothing is written.
 func (a *awake) trim() {
 	a.mu.Lock()
-	tired := a.tired(time.Now())
+	tired := a.tired(a.now())
 	a.mu.Unlock()
 	for _, s := range tired {
 		s.queue.tire()
@@ -85,7 +86,7 @@ func (a *awake) tired(now time.Time) (out []*Store) {
 	for a.recent.Len() > a.most {
 		e := a.recent.Back()
 		s := e.Value.(*Store)
-		if now.Sub(s.usedAt) < s.patience {
+		if now.Sub(s.sleep.usedAt) < s.sleep.patience {
 			break
 		}
 		a.recent.Remove(e)
@@ -105,11 +106,22 @@ func (a *awake) forget(s *Store) {
 	}
 }
 
+// sleep is what a store and the list of those that are awake note about it.
+type sleep struct {
+	in *awake
+	// asleep says that the writer has closed its connection, and can open it again. calm says
+	// that the last transaction of the connection, if there was one, was committed. Both
+	// belong to the writing goroutine.
+	asleep, calm bool
+	usedAt       time.Time     // belongs to the list
+	patience     time.Duration // the same
+}
+
 // fallAsleep closes the connections of the store, until there is something to write or
 // to read. SQLite empties the write-ahead log into the file, which then is durable. It
 // belongs to the writing goroutine.
 func (s *Store) fallAsleep() {
-	if !s.calm || s.w.c == nil || s.w.marked {
+	if !s.sleep.calm || s.w.c == nil || s.w.marked {
 		return
 	}
 	s.shelf.rest() // before the writer: a reader cannot empty the log
@@ -117,25 +129,27 @@ func (s *Store) fallAsleep() {
 	closed := s.wear.closing(path)
 	_ = s.w.close() // what it could not do is done when the store is closed
 	closed()
-	s.asleep = true
+	s.sleep.asleep = true
 	if s.syncs.sync(path) == nil {
 		s.syncs.forget(path)
 	}
-	if s.awake.slept != nil {
-		s.awake.slept(s)
+	if s.sleep.in.slept != nil {
+		s.sleep.in.slept(s)
 	}
 }
 
 // wakeUp opens the file again.
 func (s *Store) wakeUp() error {
-	if !s.asleep {
+	if !s.sleep.asleep {
 		return nil
 	}
-	s.asleep = false
+	s.sleep.asleep = false
 	if !s.w.marked { // otherwise it has just been created
-		s.awake.woke(s)
+		s.sleep.in.woke(s)
 	}
-	s.awake.opening <- struct{}{}
-	defer func() { <-s.awake.opening }()
-	return s.w.reopen()
+	s.sleep.in.opening <- struct{}{}
+	defer func() { <-s.sleep.in.opening }()
+	err := s.w.reopen()
+	s.pages.small.Store(s.w.small)
+	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// drowsy opens a directory of which one store may stay awake, with two stores. opened is
+// drowsy opens a directory with two stores, one of which may stay awake. opened is
 // called with every connection that writes to a store.
 func drowsy(t *testing.T, first time.Duration, opened func() error) (d *Directory, both [2]*Store, slept chan *Store) {
 	t.Helper()
@@ -52,8 +52,8 @@ func appendMore(t *testing.T, s *Store) int {
 	return int(before + 3)
 }
 
-// TestSleep writes to two stores in turn, of which the other one is asleep each time, reads
-// from the latter, and cuts it.
+// TestSleep writes to two stores in turn. Each time the other one is asleep, and is read
+// from. In the end it is cut.
 func TestSleep(t *testing.T) {
 	d, both, slept := drowsy(t, 1, func() error { return nil })
 	asleep := <-slept
@@ -111,7 +111,7 @@ func TestStoresInUseStayAwake(t *testing.T) {
 }
 
 // TestWakingUpFails lets the file of a store that is asleep not be opened for a while. The
-// store says so, and then writes what it was given.
+// store reports it, and then writes what it was given.
 func TestWakingUpFails(t *testing.T) {
 	var failing atomic.Bool
 	broken := errors.New("it cannot be opened")

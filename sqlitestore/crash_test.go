@@ -95,7 +95,7 @@ func tell(line progress) { _ = json.NewEncoder(os.Stdout).Encode(line) }
 func smallChunks(reached func(failpoint.Point, string) error) Options {
 	o := WithoutSyncs
 	o.hooks.Reached, o.hooks.CopyChunk, o.hooks.UniteChunk = reached, 16<<10, 20
-	o.naps = fewAwake
+	o.naps, o.hooks.Outgrown = fewAwake, 48<<10
 	return o
 }
 

@@ -12,7 +12,7 @@ import (
 // Create makes the stores of new graphs. Their files are written and made durable; then
 // one transaction of the catalogue makes sessions of all of them. If it fails or the
 // process ends before, none of them exists.
-func (d *Directory) Create(_ context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
+func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
 	for _, spec := range specs {
 		if err := checkSpec("create", spec); err != nil {
 			return nil, err
@@ -34,7 +34,7 @@ func (d *Directory) Create(_ context.Context, specs ...journal.StoreSpec) ([]jou
 		c.Created, c.Complete = cmp.Or(specs[i].At, d.options.Now().UnixNano()), true
 		made = append(made, c)
 	}
-	err := d.writeNew(made)
+	err := d.writeNew(ctx, made)
 	if err == nil {
 		err = d.catalog.Create(childEntries(made))
 	}
@@ -57,11 +57,11 @@ func (d *Directory) Create(_ context.Context, specs ...journal.StoreSpec) ([]jou
 
 // writeNew writes the files of new sessions, durably. Their stores begin asleep, with
 // a mark to remove: they wake up when the catalogue has them.
-func (d *Directory) writeNew(made []*child) error {
+func (d *Directory) writeNew(ctx context.Context, made []*child) error {
 	defer nudge(d.spares.wake) // for their cuts
 	relate(made, nil)
 	askFirst(made)
-	if err := d.printNew(made); err != nil {
+	if err := d.printNew(ctx, made); err != nil {
 		return err
 	}
 	for _, c := range made {
@@ -76,7 +76,7 @@ func (d *Directory) writeNew(made []*child) error {
 		if c.store, err = d.newborn(c.Entry, c.p.writer, nil, last); err != nil {
 			return err
 		}
-		c.store.asleep = true
+		c.store.sleep.asleep = true
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ type Directory struct {
 	wear        *wear
 	awake       *awake
 	keeper      *keeper
-	press       *press // nil: not needed yet
+	presses     presses
 	spares      *spares
 	hydrator    *hydrator
 	indexer     *indexer // nil: none
@@ -145,7 +145,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	counted := newWear(options.Now())
 	counted.observe(&options.hooks)
 	counted.found(filepath.Join(dir, catalog.Name))
-	d := &Directory{dir: dir, options: options, lock: lock, wear: counted, changing: newExclusion(), open: map[journal.SessionID]*Store{}, troubles: map[string]error{}}
+	d := &Directory{dir: dir, options: options, lock: lock, wear: counted, changing: newExclusion(), presses: presses{}, open: map[journal.SessionID]*Store{}, troubles: map[string]error{}}
 	if err := d.load(ctx); err != nil {
 		if d.catalog != nil {
 			err = errors.Join(err, d.catalog.Close())
@@ -154,7 +154,7 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	}
 	d.checkpoints = startCheckpoints(d.wear)
 	d.syncs = startSyncs(d)
-	d.awake = newAwake(d.options.naps)
+	d.awake = newAwake(d.options.naps, d.options.Now)
 	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), catalogueCommitBytes) })
 	d.keeper = startKeeper(d)
 	d.spares = startSpares(d.catalog, &d.crossing)
@@ -328,7 +328,7 @@ func (d *Directory) newborn(e catalog.Entry, w *writer, parents []*Store, first 
 	}
 	d.current.Store(w.path, true)
 	s := newStore(d, e, w, f, first, nil)
-	s.made = time.Now()
+	s.cuts.made = time.Now()
 	return s, nil
 }
 
@@ -416,7 +416,7 @@ func (d *Directory) shut() error {
 	if errors.Join(errs...) == nil {
 		d.hydrator.discard(ctx)
 	}
-	errs = append(errs, storageError("close", d.dir, errors.Join(d.spares.close(), d.press.close())))
+	errs = append(errs, storageError("close", d.dir, errors.Join(d.spares.close(), d.presses.close())))
 	d.checkpoints.close()
 	d.syncs.close()
 	errs = append(errs, storageError("close", d.catalog.Path(), errors.Join(d.catalog.Close(), d.acks.Close())), storageError("close", d.lock.Path(), d.lock.Close()))

@@ -37,6 +37,12 @@
 // They are deleted if they still carry the mark of an unused file, and otherwise set
 // aside under another name.
 //
+// # Many small stores
+//
+// The files of new graphs are made in memory and written whole (press.go). If there are
+// many, their pages are small, until a file has outgrown them (enlarge.go). A store to which
+// nothing is written closes its connection while others need theirs (awake.go).
+//
 // # Retention
 //
 // [Retention] bounds the history of each store, and Options.MaxDiskBytes the files of the

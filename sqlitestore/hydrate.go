@@ -144,7 +144,7 @@ func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	asked, urgent := h.asked, h.urgent > 0
 	h.mu.Unlock()
 	wait, err = h.hydrateAll(ctx, urgent)
-	err = errors.Join(err, h.release(ctx), h.sweep(ctx), h.describe(ctx), h.retainAll(ctx), h.sweep(ctx), h.count(ctx), h.d.overBudget(ctx))
+	err = errors.Join(err, h.release(ctx), h.sweep(ctx), h.describe(ctx), h.retainAll(ctx), h.enlargeAll(ctx), h.sweep(ctx), h.count(ctx), h.d.overBudget(ctx))
 	if ctx.Err() == nil {
 		h.d.report("hydrate", err)
 	}
@@ -226,7 +226,7 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 		}
 		young := false
 		if s != nil && !urgent {
-			if due := quiet - time.Since(s.made); due > 0 {
+			if due := quiet - time.Since(s.cuts.made); due > 0 {
 				wait, young = min(wait, due), true
 			}
 			if young && s.shelf.files() <= many {

@@ -402,6 +402,8 @@ func (s *Store) moveTo(file vouched) *loan {
 	s.w.path = file.path
 	_ = s.w.reopen()
 	s.complete.Store(true)
+	s.pages.small.Store(s.w.small)
+	s.pages.outgrown.Store(false)
 	lent := s.shelf.exchange(&family{own: ownReader(file)})
 	s.checkpoints.forget(before)
 	s.syncs.forget(before)

@@ -198,7 +198,7 @@ func (p *powerProgram) abandon() (wait func()) {
 
 func (p *powerProgram) open() (err error) {
 	ctx := context.Background()
-	if p.d, err = Open(ctx, p.dir, Options{naps: fewAwake, hooks: failpoint.Hooks{Synced: p.disk.Synced, Reached: p.reached, Free: p.free, CopyChunk: 16 << 10, UniteChunk: 20, SmallEvents: p.small}}); err != nil {
+	if p.d, err = Open(ctx, p.dir, Options{naps: fewAwake, hooks: failpoint.Hooks{Synced: p.disk.Synced, Reached: p.reached, Free: p.free, CopyChunk: 16 << 10, UniteChunk: 20, SmallEvents: p.small, Outgrown: 48 << 10}}); err != nil {
 		return err
 	}
 	graphs, problems, err := p.d.Saved(ctx)

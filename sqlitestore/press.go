@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -22,8 +23,8 @@ type press struct {
 	st statements
 }
 
-func newPress() (*press, error) {
-	c, err := storefile.Schema.InMemory()
+func newPress(ctx context.Context, page int) (*press, error) {
+	c, err := storefile.Schema.InMemory(ctx, page)
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +36,6 @@ func newPress() (*press, error) {
 }
 
 func (p *press) close() error {
-	if p == nil {
-		return nil
-	}
 	return errors.Join(p.st.close(), p.c.Rollback(), p.c.Close())
 }
 
@@ -79,21 +77,46 @@ func (d *Directory) newFile() (*spareFile, error) {
 // printedAtOnce is how many files are in memory at the same time, and are synced together.
 const printedAtOnce = 16
 
-// printNew writes the files of new sessions, durable with their names.
-func (d *Directory) printNew(made []*child) (err error) {
-	if d.press == nil {
-		if d.press, err = newPress(); err != nil {
-			return err
-		}
+// presses are those for the sizes of pages that new files have. Its methods are called by
+// one goroutine at a time.
+type presses map[int]*press
+
+// of returns the press for a size of pages.
+func (p presses) of(ctx context.Context, page int) (_ *press, err error) {
+	if p[page] == nil {
+		p[page], err = newPress(ctx, page)
 	}
+	return p[page], err
+}
+
+func (p presses) close() error {
+	var errs []error
+	for page, made := range p {
+		errs = append(errs, made.close())
+		delete(p, page)
+	}
+	return errors.Join(errs...)
+}
+
+// printNew writes the files of new sessions, durable with their names. If the directory
+// has many open stores, their pages are small.
+func (d *Directory) printNew(ctx context.Context, made []*child) error {
+	d.mu.Lock()
+	open := len(d.open)
+	d.mu.Unlock()
 	for first := 0; first < len(made); first += printedAtOnce {
 		var tasks []func() error
 		for _, c := range made[first:min(first+printedAtOnce, len(made))] {
-			image, err := d.print(c)
+			page := sqlite.UsualPage
+			if open++; open > d.options.naps.most {
+				page = smallPage
+			}
+			image, err := d.print(ctx, c, page)
+			if err == nil && page == smallPage && int64(len(image)) > d.smallest()/2 {
+				image, err = d.print(ctx, c, sqlite.UsualPage) // it would be outgrown soon
+			}
 			if err != nil {
-				broken := d.press
-				d.press = nil
-				return errors.Join(err, broken.close())
+				return errors.Join(err, d.presses.close()) // it is unknown how they are
 			}
 			tasks = append(tasks, func() error { return d.options.hooks.WriteWhole(c.Path, image) })
 		}
@@ -113,9 +136,13 @@ func (d *Directory) printNew(made []*child) (err error) {
 }
 
 // print returns the content of the file of a session without parents.
-func (d *Directory) print(c *child) ([]byte, error) {
+func (d *Directory) print(ctx context.Context, c *child, page int) ([]byte, error) {
+	press, err := d.presses.of(ctx, page)
+	if err != nil {
+		return nil, err
+	}
 	c.p.durability = c.Durability
-	return d.press.print(c.p.writer, func(w *writer) error {
+	return press.print(c.p.writer, func(w *writer) error {
 		if err := errors.Join(w.claim(), w.identify(c.Entry, d.home), w.writeOwn(&journal.Record{Meta: c.plan.Meta}), c.relations.write(w.c)); err != nil {
 			return err
 		}

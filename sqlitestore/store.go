@@ -32,14 +32,7 @@ type Store struct {
 	said  *catalog.Slot             // belongs to the writing goroutine; nil until something was acknowledged
 	w     *writer                   // belongs to the writing goroutine, while it is not parked
 	wrote map[journal.Origin]uint64 // before it was opened, with the highest number of each
-	awake *awake
-	// asleep says that the writer has closed its connection, and can open it again. calm says
-	// that the last transaction of the connection, if there was one, was committed. Both
-	// belong to the writing goroutine.
-	asleep, calm bool
-	// What the directory's list of stores that are awake notes of the store.
-	usedAt   time.Time
-	patience time.Duration
+	sleep sleep
 
 	queue  *queue
 	metaMu sync.Mutex
@@ -47,8 +40,8 @@ type Store struct {
 	every  atomic.Int64  // see [Store.syncEvery]; follows from meta
 	done   chan struct{} // closed when the writing goroutine has ended
 
-	made     time.Time   // by a cut; zero if it was there before
 	complete atomic.Bool // has its whole history in its file
+	pages    pages
 	cuts     cutNotes
 	// stateless says that no creature has had state since the store was created, so that
 	// the file need not be read for it.
@@ -67,6 +60,7 @@ type Store struct {
 
 // cutNotes are what cuts need to know of a store.
 type cutNotes struct {
+	made   time.Time            // the store, by a cut; zero if it was there before
 	needs  []journal.SessionID  // of an incomplete one: see [catalog.Entry]
 	ending *catalog.Description // by the present cut, if it ends the session; nil: not known
 }
@@ -77,6 +71,8 @@ var _ journal.Store = (*Store)(nil)
 type storeOwner interface {
 	makeFirm() error
 	refresh(ctx context.Context, s *Store, stale *loan) error
+	smallest() int64
+	outgrew()
 	forget(s *Store)
 	bury(s *Store)
 }
@@ -91,10 +87,11 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 	s := &Store{
 		info: e.SessionInfo, meta: meta, durability: w.durability, origin: w.own,
 		owner: d, changing: d.changing, acks: d.acks, checkpoints: d.checkpoints, syncs: d.syncs, wear: d.wear,
-		shelf: newShelf(f), w: w, wrote: wrote, awake: d.awake, calm: true, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
+		shelf: newShelf(f), w: w, wrote: wrote, sleep: sleep{in: d.awake, calm: true}, queue: newQueue(d.options.MaxQueueBytes), done: make(chan struct{}),
 	}
 	s.cuts.needs = e.Needs
 	s.complete.Store(e.Complete)
+	s.pages.small.Store(w.small)
 	s.every.Store(int64(d.syncs.periodOf(meta)))
 	s.highest.Store(first)
 	s.durable.advance(first)
@@ -102,8 +99,8 @@ func newStore(d *Directory, e catalog.Entry, w *writer, f *family, first uint64,
 }
 
 func (s *Store) start() *Store {
-	if !s.asleep {
-		s.awake.used(s)
+	if !s.sleep.asleep {
+		s.sleep.in.used(s)
 	}
 	go s.run()
 	return s
@@ -316,10 +313,10 @@ func (s *Store) shut() error {
 	// The reading connections go first: the last one to be closed empties the
 	// write-ahead log into the file, which a reader is not able to.
 	s.checkpoints.forget(path)
-	s.awake.forget(s)
+	s.sleep.in.forget(s)
 	closed := s.wear.closing(path)
 	err := errors.Join(s.shelf.close(), s.w.close())
-	if s.asleep && !missing(path+logSuffix) {
+	if s.sleep.asleep && !missing(path+logSuffix) {
 		sqlite.Checkpoint(path) // a reader had the file open when the writer closed it
 	}
 	closed()

@@ -117,20 +117,20 @@ func (s *Store) take(last *arrivals) ([]*journal.Record, bool) {
 			q.mu.Unlock()
 			last.note(len(taken), time.Now())
 			return taken, true
-		case (s.w.c != nil || s.asleep) && s.w.due():
+		case (s.w.c != nil || s.sleep.asleep) && s.w.due():
 			q.mu.Unlock()
 			return nil, true
 		case q.mode != running:
 			q.mu.Unlock()
 			return nil, false
-		case s.w.c == nil && (!s.asleep || q.parking != nil): // or it was moved to another file, which could not be opened
+		case s.w.c == nil && (!s.sleep.asleep || q.parking != nil): // or it was moved to another file, which could not be opened
 			q.mu.Unlock()
 			return nil, true
 		case q.parking != nil:
 			parked, resumed := q.parking, q.resumed
 			q.parking = nil
 			q.mu.Unlock()
-			s.calm = false // a cut may write to the file, and fail
+			s.sleep.calm = false // a cut may write to the file, and fail
 			close(parked)
 			<-resumed
 			continue
@@ -172,9 +172,9 @@ func (s *Store) write(group []*journal.Record) bool {
 		s.lastErr = err
 		return false
 	}
-	s.calm = true
+	s.sleep.calm = true
 	s.acknowledge(group)
-	s.awake.used(s)
+	s.sleep.in.used(s)
 	return true
 }
 
@@ -246,6 +246,9 @@ func (s *Store) acknowledge(group []*journal.Record) {
 		if n := len(r.Events); n > 0 {
 			seq = r.Events[n-1].ID.Seq
 		}
+	}
+	if s.w.size += size; s.w.small && s.w.size >= s.owner.smallest() && !s.pages.outgrown.Swap(true) {
+		s.owner.outgrew()
 	}
 	s.queue.wrote(size)
 	s.highest.Store(seq)

@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
@@ -44,8 +45,10 @@ type writer struct {
 	// claimed says that the file lists our origin among those of its session. If not, the
 	// next commit adds it.
 	claimed   bool
-	unindexed int // messages after the end of the index
-	unspanned int // events after it
+	small     bool  // the file has small pages
+	size      int64 // of the file when it was opened, and what was written to it since, about
+	unindexed int   // messages after the end of the index
+	unspanned int   // events after it
 	// unindexedOf has their channels, as far as they were appended by this writer.
 	unindexedOf map[journal.ChannelID]struct{}
 
@@ -78,8 +81,13 @@ func (w *writer) open() (err error) {
 	if err := w.pace(); err != nil {
 		return err
 	}
+	page, _, err := w.c.Integer("PRAGMA page_size")
+	if err != nil {
+		return err
+	}
+	w.small, w.size = page < sqlite.UsualPage, files.Size(w.path)+files.Size(w.path+logSuffix)
 	for _, pragma := range []string{
-		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", sqlite.CheckpointPages),
+		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", sqlite.CheckpointPages*sqlite.UsualPage/max(page, 512)),
 		fmt.Sprintf("PRAGMA journal_size_limit = %d", walLimit),
 	} {
 		if err := w.c.Exec(pragma); err != nil {

@@ -163,6 +163,8 @@ type Hooks struct {
 	CopyChunk, UniteChunk int64
 	// SmallEvents replaces how many events of a parent a cut copies; negative: none.
 	SmallEvents int64
+	// Outgrown replaces the size of a file from which on it gets larger pages.
+	Outgrown int64
 }
 
 // At passes a failpoint.

@@ -42,7 +42,7 @@ func NewSchema(what string, applicationID, version int64, migrations fs.FS, func
 // build makes the template in memory: the only folder that can be written to may be that of
 // the sessions.
 func (s *Schema) build() ([]byte, error) {
-	c, err := s.InMemory()
+	c, err := s.InMemory(context.Background(), UsualPage)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +50,19 @@ func (s *Schema) build() ([]byte, error) {
 	return content, errors.Join(err, c.Close())
 }
 
-// InMemory makes a new, empty file in memory.
-func (s *Schema) InMemory() (*Conn, error) {
+// UsualPage is the size of the pages of a file, in bytes, that SQLite chooses.
+const UsualPage = 4096
+
+// InMemory makes a new, empty file in memory, with pages of a given size.
+func (s *Schema) InMemory(ctx context.Context, page int) (*Conn, error) {
 	raw, err := openGuarded("file:template?mode=memory")
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{raw: raw, Path: "a new file", Mode: ReadWrite}
-	err = s.Raise(context.Background(), c, s.Version)
+	if err = c.Exec(fmt.Sprintf("PRAGMA page_size = %d", page)); err == nil {
+		err = s.Raise(ctx, c, s.Version)
+	}
 	if err == nil {
 		err = c.Exec("VACUUM") // without the pages of tables that migrations have replaced
 	}
