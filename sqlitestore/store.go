@@ -53,9 +53,14 @@ type Store struct {
 	err     atomic.Pointer[error]
 	notify  atomic.Pointer[func()]
 
-	closing  sync.Once
-	closeErr error
-	lastErr  error // of the writing goroutine, valid after done
+	closing closing
+	lastErr error // of the writing goroutine, valid after done
+}
+
+// closing is the outcome of closing a store, once it has been closed.
+type closing struct {
+	sync.Once
+	err error
 }
 
 // cutNotes are what cuts need to know of a store.
@@ -282,8 +287,8 @@ func (s *Store) DeadLetters(ctx context.Context, creature journal.CreatureID, af
 // whatever happens to ctx: nothing may still be written to a file that its owner believes
 // closed. Later calls return the same error.
 func (s *Store) Close(context.Context) error {
-	s.closing.Do(func() { s.closeErr = s.shut() })
-	return s.closeErr
+	s.closing.Do(func() { s.closing.err = s.shut() })
+	return s.closing.err
 }
 
 // freeze stops a parked store that a cut has ended: nothing more is written, and the
