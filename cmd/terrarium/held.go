@@ -96,7 +96,9 @@ func (c *heldCommand) status(ctx context.Context, s streams, h *holder) error {
 	}
 	t := newTable()
 	t.AppendHeader(table.Row{"graph", "creature", "state", "waiting", "turns", "failures", "dead letters", "memory"})
+	creatures, hibernated := 0, 0
 	for _, g := range result.Graphs {
+		creatures, hibernated = creatures+len(g.Creatures), hibernated+g.Hibernated
 		for _, x := range g.Creatures {
 			waiting := uint64(0)
 			for _, cursor := range x.Cursors {
@@ -108,7 +110,11 @@ func (c *heldCommand) status(ctx context.Context, s streams, h *holder) error {
 	for _, p := range result.Problems {
 		showError(s.err, &abi.Error{Message: p.Message, Remedy: p.Remedy, IDs: p.IDs})
 	}
-	text := t.Render() + "\n" + connectorsText(result.Connectors)
+	text := t.Render() + "\n"
+	if hibernated > 0 {
+		text += fmt.Sprintf("\n%d of %s hibernate until their next delivery\n", hibernated, count(creatures, "creature"))
+	}
+	text += connectorsText(result.Connectors)
 	for _, stop := range stopsIn(result.Graphs) {
 		text += "\n" + oneLine(stopLine(&stop)) + "\n"
 	}
