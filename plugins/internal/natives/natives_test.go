@@ -31,7 +31,7 @@ func TestOthers(t *testing.T) {
 		t.Fatal("nothing is reported")
 	}
 	text := filepath.ToSlash(err.Error())
-	for _, want := range []string{"/gone/code.go is of no module", "/behave/code2.go is of no module"} {
+	for _, want := range []string{"/gone/code.go belongs to no module", "/behave/code2.go belongs to no module"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
