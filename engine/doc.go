@@ -72,8 +72,7 @@
 // # Awareness
 //
 // What a creature can know of its surroundings is a function of its graph (describe.go). A
-// change of the graph does not compute this again. It only gives the graph the number of a
-// new shape. When a creature looks and the shape differs from that of its last look, the
+// change of the graph does not compute this again. It only gives the shape of the graph a new number. When a creature looks and the shape differs from that of its last look, the
 // engine makes the document again and compares the two (awareness_seen.go). What a turn
 // sees is fixed when the worker takes the delivery, in the critical section.
 //
@@ -92,7 +91,7 @@
 // [journal.Store], with a test suite in storetest), policies ([deploy.Policy]) and a
 // [Clock]. The data that it exchanges with them is defined in its own packages:
 // journal (the log and its stores), deploy (what a deployment declares), outlook (what
-// a creature can know), inspect (what is) and diff (what a change would do).
+// a creature can know), inspect (the present) and diff (what a change would do).
 //
 // # Files
 //
@@ -142,8 +141,8 @@
 //   - worker.go: the goroutines that run turns
 //   - serve.go: what they do: one creature after another, one delivery after another
 //   - internal/runqueue: the run queue, with a lane for each of them
-//   - hibernate.go: instances that idle creatures do without
-//   - internal/hibernation: when they do
+//   - hibernate.go: taking the instances of idle creatures
+//   - internal/hibernation: when to take them
 //   - internal/idle: detecting that all work is done
 //   - heap_watch.go: memory that is not accounted to any creature
 //   - internal/heapwatch: finding the creature that holds such memory

@@ -56,9 +56,9 @@ type Options struct {
 	// instance that holds this memory, and replaces the instance. Zero means
 	// [DefaultUnaccountedMemory]; negative turns the search off.
 	UnaccountedMemory int64
-	// HibernateAfter is how long creatures are idle, once to twice that time, before they
-	// hibernate: they have no instance until their next turn. Zero means
-	// [DefaultHibernateAfter]; negative means that they may be idle for any time.
+	// HibernateAfter is how long creatures are idle, or at the latest twice as long,
+	// before they hibernate: they have no instance until their next turn. Zero means
+	// [DefaultHibernateAfter]; negative means no limit.
 	HibernateAfter time.Duration
 	// ProcessMemory is how many bytes the process may use. When a tenth is left, creatures
 	// hibernate after a second or two. Zero means the memory limit of the Go runtime, if it

@@ -12,7 +12,7 @@ import (
 // TopologyArgs are the arguments of topology.
 type TopologyArgs struct {
 	At    string `json:"at" op:"required" doc:"the moment: the cursor of an event, or a time (RFC 3339)"`
-	Graph string `json:"graph,omitempty" doc:"only what has become this graph, live or ended: any id it has had, or the name of a member"`
+	Graph string `json:"graph,omitempty" doc:"only graphs that have become this graph, which may have ended: any id it has had, or the name of a member"`
 }
 
 // TopologyResult is the result of topology.
@@ -26,7 +26,7 @@ type TopologyResult struct {
 type PastGraph struct {
 	ID        terrarium.GraphID       `json:"id"`
 	Session   terrarium.SessionID     `json:"session"`
-	Root      terrarium.CreatureID    `json:"root,omitempty"` // id of its root; of the first one after a merge
+	Root      terrarium.CreatureID    `json:"root,omitempty"` // id of its root; if a merge has left several, that of the first
 	Creatures []PastCreature          `json:"creatures"`
 	Channels  []inspect.ChannelStatus `json:"channels"` // the channels; head is always 0, because positions in channels are not described
 	Wires     []journal.OutputWire    `json:"wires"`

@@ -49,7 +49,7 @@ var ownBlocks = []Block{
 	{Name: "session", Doc: "how the session is kept", Attributes: []Attribute{
 		{Name: "durability", Type: ChoiceValue, Choices: []string{"full", "normal", "none"}, Without: "`normal` with a session directory",
 			Doc: "`full` survives power loss, `normal` a killed process, `none` keeps nothing: [durability](durability.md)"},
-		{Name: "sync_every", Type: DurationValue, Without: "left to the system", Doc: "with the durability `normal`, the longest time whose writes a [power failure](durability.md#after-a-power-failure-with-normal) can lose, from " +
+		{Name: "sync_every", Type: DurationValue, Without: "left to the system", Doc: "with the durability `normal`, a [power failure](durability.md#after-a-power-failure-with-normal) loses at most what was written in this time, from " +
 			plainDuration(journal.MinSyncEvery) + " to " + plainDuration(journal.MaxSyncEvery) + "; `--sync-every` takes precedence"},
 		{Name: "merge", Type: ChoiceValue, Choices: []string{"deny", "allow"}, Default: "deny", Doc: "whether a [group tool](tools.md) may merge its graph with another"},
 	}},

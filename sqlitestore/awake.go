@@ -8,12 +8,12 @@ import (
 
 // naps says when stores fall asleep.
 type naps struct {
-	// most is how many stores keep their connections however long nothing is written to
-	// them. A connection takes some 300 KB of memory, and two or three descriptors.
+	// most is how many stores keep their connections even if nothing is written to them for
+	// a long time. A connection takes some 300 KB of memory, and two or three descriptors.
 	most int
-	// first is how long nothing must have been written to a store that was asleep before it
-	// may sleep again. It doubles each time, up to lastPatience: to fall asleep takes two
-	// syncs, and to wake up ten times as long as to write a record.
+	// first is how long a store that has woken up must go without a record before it may
+	// sleep again. It doubles each time, up to lastPatience: falling asleep takes two syncs,
+	// and waking up takes ten times as long as writing a record.
 	first time.Duration
 }
 
@@ -70,7 +70,7 @@ func (a *awake) woke(s *Store) {
 	s.sleep.patience = min(max(2*s.sleep.patience, a.first), lastPatience)
 }
 
-// trim is for the time when nothing is written.
+// trim lets stores fall asleep at times when no store is used.
 func (a *awake) trim() {
 	a.mu.Lock()
 	tired := a.tired(a.now())
@@ -80,8 +80,8 @@ func (a *awake) trim() {
 	}
 }
 
-// tired takes the stores from the list that are to fall asleep. A store that does not,
-// because it is used at the moment, is added again when it has been used.
+// tired removes from the list the stores that are to fall asleep, and returns them. A store
+// that is in use does not fall asleep, and is added again after that use.
 func (a *awake) tired(now time.Time) (out []*Store) {
 	for a.recent.Len() > a.most {
 		e := a.recent.Back()

@@ -12,8 +12,8 @@ const (
 	// table and each index of an empty file takes a page, so that the file takes 30 KB instead
 	// of 130.
 	smallPage = 512
-	// outgrownBytes is the size of a file from which on it gets pages of the usual size: to
-	// write to small ones takes a third more of the processor's time.
+	// outgrownBytes is the size from which on a file gets pages of the usual size: writing
+	// to small ones takes a third more processor time.
 	outgrownBytes = 256 << 10
 )
 
@@ -23,13 +23,13 @@ type pages struct{ small, outgrown atomic.Bool }
 // smallest is the smallest size from which on a file gets pages of the usual size.
 func (d *Directory) smallest() int64 { return cmp.Or(d.options.hooks.Outgrown, outgrownBytes) }
 
-// outgrew lets the background enlarge the pages of stores that have noted that they are
+// outgrew wakes the background, which enlarges the pages of stores that are marked as
 // outgrown.
 func (d *Directory) outgrew() { d.hydrator.nudge() }
 
-// enlargeAll writes the files of stores that have outgrown their small pages again, beside
-// them, as when history is pruned. It also does so if an earlier process has begun to.
-// Without space for that they stay as they are.
+// enlargeAll rewrites the files of stores that have outgrown their small pages, each to a
+// new file beside it, as when history is pruned. This includes files that an earlier process
+// has begun to rewrite. Without space for a new file, a file stays as it is.
 func (h *hydrator) enlargeAll(ctx context.Context) error {
 	begun, err := h.d.catalog.Hydrations(ctx)
 	if err != nil {

@@ -88,10 +88,10 @@ func (s *shelf) rest() {
 // close closes the files, once they are no longer in use.
 func (s *shelf) close() error { return s.exchange(nil).finish() }
 
-// shareWith adds the files of the store's history to those of a child, without the store's
-// own if the child does not need it. The own
-// file is opened again: after the store is closed, only readers may have it open, because
-// the last connection to be closed empties the write-ahead log.
+// shareWith adds the files of the store's history to those of a child, except for the
+// store's own file if the child does not need it. The own file is opened again: after the
+// store is closed, only readers may have it open, because the last connection to be closed
+// empties the write-ahead log.
 func (s *shelf) shareWith(f *family, needs []journal.SessionID) error {
 	l, open := s.borrow()
 	if !open {
@@ -125,8 +125,8 @@ func (s *Store) read(ctx context.Context, op string, look func(f *family) error)
 	return s.readAnd(ctx, op, s.owner.refresh, look)
 }
 
-// refresher opens the files of a store again, of which stale cannot be read: that of a caller
-// that holds [Directory.changing], or that of one that does not.
+// refresher opens the files of a store again, because stale cannot be read. There is one for
+// callers that hold [Directory.changing], and one for all others.
 type refresher func(ctx context.Context, s *Store, stale *loan) error
 
 // readAnd is read with the refresher of the caller.

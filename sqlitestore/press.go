@@ -14,10 +14,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// press makes the files of new sessions: a database in memory that gets the content of a
-// file in a transaction, is written down, and is rolled back. A connection for each
-// file would have to parse its layout and to compile the statements first, which takes
-// five times as long. It is used by one goroutine at a time.
+// press makes the files of new sessions: a transaction writes the content of a file to a
+// database in memory, the database is written to the file, and the transaction is rolled
+// back. A connection for each file would first have to parse its layout and compile the
+// statements, which takes five times as long. It is used by one goroutine at a time.
 type press struct {
 	c  *sqlite.Conn
 	st statements
@@ -77,8 +77,8 @@ func (d *Directory) newFile() (*spareFile, error) {
 // printedAtOnce is how many files are in memory at the same time, and are synced together.
 const printedAtOnce = 16
 
-// presses are those for the sizes of pages that new files have. Its methods are called by
-// one goroutine at a time.
+// presses has a press for each page size of new files. Its methods are called by one
+// goroutine at a time.
 type presses map[int]*press
 
 // of returns the press for a size of pages.
@@ -98,8 +98,8 @@ func (p presses) close() error {
 	return errors.Join(errs...)
 }
 
-// printNew writes the files of new sessions, durable with their names. If the directory
-// has many open stores, their pages are small.
+// printNew writes the files of new sessions, and makes them and their names durable. If the
+// directory has many open stores, their pages are small.
 func (d *Directory) printNew(ctx context.Context, made []*child) error {
 	d.mu.Lock()
 	open := len(d.open)
@@ -116,7 +116,7 @@ func (d *Directory) printNew(ctx context.Context, made []*child) error {
 				image, err = d.print(ctx, c, sqlite.UsualPage) // it would be outgrown soon
 			}
 			if err != nil {
-				return errors.Join(err, d.presses.close()) // it is unknown how they are
+				return errors.Join(err, d.presses.close()) // their state is unknown
 			}
 			tasks = append(tasks, func() error { return d.options.hooks.WriteWhole(c.Path, image) })
 		}

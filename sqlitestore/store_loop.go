@@ -16,8 +16,8 @@ const (
 	// the last group had several records: a single producer gains nothing. In an idle
 	// process it takes a millisecond, because the system wakes it no earlier.
 	linger = 200 * time.Microsecond
-	// lingerFor is how many records must be expected meanwhile, unless a commit waits for the
-	// disk: fewer are written sooner by themselves than together.
+	// lingerFor is how many records must be expected meanwhile, unless a commit waits for
+	// the disk: fewer are written sooner one by one than as a group.
 	lingerFor = 4
 
 	firstRetry = 20 * time.Millisecond

@@ -4,14 +4,15 @@ import "sync"
 
 const (
 	// mostKnown is how many heads of requests a grant remembers. When there are more, it
-	// begins again: they differ from request to request then, and remembering is no use.
+	// starts over: the heads then differ from request to request, and remembering them is
+	// of no use.
 	mostKnown = 64
 	// mostKnownBytes bounds each of them, so that a grant keeps at most 256 KiB.
 	mostKnownBytes = 4 << 10
 )
 
 // known remembers the heads that the grant allows. A head is read when a turn makes the request,
-// before each attempt, and for the attempt, and creatures repeat their heads: what differs is
+// before each attempt, and for each attempt. Creatures repeat their heads: what differs is
 // usually the body. Whether a head is allowed follows from the head and the settings alone.
 type known struct {
 	mu    sync.Mutex

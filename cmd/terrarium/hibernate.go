@@ -16,7 +16,7 @@ type hibernateFlags struct {
 }
 
 func (f *hibernateFlags) add(fs *pflag.FlagSet) {
-	fs.DurationVar(&f.after, "hibernate-after", engine.DefaultHibernateAfter, "how long creatures are idle, once to twice that time, before they lose their instance until the next delivery; 0 for any time")
+	fs.DurationVar(&f.after, "hibernate-after", engine.DefaultHibernateAfter, "creatures hibernate once they have been idle for this time, or at the latest for twice this time: they have no instance until the next delivery; 0 for no limit")
 	fs.StringVar(&f.memory, "process-memory", "", "when the process uses nine tenths of `SIZE`, such as 2GiB, creatures hibernate after a second or two (default the value of GOMEMLIMIT; without it, no bound)")
 }
 

@@ -37,7 +37,7 @@ const IDProperty = "terrarium-id"
 // Settings implements [connector.Kind].
 func (Sink) Settings() []capability.Setting {
 	own := []capability.Setting{
-		{Name: "topic", Type: capability.Text, Without: "`topic_header` is needed", Doc: "the topic, such as `\"alarms\"`"},
+		{Name: "topic", Type: capability.Text, Without: "none; then `topic_header` is required", Doc: "the topic, such as `\"alarms\"`"},
 		{Name: "topic_header", Type: capability.Text, Without: "none", Doc: "the header of a message with its topic; a message without it goes to `topic`"},
 		{Name: "qos", Type: capability.Count, Default: "1", Doc: "the quality of service: 1 or 2, or 0 for messages that may be lost"},
 		{Name: "retain", Type: capability.Flag, Default: "false", Doc: "let the broker keep the last message of a topic for later subscribers"},

@@ -75,8 +75,8 @@ type CapabilityBudget struct {
 	Graph    int64  `json:"graph,omitempty"`    // the bound for all creatures of a graph together; absent: not bounded
 }
 
-// CapabilityLimits bounds the requests of all creatures together that are granted a
-// capability by the same declaration.
+// CapabilityLimits bounds the requests that all creatures with a grant from the same
+// declaration make together.
 type CapabilityLimits struct {
 	Concurrency int     `json:"concurrency"`    // attempts at the same time
 	Rate        float64 `json:"rate,omitempty"` // attempts per second on average; absent: not bounded

@@ -33,7 +33,7 @@ func Checks() []Check {
 		{"history/own", "What a session wrote itself can be read after any mark, before and after its end.", []string{"STORE-H1", "STORE-G4"}, historyOwn},
 		{"history/default-limit", "Without a limit, 1,000 events are returned.", []string{"STORE-H1"}, defaultLimit},
 		{"history/unknown", "Unknown sessions and events are not found.", []string{"STORE-H2"}, unknown},
-		{"restart/continues", "A session continues after every restart, with its history and state, and its events get a new origin.", []string{"STORE-R1", "STORE-R3"}, reopen},
+		{"restart/continues", "A session continues after every restart, with its history and state, and its new events get a new origin.", []string{"STORE-R1", "STORE-R3"}, reopen},
 		{"restart/sessions", "A directory lists its sessions, and which of them are live.", []string{"STORE-R2", "STORE-G4"}, sessions},
 		{"cut/split-merge", "After splits and merges the history has every event once, in order.", []string{"STORE-G2", "STORE-G4"}, cutSplitMerge},
 		{"cut/live-rows", "State, cursors, producers and dead letters go where their creatures and channels go.", []string{"STORE-G3"}, cutLiveRows},

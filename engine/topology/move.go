@@ -2,10 +2,9 @@ package topology
 
 import "slices"
 
-// This file moves many members at once, for merges and splits. One by one,
-// each member would be taken out of the names and elders of its old graph, in
-// an order in which the memory is in no cache, and would have an undo function
-// of its own.
+// This file moves many members at once, for merges and splits. One by one, each
+// member would be taken out of the names and elders of its old graph, in an
+// order that misses every cache, and would have an undo function of its own.
 
 // carry moves all members of a graph that ends to another one. Their names are
 // free there. The old graph keeps its names and elders, which nothing uses

@@ -64,6 +64,6 @@ var usual = map[string]string{
 	"Aliases.listen":      "ids of channels on which it listens, by alias",
 	"Aliases.send":        "ids of channels on which it may send, by alias",
 	"Cursor.seq":          "number of the last message that the creature has handled",
-	"GraphStatus.root":    "id of its root; of the first one after a merge",
+	"GraphStatus.root":    "id of its root; if a merge has left several, that of the first",
 	"TimerRecord.payload": "bytes that the timer delivers",
 }

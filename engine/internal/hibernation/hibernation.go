@@ -16,7 +16,7 @@ const (
 	// pressed is how often the memory of the process is measured, and how long creatures
 	// are idle before they hibernate while there is little left.
 	pressed = time.Second
-	// roomPart is the part of the bound, one in so many, that stays free.
+	// roomPart is the divisor of the bound that yields the part that stays free.
 	roomPart = 10
 )
 
@@ -25,15 +25,15 @@ const (
 type Schedule struct {
 	every time.Duration // between two ticks; 0: never
 	ticks int           // between two sweeps if there is enough memory; 0: no sweep
-	most  int64         // bytes that the process uses when there is enough; 0: any number
+	most  int64         // bytes that the process may use before memory is short; 0: any number
 	used  func() int64
 
 	since int // ticks since the last sweep
 }
 
-// New returns a schedule for creatures that are idle for some time, and for a process that
-// may use some bytes. Zero means [DefaultAfter], and the memory limit of the Go runtime, if
-// it has one. Negative means never, and no bound.
+// New returns a schedule. Zero for after means [DefaultAfter], and negative means never.
+// Zero for bound, in bytes of the process, means the memory limit of the Go runtime, if it
+// has one, and negative means no bound.
 func New(after time.Duration, bound int64) *Schedule {
 	after = max(0, cmp.Or(after, DefaultAfter))
 	if bound == 0 {
@@ -84,8 +84,8 @@ func (s *Schedule) due() bool {
 }
 
 // Used returns how many bytes of memory the process uses: those that belong to it alone, if
-// the system tells, and otherwise those of the Go runtime, which has the linear memories
-// where the system does not provide them.
+// the system reports them. Otherwise it returns those of the Go runtime, which include the
+// linear memories on systems other than Linux.
 func Used() int64 {
 	if n := private(); n > 0 {
 		return n
