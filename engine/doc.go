@@ -72,7 +72,8 @@
 // # Awareness
 //
 // What a creature can know of its surroundings is a function of its graph (describe.go). A
-// change of the graph does not compute this again. It only gives the shape of the graph a new number. When a creature looks and the shape differs from that of its last look, the
+// change of the graph does not compute this again. It only gives the shape of the graph a
+// new number. When a creature looks and the shape differs from that of its last look, the
 // engine makes the document again and compares the two (awareness_seen.go). What a turn
 // sees is fixed when the worker takes the delivery, in the critical section.
 //
@@ -89,9 +90,9 @@
 //
 // The engine consumes a Wasm host ([abi.Host]), session stores ([journal.Storage] and
 // [journal.Store], with a test suite in storetest), policies ([deploy.Policy]) and a
-// [Clock]. The data that it exchanges with them is defined in its own packages:
-// journal (the log and its stores), deploy (what a deployment declares), outlook (what
-// a creature can know), inspect (the present) and diff (what a change would do).
+// [Clock]. The data that it exchanges with them is defined in its own packages: journal
+// (the log and its stores), deploy (what a deployment declares), outlook (what a creature
+// can know), inspect (the present state) and diff (what a change would do).
 //
 // # Files
 //
