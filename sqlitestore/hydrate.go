@@ -144,7 +144,7 @@ func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	asked, urgent := h.asked, h.urgent > 0
 	h.mu.Unlock()
 	wait, err = h.hydrateAll(ctx, urgent)
-	err = errors.Join(err, h.release(ctx), h.sweep(ctx), h.describe(ctx), h.retainAll(ctx), h.enlargeAll(ctx), h.sweep(ctx), h.count(ctx), h.d.overBudget(ctx))
+	err = errors.Join(err, h.release(ctx), h.sweep(ctx), h.describe(ctx), h.retainAll(ctx), h.enlargeAll(ctx), h.sweep(ctx), h.count(ctx), h.overBudget(ctx))
 	if ctx.Err() == nil {
 		h.d.report("hydrate", err)
 	}

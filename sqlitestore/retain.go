@@ -103,10 +103,16 @@ func (d *Directory) excess(ctx context.Context) (n int64) {
 	return n - d.options.MaxDiskBytes
 }
 
-// overBudget is an error if the directory exceeds its budget.
-func (d *Directory) overBudget(ctx context.Context) error {
+// overBudget is an error if the directory exceeds its budget although nothing can be pruned.
+// It prunes once more before it says so, because events have been written since the round
+// looked last.
+func (h *hydrator) overBudget(ctx context.Context) error {
+	d := h.d
 	if d.excess(ctx) <= 0 {
 		return nil
+	}
+	if err := errors.Join(h.retainAll(ctx), h.sweep(ctx)); err != nil || d.excess(ctx) <= 0 {
+		return err
 	}
 	return &abi.Error{
 		Code:    abi.LimitExceeded,

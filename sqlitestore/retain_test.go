@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -231,4 +232,28 @@ func TestDiskBudget(t *testing.T) {
 	for _, s := range stores {
 		wantSound(t, d, s.Info().Session)
 	}
+}
+
+// TestOverBudgetMeanwhile writes beyond the budget after a round has pruned: what can be
+// pruned is, before the directory is said to exceed its budget.
+func TestOverBudgetMeanwhile(t *testing.T) {
+	const messages = 20_000
+	_, d, s := kept(t, Options{MaxDiskBytes: 2 << 20}, 10, 10)
+	err := d.hydrator.call(t.Context(), func(ctx context.Context) error {
+		chatter(s, "c", 11, messages, messages)
+		if err := s.Wait(ctx, messages); err != nil {
+			return err
+		}
+		if d.excess(ctx) <= 0 {
+			t.Errorf("%d messages do not exceed the budget", messages)
+		}
+		return d.hydrator.overBudget(ctx)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if n := d.excess(t.Context()); n > 0 {
+		t.Errorf("the directory exceeds its budget by %d bytes", n)
+	}
+	wantSound(t, d, s.info.Session)
 }

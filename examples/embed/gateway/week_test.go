@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 const (
@@ -36,10 +37,10 @@ type simulation struct {
 	away    bool
 	until   time.Time // when the uplink next goes down, or comes back
 
-	sent, forwarded   int          // readings that are alerts
-	next              [sensors]int // alert of each sensor
-	longestAway, most int          // the largest number of waiting alerts; the largest size on the disk, in bytes
-	pruned            bool
+	sent, forwarded   int             // readings that are alerts
+	next              [sensors]int    // alert of each sensor
+	longestAway, most int             // the largest number of waiting alerts; the largest size on the disk, in bytes
+	oldest, first     journal.EventID // the oldest reading of the history, now and at the beginning
 	g                 *Gateway
 	syncs, written    int64 // of gateways that have been closed
 }
@@ -108,17 +109,29 @@ func (s *simulation) second(n int) {
 	s.longestAway = max(s.longestAway, s.sent-s.forwarded)
 }
 
-// settle waits for the work in the background, which begins within a minute, and measures
-// the disk before and after it.
+// settle waits for the work in the background, which begins within a minute, measures the
+// disk, and looks up the oldest reading of the history.
 func (s *simulation) settle() {
 	s.t.Helper()
-	before := s.disk()
 	if err := s.g.Terrarium().Settle(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	after := s.disk()
-	s.pruned = s.pruned || after < before
 	s.most = max(s.most, int(after))
+	graphs, err := s.g.Terrarium().Status("")
+	if err != nil || len(graphs) != 1 {
+		s.t.Fatalf("there are %d graphs, %v", len(graphs), err)
+	}
+	events, err := s.g.Terrarium().History(s.t.Context(), string(graphs[0].ID), journal.HistoryQuery{
+		Kinds: []journal.EventKind{journal.EventChannelMessage}, Limit: 1,
+	})
+	if err != nil || len(events) != 1 {
+		s.t.Fatalf("the history has %d readings, %v", len(events), err)
+	}
+	s.oldest = events[0].ID
+	if s.first == (journal.EventID{}) {
+		s.first = s.oldest
+	}
 	if problems := s.g.Terrarium().Problems(); len(problems) > 0 || after > s.budget+besides {
 		s.t.Fatalf("%v: %d bytes of %d, %v", s.clock.Now(), after, s.budget, problems)
 	}
@@ -175,7 +188,7 @@ func TestGatewayForHours(t *testing.T) {
 	if s.sent == 0 || s.forwarded != s.sent {
 		t.Errorf("%d alerts of %d were forwarded", s.forwarded, s.sent)
 	}
-	if !s.pruned {
+	if s.oldest == s.first {
 		t.Error("nothing was pruned")
 	}
 	if promised := int64(length/(10*time.Second)) + 2*s.written/emptied + opening*opened; s.syncs > promised {
