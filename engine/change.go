@@ -247,7 +247,7 @@ type lateEvent struct {
 func (x *change) log(g section, rec *journal.Record, ev journal.Event) {
 	ev.Cause = cmp.Or(ev.Cause, x.turn.cause(x))
 	ev.Attribute(x.attribution)
-	if _, lives := x.e.topo.Graph(g.id); rec == nil && !lives {
+	if _, lives := x.e.topo.Born(g.id); rec == nil && !lives {
 		x.late = append(x.late, lateEvent{g, ev})
 		return
 	}

@@ -101,8 +101,8 @@ func (x following) step(c topology.Change) {
 }
 
 func (x following) addGraph(id journal.GraphID) {
-	info, ok := x.e.topo.Graph(id)
-	graph := newGraph(x.e.core, id, info.Born)
+	born, ok := x.e.topo.Born(id)
+	graph := newGraph(x.e.core, id, born)
 	g := x.enter(graph)
 	g.origin = x.e.ids.Origin()
 	g.meta, g.now = x.plan.metaOf(x.change, id), max(g.now, x.lastTime)

@@ -193,7 +193,7 @@ func (p *storePlan) noteSuccessors(x *change) {
 	for _, g := range p.groups {
 		for _, b := range g.before {
 			i := slices.IndexFunc(g.After, func(id journal.GraphID) bool { return x.e.goesOnIn(b, id) })
-			if _, on := x.e.topo.Graph(b.id); !on && i >= 0 {
+			if _, on := x.e.topo.Born(b.id); !on && i >= 0 {
 				x.e.observers.Successors.Store(b.id, g.After[i])
 			}
 		}

@@ -199,10 +199,8 @@ func (a *ahead) wireEnd(from *creature, wire *journal.OutputWire) *creature {
 		}
 		return a.x.creature(wire.To)
 	}
-	info, _ := topo.Graph(a.graph)
-	for _, id := range info.Creatures { // oldest first
-		t, _ := topo.Creature(id)
-		if c := a.x.creature(id); t.Root && (from.deployment == "" || c.deployment == from.deployment) {
+	for _, id := range topo.Roots(a.graph) {
+		if c := a.x.creature(id); from.deployment == "" || c.deployment == from.deployment {
 			return c
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -149,21 +150,30 @@ func settingsOf(spec []byte) map[string]string {
 	}
 	out["workers"], out["mailbox.overflow"] = s.Workers.String(), s.Overflow.String()
 	out["restart.mode"] = s.Restart.Mode.String()
-	addFields(out, "limits.", s.Limits)
-	addFields(out, "restart.", s.Restart)
-	addFields(out, "grants.", s.Grants)
+	limitFields.add(out, "limits.", s.Limits)
+	restartFields.add(out, "restart.", s.Restart)
+	grantFields.add(out, "grants.", s.Grants)
 	for i := range s.Capabilities {
 		out["grants."+s.Capabilities[i].ID()] = s.Capabilities[i].Shown()
 	}
 	return out
 }
 
-// addFields adds the non-zero fields of a structure, by their JSON names.
-func addFields(out map[string]string, prefix string, of any) {
+// fields are those of a structure type.
+type fields []reflect.StructField
+
+var (
+	limitFields   = fields(reflect.VisibleFields(reflect.TypeFor[abi.Limits]()))
+	restartFields = fields(reflect.VisibleFields(reflect.TypeFor[deploy.RestartPolicy]()))
+	grantFields   = fields(reflect.VisibleFields(reflect.TypeFor[journal.Grants]()))
+)
+
+// add adds the fields that are not zero, by their JSON names.
+func (all fields) add(out map[string]string, prefix string, of any) {
 	v := reflect.ValueOf(of)
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if field := v.FieldByIndex(f.Index); !field.IsZero() {
+	for i := range all {
+		if field := v.FieldByIndex(all[i].Index); !field.IsZero() {
+			name, _, _ := strings.Cut(all[i].Tag.Get("json"), ",")
 			out[prefix+name] = fmt.Sprint(field.Interface())
 		}
 	}

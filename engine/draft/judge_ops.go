@@ -216,9 +216,14 @@ func joins(topo *topology.State, op topology.Op) []journal.GraphID {
 
 // bySurvival orders two graphs: first the one whose id a merge keeps.
 func bySurvival(topo *topology.State, a, b journal.GraphID) int {
-	first, _ := topo.Graph(a)
-	second, _ := topo.Graph(b)
-	return cmp.Or(cmp.Compare(len(second.Creatures), len(first.Creatures)), cmp.Compare(first.Born, second.Born))
+	first, _ := topo.Size(a)
+	second, _ := topo.Size(b)
+	if first != second {
+		return cmp.Compare(second, first)
+	}
+	bornA, _ := topo.Born(a)
+	bornB, _ := topo.Born(b)
+	return cmp.Compare(bornA, bornB)
 }
 
 // occupied returns the graph of a channel that has edges: merging with an

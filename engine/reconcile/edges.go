@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
@@ -45,8 +44,13 @@ func edgesOf(d *deploy.Deployment) []wantedEdge {
 	if root == "" {
 		return out
 	}
+	there := map[addressedEdge]bool{}
+	for i := range out {
+		there[out[i].addressedEdge] = true
+	}
 	give := func(key addressedEdge, alias string) {
-		if !slices.ContainsFunc(out, func(o wantedEdge) bool { return o.addressedEdge == key }) {
+		if !there[key] {
+			there[key] = true
 			out = append(out, wantedEdge{key, alias, true})
 		}
 	}

@@ -56,13 +56,15 @@ func (r *Reconciliation) removeGone() {
 			r.then(topology.RemoveCreature{ID: id})
 		}
 	}
+	var first []topology.Op
 	for _, ch := range r.channelsGone() {
 		if to, _ := draft.DirectOf(ch.Address); to == "" {
 			t, _ := topo.Channel(ch.ID)
 			r.noteRemoved(ch.Address, t.Name, r.runtime.Unread(ch.ID, r.leaving))
 		}
-		r.ops = append([]topology.Op{topology.RemoveChannel{ID: ch.ID}}, r.ops...)
+		first = append(first, topology.RemoveChannel{ID: ch.ID})
 	}
+	r.ops = append(first, r.ops...)
 }
 
 func (r *Reconciliation) channelsGone() []draft.Channel {

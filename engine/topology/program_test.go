@@ -185,6 +185,13 @@ func (p *program) checkQueries() {
 		if want := (Graph{id, p.model.graphs[id], creatures, channels}); !reflect.DeepEqual(g, want) {
 			p.fatalf("graph is %+v, model says %+v", g, want)
 		}
+		if born, live := p.state.Born(id); !live || born != g.Born {
+			p.fatalf("graph %s began at %d, %v", id, born, live)
+		}
+		heads := slices.DeleteFunc(slices.Clone(creatures), func(c CreatureID) bool { return !p.state.IsRoot(c) })
+		if found := p.state.Roots(id); !slices.Equal(found, heads) {
+			p.fatalf("the roots are %v, want %v", found, heads)
+		}
 		from, to := creatures[0], creatures[len(creatures)-1]
 		if got, want := p.state.Connected(from, to), p.model.leading(from, to); !slices.Equal(got, want) {
 			p.fatalf("connected %s %s: %v, model says %v", from, to, got, want)

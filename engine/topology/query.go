@@ -46,6 +46,26 @@ func (s *State) Graph(id GraphID) (g Graph, ok bool) {
 	return g, true
 }
 
+// Born returns when a live graph began (see [Graph]); ok is false if no live graph has
+// that id.
+func (s *State) Born(id GraphID) (born uint64, ok bool) {
+	g := s.graphs.get(id)
+	if g == nil {
+		return 0, false
+	}
+	return g.born, true
+}
+
+// Roots returns the roots of a live graph, oldest first.
+func (s *State) Roots(id GraphID) (ids []CreatureID) {
+	if g := s.graphs.get(id); g != nil {
+		for _, c := range slices.SortedFunc(g.elders[roots].items.all(), byAge) {
+			ids = append(ids, c.id)
+		}
+	}
+	return ids
+}
+
 // Some returns some of the creatures and channels of a live graph, oldest first and
 // without their edges. The parameter most limits the number of creatures, and that of
 // channels. The cost does not grow with the graph. As long as no creature has been

@@ -1,0 +1,69 @@
+package engine_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+)
+
+// TestGrowth measures what operations on a recipe of many creatures allocate: for four times as
+// many creatures, little more than four times as much. Something done for each creature that
+// looks at all of them takes sixteen times as much.
+func TestGrowth(t *testing.T) {
+	const few, times, most = 200, 4, 5.5
+	small, large := growing(t, few), growing(t, few*times)
+	for name, before := range small {
+		if ratio := large[name] / before; ratio > most {
+			t.Errorf("%s allocates %.1f times as much for %d times as many creatures", name, ratio, times)
+		}
+	}
+}
+
+// growing returns the bytes that operations on n creatures allocate, by name.
+func growing(t *testing.T, n int) map[string]float64 {
+	w := newWorld(t, engine.Options{Durability: journal.Volatile})
+	out := map[string]float64{}
+	measure := func(name string, f func()) {
+		w.wait()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		w.wait()
+		runtime.ReadMemStats(&after)
+		out[name] = float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	plan := func(d *deploy.Deployment) {
+		if _, err := w.Plan(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measure("applying", func() { w.apply(team(n)) })
+	measure("planning", func() { plan(team(n)) })
+	measure("applying again", func() { w.apply(team(n)) })
+	measure("planning a recipe with one creature more", func() { plan(team(n + 1)) })
+	measure("applying it", func() { w.apply(team(n + 1)) })
+	measure("a batch", func() {
+		err := w.Batch(t.Context(), func(b *engine.Batch) error {
+			for i := range n {
+				if _, _, err := b.AddCreature(t.Context(), spec(fmt.Sprint("b", i), "sink")); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	measure("status", func() {
+		if _, err := w.Status(""); err != nil {
+			t.Fatal(err)
+		}
+	})
+	measure("removing all but one", func() { w.apply(team(1)) })
+	return out
+}
