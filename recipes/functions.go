@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
@@ -58,14 +59,44 @@ func conversion(to cty.Type) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowMarked: true, AllowDynamicType: true}},
 		Type: func(args []cty.Value) (cty.Type, error) {
+			if ty, alike := alikeIn(args[0], to); alike {
+				return ty, nil
+			}
 			v, err := convert.Convert(args[0], to)
 			if err != nil {
 				return cty.NilType, function.NewArgErrorf(0, "cannot make a %s of this: %s", to.FriendlyNameForConstraint(), err)
 			}
 			return v.Type(), nil
 		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return convert.Convert(args[0], to) },
+		Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
+			if _, alike := alikeIn(args[0], to); !alike {
+				return convert.Convert(args[0], to)
+			}
+			v, marks := args[0].Unmark()
+			if ty.IsListType() {
+				return cty.ListVal(v.AsValueSlice()).WithMarks(marks), nil
+			}
+			return cty.SetVal(v.AsValueSlice()).WithMarks(marks), nil
+		},
 	})
+}
+
+// alikeIn is the type of a tuple whose elements have one type, as a list or set of any
+// elements. [convert.Convert] compares the types of all elements with each other, which takes
+// seconds for ten thousand of them.
+func alikeIn(v cty.Value, to cty.Type) (cty.Type, bool) {
+	v, _ = v.Unmark()
+	if !v.IsKnown() || v.IsNull() || !v.Type().IsTupleType() || !to.IsListType() && !to.IsSetType() || to.ElementType() != cty.DynamicPseudoType {
+		return cty.NilType, false
+	}
+	types := v.Type().TupleElementTypes()
+	if len(types) == 0 || types[0].HasDynamicTypes() || slices.ContainsFunc(types[1:], func(ty cty.Type) bool { return !ty.Equals(types[0]) }) {
+		return cty.NilType, false
+	}
+	if to.IsListType() {
+		return cty.List(types[0]), true
+	}
+	return cty.Set(types[0]), true
 }
 
 var stringParam = []function.Parameter{{Name: "text", Type: cty.String}}
