@@ -43,7 +43,7 @@ var ofCreatures = []ofCreature{
 		return sum
 	}},
 	{"terrarium_waiting_approvals", "open questions of policies about its turn", false, func(c *inspect.CreatureStatus) uint64 { return uint64(c.Approvals) }},
-	{"terrarium_running", "1 if it takes deliveries, 0 if it is stopped, quarantined, backing off or waits for approval", false, func(c *inspect.CreatureStatus) uint64 {
+	{"terrarium_running", "1 if it takes deliveries, 0 if it is stopped, paused, quarantined, backing off or waits for approval", false, func(c *inspect.CreatureStatus) uint64 {
 		if c.State == journal.Running {
 			return 1
 		}

@@ -35,7 +35,7 @@ func TestNoSingleCreatureOfAStoppedRecipeStarts(t *testing.T) {
 	}
 	refused := func(id journal.CreatureID, name string) {
 		t.Helper()
-		want := "the creature " + name + " belongs to the recipe team, which has stopped, as stop_when.enough holds: turns 3 of 3"
+		want := "the creature " + name + " belongs to the recipe team, which has stopped, because stop_when.enough holds: turns 3 of 3"
 		for _, tool := range []string{"group_start_node", "group_resume_node"} {
 			if r := call(tool, id); r.Code != "stopped" || !strings.Contains(r.Error, want) || !strings.Contains(r.Error, "apply it again") {
 				t.Errorf("%s answers %+v", tool, r)

@@ -48,6 +48,7 @@ type Handler struct {
 	logins  logins
 	hub     hub
 	tokens  atomic.Pointer[[]Token]
+	address atomic.Pointer[string] // of the page, such as https://localhost:8080; nil until Serve
 	turns   durations
 	callers callers
 	ending  chan struct{} // closed by End

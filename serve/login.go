@@ -112,8 +112,23 @@ func (h *Handler) LoginCode(rights operations.Rights) string {
 	return h.logins.add(&h.logins.codes, maxCodes, caller{rights: rights}, codeTime)
 }
 
-// loginCode answers with a one-time code that has the rights of its caller. Only a caller
-// without a cookie may make one, so that a stolen cookie does not outlive its time.
+// LoginLink returns a link with a [Handler.LoginCode], to the address at which the handler
+// serves; empty if it does not.
+func (h *Handler) LoginLink(rights operations.Rights) string {
+	return h.link(h.LoginCode(rights))
+}
+
+// link is the link with a code; empty if there is no address to open.
+func (h *Handler) link(code string) string {
+	if address := h.address.Load(); address != nil {
+		return *address + "/login?code=" + code
+	}
+	return ""
+}
+
+// loginCode answers with a one-time code that has the rights of its caller, and with the link
+// that it makes. Only a caller without a cookie may make one, so that a stolen cookie does not
+// outlive its time.
 func (h *Handler) loginCode(w http.ResponseWriter, r *http.Request) {
 	c, err := h.caller(r)
 	if err == nil && !trusted(r) && r.Header.Get("Authorization") == "" {
@@ -123,7 +138,11 @@ func (h *Handler) loginCode(w http.ResponseWriter, r *http.Request) {
 		unauthorized(w, err)
 		return
 	}
-	answer(w, map[string]string{"code": h.logins.add(&h.logins.codes, maxCodes, c, codeTime)})
+	code := h.logins.add(&h.logins.codes, maxCodes, c, codeTime)
+	answer(w, struct {
+		Code string `json:"code"`
+		Link string `json:"link,omitempty"`
+	}{code, h.link(code)})
 }
 
 // login exchanges a one-time code for a cookie.

@@ -104,7 +104,7 @@ func (d *Directory) excess(ctx context.Context) (n int64) {
 }
 
 // overBudget is an error if the directory exceeds its budget although nothing can be pruned.
-// It prunes once more before it says so, because events have been written since the round
+// It prunes once more before it reports that, because events have been written since the round
 // looked last.
 func (h *hydrator) overBudget(ctx context.Context) error {
 	d := h.d

@@ -282,9 +282,10 @@ func absoluteModule(module string) (string, error) {
 func loginCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login DIR",
-		Short: "Print a code that logs a browser in to a running serve",
-		Long: `login asks the process that serves a session directory for a code. A browser that opens
-the server's address with /login?code=CODE is logged in, once and within ten minutes.`,
+		Short: "Print a link that logs a browser in to a running serve",
+		Long: `login asks the process that serves a session directory for a link. A browser that opens it
+is logged in, once and within ten minutes. The link has the address at which the process
+listens; behind a proxy, replace it with the address of the proxy.`,
 		Example: "  terrarium login S",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -296,12 +297,15 @@ the server's address with /login?code=CODE is logged in, once and within ten min
 				return failWith(exitSession, &abi.Error{Code: abi.Unavailable, Message: "no process serves " + args[0], Remedy: "start one with terrarium serve --session " + args[0], Err: err})
 			}
 			h := remoteHolder(conn)
-			var code struct{ Code string }
-			err = h.do(cmd.Context(), "login-code", struct{}{}, &code)
+			var login struct{ Link string }
+			err = h.do(cmd.Context(), "login-code", struct{}{}, &login)
 			if err = errors.Join(operationExit(err), h.close(cmd.Context())); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(s.out, "/login?code=%s\n", code.Code)
+			if login.Link == "" {
+				return failWith(exitSession, &abi.Error{Code: abi.Unavailable, Message: "the process that runs " + args[0] + " has no page", Remedy: "end it, and start one with terrarium serve --session " + args[0]})
+			}
+			_, err = fmt.Fprintln(s.out, login.Link)
 			return failWith(exitFailed, err)
 		},
 	}

@@ -60,7 +60,7 @@ stop_when "enough" {
 		p.wait()
 	}
 	p := start(t, dir, "resume", "S", "--output", "pong")
-	if code := p.wait(); code != exitOK || !strings.Contains(p.stderr.String(), fmt.Sprintf("talk has stopped, as stop_when.enough holds: turns %d of %d", turns, turns)) {
+	if code := p.wait(); code != exitOK || !strings.Contains(p.stderr.String(), fmt.Sprintf("talk has stopped, because stop_when.enough holds: turns %d of %d", turns, turns)) {
 		t.Fatalf("exit code %d\n%s", code, p.stderr)
 	}
 	if got := strings.Count(once(t, dir, "", "events", "S", "--kind", "turn_ended"), "\n"); got != turns {

@@ -224,11 +224,11 @@ func (w planWriter) stop(s *diff.StopPlan) {
 	in := cmp.Or(string(s.Graph), "a new graph")
 	switch s.Action {
 	case diff.StopBegins:
-		w.line("~ %s will stop at once in %s, as %s holds: %s", s.Deployment, in, s.Condition, s.Reason)
+		w.line("~ %s will stop at once in %s, because %s holds: %s", s.Deployment, in, s.Condition, s.Reason)
 	case diff.StopStays:
-		w.line("= %s will stay stopped in %s, as %s holds: %s", s.Deployment, in, s.Condition, s.Reason)
+		w.line("= %s will stay stopped in %s, because %s holds: %s", s.Deployment, in, s.Condition, s.Reason)
 	case diff.StopEnds:
-		w.line("~ %s will continue in %s, as %s no longer holds", s.Deployment, in, s.Condition)
+		w.line("~ %s will continue in %s, because %s no longer holds", s.Deployment, in, s.Condition)
 	}
 }
 

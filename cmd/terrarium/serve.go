@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -234,7 +233,6 @@ func (x *service) announce() {
 	x.log.Info("the service is ready", "address", address)
 	x.notify("READY=1", "STATUS=Serving on "+address)
 	if !x.f.noLink {
-		code := x.h.LoginCode(operations.Rights{Scope: operations.Admin})
-		fmt.Fprintf(x.s.out, "To open the page, once and within ten minutes: %s/login?code=%s\n", strings.Replace(address, "[::]", "localhost", 1), code)
+		fmt.Fprintf(x.s.out, "To open the page, once and within ten minutes: %s\n", x.h.LoginLink(operations.Rights{Scope: operations.Admin}))
 	}
 }

@@ -55,7 +55,7 @@ func stopsIn(graphs []inspect.GraphStatus) (out []journal.RecipeStop) {
 
 // stopLine says that a recipe has stopped, and why.
 func stopLine(s *journal.RecipeStop) string {
-	return fmt.Sprintf("%s has stopped, as %s holds: %s", s.Deployment, s.Condition, s.Reason)
+	return fmt.Sprintf("%s has stopped, because %s holds: %s", s.Deployment, s.Condition, s.Reason)
 }
 
 // tellStops says which recipes have stopped, and how they continue.

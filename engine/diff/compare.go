@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -163,9 +162,9 @@ func settingsOf(spec []byte) map[string]string {
 type fields []reflect.StructField
 
 var (
-	limitFields   = fields(reflect.VisibleFields(reflect.TypeFor[abi.Limits]()))
-	restartFields = fields(reflect.VisibleFields(reflect.TypeFor[deploy.RestartPolicy]()))
-	grantFields   = fields(reflect.VisibleFields(reflect.TypeFor[journal.Grants]()))
+	limitFields   = fields(reflect.VisibleFields(reflect.TypeOf(deploy.StoredSpec{}.Limits)))
+	restartFields = fields(reflect.VisibleFields(reflect.TypeOf(deploy.StoredSpec{}.Restart)))
+	grantFields   = fields(reflect.VisibleFields(reflect.TypeOf(deploy.StoredSpec{}.Grants)))
 )
 
 // add adds the fields that are not zero, by their JSON names.

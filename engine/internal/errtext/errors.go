@@ -33,7 +33,7 @@ func NotRunning(id, name, condition string) *abi.Error {
 // of a block stop_when.
 func RecipeStopped(op, id, name, recipe, condition, reason string) *abi.Error {
 	return &abi.Error{
-		Code: abi.Stopped, Op: op, Message: "the creature " + name + " belongs to the recipe " + recipe + ", which has stopped, as " + condition + " holds: " + reason,
+		Code: abi.Stopped, Op: op, Message: "the creature " + name + " belongs to the recipe " + recipe + ", which has stopped, because " + condition + " holds: " + reason,
 		Remedy: "change or remove the block in the recipe, and apply it again", IDs: map[string]string{"creature": id},
 	}
 }
