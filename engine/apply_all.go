@@ -123,10 +123,24 @@ func (j *joint) prepare(ctx context.Context, deployments []*deploy.Deployment) (
 }
 
 func (a *application) prepareAll(ctx context.Context, e *core) error {
+	live := map[string]*creature{} // by the address that it has now
+	l := e.rlock()
+	for _, c := range l.creatures {
+		if c.deployment == a.d.Name && c.spec.Address != "" {
+			live[a.d.NowAt(c.spec.Address)] = c
+		}
+	}
+	l.runlock()
+	goesOn := func(c *creature) bool { // the running one, with its instance: its module and configuration work
+		l := e.rlock()
+		defer l.runlock()
+		running := live[c.spec.Address]
+		return running != nil && !c.restarts(running)
+	}
 	for i := range a.d.Creatures {
 		spec := a.d.Creatures[i]
 		spec.Privileged = spec.Privileged || (a.d.Root != "" && spec.Address == a.d.Root)
-		c, err := prepare(ctx, e, adding, spec)
+		c, err := prepare(ctx, e, adding, spec, goesOn)
 		if err != nil {
 			return &deploy.StartError{Deployment: a.d.Name, Address: spec.Address, Where: spec.Where, Err: err}
 		}
@@ -238,7 +252,7 @@ func (a *application) regrant(ctx context.Context, e *Engine) error {
 	l.runlock()
 	whole, err := specs.RegrantAll(lacking, a.d)
 	for id, spec := range whole {
-		if c, err := prepare(ctx, &e.core, adding, spec); err == nil {
+		if c, err := prepare(ctx, &e.core, adding, spec, nil); err == nil {
 			a.prepared[string(id)] = c
 		} else if e.core.log.Warn("a creature stays without its secrets", "creature", id, "name", spec.Name, "error", err); ctx.Err() != nil {
 			return err
@@ -248,7 +262,7 @@ func (a *application) regrant(ctx context.Context, e *Engine) error {
 }
 
 // hold holds the creatures that will change. The caller has its turn to apply.
-func (j *joint) hold(ctx context.Context) error {
+func (j *joint) hold(ctx context.Context) (err error) {
 	creatures := map[*creature]claim{}
 	for _, a := range j.applications {
 		if err := a.regrant(ctx, j.e); err != nil {
@@ -259,19 +273,14 @@ func (j *joint) hold(ctx context.Context) error {
 	for _, a := range j.applications {
 		for _, c := range l.creatures {
 			wanted := a.prepared[cmp.Or(a.d.NowAt(c.spec.Address), string(c.id))]
-			if c.deployment != a.d.Name || wanted == nil {
-				continue
-			}
-			if !wanted.saysWhatIs(c) {
+			if c.deployment == a.d.Name && wanted != nil && !wanted.saysWhatIs(c) {
 				creatures[c] = wanted.claims(c)
 			}
 		}
 	}
 	l.runlock()
-	if len(creatures) == 0 {
-		return nil
+	if len(creatures) > 0 {
+		j.update.holding, err = j.e.holdAll(ctx, creatures)
 	}
-	var err error
-	j.update.holding, err = j.e.holdAll(ctx, creatures)
 	return err
 }

@@ -67,3 +67,37 @@ func growing(t *testing.T, n int) map[string]float64 {
 	measure("removing all but one", func() { w.apply(team(1)) })
 	return out
 }
+
+// TestOnlyWhatChangesIsTried applies a recipe again, and plans it: only the creature that
+// gets another module is started on trial.
+func TestOnlyWhatChangesIsTried(t *testing.T) {
+	w := newWorld(t, engine.Options{Durability: journal.Volatile})
+	started := func() int {
+		w.wait()
+		return w.host.started()
+	}
+	w.apply(team(5))
+	before := started()
+	w.apply(team(5))
+	if _, err := w.Plan(t.Context(), team(5)); err != nil {
+		t.Fatal(err)
+	}
+	if n := started() - before; n != 0 {
+		t.Errorf("%d instances were started, although nothing changes", n)
+	}
+	other := team(5, func(d *deploy.Deployment) { d.Creatures[2].Module, d.Creatures[2].Wasm = "sink", []byte("sink") })
+	if _, err := w.Plan(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if n := started() - before; n != 1 {
+		t.Errorf("%d instances were started to plan one change", n)
+	}
+	w.apply(other)
+	if n := started() - before; n != 2 {
+		t.Errorf("%d instances were started to plan and to make one change", n)
+	}
+	w.apply(team(6))
+	if n := started() - before; n != 5 { // the new creature, the one before it, and the one that changes back
+		t.Errorf("%d instances were started with one creature more, want 5", n)
+	}
+}

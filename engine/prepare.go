@@ -14,8 +14,9 @@ import (
 // adding is the operation that errors name when a creature is added, including by a recipe.
 const adding = "add_creature"
 
-// prepare loads a creature's module and starts its first instance. op is the operation for errors.
-func prepare(ctx context.Context, e *core, op string, spec deploy.CreatureSpec) (*creature, error) {
+// prepare loads a creature's module and starts its first instance. op is the operation for
+// errors. If needless is given, no instance is started for a creature of which it is true.
+func prepare(ctx context.Context, e *core, op string, spec deploy.CreatureSpec, needless func(*creature) bool) (*creature, error) {
 	if err := specs.Check(&spec); err != nil {
 		return nil, err
 	}
@@ -23,7 +24,7 @@ func prepare(ctx context.Context, e *core, op string, spec deploy.CreatureSpec) 
 	if err != nil {
 		return nil, err
 	}
-	return startFirst(ctx, e, op, spec, m)
+	return startFirst(ctx, e, op, spec, m, needless)
 }
 
 // prepareNew is prepare for a specification that may name a species instead of a
@@ -43,7 +44,7 @@ func prepareIn(ctx context.Context, e locked, spec deploy.CreatureSpec) (*creatu
 
 func prepareOf(ctx context.Context, e *core, spec deploy.CreatureSpec, ofSpecies func() (deploy.CreatureSpec, abi.Module, error)) (*creature, error) {
 	if spec.Species == "" || spec.Module != "" || spec.Wasm != nil {
-		return prepare(ctx, e, adding, spec)
+		return prepare(ctx, e, adding, spec, nil)
 	}
 	if err := specs.Check(&spec); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func prepareOf(ctx context.Context, e *core, spec deploy.CreatureSpec, ofSpecies
 	if err != nil {
 		return nil, err
 	}
-	c, err := startFirst(ctx, e, adding, spec, m)
+	c, err := startFirst(ctx, e, adding, spec, m, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +81,14 @@ func (e *core) compile(ctx context.Context, op string, spec *deploy.CreatureSpec
 	return m, nil
 }
 
-// startFirst makes a creature and starts its first instance. The module is the
+// startFirst makes a creature and starts its first instance; see prepare. The module is the
 // creature's from here on.
-func startFirst(ctx context.Context, e *core, op string, spec deploy.CreatureSpec, m abi.Module) (*creature, error) {
+func startFirst(ctx context.Context, e *core, op string, spec deploy.CreatureSpec, m abi.Module, needless func(*creature) bool) (*creature, error) {
 	c, err := newCreature("", spec, m)
 	if err == nil {
 		c.outside, err = e.outbound.Open(spec.Name, spec.Capabilities)
 	}
-	if err == nil && !spec.Stopped {
+	if err == nil && !spec.Stopped && (needless == nil || !needless(c)) {
 		c.wiring.Store(&wiring{name: spec.Name})
 		t := &turn{e: e}
 		if err = t.start(ctx, c); err != nil {

@@ -53,7 +53,7 @@ func (e *Engine) ReplaceModule(ctx context.Context, id journal.CreatureID, r Rep
 	}
 	spec := before.spec
 	spec.Module, spec.Wasm, spec.Stopped = r.Module, r.Wasm, false
-	prepared, err := prepare(ctx, &e.core, "replace_module", spec)
+	prepared, err := prepare(ctx, &e.core, "replace_module", spec, nil)
 	if err != nil {
 		return Replaced{}, err
 	}

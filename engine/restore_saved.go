@@ -150,7 +150,7 @@ func (e *Engine) revive(ctx context.Context, row journal.CreatureRow, d *deploy.
 	}
 	if err == nil {
 		var c *creature
-		if c, err = prepare(ctx, &e.core, adding, spec); err == nil {
+		if c, err = prepare(ctx, &e.core, adding, spec, nil); err == nil {
 			c.id, c.deployment, c.revived = row.ID, row.Deployment, true
 			return c, nil
 		}

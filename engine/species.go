@@ -31,7 +31,7 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) ([]*spec
 func (e *Engine) tryStart(ctx context.Context, t *species.Template) error {
 	spec := t.Spec
 	spec.Name, spec.Stopped = t.Name, false
-	c, err := startFirst(ctx, &e.core, adding, spec, t.Module.Retain())
+	c, err := startFirst(ctx, &e.core, adding, spec, t.Module.Retain(), nil)
 	if err == nil {
 		e.core.discardPrepared(ctx, c)
 		return nil

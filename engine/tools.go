@@ -192,7 +192,7 @@ func (t callingTurn) Prepare(ctx context.Context, a *tools.AddNodeArgs, may func
 		return nil, err
 	}
 	// The instance outlives the turn; the species' limits bound its start.
-	c, err := startFirst(context.WithoutCancel(ctx), t.e, adding, spec, module)
+	c, err := startFirst(context.WithoutCancel(ctx), t.e, adding, spec, module, nil)
 	if err != nil {
 		return nil, err
 	}
