@@ -138,7 +138,7 @@ func (ev *evaluator) evalAny(s scope, expr hcl.Expression) (cty.Value, bool) {
 	for _, d := range diags {
 		ev.hcl(s.title, d)
 	}
-	ok := !diags.HasErrors() && v.IsWhollyKnown()
+	ok := !diags.HasErrors() && (isReferredSet(expr, v) || v.IsWhollyKnown())
 	if !ok && !ev.diags.HasErrors() {
 		ev.fault(s, expr, "Value not known", "A function received null here, and cannot determine its result.", "Give the null a type, for example tostring(null).")
 	}
@@ -203,6 +203,13 @@ func isLiteral(expr hcl.Expression) bool {
 		return expr.IsStringLiteral()
 	}
 	return false
+}
+
+// isReferredSet reports whether an expression is a plain reference to a set, whose elements
+// were known when it was made. To look at them again would sort them.
+func isReferredSet(expr hcl.Expression, v cty.Value) bool {
+	_, plain := expr.(*hclsyntax.ScopeTraversalExpr)
+	return plain && v.Type().IsSetType() && !v.IsMarked() && v.IsKnown()
 }
 
 // prepared returns an expression if it is prepared, or nil.

@@ -39,6 +39,21 @@ func (m *module) schema() *jsonschema.Resolved {
 	return resolved
 }
 
+// part returns the schema of one property; nil if it is not usable. It stays a property of an
+// object, so that paths in errors are the same as for the whole configuration.
+func (m *module) part(s *jsonschema.Schema, name string) *jsonschema.Resolved {
+	part, known := m.parts[name]
+	if !known {
+		alone := &jsonschema.Schema{Schema: s.Schema, Properties: map[string]*jsonschema.Schema{name: s.Properties[name].CloneSchemas()}}
+		part, _ = alone.Resolve(nil)
+		if m.parts == nil {
+			m.parts = map[string]*jsonschema.Resolved{}
+		}
+		m.parts[name] = part
+	}
+	return part
+}
+
 // config checks the configuration against the schema of the manifest: first each
 // attribute, so that each mistake is reported at its place, then the whole.
 func (f *fitting) config() {
@@ -68,14 +83,11 @@ func (f *fitting) misfitAttributes(s *jsonschema.Schema, config map[string]any) 
 		if s.Properties[name] == nil {
 			continue
 		}
-		// It stays a property of an object, so that paths in errors are the same as for
-		// the whole configuration.
-		part := &jsonschema.Schema{Schema: s.Schema, Properties: map[string]*jsonschema.Schema{name: s.Properties[name].CloneSchemas()}}
-		resolved, err := part.Resolve(nil)
-		if err != nil {
+		part := f.module.part(s, name)
+		if part == nil {
 			continue // left to the check of the whole
 		}
-		if err := validate(resolved, map[string]any{name: config[name]}); err != nil {
+		if err := validate(part, map[string]any{name: config[name]}); err != nil {
 			where, text := misfit.Of(err)
 			f.misfits(where, text)
 			found = true

@@ -44,10 +44,16 @@ func (ev *evaluator) expand(d *declaration) (cty.Value, bool) {
 		return cty.DynamicVal, false
 	}
 	refs := map[string]cty.Value{}
-	for it := v.ElementIterator(); it.Next(); {
+	for it := v.ElementIterator(); it.Next(); { // once: it sorts the elements of a set
 		key, value := it.Element()
 		if v.Type().IsSetType() {
 			key = value
+		}
+		if key.IsNull() || !validKey(key.AsString()) {
+			ev.fault(s, a.Expr, unusableForEach, fmt.Sprintf("The key %s cannot be part of a name.", describe(key)),
+				fmt.Sprintf("A key has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes))
+			d.failed, d.instances = true, nil
+			return cty.DynamicVal, false
 		}
 		k := key.AsString()
 		i := instance{keyed: true, key: k, address: base + "[" + strconv.Quote(k) + "]", name: ev.names + d.name + "." + k,
@@ -61,13 +67,15 @@ func (ev *evaluator) expand(d *declaration) (cty.Value, bool) {
 	return cty.MapVal(refs), true
 }
 
-// checkForEach reports a value that cannot be used for for_each.
+const unusableForEach = "Unusable for_each"
+
+// checkForEach reports a value that cannot be used for for_each, apart from its keys.
 func (ev *evaluator) checkForEach(s scope, expr hcl.Expression, v cty.Value) bool {
 	fault := func(detail, remedy string) bool {
-		ev.fault(s, expr, "Unusable for_each", detail, remedy)
+		ev.fault(s, expr, unusableForEach, detail, remedy)
 		return false
 	}
-	if v.IsMarked() || (v.Type().IsSetType() && v.ContainsMarked()) {
+	if v.IsMarked() { // as a set is if one of its elements is
 		return fault("The keys become part of names and addresses, so they cannot be sensitive.", "Use keys that are not sensitive, and look up the secrets by key.")
 	}
 	if v.IsNull() {
@@ -82,16 +90,6 @@ func (ev *evaluator) checkForEach(s scope, expr hcl.Expression, v cty.Value) boo
 	}
 	if n := v.LengthInt(); n > maxInstances {
 		return fault(fmt.Sprintf("It has %d elements; at most %d are allowed.", n, maxInstances), "")
-	}
-	for it := v.ElementIterator(); it.Next(); {
-		key, value := it.Element()
-		if v.Type().IsSetType() {
-			key = value
-		}
-		if key.IsNull() || !validKey(key.AsString()) {
-			return fault(fmt.Sprintf("The key %s cannot be part of a name.", describe(key)),
-				fmt.Sprintf("A key has 1 to %d bytes of printable characters, without spaces at the ends.", maxKeyBytes))
-		}
 	}
 	return true
 }

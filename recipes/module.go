@@ -27,8 +27,9 @@ type module struct {
 	info *abi.ModuleInfo // nil without an inspector
 	err  error
 
-	resolved   *jsonschema.Resolved // see schema
-	unresolved bool                 // it is not usable
+	resolved   *jsonschema.Resolved            // see schema
+	unresolved bool                            // it is not usable
+	parts      map[string]*jsonschema.Resolved // by property; see part
 }
 
 // moduleReader reads and inspects the modules that a recipe names.
