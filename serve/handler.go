@@ -31,6 +31,9 @@ type Options struct {
 	// Certificates are the rights of connections with a verified client certificate. With
 	// the zero value, these need a token too.
 	Certificates operations.Rights
+	// Address is that of the page, such as http://localhost:7480. Links with which a browser
+	// logs in begin with it; if it is empty, there are none.
+	Address string
 	// Secure says that requests come over TLS.
 	Secure bool
 	// Ready reports whether the recipes are applied. Nil means that they are.
@@ -48,7 +51,6 @@ type Handler struct {
 	logins  logins
 	hub     hub
 	tokens  atomic.Pointer[[]Token]
-	address atomic.Pointer[string] // of the page, such as https://localhost:8080; nil until Serve
 	turns   durations
 	callers callers
 	ending  chan struct{} // closed by End

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -23,13 +22,6 @@ const (
 // the listener, and waits for the requests that are running. secure may be nil.
 func (h *Handler) Serve(ctx context.Context, listener net.Listener, secure *tls.Config) error {
 	h.t.Connectors().Webhooks() // from here on, requests can come
-	scheme := "http"
-	if secure != nil {
-		scheme = "https"
-	}
-	// The unspecified address is no address that a browser can open.
-	address := strings.Replace(scheme+"://"+listener.Addr().String(), "[::]", "localhost", 1)
-	h.address.Store(&address)
 	return h.serve(ctx, listener, secure, false)
 }
 

@@ -112,18 +112,17 @@ func (h *Handler) LoginCode(rights operations.Rights) string {
 	return h.logins.add(&h.logins.codes, maxCodes, caller{rights: rights}, codeTime)
 }
 
-// LoginLink returns a link with a [Handler.LoginCode], to the address at which the handler
-// serves; empty if it does not.
+// LoginLink returns a link with a [Handler.LoginCode]; empty without [Options.Address].
 func (h *Handler) LoginLink(rights operations.Rights) string {
 	return h.link(h.LoginCode(rights))
 }
 
 // link is the link with a code; empty if there is no address to open.
 func (h *Handler) link(code string) string {
-	if address := h.address.Load(); address != nil {
-		return *address + "/login?code=" + code
+	if h.o.Address == "" {
+		return ""
 	}
-	return ""
+	return h.o.Address + "/login?code=" + code
 }
 
 // loginCode answers with a one-time code that has the rights of its caller, and with the link

@@ -385,3 +385,24 @@ func TestCallersShare(t *testing.T) {
 		t.Error(r.StatusCode)
 	}
 }
+
+// A link logs a browser in at the address of the page; without one, there is only a code.
+func TestLoginLink(t *testing.T) {
+	for _, address := range []string{"", "https://pond.example:7480"} {
+		w := start(t, serve.Options{Address: address})
+		r := w.request("POST", "/api/v1/login-code", "", "Authorization", "Bearer "+readToken)
+		var answer struct{ Code, Link string }
+		err := json.NewDecoder(r.Body).Decode(&answer)
+		r.Body.Close()
+		want := ""
+		if address != "" {
+			want = address + "/login?code=" + answer.Code
+		}
+		if err != nil || answer.Code == "" || answer.Link != want {
+			t.Errorf("%q: the answer %+v, %v", address, answer, err)
+		}
+		if link := w.h.LoginLink(operations.Rights{Scope: operations.Read}); (link == "") != (address == "") || !strings.HasPrefix(link, address) {
+			t.Errorf("%q: the link %q", address, link)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -143,6 +144,7 @@ func (f *serveFlags) serve(cmd *cobra.Command, s streams, paths []string) (err e
 		return err
 	}
 	defer x.listener.Close()
+	o.Address = strings.Replace(x.address(), "[::]", "localhost", 1) // the unspecified address is none that a browser can open
 	if x.t, err = f.open(ctx, cmd, s); err != nil {
 		return unlessInterrupted(ctx, err)
 	}
@@ -223,13 +225,18 @@ func (x *service) feed(ctx context.Context, fail context.CancelCauseFunc) {
 	})
 }
 
+// address is where the service listens.
+func (x *service) address() string {
+	scheme := "http://"
+	if x.secure != nil {
+		scheme = "https://"
+	}
+	return scheme + x.listener.Addr().String()
+}
+
 // announce says where the service is.
 func (x *service) announce() {
-	scheme := "http"
-	if x.secure != nil {
-		scheme = "https"
-	}
-	address := scheme + "://" + x.listener.Addr().String()
+	address := x.address()
 	x.log.Info("the service is ready", "address", address)
 	x.notify("READY=1", "STATUS=Serving on "+address)
 	if !x.f.noLink {

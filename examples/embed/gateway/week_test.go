@@ -163,7 +163,7 @@ func TestGatewayForHours(t *testing.T) {
 		t: t, dir: t.TempDir(), budget: 16 << 20, longest: 4, clock: terrarium.NewManualClock(begin),
 		changes: rand.New(rand.NewPCG(1, 2)), until: begin,
 	}
-	length := 20 * time.Minute
+	length := 40 * time.Minute
 	if hours, err := strconv.Atoi(os.Getenv("GATEWAY_HOURS")); err == nil {
 		length, s.budget, s.longest = time.Duration(hours)*time.Hour, 128<<20, 20
 	}
