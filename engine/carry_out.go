@@ -175,9 +175,11 @@ func (x *change) writeDown(plan *storePlan) {
 	x.noteWires()
 	x.noteRedeclared()
 	for _, d := range x.outcomes(plan) {
+		ev := journal.Event{Kind: journal.EventTopologyChanged, Payload: journal.JSON(d)}
+		ev.Attribute(x.attribution) // once, since each of many graphs lists all of them
 		for _, id := range d.NewGraphs {
 			if g := x.graph(id); !g.none() {
-				x.log(g, x.record(g), journal.Event{Kind: journal.EventTopologyChanged, Payload: journal.JSON(d)})
+				x.log(g, x.record(g), ev)
 			}
 		}
 	}
@@ -252,7 +254,10 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 	if group.Kind() == journal.CutMerge {
 		kind = journal.EventSessionMerged
 	}
-	moved := x.moved()
+	moved := map[*graph][]*creature{}
+	for _, cr := range x.movers {
+		moved[cr.home.load()] = append(moved[cr.home.load()], cr)
+	}
 	for _, id := range group.After {
 		store := plan.children[id]
 		if store == nil || len(group.before) == 0 {
@@ -265,22 +270,4 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 			x.noteAttached(g, cr)
 		}
 	}
-}
-
-// moved are the creatures that have come from another graph, by their present graph.
-// Creatures that stay are left out, so that a cut costs only what moves.
-func (x *change) moved() map[*graph][]*creature {
-	out, seen := map[*graph][]*creature{}, map[journal.CreatureID]bool{}
-	for i := range x.sealed.Deltas {
-		for _, c := range x.sealed.Deltas[i].Changes {
-			cr := x.e.creatures[c.Creature]
-			if c.Kind != topology.CreatureMoved || cr == nil || seen[c.Creature] || x.creatures[c.Creature] != nil {
-				continue // noteNew logs new creatures
-			}
-			seen[c.Creature] = true
-			g := cr.home.load()
-			out[g] = append(out[g], cr)
-		}
-	}
-	return out
 }

@@ -80,6 +80,10 @@ type steps struct {
 	// transient are graphs that exist only within the change, each with the graph that
 	// its members came from, if any.
 	transient map[*graph]section
+	// movers are the creatures whose graph id changes, oldest first, and present tells where
+	// the members of each paused graph are after the change.
+	movers  []*creature
+	present map[*graph]map[journal.GraphID]bool
 	// recast are the running creatures that get other settings.
 	recast []recasting
 	// unlinked are creatures whose parent is removed, or split from them.

@@ -102,7 +102,7 @@ func (p *storePlan) child(x *change, g *storeGroup, id journal.GraphID, durabili
 		return cmp.Or(cmp.Compare(a.born, b.born), byGraphID(a, b)) // oldest first
 	})
 	for _, b := range parents {
-		if !x.e.goesOnIn(b, id) {
+		if !x.goesOnIn(x.e, b, id) {
 			continue
 		}
 		p.goesOn[b] = append(p.goesOn[b], id)
@@ -138,7 +138,7 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 			continue
 		}
 		for _, b := range g.before {
-			if b.store != nil || !x.e.divides(b, g.After) {
+			if b.store != nil || !p.divides(x, b, g.After) {
 				continue
 			}
 			stores, err := x.e.storage.Cut(ctx, journal.Cut{Kind: journal.CutRearrange, At: x.tick(), Children: []journal.CutChild{{
@@ -162,10 +162,10 @@ func (p *storePlan) layDown(ctx context.Context, x *change) error {
 }
 
 // divides reports whether the members of the graph go to several graphs.
-func (e locked) divides(g section, into []journal.GraphID) bool {
+func (p *storePlan) divides(x *change, g section, into []journal.GraphID) bool {
 	n := 0
 	for _, id := range into {
-		if e.goesOnIn(g, id) {
+		if x.goesOnIn(x.e, g, id) {
 			n++
 		}
 	}

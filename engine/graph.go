@@ -149,9 +149,7 @@ func (g section) admit() {
 
 // sortedCreatures returns the members, oldest first.
 func (g section) sortedCreatures() []*creature {
-	return slices.SortedFunc(maps.Values(g.creatures), func(a, b *creature) int {
-		return cmp.Compare(a.born, b.born)
-	})
+	return slices.SortedFunc(maps.Values(g.creatures), olderCreature)
 }
 
 // sortedChannels returns the channels except inboxes, oldest first.

@@ -8,20 +8,28 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // TestGrowth measures what operations on a recipe of many creatures allocate: for four times as
 // many creatures, little more than four times as much. Something done for each creature that
-// looks at all of them takes sixteen times as much.
+// looks at all of them takes sixteen times as much. What concerns one creature costs the same in
+// any graph.
 func TestGrowth(t *testing.T) {
-	const few, times, most = 200, 4, 5.5
+	const few, times, most, constant = 200, 4, 5.5, 1.5
 	small, large := growing(t, few), growing(t, few*times)
 	for name, before := range small {
+		most := most
+		if name == oneOfMany {
+			most = constant
+		}
 		if ratio := large[name] / before; ratio > most {
 			t.Errorf("%s allocates %.1f times as much for %d times as many creatures", name, ratio, times)
 		}
 	}
 }
+
+const oneOfMany = "merging and parting one creature"
 
 // growing returns the bytes that operations on n creatures allocate, by name.
 func growing(t *testing.T, n int) map[string]float64 {
@@ -64,6 +72,23 @@ func growing(t *testing.T, n int) map[string]float64 {
 			t.Fatal(err)
 		}
 	})
+	applied, lone := w.apply(team(n)), w.add("lone", "sink")
+	measure(oneOfMany, func() {
+		for range 50 {
+			w.change(topology.RemoveChannel{ID: w.connect(applied.Creatures["creature.m1"], lone, "bridge")})
+		}
+	})
+	hub := w.add("hub", "sink")
+	var spokes []topology.Op
+	for i := range n {
+		spokes = append(spokes, topology.Connect{From: w.add(fmt.Sprint("leaf", i), "sink"), To: hub, Name: fmt.Sprint("spoke", i)})
+	}
+	measure("merging many graphs", func() {
+		if _, err := w.Change(t.Context(), spokes...); err != nil {
+			t.Fatal(err)
+		}
+	})
+	measure("parting them", func() { w.change(topology.RemoveCreature{ID: hub}) })
 	measure("removing all but one", func() { w.apply(team(1)) })
 	return out
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -21,14 +20,16 @@ func (x *change) findUnlinked(plan *storePlan) {
 		if len(group.After) < 2 {
 			continue
 		}
-		for _, g := range group.before {
-			for _, cr := range g.sortedCreatures() {
-				if g.creatures[cr.parent] == nil {
-					continue
-				}
-				if x.Parted(cr.id, cr.parent) {
-					x.unlink(cr, journal.UnlinkSplit)
-				}
+		kin := map[*creature]bool{}
+		for _, id := range group.moved {
+			kin[x.e.creatures[id]] = true
+			for _, child := range x.e.children(id) {
+				kin[child] = true
+			}
+		}
+		for _, cr := range slices.SortedFunc(maps.Keys(kin), olderCreature) {
+			if parent := x.e.creatures[cr.parent]; parent != nil && parent.home.load() == cr.home.load() && x.Parted(cr.id, cr.parent) {
+				x.unlink(cr, journal.UnlinkSplit)
 			}
 		}
 	}
@@ -95,6 +96,6 @@ func (e locked) children(parent journal.CreatureID) []*creature {
 			out = append(out, cr)
 		}
 	}
-	slices.SortFunc(out, func(a, b *creature) int { return cmp.Compare(a.born, b.born) })
+	slices.SortFunc(out, olderCreature)
 	return out
 }

@@ -15,7 +15,7 @@ import (
 const adding = "add_creature"
 
 // prepare loads a creature's module and starts its first instance. op is the operation for
-// errors. If needless is given, no instance is started for a creature of which it is true.
+// errors. If needless is given and is true for the creature, no instance is started.
 func prepare(ctx context.Context, e *core, op string, spec deploy.CreatureSpec, needless func(*creature) bool) (*creature, error) {
 	if err := specs.Check(&spec); err != nil {
 		return nil, err

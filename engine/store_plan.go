@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/internal/regroup"
@@ -25,24 +24,8 @@ type storePlan struct {
 // storeGroup is a group of graphs with their sections before the change.
 type storeGroup struct {
 	*regroup.Group
-	before []section // as Before
-	moved  []journal.CreatureID
-}
-
-// findMoved lists the creatures whose graph id changes, oldest first.
-func (g *storeGroup) findMoved(x *change) {
-	var moved []*creature
-	for _, b := range g.before {
-		for _, cr := range b.creatures {
-			if after := x.e.topo.GraphOf(cr.id); after != "" && after != b.id {
-				moved = append(moved, cr)
-			}
-		}
-	}
-	slices.SortFunc(moved, func(a, b *creature) int { return cmp.Compare(a.born, b.born) })
-	for _, cr := range moved {
-		g.moved = append(g.moved, cr.id)
-	}
+	before []section            // as Before
+	moved  []journal.CreatureID // oldest first
 }
 
 // delta summarizes the merge or split of the graphs of the group, if any.
@@ -76,13 +59,12 @@ func (x *change) planStores() *storePlan {
 		return p
 	}
 	var groups regroup.Groups
-	for _, g := range x.paused {
-		left := true
-		for after := range x.e.presentGraphs(g) {
+	x.findMoves()
+	for graph, g := range x.paused {
+		for after := range x.present[graph] {
 			groups.Join(g.id, after)
-			left = false
 		}
-		if !left {
+		if len(x.present[graph]) > 0 {
 			continue
 		}
 		if after, merged := x.e.topo.Current(g.id); merged { // before its last member left
@@ -101,7 +83,11 @@ func (x *change) planStores() *storePlan {
 		for _, id := range g.Before {
 			g.before = append(g.before, x.graph(id))
 		}
-		g.findMoved(x)
+		for _, cr := range x.movers {
+			if slices.Contains(g.Before, cr.home.load().id) {
+				g.moved = append(g.moved, cr.id)
+			}
+		}
 		p.groups = append(p.groups, g)
 	}
 	return p
@@ -155,34 +141,62 @@ func (x *change) level(p *storePlan) {
 	}
 }
 
-// presentGraphs goes through the present graphs of the members of g.
-func (e locked) presentGraphs(g section) iter.Seq[journal.GraphID] {
-	return func(yield func(journal.GraphID) bool) {
-		for id := range g.creatures {
-			if now := e.topo.GraphOf(id); now != "" && !yield(now) {
-				return
+// findMoves finds x.movers and x.present. It looks only at members that the change moves or
+// removes: the others stay, so the cost does not grow with the graphs.
+func (x *change) findMoves() {
+	gone, seen := map[*graph]int{}, map[*creature]bool{}
+	x.present = map[*graph]map[journal.GraphID]bool{}
+	note := func(from *graph, now journal.GraphID) {
+		if x.present[from] == nil {
+			x.present[from] = map[journal.GraphID]bool{}
+		}
+		if now != "" {
+			x.present[from][now] = true
+		}
+	}
+	for i := range x.sealed.Deltas {
+		for _, c := range x.sealed.Deltas[i].Changes {
+			switch cr, ch := x.e.creatures[c.Creature], x.e.channels[c.Channel]; c.Kind {
+			case topology.CreatureMoved, topology.CreatureRemoved:
+				if cr == nil || seen[cr] { // nil: new
+					continue
+				}
+				seen[cr] = true
+				from, now := cr.home.load(), x.e.topo.GraphOf(cr.id)
+				if now == from.id {
+					continue
+				}
+				note(from, now)
+				if gone[from]++; now != "" {
+					x.movers = append(x.movers, cr)
+				}
+			case topology.ChannelMoved:
+				if ch != nil {
+					note(ch.home.load(), x.e.topo.ChannelGraph(ch.id))
+				}
 			}
 		}
-		for id := range g.channels {
-			if now := e.topo.ChannelGraph(id); now != "" && !yield(now) {
-				return
-			}
+	}
+	slices.SortFunc(x.movers, olderCreature)
+	for graph, g := range x.paused {
+		if len(g.creatures) > gone[graph] {
+			note(graph, g.id)
+			continue
+		}
+		for id := range g.channels { // one may have stayed for new creatures
+			note(graph, x.e.topo.ChannelGraph(id))
 		}
 	}
 }
 
 // goesOnIn reports whether any member of g is now in the graph after. If g has no
 // members left, it reports whether g has become part of that graph earlier.
-func (e locked) goesOnIn(g section, after journal.GraphID) bool {
-	left := true
-	for now := range e.presentGraphs(g) {
-		if now == after {
-			return true
-		}
-		left = false
+func (s *steps) goesOnIn(e locked, g section, after journal.GraphID) bool {
+	if present := s.present[g.graph]; len(present) > 0 {
+		return present[after]
 	}
 	now, _ := e.topo.Current(g.id)
-	return left && now == after
+	return now == after
 }
 
 // noteSuccessors records the successors of graphs that end, for filters. The successor
@@ -192,7 +206,7 @@ func (e locked) goesOnIn(g section, after journal.GraphID) bool {
 func (p *storePlan) noteSuccessors(x *change) {
 	for _, g := range p.groups {
 		for _, b := range g.before {
-			i := slices.IndexFunc(g.After, func(id journal.GraphID) bool { return x.e.goesOnIn(b, id) })
+			i := slices.IndexFunc(g.After, func(id journal.GraphID) bool { return x.goesOnIn(x.e, b, id) })
 			if _, on := x.e.topo.Born(b.id); !on && i >= 0 {
 				x.e.observers.Successors.Store(b.id, g.After[i])
 			}
@@ -206,7 +220,7 @@ func byAge(a, b section) int { return cmp.Or(cmp.Compare(a.born, b.born), byGrap
 func (x *change) goingOnIn(group *storeGroup, id journal.GraphID) []section {
 	var out []section
 	for _, b := range group.before {
-		if x.e.goesOnIn(b, id) {
+		if x.goesOnIn(x.e, b, id) {
 			out = append(out, b)
 		}
 	}

@@ -17,11 +17,9 @@ func (x *change) partWires(plan *storePlan) {
 		if len(group.After) < 2 {
 			continue
 		}
-		for _, g := range group.before {
-			for id, cr := range g.creatures {
-				if len(cr.wires) > 0 {
-					sources[id] = true
-				}
+		for _, cr := range x.e.wires {
+			if slices.Contains(group.Before, cr.home.load().id) {
+				sources[cr.id] = true
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"unicode/utf8"
@@ -51,10 +52,10 @@ func bounded(text string) string {
 func (a *Attribution) Encode() []byte { return JSON(a) }
 
 // Attribute adds an encoded attribution to the payload of an event that describes a change
-// of the graph. It does nothing to other events.
+// of the graph. It does nothing to other events, nor to one that has this attribution.
 func (ev *Event) Attribute(encoded []byte) {
 	const empty = len(`{}`)
-	if !ev.Kind.isAttributed() || len(encoded) <= empty || len(ev.Payload) <= empty {
+	if !ev.Kind.isAttributed() || len(encoded) <= empty || len(ev.Payload) <= empty || bytes.HasSuffix(ev.Payload, encoded[1:]) {
 		return
 	}
 	ev.Payload = slices.Concat(ev.Payload[:len(ev.Payload)-1], []byte(","), encoded[1:])
