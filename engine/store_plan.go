@@ -78,17 +78,18 @@ func (x *change) planStores() *storePlan {
 			groups.Begin(after)
 		}
 	}
+	of := map[journal.GraphID]*storeGroup{} // by the graphs before
 	for _, found := range groups.Found(x.passed) {
 		g := &storeGroup{Group: found}
 		for _, id := range g.Before {
 			g.before = append(g.before, x.graph(id))
-		}
-		for _, cr := range x.movers {
-			if slices.Contains(g.Before, cr.home.load().id) {
-				g.moved = append(g.moved, cr.id)
-			}
+			of[id] = g
 		}
 		p.groups = append(p.groups, g)
+	}
+	for _, cr := range x.movers {
+		g := of[cr.home.load().id]
+		g.moved = append(g.moved, cr.id)
 	}
 	return p
 }

@@ -6,11 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/engine/topology"
 )
 
 // largeRecipe is how many creatures the recipes of BenchmarkLargeRecipe have.
@@ -119,5 +123,27 @@ func watchHeap() func() uint64 {
 	return func() uint64 {
 		close(end)
 		return <-most
+	}
+}
+
+// BenchmarkConnectAndPart connects a creature to one of a ring, so that their graphs merge, and
+// removes the channel again, so that they part.
+func BenchmarkConnectAndPart(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			ctx, w := context.Background(), newWorld(b, journal.Volatile, nil)
+			ring := w.creatures(n, hop)
+			lone, err := w.AddCreature(ctx, deploy.CreatureSpec{Name: "lone", Wasm: hop})
+			must(b, err)
+			must(b, w.WaitIdle(ctx))
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				out, err := w.Change(ctx, topology.Connect{From: ring[n/2], To: lone.Creature, Name: "bridge"})
+				must(b, err)
+				_, err = w.Change(ctx, topology.RemoveChannel{ID: out[0].Channel})
+				must(b, err)
+			}
+		})
 	}
 }
