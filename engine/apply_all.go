@@ -131,11 +131,11 @@ func (a *application) prepareAll(ctx context.Context, e *core) error {
 		}
 	}
 	l.runlock()
-	goesOn := func(c *creature) bool { // the running one, with its instance: its module and configuration work
+	goesOn := func(c *creature) bool { // the running one, whose module and configuration work
 		l := e.rlock()
 		defer l.runlock()
 		running := live[c.spec.Address]
-		return running != nil && !c.restarts(running)
+		return running != nil && running.starts.Load() && !c.restarts(running)
 	}
 	for i := range a.d.Creatures {
 		spec := a.d.Creatures[i]
@@ -215,7 +215,7 @@ func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature,
 		}
 	}
 	switch {
-	case a != nil && a.drift == nil, a == nil && draft.Undeclared(row.Deployment) && !j.drifts():
+	case a != nil && a.drift == nil, a == nil && draft.Undeclared(row.Deployment) && !slices.ContainsFunc(j.applications, func(a *application) bool { return a.drift != nil }):
 		return newHusk(row), nil
 	case a != nil && a.drift.Declared(a.d.NowAt(row.Address)):
 		return newHusk(row), nil
@@ -224,11 +224,6 @@ func (j *joint) specOf(ctx context.Context, row journal.CreatureRow) (*creature,
 		return j.e.revive(ctx, row, nil)
 	}
 	return j.e.revive(ctx, row, a.d)
-}
-
-// drifts reports whether additions made while the recipes ran are kept.
-func (j *joint) drifts() bool {
-	return slices.ContainsFunc(j.applications, func(a *application) bool { return a.drift != nil })
 }
 
 // checkRenamed is [storemeta.CheckRenamed], unless the deployment is known.

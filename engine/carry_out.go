@@ -254,10 +254,6 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 	if group.Kind() == journal.CutMerge {
 		kind = journal.EventSessionMerged
 	}
-	moved := map[*graph][]*creature{}
-	for _, cr := range x.movers {
-		moved[cr.home.load()] = append(moved[cr.home.load()], cr)
-	}
 	for _, id := range group.After {
 		store := plan.children[id]
 		if store == nil || len(group.before) == 0 {
@@ -266,8 +262,10 @@ func (x *change) noteCut(plan *storePlan, group *storeGroup) {
 		g := x.graph(id)
 		info := store.Info()
 		x.log(g, x.record(g), journal.Event{Kind: kind, Payload: journal.JSON(journal.SessionCutPayload{Session: info.Session, Parents: journal.List(info.Parents)})})
-		for _, cr := range moved[g.graph] {
-			x.noteAttached(g, cr)
+		for _, id := range group.moved {
+			if cr := x.e.creatures[id]; cr.home.load() == g.graph {
+				x.noteAttached(g, cr)
+			}
 		}
 	}
 }

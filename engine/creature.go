@@ -34,6 +34,7 @@ type creature struct {
 	home      graphPointer
 	wiring    atomic.Pointer[wiring]
 	instances atomic.Uint64 // how many have been started
+	starts    atomic.Bool   // the last attempt to start one, with these settings, succeeded
 
 	// The graph's mu guards the fields below.
 	membership
@@ -189,6 +190,7 @@ type settings struct {
 	watches    bool                        // its module wants notifications of changes of its surroundings
 	usesTools  bool                        // its module imports the hostcall for group tools
 	outside    map[string]*outbound.Access // what it can reach, by id
+	proved     bool                        // in a copy for a plan: see creature.starts
 }
 
 // restart is the restart policy with defaults filled in.

@@ -3,8 +3,10 @@ package engine_test
 import (
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -124,5 +126,52 @@ func TestOnlyWhatChangesIsTried(t *testing.T) {
 	w.apply(team(6))
 	if n := started() - before; n != 5 { // the new creature, the one before it, and the one that changes back
 		t.Errorf("%d instances were started with one creature more, want 5", n)
+	}
+}
+
+// picky gives a host the module picky, whose configuration is refused while *refuses is true.
+func picky(h *fakeHost, refuses *atomic.Bool) func(*deploy.Deployment) {
+	h.on("picky", func(abi.Turn, abi.Kind) error { return nil })
+	h.inits["picky"] = func(abi.Turn, abi.Kind) error {
+		if refuses.Load() {
+			return &abi.Error{Code: abi.InvalidArgument, Op: abi.ExportInit, Message: "there is no key"}
+		}
+		return nil
+	}
+	return func(d *deploy.Deployment) { d.Creatures[1].Module, d.Creatures[1].Wasm = "picky", []byte("picky") }
+}
+
+// A creature that has never started is tried when the recipe starts it.
+func TestWhatWasStoppedIsTried(t *testing.T) {
+	w := newWorld(t, engine.Options{Durability: journal.Volatile})
+	var refuses atomic.Bool
+	refuses.Store(true)
+	module := picky(w.host, &refuses)
+	w.apply(team(3, module, func(d *deploy.Deployment) { d.Creatures[1].Stopped = true }))
+	_, planned := w.Plan(t.Context(), team(3, module))
+	_, applied := w.Apply(t.Context(), team(3, module))
+	if planned == nil || applied == nil {
+		t.Errorf("a creature that cannot start: planned with %v, applied with %v", planned, applied)
+	}
+}
+
+// A plan and an application try a creature that could not be brought back.
+func TestWhatStaysStoppedIsTried(t *testing.T) {
+	h := newFakeHost()
+	var refuses atomic.Bool
+	module := picky(h, &refuses)
+	s := newSaved(t, engine.Options{Host: h})
+	s.apply(team(3, module))
+	s.wait()
+	s.shut()
+	refuses.Store(true)
+	s.open()
+	if _, problems, err := s.Restore(t.Context()); err != nil || len(problems) != 1 {
+		t.Fatalf("restored with %v, %v", problems, err)
+	}
+	_, planned := s.Plan(t.Context(), team(3, module))
+	_, applied := s.Apply(t.Context(), team(3, module))
+	if planned == nil || applied == nil {
+		t.Errorf("a creature that cannot start: planned with %v, applied with %v", planned, applied)
 	}
 }

@@ -156,7 +156,9 @@ func (s settings) of() *deploy.CreatureSpec { return &s.spec }
 func (e locked) settings() map[journal.CreatureID]settings {
 	out := make(map[journal.CreatureID]settings, len(e.creatures))
 	for id, c := range e.creatures {
-		out[id] = c.settings
+		s := c.settings
+		s.proved = c.starts.Load()
+		out[id] = s
 	}
 	return out
 }
@@ -190,6 +192,7 @@ func (e *Engine) pretend(ctx context.Context, p *planning) error {
 			c.husk, c.stopped, c.spec.Stopped = false, row.Stopped, row.Stopped
 			s := p.running[row.ID]
 			c.spec.Config, c.spec.Secret, c.spec.Capabilities = s.spec.Config, s.spec.Secret, s.spec.Capabilities
+			c.starts.Store(s.proved)
 			return c, nil
 		})
 		if err != nil {

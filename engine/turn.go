@@ -92,7 +92,7 @@ func (t *turn) start(ctx context.Context, c *creature) error {
 	c.handles = &handles{index: map[string]int32{}}
 	t.begin(ctx, c, delivery{msg: bootMessage}, 0, true)
 	instance, err := c.module.Instantiate(ctx, c.limits, t)
-	if err != nil {
+	if c.starts.Store(err == nil); err != nil {
 		return c.veil.Error(err)
 	}
 	c.instance, c.asleep = instance, false

@@ -61,6 +61,7 @@ func (x *change) become(ctx context.Context, live, prepared *creature) (restarte
 	restarted = prepared.restarts(live)
 	if restarted {
 		x.e.forgetInstance(ctx, prepared)
+		live.starts.Store(false)
 		t, _ := x.e.topo.Creature(live.id)
 		after = role{settings: prepared.settings, stopped: t.Stopped}
 		x.Start(live.id) // which ends a quarantine

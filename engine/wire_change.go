@@ -12,15 +12,15 @@ import (
 // partWires removes the wires whose ends are now in different graphs. It must be called
 // before the environments follow.
 func (x *change) partWires(plan *storePlan) {
-	sources := map[journal.CreatureID]bool{}
+	sources, parting := map[journal.CreatureID]bool{}, map[journal.GraphID]bool{}
 	for _, group := range plan.groups {
-		if len(group.After) < 2 {
-			continue
+		for _, id := range group.Before {
+			parting[id] = len(group.After) > 1
 		}
-		for _, cr := range x.e.wires {
-			if slices.Contains(group.Before, cr.home.load().id) {
-				sources[cr.id] = true
-			}
+	}
+	for _, cr := range x.e.wires {
+		if parting[cr.home.load().id] {
+			sources[cr.id] = true
 		}
 	}
 	x.PartWires(sources)
