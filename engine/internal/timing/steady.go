@@ -63,7 +63,7 @@ func (s *Steady) Nanoseconds() int64 {
 	s.readings.Add(1)
 	s.told = believable(s.told, After(s.told, int64(s.passed(s.read, now))))
 	s.read = now
-	if year := now.Year(); 1970 <= year && year < 2200 { // nanoseconds cannot express any year
+	if seconds := now.Unix(); 0 <= seconds && seconds < latest/int64(time.Second) { // nanoseconds cannot express any year
 		s.told = believable(s.told, now.UnixNano())
 	}
 	return s.told
