@@ -13,8 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// reached is how far a file has the events of an origin, and the chain at one of these
-// events. The chain is 0 if the file lacks that event or the event is in no chain.
+// reached returns the number of the last event of an origin that a file has, and the chain
+// at the event at. The chain is 0 if the file lacks that event or the event is in no
+// chain.
 func (s *snapshot) reached(ctx context.Context, origin journal.Origin, at uint64) (last uint64, chain uint32, err error) {
 	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var highest, sum int64
@@ -26,7 +27,8 @@ func (s *snapshot) reached(ctx context.Context, origin journal.Origin, at uint64
 	return last, chain, err
 }
 
-// lostEnd says which acknowledged events a session has lost, or nil.
+// lostEnd returns an error that names the acknowledged events that a session has lost, or
+// nil.
 func (v *familySnapshot) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (loss, err error) {
 	last, chain, err := v.files[0].reached(ctx, a.Origin, a.Seq)
 	if err != nil || last >= a.Seq && (chain == a.Chain || a.Chain == 0) {
@@ -67,8 +69,8 @@ func (d *Directory) takeAcks(ctx context.Context) error {
 	return err
 }
 
-// lostEnd says what a live session has lost of the events that earlier processes
-// acknowledged.
+// lostEnd returns an error that names the events that earlier processes acknowledged and
+// that a live session has lost, or nil.
 func (d *Directory) lostEnd(ctx context.Context, e catalog.Entry, f *family) (lost, err error) {
 	if a, said := d.acks.Said(e.Session); said {
 		return f.lostEnd(ctx, e, a)
@@ -76,7 +78,8 @@ func (d *Directory) lostEnd(ctx context.Context, e catalog.Entry, f *family) (lo
 	return nil, nil
 }
 
-// lostEnd says which acknowledged events the session of a file has lost, or nil.
+// lostEnd returns an error that names the acknowledged events that the session of a file
+// has lost, or nil.
 func (f *family) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (lost, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -86,10 +89,10 @@ func (f *family) lostEnd(ctx context.Context, e catalog.Entry, a catalog.Ack) (l
 	return lost, errors.Join(err, v.end())
 }
 
-// settle records in the catalogue how far a session was acknowledged, before it is opened
-// for writing, so that it is known permanently. If events were lost without damage, it
-// records what is left. A loss is not reported again from then on. The record need not be
-// durable, since the log is.
+// settle moves the record of how far a session was acknowledged to the catalogue, before
+// the session is opened for writing. If events were lost without damage, it records what
+// is left. From then on, a loss is not reported again. The record need not be durable,
+// since the log is.
 func (d *Directory) settle(ctx context.Context, e catalog.Entry, f *family) error {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -125,7 +128,8 @@ func (s *snapshot) pruned(ctx context.Context) (pruned bool, err error) {
 	return pruned, err
 }
 
-// ends are the last events of the origins under which the session of a file has written.
+// ends returns the last event of each origin under which the session of a file has
+// written.
 func (s *snapshot) ends(ctx context.Context) (map[journal.Origin]catalog.Ack, error) {
 	out := map[journal.Origin]catalog.Ack{}
 	err := sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
@@ -142,7 +146,7 @@ func (s *snapshot) ends(ctx context.Context) (map[journal.Origin]catalog.Ack, er
 	return out, err
 }
 
-// ends reads the last acknowledged events of the session.
+// ends checks that the last acknowledged events of the session are present and unchanged.
 func (v *verification) ends() error {
 	for _, a := range v.acknowledged {
 		last, chain, err := v.snapshot.files[0].reached(v.ctx, a.Origin, a.Seq)

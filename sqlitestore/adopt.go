@@ -16,18 +16,17 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Adopt makes a session directory from a session file that stands alone, as [Exporter]
-// writes it. The file is copied and stays unchanged. To continue the session, fork it, so
-// that it gets an id of its own. If an older version has written the file, the copy is
-// upgraded. The directory must not exist, or be empty; it gets its name when it is
-// complete.
+// Adopt makes a session directory from a single session file, as [Exporter] writes it. The
+// file is copied and stays unchanged. To continue the session, fork it, so that it gets an
+// id of its own. If an older version has written the file, the copy is upgraded. The
+// directory must not exist, or must be empty. It gets its name when it is complete.
 func Adopt(ctx context.Context, file, dir string) error {
 	return adopt(ctx, file, dir, failpoint.Hooks{})
 }
 
-// AdoptAside is [Adopt] for as long as the caller reads the session: the directory is
-// among the temporary files, and leave removes it. Directories that killed processes have
-// left there are removed as well.
+// AdoptAside is [Adopt] for a caller that only reads the session: it makes a temporary
+// directory, which leave removes. Temporary directories that killed processes have left
+// are removed as well.
 func AdoptAside(ctx context.Context, file string) (dir string, leave func() error, err error) {
 	place := filepath.Join(os.TempDir(), "terrarium-adopt")
 	if err := clearAsides(place, failpoint.Hooks{}); err != nil {
@@ -77,7 +76,7 @@ func adopt(ctx context.Context, file, dir string, h failpoint.Hooks) error {
 	}), c.Close())
 }
 
-// fillAdopted gives a directory the copy of a file, and a catalogue for it.
+// fillAdopted copies a file into a directory, and makes a catalogue for the copy.
 func fillAdopted(ctx context.Context, file *sqlite.Conn, dir string, h failpoint.Hooks) error {
 	stores := filepath.Join(dir, files.Stores)
 	adopted := filepath.Join(stores, "adopted"+files.StoreSuffix)

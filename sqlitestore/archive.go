@@ -48,8 +48,7 @@ func (a *archive) Sessions(ctx context.Context) ([]journal.SessionInfo, error) {
 	return a.catalog.inspect(ctx, entries)
 }
 
-// Lineage returns the ancestors of a session, itself first, then generation by
-// generation back to the roots.
+// Lineage returns a session and then its ancestors, generation by generation.
 func (a *archive) Lineage(ctx context.Context, session journal.SessionID) ([]journal.SessionInfo, error) {
 	entries, err := a.catalog.Entries(ctx)
 	if err != nil {
@@ -127,7 +126,7 @@ func (a *archive) DeadLetters(ctx context.Context, session journal.SessionID, cr
 	return letters, err
 }
 
-// withSession opens the files of a session for a single use.
+// withSession calls look with the files of a session, which are open during the call.
 func (a *archive) withSession(ctx context.Context, session journal.SessionID, look func(*family) error) error {
 	if s := a.inUse(session); s != nil {
 		return s.read(ctx, "search", look)
@@ -135,15 +134,15 @@ func (a *archive) withSession(ctx context.Context, session journal.SessionID, lo
 	return a.catalog.withFamily(ctx, "search", session, func(_ catalog.Entry, f *family) error { return look(f) })
 }
 
-// Live lists the live sessions as their stores have them, oldest first. The second result
-// names what cannot be read.
+// Live lists the live sessions as their stores record them, oldest first. The second
+// result names what is missing or cannot be read.
 func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
 	list, err := v.Catalogue(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Read before the logs, which a process may be writing to: the records are never
-	// after them.
+	// The records are read before the logs, to which a process may be writing, so that no
+	// record is newer than its log.
 	acks, err := catalog.ReadAcks(v.catalog.Dir())
 	if err != nil {
 		return nil, nil, storageError("open", v.catalog.Path(), err)
@@ -175,7 +174,8 @@ func (v *View) Live(ctx context.Context) (graphs []journal.SavedGraph, problems 
 	return graphs, problems, nil
 }
 
-// live reads a session, and says which ancestors and which part of its end are missing.
+// live reads a session, and returns an error for each missing ancestor and for a missing
+// end of its log.
 func (v *View) live(ctx context.Context, session journal.SessionID, acks map[journal.SessionID]catalog.Ack) (g journal.SavedGraph, lost []error, err error) {
 	err = v.catalog.withRows(ctx, "read", session, func(e catalog.Entry, f *family) (err error) {
 		lost = nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// naps says when stores fall asleep.
+// naps are the settings for when stores fall asleep.
 type naps struct {
 	// most is how many stores keep their connections even if nothing is written to them for
 	// a long time. A connection takes some 300 KB of memory, and two or three descriptors.
@@ -22,7 +22,7 @@ var usualNaps = naps{most: 48, first: time.Second}
 const (
 	lastPatience = 10 * time.Minute
 	// openingAtOnce is how many stores wake up at the same time, so that a thousand that are
-	// created together do not have their connections at the same time.
+	// created together do not all have connections at the same time.
 	openingAtOnce = 4
 )
 
@@ -35,7 +35,7 @@ type awake struct {
 	naps
 	now     func() time.Time
 	opening chan struct{}  // has room for as many as may wake up at the same time
-	slept   func(s *Store) // lets a test know that one sleeps
+	slept   func(s *Store) // notifies a test that a store has fallen asleep
 
 	mu     sync.Mutex
 	recent *list.List // of *Store, the least recently used last
@@ -46,7 +46,8 @@ func newAwake(n naps, now func() time.Time) *awake {
 	return &awake{naps: n, now: now, opening: make(chan struct{}, openingAtOnce), recent: list.New(), of: map[*Store]*list.Element{}}
 }
 
-// used notes that a store, whose writing goroutine is the caller, has used its file.
+// used records that a store has used its file. The writing goroutine of the store calls
+// it.
 func (a *awake) used(s *Store) {
 	now := a.now()
 	a.mu.Lock()
@@ -63,14 +64,14 @@ func (a *awake) used(s *Store) {
 	}
 }
 
-// woke notes that a store has opened its file again.
+// woke raises the patience of a store that has opened its file again.
 func (a *awake) woke(s *Store) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.sleep.patience = min(max(2*s.sleep.patience, a.first), lastPatience)
 }
 
-// trim lets stores fall asleep at times when no store is used.
+// trim lets stores fall asleep even while no store is used.
 func (a *awake) trim() {
 	a.mu.Lock()
 	tired := a.tired(a.now())
@@ -106,7 +107,7 @@ func (a *awake) forget(s *Store) {
 	}
 }
 
-// sleep is what a store and the list of those that are awake note about it.
+// sleep is what a store and the list of awake stores record about the store.
 type sleep struct {
 	in *awake
 	// asleep says that the writer has closed its connection, and can open it again. calm says
@@ -117,9 +118,9 @@ type sleep struct {
 	patience     time.Duration // the same
 }
 
-// fallAsleep closes the connections of the store, until there is something to write or
-// to read. SQLite empties the write-ahead log into the file, which then is durable. It
-// belongs to the writing goroutine.
+// fallAsleep closes the connections of the store until it is written to or read again.
+// SQLite empties the write-ahead log into the file, which then is durable. Only the
+// writing goroutine calls fallAsleep.
 func (s *Store) fallAsleep() {
 	if !s.sleep.calm || s.w.c == nil || s.w.marked {
 		return
@@ -127,7 +128,7 @@ func (s *Store) fallAsleep() {
 	s.shelf.rest() // before the writer: a reader cannot empty the log
 	path := s.w.path
 	closed := s.wear.closing(path)
-	_ = s.w.close() // what it could not do is done when the store is closed
+	_ = s.w.close() // what fails here is done when the store is closed
 	closed()
 	s.sleep.asleep = true
 	if s.syncs.sync(path) == nil {

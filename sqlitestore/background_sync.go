@@ -33,8 +33,8 @@ func startKeeper(d *Directory) *keeper {
 	return k
 }
 
-// run works until the keeper is closed. While cuts cannot be made durable it tries again,
-// as writers do, since some stores acknowledge nothing before.
+// run works until the keeper is closed. While cuts cannot be made durable, it tries again,
+// as writers do, since some stores acknowledge nothing until then.
 func (k *keeper) run() {
 	defer close(k.done)
 	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
@@ -120,7 +120,7 @@ func (k *keeper) closable() []*Store {
 	return slices.Clone(batch)
 }
 
-// waiting is how many stores are still to be closed.
+// waiting returns the number of stores that are still to be closed.
 func (k *keeper) waiting() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -136,7 +136,7 @@ func (d *Directory) bury(s *Store) {
 	nudge(k.wake)
 }
 
-// giveBack closes files, in the background, that a store is no longer read from.
+// giveBack closes, in the background, files from which a store is no longer read.
 func (k *keeper) giveBack(l *loan) {
 	k.mu.Lock()
 	k.loans = append(k.loans, l)

@@ -22,8 +22,8 @@ const (
 	// copyChunk is how much of a file is copied before it is synced. Larger chunks would
 	// delay syncs of other files.
 	copyChunk int64 = 4 << 20
-	// uniteChunk is how many events are copied in one transaction. It bounds how long a
-	// copy continues that is no longer wanted.
+	// uniteChunk is how many events are copied in one transaction. It bounds how long a copy
+	// that is no longer wanted continues.
 	uniteChunk int64 = 10_000
 	// buildPages is how many pages the write-ahead log of a file that is being made
 	// may have.
@@ -79,8 +79,8 @@ type builder struct {
 	w    *writer                   // for the steps that a writer performs as well
 	only map[journal.Origin]uint64 // the origins to add; nil: all
 	upTo map[journal.Origin]uint64 // how much of an origin is added, if not all of it
-	// since is the time from which on events are added; 0: all are. Some events before
-	// pruned may be missing, from earlier pruning or in what is added now.
+	// since is the time from which events are added; 0: all are added. Events before the
+	// time pruned may be missing, because they were pruned earlier or are not added now.
 	since, pruned int64
 	hooks         failpoint.Hooks
 	crossing      *crossing
@@ -99,7 +99,7 @@ func openBuilder(path string, h failpoint.Hooks, x *crossing) (*builder, error) 
 	b := &builder{c: w.c, w: w, hooks: h, crossing: x}
 	for _, query := range []string{
 		"CREATE TEMP TABLE renumber (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)",
-		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", buildPages), // no caller waits for it, and the log stays small
+		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", buildPages), // no caller waits for a checkpoint, and the log stays small
 	} {
 		if err := w.c.Exec(query); err != nil {
 			return nil, errors.Join(err, b.close())
@@ -133,8 +133,8 @@ func (b *builder) strip() error {
 
 // trim removes events that the source files do not have. An earlier attempt may have
 // copied events of a session before they were durable; if the power then failed, the
-// session lost them, and continued without. Or the sources have been pruned since: the
-// remaining copies would leave a gap after them.
+// session lost them, and continued without them. Or the sources have been pruned since;
+// copies of what was pruned would be followed by a gap.
 func (b *builder) trim(sources []catalog.Entry) error {
 	wanted := map[journal.Origin]stretch{}
 	for _, source := range sources {
@@ -239,8 +239,8 @@ func (b *builder) unite(ctx context.Context, source vouched, mode sqlite.Mode) e
 	})
 }
 
-// inheritPruned records that the attached file was pruned, so the file made of it is,
-// too.
+// inheritPruned records up to when the attached file was pruned: so is the file made of
+// it.
 func (b *builder) inheritPruned() error {
 	pruned, _, err := b.c.Integer("SELECT CAST(value AS INTEGER) FROM parent.store WHERE key = '" + storefile.Pruned + "'")
 	b.pruned = max(b.pruned, pruned)
@@ -295,10 +295,10 @@ func (b *builder) meetOrigins() error {
 	return b.c.Exec("INSERT INTO renumber (old, new) SELECT p.no, o.no FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no NOT IN (SELECT old FROM renumber)")
 }
 
-// uniteOrigin adds the events of one origin. Either side has all events from its first to
-// its last, and they begin at different events if they were pruned up to different times.
-// So the common part is skipped unread, and missing events are added at both ends,
-// outwards: wherever the work is interrupted, the file has no gap.
+// uniteOrigin adds the events of one origin. Each file has all events from its first to
+// its last. The files begin at different events if they were pruned up to different times.
+// The common part is skipped unread. Missing events are added outwards at both ends, so
+// that the file has no gap wherever the work is interrupted.
 func (b *builder) uniteOrigin(ctx context.Context, p numbers) error {
 	for _, next := range []func(numbers) (low, high int64, found bool, err error){b.behind, b.before} {
 		for {
@@ -320,8 +320,8 @@ func (b *builder) uniteOrigin(ctx context.Context, p numbers) error {
 	return nil
 }
 
-// behind are the next events of the attached file after those in this one, as packed ids
-// of the attached file.
+// behind returns the bounds of the next events of the attached file after those in this
+// one, as packed ids of the attached file.
 func (b *builder) behind(p numbers) (low, high int64, found bool, err error) {
 	from, _, err := b.c.Integer("SELECT max(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<storefile.SeqBits, (p.new+1)<<storefile.SeqBits)
 	if err == nil && from == 0 {
@@ -333,8 +333,8 @@ func (b *builder) behind(p numbers) (low, high int64, found bool, err error) {
 	return b.some("", p.old<<storefile.SeqBits|from, p.old<<storefile.SeqBits|p.upTo)
 }
 
-// before are the last events of the attached file before those in this one, among those
-// that are kept.
+// before returns the bounds of the last events of the attached file that precede those in
+// this one and are kept.
 func (b *builder) before(p numbers) (low, high int64, found bool, err error) {
 	first, any, err := b.c.Integer("SELECT min(id) & 0xffffffffff FROM main.event WHERE id > ? AND id < ?", p.new<<storefile.SeqBits, (p.new+1)<<storefile.SeqBits)
 	if err != nil || !any || first <= 1 {
@@ -347,7 +347,8 @@ func (b *builder) before(p numbers) (low, high int64, found bool, err error) {
 	return b.some(" DESC", p.old<<storefile.SeqBits|from, p.old<<storefile.SeqBits|min(p.upTo, first-1))
 }
 
-// some are the bounds of the first, or the last, events that are added at once.
+// some returns the bounds of the first or last events after behind, up to upTo, that are
+// added at once.
 func (b *builder) some(order string, behind, upTo int64) (low, high int64, found bool, err error) {
 	err = b.c.Query("SELECT min(id), max(id) FROM (SELECT id FROM parent.event WHERE id > ? AND id <= ? ORDER BY id"+order+" LIMIT ?)",
 		[]driver.Value{behind, upTo, eventsAtOnce(b.hooks)}, func(v []driver.Value) error {
@@ -409,8 +410,8 @@ func (b *builder) finish(ctx context.Context, own vouched, mode sqlite.Mode) err
 }
 
 // hasAllOf checks that the file has everything that a source has and that is to be kept.
-// No other file may become the history of a session, whatever an earlier attempt has left
-// in it.
+// Only such a file may become the history of a session, whatever an earlier attempt has
+// left in it.
 func (b *builder) hasAllOf(source vouched, mode sqlite.Mode) error {
 	has := map[journal.Origin]stretch{}
 	if err := b.stretches("main", func(origin journal.Origin, s stretch) { has[origin] = s }); err != nil {
@@ -441,7 +442,8 @@ func (b *builder) hasAllOf(source vouched, mode sqlite.Mode) error {
 	})
 }
 
-// lacks names events of ancestors that should be in the file by now and are not.
+// lacks returns an error if an event of an ancestor should be in the file by now and is
+// not. It finds nothing in a file that was pruned.
 func (b *builder) lacks(inherited map[journal.Origin]uint64) error {
 	if b.pruned > 0 {
 		return nil

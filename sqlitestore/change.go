@@ -49,7 +49,7 @@ func changesOf(r *journal.Record) rowChanges {
 	return c
 }
 
-// record is the record that the changes were made from, without its events.
+// record returns the record from which the changes were made, without its events.
 func (c *rowChanges) record() *journal.Record {
 	r := &journal.Record{
 		Cursors: c.Cursors, Producers: c.Producers, Creatures: c.Creatures, Channels: c.Channels, Heads: c.Heads, Edges: c.Edges,
@@ -69,8 +69,8 @@ func dropsAny(d *journal.Drop) bool {
 	return len(d.Creatures)+len(d.Channels)+len(d.Edges)+len(d.Timers)+len(d.Requests)+len(d.Wires)+len(d.Letters)+len(d.Cursors) > 0
 }
 
-// implied is what an event implies for the live rows: how far a creature has read a
-// channel, or that a channel has one message more.
+// implied returns what an event implies for the live rows: how far a creature has read a
+// channel, or that a channel has one more message.
 func implied(kind journal.EventKind, creature journal.CreatureID, channel journal.ChannelID, seq uint64) (cursor journal.CursorRow, head journal.HeadRow) {
 	switch {
 	case channel == "" || seq == 0:
@@ -108,8 +108,8 @@ func plain(r *journal.Record) bool {
 }
 
 // noteChanges writes the changes that the events of a group do not imply, within the
-// group's transaction and before its other rows. Positions of outside readers are not
-// part of the past.
+// group's transaction and before its other rows. Cursors of outside readers are not part
+// of the past, so a record that only moves these is skipped.
 func (w *writer) noteChanges(group []*journal.Record) error {
 	if err := w.layBase(); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (w *writer) noteChange(r *journal.Record) error {
 	return w.writeChange(w.own, last, w.parts, first, 0, string(rows))
 }
 
-// writeChange writes a row of the table change, of an origin.
+// writeChange writes a row of the table change for an event of an origin.
 func (w *writer) writeChange(origin journal.Origin, event, part, first, base int64, rows string) error {
 	return w.st.change.Values(event, part, first, base, rows, storefile.ChangeDigest(origin, event, part, first, base, rows))
 }

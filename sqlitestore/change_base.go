@@ -33,10 +33,10 @@ var liveTables = []liveTable{
 	{"letter", "id, ts, creature, message, kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"},
 }
 
-// stateTable is in a base only if the log does not have everything that was written.
+// stateTable is in a base only if the log may lack some of the values that were written.
 var stateTable = liveTable{"state_value", "creature, key, value"}
 
-// packedColumns are the columns with ids in the form of the file.
+// packedColumns returns the columns that hold packed ids of events.
 func (t liveTable) packedColumns() []int {
 	switch t.name {
 	case "request":
@@ -108,8 +108,8 @@ func lossy(c *sqlite.Conn, until int64) (bool, error) {
 	return lossy, err
 }
 
-// lastOwn is the last event of the session, packed; before the first one, the id before
-// it.
+// lastOwn returns the packed id of the last event of the session. If there is none yet, it
+// returns the id before that of the first event.
 func (w *writer) lastOwn() (int64, error) {
 	last, found, err := w.c.Integer(`SELECT e.id FROM own w JOIN origin o ON o.uuid = w.uuid
 		JOIN event e ON e.id = (SELECT max(id) FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40)
@@ -130,7 +130,7 @@ func (w *writer) dump(tables []liveTable) (baseRows, error) {
 	out := baseRows{}
 	for _, t := range tables {
 		packed := t.packedColumns()
-		out[t.name] = [][]any{} // a table that is there without rows has none
+		out[t.name] = [][]any{} // a table without rows is in the base, and is empty
 		err := w.c.Query("SELECT "+t.columns+" FROM "+t.name, nil, func(v []driver.Value) error {
 			row := make([]any, len(v))
 			for i := range v {
@@ -193,7 +193,7 @@ func (w *writer) restoreRow(t liveTable, row []any) error {
 	return w.c.Exec("INSERT INTO "+t.name+" ("+strings.Join(columns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(columns)-1)+")", values...)
 }
 
-// restoreField is a value as the file keeps it.
+// restoreField returns a value in the form in which the file stores it.
 func (w *writer) restoreField(field any, packed bool) (driver.Value, error) {
 	switch v := field.(type) {
 	case nil:
@@ -217,7 +217,7 @@ func (w *writer) restoreField(field any, packed bool) (driver.Value, error) {
 	return nil, fmt.Errorf("a field is %T", field)
 }
 
-// restoreBytes is what an object stands for: a blob or a text.
+// restoreBytes returns the blob or text that an object stands for.
 func restoreBytes(object map[string]any) (driver.Value, error) {
 	text, err := json.Marshal(object)
 	if err != nil {

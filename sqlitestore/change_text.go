@@ -7,8 +7,8 @@ import (
 )
 
 // JSON has only UTF-8 texts, but names and messages from creatures and callers need not
-// be UTF-8. Changes with such texts are written with each byte of a text as the character
-// of that number, and are marked so.
+// be UTF-8. Changes with such texts are marked, and each byte of a text is written as the
+// character with that number.
 
 // encode returns the changes in the form in which the file keeps them.
 func (c *rowChanges) encode() ([]byte, error) {
@@ -47,7 +47,7 @@ func unspell(text string) string {
 	return string(out)
 }
 
-// withTexts is a copy of a value with every text in it changed.
+// withTexts returns a copy of a value in which every text is changed.
 func withTexts[T any](of T, change func(string) string) T {
 	return textsOf(reflect.ValueOf(&of).Elem(), change).Interface().(T)
 }

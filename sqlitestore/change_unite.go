@@ -3,8 +3,8 @@ package sqlitestore
 import "github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 
 // uniteChanges adds the changes in the attached file that belong to the events of an
-// origin in this one. They are added in one step, so those before the last one are
-// present already, unless the attached file begins with earlier ones.
+// origin in this file. They are added in one step, so all changes before the last one in
+// this file are present, unless those of the attached file begin earlier.
 func (b *builder) uniteChanges(p numbers) error {
 	if b.since > 0 {
 		return nil // see forgetChanges

@@ -15,8 +15,8 @@ const (
 	storeCommitBytes = 32 << 10
 )
 
-// checkpoints empties write-ahead logs, one after another. Within a commit it would delay
-// every caller that waits for that commit.
+// checkpoints empties write-ahead logs, one after another. A checkpoint within a commit
+// would delay every caller that waits for that commit.
 type checkpoints struct {
 	wear  *wear
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ func startCheckpoints(w *wear) *checkpoints {
 	return c
 }
 
-// wrote notes that a store has grown.
+// wrote records that a store has grown.
 func (c *checkpoints) wrote(path string, size int64) {
 	c.mu.Lock()
 	c.bytes[path] += size

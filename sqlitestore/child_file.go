@@ -12,9 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// fill writes what a spare file is, and its first content, in one transaction, which is
-// not durable yet, whatever the durability of the session. From then on its writer is as
-// durable as requested.
+// fill writes the identity and the first content of a spare file in one transaction. That
+// transaction is not durable yet, whatever the durability of the session. From then on,
+// its writer is as durable as requested.
 func (d *Directory) fill(p *spareFile, e catalog.Entry, content func() error) error {
 	p.durability = e.Durability
 	if err := p.c.SetDurable(false); err != nil {
@@ -39,7 +39,8 @@ func (d *Directory) fill(p *spareFile, e catalog.Entry, content func() error) er
 	return p.pace()
 }
 
-// identify writes what the file is and where it comes from, within a transaction.
+// identify writes which session the file contains and which sessions it came from, within
+// a transaction.
 func (w *writer) identify(e catalog.Entry, home string) error {
 	pairs := []driver.Value{
 		"session", string(e.Session),

@@ -10,8 +10,8 @@ import (
 )
 
 // Create makes the stores of new graphs. Their files are written and made durable; then
-// one transaction of the catalogue makes sessions of all of them. If it fails or the
-// process ends before, none of them exists.
+// one transaction adds them to the catalogue as sessions. If it fails, or the process ends
+// earlier, none of them exists.
 func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]journal.Store, error) {
 	for _, spec := range specs {
 		if err := checkSpec("create", spec); err != nil {
@@ -55,8 +55,9 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 	return out, nil
 }
 
-// writeNew writes the files of new sessions, durably. Their stores begin asleep, with
-// a mark to remove: they wake up when the catalogue has them.
+// writeNew writes the files of new sessions, durably. The stores are asleep at first, and
+// the files are marked as unused. When the catalogue has a session, its store wakes up to
+// remove the mark.
 func (d *Directory) writeNew(ctx context.Context, made []*child) error {
 	defer nudge(d.spares.wake) // for their cuts
 	relate(made, nil)
