@@ -18,19 +18,19 @@ import (
 )
 
 // Cut turns live parents into children. What the children own is written to spare files;
-// then one transaction of the catalogue makes the cut. If it fails or the process ends
-// before, the parents stay as they were; afterwards the children are live and the parents
-// are never written to again. Cut does not wait for the disk: the cut becomes durable right
-// afterwards, and until then, nothing written to children of the durability full is
-// acknowledged. The history in the parents' files is not changed. A small history is copied
-// to the children at once; otherwise the children are incomplete, and get the history in
-// the background. If the catalogue can be neither written nor read at that moment, both
-// sides are closed, and the next start continues with one of them.
+// then one transaction of the catalogue makes the cut. If that transaction fails, or the
+// process ends before it, the parents stay as they were. Afterwards, the children are live
+// and the parents are never written to again. Cut does not wait for the disk: the cut
+// becomes durable right afterwards. Until then, nothing written to children of the
+// durability full is acknowledged. The history in the parents' files is not changed. A
+// small history is copied to the children at once; otherwise the children are incomplete,
+// and get the history in the background. If the catalogue can be neither written nor read
+// at that moment, both sides are closed, and the next start continues with one of them.
 //
 // If ctx ends before that transaction has begun, Cut returns the error and nothing has
 // changed, even if the catalogue does not answer. Once the transaction has begun, Cut
 // ignores ctx. It waits until the outcome can be read from the catalogue, or until the
-// attempts to read it have failed. If the disk hangs, it waits for as long.
+// attempts to read it have failed. If the disk hangs, Cut waits for it.
 func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, error) {
 	if err := d.changing.lockWithin(ctx); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 	return out, nil
 }
 
-// parents checks that the cut is about stores of this directory.
+// parents checks a cut, and returns the open stores of its parents.
 func (d *Directory) parents(cut journal.Cut) (map[journal.SessionID]*Store, error) {
 	if !slices.Contains([]journal.CutKind{journal.CutMerge, journal.CutSplit, journal.CutRearrange}, cut.Kind) {
 		return nil, invalid("cut", fmt.Sprintf("%q is not a kind of cut", cut.Kind), "use merge, split or rearrange")
@@ -121,8 +121,8 @@ func resumeAll(parents map[journal.SessionID]*Store) {
 	}
 }
 
-// child is a store that waits for the catalogue to know it: of a cut, or of a new
-// graph.
+// child is a store that the catalogue does not know yet: that of a child of a cut, or of a
+// new graph.
 type child struct {
 	catalog.Entry
 	plan  *journal.CutChild
@@ -136,12 +136,12 @@ type child struct {
 	relations relations
 }
 
-// relations are all children of a cut, or all sessions that were created at once, and the
-// parents of one of them with what they wrote.
+// relations are what a child's file records about other sessions: all children of the cut,
+// or all sessions that were created with it, and its parents with what they wrote.
 type relations struct {
 	siblings []string
 	parents  []*Store
-	copied   bool // the file also says what ancestors of these wrote
+	copied   bool // the file also records what ancestors of these wrote
 }
 
 func (r relations) write(c *sqlite.Conn) error {
@@ -185,8 +185,8 @@ func abandon(parents map[journal.SessionID]*Store, children []*child) error {
 	return errors.Join(errs...)
 }
 
-// makeChildren writes the children's files, and the end of the parents into theirs. What
-// it returns with an error must be discarded.
+// makeChildren writes the children's files, and records the cut in the parents' files.
+// Children that it returns with an error must be discarded.
 func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store) ([]*child, error) {
 	files, err := d.spares.take(len(cut.Children))
 	if err != nil {
@@ -200,8 +200,8 @@ func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut
 	}
 	relate(out, parents)
 	askFirst(out)
-	// One after the other: none of this waits for the disk, so starting goroutines would
-	// take longer than the work.
+	// The files are written one after the other: none of this waits for the disk, so
+	// starting goroutines would take longer than the work.
 	parked := map[journal.SessionID]*parkedParent{}
 	for session, p := range parents {
 		// The seal shows later whether everything that the parent wrote is present.
@@ -294,7 +294,8 @@ func (d *Directory) fillChildren(ctx context.Context, children []*child, parents
 	return nil
 }
 
-// fillChild writes one child: live rows, its identity and the first record of its log.
+// fillChild writes the file of one child: its live rows, its identity and the first record
+// of its log.
 func (d *Directory) fillChild(ctx context.Context, c *child, parents map[journal.SessionID]*Store, parked map[journal.SessionID]*parkedParent) (err error) {
 	var last uint64
 	err = d.fill(c.p, c.Entry, func() error {
@@ -338,7 +339,7 @@ func (c *child) noteMeta() {
 	}
 }
 
-// commitCut is the moment at which the cut happens.
+// commitCut commits the transaction that makes the cut.
 func (d *Directory) commitCut(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store, children []*child) error {
 	ended := catalog.Wrote{}
 	described := catalog.Descriptions{}

@@ -14,10 +14,10 @@ func newExclusion() exclusion { return make(exclusion, 1) }
 // Lock takes the lock, however long that takes.
 func (x exclusion) Lock() { x <- struct{}{} }
 
-// Unlock gives it back.
+// Unlock releases the lock.
 func (x exclusion) Unlock() { <-x }
 
-// lockWithin takes the lock, unless ctx ends before.
+// lockWithin takes the lock, unless ctx ends first.
 func (x exclusion) lockWithin(ctx context.Context) error {
 	select {
 	case x <- struct{}{}:
@@ -61,7 +61,7 @@ func (x *crossing) giveWay() {
 	}
 }
 
-// pacing says how far the background may be behind before changes wait for it.
+// pacing bounds how far the background may be behind before changes wait for it.
 type pacing struct {
 	// remains is how many files ended sessions may leave. Each takes some two descriptors,
 	// and 200 KB of memory while it is open.
@@ -75,7 +75,7 @@ type pacing struct {
 
 var usualPacing = pacing{remains: 256, buried: 64, patience: 2 * time.Second}
 
-// pacePoll is how often a waiting change looks.
+// pacePoll is the interval at which a waiting change checks whether it may continue.
 const pacePoll = 5 * time.Millisecond
 
 // Behind reports whether ended sessions have left so much to do that changes should wait. What
@@ -85,8 +85,8 @@ func (d *Directory) Behind() bool {
 }
 
 // Pace waits until the background has caught up, until it cannot do more at present, or
-// until the patience for one change has ended; see [journal.Pacer]. Cuts that followed each
-// other faster than histories are copied would use up files and memory.
+// until the patience for one change has ended; see [journal.Pacer]. Otherwise, cuts that
+// follow each other faster than histories are copied would use up files and memory.
 func (d *Directory) Pace(ctx context.Context) error {
 	if !d.Behind() {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// ownRows are the creatures and channels whose live rows a child takes over, as far as
-// its first record does not bring them: states and dead letters belong to the creature,
-// producers' offsets and the cursors of outside readers to the channel.
+// ownRows are the creatures and channels whose live rows a child takes over, except for
+// rows that its first record contains. States and dead letters belong to a creature,
+// producers' offsets and the cursors of outside readers to a channel.
 type ownRows struct {
 	cut       *journal.Cut
 	number    int // of the child
@@ -105,7 +105,7 @@ func (o ownRows) take(from *parkedParent, parent *journal.SessionInfo, to *write
 	return o.takeLetters(from, parent, to)
 }
 
-// copyRows writes the rows of a query.
+// copyRows writes the rows of a query with a statement of another file.
 func (p *parkedParent) copyRows(into *sqlite.Statement, query string, args ...driver.Value) error {
 	rows, err := p.rows(query, args...)
 	if err != nil {
@@ -164,7 +164,8 @@ func (o ownRows) takeLetters(from *parkedParent, parent *journal.SessionInfo, to
 			origins[message>>storefile.SeqBits] = true
 		}
 	}
-	// Letters are listed origin by origin, so these keep their order.
+	// Letters are sorted by the number of their origin. The new numbers are assigned in the
+	// same order, so that the letters keep theirs.
 	number := map[int64]int64{}
 	for _, no := range slices.Sorted(maps.Keys(origins)) {
 		if number[no], err = to.number(from.uuids[no]); err != nil {
@@ -197,7 +198,7 @@ func takeLetter(from *parkedParent, to *writer, id int64, number map[int64]int64
 }
 
 // takeAllRows replaces the live rows by those of the attached database parent, whose
-// origins are known here.
+// origins are known in this file.
 func takeAllRows(c *sqlite.Conn) error {
 	for _, table := range []string{"store", "meta", "creature", "channel", "head", "edge", "cursor", "state_value", "producer", "timer", "wire", "own"} {
 		if err := c.Exec("DELETE FROM main." + table); err != nil {
@@ -223,8 +224,8 @@ func takeAllRows(c *sqlite.Conn) error {
 var letterColumns = renumbered("id") + ", ts, creature, " + renumbered("message") +
 	", kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"
 
-// renumbered is the value of a column of packed ids of the database parent, converted to
-// the origins of this file.
+// renumbered returns the SQL expression that converts a column of packed ids of the
+// database parent to the numbers of origins in this file.
 func renumbered(column string) string {
 	return "(SELECT o.no << 40 FROM parent.origin p JOIN main.origin o ON o.uuid = p.uuid WHERE p.no = " + column + " >> 40) | (" +
 		column + " & 0xffffffffff)"

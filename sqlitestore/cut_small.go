@@ -37,7 +37,7 @@ const (
 )
 
 // smallLog reads the history in a parent's file. It returns nil if the history is not small
-// or may lack events. The parent's file must then stay.
+// or may lack events. The parent's file must then be kept.
 func (p *parkedParent) smallLog() (*smallLog, error) {
 	most := smallestNeeded(p.w.hooks)
 	if p.w.c == nil || p.w.lossy {
@@ -76,8 +76,8 @@ func (p *parkedParent) smallLog() (*smallLog, error) {
 	return h, nil
 }
 
-// fewOrigins is the most origins of a parent whose events are counted in a cut. If there are
-// more, the events are counted in the background.
+// fewOrigins is the largest number of origins for which a cut counts the events of a
+// parent. If there are more, the events are counted in the background.
 const fewOrigins = 256
 
 // describe returns the description of the parent's session from its file. It returns nil if
@@ -129,7 +129,7 @@ func copyHistories(to *writer, from []*smallLog) error {
 
 func (h *smallLog) copyTo(to *writer, longest map[journal.Origin]*smallLog) error {
 	for _, of := range h.events {
-		row := slices.Clone(of) // the next child gets it as well
+		row := slices.Clone(of) // the row is copied to the next child as well
 		origin, err := h.renumber(to, row, 0, 5, 11)
 		if err != nil {
 			return err

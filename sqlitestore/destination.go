@@ -12,9 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// destination is where a directory or a file will appear: a fork, or an export. It is
-// made aside, and gets its name when it is complete and durable. So an attempt that is
-// killed, or interrupted by a power failure, can be repeated.
+// destination is where a directory or a file will appear: a fork, or an export. It is made
+// under a temporary name, and gets its own when it is complete and durable. So an attempt
+// that is killed, or interrupted by a power failure, can be repeated.
 type destination struct {
 	op, path string
 	hooks    failpoint.Hooks
@@ -55,8 +55,8 @@ func (p destination) clear(directory bool) error {
 	return exists(p.op, p.path)
 }
 
-// inside reports whether a path, whose end may not exist yet, is a directory or in it,
-// through whatever links.
+// inside reports whether a path is a directory or in it, even through links. The end of
+// the path need not exist yet.
 func inside(path, dir string) bool {
 	top, err := os.Stat(dir)
 	if err != nil {
@@ -87,7 +87,8 @@ func behindLinks(path string) string {
 	}
 }
 
-// makeDirectory makes a directory aside, with the given content, and renames it.
+// makeDirectory makes a directory with the given content under a temporary name, and
+// renames it.
 func (p destination) makeDirectory(fill func(dir string) error) error {
 	a, err := setAside(p.path, p.hooks)
 	if err != nil {
@@ -106,9 +107,8 @@ func (p destination) makeDirectory(fill func(dir string) error) error {
 	if err := p.arrived(failpoint.Forked); err != nil {
 		return err
 	}
-	// The directory is finished, so its lock no longer says unfinished; a failure does no
-	// harm. Until the new name is durable, the lock must mark the directory under the old
-	// one.
+	// The lock need no longer mark the directory as unfinished. Before the new name was
+	// durable, the mark was needed in case the old name came back. A failure does no harm.
 	_ = files.WriteFile(filepath.Join(p.path, lockName), ownerOfLock())
 	return nil
 }
@@ -118,14 +118,15 @@ func (p destination) installDirectory(made string) error {
 	if err := errors.Join(os.Chmod(made, 0o755), p.hooks.At(failpoint.Forking, made)); err != nil {
 		return err
 	}
-	// An empty directory may be there; a directory with content stays.
+	// An empty directory may have the name already. One with content is not removed.
 	if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return p.hooks.Rename(made, p.path)
 }
 
-// makeFile makes a file aside, with the given content, and renames it.
+// makeFile makes a file with the given content under a temporary name, and then gives it
+// its own.
 func (p destination) makeFile(fill func(path string) error) error {
 	a, err := setAside(p.path, p.hooks)
 	if err != nil {

@@ -69,8 +69,8 @@ type Options struct {
 func Library() string { return sqlite.Library() }
 
 // Directory is a session directory that this process owns: a [journal.Storage]. Open,
-// Create, Cut, Retire, Saved and Close are called by one goroutine at a time. All other
-// methods may be called, and its stores used and closed, by any goroutine meanwhile.
+// Create, Cut, Retire, Saved and Close are called by one goroutine at a time. Meanwhile,
+// any goroutine may call the other methods, and use and close stores.
 type Directory struct {
 	archive
 	dir         string
@@ -95,8 +95,8 @@ type Directory struct {
 	current  sync.Map // paths of files that are known to have the newest version
 	// crossing makes background work yield to cuts.
 	crossing crossing
-	remains  atomic.Int64 // files that ended sessions have left, about
-	held     atomic.Int64 // those of them that the last round could not make unnecessary
+	remains  atomic.Int64 // about how many files ended sessions have left
+	held     atomic.Int64 // how many of them the last round could not make unnecessary
 
 	closing  sync.Once
 	closeErr error
@@ -112,9 +112,9 @@ var _ journal.Storage = (*Directory)(nil)
 
 // Open opens a session directory for this process, and creates it if it does not exist. The
 // code of the error is unavailable while another process owns the directory; storage if the
-// catalogue is damaged, read-only or not a catalogue of terrarium; unsupported if a newer program wrote it; and
-// invalid_argument for a directory of another program. In these cases nothing has been
-// changed.
+// catalogue is damaged, read-only or not a catalogue of terrarium; unsupported if a newer
+// program wrote the catalogue; and invalid_argument for a directory of another program. In
+// these cases nothing has been changed.
 func Open(ctx context.Context, dir string, options Options) (*Directory, error) {
 	if err := sqlite.CheckVersion(); err != nil {
 		return nil, err
@@ -238,8 +238,8 @@ func (d *Directory) Open(ctx context.Context, session journal.SessionID) (journa
 	}
 }
 
-// openOnce is Open, but answers errMoved if the session gets its whole file meanwhile;
-// then nothing has been opened.
+// openOnce is Open, but returns errMoved if the session gets its whole file meanwhile.
+// Then nothing has been opened.
 func (d *Directory) openOnce(ctx context.Context, session journal.SessionID) (journal.Store, error) {
 	e, err := d.catalog.Entry(ctx, "open", session)
 	if err != nil {
@@ -383,9 +383,10 @@ func (d *Directory) retire(ctx context.Context, session journal.SessionID, wrote
 	}
 	still := d.standStill()
 	defer still.end()
-	ctx = context.WithoutCancel(ctx) // the mark and the catalogue say the same
+	ctx = context.WithoutCancel(ctx) // the mark and the catalogue must agree
 	if e, err := d.catalog.Entry(ctx, "retire", session); err == nil && e.File != "" {
-		// A file that cannot be written to is not taken for a live one either.
+		// The mark is for [Rebuild]. An error is ignored, since the catalogue decides as long
+		// as it exists.
 		_ = storefile.Mark(ctx, e.Path, session, storefile.Retired, "1")
 	}
 	defer d.acks.Release(session) // the error is reported, and nothing is lost

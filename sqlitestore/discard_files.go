@@ -15,12 +15,12 @@ import (
 )
 
 // release discards the files of ended sessions whose events are all in files of their
-// descendants. A file is removed from the catalogue before it is deleted. One that cannot
-// be read is kept, and the others are discarded nevertheless.
+// descendants. A file is removed from the catalogue before it is deleted. A file that
+// cannot be read is kept, and the others are discarded nevertheless.
 func (h *hydrator) release(ctx context.Context) error {
 	d := h.d
 	if d.loose.stuck() || d.makeFirm() != nil {
-		return nil // a cut may have to be undone yet; why is one of the directory's problems
+		return nil // a cut may still have to be undone; the reason is one of the directory's problems
 	}
 	entries, err := d.catalog.Unneeded(ctx)
 	if err != nil || len(entries) == 0 {
@@ -56,8 +56,8 @@ func (h *hydrator) release(ctx context.Context) error {
 	return errors.Join(append(unread, storageError("release", d.catalog.Path(), err))...)
 }
 
-// metaOf is the metadata of an ended session, which is read from its file unless the
-// catalogue describes it.
+// metaOf returns the metadata of an ended session. It is read from the session's file
+// unless the catalogue describes the session.
 func (d *Directory) metaOf(ctx context.Context, e catalog.Entry, described map[journal.SessionID]int64) (string, error) {
 	if _, known := described[e.Session]; known {
 		return textOf(e.Meta)
@@ -72,7 +72,7 @@ func (h *hydrator) discard(ctx context.Context) {
 	_, _ = h.release(ctx), h.sweep(ctx)
 }
 
-// look reads what the file of an ended session says about it.
+// look reads the description of an ended session from its file.
 func (d *Directory) look(ctx context.Context, e catalog.Entry) (of catalog.Description, err error) {
 	r, err := d.catalog.openMember(ctx, e)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *reader) describe(ctx context.Context) (of catalog.Description, err erro
 	return of, err
 }
 
-// textOf is the metadata of a session as the catalogue has it.
+// textOf returns the metadata of a session in the form in which the catalogue stores it.
 func textOf(meta map[string]string) (string, error) {
 	if meta == nil {
 		meta = map[string]string{}
@@ -106,9 +106,9 @@ func textOf(meta map[string]string) (string, error) {
 // describedAtOnce is how many sessions are described in one transaction.
 const describedAtOnce = 64
 
-// describe records in the catalogue what the files of ended sessions say that it does not
-// describe yet, so that listing them does not open each file. A file that cannot be read
-// is left for readers to report.
+// describe records in the catalogue the descriptions of ended sessions that it lacks, so
+// that listing the sessions does not open each file. A file that cannot be read is
+// skipped; readers report it.
 func (h *hydrator) describe(ctx context.Context) error {
 	d := h.d
 	entries, err := d.catalog.Undescribed(ctx)
@@ -120,7 +120,7 @@ func (h *hydrator) describe(ctx context.Context) error {
 		for _, e := range some {
 			d.crossing.giveWay()
 			if d.keeper.holds(e.Session) || !storefile.Schema.IsCurrent(e.Path) {
-				continue // the end of its log may not be in the file yet; an older one is upgraded when it is read
+				continue // the end of its log may not be in the file yet; a file of an older version is upgraded when it is read
 			}
 			of, err := d.look(ctx, e)
 			if ctx.Err() != nil {
@@ -154,8 +154,8 @@ func (h *hydrator) sweep(ctx context.Context) error {
 		}
 		h.d.current.Delete(path)
 	}
-	// A deleted file that reappeared after the catalogue has dropped it would be a
-	// stranger.
+	// A deleted file that reappeared after the catalogue has dropped it would belong to no
+	// session.
 	if err := h.d.options.hooks.SyncDirectory(filepath.Join(h.d.dir, files.Stores)); err != nil {
 		return storageError("sweep", h.d.dir, err)
 	}

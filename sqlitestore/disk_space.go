@@ -12,7 +12,7 @@ import (
 const spareRoom = 64 << 20
 
 // room returns an error if the disk has no space for a second, whole file of a session.
-// Until it has, the history is read from the existing files.
+// Until it has space, the history is read from the existing files.
 func (d *Directory) room(e catalog.Entry, sources []catalog.Entry) error {
 	needs := sqlite.DiskSize(e.Path)
 	for _, p := range sources {

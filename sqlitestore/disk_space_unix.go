@@ -4,7 +4,7 @@ package sqlitestore
 
 import "golang.org/x/sys/unix"
 
-// freeSpace is how many bytes can be written to the disk of a directory.
+// freeSpace returns how many bytes can be written to the disk of a directory.
 func freeSpace(dir string) (int64, bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

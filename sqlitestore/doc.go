@@ -15,20 +15,20 @@
 //
 // A cut (cut.go) takes files that were made in advance (spare_files.go), writes to them
 // what its children own, and then commits one transaction in the catalogue. A failure
-// before it leaves the parents as they were; a failure after it leaves the children. Only a
-// small history is copied (cut_small.go). Otherwise a child is incomplete at first: its
-// history is read from its own file and from those of the ancestors that it needs, which
-// together are its family (family.go). The ancestors' files are frozen: after a cut,
-// nothing is written to them.
+// before that transaction leaves the parents as they were; a failure after it leaves the
+// children. Only a small history is copied (cut_small.go). Otherwise a child is incomplete
+// at first: its history is read from its own file and from those of the ancestors that it
+// needs, which together are its family (family.go). The ancestors' files are frozen: after
+// a cut, nothing is written to them.
 //
-// None of that waits for the disk. Right afterwards all of it is made durable
+// None of that waits for the disk. Right afterwards, all of it is made durable
 // (durable_cuts.go, background_sync.go). Events that were written to a child of the
-// durability [journal.Full] are acknowledged only then. If the power fails before, the next
-// start finds out whether the cut has happened (recover_cuts.go).
+// durability [journal.Full] are acknowledged only then. If the power fails before that,
+// the next start finds out whether the cut has happened (recover_cuts.go).
 //
-// In the background the child gets a file with its whole history, made beside the one
-// that it writes to (hydrate.go, build.go). When the catalogue names that file as the
-// child's, the child is complete. Then the files of ended sessions that are no longer
+// In the background, the child gets a file with its whole history, which is made beside
+// the one that it writes to (hydrate.go, build.go). When the catalogue names that file as
+// the child's, the child is complete. Then the files of ended sessions that are no longer
 // needed are discarded (discard_files.go). The sessions stay in the catalogue, with the
 // origins under which they wrote, so that their history can be read from the files of
 // their descendants.
@@ -53,9 +53,9 @@
 //
 // # A lost catalogue
 //
-// Every store records about itself and its ancestors what the catalogue does, so that
-// [Rebuild] can make a new one. Only the metadata of sessions whose files are removed is
-// lost.
+// Every store records about itself and its ancestors what the catalogue records about
+// them, so that [Rebuild] can make a new one. Only the metadata of sessions whose files
+// are removed is lost.
 //
 // # Identity and order
 //

@@ -11,14 +11,15 @@ import (
 
 // looseCut is a cut that has happened and is not durable yet. In a store of the
 // durability normal, acknowledged events survive the process without any sync; a store of
-// the durability full acknowledges nothing before the cut is durable. So a cut waits for
-// no disk. Right after it, everything is synced, and then the cut is firm.
+// the durability full acknowledges nothing before the cut is durable. So a cut need not
+// wait for the disk. Right after it, everything is synced, and then the cut is firm.
 //
 // If the power fails before that, any part of the cut may be missing: the end of the
 // parents' logs, the first content of a child, the catalogue's transaction. Each of them
 // is one of the last transactions of a write-ahead log. A prefix of the log survives, so it
-// is enough to check whether the transaction is present. If all of them are, the cut has happened;
-// otherwise the parents continue with what is left of them; see [Directory.decide].
+// is enough to check whether the transaction is present. If all are present, the cut has
+// happened; otherwise the parents continue with what is left of them; see
+// [Directory.decide].
 type looseCut struct {
 	id       string
 	files    []string // of the parents and of the children
@@ -57,7 +58,7 @@ func (l *looseCuts) add(cut *looseCut) {
 	l.cuts = append(l.cuts, cut)
 }
 
-// waiting are the cuts that are not durable.
+// waiting returns the cuts that are not durable yet.
 func (l *looseCuts) waiting() []*looseCut {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,8 +74,8 @@ func (l *looseCuts) done(n int, err error) {
 	}
 }
 
-// due reports whether cuts are to be made durable now. After a failure, the stores that
-// depend on them try again.
+// due reports whether cuts are to be made durable now. After a failure, the keeper tries
+// again after a pause.
 func (l *looseCuts) due() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +128,7 @@ func (s *Store) restOn(firm *atomic.Bool) {
 }
 
 // asDurable reports whether written events are as durable as the store promises. In a
-// store of the durability full they are not before the cut that made it is durable.
+// store of the durability full, they are not until the cut that made it is durable.
 func (s *Store) asDurable() bool {
 	return s.durability == journal.Normal || s.w.firm == nil || s.w.firm.Load()
 }
@@ -151,11 +152,11 @@ func (s *Store) cutSynced(err error) {
 		}
 	})
 	s.tell()
-	nudge(s.queue.wake) // so that the file stops saying that it is unused
+	nudge(s.queue.wake) // so that the writer removes the mark of an unused file
 }
 
-// filesOf are the files of the catalogue and of all sessions that took part in cuts, each
-// once.
+// filesOf returns the files of the catalogue and of all sessions that took part in cuts,
+// each once.
 func (d *Directory) filesOf(cuts []*looseCut) []string {
 	paths := []string{d.catalog.Path()}
 	for _, l := range cuts {

@@ -12,15 +12,16 @@ const (
 	// table and each index of an empty file takes a page, so that the file takes 30 KB instead
 	// of 130.
 	smallPage = 512
-	// outgrownBytes is the size from which on a file gets pages of the usual size: writing
-	// to small ones takes a third more processor time.
+	// outgrownBytes is the size from which a file gets pages of the usual size: writing to
+	// small ones takes a third more processor time.
 	outgrownBytes = 256 << 10
 )
 
-// pages says whether the file of a store has small pages, and is too large for them.
+// pages records whether the file of a store has small pages, and whether it is too large
+// for them.
 type pages struct{ small, outgrown atomic.Bool }
 
-// smallest is the smallest size from which on a file gets pages of the usual size.
+// smallest returns the size from which a file gets pages of the usual size.
 func (d *Directory) smallest() int64 { return cmp.Or(d.options.hooks.Outgrown, outgrownBytes) }
 
 // outgrew wakes the background, which enlarges the pages of stores that are marked as

@@ -7,11 +7,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 )
 
-// storageError says in plain words what SQLite said about a file; see [catalog.Error].
+// storageError describes an error of SQLite about a file in plain words; see
+// [catalog.Error].
 func storageError(op, path string, err error) error { return catalog.Error(op, path, err) }
 
-// unwritten says why a store was closed before everything queued was in its file. No
-// later writer writes it, so the error does not promise that.
+// unwritten is the error of a store that was closed before everything queued was in its
+// file. No later writer writes the rest, so the error does not promise that.
 func unwritten(path string, err error) error {
 	err = storageError("close", path, err)
 	var typed *abi.Error

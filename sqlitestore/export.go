@@ -14,9 +14,9 @@ import (
 )
 
 // Export writes a session, live or ended, to a file that needs no other: its whole history
-// and, as long as its own file exists, its live rows. It is a snapshot of what had been
-// appended when it was called. The file must not exist yet: otherwise Export returns
-// already_exists.
+// and, as long as its own file exists, its live rows. The file is a snapshot of what had
+// been appended when Export was called. The file must not exist yet: otherwise Export
+// returns already_exists.
 func (a *archive) Export(ctx context.Context, session journal.SessionID, path string) error {
 	if err := a.flush(ctx, session); err != nil {
 		return err
@@ -24,8 +24,8 @@ func (a *archive) Export(ctx context.Context, session journal.SessionID, path st
 	return a.newFile(path, func(made string) error { return a.catalog.materialise(ctx, "export", session, made) })
 }
 
-// flushed is the flush of an archive: a copy must not contain a cut that a power
-// loss can undo.
+// flushed is the function flush of the directory's archive: a copy must not contain a cut
+// that a power loss can undo.
 func (d *Directory) flushed(ctx context.Context, session journal.SessionID) error {
 	if s := d.opened(session); s != nil {
 		if err := s.flush(ctx); err != nil {
