@@ -28,12 +28,12 @@ type family struct {
 	missing []journal.SessionID
 	// holder is the session that the file or files belong to.
 	holder catalog.Entry
-	// lent says whose files these are, if they belong to an open store.
+	// lent is the loan of these files, if they belong to an open store.
 	lent *loan
 }
 
 // openFamily opens the files of a session for reading. It returns errMoved if the session
-// has got other files meanwhile. With mayBorrow, they may be those of an open store.
+// got other files meanwhile. With mayBorrow, they may be those of an open store.
 func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, mayBorrow bool) (*family, error) {
 	f := &family{holder: e}
 	if e.File == "" {
@@ -69,9 +69,9 @@ func (k *sessions) openFamily(ctx context.Context, e catalog.Entry, mayBorrow bo
 	return f, nil
 }
 
-// borrow returns the files of a session that this process has open, or nil. An ended session
-// is often read after its file has been removed, and its open successor may be read from
-// many files, which need not be opened again then.
+// borrow returns the files of a session that this process has open, or nil. An ended
+// session is often read after its file has been removed. Its open successor may be read
+// from many files, which then need not be opened again.
 func (k *sessions) borrow(session journal.SessionID) *loan {
 	if k.inUse == nil {
 		return nil
@@ -84,7 +84,8 @@ func (k *sessions) borrow(session journal.SessionID) *loan {
 	return l
 }
 
-// openOwn opens only what a session has written itself, if it still has its own file.
+// openOwn opens only the session's own file. If that has been removed, it does what
+// openFamily does.
 func (k *sessions) openOwn(ctx context.Context, e catalog.Entry, mayBorrow bool) (*family, error) {
 	if e.File == "" {
 		return k.openFamily(ctx, e, mayBorrow)
@@ -235,13 +236,14 @@ func (v *familySnapshot) end() error {
 	return errors.Join(errs...)
 }
 
-// byAge lists the files, the oldest first. Where two have the same events of an origin, the
-// older has the changes that belong to them as well: files are copied events first.
+// byAge lists the files, the oldest first. If two files have the same events of an origin,
+// the older one also has the changes that belong to them, because events are copied before
+// changes.
 func (v *familySnapshot) byAge() []*snapshot {
 	return append(slices.Clone(v.files[1:]), v.files[0])
 }
 
-// spans lists what each origin has. If several files have events of an origin, one of
+// spans lists the span of each origin. If several files have events of an origin, one of
 // them has all events that the others have.
 func (v *familySnapshot) spans(ctx context.Context) ([]span, error) {
 	var out []span
@@ -268,7 +270,7 @@ func (v *familySnapshot) spans(ctx context.Context) ([]span, error) {
 	return out, nil
 }
 
-// count returns how many events there are.
+// count returns how many events the family has.
 func (f *family) count(ctx context.Context) (n int64, err error) {
 	counts, err := f.counts(ctx)
 	for _, of := range counts {
@@ -310,8 +312,8 @@ func (f *family) lossy(ctx context.Context) (lossy bool, err error) {
 // family was removed between looking it up and reading it.
 const readTries = 5
 
-// withFamily opens the files of a session for a single use, which may take long: they are not
-// those of an open store, which can be closed meanwhile.
+// withFamily opens the files of a session for a single use, which may take long. It does
+// not borrow files from an open store, so that the store can be closed meanwhile.
 func (k *sessions) withFamily(ctx context.Context, op string, session journal.SessionID, look func(e catalog.Entry, f *family) error) error {
 	open := func(ctx context.Context, e catalog.Entry, _ bool) (*family, error) {
 		return k.openFamily(ctx, e, false)
@@ -319,9 +321,9 @@ func (k *sessions) withFamily(ctx context.Context, op string, session journal.Se
 	return k.withFiles(ctx, op, session, open, look)
 }
 
-// withFiles is withFamily with those files of a session that open opens. While they are
-// borrowed, the background cannot close the store that they belong to, so look must be short.
-// They are not borrowed a second time: an open store may still read from files that have been
+// withFiles is withFamily with the files that open opens. While files are borrowed, the
+// background cannot close the store that they belong to, so look must be short. Only the
+// first attempt may borrow: an open store may still read from files that have been
 // removed.
 func (k *sessions) withFiles(ctx context.Context, op string, session journal.SessionID,
 	open func(ctx context.Context, e catalog.Entry, mayBorrow bool) (*family, error), look func(e catalog.Entry, f *family) error) error {

@@ -18,8 +18,8 @@ import (
 // session. The session has the history and the live rows of the given one, and continues
 // independently. Creatures and channels keep their ids, so one engine must not load both.
 // The lineage of the fork names the session and its ancestors. The directory must not
-// exist, or be empty: otherwise it returns already_exists. A session whose file has been
-// removed cannot be forked.
+// exist, or must be empty: otherwise Fork returns already_exists. A session whose file has
+// been removed cannot be forked.
 func (a *archive) Fork(ctx context.Context, session journal.SessionID, dir string) (journal.SessionID, error) {
 	if err := a.flush(ctx, session); err != nil {
 		return "", err
@@ -136,7 +136,7 @@ func rename(ctx context.Context, path string, of journal.SessionID, fork catalog
 	return wrote, errors.Join(err, w.close())
 }
 
-// originsOf are the origins under which ended sessions have written.
+// originsOf returns the origins under which ended sessions have written.
 func (k *sessions) originsOf(ctx context.Context, line []catalog.Entry) (catalog.Wrote, error) {
 	out := catalog.Wrote{}
 	for _, e := range line {

@@ -44,7 +44,7 @@ func (v *View) IsForkedTo(ctx context.Context, session journal.SessionID, dir st
 	return is, err
 }
 
-// wrote is what the session of a file has written under its own origins.
+// wrote returns what the session of a file has written under its own origins.
 func (r *reader) wrote(ctx context.Context) (map[journal.Origin]uint64, error) {
 	c, err := sqlite.Open(r.path, r.mode)
 	if err != nil {

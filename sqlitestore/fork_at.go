@@ -16,11 +16,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// ForkAt is Fork of a session as it was at a mark in what it wrote: its history up to
-// there, and its live rows as they were then. It also returns the last event of the fork. A
-// record that the mark divides is left out. Only outside readers keep their present
-// positions or, where the fork ends earlier, are at its end. Unlike Fork it needs only the
-// history, so it can also fork an ended session whose file has been removed.
+// ForkAt is Fork of a session as it was at a mark in what it wrote: with its history up to
+// the mark, and its live rows as they were then. It also returns the last event of the
+// fork. A record that the mark divides is left out. Only the cursors of outside readers
+// stay as they are now or, where the fork ends earlier, are at its end. Unlike Fork it
+// needs only the history, so it can also fork an ended session whose file has been
+// removed.
 //
 // ForkAt returns invalid_argument for a mark before the session's first event. It returns
 // unsupported for a mark at which the rows cannot be determined: an older program wrote the
@@ -112,8 +113,8 @@ func (f *family) bounds(ctx context.Context, own map[journal.Origin]uint64, at j
 	return upTo, last, nil
 }
 
-// bound is the last event of a span that is not after a mark and ends a record, packed,
-// and its time.
+// bound returns the packed id and the time of the last event of a span that is not after a
+// mark and ends a record.
 func (s span) bound(ctx context.Context, at journal.Mark) (id, ts int64, err error) {
 	id = s.low>>storefile.SeqBits<<storefile.SeqBits | int64(min(at.Event.Seq, uint64(s.high&storefile.SeqMask)))
 	if s.origin != at.Event.Origin {
@@ -129,7 +130,7 @@ func (s span) bound(ctx context.Context, at journal.Mark) (id, ts int64, err err
 	return id, ts, s.value(ctx, &ts, "SELECT ts FROM event WHERE id = ?", id)
 }
 
-// wholeRecords is the last event up to the given one that ends a record.
+// wholeRecords returns the last event up to the given one that ends a record.
 func (s span) wholeRecords(ctx context.Context, id int64) (int64, error) {
 	first, turn := id+1, int64(0)
 	err := errors.Join(
@@ -147,7 +148,7 @@ func (s span) value(ctx context.Context, to *int64, query string, args ...any) e
 	return sqlite.Each(ctx, s.in.tx, func(scan func(...any) error) error { return scan(to) }, query, args...)
 }
 
-// collectAt merges the history of a family up to the bounds, and makes the live rows as
+// collectAt merges the history of a family up to the bounds, and restores the live rows as
 // they were at its end.
 func (b *builder) collectAt(ctx context.Context, e catalog.Entry, f *family, own map[journal.Origin]uint64) error {
 	if err := b.strip(); err != nil {
@@ -176,8 +177,8 @@ func (b *builder) collectAt(ctx context.Context, e catalog.Entry, f *family, own
 	return b.c.Attached(f.own.path, f.own.mode, b.seatReaders)
 }
 
-// seatReaders puts outside readers at their present positions or, where the fork ends
-// earlier, at its end.
+// seatReaders sets the cursors of outside readers to their present positions or, where the
+// fork ends earlier, to its end.
 func (b *builder) seatReaders() error {
 	return b.c.Transact(func() error {
 		if err := b.c.Exec("DELETE FROM main.cursor WHERE reader >= 'reader:' AND reader < 'reader;'"); err != nil {
@@ -190,8 +191,8 @@ func (b *builder) seatReaders() error {
 	})
 }
 
-// nothingUpTo says why a session has nothing up to a mark: it did not exist yet, or what
-// it wrote until then has been pruned.
+// nothingUpTo is the error for a session that has nothing up to a mark: it did not exist
+// yet, or what it wrote until then has been pruned.
 func (f *family) nothingUpTo(ctx context.Context, e catalog.Entry, at journal.Mark) error {
 	pruned := false
 	for _, r := range f.members() {
@@ -206,7 +207,7 @@ func (f *family) nothingUpTo(ctx context.Context, e catalog.Entry, at journal.Ma
 	return tooEarly(e, "session %s had not begun yet at the cursor", abi.InvalidArgument)
 }
 
-// tooEarly says that a session cannot be forked at the requested place.
+// tooEarly is the error for a session that cannot be forked at the requested place.
 func tooEarly(e catalog.Entry, message string, code abi.Code) *abi.Error {
 	return &abi.Error{
 		Code: code, Op: "fork", Message: fmt.Sprintf(message, e.Session),

@@ -24,8 +24,8 @@ type waiter struct {
 
 var waiterPool = sync.Pool{New: func() any { return &waiter{answer: make(chan error, 1)} }}
 
-// wait returns nil once the number is at least want, and an error when the
-// gate fails or ctx ends before.
+// wait returns nil once the number is at least want, and an error if the gate fails or ctx
+// ends first.
 func (g *gate) wait(ctx context.Context, want uint64) error {
 	if g.reached.Load() >= want {
 		return nil
@@ -80,8 +80,8 @@ func (g *gate) advance(reached uint64) {
 	g.open()
 }
 
-// raise raises the number, if it is lower, and releases the callers that wait for no more
-// than that.
+// raise raises the number, if it is lower, and releases the callers that wait for that
+// number or a lower one.
 func (g *gate) raise(reached uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

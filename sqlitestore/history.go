@@ -35,9 +35,9 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.ts, q.ts), bytes.Compare(p.origin[:], q.origin[:]), cmp.Compare(p.id, q.id))
 }
 
-// span is the part of the event table that one origin has. Within it, ids and times rise
-// together, so the history of a store is a merge of its spans. That makes an index on
-// time unnecessary, which would halve the speed of appending.
+// span is the part of the event table with the events of one origin. Within it, ids and
+// times rise together, so the history of a store is a merge of its spans. That makes an
+// index on time unnecessary, which would halve the speed of appending.
 type span struct {
 	in        *snapshot // of the file that has it
 	origin    journal.Origin
@@ -252,7 +252,7 @@ func (m *merge) Less(i, j int) bool {
 // Swap exchanges two sources.
 func (m *merge) Swap(i, j int) { m.heap[i], m.heap[j] = m.heap[j], m.heap[i] }
 
-// Push is never called: sources only leave.
+// Push is never called: sources are only removed.
 func (m *merge) Push(x any) { m.heap = append(m.heap, x.(*source)) }
 
 // Pop removes the last source.
@@ -288,7 +288,7 @@ func behind(ctx context.Context, spans []span, mark journal.Mark) ([]span, error
 	return append(out, others...), err
 }
 
-// lastOrigin comes after all origins that there are.
+// lastOrigin comes after all other origins.
 var lastOrigin = journal.Origin(bytes.Repeat([]byte{0xff}, len(journal.Origin{})))
 
 // after limits spans to the events that the history lists after an event.

@@ -21,8 +21,8 @@ const (
 
 	// quiet is how old a session must be before its history is copied: cuts come in
 	// bursts, and copying is wasted on a session that is cut again. But a session is read
-	// from at most manyFiles files, and from fewer, but fewFiles, if ended sessions have left
-	// too many files altogether.
+	// from at most manyFiles files. If ended sessions have left too many files altogether,
+	// that bound is lower, but not below fewFiles.
 	quiet     = 500 * time.Millisecond
 	manyFiles = 64
 	fewFiles  = 4
@@ -73,7 +73,7 @@ type hydrator struct {
 
 	mu     sync.Mutex
 	asked  uint64 // how often work was announced
-	did    uint64 // what had been announced when the last finished round began
+	did    uint64 // the value of asked when the last finished round began
 	failed error  // what went wrong in that round
 	urgent int    // how many callers wait until everything is done
 	calls  []call // waiting to be run
@@ -90,7 +90,7 @@ func startHydrator(d *Directory) *hydrator {
 	return h
 }
 
-// nudge says that there may be work.
+// nudge announces that there may be work.
 func (h *hydrator) nudge() {
 	h.mu.Lock()
 	h.asked++
@@ -138,7 +138,7 @@ func (h *hydrator) run(ctx context.Context) {
 	}
 }
 
-// round does all work that can be done now, and returns when there may be more.
+// round does all work that can be done now, and returns how long to wait for more.
 func (h *hydrator) round(ctx context.Context) (wait time.Duration, err error) {
 	h.mu.Lock()
 	asked, urgent := h.asked, h.urgent > 0
@@ -173,7 +173,8 @@ func (h *hydrator) idle() bool {
 	return h.did >= h.asked
 }
 
-// settle waits until no work is left, and returns what cannot be done at present.
+// settle waits until all work is done that can be done at present, and returns an error
+// for the rest.
 func (h *hydrator) settle(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		h.mu.Lock()
@@ -203,8 +204,8 @@ func (h *hydrator) hurry(n int) {
 }
 
 // hydrateAll completes every session that it can. A failure does not delay the others.
-// Unless it is urgent, it leaves sessions that are too young, and returns when these are
-// due.
+// Unless urgent is set, it skips sessions that are too young, and returns how long to wait
+// for these.
 func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Duration, err error) {
 	wait = lastHydrationRetry
 	waiting, err := h.d.catalog.Incomplete(ctx)
@@ -247,8 +248,9 @@ func (h *hydrator) hydrateAll(ctx context.Context, urgent bool) (wait time.Durat
 	return wait, errors.Join(errs...)
 }
 
-// hold adds the sessions whose files a session needs that cannot get its own at present. If it
-// has been cut meanwhile, its children need them, and may get theirs.
+// hold adds to held the sessions whose files e needs, because e cannot get its whole file
+// at present. If e has been cut meanwhile, hold adds none: its children, which need those
+// files now, may get theirs.
 func (h *hydrator) hold(ctx context.Context, e catalog.Entry, held map[journal.SessionID]bool) error {
 	now, err := h.d.catalog.Entry(ctx, "hydrate", e.Session)
 	if err != nil || now.Live != e.Live {
@@ -261,9 +263,9 @@ func (h *hydrator) hold(ctx context.Context, e catalog.Entry, held map[journal.S
 	return storageError("hydrate", h.d.catalog.Path(), err)
 }
 
-// attend gives a session its whole file, and before that some of its ancestors, if it is
-// read from many. A young session is left as it is, except that it is read from the files
-// that it needs by then.
+// attend makes the whole file of a session. If the session is read from many files, attend
+// first makes those of some of its ancestors. A young session gets no file, but is read
+// from the files that it then still needs.
 func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool, many int) error {
 	for {
 		target, err := h.target(ctx, e, many)
@@ -279,8 +281,8 @@ func (h *hydrator) attend(ctx context.Context, e catalog.Entry, young bool, many
 	}
 }
 
-// target is the session whose history is merged next so that a given one is read from
-// fewer files: the session itself or, if the files are many, its youngest incomplete
+// target returns the session whose history is merged next, so that a given one is read
+// from fewer files: the session itself or, if the files are many, its youngest incomplete
 // ancestor. That ancestor has ended and cannot be cut again, so the number of files stays
 // bounded even if cuts never cease.
 func (h *hydrator) target(ctx context.Context, e catalog.Entry, many int) (catalog.Entry, error) {

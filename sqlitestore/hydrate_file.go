@@ -54,8 +54,8 @@ func (h *hydrator) hydrate(ctx context.Context, e catalog.Entry) error {
 	return storageError("hydrate", path, h.build(ctx, path, since, e, sources, y))
 }
 
-// build puts the history of a session into a file, which may have been begun earlier, and
-// makes it the session's. It omits events older than since.
+// build writes the history of a session to a file, which may have been begun earlier, and
+// makes that file the session's. It omits events older than since.
 func (h *hydrator) build(ctx context.Context, path string, since int64, e catalog.Entry, sources []catalog.Entry, y catalog.Hydration) error {
 	b, err := openBuilder(path, h.d.options.hooks, &h.d.crossing)
 	if err != nil {
@@ -81,7 +81,7 @@ func (h *hydrator) build(ctx context.Context, path string, since int64, e catalo
 	return errors.Join(err, b.close(), lent.finish())
 }
 
-// keptSince is the time from which on the session's file is to have its history; 0: all
+// keptSince returns the time from which the session's file is to have its history; 0: all
 // of it.
 func (h *hydrator) keptSince(ctx context.Context, e catalog.Entry, sources []catalog.Entry) (int64, error) {
 	s := h.d.opened(e.Session)
@@ -147,7 +147,7 @@ func (h *hydrator) copyBase(ctx context.Context, y *catalog.Hydration, path stri
 	if err != nil {
 		return err
 	}
-	// Only an upgrade writes to the base, and one may have come in between.
+	// Only an upgrade writes to the base, but there may have been one since.
 	if y.Copied > 0 {
 		same, err := sameHeader(from, path)
 		if err != nil {
@@ -163,7 +163,8 @@ func (h *hydrator) copyBase(ctx context.Context, y *catalog.Hydration, path stri
 		if err := hooks.At(failpoint.Copying, path); err != nil || copied-noted < noteEvery*bytesAtOnce(hooks) {
 			return err
 		}
-		// What is recorded as copied must not be a hole in a file that was made again.
+		// If the file vanished in a power failure, what is recorded as copied would be a hole
+		// in the next one.
 		if err := hooks.SyncDirectory(filepath.Dir(path)); err != nil {
 			return err
 		}
@@ -226,8 +227,8 @@ func (h *hydrator) choose(ctx context.Context, e catalog.Entry, sources []catalo
 // stopped for the rest.
 const tailRounds = 3
 
-// gather brings everything into the file but the last events that the session writes.
-// Only a file begun by an earlier attempt can have more than the sources.
+// gather copies everything to the file but the last events that the session writes. Only a
+// file begun by an earlier attempt can have more than the sources.
 func (h *hydrator) gather(ctx context.Context, b *builder, e catalog.Entry, sources []catalog.Entry, begun bool) error {
 	if err := b.strip(); err != nil {
 		return err
@@ -275,8 +276,8 @@ func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y cata
 	if err != nil {
 		return nil, err
 	}
-	// These include the cut that made the session. If a later cut has ended the session,
-	// there is nothing left to move.
+	// The cut that made the session becomes durable here. If a later cut has ended the
+	// session, there is nothing left to move.
 	if err := d.makeFirm(); err != nil {
 		return nil, err
 	}
@@ -318,7 +319,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y cata
 // needs older messages than were needed when the copying began.
 type keepMore int64
 
-// Error implements error. It never leaves the package.
+// Error implements error. A keepMore never leaves the package.
 func (m keepMore) Error() string {
 	return fmt.Sprintf("history from %d on has yet to be read", int64(m))
 }
@@ -363,10 +364,10 @@ func (h *hydrator) finish(ctx context.Context, b *builder, e catalog.Entry) erro
 }
 
 // commitMove makes the file the session's in the catalogue. A session that is being
-// written to cannot be left between two files, so commitMove tries again as long as the
-// outcome is unknown. Callers that wait for the store receive the error meanwhile, as
-// when writing fails. The caller keeps cuts out, unless the session has ended (s is nil):
-// then cuts wait for the transaction alone.
+// written to cannot be left between two files, so commitMove reads the catalogue until the
+// outcome is known. Callers that wait for the store receive the error meanwhile, as when
+// writing fails. The caller keeps cuts out, unless the session has ended (s is nil): then
+// cuts wait only for the transaction.
 func (h *hydrator) commitMove(ctx context.Context, s *Store, y catalog.Hydration) error {
 	k := h.d.catalog
 	var lock sync.Locker
@@ -410,7 +411,7 @@ func (s *Store) moveTo(file vouched) *loan {
 	return lent
 }
 
-// lostAncestor says that a part of a history is missing.
+// lostAncestor is the error for a history that lacks a part.
 func lostAncestor(e catalog.Entry, ancestor journal.SessionID) error {
 	return &abi.Error{
 		Code:    abi.Storage,

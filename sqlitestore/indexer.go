@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// indexEvery is how long logged events wait at least to be indexed. Until then,
-	// searching reads them in the stores.
+	// indexEvery is the interval between rounds of indexing. A search reads events that are
+	// not indexed yet in the stores.
 	indexEvery = 2 * time.Second
 	// busyPause is the ratio of the pause after a step of indexing to that step, while
 	// events are being logged.
@@ -61,14 +61,14 @@ func startIndexer(d *Directory) *indexer {
 	return x
 }
 
-// lookAgain says that history has been pruned.
+// lookAgain records that history has been pruned.
 func (x *indexer) lookAgain() {
 	if x != nil {
 		x.shrunk.Store(true)
 	}
 }
 
-// indexSize is the size of the index on disk.
+// indexSize returns the size of the index on disk.
 func (d *Directory) indexSize() int64 { return sqlite.DiskSize(filepath.Join(d.dir, search.Name)) }
 
 // close ends the work as soon as it can be interrupted.
@@ -120,7 +120,8 @@ func (x *indexer) round(ctx context.Context) error {
 	return err
 }
 
-// pace waits for cuts, and while events are being logged.
+// pace waits until no cut is under way, and longer if events have been logged since the
+// last step.
 func (x *indexer) pace(ctx context.Context) {
 	x.d.crossing.giveWay()
 	took := time.Since(x.stepped)

@@ -7,17 +7,17 @@ const (
 	// set. Small corrections are made all the time.
 	clockSet = time.Minute
 	// clockProven is how long the clock must have run without being set before its time is
-	// believed. A clock that was wrong is mostly set right within minutes.
+	// believed. A clock that was wrong is usually corrected within minutes.
 	clockProven = time.Hour
 )
 
-// jumps notices that the clock is set.
+// jumps detects that the clock has been set.
 type jumps struct {
 	read   bool
 	wall   int64         // when it was last read
 	passed time.Duration // the same by a clock that is never set
 	set    bool
-	at     time.Duration // when it was last set, by the same
+	at     time.Duration // when it was last set, by the latter clock
 }
 
 // calm reports whether the clock has not been set for a while. wall is its time, and passed

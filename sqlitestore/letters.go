@@ -12,7 +12,7 @@ import (
 
 const letterFields = "id, ts, creature, coalesce(message, 0), kind, channel, seq, sender, alias, reason, attempts, error, last_words, headers, payload"
 
-// packedLetter is a dead letter whose ids are still in the form of the file.
+// packedLetter is a dead letter whose ids are still packed, as in the file.
 type packedLetter struct {
 	journal.DeadLetterRow
 	id, message int64
