@@ -7,7 +7,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// meta reads the free metadata.
+// meta reads the metadata of the session.
 func (r *reader) meta(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	err := sqlite.Each(ctx, r.db, func(scan func(...any) error) error {

@@ -16,17 +16,17 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// mostOfLock bounds what is read of a lock, which names its owner.
+// mostOfLock bounds what is read of a lock file, which names its owner.
 const mostOfLock = 256
 
-// ownership keeps other processes out of a session directory: a lock on the file of that
-// name, and one on the directory itself. The file can be removed while it is locked, and
+// ownership keeps other processes out of a session directory: a lock on the file lock in
+// it, and one on the directory itself. The file can be removed while it is locked, and
 // then the next process would lock a new file of the same name; the directory stays.
 type ownership struct {
 	file, dir *flock.Flock
 }
 
-// Path is where the file is.
+// Path returns the path of the lock file.
 func (o *ownership) Path() string { return o.file.Path() }
 
 // Close releases the locks.
@@ -60,7 +60,7 @@ func lockDirectory(dir string) (*ownership, error) {
 	return own, nil
 }
 
-// ownerOfLock is what a lock says about this process.
+// ownerOfLock returns the content of a lock file that names this process as its owner.
 func ownerOfLock() []byte { return fmt.Appendln(nil, os.Getpid(), filepath.Base(os.Args[0])) }
 
 func inUse(dir, path string) error {

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	isMessage = "kind IN (1, 23, 24, 25, 26, 28)" // those for which engine.EventKind.IsMessage is true
+	isMessage = "kind IN (1, 23, 24, 25, 26, 28)" // those for which [journal.EventKind.IsMessage] is true
 
 	// indexBatch is how many messages may wait to be indexed. A larger batch makes indexing
 	// cheaper per message, because the messages of a channel are next to each other in the
-	// index; a smaller one keeps the pause of one batch short, and the scan of readers at the
-	// end of a channel. So fewer wait if they are of few channels: indexRun for each of them,
-	// and at least indexLeast.
+	// index; a smaller one shortens the pause for each batch, and the scan by readers at the
+	// end of a channel. So fewer messages wait if they are of few channels: indexRun for
+	// each channel, and at least indexLeast.
 	indexBatch = 4096
 	indexRun   = 32
 	indexLeast = 256
@@ -28,8 +28,8 @@ const (
 	indexSpan = 32768
 )
 
-// messages reads messages of a channel. A limit of zero or less does not limit,
-// nor does a number of bytes.
+// messages reads messages of a channel. A limit of zero or less is no limit, and likewise
+// for bytes.
 func (f *family) messages(ctx context.Context, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (events []journal.Event, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func (w *writer) indexFrom(low, high string) error {
 		" AND id < " + high + " AND " + isMessage + " AND channel IS NOT NULL AND seq IS NOT NULL ORDER BY channel, seq")
 }
 
-// indexedAll says that every event is in the index.
+// indexedAll records that every event is in the index.
 func (w *writer) indexedAll() error {
 	w.unindexed, w.unspanned = 0, 0
 	clear(w.unindexedOf)

@@ -39,14 +39,14 @@ func (s *shelf) borrow() (*loan, bool) {
 	return s.current, true
 }
 
-// path is where the store's own file is, or was when it was closed.
+// path returns where the store's own file is, or was when the store was closed.
 func (s *shelf) path() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.where
 }
 
-// files is how many files the store is read from.
+// files returns the number of files that the store is read from.
 func (s *shelf) files() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,9 +89,9 @@ func (s *shelf) rest() {
 func (s *shelf) close() error { return s.exchange(nil).finish() }
 
 // shareWith adds the files of the store's history to those of a child, except for the
-// store's own file if the child does not need it. The own file is opened again: after the
-// store is closed, only readers may have it open, because the last connection to be closed
-// empties the write-ahead log.
+// store's own file if the child does not need it. The child opens that file again: after
+// the store is closed, only readers may have it open, because the last connection to be
+// closed empties the write-ahead log.
 func (s *shelf) shareWith(f *family, needs []journal.SessionID) error {
 	l, open := s.borrow()
 	if !open {
@@ -119,8 +119,8 @@ func (l *loan) finish() error {
 	return l.family.close()
 }
 
-// read calls look with the store's files. If a file cannot be read, it looks again after the
-// files were opened again, which waits until no store changes its files.
+// read calls look with the store's files. If a file cannot be read, read opens the files
+// again and calls look again. It waits for that until no store changes its files.
 func (s *Store) read(ctx context.Context, op string, look func(f *family) error) error {
 	return s.readAnd(ctx, op, s.owner.refresh, look)
 }
@@ -144,10 +144,9 @@ func (s *Store) readAnd(ctx context.Context, op string, refresh refresher, look 
 	}
 }
 
-// readAgain lets an open session read from the files that it needs now, which may be fewer
-// than when it was made, when it inherited the files of its parents. It is for the
-// hydrator, so that no session gets another file meanwhile. Cuts do not have to wait for
-// it.
+// readAgain makes an open store read from the files that it needs now. These may be fewer
+// than the files that it inherited from its parents. Only the hydrator calls readAgain, so
+// no session gets another file meanwhile. Cuts do not have to wait for it.
 func (d *Directory) readAgain(ctx context.Context, e catalog.Entry) error {
 	s := d.opened(e.Session)
 	if s == nil {
@@ -183,7 +182,8 @@ func (d *Directory) refresh(ctx context.Context, s *Store, stale *loan) error {
 // methods are those for a caller that already holds [Directory.changing].
 type standstill struct{ d *Directory }
 
-// standStill waits until no store changes its files. The caller ends the standstill.
+// standStill waits until no store changes its files. This stays so until the caller ends
+// the standstill.
 func (d *Directory) standStill() standstill {
 	d.changing.Lock()
 	return standstill{d}

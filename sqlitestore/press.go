@@ -98,8 +98,8 @@ func (p presses) close() error {
 	return errors.Join(errs...)
 }
 
-// printNew writes the files of new sessions, and makes them and their names durable. If the
-// directory has many open stores, their pages are small.
+// printNew writes the files of new sessions, and makes them and their names durable. If
+// the directory has many open stores, the new files have small pages.
 func (d *Directory) printNew(ctx context.Context, made []*child) error {
 	d.mu.Lock()
 	open := len(d.open)
@@ -116,7 +116,7 @@ func (d *Directory) printNew(ctx context.Context, made []*child) error {
 				image, err = d.print(ctx, c, sqlite.UsualPage) // it would be outgrown soon
 			}
 			if err != nil {
-				return errors.Join(err, d.presses.close()) // their state is unknown
+				return errors.Join(err, d.presses.close()) // the state of the presses is unknown
 			}
 			tasks = append(tasks, func() error { return d.options.hooks.WriteWhole(c.Path, image) })
 		}

@@ -40,7 +40,7 @@ func (d *Directory) report(work string, err error) {
 	d.troubles[work] = err
 }
 
-// historyOf is the work that is blocked as long as a part of a history is missing.
+// historyOf names the work that is blocked as long as a part of a history is missing.
 func historyOf(session journal.SessionID) string { return "history of " + string(session) }
 
 // Settle waits until the history of every open session is in its own file, and files that

@@ -16,15 +16,15 @@ type PruneReport struct {
 	Session journal.SessionID
 	Events  int64 // before
 	Given   int64 // how many of them are pruned, the oldest
-	Since   int64 // the time from which on everything is kept; 0: nothing is pruned
+	Since   int64 // the time from which everything is kept; 0: nothing is pruned
 	// Held says that more is kept than requested, because it is still to be read.
 	Held bool
-	// The size of its history and rows in files, before and after. For files in use it is
-	// less than their size on disk: their logs are removed when they are closed.
+	// The size of the session's history and rows in files, before and after. For files in
+	// use it is less than their size on disk: their logs are removed when they are closed.
 	Bytes, Left int64
 }
 
-// PlanPrune says what [Directory.Prune] would prune. It changes nothing.
+// PlanPrune reports what [Directory.Prune] would prune. It changes nothing.
 func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
 	err = v.catalog.withFamily(ctx, "prune", session, func(e catalog.Entry, f *family) (err error) {
 		if err := prunable(e); err != nil {
@@ -39,7 +39,7 @@ func (v *View) PlanPrune(ctx context.Context, session journal.SessionID, bound R
 // Prune removes the oldest part of the history of a live session, at once and exactly down
 // to the bound; retention in the background waits until it is worth rewriting a file. What
 // is still to be read, and everything later, is kept. Prune returns when this is done and
-// durable. The session may be open or not.
+// durable. The session need not be open.
 func (d *Directory) Prune(ctx context.Context, session journal.SessionID, bound Retention) (r PruneReport, err error) {
 	e, err := d.catalog.Entry(ctx, "prune", session)
 	if err == nil {
@@ -165,7 +165,7 @@ func (f *family) planPrune(ctx context.Context, e catalog.Entry, bound Retention
 	return r, err
 }
 
-// size is the size of a family's files at rest.
+// size returns the size of a family's files at rest.
 func (f *family) size(ctx context.Context) (bytes int64, err error) {
 	for _, r := range f.members() {
 		n, err := r.size(ctx)
@@ -177,7 +177,7 @@ func (f *family) size(ctx context.Context) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// size is the size of the file after a checkpoint.
+// size returns the size of the file after a checkpoint.
 func (r *reader) size(ctx context.Context) (bytes int64, err error) {
 	err = sqlite.Each(ctx, r.db, func(scan func(...any) error) error { return scan(&bytes) },
 		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")

@@ -6,9 +6,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// queue holds the records that were appended to a store and are not yet written. It
-// also tells the writing goroutine to stand still or to stop. Its methods may be
-// called by any goroutine.
+// queue holds the records that were appended to a store and are not yet written. It also
+// signals the writing goroutine to park or to stop. Its methods may be called by any
+// goroutine.
 type queue struct {
 	maxBytes int64
 	wake     chan struct{} // has room for one: there are records
@@ -21,7 +21,7 @@ type queue struct {
 	appended uint64            // records, since the store was opened
 	expected int               // the number of records that the writer lingers for
 	room     chan struct{}     // if not nil, closed when bytes falls below maxBytes
-	parking  chan error        // if not nil, closed by the writer when it stands still; receives the reason if it cannot
+	parking  chan error        // if not nil, closed by the writer when it is parked; receives the reason if it cannot be
 	resumed  chan struct{}     // closed to let a parked writer continue
 	tired    bool              // the writer is to close its connection, unless it is needed
 	mode     stopMode
@@ -39,8 +39,8 @@ func newQueue(maxBytes int64) *queue {
 	return &queue{maxBytes: maxBytes, wake: make(chan struct{}, 1), filled: make(chan struct{}, 1), stopping: make(chan struct{})}
 }
 
-// add reports whether it has queued the record: once the store is to be closed,
-// nothing is queued.
+// add queues a record, and reports whether it has: once the store is to be closed, nothing
+// is queued.
 func (q *queue) add(r *journal.Record) bool {
 	size := recordSize(r)
 	q.mu.Lock()
@@ -70,8 +70,8 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// full returns nil if there is room for records. Otherwise the channel is closed
-// when there is.
+// full returns nil if there is room for records. Otherwise it returns a channel that is
+// closed when there is room.
 func (q *queue) full() (room chan struct{}, isRunning bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,7 +91,8 @@ func (q *queue) state() (appended uint64, mode stopMode) {
 	return q.appended, q.mode
 }
 
-// ifRunning calls f unless the store is to be closed, and before it is closed.
+// ifRunning calls f unless the store is to be closed. Closing cannot begin during the
+// call.
 func (q *queue) ifRunning(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -111,8 +112,9 @@ func (q *queue) wrote(size int64) {
 	}
 }
 
-// park asks the writer to stand still. The answer is nil, once it does, or the
-// reason why it cannot; resume must follow. It returns nil if the store is closing.
+// park requests that the writer be parked. The channel that it returns is closed once the
+// writer is, or receives the reason why it cannot be; resume must follow. The channel is
+// nil if the store is to be closed.
 func (q *queue) park() <-chan error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,7 +126,7 @@ func (q *queue) park() <-chan error {
 	return q.parking
 }
 
-// tire asks the writer to close its connection, unless it is needed.
+// tire requests that the writer close its connection, unless it is needed.
 func (q *queue) tire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

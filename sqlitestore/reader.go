@@ -31,19 +31,19 @@ type reader struct {
 	origins map[int64]journal.Origin // rows of the origin table, which never change
 }
 
-// vouched is a file that holds history of a session, as far as the session does not have
-// it in the files of its ancestors. There are three ways to get one: the catalogue names
-// the file as the session's ([heldBy]); it is the file of a child of a cut, which is
-// discarded together with its readers unless the catalogue names it
-// ([Directory.newborn]); or the catalogue has just been changed to name it
-// ([hydrator.commitMove]). Everything that reads or copies history takes a vouched file,
-// not a path: so a file that is still being made is never read.
+// vouched is a file that holds the history of a session, except for the part that is in
+// the files of its ancestors. There are three ways to get one: the catalogue names the
+// file as the session's ([heldBy]); it is the file of a child of a cut, which is discarded
+// together with its readers unless the catalogue names it ([Directory.newborn]); or the
+// catalogue has just been changed to name it ([hydrator.commitMove]). Everything that
+// reads or copies history takes a vouched file, not a path: so a file that is still being
+// made is never read.
 type vouched struct {
 	path    string
 	session journal.SessionID // "" if that is not known
 }
 
-// heldBy is the file that the catalogue names as a session's.
+// heldBy returns the file that the catalogue names as a session's.
 func heldBy(e catalog.Entry) vouched { return vouched{e.Path, e.Session} }
 
 // openReader takes over a connection to a file.
@@ -94,7 +94,7 @@ func (r *reader) rest() {
 	r.db.SetMaxIdleConns(sqlite.IdleConnections)
 }
 
-// authored are the origins under which the session of the file has written.
+// authored returns the origins under which the session of the file has written.
 func (r *reader) authored(ctx context.Context) (map[journal.Origin]uint64, error) {
 	out := map[journal.Origin]uint64{}
 	err := sqlite.Each(ctx, r.db, func(scan func(...any) error) error {
@@ -123,7 +123,7 @@ func (r *reader) state(ctx context.Context, creature journal.CreatureID) (map[st
 	return out, err
 }
 
-// packedEvent is an event whose ids are still in the form of the file.
+// packedEvent is an event whose ids are still packed, as in the file.
 type packedEvent struct {
 	journal.Event
 	id, turn, cause int64
@@ -167,7 +167,7 @@ func eachEvent(ctx context.Context, q sqlite.Querier, row func(e *packedEvent) e
 // errEnough ends a scan that has found enough.
 var errEnough = errors.New("enough")
 
-// unpackAll gives events of the file their ids.
+// unpackAll replaces the packed ids of events, and checks the events.
 func (s *snapshot) unpackAll(ctx context.Context, packed []packedEvent) ([]journal.Event, error) {
 	out := make([]journal.Event, len(packed))
 	for i := range packed {

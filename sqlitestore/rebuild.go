@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// RebuildReport says what [Rebuild] has found.
+// RebuildReport is what [Rebuild] has found.
 type RebuildReport = rebuild.Report
 
 // FileProblem is a file and what is wrong with it.

@@ -14,8 +14,8 @@ import (
 )
 
 // decide handles cuts that were not durable when the previous process ended. A cut that
-// is completely present is made durable. If the power failure has destroyed a part of it,
-// it is undone, together with the cuts that depend on it. After a process that was
+// is completely present is made durable. If a power failure has destroyed a part of the
+// cut, it is undone, together with the cuts that depend on it. After a process that was
 // killed, every cut is complete.
 func (d *Directory) decide(ctx context.Context) error {
 	cuts, err := d.catalog.Loose(ctx)
@@ -66,8 +66,8 @@ func (d *Directory) isWhole(ctx context.Context, id string, parents, children []
 	return !slices.ContainsFunc(parents, lacks(storefile.Seal)) && !slices.ContainsFunc(children, lacks("cut"))
 }
 
-// allThere reports whether no session's file is missing. Otherwise the cut cannot be
-// undone.
+// allThere reports whether no session's file is missing. If a parent's file is, the cut
+// cannot be undone.
 func allThere(entries []catalog.Entry) bool {
 	return !slices.ContainsFunc(entries, func(e catalog.Entry) bool {
 		_, err := files.Stat(e.Path)

@@ -9,9 +9,9 @@ import (
 
 var _ journal.Rememberer = (*Store)(nil)
 
-// Was returns the last row of a creature. The log has it if it records the rows that
-// events do not imply; see [rowChanges]. Rows that were pruned, or written before the log
-// recorded rows, are not known.
+// Was returns the last row of a creature. The log contains that row if it records rows
+// that events do not imply; see [rowChanges]. Rows that were pruned, or written before the
+// log recorded rows, are not known.
 func (s *Store) Was(ctx context.Context, creature journal.CreatureID) (row journal.CreatureRow, known bool, err error) {
 	if err := s.flush(ctx); err != nil {
 		return row, false, err
@@ -32,7 +32,7 @@ func (s *Store) Was(ctx context.Context, creature journal.CreatureID) (row journ
 	return row, known, err
 }
 
-// was is Was of one file, and when that was logged.
+// was is Was of one file. It also returns when the row was logged.
 func (r *reader) was(ctx context.Context, creature journal.CreatureID) (row journal.CreatureRow, at int64, err error) {
 	err = sqlite.Each(ctx, r.db, func(scan func(...any) error) error {
 		return scan(&row.ID, &row.Name, &row.Deployment, &row.Address, &at)

@@ -17,7 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Retention says how much history a store keeps. The zero value keeps all of it. What is
+// Retention is how much history a store keeps. The zero value keeps all of it. What is
 // still to be delivered, and everything after it, is kept in any case, and so is
 // everything that is not history: state, timers, dead letters.
 //
@@ -46,7 +46,7 @@ func (h *hydrator) retainAll(ctx context.Context) error {
 	var errs []error
 	for _, s := range d.openBySize() {
 		if !s.complete.Load() || d.opened(s.info.Session) != s {
-			continue // it will get no more than it keeps, or has been cut meanwhile
+			continue // an incomplete store will get only what it keeps; or the store has been cut meanwhile
 		}
 		err := h.retain(ctx, s, h.bound(ctx, 0))
 		if ctx.Err() != nil {
@@ -57,7 +57,7 @@ func (h *hydrator) retainAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// bound is how much history a store keeps. When the directory, together with what is
+// bound returns how much history a store keeps. When the directory, together with what is
 // about to be written, exceeds its budget, every open store gets an equal share.
 func (d *Directory) bound(ctx context.Context, more int64) Retention {
 	r := d.options.Retain
@@ -85,7 +85,7 @@ func (h *hydrator) bound(ctx context.Context, more int64) Retention {
 	return r
 }
 
-// excess is by how many bytes the directory exceeds its budget.
+// excess returns by how many bytes the directory exceeds its budget.
 func (d *Directory) excess(ctx context.Context) (n int64) {
 	if d.options.MaxDiskBytes <= 0 {
 		return 0
@@ -103,9 +103,9 @@ func (d *Directory) excess(ctx context.Context) (n int64) {
 	return n - d.options.MaxDiskBytes
 }
 
-// overBudget is an error if the directory exceeds its budget although nothing can be pruned.
-// It prunes once more before it reports that, because events have been written since the round
-// looked last.
+// overBudget returns an error if the directory exceeds its budget although nothing can be
+// pruned. It prunes once more before it reports that, because events may have been written
+// since the round pruned.
 func (h *hydrator) overBudget(ctx context.Context) error {
 	d := h.d
 	if d.excess(ctx) <= 0 {
@@ -161,8 +161,8 @@ func (h *hydrator) retain(ctx context.Context, s *Store, bound Retention) error 
 	return nil
 }
 
-// since is the time from which on a store keeps its history, which takes size
-// bytes now; 0: it keeps all of it.
+// since returns the time from which a store keeps its history, which takes size bytes now;
+// 0: it keeps all of it.
 func (s *Store) since(ctx context.Context, bound Retention, size int64) (since int64, err error) {
 	if !bound.bounded() {
 		return 0, nil
@@ -197,7 +197,7 @@ func (h *hydrator) rewrite(ctx context.Context, e catalog.Entry, since int64) er
 	return storageError("retain", path, h.build(ctx, path, since, e, nil, y))
 }
 
-// since is the time from which on history is kept, or 0 if nothing is to be pruned now.
+// since returns the time from which history is kept, or 0 if nothing is to be pruned now.
 func (f *family) since(ctx context.Context, bound Retention, size int64) (since int64, err error) {
 	v, err := f.look(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func summary(spans []span) extent {
 	return h
 }
 
-// from is the time from which on the bound keeps history; 0 if it keeps all. The bound
+// from returns the time from which the bound keeps history; 0 if it keeps all. The bound
 // may be exceeded by a factor before anything is pruned.
 func (bound Retention) from(ctx context.Context, spans []span, h extent, size int64, factor float64) (since int64, err error) {
 	if bound.Age > 0 {
@@ -264,10 +264,10 @@ func (bound Retention) from(ctx context.Context, spans []span, h extent, size in
 	return since, nil
 }
 
-// cutoff is the time from which on events are young enough. Their age is measured from the
-// newest of them, because the clock may have been set back since. But if the clock was ahead
-// when the newest events were logged, it is measured from now, as long as there are events
-// that are young enough by the clock.
+// cutoff returns the time from which events are young enough. Their age is measured from
+// the newest event, because the clock may have been set back since. But if the clock was
+// ahead when the newest events were logged, their age is measured from now, as long as
+// some events are young enough by the clock.
 func (bound Retention) cutoff(ctx context.Context, spans []span, h extent, factor float64) (since int64, err error) {
 	newest := h.newest
 	if 0 < bound.now && newest-bound.now >= int64(time.Minute) { // a smaller difference does not show that the clock was ahead
@@ -289,7 +289,7 @@ func (bound Retention) cutoff(ctx context.Context, spans []span, h extent, facto
 	return since, nil
 }
 
-// newestFrom finds the time from which on there are at most keep events.
+// newestFrom finds the time from which there are at most keep events.
 func newestFrom(ctx context.Context, spans []span, keep, low, high int64) (int64, error) {
 	high++
 	for low < high {
@@ -323,7 +323,7 @@ func countFrom(ctx context.Context, spans []span, from int64) (n int64, err erro
 	return n, nil
 }
 
-// noteKept records what the file may lack.
+// noteKept records the time before which the file may lack events.
 func (b *builder) noteKept() error {
 	if b.pruned == 0 {
 		return nil
@@ -331,7 +331,7 @@ func (b *builder) noteKept() error {
 	return b.c.Exec("INSERT OR REPLACE INTO main.store (key, value) VALUES (?, ?)", storefile.Pruned, strconv.FormatInt(b.pruned, 10))
 }
 
-// lowerBound is the number after which an origin's events are kept.
+// lowerBound returns the number after which an origin's events are kept.
 func (b *builder) lowerBound(p numbers) (int64, error) {
 	if b.since == 0 {
 		return 0, nil

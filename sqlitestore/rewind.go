@@ -20,9 +20,9 @@ type change struct {
 	rows        string
 }
 
-// rewind makes the live rows of a session as they were at the end of the history that the
-// file has, within a transaction. own are the origins under which the session wrote:
-// their changes begin with a base, and everything after it is applied to the base.
+// rewind restores the live rows of a session as they were at the end of the history in the
+// file, within a transaction. own are the origins under which the session wrote. Their
+// changes begin with a base, to which everything after it is applied.
 func (w *writer) rewind(e catalog.Entry, own []journal.Origin) error {
 	line, err := w.inOrder(own)
 	if err != nil {
@@ -56,14 +56,14 @@ func (w *writer) rewind(e catalog.Entry, own []journal.Origin) error {
 	return w.flush()
 }
 
-// unknownRows says that the log does not determine the rows at a cursor.
+// unknownRows is the error if the log does not determine the rows at a cursor.
 func unknownRows(e catalog.Entry) error {
 	return tooEarly(e, "the state of the creatures of session %s at the cursor is not known: an older version wrote it, or history has been pruned since", abi.Unsupported)
 }
 
-// inOrder are the numbers of some origins, in the order in which they were written. An
-// origin without events may have changes nevertheless: it comes right before the origins
-// with a higher number, as those were added later.
+// inOrder returns the numbers of some origins, in the order in which they were written. An
+// origin without events may have changes nevertheless: it is placed right before the
+// origins with a higher number, as those were added later.
 func (w *writer) inOrder(own []journal.Origin) (line []int64, err error) {
 	begun := map[int64]int64{}
 	for _, origin := range own {
@@ -81,7 +81,7 @@ func (w *writer) inOrder(own []journal.Origin) (line []int64, err error) {
 		line = append(line, no)
 	}
 	slices.Sort(line)
-	next := int64(math.MaxInt64) // when the first began of those with higher numbers
+	next := int64(math.MaxInt64) // when the first of those with higher numbers began
 	for _, no := range slices.Backward(line) {
 		if ts, found := begun[no]; found {
 			next = min(next, ts)
@@ -173,9 +173,9 @@ func (w *writer) redo(text string) error {
 	return w.apply([]*journal.Record{c.record()})
 }
 
-// redoEvent applies what an event implies for the rows: a row of the event's id, kind,
-// creature, channel, number and, for an event of state, payload. Except for state, the
-// row may exist already.
+// redoEvent applies what an event implies for the rows. v is the event's id, kind,
+// creature, channel, number and, for an event of state, payload. byChanges says that the
+// changes of its record contain the row, unless that is of state.
 func (w *writer) redoEvent(kind journal.EventKind, v []driver.Value, byChanges bool) {
 	creature, _ := v[2].(string)
 	if kind == journal.EventState {
@@ -197,14 +197,14 @@ func (w *writer) redoEvent(kind journal.EventKind, v []driver.Value, byChanges b
 	}
 }
 
-// stateRow is the row that an event of the kind state implies.
+// stateRow returns the row that an event of the kind state implies.
 func stateRow(creature string, payload []byte) journal.StateRow {
 	key, value, deleted := journal.DecodeStateEvent(payload)
 	return journal.StateRow{Creature: journal.CreatureID(creature), Key: key, Value: bytes.Clone(value), Deleted: deleted}
 }
 
-// recallState writes the state that the creatures of the file had at an event, from the
-// log before it. It fails if the log may lack some of it.
+// recallState finds the state that the creatures of the file had at an event, in the log
+// before it, and writes it. It fails if the log may lack some of it.
 func (w *writer) recallState(e catalog.Entry, upTo int64) error {
 	type latest struct {
 		ts, id int64
@@ -250,8 +250,8 @@ func (w *writer) recallState(e catalog.Entry, upTo int64) error {
 	return nil
 }
 
-// timeOf is when an event was logged. An id that comes before the first event of its
-// origin has a time before that event.
+// timeOf returns when an event was logged. For an id before the first event of its origin,
+// it returns a time before that event.
 func (w *writer) timeOf(id int64) (int64, error) {
 	ts, found, err := w.c.Integer("SELECT ts FROM event WHERE id = ?", id)
 	if err != nil || found {

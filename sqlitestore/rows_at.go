@@ -23,8 +23,8 @@ var (
 	_ journal.Rewinder = (*Directory)(nil)
 )
 
-// RowsAt implements [journal.Rewinder]. It reads the changes since the last base, and
-// neither copies history nor writes a file, unlike ForkAt.
+// RowsAt implements [journal.Rewinder]. It reads the changes since the last base. Unlike
+// ForkAt, it neither copies history nor writes a file.
 func (a *archive) RowsAt(ctx context.Context, session journal.SessionID, at journal.Mark) (g journal.SavedGraph, err error) {
 	if err := a.flush(ctx, session); err != nil {
 		return g, err
@@ -173,7 +173,7 @@ func (s *snapshot) replayRows(ctx context.Context, g *journal.SavedGraph, line [
 	return nil
 }
 
-// unknownTopology says that the log does not determine the topology at a cursor.
+// unknownTopology is the error if the log does not determine the topology at a cursor.
 func unknownTopology(session journal.SessionID) error {
 	return &abi.Error{
 		Code: abi.Unsupported, Op: "topology", Message: fmt.Sprintf("the graph of session %s at that moment is not known: an older version wrote it, or history has been pruned since", session),

@@ -20,7 +20,7 @@ import (
 
 // Saved lists the live stores. The problems include files that have been set aside
 // because the catalogue does not know them. A store that cannot be read is left as it is,
-// and named.
+// and is one of the problems.
 func (d *Directory) Saved(ctx context.Context) (graphs []journal.SavedGraph, problems []error, err error) {
 	problems = slices.Clone(d.problems)
 	entries, err := d.catalog.Entries(ctx)
@@ -47,7 +47,8 @@ func (d *Directory) Saved(ctx context.Context) (graphs []journal.SavedGraph, pro
 	return graphs, problems, nil
 }
 
-// unreadable says that a live store cannot be read; see [journal.UnreadableID].
+// unreadable is the error for a live store that cannot be read; see
+// [journal.UnreadableID].
 func unreadable(info *journal.SessionInfo, err error) error {
 	err = storageError("open", info.Path, err)
 	var typed *abi.Error
