@@ -28,11 +28,10 @@ const (
 	MostFound = search.MostFound
 )
 
-// Search finds events of the directory, each once whatever merges and splits have made of
-// its session, including those that the index does not have yet. It returns
-// invalid_argument
-// for a query that cannot be parsed, and not_found for an unknown session. Pruned events
-// are not found.
+// Search finds events of the directory, including those that the index does not have yet.
+// It finds each event once, however its session was merged and split. It returns
+// invalid_argument for a query that cannot be parsed, and not_found for an unknown
+// session. Pruned events are not found.
 func (d *Directory) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	index := search.Index{Path: filepath.Join(d.dir, search.Name)}
 	if d.indexer != nil {
@@ -45,7 +44,7 @@ func (d *Directory) Search(ctx context.Context, q SearchQuery) (SearchResult, er
 }
 
 // Search finds events of the directory; see [Directory.Search]. If no other process uses
-// the directory, it brings the index up to date, if that can be written.
+// the directory, it brings the index up to date, provided that it can write to it.
 func (v *View) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	index := search.Index{Path: filepath.Join(v.catalog.Dir(), search.Name)}
 	if v.visitor.Lone(v.catalog.Path()) {
@@ -63,7 +62,7 @@ type searched struct {
 	open func(ctx context.Context, session journal.SessionID, look func(*family) error) error
 }
 
-// Ranges are the events that the history of a session has.
+// Ranges returns which events of each origin the history of a session has.
 func (s searched) Ranges(ctx context.Context, session journal.SessionID) (map[journal.Origin]search.Range, error) {
 	out := map[journal.Origin]search.Range{}
 	err := s.open(ctx, session, func(f *family) (err error) {

@@ -15,7 +15,8 @@ import (
 type sessions struct {
 	*catalog.Catalog
 	hooks failpoint.Hooks // for copies of a session that are made elsewhere
-	// read opens a store to be read, if it is one of ours and up to date.
+	// read opens a store for reading. A file of an older version is upgraded in a directory,
+	// and refused in a view.
 	read func(ctx context.Context, path string) (*sqlite.Conn, error)
 	// inUse returns the open store of a session, or nil. It is nil in a view.
 	inUse func(journal.SessionID) *Store

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// fewestSpares is how many files are kept ready at least: enough for a few cuts in a
-	// row.
+	// fewestSpares is the smallest number of files that are kept ready: enough for a few
+	// cuts in a row.
 	fewestSpares = 4
-	// mostSpares is how many files are kept ready at most. Each takes some 300 KB of
-	// memory and 150 KB of disk.
+	// mostSpares is the largest number of files that are kept ready. Each takes some 300 KB
+	// of memory and 150 KB of disk.
 	mostSpares = 32
 	// sparesAtOnce is how many files are made together, to save disk syncs. More would
 	// delay the next cut.
@@ -48,7 +48,7 @@ type spares struct {
 	mu     sync.Mutex
 	ready  pile
 	wanted int
-	full   bool // there have been as many as wanted, since wanted has changed
+	full   bool // there have been as many as wanted since wanted last changed
 
 	wake chan struct{} // has room for one: some have been taken
 	stop chan struct{}

@@ -31,7 +31,7 @@ type Store struct {
 	shelf *shelf
 	said  *catalog.Slot             // belongs to the writing goroutine; nil until something was acknowledged
 	w     *writer                   // belongs to the writing goroutine, while it is not parked
-	wrote map[journal.Origin]uint64 // before it was opened, with the highest number of each
+	wrote map[journal.Origin]uint64 // origins before it was opened, with the highest number of each
 	sleep sleep
 
 	queue  *queue
@@ -65,7 +65,7 @@ type closing struct {
 
 // cutNotes are what cuts need to know of a store.
 type cutNotes struct {
-	made   time.Time            // the store, by a cut; zero if it was there before
+	made   time.Time            // when a cut made the store; zero if it was opened
 	needs  []journal.SessionID  // of an incomplete one: see [catalog.Entry]
 	ending *catalog.Description // by the present cut, if it ends the session; nil: not known
 }
@@ -111,7 +111,7 @@ func (s *Store) start() *Store {
 	return s
 }
 
-// path is where the store's file is, or was when the store was closed.
+// path returns where the store's file is, or was when the store was closed.
 func (s *Store) path() string { return s.shelf.path() }
 
 // Info describes the session, except for what would have to be counted or measured.
@@ -127,7 +127,7 @@ func (s *Store) Info() journal.SessionInfo {
 	return info
 }
 
-// metaText is the metadata of the session as JSON.
+// metaText returns the metadata of the session as JSON.
 func (s *Store) metaText() string {
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
@@ -135,8 +135,9 @@ func (s *Store) metaText() string {
 	return text
 }
 
-// authored are the origins under which the session has written, with the highest
-// number of each. The store is parked or closed.
+// authored returns the origins under which the session has written, with the highest
+// number of each. That of the present origin is final only when the store is parked or
+// closed.
 func (s *Store) authored() map[journal.Origin]uint64 {
 	out := map[journal.Origin]uint64{}
 	maps.Copy(out, s.wrote)
@@ -144,10 +145,10 @@ func (s *Store) authored() map[journal.Origin]uint64 {
 	return out
 }
 
-// Origin is what the ids of appended events carry.
+// Origin returns the origin in the ids of appended events.
 func (s *Store) Origin() journal.Origin { return s.origin }
 
-// Durable is the highest event number for which Wait returns at once.
+// Durable returns the highest event number for which Wait returns at once.
 func (s *Store) Durable() uint64 { return s.durable.reached.Load() }
 
 // Notify sets the function that the writer calls whenever Durable has risen or
@@ -160,7 +161,7 @@ func (s *Store) tell() {
 	}
 }
 
-// Err is the reason why writing fails at present, or nil.
+// Err returns the reason why writing fails at present, or nil.
 func (s *Store) Err() error {
 	if err := s.err.Load(); err != nil {
 		return *err
@@ -214,8 +215,8 @@ func (s *Store) flush(ctx context.Context) error {
 	return s.written.wait(ctx, appended)
 }
 
-// Missing says which ancestor's file cannot be read as long as the store needs it,
-// or nil.
+// Missing returns an error that names an ancestor whose file the store needs and cannot
+// read, or nil.
 func (s *Store) Missing() error {
 	l, open := s.shelf.borrow()
 	if !open {
@@ -243,8 +244,7 @@ func (s *Store) State(ctx context.Context, creature journal.CreatureID) (out map
 	return out, err
 }
 
-// Messages returns messages of a channel, in order. A limit of zero or less
-// does not limit.
+// Messages returns messages of a channel, in order. A limit of zero or less is no limit.
 func (s *Store) Messages(ctx context.Context, channel journal.ChannelID, after, until uint64, limit int, bytes int64) (out []journal.Event, err error) {
 	if err := s.flush(ctx); err != nil {
 		return nil, err
@@ -315,8 +315,8 @@ func (s *Store) shut() error {
 	s.durable.fail(gone)
 	s.written.fail(gone)
 	s.owner.forget(s)
-	// The reading connections go first: the last one to be closed empties the
-	// write-ahead log into the file, which a reader is not able to.
+	// The reading connections are closed first: the last connection to be closed empties the
+	// write-ahead log into the file, which a reader cannot do.
 	s.checkpoints.forget(path)
 	s.sleep.in.forget(s)
 	closed := s.wear.closing(path)

@@ -14,7 +14,7 @@ const (
 	maxGroup = 512
 	// linger is how long the writer waits for a group to fill up. It does so only when
 	// the last group had several records: a single producer gains nothing. In an idle
-	// process it takes a millisecond, because the system wakes it no earlier.
+	// process it takes a millisecond, because the system does not wake it earlier.
 	linger = 200 * time.Microsecond
 	// lingerFor is how many records must be expected meanwhile, unless a commit waits for
 	// the disk: fewer are written sooner one by one than as a group.
@@ -51,7 +51,7 @@ const (
 //	asleep    -> ended      the store is closed
 //	waiting   -> ended      the store is closed, by Close or by a cut that has ended it
 //
-// If writing fails meanwhile, the caller of park gets the reason and stops waiting.
+// If writing fails while a caller waits in park, park returns the reason.
 func (s *Store) run() {
 	defer close(s.done)
 	var last arrivals
@@ -82,7 +82,7 @@ type arrivals struct {
 	interval time.Duration // between two records, on average over the last few groups
 }
 
-// note notes that n records are taken.
+// note records that n records are taken.
 func (a *arrivals) note(n int, now time.Time) {
 	interval := now.Sub(a.taken) / time.Duration(n)
 	a.interval += (interval - a.interval) / 4
@@ -178,8 +178,9 @@ func (s *Store) write(group []*journal.Record) bool {
 	return true
 }
 
-// retry reopens the file and checks whether the group was written after all, and writes
-// the same records again if not, until either succeeds.
+// retry reopens the file, checks whether the group was written after all and, if not,
+// writes the same records again. It repeats this until the group is written, or until the
+// store is to be closed.
 func (s *Store) retry(group []*journal.Record, err error) error {
 	pauses := &backoff.ExponentialBackOff{InitialInterval: firstRetry, MaxInterval: lastRetry, Multiplier: 2, RandomizationFactor: 0.3}
 	pauses.Reset()
@@ -206,7 +207,7 @@ func (s *Store) retry(group []*journal.Record, err error) error {
 	}
 }
 
-// pause waits before the next try; false says that the next one is the last.
+// pause waits before the next try. It returns false if that try is the last.
 func (s *Store) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -226,7 +227,7 @@ func (s *Store) fail(err error) {
 	s.tell()
 }
 
-// goOn says that writing works again.
+// goOn records that writing works again.
 func (s *Store) goOn() {
 	s.err.Store(nil)
 	s.durable.open()
@@ -234,7 +235,7 @@ func (s *Store) goOn() {
 	s.tell()
 }
 
-// acknowledge says that a group is written, and makes room in the queue.
+// acknowledge announces that a group is written, and makes room in the queue.
 func (s *Store) acknowledge(group []*journal.Record) {
 	if len(group) > 0 { // before any caller gets an acknowledgement
 		s.syncs.wrote(s.path(), s.syncEvery())

@@ -23,7 +23,7 @@ func checkSyncEvery(d time.Duration) error {
 		fmt.Sprintf("use a time from %v to %v, or 0 to leave it to the system", journal.MinSyncEvery, journal.MaxSyncEvery))
 }
 
-// syncEvery is the time after which what the store writes is synced, or 0.
+// syncEvery returns the time after which what the store writes is synced, or 0.
 func (s *Store) syncEvery() time.Duration {
 	if s.durability != journal.Normal {
 		return 0
@@ -32,9 +32,9 @@ func (s *Store) syncEvery() time.Duration {
 }
 
 // SyncDue syncs the stores that are due by [Options.Now], and returns the time until the next
-// one is due. It is for a clock that its owner moves, and whose timers do not fire: what
-// was appended is written first, so that the result follows from the clock alone. A sync
-// that fails is one of the [Directory.Problems].
+// one is due. It is for a clock that the caller advances, and whose timers do not fire.
+// What was appended is written first, so that the result depends on the clock alone. A
+// sync that fails is one of the [Directory.Problems].
 func (d *Directory) SyncDue(ctx context.Context) (wait time.Duration, ok bool) {
 	d.mu.Lock()
 	stores := slices.Collect(maps.Values(d.open))
@@ -61,7 +61,7 @@ type syncs struct {
 	timer  func(time.Duration) (<-chan time.Time, func())
 	hooks  failpoint.Hooks
 	report func(error)
-	empty  func(path string) // asks for a checkpoint
+	empty  func(path string) // requests a checkpoint
 
 	working sync.Mutex // held while a log is synced; taken before mu
 
@@ -76,7 +76,7 @@ type syncs struct {
 	done chan struct{}
 }
 
-// dueSync says when a log is to be synced.
+// dueSync is when a log is to be synced.
 type dueSync struct {
 	at    time.Time
 	every time.Duration
@@ -93,7 +93,7 @@ func startSyncs(d *Directory) *syncs {
 	return y
 }
 
-// periodOf returns after which time a store with certain metadata is synced, or 0.
+// periodOf returns the time after which a store with certain metadata is synced, or 0.
 func (y *syncs) periodOf(meta map[string]string) time.Duration {
 	if y.every != 0 {
 		return y.every
@@ -101,7 +101,7 @@ func (y *syncs) periodOf(meta map[string]string) time.Duration {
 	return journal.SyncEvery(meta)
 }
 
-// wrote notes that records of a store were written, which is to be synced after a time.
+// wrote records that a store was written to, and is to be synced after a time.
 func (y *syncs) wrote(path string, every time.Duration) {
 	if every == 0 {
 		return
@@ -149,7 +149,7 @@ func (y *syncs) run() {
 		passed, end := y.timer(at.Sub(y.now()))
 		select {
 		case <-passed:
-			y.round(at) // also if the clock has been set back
+			y.round(at) // even if the clock has been set back
 		case <-y.wake:
 			end()
 		case <-y.stop:
@@ -201,7 +201,7 @@ func (y *syncs) round(at time.Time) {
 	y.report(y.failures())
 }
 
-// failures are the syncs of open stores that have failed.
+// failures returns the errors of syncs of open stores.
 func (y *syncs) failures() error {
 	y.mu.Lock()
 	defer y.mu.Unlock()

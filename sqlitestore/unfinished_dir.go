@@ -19,13 +19,14 @@ const (
 	// being made. A process that opens a session directory writes something else there.
 	unfinishedMark = "unfinished\n"
 	// asideTries is how often an unfinished directory is made again after another process
-	// has removed it, taking it for a killed process's.
+	// has removed it because it seemed to be left by a killed one.
 	asideTries = 10
 )
 
-// aside is a directory beside a place, with a number after the place's name, in which new
-// content for that place is made. A lock in it, which the process that makes it has taken,
-// distinguishes it from a directory that a killed process has left.
+// aside is a directory beside a place, in which new content for that place is made. Its
+// name is that of the place with a suffix and a number. A lock in it, which the process
+// that makes the content holds, distinguishes it from a directory that a killed process
+// has left.
 type aside struct {
 	dir   string
 	lock  *flock.Flock
@@ -33,7 +34,7 @@ type aside struct {
 }
 
 // setAside makes such a directory. Its mark is durable before anything else is in it, so
-// that it can be recognized after a power loss, too.
+// that the directory can be recognized even after a power loss.
 func setAside(place string, h failpoint.Hooks) (*aside, error) {
 	var last error
 	for range asideTries {
@@ -81,8 +82,8 @@ func (a *aside) keep() { _ = a.lock.Close() }
 // remove removes the directory with what is in it.
 func (a *aside) remove() error { return errors.Join(removeUnfinished(a.dir, a.hooks), a.lock.Close()) }
 
-// removeUnfinished removes such a directory. The lock goes last, so that the directory
-// can be recognized as long as it has content.
+// removeUnfinished removes such a directory. The lock is removed last, so that the
+// directory can be recognized as long as it has content.
 func removeUnfinished(dir string, h failpoint.Hooks) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -121,8 +122,8 @@ func clearAsides(place string, h failpoint.Hooks) error {
 	return nil
 }
 
-// clearAside removes one. Its process may have been killed before the lock existed, or
-// before the lock had its mark: then there is nothing else in the directory.
+// clearAside removes one such directory. Its process may have been killed before the lock
+// existed, or before the lock had its mark: then there is nothing else in the directory.
 func clearAside(path string, h failpoint.Hooks) error {
 	lockPath := filepath.Join(path, lockName)
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// neededFrom is the time of the oldest event that is, or may be, still to be read: a
+// neededFrom returns the time of the oldest event that is, or may be, still to be read: a
 // message after a cursor, or a request that waits for its answer. The session's own file
 // names the waiting readers, but the event may be in that of an ancestor.
 func (v *familySnapshot) neededFrom(ctx context.Context) (since int64, err error) {
@@ -43,8 +43,8 @@ func (v *familySnapshot) neededFrom(ctx context.Context) (since int64, err error
 	return since, nil
 }
 
-// unread is how far every channel has been read by all of its readers: pairs of its id
-// and a number, as JSON.
+// unread returns how far every channel has been read by all of its readers: pairs of a
+// channel's id and a number, as JSON.
 func (s *snapshot) unread(ctx context.Context) (string, error) {
 	pairs := [][2]any{}
 	err := sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
@@ -61,7 +61,7 @@ func (s *snapshot) unread(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// firstBehind is the time of the oldest message of the file after one of the pairs.
+// firstBehind returns the time of the oldest message of the file after one of the pairs.
 func (s *snapshot) firstBehind(ctx context.Context, pairs string) (since int64, err error) {
 	since = math.MaxInt64
 	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {

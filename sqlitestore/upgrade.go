@@ -11,12 +11,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Upgrade brings a session directory that an older version has left up to date, as
-// opening it for writing does. It is for programs that are going to write to the
-// directory, but want to read it with a [View] first. The originals are kept. A directory
-// whose catalogue and live stores are up to date may be in use, or be on a read-only
-// medium: then it is only read, and older stores of ended sessions, left by an
-// interrupted upgrade, are upgraded another time.
+// Upgrade brings a session directory of an older version up to date, as opening it for
+// writing does. It is for programs that are going to write to the directory, but want to
+// read it with a [View] first. The originals are kept. A directory whose catalogue and
+// live stores are up to date may be in use, or be on a read-only medium: then it is only
+// read, and older stores of ended sessions, left by an interrupted upgrade, are upgraded
+// another time.
 func Upgrade(ctx context.Context, dir string) error { return upgrade(ctx, dir, failpoint.Hooks{}) }
 
 func upgrade(ctx context.Context, dir string, h failpoint.Hooks) error {
@@ -35,8 +35,9 @@ func upgrade(ctx context.Context, dir string, h failpoint.Hooks) error {
 	return errors.Join(err, d.Close())
 }
 
-// outdated reports whether the catalogue, a live store or the store of an ended session
-// is older than a reader can read. Errors are left for the reader to report.
+// outdated reports whether the catalogue or a live store, and whether the store of an
+// ended session, is older than a reader can read. Errors are left for the reader to
+// report.
 func outdated(ctx context.Context, dir string) (live, ended bool, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return false, false, storageError("open", dir, err)

@@ -21,7 +21,8 @@ func Open(t testing.TB, name string) *sql.DB {
 		name += "?mode=rwc"
 	}
 	if !strings.HasPrefix(name, "file:") {
-		// The names of tests that run again have a number sign, which ends the path of a URI.
+		// The name of a test that runs again has a number sign, which would end the path of a
+		// URI.
 		name = "file:" + strings.NewReplacer("%", "%25", "#", "%23").Replace(name)
 	}
 	db := sql.OpenDB(connector(name))
