@@ -23,7 +23,7 @@ type verification struct {
 	ctx      context.Context
 	snapshot *familySnapshot
 	report   journal.VerifyReport
-	// inherited are the events that the ancestors' origins must have.
+	// inherited is the highest number that each origin of the ancestors must have.
 	inherited map[journal.Origin]uint64
 	// unlogged is a time, or 0: the log may lack messages that were sent before it,
 	// because a graph without a store became part of this one, or history has been
@@ -71,9 +71,9 @@ func (a *archive) Verify(ctx context.Context, session journal.SessionID) (report
 	return report, err
 }
 
-// oddDescription compares what the catalogue says about an ended session, which lists of
-// sessions take for granted, with the session's file. It returns errMoved if the session
-// has got another file since e was read, and f opened.
+// oddDescription compares the catalogue's description of an ended session, on which lists
+// of sessions rely, with the session's file. It returns errMoved if the session got
+// another file after e was read.
 func (k *sessions) oddDescription(ctx context.Context, e catalog.Entry, f *family) (lines []string, err error) {
 	if f.own == nil || e.Live {
 		return nil, nil
@@ -165,8 +165,8 @@ func (v *verification) files() error {
 	return nil
 }
 
-// gaps determines what may be missing: when the last graph without a store became part,
-// and what has been pruned.
+// gaps determines what may be missing: when the last graph without a store became part of
+// the session, and what has been pruned.
 func (v *verification) gaps() error {
 	for _, s := range v.snapshot.files {
 		var pruned int64
@@ -207,7 +207,7 @@ func (v *verification) numbers() error {
 	return nil
 }
 
-// numbersOf looks at the events of one origin, each by itself and in the chain.
+// numbersOf checks the events of one origin, each by itself and in the chain.
 func (v *verification) numbersOf(s span) error {
 	last := s.low >> storefile.SeqBits << storefile.SeqBits
 	if v.pruned > 0 {
@@ -235,7 +235,7 @@ func (v *verification) numbersOf(s span) error {
 	}, "SELECT "+eventFields+" FROM event WHERE id >= ? AND id <= ? ORDER BY id", s.low, s.high)
 }
 
-// idOf is the readable form of a packed id of a span.
+// idOf returns the readable form of a packed id of a span.
 func (v *verification) idOf(s span, id int64) string {
 	return journal.EventID{Origin: s.origin, Seq: uint64(id & storefile.SeqMask)}.String()
 }
@@ -281,7 +281,7 @@ type sent struct {
 	channel string
 }
 
-// messages lists what one file has of all channels.
+// messages lists the messages of all channels in one file.
 func (v *verification) messages(s *snapshot) iter.Seq2[sent, error] {
 	return func(yield func(sent, error) bool) {
 		enough := errors.New("enough")
@@ -334,7 +334,7 @@ func (v *verification) allMessages(each func(m sent, id journal.EventID) error) 
 			live = append(live, s)
 		}
 	}
-	seen := map[journal.EventID]bool{} // those with the number at hand
+	seen := map[journal.EventID]bool{} // the messages with the present number
 	var last sent
 	for len(live) > 0 {
 		s := slices.MinFunc(live, func(a, b *stream) int {
@@ -369,8 +369,8 @@ func (v *verification) allMessages(each func(m sent, id journal.EventID) error) 
 	return nil
 }
 
-// channels looks at the numbers of the messages of each channel. It does not
-// rely on the index of messages.
+// channels checks the numbers of the messages of each channel. It does not rely on the
+// index of messages.
 func (v *verification) channels() error {
 	heads, err := v.heads()
 	if err != nil {
@@ -419,7 +419,7 @@ func (v *verification) channels() error {
 // it need not name the gaps that these leave in channels.
 func (v *verification) lossy() bool { return len(v.snapshot.family.missing) > 0 }
 
-// heads are those of the channels that the session owns.
+// heads returns the heads of the channels that the session owns.
 func (v *verification) heads() (map[string]int64, error) {
 	heads := map[string]int64{}
 	if v.snapshot.family.own == nil {
@@ -443,7 +443,7 @@ func (v *verification) gap(channel string, first, last int64) {
 	v.report.Missing = append(v.report.Missing, text)
 }
 
-// silent names channels that have a head and no message at all.
+// silent reports channels that have a head and no message at all.
 func (v *verification) silent(heads map[string]int64) {
 	if v.unlogged > 0 || v.lossy() {
 		return

@@ -7,8 +7,9 @@ import (
 	"fmt"
 )
 
-// strangers are the live rows that refer to nothing: each query returns a line. A backlog
-// may outlive its channel here, which was removed, or is in another graph since a split.
+// strangers finds live rows that do not fit together, and returns a line for each. A
+// backlog may outlive its channel here: the channel was removed, or has been in another
+// graph since a split.
 const strangers = `
 SELECT 'the cursor of ' || c.reader || ' in ' || c.channel || ' stands at ' || c.seq || ', beyond the head ' || coalesce(h.seq, 0)
 	FROM cursor c LEFT JOIN head h ON h.channel = c.channel WHERE c.until = 0 AND c.seq > coalesce(h.seq, 0)
@@ -39,7 +40,8 @@ UNION ALL SELECT 'the request ' || lower(hex(o.uuid)) || '-' || (r.id & 0xffffff
 UNION ALL SELECT 'the output wire ' || id || ' is of the creature ' || source || ', which does not exist'
 	FROM wire WHERE source NOT IN (SELECT id FROM creature)`
 
-// oddRows are the rows that do not fit together. Dead letters may outlive their creature.
+// oddRows describes the rows that do not fit together. Dead letters may outlive their
+// creature.
 func (s *snapshot) oddRows(ctx context.Context) (lines []string, err error) {
 	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var line string
@@ -50,7 +52,7 @@ func (s *snapshot) oddRows(ctx context.Context) (lines []string, err error) {
 	return lines, err
 }
 
-// integrity is what SQLite finds wrong with the file.
+// integrity returns what SQLite finds wrong with the file.
 func (s *snapshot) integrity(ctx context.Context) (lines []string, err error) {
 	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var line string

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// turns names deliveries that a creature has handled twice.
+// turns reports deliveries that a creature has handled twice.
 func (v *verification) turns() error {
 	seen := map[string]bool{} // by message text: several files may have it
 	for _, s := range v.snapshot.files {
@@ -39,7 +39,8 @@ func (v *verification) turns() error {
 	return nil
 }
 
-// turnTwice says which turn has been logged twice; "" if the session is not concerned.
+// turnTwice describes a turn that has been logged twice; "" if the session is not
+// concerned.
 func (s *snapshot) turnTwice(v *verification, pair [2]int64) (text string, err error) {
 	var ids [2]journal.EventID
 	for i := range pair {

@@ -102,8 +102,8 @@ func (v *View) State(ctx context.Context, session journal.SessionID, creature jo
 	return state, err
 }
 
-// owned reads a file of a directory that this process owns. The connection is writable,
-// although it does not write, so that it removes its auxiliary files.
+// owned opens a file of a directory that this process owns, for reading. The connection is
+// writable, although it does not write, so that it removes its auxiliary files.
 func (d *Directory) owned(ctx context.Context, path string) (*sqlite.Conn, error) {
 	if err := d.bringUpToDate(ctx, path); err != nil {
 		return nil, err
@@ -124,7 +124,8 @@ func (d *Directory) bringUpToDate(ctx context.Context, path string) error {
 	return err
 }
 
-// openCurrent opens a file for reading that has the newest version.
+// openCurrent opens a file for reading, and refuses one that does not have the newest
+// version.
 func openCurrent(ctx context.Context, v *sqlite.Visitor, s *sqlite.Schema, path string) (*sqlite.Conn, error) {
 	c, version, err := v.Open(ctx, s, path)
 	if err != nil {
@@ -138,7 +139,7 @@ func openCurrent(ctx context.Context, v *sqlite.Visitor, s *sqlite.Schema, path 
 
 // inspect completes the catalogue's description of sessions from their own files.
 // Sessions whose files cannot be read are listed nevertheless. The files of ended sessions
-// are not opened if the catalogue says what is in them.
+// are not opened if the catalogue describes them.
 func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry) ([]journal.SessionInfo, error) {
 	described, err := k.Described(ctx)
 	if err != nil {
@@ -174,7 +175,7 @@ func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry) ([]jour
 				return nil, storageError("sessions", k.Path(), err)
 			}
 		}
-		if own == nil && !e.Live { // whatever its file has is among these
+		if own == nil && !e.Live { // the events in its file are among these
 			if n := all.Total(e.Session); n > 0 {
 				out[i].Events = n
 			}
@@ -193,8 +194,8 @@ func (k *sessions) inspect(ctx context.Context, entries []catalog.Entry) ([]jour
 	return out, nil
 }
 
-// describe looks into the file of a session, and returns how many events of each origin
-// it has.
+// describe completes info from the file of a session, and returns how many events of each
+// origin the file has.
 func (k *sessions) describe(ctx context.Context, e catalog.Entry, info *journal.SessionInfo) map[journal.Origin]int64 {
 	f, err := k.openMember(ctx, e)
 	if err != nil {
@@ -215,8 +216,8 @@ func (k *sessions) describe(ctx context.Context, e catalog.Entry, info *journal.
 	return own
 }
 
-// authored are the origins under which a session has written: from the catalogue for an
-// ended session, otherwise from its file.
+// authored returns the origins under which a session has written: from the catalogue for
+// an ended session, otherwise from its file.
 func (k *sessions) authored(ctx context.Context, e catalog.Entry, f *family) (map[journal.Origin]uint64, error) {
 	own, err := k.WroteAs(ctx, e.Session)
 	if err != nil || len(own) > 0 || f.own == nil {
@@ -235,7 +236,7 @@ func (k *sessions) withRows(ctx context.Context, op string, session journal.Sess
 	})
 }
 
-// rowsGone says that only the history of a session is left.
+// rowsGone is the error if only the history of a session is left.
 func (k *sessions) rowsGone(ctx context.Context, op string, e catalog.Entry) error {
 	successor, _, err := k.Successor(ctx, e.Session)
 	if err != nil {

@@ -39,8 +39,8 @@ func (d *Directory) Wear() Wear {
 	return Wear{Since: d.wear.since, Until: d.options.Now(), Syncs: d.wear.syncs.Load(), WrittenBytes: d.wear.written.Load()}
 }
 
-// wear counts the syncs of logs where they are made, and measures what was written to logs.
-// SQLite does not tell either. It syncs a log for a commit of a store of the durability
+// wear counts the syncs of logs where they are made, and measures what was written to
+// logs. SQLite reports neither. It syncs a log for a commit of a store of the durability
 // full, before it empties the log, and when it begins the log again; the last follows from
 // the log itself. Other syncs are those of [failpoint.Hooks].
 type wear struct {
@@ -74,7 +74,7 @@ func (w *wear) observe(h *failpoint.Hooks) {
 	}
 }
 
-// committed notes a commit of a writer. Without a receiver it does nothing.
+// committed counts the sync of a writer's commit. It does nothing if w is nil.
 func (w *wear) committed(durability journal.Durability) {
 	if w != nil && durability != journal.Normal {
 		w.syncs.Add(1)
@@ -85,10 +85,10 @@ const (
 	logSuffix      = "-wal"
 	logHeaderSize  = 32
 	logFrameHeader = 24
-	logMagic       = 0x377f0682 // the lowest bit says how the log is summed
+	logMagic       = 0x377f0682 // the lowest bit is the byte order of the log's checksums
 )
 
-// found notes the log that another process has left.
+// found records the end of the log that another process has left.
 func (w *wear) found(path string) {
 	if mark, _, ok := readLog(path); ok {
 		w.mu.Lock()

@@ -58,8 +58,8 @@ type writer struct {
 	summer       storefile.Summer
 	unsummed     bool // events get no sums, so that a benchmark can tell what those cost
 
-	// What records the changes of live rows: see [writer.noteChanges].
-	based  bool   // the file has begun to
+	// For recording the changes of live rows: see [writer.noteChanges].
+	based  bool   // the file has a base
 	lossy  bool   // the file of an ancestor lacks some of the values written to states
 	behind uint64 // the number of our last event
 	parts  int64  // of the changes after it
@@ -164,8 +164,8 @@ func (w *writer) claim() error {
 	return w.c.Exec("INSERT OR IGNORE INTO own (uuid) VALUES (?)", w.own[:])
 }
 
-// pack turns an id into the form it has in this file. An origin that the file
-// does not know yet gets a number.
+// pack converts an id to the form that it has in this file. An origin that the file does
+// not know yet gets a number.
 func (w *writer) pack(id journal.EventID) (int64, error) {
 	no, err := w.number(id.Origin)
 	if err != nil {
@@ -177,7 +177,7 @@ func (w *writer) pack(id journal.EventID) (int64, error) {
 	return no<<storefile.SeqBits | int64(id.Seq), nil
 }
 
-// number is what stands for an origin in this file.
+// number returns the number of an origin in this file, and assigns one if there is none.
 func (w *writer) number(origin journal.Origin) (int64, error) {
 	if no, ok := w.origins[origin]; ok {
 		return no, nil
@@ -195,7 +195,7 @@ func (w *writer) assign(origin journal.Origin) (int64, error) {
 	return no, nil
 }
 
-// originOf is the origin that a number of this file stands for.
+// originOf returns the origin that a number of this file stands for.
 func (w *writer) originOf(no int64) (found journal.Origin) {
 	for origin, is := range w.origins {
 		if is == no {
@@ -206,7 +206,7 @@ func (w *writer) originOf(no int64) (found journal.Origin) {
 }
 
 // loadChain finds out what the next event is chained to. If all events under our origin
-// have been pruned, only the file's record has it.
+// have been pruned, only the writer still has the chain.
 func (w *writer) loadChain() error {
 	if w.chain == 0 {
 		w.chain = storefile.ChainSeed(w.own)
@@ -220,7 +220,8 @@ func (w *writer) loadChain() error {
 	return err
 }
 
-// find is pack for an id that may be unknown here; then it is left unknown.
+// find is pack for an id whose origin may be unknown here: then it assigns no number, and
+// returns false.
 func (w *writer) find(id journal.EventID) (int64, bool) {
 	no, ok := w.origins[id.Origin]
 	return no<<storefile.SeqBits | int64(id.Seq&storefile.SeqMask), ok
@@ -339,7 +340,7 @@ func (w *writer) insertEvent(e *journal.Event) error {
 	return b.EndRow()
 }
 
-// sum is the checksum of the next event.
+// sum returns the checksum of the next event.
 func (w *writer) sum(e *journal.Event) int64 {
 	if w.unsummed {
 		return 0
@@ -350,7 +351,7 @@ func (w *writer) sum(e *journal.Event) int64 {
 }
 
 // holds reports whether the group was written after all, once the file has
-// been reopened. A group without events answers no: writing its rows again
+// been reopened. It returns false for a group without events: writing its rows again
 // changes nothing.
 func (w *writer) holds(group []*journal.Record) (bool, error) {
 	for i := len(group) - 1; i >= 0; i-- {
@@ -369,5 +370,5 @@ func (w *writer) holds(group []*journal.Record) (bool, error) {
 	return false, nil
 }
 
-// unmark removes them, within a transaction.
+// unmark removes the marks of the file, within a transaction.
 func (w *writer) unmark() error { return w.c.Exec("DELETE FROM store WHERE key IN " + storefile.Marks) }
