@@ -17,12 +17,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// AcknowledgedName is the file that records how far each live log was acknowledged as
-// durable. This part of the catalogue changes with every commit of a store, so it is
-// written in place and not synced: like acknowledged events, it survives the process, and a
-// write takes a microsecond. The file is written after the log has the events. So with the
-// durability full, the log is never behind the file, even after a power failure. With the
-// durability normal, the log can be behind only after the machine has stopped.
+// AcknowledgedName is the name of the file that records how far each live log was
+// acknowledged as durable. This part of the catalogue changes with every commit of a
+// store, so it is written in place and not synced: like acknowledged events, it survives
+// the process, and a write takes a microsecond. The file is written after the log has the
+// events. So with the durability full, the log is never behind the file, even after a
+// power failure. With the durability normal, the log can be behind only after the machine
+// has stopped.
 const AcknowledgedName = "acknowledged"
 
 const (
@@ -71,8 +72,8 @@ func decodeAck(b []byte) (a Ack, ok bool) {
 	return a, true
 }
 
-// ReadAcks reads the records of a directory's file. A file that is missing, or begins
-// otherwise, has none.
+// ReadAcks reads the records of a directory's file. A file that is missing, or does not
+// begin with the header, has none.
 func ReadAcks(dir string) (map[journal.SessionID]Ack, error) {
 	acks, _, err := readSlots(dir)
 	return acks, err
@@ -109,7 +110,7 @@ func readSlots(dir string) (map[journal.SessionID]Ack, map[journal.SessionID]int
 }
 
 // KeepAcks frees the slots of all sessions that are not live, in a directory that this
-// process owns, and lists the records of sessions that no catalogue has.
+// process owns, and lists the sessions that have records but are not known.
 func KeepAcks(dir string, live, known map[journal.SessionID]bool) (lost []journal.SessionID, err error) {
 	before, err := ReadAcks(dir)
 	if err != nil || before == nil {

@@ -11,14 +11,14 @@ import (
 )
 
 // Ancestors are the parents of all sessions, and the origins under which ended sessions
-// wrote. For queries about every session it is cheaper than asking the catalogue.
+// wrote. For queries about every session, they are faster than queries of the catalogue.
 type Ancestors struct {
 	parents map[journal.SessionID][]journal.SessionID
 	wrote   map[journal.SessionID]map[journal.Origin]uint64
 	totals  map[journal.SessionID]int64 // see Total; nil: not known yet
 }
 
-// Ancestors reads them for all sessions.
+// Ancestors reads the ancestors of all sessions.
 func (k *Catalog) Ancestors(ctx context.Context) (*Ancestors, error) {
 	a := &Ancestors{parents: map[journal.SessionID][]journal.SessionID{}, wrote: map[journal.SessionID]map[journal.Origin]uint64{}}
 	err := k.query(ctx, "SELECT child, parent FROM parent", nil, func(v []driver.Value) error {
@@ -61,7 +61,7 @@ func (a *Ancestors) Inherited(session journal.SessionID) map[journal.Origin]uint
 	return out
 }
 
-// Total is how many events the origins of [Ancestors.Inherited] have together.
+// Total returns how many events the origins of [Ancestors.Inherited] have together.
 func (a *Ancestors) Total(session journal.SessionID) (n int64) {
 	if a.totals == nil {
 		a.totals = a.count()
@@ -182,7 +182,7 @@ func newSums(numbers []int64) *sums {
 	return s
 }
 
-// of is the sum of the chosen numbers.
+// of returns the sum of the chosen numbers.
 func (s *sums) of(chosen uint64) (sum int64) {
 	for i := range s {
 		sum += s[i][byte(chosen>>(8*i))]

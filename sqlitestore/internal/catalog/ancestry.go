@@ -17,7 +17,7 @@ import (
 // ended a session and no other session needs it, all its events are in files of its
 // descendants, and its own file can be removed.
 
-// Needed are the sessions whose files have what the given one lacks.
+// Needed returns the sessions whose files have what the file of the given one lacks.
 func (k *Catalog) Needed(ctx context.Context, session journal.SessionID) ([]Entry, error) {
 	return k.selectEntries(ctx, `WHERE s.session IN (
 		WITH RECURSIVE behind (session) AS (
@@ -27,7 +27,7 @@ func (k *Catalog) Needed(ctx context.Context, session journal.SessionID) ([]Entr
 		) SELECT session FROM behind) ORDER BY s.no`, string(session))
 }
 
-// Needs are the sessions whose files a session needs directly; see [Entry].
+// Needs returns the sessions whose files a session needs directly; see [Entry].
 func (k *Catalog) Needs(ctx context.Context, session journal.SessionID) (needs []journal.SessionID, err error) {
 	err = k.query(ctx, "SELECT needed FROM need WHERE session = ? ORDER BY needed", []driver.Value{string(session)}, func(v []driver.Value) error {
 		var needed string
@@ -47,8 +47,8 @@ func (k *Catalog) Line(ctx context.Context, session journal.SessionID) ([]Entry,
 	return k.selectEntries(ctx, "WHERE s.session IN ("+ancestry+") ORDER BY s.no", string(session))
 }
 
-// Inherited are the origins of a session's ancestors, with the highest number
-// of each, and of the session itself if it has ended.
+// Inherited returns the origins of a session's ancestors, and of the session itself if it
+// has ended, with the highest number of each.
 func (k *Catalog) Inherited(ctx context.Context, session journal.SessionID) (map[journal.Origin]uint64, error) {
 	out := map[journal.Origin]uint64{}
 	err := k.query(ctx, "SELECT uuid, max(highest) FROM origin WHERE session IN ("+ancestry+") AND highest > 0 GROUP BY uuid", []driver.Value{string(session)},
@@ -58,7 +58,7 @@ func (k *Catalog) Inherited(ctx context.Context, session journal.SessionID) (map
 	return out, err
 }
 
-// WroteAs are the origins under which an ended session has written.
+// WroteAs returns the origins under which an ended session has written.
 func (k *Catalog) WroteAs(ctx context.Context, session journal.SessionID) (map[journal.Origin]uint64, error) {
 	out := map[journal.Origin]uint64{}
 	err := k.query(ctx, "SELECT uuid, highest FROM origin WHERE session = ?", []driver.Value{string(session)}, func(v []driver.Value) error {
@@ -67,8 +67,8 @@ func (k *Catalog) WroteAs(ctx context.Context, session journal.SessionID) (map[j
 	return out, err
 }
 
-// Successor is a session whose file, or family of files, holds everything of another session
-// whose file has been removed. found is false when there is none.
+// Successor returns a session whose file, or family of files, holds everything of another
+// session whose file has been removed. found is false when there is none.
 func (k *Catalog) Successor(ctx context.Context, session journal.SessionID) (successor Entry, found bool, err error) {
 	entries, err := k.selectEntries(ctx, `WHERE s.file IS NOT NULL AND s.session IN (
 		WITH RECURSIVE issue (session) AS (

@@ -14,7 +14,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Name is the file of a session directory that the catalogue is in.
+// Name is the name of the file of a session directory that contains the catalogue.
 const Name = "catalog.db"
 
 //go:embed *.sql
@@ -65,7 +65,7 @@ type Description struct {
 // Descriptions are those of several sessions.
 type Descriptions map[journal.SessionID]Description
 
-// Look takes over a connection to a catalogue, which it only reads.
+// Look makes a catalogue that is only read. It takes over the connection.
 func Look(c *sqlite.Conn) (*Catalog, error) {
 	if err := setUp(c); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -82,10 +82,10 @@ func setUp(c *sqlite.Conn) error {
 // OnWrite sets the function that is called when the log of the file has grown.
 func (k *Catalog) OnWrite(f func()) { k.wrote = f }
 
-// Path is where the catalogue is.
+// Path returns the path of the catalogue.
 func (k *Catalog) Path() string { return k.path }
 
-// Dir is the session directory of the catalogue.
+// Dir returns the session directory of the catalogue.
 func (k *Catalog) Dir() string { return filepath.Dir(k.path) }
 
 // Close closes the catalogue.

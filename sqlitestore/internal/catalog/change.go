@@ -14,7 +14,7 @@ import (
 // Changes of the catalogue. Each is one transaction, which is durable unless its comment
 // says otherwise: see [Catalog.commit].
 
-// Create makes sessions of files.
+// Create adds new sessions.
 func (k *Catalog) Create(entries []Entry) error {
 	return k.commit(nil, stepCreate, func(t *Tx) error {
 		for _, e := range entries {
@@ -30,8 +30,8 @@ func (k *Catalog) Create(entries []Entry) error {
 // each.
 type Wrote map[journal.SessionID]map[journal.Origin]uint64
 
-// Cut is the moment of a cut, which need not be durable: it makes the children, and ends
-// the sessions in ended, some of which are described. If ctx ends before it has begun, nothing happens.
+// Cut makes a cut, which need not be durable: it adds the children, ends the sessions in
+// ended, and describes some of them. If ctx ends before it has begun, nothing happens.
 func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at int64, children []Entry, ended Wrote, described Descriptions) error {
 	return k.commitWithin(ctx, stepCut, func(t *Tx) error {
 		if err := t.c.Exec("INSERT INTO cut (id, kind, at, firm) VALUES (?, ?, ?, 0)", id, string(kind), at); err != nil {
@@ -57,8 +57,8 @@ func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at i
 }
 
 // Firm records that cuts are durable. The record itself need not be durable: no later
-// change of the catalogue is present without it, and if it is lost, the next start finds
-// out again.
+// change of the catalogue is present without it, and if it is lost, the next start
+// determines it again.
 func (k *Catalog) Firm(ids ...string) error {
 	return k.commit(nil, stepFirm, func(t *Tx) error {
 		for _, id := range ids {
@@ -102,8 +102,8 @@ func (k *Catalog) Note(y Hydration) error {
 		"SELECT 1 FROM hydration WHERE file = ? AND session = ? AND copied = ?", y.File, string(y.Session), y.Copied)
 }
 
-// Complete gives a session its whole file. The lock, if there is one, is held for the
-// transaction alone.
+// Complete gives a session its whole file. The lock, if there is one, is held only during
+// the transaction.
 func (k *Catalog) Complete(lock sync.Locker, y Hydration) error {
 	session := string(y.Session)
 	return k.commit(lock, stepComplete, func(t *Tx) error {
@@ -116,7 +116,7 @@ func (k *Catalog) Complete(lock sync.Locker, y Hydration) error {
 }
 
 // Release removes the files of ended sessions from the catalogue, and keeps the metadata
-// of each, which was in its file. Release takes the lock for the transaction alone.
+// of each, which was in its file. Release holds the lock only during the transaction.
 func (k *Catalog) Release(lock sync.Locker, gone map[journal.SessionID]string) error {
 	sessions := slices.Sorted(maps.Keys(gone))
 	return k.commit(lock, stepRelease, func(t *Tx) error {
@@ -183,8 +183,8 @@ func (k *Catalog) Mark(session journal.SessionID, marks map[journal.Origin]Ack) 
 	})
 }
 
-// Describe records what the files of ended sessions say about them. It need not be durable:
-// what is not described is read in the file.
+// Describe records the descriptions of ended sessions. They need not be durable: what is
+// not described is read from the file.
 func (k *Catalog) Describe(of Descriptions) error {
 	if len(of) == 0 {
 		return nil

@@ -75,7 +75,7 @@ func (k *Catalog) commit(lock sync.Locker, s step, change func(t *Tx) error, lan
 	if err == nil {
 		err = k.hooks.At(s.after, k.path)
 	}
-	if err == nil || !tried || sqlite.FullDisk(err) { // the end of the transaction was not written completely
+	if err == nil || !tried || sqlite.FullDisk(err) { // on a full disk, the end of the transaction was not written completely
 		return err
 	}
 	found, lookErr := backoff.Retry(context.Background(), func() (bool, error) {
@@ -122,7 +122,7 @@ func (k *Catalog) transact(s step, change func(t *Tx) error) (tried bool, err er
 	return tried, err
 }
 
-// look asks the file itself, through a new connection; see ready.
+// look reads the outcome from the file, through a new connection; see ready.
 func (k *Catalog) look(landed string, args []driver.Value) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

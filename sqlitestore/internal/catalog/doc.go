@@ -1,8 +1,7 @@
 // Package catalog is the catalogue of a session directory: the database that decides which
-// sessions there are, which of them are live, how they descend from each other, and which
-// file each has. No other package writes SQL against it. How far each live log was
-// acknowledged changes too often for a database, so it is in a file beside it
-// ([Acknowledgements]).
+// sessions exist, which of them are live, how they descend from each other, and which file
+// each has. No other package writes SQL against it. How far each live log was acknowledged
+// changes too often for a database, so it is in a file beside it ([Acknowledgements]).
 //
 // # States
 //

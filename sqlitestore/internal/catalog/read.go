@@ -94,7 +94,7 @@ func (k *Catalog) scanEntry(v []driver.Value) (Entry, error) {
 			e.Parents = append(e.Parents, journal.SessionID(p))
 		}
 	}
-	if e.Cut == "" && len(e.Parents) > 0 { // forks had no cut, and were recorded as splits
+	if e.Cut == "" && len(e.Parents) > 0 { // older versions recorded a fork as a split, without a cut
 		e.Kind, e.SplitAt = KindFork, 0
 	}
 	e.MadeBy = e.Kind
@@ -109,8 +109,8 @@ func (k *Catalog) Entries(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "ORDER BY s.no")
 }
 
-// Described are the ended sessions that the catalogue describes, with how many events the
-// file of each has. For these, [Entry] has the metadata.
+// Described returns the ended sessions that the catalogue describes, with how many events
+// the file of each has. For these, [Entry] has the metadata.
 func (k *Catalog) Described(ctx context.Context) (map[journal.SessionID]int64, error) {
 	out := map[journal.SessionID]int64{}
 	return out, k.query(ctx, "SELECT session, events FROM store WHERE events IS NOT NULL AND file IS NOT NULL AND live = 0", nil, func(v []driver.Value) error {
@@ -122,12 +122,12 @@ func (k *Catalog) Described(ctx context.Context) (map[journal.SessionID]int64, e
 	})
 }
 
-// Undescribed are the ended sessions that have a file and are not described.
+// Undescribed returns the ended sessions that have a file and are not described.
 func (k *Catalog) Undescribed(ctx context.Context) ([]Entry, error) {
 	return k.selectEntries(ctx, "WHERE s.events IS NULL AND s.file IS NOT NULL AND s.live = 0 ORDER BY s.no")
 }
 
-// Entry is the catalogue's entry of one session.
+// Entry returns the catalogue's entry of one session.
 func (k *Catalog) Entry(ctx context.Context, op string, session journal.SessionID) (Entry, error) {
 	entries, err := k.selectEntries(ctx, "WHERE s.session = ?", string(session))
 	if err != nil {
@@ -139,7 +139,7 @@ func (k *Catalog) Entry(ctx context.Context, op string, session journal.SessionI
 	return entries[0], nil
 }
 
-// BySession are the entries of all sessions.
+// BySession returns the entries of all sessions.
 func (k *Catalog) BySession(ctx context.Context) (map[journal.SessionID]Entry, error) {
 	entries, err := k.Entries(ctx)
 	sessions := map[journal.SessionID]Entry{}
@@ -149,7 +149,7 @@ func (k *Catalog) BySession(ctx context.Context) (map[journal.SessionID]Entry, e
 	return sessions, err
 }
 
-// Files are the paths of all files in the catalogue: files of sessions, files that are
+// Files returns the paths of all files in the catalogue: files of sessions, files that are
 // being made, and files that the hydrator will remove.
 func (k *Catalog) Files(ctx context.Context) (map[string]bool, error) {
 	known := map[string]bool{}
@@ -183,8 +183,8 @@ func (k *Catalog) Files(ctx context.Context) (map[string]bool, error) {
 	return known, err
 }
 
-// FilePath is the path of a file in the directory stores. Every path that is derived from
-// the content of a file is made here, so that none leads elsewhere.
+// FilePath returns the path of a file in the directory stores. Every path that is derived
+// from the content of a file is made here, so that none leads elsewhere.
 func (k *Catalog) FilePath(file string) (string, error) {
 	name, err := nameOfStore(file)
 	if err != nil {
@@ -215,7 +215,7 @@ func nameOfStore(text string) (files.Name, error) {
 	return name, err
 }
 
-// NextFile is a new name for a file of the session: its files are numbered.
+// NextFile returns a new name for a file of the session: its files are numbered.
 func (k *Catalog) NextFile(e Entry) string {
 	var n int
 	rest := strings.TrimPrefix(e.File, string(e.Session)+".")
@@ -225,7 +225,7 @@ func (k *Catalog) NextFile(e Entry) string {
 	return fmt.Sprintf("%s.%d%s", e.Session, n+1, files.StoreSuffix)
 }
 
-// Loose are the cuts that may not be durable, the oldest first: their ids rise with
+// Loose returns the cuts that may not be durable, the oldest first: their ids rise with
 // time.
 func (k *Catalog) Loose(ctx context.Context) (ids []string, err error) {
 	err = k.query(ctx, "SELECT id FROM cut WHERE NOT firm ORDER BY id", nil, func(v []driver.Value) error {
@@ -237,7 +237,7 @@ func (k *Catalog) Loose(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-// Partakers are the sessions that a cut has ended and those that it has made.
+// Partakers returns the sessions that a cut has ended and those that it has made.
 func (k *Catalog) Partakers(ctx context.Context, cut string) (parents, children []Entry, err error) {
 	if parents, err = k.selectEntries(ctx, "WHERE s.ended_by = ?", cut); err != nil {
 		return nil, nil, err
@@ -246,7 +246,7 @@ func (k *Catalog) Partakers(ctx context.Context, cut string) (parents, children 
 	return parents, children, err
 }
 
-// Home is a random name of the directory, which the stores that are made in it also
+// Home returns a random name of the directory, which the stores that are made in it also
 // record; "" if it has none yet.
 func (k *Catalog) Home(ctx context.Context) (name string, err error) {
 	_, named, err := k.integer(ctx, "SELECT 1 FROM sqlite_schema WHERE name = 'trait'") // not before version 4
@@ -260,12 +260,12 @@ func (k *Catalog) Home(ctx context.Context) (name string, err error) {
 	return name, err
 }
 
-// RebuildRemedy is the remedy for a directory without a usable catalogue.
+// RebuildRemedy returns the remedy for a directory without a usable catalogue.
 func RebuildRemedy(dir string) string {
 	return "rebuild the catalogue from the stores, which have everything that it had: terrarium session rebuild " + dir
 }
 
-// NoSession is the error for a session that the catalogue does not have.
+// NoSession returns the error for a session that the catalogue does not have.
 func NoSession(op, session string) *abi.Error {
 	return &abi.Error{
 		Code:    abi.NotFound,
@@ -276,7 +276,7 @@ func NoSession(op, session string) *abi.Error {
 	}
 }
 
-// Acknowledged is how far a session is known to have been acknowledged, by origin. It
+// Acknowledged returns how far a session is known to have been acknowledged, by origin. It
 // omits what the machine may have lost without damage.
 func (k *Catalog) Acknowledged(ctx context.Context, e Entry) (map[journal.Origin]Ack, error) {
 	marks := map[journal.Origin]Ack{}

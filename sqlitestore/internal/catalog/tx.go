@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Tx are the changes to a catalogue within one transaction.
+// Tx makes changes to a catalogue within one transaction.
 type Tx struct{ c *sqlite.Conn }
 
 // Fill writes the content of a catalogue that is not in use yet.
@@ -24,7 +24,7 @@ func Fill(path string, fill func(t *Tx) error) error {
 	return errors.Join(err, c.Close())
 }
 
-// AddCut inserts a cut that is durable, if it is not there.
+// AddCut inserts a cut that is durable, unless it is present.
 func (t *Tx) AddCut(id string, kind journal.CutKind, at int64) error {
 	return t.c.Exec("INSERT OR IGNORE INTO cut (id, kind, at) VALUES (?, ?, ?)", id, string(kind), at)
 }
@@ -90,7 +90,7 @@ func (t *Tx) AddLeftover(file string) error {
 	return t.c.Exec("INSERT INTO leftover (file) VALUES (?)", file)
 }
 
-// Describe records what the file of an ended session says about it.
+// Describe records the description of an ended session.
 func (t *Tx) Describe(session journal.SessionID, of Description) error {
 	return t.c.Exec("UPDATE store SET meta = ?, events = ? WHERE session = ? AND live = 0 AND file IS NOT NULL", of.Meta, of.Events, string(session))
 }
