@@ -68,8 +68,8 @@ const (
 
 	Noting       // the catalogue is about to record the progress of the file
 	Noted        // it has
-	Copying      // a chunk of the base is durable, and the catalogue does not know
-	Copied       // all of the base is, and the catalogue does not know
+	Copying      // a chunk of the base is durable, but not recorded in the catalogue yet
+	Copied       // all of the base is durable, but not recorded in the catalogue yet
 	Stripping    // the live rows of the base are about to be removed, in a transaction
 	Stripped     // they are removed
 	Uniting      // some events are about to be added, in a transaction
@@ -77,7 +77,7 @@ const (
 	TailFollowed // what the session wrote meanwhile is added, except for the last of it
 	Standing     // the session's writer is parked
 	Finishing    // the last of it and the live rows are about to be added, in a transaction
-	Finished     // the file is complete and durable, and the catalogue does not know
+	Finished     // the file is complete and durable, but the catalogue does not name it as the session's yet
 	Completing   // the catalogue is about to commit that it is the session's
 	Completed    // it has, and the writer has the one before open
 	Moved        // the writer continues in it
@@ -111,7 +111,7 @@ const (
 	Rewriting    // the content derived from the stores is about to be committed to it, in a transaction
 	Remade       // it is durable, under that name
 	SettingAside // one of the files of the previous catalogue is about to be renamed
-	SetAside     // it has
+	SetAside     // it has been
 	Installing   // the new one is about to get the name of the catalogue
 	Installed    // it has, and the name is not durable
 
@@ -137,13 +137,13 @@ var names = [Count]string{
 	SettingAside: "setting-aside", SetAside: "set-aside", Installing: "installing", Installed: "installed",
 }
 
-// String is the name of the step.
+// String returns the name of the step.
 func (p Point) String() string { return names[p] }
 
 // Hooks let tests observe every step, and make it fail. The functions may be nil.
 type Hooks struct {
-	// Reached is called at every failpoint, with the file that the step is about.
-	// Its error makes the step fail; after a commit, that hides its success.
+	// Reached is called at every failpoint, with the file that the step is about. Its error
+	// makes the step fail; an error after a commit hides that the commit succeeded.
 	Reached func(p Point, path string) error
 	// Opened is called with the file of every connection that writes to a store, and a
 	// function that runs a pragma on the connection.
@@ -152,9 +152,9 @@ type Hooks struct {
 	// has been synced.
 	Synced func(path string) error
 	// Renamed is called when a directory, or a file that SQLite has had open, has been
-	// renamed, and Linked when a file has got one more name.
+	// renamed, and Linked when a file has got an additional name.
 	Renamed, Linked func(from, to string)
-	// Unsynced omits those syncs, for tests that involve no power loss.
+	// Unsynced omits the syncs outside of SQLite, for tests that involve no power loss.
 	Unsynced bool
 	// Free returns how many bytes can be written to the disk.
 	Free func() int64
@@ -163,7 +163,7 @@ type Hooks struct {
 	CopyChunk, UniteChunk int64
 	// SmallEvents replaces how many events of a parent a cut copies; negative: none.
 	SmallEvents int64
-	// Outgrown replaces the size of a file from which on it gets larger pages.
+	// Outgrown replaces the size from which a file gets larger pages.
 	Outgrown int64
 }
 
@@ -232,7 +232,7 @@ func (h Hooks) renameBy(rename func(from, to string) error, from, to string) err
 	return err
 }
 
-// Link gives a file one more name.
+// Link gives a file an additional name.
 func (h Hooks) Link(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil && h.Linked != nil {

@@ -113,7 +113,7 @@ func Missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Size is the size of a regular file in bytes; 0 if there is none.
+// Size returns the size of a regular file in bytes; 0 if there is none.
 func Size(path string) int64 {
 	info, err := Stat(path)
 	if err != nil {
@@ -125,8 +125,8 @@ func Size(path string) int64 {
 // Open opens a regular file for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY) }
 
-// OpenFile opens a regular file as [os.OpenFile] does. With [os.O_CREATE] in flag, it creates
-// the file, readable for all.
+// OpenFile opens a regular file as [os.OpenFile] does. With [os.O_CREATE] in flag, it
+// creates the file, which all users may read.
 func OpenFile(path string, flag int) (*os.File, error) {
 	return with(path, func(p place) (*os.File, error) { return p.open(flag) })
 }
@@ -151,7 +151,7 @@ func (p place) open(flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The file that was checked, and no other, is opened before its content is cut.
+	// The file is truncated only if it is the one that was checked.
 	if opened, statErr := f.Stat(); statErr != nil || !os.SameFile(info, opened) {
 		err = errors.Join(statErr, refused(p.path, p.path+" was exchanged while it was opened"))
 	} else if flag&os.O_TRUNC != 0 {
@@ -182,7 +182,7 @@ func WriteFile(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReadFile reads at most so many bytes of a regular file.
+// ReadFile reads a regular file, but no more than the given number of bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -258,8 +258,8 @@ func Sync(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// SyncDirectory makes the entries of a session directory durable, of its stores, or of
-// a directory that the caller has named.
+// SyncDirectory makes durable the entries of a session directory, of its directory stores,
+// or of a directory that the caller has named.
 func SyncDirectory(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -27,13 +27,13 @@ func NameOf(text string) (Name, error) {
 	return Name{text}, nil
 }
 
-// String is the name.
+// String returns the name.
 func (n Name) String() string { return n.text }
 
 // Stores is the directory in a session directory in which the stores are.
 const Stores = "stores"
 
-// InStores is the path of a store of a session directory.
+// InStores returns the path of a store of a session directory.
 func InStores(dir string, n Name) string { return filepath.Join(dir, Stores, n.text) }
 
 // mostShown bounds how much of a name a message repeats.

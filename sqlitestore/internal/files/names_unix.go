@@ -10,7 +10,7 @@ import (
 // NoFollow is the flag with which opening a symbolic link is refused.
 const NoFollow = syscall.O_NOFOLLOW
 
-// names is how many names a file has.
+// names returns the number of names of a file.
 func names(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink)

@@ -1,6 +1,6 @@
 package files
 
-// What the names of files end in.
+// Suffixes of the names of files.
 const (
 	StoreSuffix = ".db"
 	// PartialSuffix marks a file that is not whole yet, and may be deleted.

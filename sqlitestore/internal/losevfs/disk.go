@@ -59,7 +59,7 @@ type entry struct {
 	durable *file // what it stands for after a power loss
 }
 
-// renaming is that of a directory, or of a file.
+// renaming is the renaming of a directory or of a file.
 type renaming struct{ from, to string }
 
 // plain is a file that the program wrote without SQLite, as it was when it was last
@@ -128,7 +128,7 @@ func (d *Disk) Dead() bool {
 	return d.dead
 }
 
-// Died is closed when the power fails.
+// Died returns a channel that is closed when the power fails.
 func (d *Disk) Died() <-chan struct{} { return d.died }
 
 // Operations returns how many writes, syncs and removals there were.
@@ -181,7 +181,7 @@ func (d *Disk) Die() {
 	}
 }
 
-// Synced notes that the program itself has synced a directory, a file that SQLite does
+// Synced records that the program itself has synced a directory, a file that SQLite does
 // not have open, or a write-ahead log. It returns an error where the disk would have: for
 // a log, when syncs are to fail, and for anything when there is no power.
 func (d *Disk) Synced(path string) error {
@@ -214,7 +214,7 @@ func (d *Disk) Synced(path string) error {
 	return nil
 }
 
-// Renamed notes that the program has renamed a directory, or a file that SQLite has had
+// Renamed records that the program has renamed a directory, or a file that SQLite has had
 // open. SQLite has none of these open.
 func (d *Disk) Renamed(from, to string) {
 	d.mu.Lock()
@@ -237,8 +237,8 @@ func rename[T any](of map[string]T, from, to string) {
 	}
 }
 
-// Linked notes that the program has given a file one more name. SQLite does not have it
-// open.
+// Linked records that the program has given a file an additional name. SQLite does not
+// have the file open.
 func (d *Disk) Linked(from, to string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -247,7 +247,7 @@ func (d *Disk) Linked(from, to string) {
 	}
 }
 
-// keep notes that a file is durable as it is.
+// keep records that a file is durable as it is.
 func (d *Disk) keep(path string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -266,9 +266,9 @@ func (d *Disk) keep(path string) {
 	d.plain = append(d.plain, plain{info, content})
 }
 
-// read returns a file that SQLite has not opened yet: what the program wrote to it after
-// it had synced it is not durable. The file is not open, so reading it does not drop any
-// locks.
+// read returns a file that SQLite has not opened yet: what the program has written to it
+// since the last sync is not durable. The file is not open, so reading it does not drop
+// any locks.
 func (d *Disk) read(path string) (*file, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -301,7 +301,7 @@ func (d *Disk) link(dir string) {
 		if filepath.Dir(path) != dir {
 			continue
 		}
-		// One that SQLite is only about to make is not there yet.
+		// A missing file was removed, unless SQLite has it open and is about to make it.
 		if !files[path] && e.current != nil && e.current.opens == 0 {
 			e.current = nil
 		}
@@ -380,7 +380,7 @@ func (d *Disk) die() {
 
 // freeze keeps a copy of the directory beside it, because the program continues for a
 // while after the power has failed: it may remove and rename files, and write to files
-// that SQLite does not use. For the files of SQLite, another name is enough.
+// that SQLite does not use. For the files of SQLite, a hard link is enough.
 func (d *Disk) freeze() (err error) {
 	if d.frozen, err = os.MkdirTemp(filepath.Dir(d.dir), "frozen-"); err != nil {
 		return err
@@ -430,7 +430,7 @@ func (d *Disk) copy(from, to string) error {
 	return err
 }
 
-// thaw puts the directory back as it was when the power failed.
+// thaw restores the directory as it was when the power failed.
 func (d *Disk) thaw() error {
 	if err := os.RemoveAll(d.dir); err != nil {
 		return err
@@ -476,7 +476,7 @@ func mountOf(path string) *Disk {
 	return nil
 }
 
-// opened returns the handle of a file, 0 if it is not ours, or a result code below zero.
+// opened returns the handle of a file, 0 if it is not ours, or a negative result code.
 func opened(path string, flags int) int64 {
 	mounts.Lock()
 	defer mounts.Unlock()

@@ -15,9 +15,9 @@
 //
 // Not simulated are writes that damage adjacent bytes, sectors that are lost later, a
 // sync that lies, a failed sync after which the system drops what it could not write,
-// directories that vanish, and the renaming of files that SQLite had open. What the
-// program writes without SQLite is durable once the program has synced it. The program
-// has to report these syncs to the layer, and also the directories that it renames and
-// the files that it links; see [Disk.Synced], [Disk.Renamed] and [Disk.Linked]. Whatever
-// it does after the power has failed is lost when the power is back.
+// directories that vanish, and the renaming of files that SQLite has open. What the
+// program writes without SQLite is durable once the program has synced it. The program has
+// to report these syncs to the layer, and also what it renames or links; see
+// [Disk.Synced], [Disk.Renamed] and [Disk.Linked]. Whatever it does after the power has
+// failed is lost when the power is back.
 package losevfs

@@ -12,7 +12,7 @@ type file struct {
 	opens   int    // handles
 }
 
-// op is a write, or the cutting to a size.
+// op is a write or a truncation.
 type op struct {
 	at       int64
 	data     []byte
@@ -31,7 +31,7 @@ func (o op) apply(content []byte) []byte {
 	return content
 }
 
-// become notes what was written to the file since it was last synced.
+// become records what was written to the file since it was last synced.
 func (f *file) become(content []byte) {
 	n := 0
 	for n < min(len(content), len(f.durable)) && content[n] == f.durable[n] {

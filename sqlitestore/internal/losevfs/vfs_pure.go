@@ -10,8 +10,8 @@ import (
 	c "modernc.org/sqlite/lib"
 )
 
-// layer is the file layer that keeps files, with two of its functions replaced. The files
-// that it opens get a table of functions in which four are replaced.
+// layer is the file layer in front of SQLite's own, which differs from it in two
+// functions. The files that it opens get a table of functions in which four are replaced.
 var layer struct {
 	open, remove uintptr // the replaced ones
 
@@ -43,17 +43,17 @@ func init() {
 	}
 }
 
-// kept is the address of a copy in SQLite's memory, which is never released.
+// kept returns the address of a copy in SQLite's memory, which is never released.
 func kept[T any](tls *libc.TLS, v T) uintptr {
 	p := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(v)))
 	*(*T)(at(p)) = v
 	return p
 }
 
-// at is an address in SQLite's memory, which Go's collector does not move or free.
+// at converts an address in SQLite's memory, which Go's collector does not move or free.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// function is a function of Go, as translated C calls it.
+// function returns the address by which translated C calls a function of Go.
 func function[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
 // called is the opposite of function.
