@@ -6,8 +6,8 @@
 // # Steps
 //
 // Remake goes through these steps. It may be interrupted at any point and repeated: until
-// the last step there is the previous catalogue, or none, and without one no directory is
-// opened.
+// the new catalogue is installed, there is the previous one or none, and without one the
+// directory is not opened.
 //
 //	refuse   a catalogue with which nothing is wrong, or of a newer program (rebuild.go)
 //	read     what each file in stores/ records about itself and its ancestors (read.go)

@@ -11,11 +11,11 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// judgement is what the files of a directory, taken together, say about its sessions.
+// judgement is what the files of a directory, taken together, show about its sessions.
 type judgement struct {
 	files    map[journal.SessionID]*remains       // in which the sessions continue, or ended
 	others   []*remains                           // that are not
-	sessions map[journal.SessionID]*catalog.Entry // that files or lineages know
+	sessions map[journal.SessionID]*catalog.Entry // that occur in files or lineages
 	wrote    map[journal.SessionID]map[journal.Origin]uint64
 
 	children map[string][]journal.SessionID // of each cut
@@ -26,14 +26,15 @@ type judgement struct {
 
 // judge decides which sessions exist and which of them are live.
 //
-// A file is marked as unused until it is written to after it was made, and a child of a
-// cut at least until the cut is durable. So sessions that were created together exist if
-// the file of one of them is no longer unused, or if one has become an ancestor. A cut
-// has happened if that is true of one of its children. A creation or cut has also
-// happened if all of its sessions are present and filled and, for a cut, the parents have
-// neither been written to since nor lost anything, and the same holds for the cuts that
-// it depends on: the catalogue may have had it, and if not, it was about to, and no
-// caller has received any other answer.
+// A file is marked as unused until it is first written to after it was made. The file of a
+// child of a cut keeps the mark at least until the cut is durable. So sessions that were
+// created together exist if the file of one of them is no longer unused, or if one has
+// become an ancestor. A cut has happened if that is true of one of its children. A
+// creation has also happened if all of its sessions are present and filled. The same is
+// true of a cut if, in addition, its parents have neither been written to since nor lost
+// anything, and the cuts that it depends on have happened or meet these conditions. The
+// catalogue then had the creation or cut, or was about to have it, and no caller has
+// received any other answer.
 func judge(found []*remains) *judgement {
 	j := &judgement{
 		files: map[journal.SessionID]*remains{}, sessions: map[journal.SessionID]*catalog.Entry{}, wrote: map[journal.SessionID]map[journal.Origin]uint64{},
@@ -88,12 +89,12 @@ func (j *judgement) choose(found []*remains) {
 }
 
 // compareRemains orders files of one session by how likely the session continues there. A
-// file that says that the session has moved to another is never chosen. Otherwise it is
-// the file in which the session was opened last, and then the one that was written to
-// last. Of two files with the same events, the one that names a later cut is where the
-// session was parked for it: a file that takes over has the name that the other had.
-// Otherwise the complete one was about to take over, and the other may have records
-// without events.
+// file that records that the session has moved to another, which is present, is the least
+// likely. Otherwise the session continues in the file in which it was opened last, and
+// then in the one that was written to last. Of two files with the same events, the session
+// was parked in the one that names the later cut: a file that takes over has the seal that
+// the other had. Otherwise the complete one was about to take over, and the other may have
+// records without events.
 func compareRemains(a, b *remains, there map[string]bool) int {
 	return cmp.Or(
 		truth(!there[a.keys[storefile.Moved]], !there[b.keys[storefile.Moved]]),
@@ -198,8 +199,8 @@ func (j *judgement) pending() []string {
 	return ids
 }
 
-// couldHaveBeenCreated reports whether the catalogue has had a session without parents,
-// or was about to.
+// couldHaveBeenCreated reports whether the catalogue had a session without parents, or was
+// about to have it.
 func (j *judgement) couldHaveBeenCreated(r *remains) bool {
 	siblings := strings.Fields(r.keys[storefile.Siblings])
 	accepted := func(s string) bool { return j.accepted[journal.SessionID(s)] }
@@ -234,8 +235,8 @@ func (j *judgement) allFilled(sessions []string) bool {
 	return !slices.ContainsFunc(sessions, func(s string) bool { return j.files[journal.SessionID(s)] == nil })
 }
 
-// stoodStill reports whether a session has neither been written to since it had written
-// that, nor ended in another way.
+// stoodStill reports whether a session has neither written more than wrote, nor ended in
+// another way.
 func (j *judgement) stoodStill(session journal.SessionID, wrote map[journal.Origin]uint64) bool {
 	if _, ended := j.endedBy[session]; ended {
 		return false

@@ -15,9 +15,9 @@ import (
 )
 
 // LeftOut names the files that may be stores that were in use but belong to no session:
-// the catalogue was made without them, or does not know them although nothing proves it
-// older. Creatures that a recipe had in them would start over without notice. Copies of
-// data that the catalogue has are not included. LeftOut only reads.
+// the catalogue was made without them, or does not know them although nothing proves that
+// it is older. Creatures that a recipe had in them would start over without notice. Files
+// of sessions that the catalogue has are not included. LeftOut only reads.
 func LeftOut(ctx context.Context, k *catalog.Catalog) (problems map[string]error, err error) {
 	problems = map[string]error{}
 	still, err := k.Unchanged(ctx, func() error {
@@ -73,7 +73,8 @@ func leftOut(path, why string, cause error) error {
 	}
 }
 
-// withoutRemedy is an error without its own remedy: there is one for all of them.
+// withoutRemedy returns an error without its own remedy: the remedy is the same for all
+// causes.
 func withoutRemedy(err error) error {
 	var typed *abi.Error
 	if !errors.As(err, &typed) {

@@ -21,7 +21,7 @@ import (
 // A catalogue whose write-ahead log is lost or damaged is an older catalogue: SQLite
 // takes the rest for the whole. The stores can show that it is older. Before a store is
 // written to, the catalogue durably has its session, and the move of the session to that
-// store; so an older catalogue does not know some file that was written to.
+// store. So there is a file that was written to and that an older catalogue does not know.
 
 // proof is a file that proves a catalogue older than the file, and why.
 type proof struct{ file, why string }
@@ -102,8 +102,8 @@ func older(ctx context.Context, k *catalog.Catalog, home string) (*proof, error)
 }
 
 // forgotten looks for a session that was acknowledged and that a catalogue does not have.
-// Its store may not show that, if both are damaged. If the machine has been restarted
-// since, both may have lost the session without damage.
+// If both the catalogue and the store are damaged, the store may not show that. If the
+// machine has been restarted since, both may have lost the session without damage.
 func forgotten(k *catalog.Catalog, sessions map[journal.SessionID]catalog.Entry) (*proof, error) {
 	acks, err := catalog.ReadAcks(k.Dir())
 	if err != nil {
@@ -120,7 +120,8 @@ func forgotten(k *catalog.Catalog, sessions map[journal.SessionID]catalog.Entry)
 }
 
 // outlives returns why a file that a catalogue does not know must be younger than the
-// catalogue's sessions, or "" if it may be older. home is the directory of the catalogue.
+// catalogue's sessions, or "" if it may be older. home is the name of the catalogue's
+// directory; see [catalog.Catalog.Home].
 func (r *remains) outlives(ctx context.Context, sessions map[journal.SessionID]catalog.Entry, home string) string {
 	session := r.session()
 	if e, there := sessions[session]; there {

@@ -97,7 +97,7 @@ func (b *rebuilt) findLost() {
 	}
 }
 
-// lostSiblings are sessions that were made by the same cut and have left nothing.
+// lostSiblings returns the sessions that were made by the same cut and have left nothing.
 func (b *rebuilt) lostSiblings(e *catalog.Entry) (lost []string) {
 	r := b.files[e.Session]
 	if r == nil || e.Cut == "" {
@@ -111,7 +111,8 @@ func (b *rebuilt) lostSiblings(e *catalog.Entry) (lost []string) {
 	return lost
 }
 
-// order sorts the entries: the catalogue numbers sessions as they were made.
+// order sorts the entries: the catalogue numbers sessions in the order in which they were
+// made.
 func (b *rebuilt) order() {
 	rank := b.ranks()
 	byAge := func(x, y journal.SessionID) int {
@@ -136,7 +137,7 @@ func (b *rebuilt) order() {
 	b.entries = sorted
 }
 
-// ranks are the places of sessions among the children of their cuts.
+// ranks returns the places of sessions among the children of their cuts.
 func (b *rebuilt) ranks() map[journal.SessionID]int {
 	out := map[journal.SessionID]int{}
 	for _, r := range b.files {
@@ -165,9 +166,9 @@ func (b *rebuilt) wroteBy(e *catalog.Entry) map[journal.Origin]uint64 {
 	return out
 }
 
-// placeOther decides about a file that is not the file of its session. A file that was
-// being made for a session continues to be made. A file that its session has left behind
-// is no longer needed. The next opening sets any other aside.
+// placeOther decides what happens to a file that is not the file of its session. A file
+// that was being made for a session continues to be made. A file that its session has left
+// behind is no longer needed. The next opening sets any other aside.
 func (b *rebuilt) placeOther(r *remains) {
 	if r.session() == "" && r.has(storefile.Unused) {
 		return // it was a spare file, and the next opening deletes it
@@ -185,8 +186,8 @@ func (b *rebuilt) placeOther(r *remains) {
 }
 
 // leftBehind reports whether a file has nothing that the session's current file lacks,
-// except for what was pruned or undone: the session has moved there, or was about to move
-// from there to this one.
+// except for what was pruned or undone: the session has moved to the current file, or was
+// about to move from there to this one.
 func (b *rebuilt) leftBehind(r, winner *remains) bool {
 	switch {
 	case winner == nil || !b.accepted[r.session()]:
@@ -200,7 +201,8 @@ func (b *rebuilt) leftBehind(r, winner *remains) bool {
 }
 
 // halfMade reports whether a file was being made with the part of its history that a
-// session keeps, which it still has completely. The session makes it again.
+// session keeps, while the session's own file still has the whole history. The file is
+// made again.
 func (b *rebuilt) halfMade(r *remains) bool {
 	e, winner := b.sessions[sessionInName(r.file)], b.files[sessionInName(r.file)]
 	return r.session() == "" && r.has(storefile.Incomplete) && isNumbered(r.file) && e != nil && e.Complete && winner != nil && b.accepted[e.Session]
@@ -217,10 +219,10 @@ func isNumbered(file string) bool {
 func (b *rebuilt) hydrationOf(r, winner *remains) (catalog.Hydration, bool) {
 	y := catalog.Hydration{File: r.file, Session: sessionInName(r.file), Copied: catalog.AllCopied}
 	switch {
-	case winner == nil && r.has(storefile.Incomplete): // about to get all that is in its name's family
+	case winner == nil && r.has(storefile.Incomplete): // about to get the history of the session that its name begins with
 	case winner == nil || !winner.covers(r) && !winner.succeeds(r):
 		return y, false
-	case !r.has(storefile.Incomplete) && winner.has(storefile.Incomplete): // finished, and not yet taken
+	case !r.has(storefile.Incomplete) && winner.has(storefile.Incomplete): // finished, and not the session's yet
 		y.Session = r.session()
 	default: // a copy of its base, whose durable part is not known
 		y.Base, y.Copied = winner.file, 0
@@ -258,7 +260,7 @@ func (b *rebuilt) placeUnreadable(f FileProblem) bool {
 	return true
 }
 
-// write makes a catalogue. The file is not used by others yet.
+// write writes the catalogue to a file that is not in use yet.
 func (b *rebuilt) write(path string, h failpoint.Hooks) error {
 	return catalog.Fill(path, func(t *catalog.Tx) error {
 		for _, e := range b.entries {
@@ -285,8 +287,8 @@ func (b *rebuilt) write(path string, h failpoint.Hooks) error {
 	})
 }
 
-// home is the name of the directory in which most files record that they were made; see
-// [catalog.Catalog.Home].
+// home returns the name of the directory in which most files record that they were made;
+// see [catalog.Catalog.Home].
 func (b *rebuilt) home() string {
 	times := map[string]int{}
 	for _, r := range b.files {
@@ -327,5 +329,5 @@ func (b *rebuilt) writeEntry(t *catalog.Tx, e *catalog.Entry) error {
 	return t.End(e.Session, b.endedBy[e.Session], wrote)
 }
 
-// pathOf is the path of a file in stores/.
+// pathOf returns the path of a file in stores/.
 func pathOf(dir, file string) string { return filepath.Join(dir, files.Stores, file) }

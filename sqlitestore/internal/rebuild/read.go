@@ -21,12 +21,12 @@ type remains struct {
 	file  string            // in stores/
 	keys  map[string]string // of the table store
 	own   map[journal.Origin]uint64
-	named map[journal.Origin]bool              // the origins of its session, also those without events
+	named map[journal.Origin]bool              // the origins of its session, including those without events
 	line  map[journal.SessionID]*catalog.Entry // its session and ancestors, as far as it knows them
 	wrote map[journal.SessionID]map[journal.Origin]uint64
 }
 
-// The versions of a store's schema that brought what a rebuild reads.
+// The versions of a store's schema that introduced what a rebuild reads.
 const (
 	versionOwn   = 2
 	versionWrote = 3
@@ -39,7 +39,7 @@ func (r *remains) has(key string) bool {
 	return ok
 }
 
-// written says how much the session has written to the file. It only grows.
+// written returns how much the session has written to the file. The number only grows.
 func (r *remains) written() (n uint64) {
 	for _, highest := range r.own {
 		n += highest
@@ -58,7 +58,7 @@ func (r *remains) succeeds(other *remains) bool {
 }
 
 // later reports whether the session was opened, and written to, in the file since it was
-// in another one, which lacks an origin then.
+// in another one. Then the other one lacks an origin.
 func (r *remains) later(other *remains) bool {
 	for origin := range r.named {
 		if !other.named[origin] {
@@ -72,7 +72,7 @@ func (r *remains) later(other *remains) bool {
 // one.
 func (r *remains) covers(other *remains) bool { return !exceeds(other.own, r.own) }
 
-// pruned is the time before which the file may lack history.
+// pruned returns the time before which the file may lack history.
 func (r *remains) pruned() int64 {
 	at, _ := strconv.ParseInt(r.keys[storefile.Pruned], 10, 64)
 	return at
@@ -100,8 +100,8 @@ func exceeds(a, b map[journal.Origin]uint64) bool {
 	return false
 }
 
-// endedWith are the sessions that were ended by the cut that made the file's session,
-// as far as it is new, with what each wrote.
+// endedWith returns the sessions that were ended by the cut that made the file's session,
+// with what each wrote. The file must be unused.
 func (r *remains) endedWith() map[journal.SessionID]map[journal.Origin]uint64 {
 	if !r.has(storefile.Ended) {
 		return r.wrote
@@ -113,7 +113,7 @@ func (r *remains) endedWith() map[journal.SessionID]map[journal.Origin]uint64 {
 	return out
 }
 
-// needs are the sessions whose files are needed beside the file, if it is incomplete.
+// needs returns the sessions whose files are needed beside the file, if it is incomplete.
 func (r *remains) needs(e *catalog.Entry) (needs []journal.SessionID) {
 	if !r.has(storefile.Needs) {
 		return stored(e.Parents)
@@ -124,7 +124,7 @@ func (r *remains) needs(e *catalog.Entry) (needs []journal.SessionID) {
 	return needs
 }
 
-// stored are the parents that had a store.
+// stored returns the parents that had a store.
 func stored(parents []journal.SessionID) []journal.SessionID {
 	return slices.DeleteFunc(slices.Clone(parents), func(p journal.SessionID) bool { return p == storefile.VolatileParent })
 }
@@ -135,7 +135,7 @@ func sessionInName(file string) journal.SessionID {
 	return journal.SessionID(session)
 }
 
-// readAll reads every file in stores/. Files that cannot be read are named.
+// readAll reads every file in stores/. It lists the files that cannot be read.
 func readAll(ctx context.Context, dir string) (found []*remains, unreadable []FileProblem, err error) {
 	stores := filepath.Join(dir, files.Stores)
 	listed, err := files.ReadStores(dir)
@@ -244,7 +244,8 @@ func (r *remains) readLine(ctx context.Context, c *sqlite.Conn, version int64) e
 }
 
 // kindUnknown stands for the kind of the cut that made a session, if only files of older
-// versions are left of it. These record when the session came out of a merge or a split.
+// versions are left of it. Such files record only when the session came out of a merge or
+// a split.
 const kindUnknown = "untold"
 
 // guessCut gives an entry whose cut is not known a cut of its own.
@@ -257,7 +258,7 @@ func guessCut(e *catalog.Entry) {
 	}
 }
 
-// kindByTimes is the kind of the cut that a session must have come out of.
+// kindByTimes returns the kind of the cut that a session must have come out of.
 func kindByTimes(e *catalog.Entry) journal.CutKind {
 	switch {
 	case len(e.Parents) == 0:
@@ -285,8 +286,8 @@ func (r *remains) readWrote(ctx context.Context, c *sqlite.Conn) error {
 	})
 }
 
-// describe completes the lineage's record of the file's own session, about which every
-// version of a file records more.
+// describe completes the lineage's record of the file's own session. Every version of a
+// file records more about that session than its lineage has.
 func (r *remains) describe() {
 	e := r.line[r.session()]
 	if e == nil {
@@ -301,7 +302,7 @@ func (r *remains) describe() {
 	e.Created, _ = strconv.ParseInt(r.keys["created"], 10, 64)
 	e.Durability, _ = journal.ParseDurability(r.keys["durability"])
 	e.Cut, e.Kind = r.keys["cut"], journal.CutKind(r.keys["kind"])
-	if e.Cut != "" && e.Kind == "" { // the first version did not say
+	if e.Cut != "" && e.Kind == "" { // the first version did not record it
 		e.Kind = kindByTimes(e)
 	}
 }

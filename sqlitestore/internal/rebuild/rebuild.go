@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Report says what was found, and what was done with it.
+// Report is what was found, and what was done with it.
 type Report struct {
 	// Sessions are all sessions of the new catalogue, oldest first, and Live those among
 	// them that continue.
@@ -42,7 +42,7 @@ type FileProblem struct {
 	Err  error
 }
 
-// Remake makes the catalogue of a directory that this process has to itself. It returns
+// Remake makes the catalogue of a directory that no other process uses. It returns
 // conflict if nothing is wrong with the existing one.
 func Remake(ctx context.Context, dir string, h failpoint.Hooks) (report Report, err error) {
 	path := filepath.Join(dir, catalog.Name)
@@ -69,7 +69,7 @@ func Remake(ctx context.Context, dir string, h failpoint.Hooks) (report Report, 
 	for _, e := range b.entries {
 		live[e.Session], known[e.Session] = e.Live, true
 	}
-	// Until that is done, the lost events prove the catalogue older, and this is
+	// Until the slots are free, the lost events prove the catalogue older, and Remake is
 	// repeated.
 	lost, err := catalog.KeepAcks(dir, live, known)
 	for _, session := range lost {
@@ -101,8 +101,8 @@ func refuseSoundCatalog(ctx context.Context, path string) error {
 	}
 }
 
-// inspectCatalog reports whether a catalogue is damaged. An error says that it is
-// not a catalogue at all, or cannot be read.
+// inspectCatalog reports whether a catalogue is damaged. An error says that it is not a
+// catalogue at all, cannot be read, or is older than the stores.
 func inspectCatalog(ctx context.Context, path string) (damage bool, err error) {
 	visitor := sqlite.NewVisitor()
 	defer visitor.Leave()
@@ -144,7 +144,7 @@ func (b *rebuilt) report(dir string) (r Report) {
 // install writes the catalogue beside its place, moves the existing one away, and renames
 // the new one, which is the moment at which it takes effect. If the process ends before
 // that, there is the previous catalogue or none, and no data is lost: a directory without
-// one is not opened, and this can be repeated.
+// one is not opened, and Remake can be repeated.
 func (b *rebuilt) install(path string, h failpoint.Hooks) (kept string, err error) {
 	partial := path + files.PartialSuffix
 	if err := sqlite.Remove(h, partial); err != nil { // of an attempt that was interrupted
