@@ -17,7 +17,7 @@ const (
 	batchBytes  = 4 << 20
 )
 
-// extension is the reading of what an index lacks.
+// extension adds to an index the events that it lacks.
 type extension struct {
 	ix     *index // nil: a temporary one is made if there is anything
 	from   journal.Chronicle

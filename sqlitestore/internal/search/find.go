@@ -18,7 +18,7 @@ type indexed struct {
 	session journal.SessionID
 }
 
-// partBits are how many places a part has, as a power of two. A word that is in one event
+// partBits is how many places a part has, as a power of two. A word that is in one event
 // of each part costs one look-up per part, and a word that is in all events costs the
 // length of a part.
 const partBits = 18
@@ -59,7 +59,7 @@ func (ix *index) find(ctx context.Context, match string, before int64, take func
 	return nil
 }
 
-// run are events in a row.
+// run is a sequence of consecutive events of one origin.
 type run struct {
 	first, seq int64
 	origin     journal.Origin
@@ -77,8 +77,8 @@ func (ix *index) runOf(place int64, r *run) error {
 		})
 }
 
-// tagged is the text of an event with words for its kind, creature and channel, so that
-// it can be selected without reading the event.
+// tagged returns the text of an event with words for its kind, creature and channel, so
+// that the event can be selected without being read.
 func tagged(ev *journal.Event) string {
 	text := TextOf(ev)
 	if text == "" {
@@ -89,8 +89,8 @@ func tagged(ev *journal.Event) string {
 
 func kindTag(k journal.EventKind) string { return "%k" + strconv.Itoa(int(k)) }
 
-// tag is the word that stands for an id. Ids that differ only in punctuation have the
-// same one, so matches are compared again.
+// tag returns the word that stands for an id. Ids that differ only in punctuation have the
+// same word, so matches are compared again.
 func tag(of, id string) string {
 	if id == "" {
 		return ""

@@ -13,12 +13,12 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Name is the index file of a session directory, which records the words of events. A
-// program with another library of SQLite uses another file of [Names], which the libraries
-// cannot share.
+// Name is the name of the index file of a session directory, which records the words of
+// events. A program with another library of SQLite uses another of the [Names], since the
+// libraries cannot share an index.
 var Name = words.name
 
-// Names are those of all libraries.
+// Names are the names of the index files of all libraries.
 var Names = []string{indexes[4].name, indexes[5].name}
 
 const (
@@ -281,8 +281,8 @@ func (ix *index) add(after journal.EventCursor, events []textEvent, next journal
 	return err
 }
 
-// paceEvery is after how many events the background checks whether other work should go
-// first.
+// paceEvery is the number of events after which the background checks whether other work
+// should go first.
 const paceEvery = 256
 
 func (ix *index) write(events []textEvent, pace func()) error {
@@ -312,7 +312,7 @@ func (ix *index) write(events []textEvent, pace func()) error {
 	return nil
 }
 
-// number is the number of an event's origin.
+// number returns the number of an event's origin.
 func (ix *index) number(e *textEvent) (int64, error) {
 	if no, known := ix.origins[e.id.Origin]; known {
 		return no, nil
@@ -338,7 +338,7 @@ func Trim(ctx context.Context, path string, there func() (int64, error)) error {
 	}
 	err = ix.read()
 	var most int64
-	if err == nil && ix.next > batchEvents { // otherwise it is not worth looking into every store
+	if err == nil && ix.next > batchEvents { // otherwise it is not worth reading every store
 		most, err = there()
 	}
 	if err == nil && ix.next > 2*most+batchEvents {

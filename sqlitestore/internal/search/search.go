@@ -50,13 +50,14 @@ type Result struct {
 // Stores hold the events whose words an index has.
 type Stores interface {
 	journal.Chronicle
-	// Ranges are the events that the history of a session has.
+	// Ranges returns which events of each origin the history of a session has.
 	Ranges(ctx context.Context, session journal.SessionID) (map[journal.Origin]Range, error)
 	// Pick reads events of a session into a map. Events that it omits have been pruned.
 	Pick(ctx context.Context, session journal.SessionID, ids []journal.EventID, into map[journal.EventID]journal.Event) error
 }
 
-// Range are the numbers of an origin that a history has, from the first to the last.
+// Range is the range of numbers of an origin that a history has, from the first to the
+// last.
 type Range struct{ Low, High uint64 }
 
 // Index is an index that may be used for a search.

@@ -16,10 +16,10 @@ import (
 // mostText is how much of the text of an event is searched: its beginning.
 const mostText = 64 << 10
 
-// TextOf is the searched text of an event: the bytes of messages and outputs if they are
-// text, key and value of a state, and of all other kinds the texts in the payload.
-// Percent-encoded text, as in URLs and keys made from them, is included decoded as well.
-// turn_ended has nothing worth searching.
+// TextOf returns the searched text of an event: the bytes of messages and outputs if they
+// are text, the key and value of a state, and for all other kinds the texts in the
+// payload. Percent-encoded text, as in URLs and keys made from them, is also included in
+// decoded form. turn_ended has nothing worth searching.
 func TextOf(ev *journal.Event) string {
 	var text string
 	switch {
@@ -43,7 +43,7 @@ func TextOf(ev *journal.Event) string {
 	return text
 }
 
-// unescaped is the text decoded, if it has percent-encoded characters.
+// unescaped returns the decoded text, and whether it had percent-encoded characters.
 func unescaped(text string) (plain string, encoded bool) {
 	var b strings.Builder
 	before, rest, found := strings.Cut(text, "%")
@@ -71,7 +71,7 @@ func shortened(text string, bytes int) string {
 	return text[:bytes]
 }
 
-// textsIn are the texts in a JSON value, without the names of its members.
+// textsIn returns the texts in a JSON value, without the names of its members.
 func textsIn(payload []byte) string {
 	var value any
 	if json.Unmarshal(payload, &value) != nil {
@@ -97,14 +97,13 @@ func textsIn(payload []byte) string {
 	return strings.Join(out, "\n")
 }
 
-// What is before and after the first match in a snippet, in bytes at most.
+// How many bytes of a snippet are before and after the start of the first match, at most.
 const (
 	snippetBefore = 60
 	snippetBehind = 140
 )
 
-// snippet is the part of a text around the first of the terms that occurs in it, on one
-// line.
+// snippet returns the part of a text around the first occurrence of a term, on one line.
 func (q *asked) snippet(text string) string {
 	at := q.firstMatch(text)
 	from, to := max(at-snippetBefore, 0), min(at+snippetBehind, len(text))
@@ -124,8 +123,8 @@ func (q *asked) snippet(text string) string {
 	return out
 }
 
-// firstMatch is the position of the first word of a term; 0 if none is found, as the
-// index and Go's Unicode tables differ for some characters.
+// firstMatch returns the position of the first word that is in a term; 0 if none is found,
+// because the index and Go's Unicode tables differ for some characters.
 func (q *asked) firstMatch(text string) int {
 	wanted, beginnings := map[string]bool{}, []string{}
 	for _, t := range q.terms {
@@ -156,7 +155,7 @@ func (q *asked) firstMatch(text string) int {
 	return 0
 }
 
-// folded is a word in the form for comparison: without case and accents.
+// folded returns a word in the form for comparison: without case and accents.
 func folded(word string) string {
 	word = strings.ToLower(word)
 	if !strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) {
