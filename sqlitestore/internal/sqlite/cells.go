@@ -98,20 +98,20 @@ func Shorten(text string) string {
 	return text
 }
 
-// TextIn is the text in a column of an untrusted file; "" if it is of
-// another type.
+// TextIn returns the text in a column of an untrusted file; "" for a value of another
+// type.
 func TextIn(v driver.Value) string {
 	s, _ := v.(string)
 	return s
 }
 
-// NumberIn is the integer in a column; see [TextIn].
+// NumberIn returns the integer in a column; see [TextIn].
 func NumberIn(v driver.Value) int64 {
 	n, _ := v.(int64)
 	return n
 }
 
-// BytesIn is the blob in a column; see [TextIn].
+// BytesIn returns the blob in a column; see [TextIn].
 func BytesIn(v any) []byte {
 	b, _ := v.([]byte)
 	return b

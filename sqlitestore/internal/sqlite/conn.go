@@ -65,13 +65,13 @@ const (
 // keptStatements is how many statements a connection keeps for repeated use.
 const keptStatements = 24
 
-// fileURI is the name of a file in the form of a URI, so that no character of the path is
-// misinterpreted.
+// fileURI returns the name of a file in the form of a URI, so that no character of the
+// path is misinterpreted.
 func fileURI(path string, mode Mode) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=" + string(mode)
 }
 
-// Conn is one connection that is used by one goroutine at a time. It bypasses
+// Conn is a connection, which is used by one goroutine at a time. It bypasses
 // database/sql, whose pool and contexts cost more than the statements.
 type Conn struct {
 	raw  *sqlite3.Conn
@@ -122,8 +122,9 @@ func (c *Conn) ExecWithin(ctx context.Context, query string, args ...driver.Valu
 	return err
 }
 
-// SetDurable says whether commits from now on are durable. It is always set explicitly: the
-// driver's default in the presence of a write-ahead log is not safe against power loss.
+// SetDurable sets whether commits from now on are durable. It is always set explicitly:
+// the driver's default in the presence of a write-ahead log is not safe against power
+// loss.
 func (c *Conn) SetDurable(durable bool) error {
 	pace := "PRAGMA synchronous = NORMAL"
 	if durable {
@@ -178,8 +179,8 @@ func (c *Conn) QueryWithin(ctx context.Context, query string, args []driver.Valu
 	}
 }
 
-// Integer returns the first column of the first row; ok is false without a row or when it
-// is NULL.
+// Integer returns the first column of the first row; ok is false if there is no row, or
+// the column is not an integer.
 func (c *Conn) Integer(query string, args ...driver.Value) (n int64, ok bool, err error) {
 	return c.IntegerWithin(context.Background(), query, args...)
 }

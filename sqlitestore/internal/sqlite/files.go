@@ -11,10 +11,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// Suffixes are those of the files that make up one database.
+// Suffixes are the suffixes of the files that make up one database.
 var Suffixes = []string{"", "-wal", "-shm"}
 
-// DiskSize is the size of a database with its auxiliary files.
+// DiskSize returns the size of a database with its auxiliary files.
 func DiskSize(path string) (n int64) {
 	for _, suffix := range Suffixes {
 		n += files.Size(path + suffix)
@@ -22,8 +22,8 @@ func DiskSize(path string) (n int64) {
 	return n
 }
 
-// Remove removes a database with its auxiliary files. The database goes last: as long as
-// it exists, the others can be identified.
+// Remove removes a database with its auxiliary files. The database is removed last: as
+// long as it exists, the others can be identified.
 func Remove(h failpoint.Hooks, path string) error {
 	for _, suffix := range slices.Backward(Suffixes) {
 		if err := h.At(failpoint.Removing, path+suffix); err != nil {
@@ -39,9 +39,9 @@ func Remove(h failpoint.Hooks, path string) error {
 	return nil
 }
 
-// PutAside renames a database to an unused name. The database itself goes first: without
-// its log it must not be taken for the original, and a log without its database is moved
-// at the next attempt.
+// PutAside renames a database to an unused name. The database itself is renamed first:
+// without its log, it must not be taken for the original. A log without its database is
+// renamed at the next attempt.
 func PutAside(path string, h failpoint.Hooks) (kept string, err error) {
 	log := "-wal"
 	if files.Size(path+log) > 0 || !files.Missing(path) {
@@ -94,9 +94,9 @@ func AtRest(path string) (bool, error) {
 	return rest, errors.Join(err, c.Close())
 }
 
-// Checkpoint copies what it can without waiting for readers or writers. Its errors do not
-// matter: the log stays complete, and problems with the disk show where a caller waits
-// for it.
+// Checkpoint copies what it can from the write-ahead log to the database, without waiting
+// for readers or writers. Its errors do not matter: the log stays complete, and problems
+// with the disk show where a caller waits for it.
 func Checkpoint(path string) {
 	c, err := Open(path, ReadWrite)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 )
 
 // openGuarded opens a connection that does not trust the content of its file: values are
-// bounded, the schema can only call harmless functions, and no statement can write to the
-// file in ways that are not meant for that.
+// bounded, the schema can only call harmless functions, and SQLite's defensive mode is on,
+// where it can be set.
 func openGuarded(uri string) (*sqlite3.Conn, error) {
 	raw, err := sqlite3.Open(uri, busyTimeout, keptStatements)
 	if err != nil {

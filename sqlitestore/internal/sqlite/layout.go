@@ -44,8 +44,8 @@ func (c *Conn) ReadLayout(ctx context.Context) (Layout, error) {
 	return out, err
 }
 
-// bareSQL is the text of a statement without comments and with single spaces: versions of
-// a migration that make the same object may differ in these.
+// bareSQL returns the text of a statement without comments and with single spaces:
+// versions of a migration that make the same object may differ in these.
 func bareSQL(sql string) string {
 	var out strings.Builder
 	space := false
@@ -73,7 +73,8 @@ func bareSQL(sql string) string {
 	return out.String()
 }
 
-// lengthUpTo is how much of a text there is up to the end of a mark.
+// lengthUpTo returns the length of a text up to the end of a mark, or of all of it if
+// there is no mark.
 func lengthUpTo(text, mark string) int {
 	if at := strings.Index(text, mark); at >= 0 {
 		return at + len(mark)
@@ -81,8 +82,8 @@ func lengthUpTo(text, mark string) int {
 	return len(text)
 }
 
-// Layouts are the layouts of a schema by version. The migrations themselves make them,
-// once in a process, so that they need not be written down again.
+// Layouts are the layouts of a schema by version. They are made by the migrations
+// themselves, once in a process, so that they need not be defined a second time.
 type Layouts struct {
 	mu   sync.Mutex
 	made map[int64]Layout

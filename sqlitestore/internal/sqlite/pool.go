@@ -11,8 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
-// CheckpointPages is when SQLite itself checkpoints inside a commit. It is a safety net:
-// the directory's checkpointer runs long before.
+// CheckpointPages is the size of a write-ahead log, in pages, at which SQLite itself
+// checkpoints within a commit. This is a safety net: the directory's checkpoints begin
+// long before.
 const CheckpointPages = 16_384
 
 // IdleConnections is how many connections a pool keeps: one costs descriptors and memory,
@@ -20,8 +21,8 @@ const CheckpointPages = 16_384
 const IdleConnections = 1
 
 // Pool makes a pool of connections for reading, whose first connection is this one, since
-// opening a connection reads the whole schema of the file. As long as it is open, the
-// file can be read as it was even if it is removed.
+// opening a connection reads the whole schema of the file. As long as that connection is
+// open, the file can be read even after it has been removed.
 func (c *Conn) Pool(ctx context.Context, connections int) (*sql.DB, error) {
 	// SQLite opens the write-ahead log by name on the first read. If the log had been
 	// removed by then, its content would be missing without an error.
@@ -82,5 +83,5 @@ func (k *connector) Connect(context.Context) (driver.Conn, error) {
 	return c.raw, nil
 }
 
-// Driver is the driver of the connections.
+// Driver returns the driver of the connections.
 func (k *connector) Driver() driver.Driver { return &sqlite3.Driver{} }

@@ -42,8 +42,8 @@ func EndRead(tx *sql.Tx) error {
 	return nil
 }
 
-// Unsigned scans numbers above the middle of their range as well, which SQLite
-// keeps as negative ones.
+// Unsigned scans an unsigned number. SQLite stores those in the upper half of the range as
+// negative numbers.
 func Unsigned(to *uint64) sql.Scanner { return unsigned{to} }
 
 type unsigned struct{ to *uint64 }

@@ -39,8 +39,8 @@ func NewSchema(what string, applicationID, version int64, migrations fs.FS, func
 	return s
 }
 
-// build makes the template in memory: the only folder that can be written to may be that of
-// the sessions.
+// build makes the template in memory, because the only directory that can be written to
+// may be that of the sessions.
 func (s *Schema) build() ([]byte, error) {
 	c, err := s.InMemory(context.Background(), UsualPage)
 	if err != nil {
@@ -94,8 +94,8 @@ const (
 	versionAt, applicationAt  = 60, 68 // where the pragmas user_version and application_id are
 )
 
-// migrate runs the migrations that a file lacks, in one transaction: a process that
-// is killed leaves the version that was there, and none between that and the newest.
+// migrate runs the migrations that a file lacks, in one transaction: if the process is
+// killed, the file has the earlier version or the newest, and none in between.
 func (s *Schema) migrate(ctx context.Context, path string) error {
 	c, err := Open(path, ReadWrite)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Schema) Raise(ctx context.Context, c *Conn, version int64) error {
 	})
 }
 
-// step runs one migration, and records that it did.
+// step runs one migration, and records it.
 func (s *Schema) step(ctx context.Context, c *Conn, name string, number int64) error {
 	text, err := fs.ReadFile(s.Migrations, name)
 	if err == nil {
@@ -164,7 +164,7 @@ func (s *Schema) step(ctx context.Context, c *Conn, name string, number int64) e
 	return c.ExecWithin(ctx, "INSERT INTO schema_migration (version_id, is_applied) VALUES (?, 1)", number)
 }
 
-// Age is [Schema.Open] for the version of a file alone.
+// Age returns the version of a file, with the checks of [Schema.Open].
 func (s *Schema) Age(ctx context.Context, path string, mode Mode) (version int64, err error) {
 	c, version, err := s.Open(ctx, path, mode)
 	if err != nil {
@@ -231,9 +231,9 @@ func (s *Schema) check(ctx context.Context, c *Conn) (version int64, err error) 
 	return version, s.verify(ctx, c, version)
 }
 
-// upgrading has room for the only upgrade that is in progress. A file may be opened for
-// reading and for writing at the same time, and two upgrades would take each other's copy of
-// the original away. Other processes are kept out by the lock of the directory.
+// upgrading has room for one upgrade, so that there is only one at a time. A file may be
+// opened for reading and for writing at the same time, and two upgrades would remove each
+// other's copy of the original. Other processes are kept out by the lock of the directory.
 var upgrading = make(chan struct{}, 1)
 
 // Upgrade brings an older file to the newest version and keeps the original beside it, as

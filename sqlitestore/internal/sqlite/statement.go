@@ -19,7 +19,7 @@ type Statement struct {
 	cells bind.Cells     // for the next execution
 }
 
-// NewStatement is a statement of a connection.
+// NewStatement returns a statement of a connection.
 func NewStatement(c *Conn, query string) *Statement { return &Statement{c: c, query: query} }
 
 // Close closes the statement, before its connection is closed.
@@ -77,10 +77,10 @@ type Bulk struct {
 	bind.Cells            // of the waiting rows
 	Many, One  *Statement // for several rows, and for one
 	rows       int        // that wait
-	even       int        // size of those that Many takes
+	even       int        // size of the cells of the rows for Many
 }
 
-// NewBulk writes rows by a statement that ends before its values.
+// NewBulk returns a Bulk for a statement, which is given without its values.
 func NewBulk(c *Conn, columns int, query string) *Bulk {
 	row := "(?" + strings.Repeat(", ?", columns-1) + ")"
 	query += " VALUES "

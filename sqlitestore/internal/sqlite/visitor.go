@@ -59,9 +59,9 @@ func (v *Visitor) Visit(ctx context.Context, path string) (Mode, error) {
 }
 
 // Leave removes what reading has left beside the files, after they have been closed.
-// SQLite does so when the last connection is closed and it may write; other users of the
-// file lose nothing. Files that cannot be removed are empty, and are removed when the
-// database is next used.
+// SQLite does so when the last connection is closed, if that connection may write; other
+// users of the file lose nothing. Files that cannot be removed are empty, and are removed
+// when the database is next used.
 func (v *Visitor) Leave() {
 	for path, lone := range v.lone {
 		if info, err := files.Stat(path + "-wal"); lone && err == nil && info.Size() == 0 {

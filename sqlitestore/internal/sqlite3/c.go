@@ -10,7 +10,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// Name is the driver.
+// Name is the name of the driver.
 const Name = "mattn/go-sqlite3"
 
 // FullText is the version of SQLite's full-text index: FTS4.
@@ -59,14 +59,15 @@ const (
 // Serialize returns the content of the file that a database in memory would have.
 func Serialize(c *Conn) ([]byte, error) { return c.Serialize("") }
 
-// Version is that of SQLite, as text and as a number.
+// Version returns the version of SQLite, as text and as a number.
 func Version() (string, int) {
 	text, number, _ := sqlite3.Version()
 	return text, number
 }
 
-// Open opens the database that a URI names, with a query. A statement waits for another
-// process's lock for the time busy, and that many statements are kept for repeated use.
+// Open opens the database that a URI names. The URI must have a query. A statement waits
+// at most for the time busy for another process's lock. The connection keeps the given
+// number of statements for repeated use.
 func Open(uri string, busy time.Duration, kept int) (*Conn, error) {
 	opened, err := (&sqlite3.SQLiteDriver{}).Open(fmt.Sprintf("%s&_busy_timeout=%d&_stmt_cache_size=%d&_mutex=no", uri, busy.Milliseconds(), kept))
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	c "modernc.org/sqlite/lib"
 )
 
-// Name is the driver.
+// Name is the name of the driver.
 const Name = "modernc.org/sqlite"
 
 // FullText is the version of SQLite's full-text index: FTS5.
 const FullText = 5
 
-// Version is that of SQLite, as text and as a number.
+// Version returns the version of SQLite, as text and as a number.
 func Version() (string, int) { return c.SQLITE_VERSION, c.SQLITE_VERSION_NUMBER }
 
 // Driver is the driver of connections.
 type Driver struct{}
 
-// Open opens the database that a URI names, with a query.
+// Open opens the database that a URI names.
 func (*Driver) Open(uri string) (driver.Conn, error) { return Open(uri, 0, 0) }
 
 // Conn is a connection, for one goroutine at a time. After Close it only returns errors.
@@ -47,8 +47,9 @@ var _ interface {
 	driver.QueryerContext
 } = (*Conn)(nil)
 
-// Open opens the database that a URI names, with a query. A statement waits for another
-// process's lock for the time busy, and that many statements are kept for repeated use.
+// Open opens the database that a URI names. A statement waits at most for the time busy
+// for another process's lock. The connection keeps the given number of statements for
+// repeated use.
 func Open(uri string, busy time.Duration, kept int) (_ *Conn, err error) {
 	conn := &Conn{tls: libc.NewTLS(), kept: kept}
 	name, out := conn.text(uri), conn.tls.Alloc(int(unsafe.Sizeof(uintptr(0))))
@@ -108,7 +109,7 @@ func (conn *Conn) AutoCommit() bool {
 	return conn.tls == nil || c.Xsqlite3_get_autocommit(conn.tls, conn.db) != 0
 }
 
-// Close closes the connection. Its statements are closed before.
+// Close closes the connection. Its statements must have been closed.
 func (conn *Conn) Close() error {
 	if conn.tls == nil {
 		return nil
@@ -265,7 +266,7 @@ func (t tx) end(how string) error {
 	return err
 }
 
-// at is an address in SQLite's memory, which Go's collector does not move or free.
+// at converts an address in SQLite's memory, which Go's collector does not move or free.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // text copies a text into SQLite's memory, with a zero byte at its end; 0 if there is no

@@ -16,7 +16,7 @@ type Error struct {
 	text         string
 }
 
-// Error is SQLite's text.
+// Error returns SQLite's text.
 func (e Error) Error() string {
 	if e.SystemErrno != 0 {
 		return e.text + ": " + e.SystemErrno.Error()

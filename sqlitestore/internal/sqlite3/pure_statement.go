@@ -27,7 +27,7 @@ var _ interface {
 	driver.StmtQueryContext
 } = (*Stmt)(nil)
 
-// NumInput is the number of its parameters.
+// NumInput returns the number of the statement's parameters.
 func (st *Stmt) NumInput() int {
 	if st.raw == 0 || st.conn.tls == nil {
 		return 0
@@ -177,7 +177,7 @@ type Rows struct {
 	done  bool
 }
 
-// Columns are the names of the columns.
+// Columns returns the names of the columns.
 func (r *Rows) Columns() []string {
 	out := make([]string, c.Xsqlite3_column_count(r.st.conn.tls, r.st.raw))
 	for i := range out {
@@ -233,7 +233,7 @@ func (r *Rows) Next(row []driver.Value) error {
 	return nil
 }
 
-// memory is SQLite's, and valid until the next call for the same row.
+// memory returns memory of SQLite, which is valid until the next call for the same row.
 func memory(p uintptr, size int32) []byte {
 	if p == 0 || size <= 0 {
 		return nil
@@ -281,7 +281,8 @@ func (conn *Conn) interruptAfter(ctx context.Context) *watch {
 	return w
 }
 
-// end waits for an interrupt that has begun, so that it does not meet the next statement.
+// end waits for an interrupt that has begun, so that it does not affect the next
+// statement.
 func (w *watch) end() {
 	if w.stop == nil {
 		return

@@ -2,5 +2,5 @@
 // state it is: its layout and migrations ([Schema]), the numbers that stand for events,
 // their checksums, and the keys that name its session and what has happened to it. The
 // catalogue decides what is live and which file belongs to which session; this package
-// covers what a file can answer without it.
+// covers what can be read from a file without it.
 package storefile

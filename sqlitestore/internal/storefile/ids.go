@@ -19,7 +19,7 @@ const (
 	SeqMask = 1<<SeqBits - 1
 )
 
-// OriginIn is an origin as a file has it.
+// OriginIn converts an origin from the form in which a file stores it.
 func OriginIn(uuid []byte) (journal.Origin, error) {
 	if len(uuid) != len(journal.Origin{}) {
 		return journal.Origin{}, sqlite.Malformed("an origin has %d bytes, and should have %d", len(uuid), len(journal.Origin{}))
@@ -38,8 +38,8 @@ func TakeHighest(v []driver.Value, out map[journal.Origin]uint64) error {
 	return nil
 }
 
-// OwnHighest are the origins under which the file's session has written, with
-// the highest number of each.
+// OwnHighest returns the origins under which the file's session has written, with the
+// highest number of each.
 func OwnHighest(ctx context.Context, c *sqlite.Conn) (map[journal.Origin]uint64, error) {
 	out := map[journal.Origin]uint64{}
 	err := c.QueryWithin(ctx, `SELECT w.uuid, (SELECT id & 0xffffffffff FROM event WHERE id > o.no << 40 AND id < (o.no + 1) << 40 ORDER BY id DESC LIMIT 1)

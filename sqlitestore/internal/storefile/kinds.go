@@ -5,8 +5,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// NameKinds gives the views the names of kinds of events that are newer than the file. The
-// connection can write. One goroutine at a time uses it.
+// NameKinds adds the names of the kinds of events that are newer than the file, for its
+// views. The connection must be able to write.
 func NameKinds(c *sqlite.Conn) error {
 	highest, _, err := c.Integer("SELECT max(kind) FROM event_kind")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// Keys of a file's table store that record what has happened to it. The catalogue
-// decides; the marks decide when the catalogue is lost.
+// Keys of a file's table store that record what has happened to it. The catalogue decides;
+// if it is lost, the marks decide.
 const (
 	// Unused, Incomplete, Retired and Moved are the marks.
 	Unused     = "unused"     // not written to since it was made
@@ -24,11 +24,11 @@ const (
 	// that were created with it.
 	Siblings = "siblings"
 	// Seal names the cut that is about to end the session. It is written after everything
-	// else. Sealed says that the parents of the session have it.
+	// else. Sealed says that the files of the session's parents have a seal.
 	Seal   = "seal"
 	Sealed = "sealed"
-	// Ended names the sessions that were ended by the cut that made the session, if the
-	// file also says what others wrote.
+	// Ended names the sessions that were ended by the cut that made the session, if the file
+	// also records what others wrote.
 	Ended = "ended"
 
 	// Home names the directory that the file was made in, as its catalogue does.

@@ -36,8 +36,8 @@ type Summer struct {
 	link [8]byte
 }
 
-// EventDigest is the checksum of an event's content. Ids have the form that is the same
-// in every file, and so the digest is as well.
+// EventDigest returns the checksum of an event's content. It covers ids in the form that
+// is the same in every file, so that the digest is the same as well.
 func EventDigest(e *journal.Event) uint32 {
 	s := scratch.Get().(*Summer)
 	defer scratch.Put(s)
@@ -74,8 +74,8 @@ func putID(to []byte, id *journal.EventID) {
 // ChainSeed stands for the event before the first one of an origin.
 func ChainSeed(o journal.Origin) uint32 { return crc32.Checksum(o[:], castagnoli) }
 
-// ChainOn is the high half of the sum of an event, from that of the previous one. It is
-// never zero, which marks events that are in no chain.
+// ChainOn returns the high half of the sum of an event, from that of the previous one. It
+// is never zero: zero marks events that are in no chain.
 func ChainOn(before, digest uint32) uint32 {
 	s := scratch.Get().(*Summer)
 	defer scratch.Put(s)
@@ -88,17 +88,17 @@ func (s *Summer) Chain(before, digest uint32) uint32 {
 	return max(crc32.Update(0, castagnoli, s.link[:]), 1)
 }
 
-// JoinSum is an event's sum as it is stored.
+// JoinSum returns an event's sum as it is stored.
 func JoinSum(chain, digest uint32) int64 { return int64(uint64(chain)<<32 | uint64(digest)) }
 
-// ChainOf is the half of a sum that links an event to the one before.
+// ChainOf returns the half of a sum that links an event to the previous one.
 func ChainOf(sum int64) uint32 { return uint32(uint64(sum) >> 32) }
 
-// DigestOf is the half of a sum that is of the event alone.
+// DigestOf returns the half of a sum that covers the event alone.
 func DigestOf(sum int64) uint32 { return uint32(sum) }
 
-// ChangeDigest is the checksum of a row of the table change. event and first are numbers
-// within the origin.
+// ChangeDigest returns the checksum of a row of the table change. Of event and first, only
+// the numbers within the origin count.
 func ChangeDigest(origin journal.Origin, event, part, first, base int64, rows string) int64 {
 	b := append(make([]byte, 0, 48+len(rows)), origin[:]...)
 	for _, n := range [...]int64{event & SeqMask, part, first & SeqMask, base} {
@@ -107,7 +107,7 @@ func ChangeDigest(origin journal.Origin, event, part, first, base int64, rows st
 	return int64(crc32.Checksum(append(b, rows...), castagnoli))
 }
 
-// Altered says that an event is not what was logged.
+// Altered is the error for an event that is not what was logged.
 func Altered(path string, id journal.EventID) error {
 	return &abi.Error{
 		Code:    abi.Storage,
@@ -121,7 +121,7 @@ func Altered(path string, id journal.EventID) error {
 // sumFunctions are the functions that migrations call.
 var sumFunctions = map[string]sqlite.Function{"event_sum": eventSumOf, "change_sum": changeSumOf}
 
-// eventSumOf is the sum of an event that was logged without one, by its columns.
+// eventSumOf returns the sum of an event that was logged without one, from its columns.
 func eventSumOf(columns ...any) (int64, error) {
 	var id, ts, kind int64
 	if err := sqlite.TakeRow(columns, nil, &id, &ts, &kind, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil); err != nil {
@@ -140,7 +140,7 @@ func eventSumOf(columns ...any) (int64, error) {
 	return JoinSum(0, EventDigest(&e)), nil
 }
 
-// changeSumOf is the sum of a row of the table change, by its columns.
+// changeSumOf returns the sum of a row of the table change, from its columns.
 func changeSumOf(columns ...any) (int64, error) {
 	var event, part, first, base int64
 	var rows string
@@ -150,8 +150,8 @@ func changeSumOf(columns ...any) (int64, error) {
 	return ChangeDigest(originOf(columns[0]), event, part, first, base, rows), nil
 }
 
-// originOf is an origin from a column; for any other value it is the zero origin, whose
-// sum no event has.
+// originOf returns the origin in a column; for any other value, it returns the zero
+// origin, whose sum no event has.
 func originOf(v any) (o journal.Origin) {
 	b, _ := v.([]byte)
 	copy(o[:], b)

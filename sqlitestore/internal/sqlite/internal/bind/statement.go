@@ -15,8 +15,8 @@ type Statement interface {
 	Execute(cells Cells) error
 }
 
-// Of is the fastest way to execute a statement, which must not be closed before the last
-// execution.
+// Of returns the fastest way to execute a statement. The statement must not be closed
+// before the last execution.
 func Of(st *sqlite3.Stmt) Statement {
 	if s, ok := direct(st); ok {
 		return s
