@@ -114,8 +114,8 @@ type sleep struct {
 	// that the last transaction of the connection, if there was one, was committed. Both
 	// belong to the writing goroutine.
 	asleep, calm bool
-	usedAt       time.Time     // belongs to the list
-	patience     time.Duration // the same
+	usedAt       time.Time     // guarded by mu of the list
+	patience     time.Duration // likewise
 }
 
 // fallAsleep closes the connections of the store until it is written to or read again.

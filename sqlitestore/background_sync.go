@@ -102,8 +102,9 @@ func (k *keeper) work() bool {
 	return due || len(batch) > 0 || l != nil
 }
 
-// closable returns the first of the buried stores that can be closed now. While cuts cannot be
-// made durable, those that depend on one cannot, and callers may be waiting for them.
+// closable returns the first of the buried stores that can be closed now. While cuts
+// cannot be made durable, stores that depend on one cannot be closed. Callers that wait
+// for the keeper are then woken.
 func (k *keeper) closable() []*Store {
 	stuck := k.d.loose.stuck()
 	k.mu.Lock()

@@ -37,11 +37,11 @@ type Options struct {
 	MaxQueueBytes int64
 	// Retain bounds the history of each store; by default all of it is kept.
 	Retain Retention
-	// MaxDiskBytes is a budget for the files of the directory: while they exceed it, old
-	// history is pruned, beginning with the largest stores, and histories stay in the
-	// files of ancestors instead of being copied. 0: none. History that is still to be
-	// delivered is kept nevertheless; [Directory.Problems] then says that the budget is
-	// exceeded.
+	// MaxDiskBytes is a budget for the files of the directory; 0: none. While they exceed
+	// it, old history is pruned, beginning with the largest stores. A history that would
+	// exceed the budget once it is merged into one file is pruned while it is merged.
+	// History that is still to be delivered is kept nevertheless; then [Directory.Problems]
+	// reports that the budget is exceeded.
 	MaxDiskBytes int64
 	// SearchIndex keeps an index for [Directory.Search] up to date in the background.
 	// Without it, a search reads every event that the index lacks.

@@ -133,7 +133,7 @@ func (s *Store) asDurable() bool {
 	return s.durability == journal.Normal || s.w.firm == nil || s.w.firm.Load()
 }
 
-// cutSynced receives the outcome of an attempt to make the cut durable that made the
+// cutSynced receives the outcome of an attempt to make durable the cut that made the
 // store.
 func (s *Store) cutSynced(err error) {
 	if err != nil {

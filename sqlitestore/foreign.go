@@ -72,7 +72,7 @@ var ours = func() []string {
 	return names
 }()
 
-// refuseForeign refuses a directory without a catalogue that another program uses.
+// refuseForeign refuses a directory that has no catalogue and that another program uses.
 func refuseForeign(dir string) error {
 	var foreign string
 	err := filepath.WalkDir(dir, func(path string, f fs.DirEntry, err error) error {

@@ -31,11 +31,11 @@ const (
 // hydrator gives the children of cuts their history, one after the other, and then
 // removes the files that are no longer needed.
 //
-// The whole file of a session is made beside the one that it writes to: the largest file
-// of its family is copied as it is, then the events of the others are added, and those
-// that the session itself has written. The writer is parked only for the last of these.
-// Then the catalogue names the file as the session's, and the writer continues in it.
-// Creatures do not wait meanwhile.
+// The whole file of a session is made beside the one that it writes to: the largest of the
+// ancestors' files that it needs is copied as it is; then the events of the others are
+// added, and those that the session itself has written. The writer is parked only for the
+// last of these. Then the catalogue names the file as the session's, and the writer
+// continues in it. Creatures do not wait meanwhile.
 //
 // Such a file goes through these states. If the process ends, the next start continues at
 // the last state that the catalogue has recorded; the later ones are repeated, which

@@ -74,8 +74,9 @@ func (h *hydrator) build(ctx context.Context, path string, since int64, e catalo
 		since = int64(more)
 	}
 	if err == nil {
-		// Both files are the session's now, until the first has been removed. If the
-		// catalogue is lost, Rebuild takes the one that has more.
+		// Both files name the session now, until the first has been removed. If the catalogue
+		// is lost, the mark shows Rebuild which one continues; without the mark, Rebuild takes
+		// the one that has more.
 		_ = storefile.Mark(context.WithoutCancel(ctx), e.Path, y.Session, storefile.Moved, y.File)
 	}
 	return errors.Join(err, b.close(), lent.finish())
@@ -315,7 +316,7 @@ func (h *hydrator) move(ctx context.Context, b *builder, e catalog.Entry, y cata
 	return lent, d.options.hooks.At(failpoint.Moved, s.path())
 }
 
-// keepMore is the time from which on history must be kept, because a reader has come that
+// keepMore is the time from which history must be kept, because a reader has come that
 // needs older messages than were needed when the copying began.
 type keepMore int64
 

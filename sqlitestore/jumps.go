@@ -20,8 +20,8 @@ type jumps struct {
 	at     time.Duration // when it was last set, by the latter clock
 }
 
-// calm reports whether the clock has not been set for a while. wall is its time, and passed
-// how much time has really passed since some fixed moment.
+// calm reports whether the clock has not been set for a while. wall is the clock's time,
+// and passed how much time has really passed since some fixed moment.
 func (j *jumps) calm(wall int64, passed time.Duration) bool {
 	if moved := time.Duration(wall-j.wall) - (passed - j.passed); j.read && (moved > clockSet || moved < -clockSet) {
 		j.set, j.at = true, passed

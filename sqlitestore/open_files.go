@@ -182,8 +182,8 @@ func (d *Directory) refresh(ctx context.Context, s *Store, stale *loan) error {
 // methods are those for a caller that already holds [Directory.changing].
 type standstill struct{ d *Directory }
 
-// standStill waits until no store changes its files. This stays so until the caller ends
-// the standstill.
+// standStill waits until no store changes its files. None does until the caller ends the
+// standstill.
 func (d *Directory) standStill() standstill {
 	d.changing.Lock()
 	return standstill{d}

@@ -17,7 +17,7 @@ import (
 // press makes the files of new sessions: a transaction writes the content of a file to a
 // database in memory, the database is written to the file, and the transaction is rolled
 // back. A connection for each file would first have to parse its layout and compile the
-// statements, which takes five times as long. It is used by one goroutine at a time.
+// statements, which takes five times as long. A press is used by one goroutine at a time.
 type press struct {
 	c  *sqlite.Conn
 	st statements

@@ -44,8 +44,8 @@ func (d *Directory) report(work string, err error) {
 func historyOf(session journal.SessionID) string { return "history of " + string(session) }
 
 // Settle waits until the history of every open session is in its own file, and files that
-// are no longer needed are removed. It returns what prevents that at present. It may be
-// called by any goroutine.
+// are no longer needed are removed. It returns an error if something prevents that at
+// present. It may be called by any goroutine.
 func (d *Directory) Settle(ctx context.Context) error {
 	for _, s := range d.openBySize() {
 		// How much may be pruned depends on written cursors. Stores that cannot be

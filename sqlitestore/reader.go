@@ -46,7 +46,7 @@ type vouched struct {
 // heldBy returns the file that the catalogue names as a session's.
 func heldBy(e catalog.Entry) vouched { return vouched{e.Path, e.Session} }
 
-// openReader takes over a connection to a file.
+// openReader makes a reader from a connection to a file, which it takes over.
 func openReader(ctx context.Context, file vouched, c *sqlite.Conn) (*reader, error) {
 	db, err := c.Pool(ctx, readConnections)
 	if err != nil {
@@ -55,7 +55,8 @@ func openReader(ctx context.Context, file vouched, c *sqlite.Conn) (*reader, err
 	return newReader(file, c.Mode, db), nil
 }
 
-// ownReader reads a file of this process. It opens the file on the first read.
+// ownReader makes a reader of a file that this process owns. It opens the file on the
+// first read.
 func ownReader(file vouched) *reader {
 	return newReader(file, sqlite.ReadWrite, sqlite.OpenPool(file.path, sqlite.ReadWrite, readConnections))
 }
@@ -148,7 +149,7 @@ func scanEvents(ctx context.Context, q sqlite.Querier, room *int64, query string
 	return out, err
 }
 
-// eachEvent calls row for every event of a query of eventFields. row does not keep e.
+// eachEvent calls row for every event of a query of eventFields. row must not keep e.
 func eachEvent(ctx context.Context, q sqlite.Querier, row func(e *packedEvent) error, query string, args ...any) error {
 	var e packedEvent
 	var seq int64

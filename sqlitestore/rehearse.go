@@ -21,7 +21,8 @@ func (w *writer) rehearse(session journal.SessionID) error {
 	return errors.Join(err, w.c.Rollback(), w.loadOrigins(), w.loadIndex(), w.loadChain())
 }
 
-// play writes what a child is, what it inherits and its first content.
+// play writes to the file what a child gets: its identity, what it inherits and its first
+// content.
 func (w *writer) play(session journal.SessionID) error {
 	const creature, channel = "creature", "channel"
 	e := catalog.Entry{SessionInfo: journal.SessionInfo{Session: session, Parents: []journal.SessionID{session}}}

@@ -86,9 +86,9 @@ func (f *family) rowsAt(ctx context.Context, g *journal.SavedGraph, upTo map[jou
 	return in.replayRows(ctx, g, line)
 }
 
-// ownIn lists the origins of a session that a file has, in the order in which they
-// were written, up to the last event. An origin without events may have changes as well;
-// see [writer.inOrder].
+// ownIn lists the origins of a session that a file has, in the order in which they were
+// written. It omits origins after the last event. An origin without events may have
+// changes as well; see [writer.inOrder].
 func (s *snapshot) ownIn(ctx context.Context, upTo map[journal.Origin]uint64) (line []episode, err error) {
 	err = sqlite.Each(ctx, s.tx, func(scan func(...any) error) error {
 		var uuid []byte

@@ -18,7 +18,7 @@ type sessions struct {
 	// read opens a store for reading. A file of an older version is upgraded in a directory,
 	// and refused in a view.
 	read func(ctx context.Context, path string) (*sqlite.Conn, error)
-	// inUse returns the open store of a session, or nil. It is nil in a view.
+	// inUse returns the open store of a session, or nil. The function is nil in a view.
 	inUse func(journal.SessionID) *Store
 }
 

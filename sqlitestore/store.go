@@ -283,9 +283,9 @@ func (s *Store) DeadLetters(ctx context.Context, creature journal.CreatureID, af
 	return out, err
 }
 
-// Close writes what is queued and closes the store. It blocks until both are done,
-// whatever happens to ctx: nothing may still be written to a file that its owner believes
-// closed. Later calls return the same error.
+// Close writes what is queued and closes the store. It ignores its context and blocks
+// until both are done, so that nothing is written to the file after Close has returned.
+// Later calls return the same error.
 func (s *Store) Close(context.Context) error {
 	s.closing.Do(func() { s.closing.err = s.shut() })
 	return s.closing.err

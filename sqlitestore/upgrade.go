@@ -31,7 +31,7 @@ func upgrade(ctx context.Context, dir string, h failpoint.Hooks) error {
 		}
 		return err
 	}
-	_, err = d.Sessions(ctx) // which looks into every file
+	_, err = d.Sessions(ctx) // which opens every file that the catalogue does not describe
 	return errors.Join(err, d.Close())
 }
 

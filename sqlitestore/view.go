@@ -83,7 +83,7 @@ func (v *View) Close() error {
 	return storageError("close", v.catalog.Path(), err)
 }
 
-// Saved returns the graph of a session as its store has it. For an ended session it is
+// Saved returns the graph of a session as its store records it. For an ended session it is
 // the graph at the end, as long as its file exists.
 func (v *View) Saved(ctx context.Context, session journal.SessionID) (g journal.SavedGraph, err error) {
 	err = v.catalog.withRows(ctx, "read", session, func(e catalog.Entry, f *family) (err error) {

@@ -50,8 +50,9 @@ type Entry struct {
 	Cut  string          // that made it, or ""
 	Kind journal.CutKind // of that cut
 	File string          // in stores/; "" when it has been removed
-	// Needs are the sessions whose files a new incomplete session needs beside its own,
-	// and the files that these need. Only new entries have it: see [Catalog.Needs].
+	// Needs are the sessions whose files a new incomplete session needs directly, beside its
+	// own. It also needs the files that these sessions need. Only new entries have Needs:
+	// see [Catalog.Needs].
 	Needs []journal.SessionID
 }
 

@@ -31,7 +31,8 @@ func (k *Catalog) Create(entries []Entry) error {
 type Wrote map[journal.SessionID]map[journal.Origin]uint64
 
 // Cut makes a cut, which need not be durable: it adds the children, ends the sessions in
-// ended, and describes some of them. If ctx ends before it has begun, nothing happens.
+// ended, and describes some of them. If ctx ends before the transaction has begun, nothing
+// happens.
 func (k *Catalog) Cut(ctx context.Context, id string, kind journal.CutKind, at int64, children []Entry, ended Wrote, described Descriptions) error {
 	return k.commitWithin(ctx, stepCut, func(t *Tx) error {
 		if err := t.c.Exec("INSERT INTO cut (id, kind, at, firm) VALUES (?, ?, ?, 0)", id, string(kind), at); err != nil {

@@ -148,8 +148,7 @@ type Hooks struct {
 	// Opened is called with the file of every connection that writes to a store, and a
 	// function that runs a pragma on the connection.
 	Opened func(path string, execute func(pragma string) error) error
-	// Synced is called with every file, outside of SQLite, and every directory that
-	// has been synced.
+	// Synced is called with every file and directory that has been synced outside of SQLite.
 	Synced func(path string) error
 	// Renamed is called when a directory, or a file that SQLite has had open, has been
 	// renamed, and Linked when a file has got an additional name.

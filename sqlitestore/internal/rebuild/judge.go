@@ -14,7 +14,7 @@ import (
 // judgement is what the files of a directory, taken together, show about its sessions.
 type judgement struct {
 	files    map[journal.SessionID]*remains       // in which the sessions continue, or ended
-	others   []*remains                           // that are not
+	others   []*remains                           // in which no session continues or ended
 	sessions map[journal.SessionID]*catalog.Entry // that occur in files or lineages
 	wrote    map[journal.SessionID]map[journal.Origin]uint64
 

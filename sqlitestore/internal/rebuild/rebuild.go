@@ -124,7 +124,7 @@ func inspectCatalog(ctx context.Context, path string) (damage bool, err error) {
 	return !sound, joinClose(err, k)
 }
 
-// joinClose closes a catalogue, and returns the earlier error, or that of closing.
+// joinClose closes a catalogue, and joins the earlier error and that of closing.
 func joinClose(err error, k *catalog.Catalog) error { return errors.Join(err, k.Close()) }
 
 func (b *rebuilt) report(dir string) (r Report) {

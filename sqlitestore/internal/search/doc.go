@@ -14,7 +14,7 @@
 //	complete              -> behind    something is logged
 //	of an older version   -> empty     Extend
 //	of another directory  -> empty     Extend, which finds no session for its cursor; Run does not use it
-//	mostly of pruned     -> empty     Trim
+//	mostly pruned events  -> empty     Trim
 //	damaged               -> missing   the owner of the directory sets it aside
 //
 // A directory or a database of another application in its place is left alone, and so is an
