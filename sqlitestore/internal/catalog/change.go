@@ -117,7 +117,7 @@ func (k *Catalog) Complete(lock sync.Locker, y Hydration) error {
 }
 
 // Release removes the files of ended sessions from the catalogue, and keeps the metadata
-// of each, which was in its file. Release holds the lock only during the transaction.
+// of each, which was in its file. Release takes the lock only for the transaction.
 func (k *Catalog) Release(lock sync.Locker, gone map[journal.SessionID]string) error {
 	sessions := slices.Sorted(maps.Keys(gone))
 	return k.commit(lock, stepRelease, func(t *Tx) error {
