@@ -76,7 +76,7 @@ func TestApplyRenames(t *testing.T) {
 					t.Fatal(err)
 				}
 				if plan.Empty() {
-					t.Error("the plan is empty")
+					t.Error("the plan is empty, although names have changed")
 				}
 				s.apply(after)
 				if diff := cmp.Diff(c.want, s.namesIn()); diff != "" {
@@ -94,8 +94,7 @@ func TestApplyRenames(t *testing.T) {
 	}
 }
 
-// A name that a merge has assigned stays: the recipe does not set it, and is the same
-// as before.
+// A name that a merge has assigned stays when the same recipe is applied again.
 func TestApplyLeavesNumberedNames(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	d := named("a", "reader")

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestApprovedSpawnKeepsItsConfiguration approves a spawn, whose creature would have another
-// configuration when the turn runs again. The answer does not cover that.
+// TestApprovedSpawnKeepsItsConfiguration approves a spawn. When the turn runs again, it requests
+// another configuration, which the approval does not cover.
 func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 	h := operators()
 	h.on("config", func(t abi.Turn, _ abi.Kind) error { return nil })
@@ -34,12 +34,12 @@ func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 	}
 	s.wait()
 	if shown := string(s.questions()[0].Content); !strings.Contains(shown, `"config":{"command":"feed"}`) {
-		t.Errorf("the operator sees %s", shown)
+		t.Errorf("the operator sees %s, without the configuration", shown)
 	}
 	command = "drain"
 	s.decide(engine.Decision{Approve: true})
 	if waiting := s.questions(); len(waiting) != 1 || !strings.Contains(string(waiting[0].Content), "drain") {
-		t.Errorf("after another configuration, what waits is %+v", waiting)
+		t.Errorf("after a request with another configuration, the open questions are %+v", waiting)
 	}
 	for _, c := range s.status()[0].Creatures {
 		if c.Name == "eve" {
@@ -48,8 +48,8 @@ func TestApprovedSpawnKeepsItsConfiguration(t *testing.T) {
 	}
 }
 
-// Two spawns of one name in a turn, the first one removed in between, are two questions:
-// the approval of one does not cover the other.
+// Two spawns with the same name in one turn, with a removal in between, are two questions: the
+// approval of one does not cover the other.
 func TestTwoSpawnsOfOneNameAreTwoQuestions(t *testing.T) {
 	h := operators()
 	h.on("config", func(t abi.Turn, _ abi.Kind) error { return nil })
@@ -75,7 +75,7 @@ func TestTwoSpawnsOfOneNameAreTwoQuestions(t *testing.T) {
 	s.decide(engine.Decision{Approve: true})
 	second := s.questions()
 	if len(second) != 1 || second[0].Hash == first.Hash || second[0].Subject != first.Subject {
-		t.Fatalf("after the first spawn was approved, what waits is %+v", second)
+		t.Fatalf("after the first spawn was approved, the open questions are %+v", second)
 	}
 	s.decide(engine.Decision{Approve: true})
 	same(t, "the decisions are", s.decisions(lead), []string{"approved", "approved"})
@@ -89,8 +89,9 @@ func TestTwoSpawnsOfOneNameAreTwoQuestions(t *testing.T) {
 	same(t, "creatures named eve", spawned, 1)
 }
 
-// Removing the channel of a delivery whose turn waits withdraws the question, and the
-// creature continues, even if the engine ends before or the removal splits the graph.
+// If the channel of a delivery is removed while its turn waits, the question is withdrawn and
+// the creature continues, even if the engine was restarted before or the removal splits the
+// graph.
 func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
 	for _, state := range []string{"running", "resumed", "paused"} {
 		for _, splits := range []bool{false, true} {
@@ -142,8 +143,8 @@ func TestRemovingAChannelWithdrawsItsQuestions(t *testing.T) {
 	}
 }
 
-// A change withdraws a question in a graph that it ends, while the creature continues in a graph
-// that the change makes. The events of that graph's end are in the log of the new graph.
+// A change removes the channel of a question, ends the graph, and moves the creature to a new
+// graph. The log of the new graph has the events of the end of the old one.
 func TestWithdrawnWhileTheGraphEnds(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3, judgedBy(asksAbout("c1", "danger"))))
@@ -164,7 +165,7 @@ func TestWithdrawnWhileTheGraphEnds(t *testing.T) {
 	s.ops(ops...)
 	s.wait()
 	if s.graph(m0) == ended {
-		t.Fatal("the graph continues")
+		t.Fatal("the graph has not ended")
 	}
 	s.reopen()
 	same(t, "the questions are", len(s.questions()), 0)
@@ -179,7 +180,8 @@ func TestWithdrawnWhileTheGraphEnds(t *testing.T) {
 	}
 }
 
-// A question that goes with its creature is withdrawn for the message that it is about.
+// When a creature is removed, its question is withdrawn. The cause of that event is the message
+// that the question is about.
 func TestTheCauseOfAWithdrawal(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3, judgedBy(asksAbout("c1", "danger"))))
@@ -189,12 +191,12 @@ func TestTheCauseOfAWithdrawal(t *testing.T) {
 	s.wait()
 	decided := s.events(a.Creatures["creature.m1"], journal.EventApprovalDecided)
 	if len(decided) != 1 || decided[0].Cause != message {
-		t.Errorf("the decisions are %+v, about %s", decided, message)
+		t.Errorf("the decisions are %+v, want one about %s", decided, message)
 	}
 }
 
-// The answer to a question about a notification covers the next one, if the graph has
-// changed again meanwhile. So the questions do not pile up.
+// If the graph changes again while a question about a notification is open, the answer counts
+// for the next notification too. So the questions do not pile up.
 func TestAnApprovalOfANotification(t *testing.T) {
 	h := newFakeHost()
 	h.exports["noisy"] = []string{"creature_handle", abi.ExportGraphChanged}

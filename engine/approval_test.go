@@ -103,7 +103,7 @@ func TestAMessageWaitsForApproval(t *testing.T) {
 		w.decide(engine.Decision{Approve: true, By: "ann", Reason: "I looked"})
 		same(t, "m2 heard", w.state(m2, "heard"), "c2:1\nc2:danger\nc2:3\n")
 		if _, err := w.Decide(q.ID, engine.Decision{}); abi.CodeOf(err) != abi.NotFound {
-			t.Errorf("a question that was used can be answered: %v", err)
+			t.Errorf("answering a question whose answer was used: %v, want not_found", err)
 		}
 		if c, _ = w.creatureIn(m0); c.State != journal.Running || c.Approvals != 0 {
 			t.Errorf("afterwards m0 is %s with %d questions", c.State, c.Approvals)
@@ -214,8 +214,8 @@ func TestTheDeadlineDecides(t *testing.T) {
 	}
 }
 
-// The time that a deadline has is what the clock of the engine says, however the clock of
-// the machine jumps.
+// A deadline passes after the requested time on the clock of the engine, even if that clock is
+// set back meanwhile and the engine restarts.
 func TestDeadlinesAndAClockThatJumps(t *testing.T) {
 	clock := newHandClock()
 	close(clock.proceed)
@@ -241,7 +241,7 @@ func TestDeadlinesAndAClockThatJumps(t *testing.T) {
 	same(t, "the decisions are", s.decisions(m0), []string{"denied  the deadline has passed"})
 }
 
-// Equal messages of one turn are asked about one by one, and each answer counts once.
+// A policy asks about each of several equal messages of one turn, and each answer is used once.
 func TestEveryMessageIsAskedAbout(t *testing.T) {
 	o := engine.Options{Host: newFakeHost()}
 	o.Host.(*fakeHost).on("thrice", func(t abi.Turn, kind abi.Kind) error {
@@ -270,7 +270,7 @@ func TestEveryMessageIsAskedAbout(t *testing.T) {
 		}
 		if i == 0 {
 			if _, err := s.Decide(q.ID, engine.Decision{}); abi.CodeOf(err) != abi.Conflict {
-				t.Errorf("a question is answered twice: %v", err)
+				t.Errorf("answering a question twice: %v, want conflict", err)
 			}
 		}
 		if s.wait(); i < 2 {
@@ -320,7 +320,7 @@ func TestCallsOfToolsWaitForApproval(t *testing.T) {
 				same(t, "creatures", len(s.status()[0].Creatures), want)
 				for _, r := range replies {
 					if r.Code != code || !approve && !strings.Contains(r.Error, "so it is") {
-						t.Errorf("a call answers %+v", r)
+						t.Errorf("the reply to a call is %+v", r)
 					}
 				}
 			})
@@ -328,15 +328,15 @@ func TestCallsOfToolsWaitForApproval(t *testing.T) {
 	}
 }
 
-// While a turn waits, an outside call on behalf of its creature is refused, and a policy
-// that asks about one denies it: it has no turn that could wait.
+// A call from outside has no turn that could wait. If a policy asks about such a call, it is
+// denied. While a turn of a creature waits, calls from outside on its behalf are refused.
 func TestCallsFromOutsideDoNotWait(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("own", judgedBy(asksAboutCalls(journal.JudgeTool, journal.JudgeConnect))))
 	lead := a.Creatures["creature.lead"]
 	_, err := s.Tool(t.Context(), lead, "group_status", nil)
 	if abi.CodeOf(err) != abi.Denied || !strings.Contains(err.Error(), "needs approval") {
-		t.Errorf("an outside call: %v", err)
+		t.Errorf("a call from outside: %v", err)
 	}
 	_, err = s.Change(t.Context(), topology.Connect{From: lead, To: a.Creatures["creature.ann"], Name: "x"})
 	if abi.CodeOf(err) != abi.Denied || !strings.Contains(err.Error(), "needs approval") {
@@ -347,7 +347,7 @@ func TestCallsFromOutsideDoNotWait(t *testing.T) {
 	}
 	s.wait()
 	if _, err := s.Tool(t.Context(), lead, "group_status", nil); abi.CodeOf(err) != abi.Unavailable {
-		t.Errorf("while a turn waits: %v", err)
+		t.Errorf("a call while a turn waits: %v, want unavailable", err)
 	}
 	s.decide(engine.Decision{})
 }
@@ -362,8 +362,8 @@ func TestAMessageFromOutsideDoesNotWait(t *testing.T) {
 	same(t, "the questions are", len(s.questions()), 0)
 }
 
-// A question goes with the creature when graphs merge and part, and its answer takes
-// effect there, once.
+// When graphs merge and split, a question stays with its creature. Its answer takes effect
+// once, in the graph that the creature is in by then.
 func TestApprovalsGoAlong(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		w := newWorld(t, o)
@@ -465,7 +465,8 @@ func TestAReplacedModuleIsAskedAbout(t *testing.T) {
 	same(t, "the decisions are", s.decisions(m0), []string{"withdrawn  the turn no longer asks for it", "approved"})
 }
 
-// What exceeds the number of questions is denied, with a code of its own for a tool.
+// The number of open questions of a creature, the content that is kept of them, and the texts of
+// an answer are bounded. A message that exceeds the number is denied.
 func TestBoundsOfApprovals(t *testing.T) {
 	o := engine.Options{Host: newFakeHost()}
 	o.Host.(*fakeHost).on("many", func(t abi.Turn, kind abi.Kind) error {
@@ -505,6 +506,6 @@ func TestBoundsOfApprovals(t *testing.T) {
 		t.Errorf("the denials are %v", denied)
 	}
 	if _, err := s.Decide(list[0].ID, engine.Decision{By: strings.Repeat("x", journal.MaxApprovalText+1)}); abi.CodeOf(err) != abi.InvalidArgument {
-		t.Errorf("a long name: %v", err)
+		t.Errorf("an answer by an operator with a long name: %v, want invalid_argument", err)
 	}
 }

@@ -32,10 +32,10 @@ func TestInvalidKeysAndHeaders(t *testing.T) {
 	}
 	for i, code := range codes {
 		if code != abi.InvalidArgument {
-			t.Errorf("answer %d is %v", i, code)
+			t.Errorf("call %d returned %v, want invalid_argument", i, code)
 		}
 	}
 	if len(codes) != 4 {
-		t.Errorf("%d answers", len(codes))
+		t.Errorf("%d calls returned a code, want 4", len(codes))
 	}
 }

@@ -18,8 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// witness keeps what creatures have read of their surroundings, by id, in the order of
-// the reads. It has only turns that have been handled.
+// witness keeps the documents that creatures have read, by creature, in the order of the reads.
 type witness struct {
 	mu    sync.Mutex
 	reads map[journal.CreatureID][]reading
@@ -103,14 +102,14 @@ func TestTheRevisionOutlivesTheEngine(t *testing.T) {
 	})
 }
 
-// awareProgram is a random sequence of operations on graphs whose creatures look.
+// awareProgram is a random sequence of operations on graphs whose creatures read their documents.
 type awareProgram struct {
 	*program
 	witness witness
 	members []journal.CreatureID
 	known   map[journal.CreatureID]reading // what each creature saw at its last look
-	// several means that there was more than one step since: a watcher may have seen a
-	// step that the next one undid.
+	// several reports that there was more than one step since the last look. Then a watcher may
+	// have seen a step that the next one undid.
 	several bool
 }
 
@@ -236,7 +235,7 @@ func (p *awareProgram) verify() {
 			continue
 		}
 		if last := p.witness.last(id); last.kind == abi.KindGraphChanged && last.revision != view.Revision() {
-			p.Fatalf("%s was notified of revision %d; it is %d", want.Self.Name, last.revision, view.Revision())
+			p.Fatalf("%s was last notified of revision %d, but the current one is %d", want.Self.Name, last.revision, view.Revision())
 		}
 		_, err = p.e.SendTo(p.ctx(), id, engine.Outgoing{})
 		p.must(err)
@@ -260,7 +259,7 @@ func (p *awareProgram) compare(who string, id journal.CreatureID, got reading, w
 		p.Fatalf("%s sees\n%s\nwant\n%s", who, g, w)
 	}
 	if got.document.Revision != got.revision || got.revision == 0 {
-		p.Fatalf("%s reads revision %d in revision %d", who, got.document.Revision, got.revision)
+		p.Fatalf("%s reads a document of revision %d, but the source says %d", who, got.document.Revision, got.revision)
 	}
 	before := p.known[id]
 	p.known[id] = got
@@ -272,11 +271,11 @@ func (p *awareProgram) compare(who string, id journal.CreatureID, got reading, w
 	old.Revision = 0
 	switch json := reflect.DeepEqual(&old, &bare); {
 	case json != same:
-		p.Fatalf("%s: JSON is the same: %v; Markdown is: %v", who, json, same)
+		p.Fatalf("%s: JSON is unchanged: %v; Markdown is unchanged: %v", who, json, same)
 	case same && got.revision != before.revision && !p.several:
-		p.Fatalf("%s: revision %d became %d, and nothing changed", who, before.revision, got.revision)
+		p.Fatalf("%s: revision %d became %d, although nothing changed", who, before.revision, got.revision)
 	case !same && got.revision <= before.revision:
-		p.Fatalf("%s: revision %d became %d, and the document changed", who, before.revision, got.revision)
+		p.Fatalf("%s: revision %d became %d, although the document changed", who, before.revision, got.revision)
 	}
 }
 

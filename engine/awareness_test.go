@@ -45,10 +45,10 @@ func TestWorkersSeeNoMembers(t *testing.T) {
 	}
 	b, k := seen.last(boss).document, seen.last(worker)
 	if b.Graph.Members == nil || b.Graph.Members.Total != 3 || len(b.Channels.Items[0].Listeners.Items) != 2 {
-		t.Errorf("the privileged creature sees %+v", b)
+		t.Errorf("the privileged creature does not see all members and listeners: %+v", b)
 	}
 	if g := k.document.Graph; g.Members != nil || g.Channels != nil || g.Spawnable != nil {
-		t.Errorf("a worker sees %+v", g)
+		t.Errorf("a worker sees more of its graph than it may: %+v", g)
 	}
 	peers := k.document.Channels.Items[0]
 	if l := peers.Listeners; l.Total != 1 || len(l.Items) != 0 || l.Truncated != 0 {
@@ -58,12 +58,12 @@ func TestWorkersSeeNoMembers(t *testing.T) {
 		t.Errorf("a worker sees among the senders %+v", s)
 	}
 	if strings.Contains(k.markdown, string(other)) {
-		t.Errorf("a worker reads of the other one:\n%s", k.markdown)
+		t.Errorf("the Markdown for a worker mentions another worker:\n%s", k.markdown)
 	}
 	w.change(topology.SetPrivileged{ID: worker, Privileged: true})
 	w.poke(worker)
 	if now := seen.last(worker); now.document.Graph.Members == nil || now.revision != k.revision+1 {
-		t.Errorf("promoted, it sees %+v", now.document)
+		t.Errorf("after its promotion, the worker sees %+v", now.document)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestWatchersAreNotified(t *testing.T) {
 			got = append(got, r.kind)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Fatalf("it got %v, want %v", got, want)
+			t.Fatalf("the watcher got %v, want %v", got, want)
 		}
 	}
 	count(abi.KindStart)
@@ -96,10 +96,10 @@ func TestWatchersAreNotified(t *testing.T) {
 		return nil
 	})
 	count(abi.KindStart, abi.KindMessage, abi.KindGraphChanged)
-	w.change(topology.SetStopped{ID: b, Stopped: true}) // which a worker does not see
+	w.change(topology.SetStopped{ID: b, Stopped: true}) // a worker does not see this
 	count(abi.KindStart, abi.KindMessage, abi.KindGraphChanged)
 
-	// While it is stopped, changes collect; it gets one notification afterwards.
+	// While the watcher is stopped, changes collect. Afterwards it gets one notification.
 	w.change(topology.SetStopped{ID: a, Stopped: true})
 	for _, name := range []string{"four", "five"} {
 		w.connect(b, a, name)
@@ -115,31 +115,31 @@ func TestWatchersAreNotifiedAfterARestartIfSomethingChanged(t *testing.T) {
 	seen.on(h)
 	s := newSaved(t, engine.Options{Host: h})
 	a, b := s.add("a", "watcher", privileged), s.add("b", "sink")
-	s.wait() // otherwise its start may already see the link
+	s.wait() // otherwise a may already see the link when it starts
 	s.connect(a, b, "link")
 	s.wait()
 	before := seen.last(a)
 	if before.kind != abi.KindGraphChanged {
-		t.Fatalf("it was last handed %v", before.kind)
+		t.Fatalf("the last delivery of the watcher was %v, want graph_changed", before.kind)
 	}
 	turns := len(seen.of(a))
 	s.reopen()
 	s.wait()
 	if n := len(seen.of(a)); n != turns {
-		t.Fatalf("it had %d turns after a restart, and nothing had changed", n-turns)
+		t.Fatalf("the watcher had %d turns after a restart, although nothing had changed", n-turns)
 	}
 	s.poke(a)
 	if now := seen.last(a); now.revision != before.revision || string(mustJSON(t, now.document)) != string(mustJSON(t, before.document)) {
-		t.Errorf("after a restart revision %d is revision %d", before.revision, now.revision)
+		t.Errorf("after a restart revision %d became %d, or the document has changed", before.revision, now.revision)
 	}
-	// Stopped, it misses a change. It is notified in the next run of the engine.
+	// The watcher misses a change while it is stopped. It is notified in the next run of the engine.
 	s.change(topology.SetStopped{ID: a, Stopped: true})
 	s.connect(a, b, "another")
 	s.reopen()
 	s.change(topology.SetStopped{ID: a})
 	s.wait()
 	if now := seen.last(a); now.kind != abi.KindGraphChanged || now.revision <= before.revision {
-		t.Errorf("after the change it was handed %v at revision %d", now.kind, now.revision)
+		t.Errorf("after the change, the watcher got %v at revision %d", now.kind, now.revision)
 	}
 }
 
@@ -183,21 +183,21 @@ func TestATurnSeesTheGraphAsItWasWhenItBegan(t *testing.T) {
 	close(changed)
 	w.wait()
 	if len(attempts) != 2 {
-		t.Fatalf("the turn was run %d times", len(attempts))
+		t.Fatalf("the turn was run %d times, want 2", len(attempts))
 	}
 	// The second run began after the change, so it sees the change and could use it.
 	if doc := w.state(a, "doc"); !strings.Contains(doc, string(out)) {
-		t.Errorf("it saw %s", doc)
+		t.Errorf("the turn saw %s", doc)
 	}
-	// From now on what it sees is fixed when the turn begins.
+	// The creature has looked once. From now on, what it sees is fixed when its turn begins.
 	w.poke(a)
 	if len(attempts) != 3 {
 		t.Errorf("a turn was run again although nothing had changed: %v", attempts)
 	}
 }
 
-// TestTheDocumentDoesNotChangeWithinATurn changes the graph while a creature is
-// reading, again and again.
+// TestTheDocumentDoesNotChangeWithinATurn changes the graph between two reads of one turn, in
+// several turns.
 func TestTheDocumentDoesNotChangeWithinATurn(t *testing.T) {
 	h := newFakeHost()
 	w := newWorld(t, engine.Options{Host: h})
@@ -251,12 +251,12 @@ func TestQuarantineIsAChange(t *testing.T) {
 	w.wait()
 	last := seen.last(a)
 	if m := last.document.Graph.Members; last.kind != abi.KindGraphChanged || m.Items[1].State != "quarantined" {
-		t.Errorf("at %v it sees %+v", last.kind, m)
+		t.Errorf("on %v the watcher sees %+v", last.kind, m)
 	}
 }
 
-// TestAFailingWatcherIsNotTriedForEver: a notification that keeps failing is dropped
-// like any delivery. It becomes no dead letter, and the next change brings another.
+// TestAFailingWatcherIsNotTriedForEver proves that a notification that keeps failing is dropped
+// without a dead letter, and that the next change brings another one.
 func TestAFailingWatcherIsNotTriedForEver(t *testing.T) {
 	h := newFakeHost()
 	w := newWorld(t, engine.Options{Host: h})
@@ -276,18 +276,18 @@ func TestAFailingWatcherIsNotTriedForEver(t *testing.T) {
 		s.Restart = deploy.RestartPolicy{Attempts: 3, Max: 100, Backoff: time.Microsecond}
 	})
 	b := w.add("b", "sink")
-	w.wait() // its start, which would notify it of the first link
+	w.wait() // otherwise a may already see the first link when it starts
 	for i := range 2 {
 		w.connect(a, b, fmt.Sprint("link", i))
 		w.wait()
 		mu.Lock()
 		if want := 3 * (i + 1); tries != want {
-			t.Errorf("after change %d it was tried %d times, want %d", i+1, tries, want)
+			t.Errorf("after change %d the watcher was tried %d times, want %d", i+1, tries, want)
 		}
 		mu.Unlock()
 	}
 	if n := w.DeadLetterCount(); n != 0 {
-		t.Errorf("%d dead letters", n)
+		t.Errorf("%d dead letters, want none", n)
 	}
 }
 
@@ -308,10 +308,10 @@ func TestTheTurnRecordsTheRevisionThatItRead(t *testing.T) {
 		last[ev.Creature] = detail.Awareness
 	}
 	if got, want := last[a], seen.last(a).revision; got != want || want == 0 {
-		t.Errorf("the turn records revision %d and read %d", got, want)
+		t.Errorf("the turn records revision %d, but has read %d", got, want)
 	}
 	if last[b] != 0 {
-		t.Errorf("a turn that did not look records revision %d", last[b])
+		t.Errorf("a turn that did not read its document records revision %d", last[b])
 	}
 }
 
@@ -394,7 +394,7 @@ func TestLookingWhileTheGraphChanges(t *testing.T) {
 		bare := *last.document
 		bare.Revision = 0
 		if got, want := string(mustJSON(t, &bare)), string(mustJSON(t, expected(graphs, c))); got != want {
-			t.Errorf("in the end it sees\n%s\nwant\n%s", got, want)
+			t.Errorf("in the end a creature sees\n%s\nwant\n%s", got, want)
 		}
 	}
 	for c, reads := range seen.reads {

@@ -25,7 +25,7 @@ func backlogSize(t *testing.T) uint64 {
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n == 0 {
-		t.Fatalf("TERRARIUM_BACKLOG is %q, and not a number", text)
+		t.Fatalf("TERRARIUM_BACKLOG is %q, which is not a number", text)
 	}
 	return n
 }
@@ -79,7 +79,7 @@ func (f *follower) handle(t abi.Turn, kind abi.Kind) error {
 func (f *follower) check(t *testing.T, name string, n uint64) {
 	t.Helper()
 	if f.heard.Load() != n || f.wrong.Load() != 0 {
-		t.Errorf("%s ended at %d of %d, with %d out of order", name, f.heard.Load(), n, f.wrong.Load())
+		t.Errorf("%s ended at message %d of %d, with %d out of order", name, f.heard.Load(), n, f.wrong.Load())
 	}
 }
 
@@ -126,9 +126,9 @@ func TestAListenerFarBehind(t *testing.T) {
 		last = s.send(in, string(payload))
 	}
 	<-slow.there[1]
-	<-fast.there[n] // nothing that the slow listener does comes before it
+	<-fast.there[n] // without waiting for the slow listener
 	if slow.heard.Load() != 0 || stopped.heard.Load() != 0 {
-		t.Errorf("the slow ones have heard %d and %d", slow.heard.Load(), stopped.heard.Load())
+		t.Errorf("the slow listener and the stopped one have heard up to %d and %d, want 0", slow.heard.Load(), stopped.heard.Load())
 	}
 	close(fast.stops[n])
 	if err := last.Wait(t.Context()); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A creature that is held for another module, and stopped or removed during a turn, is handed
-// over when the turn ends, whether a caller runs the turn or a worker.
+// A creature is held so that its module can be replaced, and is stopped or removed meanwhile. It
+// is handed over when its turn ends, whether the caller or a worker runs that turn.
 func TestAHeldCreatureIsHandedOverAfterACallersTurn(t *testing.T) {
 	needsInstances(t)
 	for _, here := range []bool{false, true} {
@@ -62,8 +62,8 @@ func TestAHeldCreatureIsHandedOverAfterACallersTurn(t *testing.T) {
 	}
 }
 
-// A host that panics fails the turn, whose caller gets the failure. The creature and the
-// engine continue.
+// If the host panics, the turn fails and its caller gets the error. The creature and the engine
+// continue.
 func TestAPanicOfTheHostFailsTheTurn(t *testing.T) {
 	needsInstances(t)
 	for _, here := range []bool{false, true} {
@@ -90,8 +90,8 @@ func TestAPanicOfTheHostFailsTheTurn(t *testing.T) {
 	}
 }
 
-// The reply lies in the caller's memory, even if a worker has run the turn. Callers run no
-// turns that policies may judge, because these do not end with the caller's context.
+// The reply is written to the caller's memory, even if a worker has run the turn. Callers do not
+// run turns that a policy may judge, because such turns do not end with the caller's context.
 func TestRepliesOfHandedOverTurns(t *testing.T) {
 	needsInstances(t)
 	h := newFakeHost()

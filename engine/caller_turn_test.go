@@ -21,8 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
-// clerk is a behaviour for requests, whose payloads say what it does, and counts the turns
-// that callers have run.
+// clerk handles requests as their payloads say. It counts the turns, and those that callers have
+// run.
 type clerk struct {
 	here, turns      atomic.Int64
 	running, highest atomic.Int64
@@ -86,8 +86,8 @@ func needsInstances(t *testing.T) {
 	}
 }
 
-// TestACallersTurnIsLikeAWorkers proves that requests have the same answers and leave the
-// same events, counters and state, whether callers run them or workers.
+// TestACallersTurnIsLikeAWorkers proves that requests have the same replies and leave the same
+// events, counters and state, whether callers or workers run them.
 func TestACallersTurnIsLikeAWorkers(t *testing.T) {
 	needsInstances(t)
 	for seed := range uint64(20) {
@@ -102,7 +102,7 @@ func TestACallersTurnIsLikeAWorkers(t *testing.T) {
 				s.Limits.Message = 100
 			})
 			b := w.add("b", "record")
-			w.wait() // so that both ways begin alike
+			w.wait() // so that both ways begin in the same state
 			w.connect(a, b, "out")
 			w.wait()
 			events := w.Subscribe(engine.Filter{}, 10_000)
@@ -115,7 +115,7 @@ func TestACallersTurnIsLikeAWorkers(t *testing.T) {
 					sent.Headers = map[string]string{"z": "1", "a": "2"}
 				}
 				reply, err := w.request(a, sent, way == 0)
-				clear(payload) // which it has returned to the caller
+				clear(payload) // it belongs to the caller again
 				fmt.Fprintf(&out, "%s %v\n", reply, err)
 				w.wait()
 			}
@@ -148,8 +148,8 @@ func TestACallersTurnIsLikeAWorkers(t *testing.T) {
 	}
 }
 
-// TestACallersTurnLeavesToolsToWorkers proves that a turn that calls a group tool is a
-// worker's, which may wait for a change of the topology, and takes effect once.
+// TestACallersTurnLeavesToolsToWorkers proves that a worker runs a turn that calls a group tool,
+// because it may wait for a change of the topology, and that the turn takes effect once.
 func TestACallersTurnLeavesToolsToWorkers(t *testing.T) {
 	needsInstances(t)
 	h := newFakeHost()
@@ -164,11 +164,11 @@ func TestACallersTurnLeavesToolsToWorkers(t *testing.T) {
 		}
 	}
 	if x.here.Load() != 1 || x.turns.Load() != 4 || strings.Count(w.state(a, "heard"), "\n") != 3 {
-		t.Errorf("of %d turns callers have run %d, and the creature has handled %s", x.turns.Load(), x.here.Load(), w.state(a, "heard"))
+		t.Errorf("of %d turns, callers have run %d; the creature has handled %s", x.turns.Load(), x.here.Load(), w.state(a, "heard"))
 	}
 }
 
-// request makes a request, which its caller may run, or always a worker.
+// request makes a request. If here is set, its caller may run the turn; otherwise a worker does.
 func (w *world) request(to journal.CreatureID, out engine.Outgoing, here bool) ([]byte, error) {
 	if here {
 		return w.Request(w.t.Context(), to, out, time.Minute)
@@ -219,8 +219,8 @@ func TestACallerLeavesItsTurn(t *testing.T) {
 	}
 }
 
-// TestCloseInterruptsACallersTurn proves that an engine is closed only when no caller runs
-// a turn, and does not wait for a turn that does not end by itself.
+// TestCloseInterruptsACallersTurn proves that Close interrupts a turn that a caller runs and that
+// does not end by itself.
 func TestCloseInterruptsACallersTurn(t *testing.T) {
 	needsInstances(t)
 	h := newFakeHost()
@@ -278,8 +278,8 @@ func TestWorkersBoundCallersTurns(t *testing.T) {
 	}
 }
 
-// TestCallersTurnsBesideChanges proves that whatever changes meanwhile, a request has its
-// own answer or an error that fits, and every request that was answered was handled once.
+// TestCallersTurnsBesideChanges proves that every request gets its own reply or an expected error,
+// whatever changes meanwhile.
 func TestCallersTurnsBesideChanges(t *testing.T) {
 	needsInstances(t)
 	for seed := range uint64(4) {
@@ -314,11 +314,11 @@ func TestCallersTurnsBesideChanges(t *testing.T) {
 					switch code := abi.CodeOf(err); code {
 					case abi.OK:
 						if string(reply) != "re: "+string(payload) {
-							t.Errorf("%s is answered with %q", payload, reply)
+							t.Errorf("the reply to %s is %q", payload, reply)
 						}
 					case abi.UnknownOutcome, abi.NotFound, abi.NotConnected, abi.Unavailable, abi.Stopped:
 					default:
-						t.Errorf("%s is answered with %v", payload, err)
+						t.Errorf("the request %s failed with %v", payload, err)
 					}
 				}
 			})
@@ -346,7 +346,7 @@ func TestCallersTurnsBesideChanges(t *testing.T) {
 			}
 		}
 		if seed%2 == 0 {
-			w.close() // beside the callers
+			w.close() // while the callers make requests
 		}
 		close(stop)
 		callers.Wait()

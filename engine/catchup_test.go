@@ -92,7 +92,7 @@ func TestSubscribeAfterFollows(t *testing.T) {
 		said = append(said, string(ev.Payload))
 	}
 	if want := []string{"apart", "joined", "again", "parted"}; !slices.Equal(said, want) {
-		t.Errorf("the creature said %q, want %q", said, want)
+		t.Errorf("the subscriber saw the messages %q, want %q", said, want)
 	}
 	wantEvents(t, "the events watched and those after them", append(first, rest...), whole)
 	tell("end")
@@ -107,7 +107,7 @@ func TestSubscribeAfterFollows(t *testing.T) {
 			counts[string(ev.Payload)]++
 		}
 		if counts["joined"] != 2 || counts["again"] != 2 || counts["apart"] == 0 || counts["parted"] == 0 {
-			t.Errorf("the graph that %s was in at first has %v", c, counts)
+			t.Errorf("the subscriber to the first graph of %s saw %v", c, counts)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestLaggedCatchesUp(t *testing.T) {
 	wantEvents(t, "the events received and caught up on", append(got[:len(got)-1], rest...), all)
 }
 
-// A cursor that is not of the directory is refused with a remedy.
+// A cursor that does not belong to the session directory is refused, with a remedy.
 func TestSubscribeAfterRefuses(t *testing.T) {
 	s, other := newSaved(t, engine.Options{}), newSaved(t, engine.Options{})
 	s.add("here", "count")
@@ -180,7 +180,7 @@ func TestCursorRoundTrip(t *testing.T) {
 		bad := []byte(cursor)
 		bad[at] = "AB"[btoi(bad[at] == 'A')]
 		if _, err := engine.RemakeCursor(journal.EventCursor(bad)); abi.CodeOf(err) != abi.InvalidArgument {
-			t.Fatalf("%q, changed to %q, is taken: %v", cursor, bad, err)
+			t.Fatalf("the cursor %q, changed to %q, is accepted: %v", cursor, bad, err)
 		}
 	})
 }

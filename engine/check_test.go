@@ -33,7 +33,7 @@ func TestNamesAndLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	} {
 		_, err := w.AddCreature(t.Context(), deploy.CreatureSpec{Name: "b", Wasm: []byte("sink"), Limits: limits})
 		if abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v, want invalid_argument naming it", what, err)
+			t.Errorf("%s: %v, want invalid_argument that names the limit", what, err)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 		plain := []deploy.ChannelSpec{{Address: "plain", Name: "plain"}}
 		for entry, enter := range namesOfDeployments(w, name, plain, creatures, aliased) {
 			if err := enter(); abi.CodeOf(err) != abi.InvalidArgument || strings.ContainsFunc(err.Error(), abi.Deceptive) {
-				t.Errorf("%s %q: %v, want invalid_argument with what is printable", entry, name, err)
+				t.Errorf("%s %q: %v, want invalid_argument with a printable message", entry, name, err)
 			}
 		}
 		for entry, enter := range map[string]func() error{
@@ -90,13 +90,13 @@ func TestDeceptiveNamesAreRefusedEverywhere(t *testing.T) {
 			},
 		} {
 			if err := enter(); abi.CodeOf(err) != abi.InvalidArgument || strings.ContainsFunc(err.Error(), abi.Deceptive) {
-				t.Errorf("%s %q: %v, want invalid_argument with what is printable", entry, name, err)
+				t.Errorf("%s %q: %v, want invalid_argument with a printable message", entry, name, err)
 			}
 		}
 	}
 }
 
-// namesOfDeployments are the places of a deployment where a name may be.
+// namesOfDeployments are the places of a deployment where a name may occur.
 func namesOfDeployments(w *world, name string, plain []deploy.ChannelSpec, creatures []deploy.CreatureSpec, aliased []deploy.WireSpec) map[string]func() error {
 	apply := func(d deploy.Deployment) func() error {
 		return func() error {

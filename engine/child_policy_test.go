@@ -31,7 +31,7 @@ func (w *world) parentLinks(c journal.CreatureID) map[journal.CreatureID]string 
 	return out
 }
 
-// TestWorkersGoWithTheirParentInOneCut has workers that hold a graph together.
+// TestWorkersGoWithTheirParentInOneCut removes a creature whose workers hold the graph together.
 func TestWorkersGoWithTheirParentInOneCut(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	boss := s.add("boss", "sink", takesWorkers)
@@ -66,7 +66,7 @@ func TestWorkersGoWithTheirParentInOneCut(t *testing.T) {
 		t.Errorf("creature_stopped of %v, want %v", removed, want)
 	}
 	if n := len(s.parentLinks(one)); n > 0 {
-		t.Errorf("%d parent links changed; all creatures that had one were removed", n)
+		t.Errorf("%d parent links changed, although all creatures with a parent were removed", n)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestParentLinksChangeWithAnEvent(t *testing.T) {
 	for range 2 {
 		for _, id := range []journal.CreatureID{kept, promoted, away, declared} {
 			if c, ok := s.creature(id); !ok || c.Parent != "" {
-				t.Errorf("%s exists: %v; its parent is %q", id, ok, c.Parent)
+				t.Errorf("%s exists: %v; its parent is %q, want none", id, ok, c.Parent)
 			}
 		}
 		s.reopen()
@@ -122,16 +122,16 @@ func TestWorkersStayWhenTheRemovalFails(t *testing.T) {
 	d.add("worker", "sink", func(c *deploy.CreatureSpec) { c.Parent, c.Join = boss, g })
 	d.disk.Broken = true
 	if _, err := d.RemoveCreature(t.Context(), boss); abi.CodeOf(err) != abi.Storage {
-		t.Errorf("RemoveCreature answers %v on a broken disk, want storage", err)
+		t.Errorf("RemoveCreature returns %v on a broken disk, want storage", err)
 	}
 	if creatures, _, _ := d.Members(); len(creatures) != 2 {
-		t.Fatalf("there are %d creatures after a removal that failed", len(creatures))
+		t.Fatalf("there are %d creatures after a removal that failed, want 2", len(creatures))
 	}
 	d.disk.Broken = false
 	d.change(topology.RemoveCreature{ID: boss})
 	d.reboot()
 	if creatures, _, _ := d.Members(); len(creatures) > 0 {
-		t.Errorf("%d creatures are back", len(creatures))
+		t.Errorf("after a restart there are %d creatures, want none", len(creatures))
 	}
 }
 
@@ -150,12 +150,12 @@ func TestABatchTakesWorkersAlongThatItAdds(t *testing.T) {
 		return err
 	})
 	if g := w.status(); len(g) != 1 || len(g[0].Creatures) != 1 || g[0].Creatures[0].Name != "other" {
-		t.Errorf("left: %+v", g)
+		t.Errorf("the remaining graphs are %+v", g)
 	}
 }
 
-// TestAnEditedRecipeTakesWorkersAlong covers creatures that are no longer in the
-// recipe: they remember their setting for workers.
+// TestAnEditedRecipeTakesWorkersAlong covers creatures that are no longer in the recipe. Their
+// setting for workers still applies.
 func TestAnEditedRecipeTakesWorkersAlong(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	full := func(d *deploy.Deployment) { d.Creatures[0].Workers = deploy.WorkersRemove }
@@ -184,7 +184,7 @@ func TestAnEditedRecipeTakesWorkersAlong(t *testing.T) {
 	}
 }
 
-// The naive model of parents and their workers.
+// familyModel is a naive model of parents and their workers.
 type familyModel struct {
 	parent              map[journal.CreatureID]journal.CreatureID
 	takes, stays, alive map[journal.CreatureID]bool
@@ -216,7 +216,7 @@ func TestRandomFamiliesAgainstAModel(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, engine.Options{})
 		hub := w.add("hub", "sink")
-		common := w.connect(hub, hub, "common") // so that nothing splits
+		common := w.connect(hub, hub, "common") // so that no removal splits the graph
 		k := familyModel{map[journal.CreatureID]journal.CreatureID{}, map[journal.CreatureID]bool{}, map[journal.CreatureID]bool{}, map[journal.CreatureID]bool{hub: true}}
 		ids := []journal.CreatureID{hub}
 		for i := range 25 {

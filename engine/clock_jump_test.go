@@ -12,9 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// jumps are the times to which a test sets the clock of a machine, one after the other: it
-// has no battery and begins in 1970, is set by the network, is far ahead for a moment, and
-// is set right again.
+// jumps are the times to which a test sets the clock of a machine, one after the other. The
+// clock has no battery and begins in 1970, is set by the network, is far ahead for a moment, and
+// is corrected again.
 var jumps = []time.Time{
 	time.Unix(5, 0),
 	time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC),
@@ -32,9 +32,8 @@ func (c *handClock) set(to time.Time) {
 	c.now = to
 }
 
-// TestClockThatJumps sets the clock to and fro, while the engine runs and between two
-// engines: timers fire and pauses end after the requested time, and events stay in
-// order.
+// TestClockThatJumps sets the clock back and forth, while the engine runs and between two
+// engines. Timers fire and pauses end after the requested time, and events stay in order.
 func TestClockThatJumps(t *testing.T) {
 	for name, between := range map[string]func(*saved){"running": (*saved).wait, "resumed": (*saved).reopen} {
 		t.Run(name, func(t *testing.T) { clockJumps(t, between) })
@@ -74,7 +73,7 @@ func clockJumps(t *testing.T, between func(*saved)) {
 			t.Fatal(err)
 		}
 		s.wait()
-		for range 2 { // a jump ahead may also have rung the timer
+		for range 2 { // a jump ahead may also have fired the timer
 			clock.advance(10 * time.Second)
 			s.wait()
 		}
@@ -86,8 +85,8 @@ func clockJumps(t *testing.T, between func(*saved)) {
 	wantInOrder(t, s, c)
 }
 
-// wantInOrder checks the order of everything that a creature has lived through, across a
-// merge at the end.
+// wantInOrder merges the graph of a creature with another one, and checks that the history is in
+// order and that no session is older than its parents.
 func wantInOrder(t *testing.T, s *saved, c journal.CreatureID) {
 	t.Helper()
 	s.connect(s.add("other", "sink"), c, "bridge")

@@ -17,8 +17,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// graphEdits are changes that a turn may make to its graph, from none to one that cuts
-// it.
+// graphEdits are changes that a turn may make to its graph: none, some that leave it whole, and
+// one that splits it.
 var graphEdits = map[string]toolCall{
 	"no change":  {},
 	"a change":   {Tool: "group_channel", Args: args{"action": "create", "name": "annex"}},
@@ -46,7 +46,7 @@ func TestATurnLeavesTheSameHoweverItCommits(t *testing.T) {
 					want = got
 				}
 				if got != want {
-					t.Errorf("it leaves\n%s\nwant, as without a change,\n%s", got, want)
+					t.Errorf("the turn leaves\n%s\nwant, as without a change,\n%s", got, want)
 				}
 				if s == nil {
 					return
@@ -108,7 +108,7 @@ func busyHost(edit toolCall) *fakeHost {
 	return h
 }
 
-// busyTurn has the lead of a graph take its turn, and describes what that left.
+// busyTurn lets the lead of a graph take its turn, and describes what the turn has left.
 func busyTurn(t *testing.T, w *world) (left string, lead journal.CreatureID) {
 	t.Helper()
 	lead = w.add("lead", "lead", privileged)
@@ -223,13 +223,13 @@ func TestATurnThatChangesTheGraphIsChargedForWhatItStores(t *testing.T) {
 	}
 	for edit, n := range charged {
 		if n < charged["no change"] {
-			t.Errorf("with %s it is charged for %d bytes, and without a change for %d", edit, n, charged["no change"])
+			t.Errorf("with %s the creature is charged for %d bytes, but without a change for %d", edit, n, charged["no change"])
 		}
 	}
 }
 
-// A turn that makes a change records where its sends went if the change moved them:
-// the log only shows where they arrived.
+// A turn that changes the channels of its creature records its sends as the creature made them,
+// because the log shows only where they arrived.
 func TestATurnThatMovesItsSendsNotesThem(t *testing.T) {
 	for edit, call := range graphEdits {
 		if call.Tool == "" {
@@ -267,8 +267,8 @@ func TestATurnThatMovesItsSendsNotesThem(t *testing.T) {
 	}
 }
 
-// The messages of a turn have the name that their creature has after the turn, even if
-// a merge has assigned that name.
+// The messages of a turn carry the name that their sender has after the turn, even if a merge
+// has assigned that name.
 func TestATurnThatMergesSendsUnderTheNameThatItGets(t *testing.T) {
 	h := onWires(operators())
 	s := newSaved(t, engine.Options{Host: h})
@@ -290,8 +290,8 @@ func TestATurnThatMergesSendsUnderTheNameThatItGets(t *testing.T) {
 	}
 }
 
-// If a creature makes a cut in the turn that handles a notification, a crash after the
-// cut does not lose that it was notified.
+// A creature makes a cut in the turn that handles a notification. After a crash, the store still
+// knows that the creature was notified.
 func TestACutByANotifiedCreatureKeepsTheNotification(t *testing.T) {
 	d := newOnDisk(t)
 	d.host.exports["watcher"] = []string{abi.ExportGraphChanged}
@@ -311,11 +311,11 @@ func TestACutByANotifiedCreatureKeepsTheNotification(t *testing.T) {
 	d.connect(bridge, far)
 	d.serve()
 	if told == 0 || !d.disk.Crashed() {
-		t.Fatalf("it was notified %d times; crashed: %v", told, d.disk.Crashed())
+		t.Fatalf("the watcher was notified %d times; crashed: %v", told, d.disk.Crashed())
 	}
 	d.boot()
 	if revision, last := d.Sight(watcher); last != revision {
-		t.Errorf("it has seen revision %d, and was notified of %d", revision, last)
+		t.Errorf("the watcher has seen revision %d, but was notified of %d", revision, last)
 	}
 }
 
@@ -350,8 +350,8 @@ func TestATurnThatChangesTheGraphCountsItsDeadLetters(t *testing.T) {
 	}
 }
 
-// The counters of a creature have every message that it sent: on channels, to creatures,
-// and as requests.
+// The counters of a creature include every message that it sent: on channels, to creatures, and
+// as requests.
 func TestSentMessagesAreCounted(t *testing.T) {
 	h := newFakeHost()
 	h.on("sender", func(turn abi.Turn, kind abi.Kind) error {

@@ -140,7 +140,7 @@ func driftProgram(t *testing.T, seed uint64) {
 		ours = *r.edit(base, false)
 	}
 	if !slices.ContainsFunc(base.Creatures, func(c deploy.CreatureSpec) bool { return theirs.creatures[c.Address] }) {
-		return // no creature is left whose differences could be compared
+		return // no creature is left to compare
 	}
 	ours.Last = base
 	want := merged(factsOf(&ours), factsOf(base), theirs)
@@ -184,8 +184,8 @@ func spans(d *deploy.Deployment, f facts) bool {
 	})
 }
 
-// inLists leaves out channels without edges: they may be removed with the graph that
-// they were declared in, or stay.
+// inLists returns the facts as sorted lists. It leaves out channels without edges, which may stay
+// or be removed with the graph that they were declared in.
 func inLists(f facts) [][]string {
 	var out [][]string
 	maps.DeleteFunc(f.channels, func(ch string, _ bool) bool {

@@ -38,7 +38,7 @@ func TestADirectChannelGoesWithItsCreature(t *testing.T) {
 			t.Errorf("%s: the channels are %+v", when, g.Channels)
 		}
 		if c, g := s.creatureIn(other); len(c.Send) != 0 || len(g.Channels) != 0 {
-			t.Errorf("%s the other sends on %+v, of %+v", when, c.Send, g.Channels)
+			t.Errorf("%s the other sender sends on %+v; the channels of its graph are %+v", when, c.Send, g.Channels)
 		}
 		var letters []journal.DeadLetterRow
 		for _, c := range []journal.CreatureID{boss, other} {
@@ -51,8 +51,8 @@ func TestADirectChannelGoesWithItsCreature(t *testing.T) {
 	}
 }
 
-// TestADirectChannelThatOthersHearStays is about third parties: the channel that they
-// listen on is not removed.
+// TestADirectChannelThatOthersHearStays removes a creature on whose direct channel another one
+// listens: that channel is not removed.
 func TestADirectChannelThatOthersHearStays(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	boss := w.add("boss", "relay")
@@ -70,7 +70,7 @@ func TestADirectChannelThatOthersHearStays(t *testing.T) {
 	}
 	w.change(topology.RemoveCreature{ID: eaves})
 	if _, err := w.FindChannel(w.graph(boss), "eaves"); err == nil {
-		t.Error("the other direct channel was not removed")
+		t.Error("the direct channel of the other listener was not removed")
 	}
 }
 
@@ -87,8 +87,8 @@ func TestDirectChannelsGoWithWorkers(t *testing.T) {
 	}
 }
 
-// TestARecipeThatDropsACreatureDropsTheDirectChannels is about a worker that is
-// removed with a creature that is no longer in the recipe, in a running session.
+// TestARecipeThatDropsACreatureDropsTheDirectChannels is about a worker that is removed because
+// its parent is no longer in the recipe of a running session.
 func TestARecipeThatDropsACreatureDropsTheDirectChannels(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	takes := func(d *deploy.Deployment) { d.Creatures[0].Workers = deploy.WorkersRemove }
