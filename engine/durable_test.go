@@ -77,7 +77,7 @@ func (s *saved) shut() {
 	}
 }
 
-// reopen ends the engine and restores everything with another one.
+// reopen closes the engine and restores everything with another one.
 func (s *saved) reopen() {
 	s.t.Helper()
 	s.shut()
@@ -171,7 +171,7 @@ func TestAnEdgeThatComesAndGoesInABatchLeavesNothing(t *testing.T) {
 	s.reopen()
 	for _, c := range s.status()[0].Creatures {
 		if c.ID == b && len(c.Send) > 0 {
-			t.Errorf("b may send on %v after all", c.Send)
+			t.Errorf("b may send on %v, want nothing", c.Send)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestApplyTellsOfGraphsThatWereAndAreOnly(t *testing.T) {
 	s.apply(team(5))
 	events.Close()
 	if ob, err := events.Next(t.Context()); err == nil {
-		t.Errorf("a fresh graph was announced: %s", ob.Event.Payload)
+		t.Errorf("a new graph was reported as a change: %s", ob.Event.Payload)
 	}
 	s.shut()
 	s.open()
@@ -292,7 +292,7 @@ func TestParentLinksDoNotCrossASplit(t *testing.T) {
 
 func TestInitSeesTheSavedState(t *testing.T) {
 	h := newFakeHost()
-	// cached keeps its count in linear memory. This variable plays that part: init sets
+	// count stands for the linear memory of the module cached, in which it keeps its count: init sets
 	// it from the saved state.
 	var count atomic.Int64
 	h.inits["cached"] = func(t abi.Turn, _ abi.Kind) error {
@@ -318,7 +318,7 @@ func TestInitSeesTheSavedState(t *testing.T) {
 	s.send(in, "2")
 	s.wait()
 	if got := s.state(a, "n"); got != "2" {
-		t.Errorf("it counted to %s, want 2", got)
+		t.Errorf("a counted to %s, want 2", got)
 	}
 }
 
@@ -348,12 +348,12 @@ func TestProducersStateAndWindowOfAVolatileGraphEnterTheStore(t *testing.T) {
 	s.reopen()
 	sent, err := s.Send(t.Context(), in, out)
 	if err != nil || !sent.Duplicate {
-		t.Errorf("the producer's offset was forgotten: %+v, %v", sent, err)
+		t.Errorf("the producer's offset was lost: %+v, %v", sent, err)
 	}
 	s.change(topology.SetStopped{ID: last})
 	s.wait()
 	if got, want := s.state(last, "heard"), "c1:1\nc1:2\nc1:3\n"; got != want {
-		t.Errorf("it heard %q, want %q", got, want)
+		t.Errorf("the stopped creature heard %q, want %q", got, want)
 	}
 	reader, err = s.Read(a.Channels["channel.c1"], "out", engine.ReaderOptions{})
 	if err != nil {
@@ -449,8 +449,8 @@ func (s *watched) State(ctx context.Context, c journal.CreatureID) (map[string][
 	return s.Store.State(ctx, c)
 }
 
-// TestARecipeMakesItsStoresAtOnce applies a recipe of several graphs. If the process
-// ends at any moment, it never leaves only some of them.
+// TestARecipeMakesItsStoresAtOnce applies a recipe of several graphs. All stores are created in
+// one call, so that a process that ends at any moment never leaves only some of them.
 func TestARecipeMakesItsStoresAtOnce(t *testing.T) {
 	f := &faulty{}
 	s := &saved{t: t, dir: t.TempDir(), wrap: func(st journal.Storage) journal.Storage { f.Storage = st; return f }}
@@ -489,10 +489,10 @@ func TestACutThatFailsChangesNothing(t *testing.T) {
 	if _, err := s.AddCreature(t.Context(), deploy.CreatureSpec{
 		Name: "y", Wasm: []byte("sink"), Listen: []deploy.WireSpec{{Channel: string(in)}, {Channel: "from-x"}},
 	}); err == nil {
-		t.Error("a creature was wired to a channel that is not there")
+		t.Error("a creature was wired to a channel that does not exist")
 	}
 	if after := s.status(); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Errorf("before %v\nafter %v", before, after)
+		t.Errorf("changes that failed have changed the status from\n%v\nto\n%v", before, after)
 	}
 	f.cut = nil
 	s.send(in, "still here")
@@ -529,7 +529,7 @@ func TestACutWhileStateIsReadIsNoFailure(t *testing.T) {
 	s.wait()
 	f.state = nil
 	if got := s.state(a, "n"); got != "2" || s.DeadLetterCount() != 0 {
-		t.Errorf("it counted to %s with %d dead letters, want 2 and none", got, s.DeadLetterCount())
+		t.Errorf("a counted to %s with %d dead letters, want 2 and none", got, s.DeadLetterCount())
 	}
 }
 
@@ -548,7 +548,7 @@ func TestEventTimesRiseAcrossAMerge(t *testing.T) {
 	var last int64
 	for _, ev := range events {
 		if ev.Kind == journal.EventTopologyChanged && strings.Contains(string(ev.Payload), "merge") && ev.Time <= last {
-			t.Errorf("the merge is at %d, not after %d", ev.Time, last)
+			t.Errorf("the merge has the time %d, which is not after %d", ev.Time, last)
 		}
 		last = max(last, ev.Time)
 		times[ev.Time] = true

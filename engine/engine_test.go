@@ -185,7 +185,7 @@ func TestAFailedTurnLeavesNothingButADeadLetter(t *testing.T) {
 		t.Errorf("the counter is %q, want 2", got)
 	}
 	if got := w.state(b, "heard"); got != "" {
-		t.Errorf("b heard %q of a failed turn", got)
+		t.Errorf("b heard %q from a failed turn, want nothing", got)
 	}
 	var kinds []string
 	for range 7 {
@@ -227,12 +227,12 @@ func TestStopKeepsWhatWaitsAndStartGoesOn(t *testing.T) {
 	w.send(in, "3")
 	w.wait()
 	if got := w.state(a, "n"); got != "1" {
-		t.Errorf("a stopped creature counted to %s", got)
+		t.Errorf("the stopped creature counted to %s", got)
 	}
 	w.change(topology.SetStopped{ID: a})
 	w.wait()
 	if got := w.state(a, "n"); got != "3" {
-		t.Errorf("after the start it counted to %s, want 3", got)
+		t.Errorf("after its start the creature counted to %s, want 3", got)
 	}
 }
 

@@ -59,13 +59,13 @@ func (s *Stepper) Shapes() []Shape {
 	return out
 }
 
-// Life is what no cut may change of a creature.
+// Life is the part of a creature that no cut may change.
 type Life struct {
 	Instances uint64 // started in this run
 	Timers    string
 	Asks      []journal.RequestRow // open requests
 	Hand      delivered            // the delivery that a worker is handling
-	Again     Edge                 // the source of the delivery that will be tried again
+	Again     Edge                 // the listener and channel of the delivery that will be tried again
 	Aliases   map[Bond]string
 }
 
@@ -81,8 +81,8 @@ type Bond struct {
 	Direction journal.Direction
 }
 
-// Lives lists what no cut may change of each creature. Requests made without a log are
-// left out: they get other ids when they enter one.
+// Lives returns the Life of each creature. Requests made without a log are left out, because they
+// get other ids when they enter one.
 func (s *Stepper) Lives() map[journal.CreatureID]Life {
 	l := s.core.rlock()
 	defer l.runlock()

@@ -2,5 +2,5 @@ package engine
 
 import "context"
 
-// Hibernate sweeps once.
+// Hibernate makes one sweep, after which creatures may hibernate.
 func (e *Engine) Hibernate(ctx context.Context) { e.core.hibernate(ctx) }

@@ -28,7 +28,7 @@ func NewStepper(ctx context.Context, o Options, random *rand.Rand) (*Stepper, er
 		return nil, err
 	}
 	e.cancel = func() {}
-	e.core.heap = nil // it is not the same in every run
+	e.core.heap = nil // its measure differs between runs
 	e.core.jitter = func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	return &Stepper{Engine: e}, nil
 }
@@ -41,9 +41,9 @@ func (s *Stepper) Ready() int {
 	return len(s.ready)
 }
 
-// Serve runs one turn of the creature that pick chooses. The order of the queue may
-// depend on the order of maps, so Serve sorts by id. Guests may call Serve in the
-// middle of a turn: another creature is then served, as by another worker.
+// Serve runs one turn of the creature that pick chooses. It sorts the creatures by id, because the
+// order of the queue may depend on the order of maps. Guests may call Serve in the middle of a
+// turn. Another creature is then served, as if by another worker.
 func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 	if s.Ready() == 0 {
 		return false
@@ -122,7 +122,7 @@ func (s *Stepper) Listening() map[Edge]Listens {
 	return out
 }
 
-// Dormant is Listening for the saved graphs that have not been brought back.
+// Dormant is Listening for the saved graphs that have not been restored yet.
 func (s *Stepper) Dormant() map[Edge]Listens {
 	l := s.core.rlock()
 	defer l.runlock()
@@ -286,8 +286,8 @@ func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
 	return rec.Requests
 }
 
-// Charged is how many bytes a creature has been charged for storing beyond what its
-// rate has allowed since; see timing.Pace.
+// Charged returns how many of the bytes that a creature has stored its rate does not cover yet; see
+// timing.Pace.
 func (s *Stepper) Charged(id journal.CreatureID) int64 {
 	l := s.core.rlock()
 	defer l.runlock()

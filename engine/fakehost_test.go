@@ -30,8 +30,8 @@ type fakeHost struct {
 	modules    int   // open references
 	fuel       int64 // fuel that a turn uses, plus one; zero: not counted
 	compiled   int
-	leaks      map[string]int // bytes that an instance holds more with each turn
-	held       atomic.Int64   // by all instances together
+	leaks      map[string]int // bytes by which an instance grows with each turn
+	held       atomic.Int64   // bytes held by all instances together
 	closed     chan struct{}  // holds a token after an instance was closed
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// TestTimersOfTheFarFuture proves that a delay or a period beyond the last time
-// that there is does not come due now.
+// TestTimersOfTheFarFuture proves that a timer whose delay or period goes beyond the last possible
+// time is not due now.
 func TestTimersOfTheFarFuture(t *testing.T) {
 	clock, h := newHandClock(), newFakeHost()
 	close(clock.proceed)
@@ -36,7 +36,7 @@ func TestTimersOfTheFarFuture(t *testing.T) {
 		s.wait()
 	}
 	if got := s.state(c, "heard"); got != "rang\n" {
-		t.Errorf("c heard %q, want the timer rare once", got)
+		t.Errorf("c heard %q, want only the timer rare, once", got)
 	}
 	if rows, err := s.Timers(c); err != nil || len(rows) != 2 {
 		t.Errorf("c has the timers %v, %v; want two", rows, err)

@@ -180,7 +180,7 @@ func (f *forker) check() {
 		fork, last, err := f.e.ForkAt(f.ctx(), string(was.session), was.cursor, dir)
 		f.must(err)
 		if want := was.events[len(was.events)-1]; last != want && !slices.Contains(was.events, last) {
-			f.Fatalf("the fork ends with %s, and the session had ended with %s", last, want)
+			f.Fatalf("the fork ends with %s, but the session ended with %s", last, want)
 		}
 		f.compare(dir, fork, &was)
 		f.comparePast(dir, fork, &was)
@@ -195,10 +195,10 @@ func (f *forker) compare(dir string, fork journal.SessionID, was *remembered) {
 	g, err := v.Saved(f.ctx(), fork)
 	f.must(err)
 	if got := f.rows(v, &g); got != was.rows {
-		f.Fatalf("the fork of session %s is not what that was:\n%s", was.session, firstDifference(was.rows, got))
+		f.Fatalf("the fork of session %s differs from that session at the time:\n%s", was.session, firstDifference(was.rows, got))
 	}
 	if got := f.history(v, fork); !slices.Equal(got, was.events) {
-		f.Fatalf("session %s had the events\n%v\nand its fork has\n%v", was.session, was.events, got)
+		f.Fatalf("session %s had the events\n%v\nbut its fork has\n%v", was.session, was.events, got)
 	}
 	report, err := v.Verify(f.ctx(), fork)
 	f.must(err)
@@ -207,7 +207,7 @@ func (f *forker) compare(dir string, fork journal.SessionID, was *remembered) {
 	}
 }
 
-// comparePast compares a fork with what the directory says of the graph at that moment.
+// comparePast compares a fork with the graph that the directory returns for that moment.
 func (f *forker) comparePast(dir string, fork journal.SessionID, was *remembered) {
 	v, err := sqlitestore.OpenReadOnly(f.ctx(), dir)
 	f.must(err)
@@ -220,7 +220,7 @@ func (f *forker) comparePast(dir string, fork journal.SessionID, was *remembered
 		return
 	}
 	if len(graphs) != 1 {
-		f.Fatalf("at the cursor there are %d graphs of session %s", len(graphs), was.session)
+		f.Fatalf("at the cursor there are %d graphs of session %s, want 1", len(graphs), was.session)
 	}
 	text := func(g *journal.SavedGraph) string {
 		b, err := json.MarshalIndent([]any{g.Graph, g.Creatures, g.Channels, g.Edges, g.Wires}, "", " ")
@@ -228,7 +228,7 @@ func (f *forker) comparePast(dir string, fork journal.SessionID, was *remembered
 		return string(b)
 	}
 	if want, got := text(&forked), text(&graphs[0]); want != got {
-		f.Fatalf("the graph of session %s at the cursor is not that of its fork:\n%s", was.session, firstDifference(want, got))
+		f.Fatalf("the graph of session %s at the cursor differs from that of its fork:\n%s", was.session, firstDifference(want, got))
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestGrowth measures what operations on a recipe of many creatures allocate: for four times as
-// many creatures, little more than four times as much. Something done for each creature that
-// looks at all of them takes sixteen times as much. What concerns one creature costs the same in
+// TestGrowth measures what operations on a recipe of many creatures allocate. Four times as many
+// creatures may take little more than four times as much: work that looks at all creatures for
+// each creature would take sixteen times as much. An operation on one creature costs the same in
 // any graph.
 func TestGrowth(t *testing.T) {
 	const few, times, most, constant = 200, 4, 5.5, 1.5
@@ -117,11 +117,11 @@ func TestOnlyWhatChangesIsTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := started() - before; n != 1 {
-		t.Errorf("%d instances were started to plan one change", n)
+		t.Errorf("%d instances were started to plan one change, want 1", n)
 	}
 	w.apply(other)
 	if n := started() - before; n != 2 {
-		t.Errorf("%d instances were started to plan and to make one change", n)
+		t.Errorf("%d instances were started to plan and to make one change, want 2", n)
 	}
 	w.apply(team(6))
 	if n := started() - before; n != 5 { // the new creature, the one before it, and the one that changes back
@@ -155,7 +155,7 @@ func TestWhatWasStoppedIsTried(t *testing.T) {
 	}
 }
 
-// A plan and an application try a creature that could not be brought back.
+// Plan and Apply try a creature that could not be restored.
 func TestWhatStaysStoppedIsTried(t *testing.T) {
 	h := newFakeHost()
 	var refuses atomic.Bool

@@ -17,8 +17,8 @@ import (
 
 const mib = 1 << 20
 
-// newWatched starts an engine in which every turn looks at the heap. Instances are kept
-// between turns, because otherwise there is nothing to find.
+// newWatched starts an engine that measures the heap in every turn. Instances are kept between
+// turns, because otherwise they hold nothing that could be found.
 func newWatched(t *testing.T, h *fakeHost, log *safeBuffer, limit int64) *world {
 	e, err := engine.New(t.Context(), engine.Options{
 		Host: h, Clock: &tickingClock{}, Workers: 1, UnaccountedMemory: limit, Log: slog.New(slog.NewTextHandler(log, nil)),
@@ -97,22 +97,22 @@ func TestAnInstanceThatHoldsTooMuchIsReplaced(t *testing.T) {
 		t.Errorf("up to %d bytes were held; the limit is %d", most, int64(limit))
 	}
 	if w.UnaccountedBytes() <= 0 {
-		t.Error("the engine does not tell what is unaccounted")
+		t.Error("the engine reports no unaccounted memory")
 	}
 	if log.count("an instance that held unaccounted memory was replaced") == 0 {
-		t.Fatal("the log does not tell of it")
+		t.Fatal("the log does not report that an instance was replaced")
 	}
 	ob, err := sub.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ob.Event.Creature != guilty || !strings.Contains(string(ob.Event.Payload), "beyond what is accounted") {
-		t.Errorf("the first line is %s of %s, want one of %s about memory", ob.Event.Payload, ob.Event.Creature, guilty)
+		t.Errorf("the first log line is %s by %s, want one by %s about memory", ob.Event.Payload, ob.Event.Creature, guilty)
 	}
 }
 
-// When the process grows for another reason, each running creature loses one instance
-// once, and the log says what it cannot explain.
+// When the process grows for another reason, the instances of running creatures are replaced, but
+// not often. The log reports growth that no instance explains.
 func TestGrowthThatNoInstanceHoldsIsOnlyTold(t *testing.T) {
 	log := &safeBuffer{}
 	w := newWatched(t, newFakeHost(), log, 16*mib)
@@ -131,14 +131,14 @@ func TestGrowthThatNoInstanceHoldsIsOnlyTold(t *testing.T) {
 	looks := cycle.Load()
 	for _, c := range []journal.CreatureID{a, b} {
 		if n := int64(w.starts(c)); n < 2 || n > 2+looks/64 {
-			t.Errorf("%s was started %d times in %d looks", c, n, looks)
+			t.Errorf("%s had %d instances in %d measurements", c, n, looks)
 		}
 	}
 	if n := log.count("memory that is not accounted to creatures"); n == 0 {
-		t.Error("the log does not tell of it")
+		t.Error("the log does not report memory that is not accounted")
 	}
 	if n := log.count("an instance was replaced"); n != 0 {
-		t.Errorf("the log blames an instance %d times", n)
+		t.Errorf("the log says that an instance was replaced %d times, want never", n)
 	}
 }
 
@@ -167,6 +167,6 @@ func TestWhatIsAccountedIsNotCountedAgain(t *testing.T) {
 	w.send(in, "x")
 	w.wait()
 	if after := w.UnaccountedBytes(); before-after < mib || before >= 10*mib-mib {
-		t.Errorf("unaccounted are %d bytes, and %d with a message of 1 MiB that waits", before, after)
+		t.Errorf("%d bytes are unaccounted, and %d after 1 MiB more waits in a mailbox", before, after)
 	}
 }

@@ -154,7 +154,7 @@ func (m *crowdMember) remove() { m.removed, m.out = true, "" }
 func (w *crowd) check(held []*crowdMember) {
 	all := w.archive()
 	if findings := append(partitionFindings(w.status()), all.findings()...); len(findings) > 0 {
-		w.t.Fatalf("unsound: %q", findings)
+		w.t.Fatalf("the sessions are not sound: %q", findings)
 	}
 	for i, m := range w.members {
 		if m.removed {
@@ -181,7 +181,7 @@ func (w *crowd) checkTurn(all *archive, c journal.CreatureID) {
 		return ev.Kind == journal.EventTurnEnded && ev.Channel == journal.InboxOf(c)
 	})
 	if len(turns) != 1 {
-		w.t.Fatalf("%s had %d turns that were held", c, len(turns))
+		w.t.Fatalf("%s had %d turns that were held, want 1", c, len(turns))
 	}
 	for id, sessions := range turns {
 		effects := all.writers(func(ev *journal.Event) bool { return ev.Turn == id })
@@ -191,7 +191,7 @@ func (w *crowd) checkTurn(all *archive, c journal.CreatureID) {
 			}
 		}
 		if !slices.Equal(sessions, now) {
-			w.t.Fatalf("the turn of %s was written by %v, which is in %v", c, sessions, now)
+			w.t.Fatalf("the turn of %s was written by %v, but the creature is in %v", c, sessions, now)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// gate holds turns before their commit: a creature that gets the order to hold does its
-// work, reports, and waits.
+// gate holds turns before their commit. A creature that gets the order to hold does its work,
+// reports that, and waits.
 type gate struct {
 	held  chan string // the creature that waits
 	opens chan struct{}
@@ -60,8 +60,8 @@ func (g *gate) wait(n int) {
 	}
 }
 
-// town is a graph with a creature h whose turn is held: a sends to it, b and c listen to
-// it. Another graph is beside it.
+// town is a graph with a creature h, whose turn is held. Creature a sends to h; b and c listen to h.
+// There is another graph.
 type town struct {
 	*saved
 	*gate
@@ -149,7 +149,7 @@ func TestAHeldTurnCommitsWhereItsCreatureIsThen(t *testing.T) {
 			w.gate.open()
 			w.saved.wait()
 			if after := w.starts(w.h); after != before {
-				t.Errorf("%d instances of h were started, %d before the cuts", after, before)
+				t.Errorf("%d instances of h were started, but only %d before the cuts", after, before)
 			}
 			for range 2 { // and again after a restart
 				w.wantEffects(c)
@@ -172,14 +172,14 @@ func (s *saved) starts(c journal.CreatureID) uint64 {
 	return 0
 }
 
-// wantEffects checks that the turn of h has each of its effects once, in the session that
-// its graph has now, and in no other.
+// wantEffects checks that each effect of the turn of h exists once: in the session that its graph
+// has now, and in no other.
 func (w *town) wantEffects(c heldCase) {
 	w.t.Helper()
 	w.wantHeard(w.b, c.b)
 	w.wantHeard(w.c, c.c)
 	if got := w.state(w.h, "did"); got != "1" {
-		w.t.Errorf("h did %q", got)
+		w.t.Errorf("the turn of h left %q", got)
 	}
 	if rows, err := w.Timers(w.h); err != nil || len(rows) != 1 {
 		w.t.Errorf("h has the timers %v, %v; want one", rows, err)
@@ -224,7 +224,7 @@ func (s *saved) wantTurn(a *archive, c journal.CreatureID, n int) {
 	for id, sessions := range turns {
 		now := s.session(c)
 		if !slices.Equal(sessions, []journal.SessionID{now}) {
-			s.t.Errorf("the turn was written by %v, its creature is in %s", sessions, now)
+			s.t.Errorf("the turn was written by %v, but its creature is in %s", sessions, now)
 		}
 		counts := map[journal.EventKind]int{}
 		for effect, sessions := range a.writers(func(ev *journal.Event) bool { return ev.Turn == id }) {
@@ -279,6 +279,6 @@ func (s *saved) sound(a *archive) {
 		findings = slices.Concat(findings, r.Missing, r.Duplicate, r.OutOfOrder, r.Damage)
 	}
 	if len(findings) > 0 {
-		s.t.Errorf("unsound: %q", findings)
+		s.t.Errorf("the sessions are not sound: %q", findings)
 	}
 }

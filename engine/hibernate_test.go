@@ -42,7 +42,7 @@ func (w *world) hibernate() {
 	w.Hibernate(w.t.Context())
 }
 
-// wantAsleep compares which creatures hibernate, by name.
+// wantAsleep checks which creatures hibernate, by name.
 func (w *world) wantAsleep(want string) {
 	w.t.Helper()
 	var names []string
@@ -55,7 +55,7 @@ func (w *world) wantAsleep(want string) {
 			}
 		}
 		if g.Hibernated != n {
-			w.t.Errorf("%d creatures of a graph hibernate, and it counts %d", n, g.Hibernated)
+			w.t.Errorf("%d creatures of a graph hibernate, but the graph counts %d", n, g.Hibernated)
 		}
 	}
 	if got := strings.Join(names, " "); got != want {
@@ -63,8 +63,8 @@ func (w *world) wantAsleep(want string) {
 	}
 }
 
-// TestAnIdleCreatureHibernates proves that it loses its instance at the second sweep without
-// a turn, continues with its state, and that no event shows it.
+// TestAnIdleCreatureHibernates proves that a creature loses its instance at the second sweep without
+// a turn, and continues with its state, and that no event records this.
 func TestAnIdleCreatureHibernates(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *world) {
 		starts := w.watch(journal.EventInstanceStarted)
@@ -82,7 +82,7 @@ func TestAnIdleCreatureHibernates(t *testing.T) {
 		w.Hibernate(t.Context())
 		w.wantAsleep("a b")
 		if n := w.host.open(); n != 0 {
-			t.Errorf("%d instances are left", n)
+			t.Errorf("%d instances are open, want none", n)
 		}
 		w.send(ch, "three")
 		w.send(ch, "four")
@@ -95,13 +95,13 @@ func TestAnIdleCreatureHibernates(t *testing.T) {
 			t.Errorf("b has had %d instances, want 2", n)
 		}
 		if n := len(starts()); n != 2 {
-			t.Errorf("there are %d events about instances, want those of the first two", n)
+			t.Errorf("there are %d events about instances, want only those of the first two", n)
 		}
 	})
 }
 
-// TestTimersAndRequestsWake wakes a creature by a timer, and by requests of a creature and of
-// a caller, which get their replies.
+// TestTimersAndRequestsWake wakes a creature by a timer, by the request of a creature and by that of
+// a caller. The requests get their replies.
 func TestTimersAndRequestsWake(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *world) {
 		sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventOutput}}, 0)
@@ -185,7 +185,7 @@ func TestChangesOfAHibernatedCreature(t *testing.T) {
 	hear("five")
 	want := "news:one\nTWO\nTHREE\nFOUR\nFIVE\n"
 	if got := s.state(c, "heard"); got != want {
-		t.Errorf("it has heard %q, want %q", got, want)
+		t.Errorf("the creature has heard %q, want %q", got, want)
 	}
 	s.hibernate()
 	s.change(topology.SetStopped{ID: c, Stopped: true, Paused: true})
@@ -194,7 +194,7 @@ func TestChangesOfAHibernatedCreature(t *testing.T) {
 	s.change(topology.SetStopped{ID: c})
 	hear("six")
 	if got := s.state(c, "heard"); got != want+"SIX\n" {
-		t.Errorf("after a restart it has heard %q", got)
+		t.Errorf("after a restart the creature has heard %q", got)
 	}
 	s.hibernate() // shutting down closes no instance twice
 }
@@ -217,13 +217,13 @@ func TestNoCreatureInATurnHibernates(t *testing.T) {
 		w.wait()
 		w.wantAsleep("b")
 		if w.state(a, "done") != "yes" || w.starts(a) != 1 {
-			t.Errorf("its turn left the state %q, after %d instances", w.state(a, "done"), w.starts(a))
+			t.Errorf("the turn left the state %q, after %d instances", w.state(a, "done"), w.starts(a))
 		}
 	})
 }
 
-// TestAwarenessOutlivesHibernation proves that a document keeps its revision while nothing
-// changes, and gets another one if something has changed meanwhile.
+// TestAwarenessOutlivesHibernation proves that a document keeps its revision if nothing changes
+// during hibernation, and gets another one if something does.
 func TestAwarenessOutlivesHibernation(t *testing.T) {
 	if fresh.Instances() {
 		t.Skip("no instance outlives a turn")
@@ -235,18 +235,18 @@ func TestAwarenessOutlivesHibernation(t *testing.T) {
 	w.hibernate()
 	w.poke(a)
 	if got := seen.last(a); got.revision != first || got.kind != abi.KindMessage {
-		t.Errorf("after hibernation it sees revision %d by a %v, want %d", got.revision, got.kind, first)
+		t.Errorf("after hibernation the watcher sees revision %d by a %v, want %d", got.revision, got.kind, first)
 	}
 	w.hibernate()
 	w.connect(b, a, "link")
 	w.wait()
 	if got := seen.last(a); got.revision != first+1 || got.kind != abi.KindGraphChanged {
-		t.Errorf("after a change it sees revision %d by a %v, want %d", got.revision, got.kind, first+1)
+		t.Errorf("after a change the watcher sees revision %d by a %v, want %d", got.revision, got.kind, first+1)
 	}
 }
 
-// TestSweepsBesideTurns sweeps without a break while messages go around, are requested and
-// the graph changes.
+// TestSweepsBesideTurns sweeps without a break while messages and requests are handled and the
+// graph changes.
 func TestSweepsBesideTurns(t *testing.T) {
 	const members, rounds = 20, 300
 	inBoth(t, func(t *testing.T, w *world) {
@@ -302,13 +302,13 @@ func TestSweepsBesideTurns(t *testing.T) {
 		close(quit)
 		sweeps.Wait()
 		if got := w.state(last, "heard"); got != want {
-			t.Errorf("%d lines were heard, or not in order", strings.Count(got, "\n"))
+			t.Errorf("the listener heard %d lines, which are not all messages in order", strings.Count(got, "\n"))
 		}
 	})
 }
 
-// TestCreaturesHibernateByThemselves has an engine with the real clock sweep by itself. A
-// creature that has hibernated before the first look is one, too.
+// TestCreaturesHibernateByThemselves proves that an engine with the real clock sweeps by itself. With
+// another clock, it does not.
 func TestCreaturesHibernateByThemselves(t *testing.T) {
 	if fresh.Instances() {
 		t.Skip("no instance outlives a turn")
@@ -332,13 +332,13 @@ func TestCreaturesHibernateByThemselves(t *testing.T) {
 				select {
 				case <-w.host.closed:
 				case <-late:
-					t.Fatal("the instance is still open")
+					t.Fatal("the instance is still open after five minutes")
 				}
 			}
 			w.sayTo(a, "x")
 			w.wait()
 			if n := w.starts(a); n < 2 {
-				t.Errorf("it has had %d instances", n)
+				t.Errorf("the creature has had %d instances, want at least 2", n)
 			}
 		})
 	}

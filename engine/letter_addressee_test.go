@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestALetterFollowsTheAddress lets a recipe remove a creature with a backlog, and add
-// one at its address again. The dead letters of the first are redelivered to the second,
-// even after cuts and in another run; and not before the second exists.
+// TestALetterFollowsTheAddress applies recipes that remove a creature with a backlog, and add
+// another one at its address. The dead letters of the first are redelivered to the second, even
+// after cuts and in another run. Before the second exists, they cannot be redelivered.
 func TestALetterFollowsTheAddress(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	first := s.apply(team(2))
@@ -36,7 +36,7 @@ func TestALetterFollowsTheAddress(t *testing.T) {
 	}
 	_, err := s.Redeliver(t.Context(), s.graph(m0), letter().ID)
 	if abi.CodeOf(err) != abi.NotFound || !strings.Contains(err.Error(), string(m1)) {
-		t.Errorf("with nobody at the address: %v", err)
+		t.Errorf("redelivering without a creature at the address: %v", err)
 	}
 	other := s.add("other", "sink") // for cuts, which give the graph other stores
 	bridge := s.connect(m0, other, "bridge")
@@ -54,10 +54,10 @@ func TestALetterFollowsTheAddress(t *testing.T) {
 	}
 	s.wait()
 	if got := s.state(again, "heard"); !strings.Contains(got, "precious") {
-		t.Errorf("it heard %q", got)
+		t.Errorf("the second creature heard %q", got)
 	}
 	if left, err := s.DeadLetters(t.Context(), s.graph(m0), "", journal.EventID{}, 0); err != nil || len(left) > 0 {
-		t.Errorf("left are %+v, %v", left, err)
+		t.Errorf("the remaining dead letters are %+v, %v", left, err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A direct message whose target a split takes into another graph during the turn is a
-// dead letter of the sender's graph. It can still be redelivered, and is then removed.
+// If a split moves the target of a direct message into another graph during the turn, the message
+// becomes a dead letter of the sender's graph. It can be redelivered, and is then removed.
 func TestADirectMessageAcrossASplitCanBeRedelivered(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()
@@ -66,7 +66,7 @@ func TestADirectMessageAcrossASplitCanBeRedelivered(t *testing.T) {
 	})
 }
 
-// A dead letter of a delivery that has failed all its attempts gets all attempts again.
+// A dead letter whose delivery has failed all its attempts gets as many attempts again.
 func TestADeadLetterIsTriedAgain(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()
@@ -106,8 +106,8 @@ func TestADeadLetterIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A send whose edge was removed during the turn is redelivered on the channel that the
-// sender calls by that alias then.
+// A send whose edge was removed during the turn becomes a dead letter. It is redelivered on the
+// channel that the sender then calls by that alias.
 func TestASendWithoutAnEdgeCanBeRedelivered(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()

@@ -53,10 +53,9 @@ func (s *holed) Messages(ctx context.Context, ch journal.ChannelID, after, until
 	}), err
 }
 
-// TestWhatIsLostGoesOnWaiting removes a part of a creature's backlog. The creature gets
-// what comes before that part, and messages of other channels. The rest waits, even
-// through a split and after the edge was removed, and is delivered in order when the file
-// is back.
+// TestWhatIsLostGoesOnWaiting makes a part of a creature's backlog unreadable. The creature gets the
+// messages before that part, and those of other channels. The rest waits, even through a split and
+// after the edge was removed, and is delivered in order when the file is back.
 func TestWhatIsLostGoesOnWaiting(t *testing.T) {
 	const waiting = 6
 	for _, c := range []struct{ first, last uint64 }{{1, 6}, {1, 2}, {3, 4}, {6, 6}} {
@@ -83,14 +82,14 @@ func TestWhatIsLostGoesOnWaiting(t *testing.T) {
 			s.wait()
 			want := "other:o\nother:p\n" + heardOn("in", 1, int(c.first)-1)
 			if got := s.state(b, "heard"); byChannel(got) != byChannel(want) {
-				t.Errorf("with a hole it heard %q, want %q", got, want)
+				t.Errorf("with a hole in the log, b heard %q, want %q", got, want)
 			}
 			s.wrap = func(storage journal.Storage) journal.Storage { h.Storage, h.channel = storage, ""; return h }
 			s.reopen()
 			s.wait()
 			want = "other:o\nother:p\n" + heardOn("in", 1, 8)
 			if got := s.state(b, "heard"); byChannel(got) != byChannel(want) {
-				t.Errorf("once the file is back it has heard %q, want %q", got, want)
+				t.Errorf("once the file is back, b has heard %q, want %q", got, want)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestMarks keeps offsets without messages, even over a restart, and asks no policy.
+// TestMarks proves that offsets without messages are kept over a restart, and that no policy judges them.
 func TestMarks(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	judged := 0
@@ -38,10 +38,10 @@ func TestMarks(t *testing.T) {
 		t.Errorf("policies judged %d marks", judged)
 	}
 	if sent := send(engine.Outgoing{Offset: 6, Payload: []byte("new")}, false); sent.Seq != 1 {
-		t.Errorf("the first message has the number %d", sent.Seq)
+		t.Errorf("the first message has the number %d, want 1", sent.Seq)
 	}
 	s.wait()
 	if m := s.events(sink, journal.EventChannelMessage); len(m) != 1 || string(m[0].Payload) != "new" {
-		t.Errorf("the log has %v", m)
+		t.Errorf("the messages in the log are %v, want one", m)
 	}
 }

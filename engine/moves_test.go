@@ -38,8 +38,8 @@ var restarts = map[string]func(*saved){
 }
 
 // A creature or channel that a recipe moves keeps its id, and with it its state, cursors and
-// history: while it runs, and after a restart. The plan shows this. Applying the same recipe
-// again changes nothing, and a creature that no move concerns starts over.
+// history: while it runs, and after a restart. The plan shows the move. Applying the same recipe
+// again changes nothing. A creature that no move concerns starts over.
 func TestMovedMembersContinue(t *testing.T) {
 	for how, restart := range restarts {
 		t.Run(how, func(t *testing.T) {
@@ -69,11 +69,11 @@ func TestMovedMembersContinue(t *testing.T) {
 			after := s.apply(next())
 			for was, is := range map[string]string{"creature.a": "creature.c"} {
 				if before.Creatures[was] != after.Creatures[is] {
-					t.Errorf("%s was %s, and %s is %s", was, before.Creatures[was], is, after.Creatures[is])
+					t.Errorf("%s was %s, but %s is %s", was, before.Creatures[was], is, after.Creatures[is])
 				}
 			}
 			if before.Channels["channel.in"] != after.Channels["channel.out"] {
-				t.Errorf("the channel was %v, and is %v", before.Channels, after.Channels)
+				t.Errorf("the channel was %v, but is %v", before.Channels, after.Channels)
 			}
 			check := func() {
 				t.Helper()
@@ -123,18 +123,18 @@ func TestCursorsFollowMoves(t *testing.T) {
 		return 0
 	}
 	if got := cursor(); got != 1 {
-		t.Fatalf("the cursor is %d", got)
+		t.Fatalf("the cursor is %d, want 1", got)
 	}
 	s.apply(moving(garden("channel.out", "creature.b"), "creature.a", "creature.b", "channel.in", "channel.out"))
 	s.wait()
 	if got := cursor(); got != 1 {
-		t.Errorf("after the move it is %d", got)
+		t.Errorf("after the move the cursor is %d, want 1", got)
 	}
 	send("two")
 	s.reopen()
 	s.apply(moving(garden("channel.out", "creature.b"), "creature.a", "creature.b", "channel.in", "channel.out"))
 	if got := cursor(); got != 2 {
-		t.Errorf("after a restart it is %d", got)
+		t.Errorf("after a restart the cursor is %d, want 2", got)
 	}
 }
 
@@ -153,10 +153,10 @@ func TestMovesThatClashAreRefused(t *testing.T) {
 				restart(s)
 				_, err := s.Apply(t.Context(), d)
 				if abi.CodeOf(err) != abi.Conflict {
-					t.Errorf("it answers %v", err)
+					t.Errorf("Apply returns %v, want conflict", err)
 				}
 				if _, perr := s.Plan(t.Context(), d); abi.CodeOf(perr) != abi.Conflict {
-					t.Errorf("the plan answers %v", perr)
+					t.Errorf("Plan returns %v", perr)
 				}
 				nothingLeft(t, s, []*deploy.Deployment{was})
 			})
@@ -210,11 +210,11 @@ func TestNowAt(t *testing.T) {
 	}
 }
 
-// What was declared as protected is not removed, however the recipe leaves it out, until it
-// has been applied without the protection.
+// A protected member is not removed, however the recipe leaves it out, until a recipe without the
+// protection has been applied.
 func TestProtectedMembersStay(t *testing.T) {
 	protect := func(d *deploy.Deployment, addresses ...string) *deploy.Deployment {
-		d.Source.Path = "/recipe/garden.hcl" // else nothing is remembered
+		d.Source.Path = "/recipe/garden.hcl" // otherwise the declarations are not stored
 		d.Source.Files = map[string]string{"garden.hcl": ""}
 		for _, address := range addresses {
 			d.Declared = append(d.Declared, deploy.Declaration{Address: address, Settings: map[string]deploy.DeclaredValue{deploy.PreventDestroy: {Text: "true"}}})
@@ -234,10 +234,10 @@ func TestProtectedMembersStay(t *testing.T) {
 				"its own protection": protect(garden("channel.in", "creature.b"), "creature.a"),
 			} {
 				if _, err := s.Plan(t.Context(), d); abi.CodeOf(err) != abi.Conflict || !strings.Contains(err.Error(), "would be removed") {
-					t.Errorf("without %s the plan answers %v", name, err)
+					t.Errorf("without %s Plan returns %v", name, err)
 				}
 				if _, err := s.Apply(t.Context(), d); abi.CodeOf(err) != abi.Conflict || !strings.Contains(err.Error(), "would be removed") {
-					t.Errorf("without %s it answers %v", name, err)
+					t.Errorf("without %s Apply returns %v", name, err)
 				}
 			}
 			nothingLeft(t, s, []*deploy.Deployment{was()})
@@ -246,7 +246,7 @@ func TestProtectedMembersStay(t *testing.T) {
 			s.apply(moving(protect(garden("channel.in", "creature.c", "creature.b"), "creature.c", "channel.in"), "creature.a", "creature.c"))
 			restart(s)
 			if _, err := s.Apply(t.Context(), protect(garden("channel.in", "creature.b"))); abi.CodeOf(err) != abi.Conflict {
-				t.Errorf("after the move it answers %v", err)
+				t.Errorf("after the move Apply returns %v", err)
 			}
 			s.apply(protect(garden("channel.in", "creature.c", "creature.b")))
 			restart(s)

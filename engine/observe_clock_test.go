@@ -19,8 +19,8 @@ func (c *tickingClock) Now() time.Time {
 	return c.stillClock.Now().Add(time.Duration(c.ticks.Add(1)) * time.Second)
 }
 
-// Workers read the clock only once in a while. Still, the end of a turn must not have a
-// time before its start, and says how long the turn took and its delivery waited.
+// Workers read the clock only once in a while. Nevertheless, a turn does not end before it starts,
+// and its last event says how long the turn took and how long its delivery waited.
 func TestATurnEndsAfterItHasStarted(t *testing.T) {
 	h := newFakeHost()
 	h.fuel = 10
@@ -42,7 +42,7 @@ func TestATurnEndsAfterItHasStarted(t *testing.T) {
 		}
 		ev := ob.Event
 		switch {
-		case ev.Seq == 0: // its creature_init
+		case ev.Seq == 0: // the creature_init of the creature
 		case ev.Kind == journal.EventChannelMessage:
 			sent[ev.Seq] = ev.Time
 		case ev.Kind == journal.EventTurnStarted:

@@ -43,7 +43,7 @@ func TestObserversGetEveryKindOfDelivery(t *testing.T) {
 					t.Fatalf("no %s is observed: %v", kind, err)
 				}
 				if ob.Event.Kind != kind {
-					t.Fatalf("%s is observed", ob.Event.Kind)
+					t.Fatalf("the subscriber got a %s, which it has not requested", ob.Event.Kind)
 				}
 				if kind != journal.EventDirectMessage || string(ob.Event.Payload) == "hello" {
 					return

@@ -112,7 +112,7 @@ func TestRequestsAreAnsweredOnce(t *testing.T) {
 		w.wait()
 		want := "1 ok re: x\n5 trapped unreachable\n7 unavailable b did not reply\n2 ok re: yy\n"
 		if got := w.state(a, "heard"); got != want {
-			t.Errorf("a heard\n%swant\n%s", got, want)
+			t.Errorf("a noted\n%swant\n%s", got, want)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestTimersFireAndRepeat(t *testing.T) {
 		tell("set never 3600000 0") // replaces it
 		tell("set late 3600000 0")
 		tell("set beyond 3600000 0") // one more than the limit
-		// A tick may have been in the inbox already when it was cancelled.
+		// The timer tick may already have fired into the inbox when it was cancelled.
 		heard := w.state(c, "heard")
 		if n := strings.Count(heard, "tick\n"); n < 3 {
 			t.Errorf("tick fired %d times, want 3 or more", n)

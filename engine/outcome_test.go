@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// silent is a storage whose stores write, but for a while cannot confirm it, as when the
-// disk is full and has room again later.
+// silent is a storage whose stores write, but cannot confirm that for a while, as if the disk were
+// full and had room again later.
 type silent struct {
 	journal.Storage
 	on   atomic.Bool
@@ -77,12 +77,12 @@ func newSilent(t *testing.T) (*saved, *silent) {
 func wantUnknown(t *testing.T, what string, err error, cause error) {
 	t.Helper()
 	if abi.CodeOf(err) != abi.UnknownOutcome || cause != nil && !errors.Is(err, cause) {
-		t.Errorf("%s answers %v (%s), want unknown_outcome because of %v", what, err, abi.CodeOf(err), cause)
+		t.Errorf("%s returns %v (%s), want unknown_outcome because of %v", what, err, abi.CodeOf(err), cause)
 	}
 }
 
-// A message that was accepted but cannot be promised is not refused, and can be repeated
-// without being sent twice.
+// If a message was accepted but its durability cannot be confirmed, Send does not refuse it. The
+// message can be repeated without being sent twice.
 func TestADurableSendThatTheDiskCannotPromiseIsNotRefused(t *testing.T) {
 	s, disk := newSilent(t)
 	a, b := s.add("a", "relay"), s.add("b", "record")
@@ -93,18 +93,18 @@ func TestADurableSendThatTheDiskCannotPromiseIsNotRefused(t *testing.T) {
 	wantUnknown(t, "Send", err, errDiskFull)
 	var e *abi.Error
 	if errors.As(err, &e); !strings.Contains(e.Remedy, "same producer and offset") || e.IDs["message"] != sent.Message.String() || e.IDs["channel"] != string(ch) {
-		t.Errorf("the error does not say how to repeat it: %v %v", err, e.IDs)
+		t.Errorf("the error does not say how to repeat the message: %v %v", err, e.IDs)
 	}
 	s.wait()
 	if _, err = s.Send(t.Context(), ch, out); abi.CodeOf(err) != abi.UnknownOutcome {
-		t.Errorf("a duplicate of what cannot be promised answers %v", err)
+		t.Errorf("a duplicate of a message that is not confirmed returns %v, want unknown_outcome", err)
 	}
 	disk.on.Store(false)
 	if again, err := s.Send(t.Context(), ch, out); err != nil || !again.Duplicate {
 		t.Errorf("sent again: %v, %v, want a duplicate", again, err)
 	}
 	if err := sent.Wait(t.Context()); err != nil {
-		t.Errorf("waited again: %v", err)
+		t.Errorf("waiting again: %v", err)
 	}
 	s.wait()
 	if got := s.state(b, "heard"); got != "in:one\n" {
@@ -114,7 +114,7 @@ func TestADurableSendThatTheDiskCannotPromiseIsNotRefused(t *testing.T) {
 	disk.on.Store(true)
 	cancel()
 	if _, err := s.SendTo(ended, b, engine.Outgoing{Payload: []byte("two"), Durable: true}); abi.CodeOf(err) != abi.UnknownOutcome || strings.Contains(err.Error(), "same producer") {
-		t.Errorf("SendTo answers %v", err)
+		t.Errorf("SendTo returns %v, want unknown_outcome", err)
 	}
 	disk.on.Store(false)
 
@@ -128,7 +128,7 @@ func TestADurableSendThatTheDiskCannotPromiseIsNotRefused(t *testing.T) {
 	}
 }
 
-// A caller that stops waiting for room gets a refusal, which is a different error.
+// A caller that stops waiting for room gets a refusal, which is another error.
 func TestASendThatFindsNoRoomIsRefused(t *testing.T) {
 	s, disk := newSilent(t)
 	a, b := s.add("a", "relay"), s.add("b", "record")
@@ -137,7 +137,7 @@ func TestASendThatFindsNoRoomIsRefused(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Send(ended, ch, engine.Outgoing{Payload: []byte("one"), Durable: true}); abi.CodeOf(err) != abi.Unavailable {
-		t.Errorf("Send answers %v (%s), want unavailable", err, abi.CodeOf(err))
+		t.Errorf("Send returns %v (%s), want unavailable", err, abi.CodeOf(err))
 	}
 	disk.full.Store(false)
 	s.wait()
@@ -146,7 +146,8 @@ func TestASendThatFindsNoRoomIsRefused(t *testing.T) {
 	}
 }
 
-// Everything else that waits for the disk has the same three results.
+// A change, a tool or a request that the disk cannot confirm has an unknown outcome, as has a request
+// whose caller stops waiting or whose engine is closed.
 func TestEverythingThatWaitsForTheDiskTellsUnknownFromRefused(t *testing.T) {
 	s, disk := newSilent(t)
 	s.host.on("oracle", func(t abi.Turn, kind abi.Kind) error {

@@ -177,12 +177,12 @@ func TestWireErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := w.RemoveWire(t.Context(), first.ID); abi.CodeOf(err) != abi.NotFound {
-		t.Errorf("removing it again: %v", err)
+		t.Errorf("removing the wire again: %v, want not_found", err)
 	}
 }
 
-// A batch that fails leaves no trace of its wires, and one that succeeds sees
-// them step by step.
+// A batch that fails leaves no trace of its wires. A batch that succeeds sees its wires step by
+// step.
 func TestWiresInBatches(t *testing.T) {
 	w, from, to := wired(t, engine.Options{})
 	kept := w.wire(journal.OutputWire{From: from, To: to, Name: "kept"})
@@ -286,7 +286,7 @@ func TestWireTargets(t *testing.T) {
 			t.Errorf("letters %+v", l)
 		}
 		if list, _ := w.Wires(""); len(list) != 1 {
-			t.Errorf("the wire has gone with its target: %+v", list)
+			t.Errorf("the wire was removed with its target: %+v", list)
 		}
 	})
 	t.Run("source removed", func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestWireTargets(t *testing.T) {
 		w.assignRoot(from)
 		w.tell(from, "3")
 		if l := w.letters(from); len(l) != 1 || l[0].Reason != "denied" {
-			t.Errorf("back to itself: %+v", l)
+			t.Errorf("an output of the root to the root: %+v", l)
 		}
 	})
 	t.Run("too large", func(t *testing.T) {
@@ -436,14 +436,14 @@ func TestWirePredicates(t *testing.T) {
 		t.Errorf("heard %q", got)
 	}
 	if calls != 3 {
-		t.Errorf("%d judgements of 3 outputs", calls)
+		t.Errorf("the predicate was called %d times for 3 outputs", calls)
 	}
 	if got := logs(); len(got) != 1 || !strings.Contains(string(got[0].Payload), "nothing to see") || !strings.Contains(string(got[0].Payload), "warn") {
 		t.Errorf("log %+v", got)
 	}
 	before, _ := s.Wires("")
 
-	// Restored without the recipe, the predicate short is not known.
+	// After a restore without the recipe, the predicate short is unknown.
 	s.reopen()
 	if got, _ := s.Wires(""); !slices.Equal(got, before) || len(got) != 2 {
 		t.Errorf("restored %+v, want %+v", got, before)
@@ -452,7 +452,7 @@ func TestWirePredicates(t *testing.T) {
 	if got := s.state(to, "heard"); got != "a:ok\na:again ok\n" {
 		t.Errorf("heard %q without the predicate", got)
 	}
-	// With it, its wires continue under their ids; edited ones are made again.
+	// With the predicate, its wires continue under their ids. Edited wires are made again.
 	s.shut()
 	s.open()
 	d.Creatures[0].Outputs[0].Prompt = "edited {output}"
@@ -470,7 +470,7 @@ func TestWirePredicates(t *testing.T) {
 	s.open()
 	d.Predicates = nil
 	if _, err := s.Apply(t.Context(), d); abi.CodeOf(err) != abi.NotFound {
-		t.Errorf("applied without its predicate: %v", err)
+		t.Errorf("Apply of a recipe without its predicate: %v, want not_found", err)
 	}
 	d.Creatures[0].Outputs = nil
 	apply()
@@ -494,7 +494,7 @@ func TestASecondWireThatDiffersByNameOnly(t *testing.T) {
 		_, _ = w.AddWire(t.Context(), journal.OutputWire{From: a, To: b, Name: "first", WithContent: true})
 		_, err := w.AddWire(t.Context(), journal.OutputWire{From: a, To: b, Name: name, WithContent: true})
 		if abi.CodeOf(err) != abi.AlreadyExists || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: it answers %v, want that it says %q", name, err, want)
+			t.Errorf("%s: AddWire returns %v, want an error that says %q", name, err, want)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// meterKind is an echo whose attempts use at most twice as many units as the body has bytes,
-// and in fact one for each byte.
+// meterKind is an echo whose requests forecast two units for each byte of the body, and whose
+// attempts use one.
 type meterKind struct {
 	*echoKind
 	used map[string]int64 // by creature; also of attempts whose results are lost
@@ -88,8 +88,8 @@ func TestStatusShowsBudgets(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreKept proves which attempts are made, and what becomes of a graph's budget when
-// a creature is removed, when graphs merge and when they split.
+// TestBudgetsAreKept proves which attempts are made, and what a graph has used after a creature is
+// removed, after a merge and after a split.
 func TestBudgetsAreKept(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		k, h := newMeter(t)
@@ -104,7 +104,7 @@ func TestBudgetsAreKept(t *testing.T) {
 		check := func(c journal.CreatureID, own, graph int64) {
 			t.Helper()
 			if o, g := w.spent(c); o != own || g != graph {
-				t.Errorf("%s has used %d, its graph %d; want %d and %d", c, o, g, own, graph)
+				t.Errorf("%s has used %d, and its graph %d; want %d and %d", c, o, g, own, graph)
 			}
 		}
 		say(a, "ten bytes.")
@@ -126,7 +126,7 @@ func TestBudgetsAreKept(t *testing.T) {
 		check(b, 15, 40)
 		say(b, "five.")
 		w.connect(a, b, "link2")
-		check(b, 20, 45) // what both remember counts once
+		check(b, 20, 45) // what both graphs remember counts once
 		w.connect(b, c, "link3")
 		say(c, "ten bytes.") // 20 of 15
 		check(c, 0, 45)
@@ -137,14 +137,14 @@ func TestBudgetsAreKept(t *testing.T) {
 		say(c, "six...")
 		check(c, 6, 51)
 		if k.used["a"] != 25 || k.used["b"] != 20 || k.used["c"] != 6 {
-			t.Errorf("the capability was used for %v", k.used)
+			t.Errorf("the units that the capability has counted are %v", k.used)
 		}
 	})
 }
 
-// TestBudgetsOutliveEverything runs random programs of requests, merges, splits and restarts.
-// No creature ever uses more than its budget, also counting attempts whose results were lost,
-// and what is recorded is at least what was used.
+// TestBudgetsOutliveEverything runs random programs of requests, merges, splits and restarts. No
+// creature ever uses more than its budget, even counting attempts whose results were lost. What is
+// recorded is at least what was used.
 func TestBudgetsOutliveEverything(t *testing.T) {
 	const budget = 120
 	for seed := range uint64(2) {

@@ -23,7 +23,7 @@ func TestAttemptsEndWithWhatGrantsThem(t *testing.T) {
 		w.tellNow(a, "hold me")
 		<-k.held
 		w.change(topology.RemoveCreature{ID: a})
-		w.wait() // which would wait for the attempt
+		w.wait() // which would not return during the attempt
 		recipe := func(list ...deploy.Capability) *deploy.Deployment {
 			return team(1, func(d *deploy.Deployment) {
 				d.Creatures[0].Module, d.Creatures[0].Wasm = "caller", []byte("caller")
@@ -37,7 +37,7 @@ func TestAttemptsEndWithWhatGrantsThem(t *testing.T) {
 		w.apply(recipe())
 		w.wait()
 		if got := w.state(b, "heard"); !strings.Contains(got, "denied") || !strings.Contains(got, "no longer grants the capability echo.main") {
-			t.Errorf("it heard %q", got)
+			t.Errorf("b heard %q, want that its attempt was denied", got)
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// TestASpawnedCreatureGetsItsSecretsAgain resumes a spawned creature with the topology of the
-// last run. Its capability has a secret setting, which the recipe gives again.
+// TestASpawnedCreatureGetsItsSecretsAgain resumes a spawned creature with the topology of the last
+// run. Its capability has a secret setting, which no store keeps and the recipe provides again.
 func TestASpawnedCreatureGetsItsSecretsAgain(t *testing.T) {
 	k, h := newEcho(), newFakeHost()
 	h.on("caller", caller)
@@ -34,7 +34,7 @@ func TestASpawnedCreatureGetsItsSecretsAgain(t *testing.T) {
 		s.tell(id, text)
 		s.wait()
 		if got := s.state(id, "heard"); !strings.Contains(got, want) {
-			t.Errorf("after %q it has heard %q, want %q", text, got, want)
+			t.Errorf("after %q the creature has heard %q, want %q", text, got, want)
 		}
 	}
 	say("swordfish 1", "denied: it is forbidden")
@@ -53,12 +53,12 @@ func TestASpawnedCreatureGetsItsSecretsAgain(t *testing.T) {
 	}
 	say("sword", "denied: it is forbidden")
 	say("fish", "re: fish")
-	// If the recipe no longer grants the capability to the species, it stays without it.
+	// If the recipe no longer grants the capability to the species, the creature remains without it.
 	if err := resume(recipe("")); err != nil {
 		t.Fatal(err)
 	}
 	say("fish 2", "lacks its sensitive settings (forbid), which are not stored")
 	if got := s.state(id, "heard"); !strings.Contains(got, "with var.word") {
-		t.Errorf("it has heard %q, which does not name the variable", got)
+		t.Errorf("the creature has heard %q, which does not name the variable", got)
 	}
 }

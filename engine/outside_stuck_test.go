@@ -40,8 +40,8 @@ func (g *stuckGrant) Limits() capability.Limits {
 	return capability.Limits{Concurrency: 1, Timeout: time.Millisecond, Retries: 1, Backoff: time.Millisecond}
 }
 
-// TestCapabilitiesThatDoNotEnd proves that an attempt that ignores its context fails when its
-// time is over, and that the engine closes without it, and names it.
+// TestCapabilitiesThatDoNotEnd proves that an attempt that ignores its context fails when its time
+// is up, and that Close does not wait for that attempt but names it.
 func TestCapabilitiesThatDoNotEnd(t *testing.T) {
 	h := newFakeHost()
 	h.on("caller", caller)
@@ -52,11 +52,11 @@ func TestCapabilitiesThatDoNotEnd(t *testing.T) {
 	s.wait()
 	got := s.state(a, "heard")
 	if !strings.HasPrefix(got, "1 unavailable 0 ") || !strings.Contains(got, "earlier attempts of the capability echo.main") || len(k.begun) != 1 {
-		t.Errorf("it heard %q after %d attempts", got, len(k.begun))
+		t.Errorf("a heard %q after %d attempts", got, len(k.begun))
 	}
 	err := s.Close(t.Context())
 	if !errors.Is(err, engine.ErrLeftOpen) || !strings.Contains(err.Error(), "1 attempt of the capability echo.main") {
-		t.Errorf("closing: %v", err)
+		t.Errorf("Close returns %v, want an error that names the attempt", err)
 	}
 	close(k.end)
 	s.awaitClosed()

@@ -21,8 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// echoKind is a capability that answers with what it was sent, and counts. Bodies that
-// begin with fail, again or hold have other results.
+// echoKind is a capability that returns what it gets, and counts. Bodies that begin with fail, again
+// or hold have other results.
 type echoKind struct {
 	mu    sync.Mutex
 	seen  map[string][]string // bodies by key
@@ -102,7 +102,7 @@ func (g *echoGrant) Limits() capability.Limits {
 func (*echoGrant) Allows() []string               { return []string{"everything"} }
 func (*echoGrant) Warnings() []capability.Warning { return nil }
 
-// caller requests each of its messages of the capability in its configuration, and notes
+// caller sends each of its messages as a request to the capability in its configuration, and notes
 // the results.
 func caller(t abi.Turn, kind abi.Kind) error {
 	payload, _ := t.Source(abi.SourcePayload)
@@ -164,7 +164,7 @@ func TestCapabilitiesAnswer(t *testing.T) {
 			"7 internal 0  the capability echo.main panicked: at the disco\n" +
 			"8 too_large 0  the result has about 1049088 bytes, and the limit message of the creature is 1048576; raise the limit, or request less\n"
 		if got := w.state(a, "heard"); got != want {
-			t.Errorf("a heard\n%swant\n%s", got, want)
+			t.Errorf("a noted\n%swant\n%s", got, want)
 		}
 		if got := w.state(b, "heard"); got != "denied: the creature has no capability echo.main; grant it in the recipe\n" {
 			t.Errorf("b heard %q", got)
@@ -181,7 +181,7 @@ func TestCapabilitiesAnswer(t *testing.T) {
 		}
 		w.wait()
 		if got := w.state(dead, "heard"); got != "6 unavailable 0  it is down\n" {
-			t.Errorf("after redelivery it heard %q", got)
+			t.Errorf("after redelivery the creature heard %q", got)
 		}
 		got := w.status()[0].Creatures[0].Capabilities
 		if len(got) != 1 || got[0].ID != "echo.main" || !slices.Equal(got[0].Allows, []string{"everything"}) {
@@ -235,7 +235,7 @@ func TestRequestsToCapabilitiesOutliveEverything(t *testing.T) {
 				for line := range strings.Lines(s.state(c, "heard")) {
 					heard++
 					if !strings.Contains(line, " ok 200 echo re: ") {
-						t.Errorf("it heard %q", line)
+						t.Errorf("a creature heard %q", line)
 					}
 				}
 			}

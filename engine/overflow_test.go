@@ -15,8 +15,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// slow makes a behaviour that records, but waits before every turn for a token from let.
-// begun gets a token whenever a turn has begun.
+// slow adds a behaviour that records. In each turn that handles a message, it first puts a token
+// into begun, and waits for let.
 func (h *fakeHost) slow(name string) (begun, let chan struct{}) {
 	begun, let = make(chan struct{}, 1024), make(chan struct{})
 	record := h.behaviours["record"]
@@ -57,7 +57,7 @@ func TestOverflowPolicies(t *testing.T) {
 			close(let)
 			w.wait()
 			if got := w.state(a, "heard"); got != test.want || w.DeadLetterCount() != test.dead {
-				t.Errorf("it heard %q with %d dead letters, want %q with %d", got, w.DeadLetterCount(), test.want, test.dead)
+				t.Errorf("the creature heard %q with %d dead letters, want %q with %d", got, w.DeadLetterCount(), test.want, test.dead)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestAFullMailboxOfAVolatileGraphIsNoneWithAStore(t *testing.T) {
 		want += fmt.Sprintf("in:%d\n", i)
 	}
 	if got := s.state(a.Creatures["creature.a"], "heard"); got != want {
-		t.Errorf("it heard %q, want %q", got, want)
+		t.Errorf("the creature heard %q, want %q", got, want)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestRemovalLeavesADeadLetterForEveryDelivery(t *testing.T) {
 				seen[ob.Event.Seq] = true
 			}
 			if len(seen) != n || w.DeadLetterCount() != int64(n) {
-				t.Errorf("%d dead letters of %d, %d counted", len(seen), n, w.DeadLetterCount())
+				t.Errorf("%d dead letters for %d messages, %d counted", len(seen), n, w.DeadLetterCount())
 			}
 		})
 	}
@@ -293,7 +293,7 @@ func TestCloseInterruptsAHangingTurnAsIfItHadNotBegun(t *testing.T) {
 	s.reopen()
 	s.wait()
 	if got, want := s.state(a, "heard"), "in:1\nin:2\n"; got != want {
-		t.Errorf("it heard %q, want %q", got, want)
+		t.Errorf("the creature heard %q, want %q", got, want)
 	}
 	if n := len(s.events(a, journal.EventTurnFailed)); n != 0 {
 		t.Errorf("%d failed turns", n)
