@@ -38,7 +38,7 @@ func (d *onDisk) ticking(timers int, limits abi.Limits) journal.CreatureID {
 	return c
 }
 
-// rung is the number of delivered timers.
+// rung counts the timers that have been delivered.
 func (d *onDisk) rung() (n int) {
 	for _, ev := range d.disk.Log() {
 		if ev.Kind == journal.EventTimer {
@@ -48,7 +48,7 @@ func (d *onDisk) rung() (n int) {
 	return n
 }
 
-// run advances the clock by that many milliseconds, one after the other.
+// run advances the clock by a number of milliseconds, one at a time.
 func (d *onDisk) run(milliseconds int) {
 	for range milliseconds {
 		d.clock.Advance(time.Millisecond)
@@ -67,12 +67,12 @@ func TestDueTimersWaitForRoomInTheStore(t *testing.T) {
 	before := d.rung()
 	d.run(200)
 	if now := d.rung(); now != before {
-		t.Errorf("%d timers have rung while the store had no room", now-before)
+		t.Errorf("%d timers have fired while the store had no room, want none", now-before)
 	}
 	d.disk.Broken = false
 	d.run(100)
 	if now := d.rung(); now < before+8 {
-		t.Errorf("%d timers have rung since the store has room again, want all", now-before)
+		t.Errorf("%d timers have fired since the store has room again, want all", now-before)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestTimersRingNoOftenerThanTheirLimit(t *testing.T) {
 	c := d.ticking(8, abi.Limits{TimerRate: 20})
 	d.run(3000)
 	if n := d.rung(); n < 60 || n > 81 {
-		t.Errorf("%d timers have rung in three seconds, want 20 a second and a second's worth more", n)
+		t.Errorf("%d timers have fired in three seconds, want 20 a second, and at most a second's worth more", n)
 	}
 	d.told(c, "timer_rate")
 }
@@ -111,7 +111,7 @@ func TestACreatureThatStoresTooMuchWaits(t *testing.T) {
 		d.Ring()
 		d.serve()
 	}
-	t.Errorf("%d of %d messages have been handled", heard(), messages)
+	t.Errorf("only %d of %d messages have been handled in the end", heard(), messages)
 }
 
 // A creature that changes its graph in each turn waits after each, as long as the storage is
@@ -141,11 +141,11 @@ func TestACreatureThatChangesItsGraphWaitsForTheStorage(t *testing.T) {
 		d.serve()
 	}
 	if send(3); turns["editor"] != 3 || turns["bystander"] != 3 {
-		t.Fatalf("without a storage that is behind, the turns are %v", turns)
+		t.Fatalf("while no storage is behind, the turns are %v", turns)
 	}
 	d.disk.Hasty = true
 	if send(3); turns["editor"] != 4 || turns["bystander"] != 6 {
-		t.Errorf("with one that is behind, the turns are %v, want one more of the editor", turns)
+		t.Errorf("while the storage is behind, the turns are %v, want one more of the editor", turns)
 	}
 	d.run(1999)
 	if turns["editor"] != 4 {
@@ -162,7 +162,7 @@ func TestACreatureThatChangesItsGraphWaitsForTheStorage(t *testing.T) {
 	}
 }
 
-// told checks that a creature's log and status say that a limit makes it wait.
+// told checks that a creature's log and status report that a limit makes it wait.
 func (d *onDisk) told(c journal.CreatureID, limit string) {
 	d.Helper()
 	lines := 0
@@ -207,11 +207,11 @@ func TestTimersOfACreatureThatDoesNotRunWait(t *testing.T) {
 			halt(d, c)
 			before := d.rung()
 			if before == 0 {
-				t.Fatal("no timer has rung")
+				t.Fatal("no timer has fired")
 			}
 			d.run(200)
 			if now := d.rung(); now != before {
-				t.Errorf("%d timers have rung while the creature did not run", now-before)
+				t.Errorf("%d timers have fired while the creature did not run", now-before)
 			}
 			if set, err := d.Timers(c); err != nil || len(set) != timers {
 				t.Errorf("%d timers are set, %v; want %d", len(set), err, timers)
@@ -220,11 +220,11 @@ func TestTimersOfACreatureThatDoesNotRunWait(t *testing.T) {
 			d.Ring()
 			d.serve()
 			if now := d.rung(); now != before+timers {
-				t.Errorf("%d timers have rung when it runs again, want each once", now-before)
+				t.Errorf("%d timers have fired when the creature runs again, want each once", now-before)
 			}
 			d.run(1)
 			if now := d.rung(); now != before+2*timers {
-				t.Errorf("%d timers have rung a millisecond later, want each once more", now-before-timers)
+				t.Errorf("%d timers have fired a millisecond later, want each once more", now-before-timers)
 			}
 		})
 	}

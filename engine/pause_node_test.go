@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/internal/fresh"
 )
 
-// states are what the status, group_status and the awareness document of the lead say of a
-// creature.
+// states returns the states of a creature in the status, in group_status and in the awareness
+// document of the lead.
 func (s *saved) states(lead, id journal.CreatureID) (all []journal.CreatureState) {
 	s.t.Helper()
 	c, _ := s.creatureIn(id)
@@ -46,8 +46,8 @@ func (s *saved) wantState(lead, id journal.CreatureID, want journal.CreatureStat
 	}
 }
 
-// TestAPausedCreatureKeepsItsInstanceAndItsMessages pauses a worker, which handles nothing
-// until it is resumed, with the instance that it had.
+// TestAPausedCreatureKeepsItsInstanceAndItsMessages pauses a worker. It handles nothing until it
+// is resumed, and then continues with the instance that it had.
 func TestAPausedCreatureKeepsItsInstanceAndItsMessages(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("crew"))
@@ -57,28 +57,28 @@ func TestAPausedCreatureKeepsItsInstanceAndItsMessages(t *testing.T) {
 	starts := s.starts(ann)
 	call := func(tool, ref string) toolReply { return s.ask(lead, toolCall{tool, args{"creature": ref}})[0] }
 	if r := answer[tools.NodeState](t, call("group_pause_node", "ann")); r.State != journal.Paused || r.Creature != ann {
-		t.Errorf("the answer is %+v", r)
+		t.Errorf("the result of group_pause_node is %+v", r)
 	}
 	s.wantState(lead, ann, journal.Paused)
 	s.tell(ann, "meanwhile")
 	s.wait()
 	heard := s.state(ann, "heard")
 	if strings.Contains(heard, "meanwhile") {
-		t.Errorf("a paused creature has heard %q", heard)
+		t.Errorf("while it is paused, ann has heard %q", heard)
 	}
 	if _, err := s.Tool(t.Context(), ann, "group_send", []byte(`{"creature": "lead", "payload": "x"}`)); abi.CodeOf(err) != abi.Stopped || !strings.Contains(err.Error(), "is paused") {
-		t.Errorf("a call on behalf of a paused creature answers %v", err)
+		t.Errorf("a call on behalf of a paused creature returns %v, want stopped", err)
 	}
 	if r := answer[tools.NodeState](t, call("group_resume_node", "ann")); r.State != journal.Running {
-		t.Errorf("the answer is %+v", r)
+		t.Errorf("the result of group_resume_node is %+v", r)
 	}
 	s.wait()
 	s.wantState(lead, ann, journal.Running)
 	if got := s.state(ann, "heard"); !strings.HasSuffix(got, ":meanwhile\n") {
-		t.Errorf("after it was resumed it has heard %q", got)
+		t.Errorf("after it was resumed, ann has heard %q", got)
 	}
 	if now := s.starts(ann); now != starts && !fresh.Instances() {
-		t.Errorf("it has had %d instances, and %d before the pause", now, starts)
+		t.Errorf("ann has had %d instances, but only %d before the pause", now, starts)
 	}
 	var reasons []journal.StopReason
 	for _, ev := range s.events(ann, journal.EventCreatureStopped) {
@@ -89,7 +89,7 @@ func TestAPausedCreatureKeepsItsInstanceAndItsMessages(t *testing.T) {
 		reasons = append(reasons, p.Reason)
 	}
 	if !slices.Equal(reasons, []journal.StopReason{journal.StopPaused}) {
-		t.Errorf("it was stopped for %q", reasons)
+		t.Errorf("ann was stopped for the reasons %q, want only the pause", reasons)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestAPauseOutlivesTheEngine(t *testing.T) {
 	for _, g := range s.rest() {
 		for i := range g.Creatures {
 			if c := &g.Creatures[i]; c.ID == ann && c.State() != journal.Paused || c.ID != ann && c.State() != journal.Running {
-				t.Errorf("the store says of %s that it is %s", c.Name, c.State())
+				t.Errorf("in the store, %s is %s", c.Name, c.State())
 			}
 		}
 	}
@@ -116,13 +116,14 @@ func TestAPauseOutlivesTheEngine(t *testing.T) {
 	answer[tools.NodeState](t, s.ask(lead, toolCall{"group_resume_node", args{"creature": "ann"}})[0])
 	s.wait()
 	if got := s.state(ann, "heard"); !strings.HasSuffix(got, ":meanwhile\n") {
-		t.Errorf("after it was resumed it has heard %q", got)
+		t.Errorf("after it was resumed, ann has heard %q", got)
 	}
 	s.reopen()
 	s.wantState(lead, ann, journal.Running)
 }
 
-// TestAPausedCreatureCanBeStoppedAndStarted closes its instance, or resumes it.
+// TestAPausedCreatureCanBeStoppedAndStarted stops a paused worker, which closes its instance, or
+// starts it, which resumes it.
 func TestAPausedCreatureCanBeStoppedAndStarted(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("crew"))
@@ -130,7 +131,7 @@ func TestAPausedCreatureCanBeStoppedAndStarted(t *testing.T) {
 	do := func(tool, code string, want journal.CreatureState) {
 		t.Helper()
 		if r := s.ask(lead, toolCall{tool, args{"creature": "ann"}})[0]; r.Code != code {
-			t.Errorf("%s answers %q %s", tool, r.Code, r.Error)
+			t.Errorf("%s returns %q %s", tool, r.Code, r.Error)
 		}
 		s.wantState(lead, ann, want)
 	}
@@ -147,7 +148,7 @@ func TestAPausedCreatureCanBeStoppedAndStarted(t *testing.T) {
 	s.tell(ann, "now")
 	s.wait()
 	if now := s.starts(ann); now != starts+1 && !fresh.Instances() {
-		t.Errorf("it has had %d instances, and %d before; only the stop closes one", now, starts)
+		t.Errorf("ann has had %d instances, and %d before; only the stop closes one", now, starts)
 	}
 	s.wantState(lead, lead, journal.Running)
 	if r := s.ask(lead, toolCall{"group_pause_node", args{"creature": "lead"}})[0]; r.Code != "not_privileged" {
@@ -155,7 +156,7 @@ func TestAPausedCreatureCanBeStoppedAndStarted(t *testing.T) {
 	}
 }
 
-// TestAPauseTogetherWithASplit pauses a worker in the turn that parts it from the others, so
+// TestAPauseTogetherWithASplit pauses a worker in the turn that separates it from the others, so
 // that its row is in the first record of another store.
 func TestAPauseTogetherWithASplit(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
@@ -168,14 +169,13 @@ func TestAPauseTogetherWithASplit(t *testing.T) {
 	}
 	for range 2 {
 		if c, g := s.creatureIn(ann); c.State != journal.Paused || len(g.Creatures) != 1 {
-			t.Errorf("ann is %s, among %d", c.State, len(g.Creatures))
+			t.Errorf("ann is %s, in a graph of %d creatures", c.State, len(g.Creatures))
 		}
 		s.reopen()
 	}
 }
 
-// TestARecipeThatStopsStopsAPausedCreature applies a recipe that has changed: it stops the
-// creature now.
+// TestARecipeThatStopsStopsAPausedCreature pauses a creature, and applies a recipe that stops it.
 func TestARecipeThatStopsStopsAPausedCreature(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("crew"))
@@ -204,8 +204,7 @@ func TestARecipeThatStopsStopsAPausedCreature(t *testing.T) {
 	s.wantState(lead, ann, journal.Stopped)
 }
 
-// TestAQuarantinedCreatureIsNotPaused holds that neither tool changes a creature in
-// quarantine.
+// TestAQuarantinedCreatureIsNotPaused proves that neither tool changes a creature in quarantine.
 func TestAQuarantinedCreatureIsNotPaused(t *testing.T) {
 	h := operators()
 	h.on("failing", func(_ abi.Turn, kind abi.Kind) error {
@@ -226,7 +225,7 @@ func TestAQuarantinedCreatureIsNotPaused(t *testing.T) {
 	s.wait()
 	for _, tool := range []string{"group_resume_node", "group_pause_node", "group_resume_node"} {
 		if r := s.ask(lead, toolCall{tool, args{"creature": "ann"}})[0]; r.Code != "stopped" || !strings.Contains(r.Error, "is quarantined") {
-			t.Errorf("%s answers %q %s", tool, r.Code, r.Error)
+			t.Errorf("%s returns %q %s, want stopped", tool, r.Code, r.Error)
 		}
 		s.wantState(lead, ann, journal.Quarantined)
 	}
@@ -234,8 +233,8 @@ func TestAQuarantinedCreatureIsNotPaused(t *testing.T) {
 	s.wantState(lead, ann, journal.Running)
 }
 
-// TestARecipeThatStopsClosesTheInstance applies a recipe that stops a creature, which is held
-// meanwhile, and starts it again: it gets another instance.
+// TestARecipeThatStopsClosesTheInstance applies a recipe that stops a creature. When the creature
+// is started again, it gets another instance.
 func TestARecipeThatStopsClosesTheInstance(t *testing.T) {
 	for _, before := range []string{"group_pause_node", "group_resume_node"} {
 		s := newSaved(t, engine.Options{Host: operators()})
@@ -252,7 +251,7 @@ func TestARecipeThatStopsClosesTheInstance(t *testing.T) {
 		s.tell(ann, "now")
 		s.wait()
 		if now := s.starts(ann); now != starts+1 && !fresh.Instances() {
-			t.Errorf("after %s and a stop it has had %d instances, and %d before", before, now, starts)
+			t.Errorf("after %s and a stop, ann has had %d instances, and %d before", before, now, starts)
 		}
 	}
 }

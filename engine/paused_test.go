@@ -64,7 +64,7 @@ func TestAPausedEngineOnlyChangesWhatIsSaved(t *testing.T) {
 	}
 	s.shut()
 	if turns != before {
-		t.Errorf("%d turns ran while it was paused", turns-before)
+		t.Errorf("%d turns ran while the engine was paused", turns-before)
 	}
 
 	s.o.Paused, broken = false, false
@@ -82,9 +82,9 @@ func TestAPausedEngineOnlyChangesWhatIsSaved(t *testing.T) {
 	}
 }
 
-// A creature without its module seems to be stopped. Changes that cut the stores save it
-// as it was nevertheless, so that it runs again with its module; and if it is stopped or
-// started meanwhile, it is saved so.
+// A creature without its module appears as stopped. Changes that cut the stores nevertheless save
+// it as it was, so that it runs again with its module. If it is stopped or started meanwhile, that
+// is saved.
 func TestACreatureWithoutItsModuleIsSavedAsItWas(t *testing.T) {
 	for _, without := range []string{"paused", "broken"} {
 		t.Run(without, func(t *testing.T) {
@@ -139,8 +139,8 @@ func TestACreatureWithoutItsModuleIsSavedAsItWas(t *testing.T) {
 	}
 }
 
-// The creatures of a paused engine have nothing to do, whatever waits for them: the engine is
-// idle after every change, and what waits is handled by the next engine that runs.
+// The creatures of a paused engine have nothing to do, whatever waits for them. The engine is idle
+// after every change, and the next engine that runs handles what waits.
 func TestAPausedEngineIsIdle(t *testing.T) {
 	h := newFakeHost()
 	h.exports["curious"] = []string{"creature_handle", abi.ExportGraphChanged}

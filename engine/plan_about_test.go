@@ -16,8 +16,8 @@ func membersOf(p *diff.Plan) (out []string) {
 	return out
 }
 
-// TestAPlanAboutOneDeployment leaves out the members of another, unless the graph
-// that they share is cut.
+// TestAPlanAboutOneDeployment leaves out the members of another deployment, unless the graph that
+// they share is cut.
 func TestAPlanAboutOneDeployment(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	other := team(2)
@@ -34,27 +34,27 @@ func TestAPlanAboutOneDeployment(t *testing.T) {
 	own := []string{d.Name + " creature.m0", d.Name + " creature.m1"}
 	apart := about()
 	if got := membersOf(apart); !slices.Equal(got, own) {
-		t.Errorf("apart from the other, the plan tells of %v", got)
+		t.Errorf("while the graphs are separate, the plan lists %v", got)
 	}
 	for _, ch := range apart.Channels {
 		if ch.Deployment != d.Name {
-			t.Errorf("it tells of %s of %s", ch.Name, ch.Deployment)
+			t.Errorf("the plan lists the channel %s of %s", ch.Name, ch.Deployment)
 		}
 	}
 
 	s.connect(a.Creatures["creature.m1"], b.Creatures["creature.m0"], "bridge")
 	if got := membersOf(about()); !slices.Equal(got, own) {
-		t.Errorf("joined to the other, which stays so, the plan tells of %v", got)
+		t.Errorf("while the graphs are and remain merged, the plan lists %v", got)
 	}
 	s.shut()
 	s.open() // of saved graphs, the recipe alone decides: the bridge is removed
 	cut := about()
 	if got := membersOf(cut); !slices.Equal(got, append([]string{"other creature.m0", "other creature.m1"}, own...)) {
-		t.Errorf("cut off from the other, the plan tells of %v", got)
+		t.Errorf("when the graphs will be split, the plan lists %v", got)
 	}
 	for _, c := range cut.Creatures {
 		if !c.Cut {
-			t.Errorf("%s of %s is not said to be in a graph that splits", c.Address, c.Deployment)
+			t.Errorf("the plan does not say that %s of %s is in a graph that splits", c.Address, c.Deployment)
 		}
 	}
 }

@@ -72,9 +72,9 @@ func changesOf(was, is token) (out []diff.PlanChange) {
 	return out
 }
 
-// TestAPlanTellsThatSensitiveValuesChange tries all values of an attribute before and
-// after, in a running creature: the plan shows a change exactly if Apply then changes the
-// creature, and never shows the value.
+// TestAPlanTellsThatSensitiveValuesChange tries all values of an attribute before and after, in a
+// running creature. The plan shows a change if and only if Apply then changes the creature, and
+// never shows a sensitive value.
 func TestAPlanTellsThatSensitiveValuesChange(t *testing.T) {
 	for _, was := range tokens {
 		for _, is := range tokens {
@@ -90,10 +90,10 @@ func TestAPlanTellsThatSensitiveValuesChange(t *testing.T) {
 					t.Errorf("want (-), planned (+):\n%s\nunknown are %v", diff, c.Unknown)
 				}
 				if text := string(toJSON(t, plan)); strings.Contains(text, "hush") && was.secret && is.secret {
-					t.Errorf("the plan tells what is sensitive: %s", text)
+					t.Errorf("the plan shows a sensitive value: %s", text)
 				}
 				if changed := s.apply(team(3, bearing(is))).Changed; slices.Contains(changed, "creature.m1") == plan.Empty() {
-					t.Errorf("changed are %v, and the plan is empty: %v", changed, plan.Empty())
+					t.Errorf("Apply has changed %v, but the plan is empty: %v", changed, plan.Empty())
 				}
 			})
 		}
@@ -116,17 +116,17 @@ func TestAPlanSaysWhichSensitiveValuesAreNotKnown(t *testing.T) {
 			t.Errorf("planned: %+v, empty: %v", c, plan.Empty())
 		}
 		if other := planned(t, plan, "creature.m0"); len(other.Unknown) > 0 {
-			t.Errorf("of one without anything sensitive: %v", other.Unknown)
+			t.Errorf("unknown for a creature without sensitive values: %v", other.Unknown)
 		}
 		if text := string(toJSON(t, plan)); strings.Contains(text, "hush") {
-			t.Errorf("the plan tells what is sensitive: %s", text)
+			t.Errorf("the plan shows a sensitive value: %s", text)
 		}
 	}
 }
 
-// TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets compares what a policy sees of a plan
-// with what it sees of the deployment: a creature with the same sensitive values is not
-// among those that change.
+// TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets compares what a policy sees when a deployment is
+// planned and when it is applied: a creature whose sensitive values stay the same is not among
+// those that change.
 func TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets(t *testing.T) {
 	var seen [][]string
 	watching := judgedBy(&judge{kinds: []journal.PolicyKind{journal.JudgePlan}, judge: func(e *deploy.PolicyEvent) deploy.Decision {

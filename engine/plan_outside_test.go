@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/diff"
 )
 
-// TestAPlanListsOpenRequests ends an engine while requests to capabilities are open. Plans of
-// resuming list what becomes of each, and execute none.
+// TestAPlanListsOpenRequests ends an engine while requests to capabilities are open. A plan to
+// resume lists what becomes of each request, and executes none.
 func TestAPlanListsOpenRequests(t *testing.T) {
 	k, h := newEcho(), newFakeHost()
 	k.hold, k.held = make(chan struct{}), make(chan struct{}, 9)
@@ -31,7 +31,7 @@ func TestAPlanListsOpenRequests(t *testing.T) {
 	s.tellNow(id, "hold 1")
 	<-k.held
 	if plan, err := s.Plan(t.Context(), first); err != nil || len(plan.Outside) != 0 {
-		t.Errorf("while it runs: %+v, %v", plan, err)
+		t.Errorf("the plan for a running engine is %+v, %v", plan, err)
 	}
 	s.shut()
 	s.open()

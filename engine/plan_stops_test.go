@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/diff"
 )
 
-// TestAPlanTellsWhichRecipesStop plans conditions that hold already, hold still and hold no
-// longer, and compares with what applying them does, in running and in saved graphs.
+// TestAPlanTellsWhichRecipesStop plans conditions that do not hold, begin to hold, still hold and no
+// longer hold. It compares each plan with the result of applying it, in running and in saved graphs.
 func TestAPlanTellsWhichRecipesStop(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprint("running ", running), func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAPlanTellsWhichRecipesStop(t *testing.T) {
 				var got diff.StopPlan
 				for _, got = range plan.Stops {
 					if got.Deployment != "team" || got.Graph != s.graph(a.Creatures["creature.m0"]) {
-						t.Errorf("the plan is about %+v", got)
+						t.Errorf("the plan lists a stop of another deployment or graph: %+v", got)
 					}
 					got.Deployment, got.Graph = "", ""
 				}
@@ -59,15 +59,15 @@ func TestAPlanTellsWhichRecipesStop(t *testing.T) {
 				s.wait()
 				found := stops(s.status())
 				if stopped := step.want.Reason != ""; stopped != (len(found) == 1) || stopped && found[0].Reason != step.want.Reason {
-					t.Errorf("the plan said %+v, and the stops are %+v", step.want, found)
+					t.Errorf("the plan said %+v, but the stops are %+v", step.want, found)
 				}
 			}
 		})
 	}
 }
 
-// TestAPlanTellsThatAMergeStopsAnotherRecipe plans a recipe that merges two graphs, in which the
-// creatures of another recipe together have had as many turns as its condition says.
+// TestAPlanTellsThatAMergeStopsAnotherRecipe plans a recipe that merges two graphs. In the merged
+// graph, the creatures of another recipe have had as many turns as its condition says.
 func TestAPlanTellsThatAMergeStopsAnotherRecipe(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	apart := func(name string, more ...func(*deploy.Deployment)) *deploy.Deployment {

@@ -19,8 +19,8 @@ import (
 // TERRARIUM_SEEDS is set.
 const planSeeds = 15
 
-// seeds yields n seeds in make test-every, and half of them in make test, or as many as
-// TERRARIUM_SEEDS says.
+// seeds yields n seeds in make test-every, half as many in make test, or as many as TERRARIUM_SEEDS
+// says.
 func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
 	t.Helper()
 	if !seeded.Part(1, 2) {
@@ -38,7 +38,7 @@ func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
 	}
 }
 
-// shapeOf is a plan without what changes by itself while graphs run.
+// shapeOf returns a plan without what changes by itself while graphs run.
 func shapeOf(p *diff.Plan) diff.Plan {
 	out := diff.Plan{Graphs: p.Graphs, Channels: p.Channels}
 	for i := range out.Channels {
@@ -51,9 +51,9 @@ func shapeOf(p *diff.Plan) diff.Plan {
 	return out
 }
 
-// TestAPlanSaysWhatApplyThenDoes draws deployments, changes them while they run, edits
-// them, and compares the plan with what the stores have before and after they are
-// applied. Every other program keeps the changes made while running.
+// TestAPlanSaysWhatApplyThenDoes draws deployments, changes them while they run, and edits them. It
+// compares the plan with the stores before and after the edited deployments are applied. Every
+// other program keeps the changes made while running.
 func TestAPlanSaysWhatApplyThenDoes(t *testing.T) {
 	for seed := range seeds(t, planSeeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { planProgram(t, seed) })
@@ -68,8 +68,8 @@ func TestAPlanAfterADirectChannelWasHeardByOthers(t *testing.T) {
 	}
 }
 
-// TestAPlanOfADeploymentOfWhichNothingIsLeft repeats a program in which operations remove
-// a part of a deployment, and an edited recipe the rest.
+// TestAPlanOfADeploymentOfWhichNothingIsLeft repeats a program in which operations remove a part
+// of a deployment, and an edited recipe removes the rest.
 func TestAPlanOfADeploymentOfWhichNothingIsLeft(t *testing.T) {
 	planProgram(t, 3063366759958265397)
 }
@@ -95,7 +95,7 @@ func planProgram(t *testing.T, seed uint64) {
 	plan, perr := s.Plan(t.Context(), edited...)
 	if _, err := s.ApplyAll(t.Context(), edited...); err != nil {
 		if perr == nil || perr.Error() != err.Error() {
-			t.Fatalf("Apply says %v, and the plan said %v", err, perr)
+			t.Fatalf("Apply returns %v, but Plan returned %v", err, perr)
 		}
 		return
 	}
@@ -127,7 +127,7 @@ func planProgram(t *testing.T, seed uint64) {
 	nothingLeft(t, s, applied)
 }
 
-// nothingLeft expects that applied deployments would change nothing.
+// nothingLeft checks that planning deployments that are applied already yields no changes.
 func nothingLeft(t *testing.T, s *saved, applied []*deploy.Deployment) {
 	t.Helper()
 	again, err := s.Plan(t.Context(), applied...)
@@ -135,7 +135,7 @@ func nothingLeft(t *testing.T, s *saved, applied []*deploy.Deployment) {
 		t.Fatal(err)
 	}
 	if !again.Empty() {
-		t.Errorf("there is something left to do: %s", cmp.Diff(diff.Plan{}, *again))
+		t.Errorf("the plan after applying still has changes: %s", cmp.Diff(diff.Plan{}, *again))
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestAPlanCountsWhatWaits covers a stopped creature that is removed with its backlog:
-// the plan, the report of Apply and the dead letters agree.
+// TestAPlanCountsWhatWaits removes a stopped creature with its backlog: the plan, the report of
+// Apply and the dead letters agree.
 func TestAPlanCountsWhatWaits(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	stopped := func(d *deploy.Deployment) { d.Creatures[1].Stopped = true }
@@ -25,7 +25,7 @@ func TestAPlanCountsWhatWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := planned(t, plan, "creature.m1"); c.Action != diff.PlanResume || c.Waiting.Deliveries != 7 || c.Buried != 0 {
-		t.Errorf("it would go on as %+v, want 7 deliveries waiting", c)
+		t.Errorf("m1 would be resumed as %+v, want 7 deliveries waiting", c)
 	}
 	gone := team(2, func(d *deploy.Deployment) {
 		d.Creatures = d.Creatures[:1]
@@ -34,7 +34,7 @@ func TestAPlanCountsWhatWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := planned(t, plan, "creature.m1"); c.Action != diff.PlanRemove || c.Buried != 7 {
-		t.Errorf("it would go as %+v, want 7 deliveries buried", c)
+		t.Errorf("m1 would be removed as %+v, want 7 deliveries buried", c)
 	}
 	applied := s.apply(gone)
 	if len(applied.Removed) != 1 || applied.Removed[0].Pending != 7 {
@@ -69,9 +69,9 @@ func TestAPlanAgainstWhatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(plan.Graphs) != 1 || plan.Graphs[0].Kind != "begin" || len(s.status()) != 1 {
-		t.Errorf("the plan is %+v with %d graphs running, want one more to begin", plan.Graphs, len(s.status()))
+		t.Errorf("the plan is %+v with %d graphs running, want that one more begins", plan.Graphs, len(s.status()))
 	}
 	if plan, err := s.Plan(t.Context(), team(2)); err != nil || !plan.Empty() {
-		t.Errorf("what is applied would be changed: %+v, %v", plan, err)
+		t.Errorf("the plan would change a deployment that is applied already: %+v, %v", plan, err)
 	}
 }

@@ -140,7 +140,7 @@ func (r drafts) disturb(s *saved, steps int, assign bool) {
 		}
 		a, b := creatures[r.IntN(len(creatures))], creatures[r.IntN(len(creatures))]
 		err := s.Batch(s.t.Context(), func(batch *engine.Batch) error { return r.step(s.t, batch, a, b, channels, assign) })
-		_ = err // many are refused, which is as good
+		_ = err // many changes are refused, which does no harm
 	}
 }
 
@@ -190,7 +190,7 @@ func members(s *saved) (creatures []journal.CreatureID, channels []journal.Chann
 	return creatures, channels
 }
 
-// rest is what the stores contain, while no engine uses them.
+// rest closes the engine, and returns what the stores contain.
 func (s *saved) rest() []journal.SavedGraph {
 	s.t.Helper()
 	s.shut()

@@ -13,8 +13,8 @@ import (
 
 func judging(kinds ...journal.PolicyKind) *judge { return &judge{kinds: kinds} }
 
-// A deployment that cannot be applied leaves nothing of its policies behind: they judge
-// nothing that happens later.
+// A deployment that cannot be applied leaves none of its policies behind: they judge nothing that
+// happens later.
 func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 	for name, spoil := range map[string]func(*deploy.Deployment){
 		"denied by itself": func(d *deploy.Deployment) {
@@ -36,7 +36,7 @@ func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 			d := crew("own", judgedBy(first))
 			spoil(d)
 			if _, err := s.Apply(t.Context(), d); err == nil {
-				t.Fatal("it was applied")
+				t.Fatal("the deployment was applied")
 			}
 			seen := len(first.seen)
 			var recalled []byte
@@ -48,16 +48,16 @@ func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 			a := s.apply(crew("own", judgedBy(second)))
 			s.ask(a.Creatures["creature.lead"], toolCall{"group_add_node", args{"species": "scribe"}})
 			if len(first.seen) != seen {
-				t.Errorf("the policy of what failed has judged %d events since", len(first.seen)-seen)
+				t.Errorf("the policy of the deployment that failed has judged %d events since", len(first.seen)-seen)
 			}
 			if len(second.seen) == 0 || recalled != nil {
-				t.Errorf("the next one has judged %d events, and recalls %q", len(second.seen), recalled)
+				t.Errorf("the next policy has judged %d events, and recalls %q", len(second.seen), recalled)
 			}
 		})
 	}
 }
 
-// A deployment that is applied already keeps its policies when it is applied again.
+// If a deployment is applied already, applying it again keeps its policies.
 func TestAPolicyIsKept(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	h := judging(journal.JudgeTool)
@@ -77,7 +77,7 @@ func TestAPolicyIsKept(t *testing.T) {
 	}
 	s.ask(a.Creatures["creature.lead"], toolCall{"group_status", nil})
 	if h.last(journal.JudgeTool).Tool != "group_status" {
-		t.Errorf("it judged %v", h.seen)
+		t.Errorf("the policy judged %v", h.seen)
 	}
 }
 
@@ -101,20 +101,19 @@ func TestPlansLeavePoliciesAlone(t *testing.T) {
 		most = 1
 		h := policy()
 		if _, err := s.Plan(t.Context(), crew("own", judgedBy(h))); abi.CodeOf(err) != abi.Denied {
-			t.Errorf("restored %v: the plan answers %v, though Apply would be denied", restored, err)
+			t.Errorf("restored %v: Plan returns %v, although Apply would be denied", restored, err)
 		}
 		most = 2
 		for range 3 {
 			if _, err := s.Plan(t.Context(), crew("own", judgedBy(h))); err != nil {
-				t.Errorf("restored %v: %v, as if the plans before had happened", restored, err)
+				t.Errorf("restored %v: Plan returns %v, as if the earlier plans had been applied", restored, err)
 			}
 		}
 	}
 	s.apply(crew("own", judgedBy(policy())))
 }
 
-// The deployments of events are the deployments of the channels and creatures that they
-// name.
+// The deployments of an event are those of the channels and creatures that it names.
 func TestEventsTellWhoseTheyAre(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	var sent []deploy.SendEvent

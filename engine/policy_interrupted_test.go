@@ -46,8 +46,8 @@ func gatewayBehind(p deploy.Policy) *deploy.Deployment {
 	return d
 }
 
-// A turn whose policies are interrupted when the engine closes is put back, even if they
-// were asked a second time: its message is not lost because of their failure.
+// If the engine closes while policies judge a turn, the turn is put back, even if the policies were
+// asked a second time. Its message is not lost.
 func TestATurnWhosePoliciesAreInterruptedIsPutBack(t *testing.T) {
 	for name, again := range map[string]bool{"asked once": false, "asked again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestATurnWhosePoliciesAreInterruptedIsPutBack(t *testing.T) {
 				t.Errorf("%q messages came through, want %s", got, want)
 			}
 			if got := s.said(sink); len(got) != 0 {
-				t.Errorf("the log has %q", got)
+				t.Errorf("the log has the verdicts %q, want none", got)
 			}
 		})
 	}

@@ -53,8 +53,8 @@ func policyPayload(t testing.TB, ev *journal.Event) (p journal.PolicyPayload) {
 	return p
 }
 
-// A message from outside that a policy changes is kept as a hash or, if the policy
-// requests it, as it was, beside the resulting message; and only once.
+// If a policy changes a message from outside, the original is kept once, beside the resulting
+// message: as a hash or, if the policy requests it, in full.
 func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 	headers := map[string]string{"from": "eve"}
 	for _, original := range []bool{false, true} {
@@ -72,7 +72,7 @@ func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 		}
 		s.reopen()
 		if m := s.events(sink, journal.EventChannelMessage); len(m) != 1 || string(m[0].Payload) != "clean" || m[0].ID != sent.Message {
-			t.Fatalf("the log has %v", m)
+			t.Fatalf("the messages in the log are %v, want one", m)
 		}
 		events := s.events(sink, journal.EventPolicyDenied)
 		if got, want := s.said(sink), []string{"changed wash ", "changed rinse why not"}; !slices.Equal(got, want) {
@@ -90,9 +90,9 @@ func TestWhatPoliciesChangeFromOutsideIsKept(t *testing.T) {
 		encoded, _ := journal.EncodeHeaders(headers)
 		switch {
 		case original && (string(first.Payload) != "dirty" || string(first.Headers) != string(encoded) || first.Hash != ""):
-			t.Errorf("kept is %+v, want the original", first)
+			t.Errorf("the event has %+v, want the original", first)
 		case !original && (first.Hash != journal.HashMessage([]byte("dirty"), headers) || first.Payload != nil || first.Headers != nil):
-			t.Errorf("kept is %+v, want its hash", first)
+			t.Errorf("the event has %+v, want the hash of the original", first)
 		}
 	}
 }
@@ -120,11 +120,11 @@ func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
 			sink := a.Creatures["creature.sink"]
 			_, err := s.Send(t.Context(), a.Channels["channel.in"], engine.Outgoing{Payload: []byte("x"), Durable: true})
 			if (err == nil) != (c.want == "") || err != nil && (abi.CodeOf(err) != abi.Denied || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("Send answers %v, want %s", err, c.want)
+				t.Errorf("Send returns %v, want %s", err, c.want)
 			}
 			s.reopen()
 			if got, want := s.said(sink), []string{"audit try no", "warning mind odd"}; !slices.Equal(got, want) {
-				t.Errorf("the log has %q, want %q", got, want)
+				t.Errorf("the log has the verdicts %q, want %q", got, want)
 			}
 			if n := len(s.events(sink, journal.EventChannelMessage)); (n == 1) != (c.want == "") {
 				t.Errorf("%d messages were taken in", n)
@@ -133,7 +133,7 @@ func TestWordsOnWhatIsRefusedFromOutsideAreKept(t *testing.T) {
 	}
 }
 
-// Without a store, subscribers get the verdicts nevertheless.
+// Without a store, subscribers nevertheless get the verdicts.
 func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
@@ -143,14 +143,14 @@ func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
 	}}))
 	seen := w.watch(journal.EventPolicyDenied)
 	if _, err := w.Send(t.Context(), a.Channels["channel.in"], engine.Outgoing{Payload: []byte("x")}); abi.CodeOf(err) != abi.Denied {
-		t.Fatalf("Send answers %v", err)
+		t.Fatalf("Send returns %v", err)
 	}
 	if got := seen(); len(got) != 1 || policyPayload(t, &got[0]).Effect != "warning" {
-		t.Errorf("seen: %v, want the warning alone", got)
+		t.Errorf("the subscriber got %v, want only the warning", got)
 	}
 }
 
-// The cause of the error lists the policies that have refused, for machines.
+// The cause of the error lists the policies that refused the message, for programs.
 func TestARefusalTellsByWhom(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {
@@ -168,8 +168,8 @@ func TestARefusalTellsByWhom(t *testing.T) {
 	}
 }
 
-// A message that a producer repeats is left out before any policy judges it: what the
-// policies say by now does not matter.
+// A message that a producer repeats is left out before any policy judges it, even if the policies
+// would deny it by then.
 func TestADuplicateIsNotJudged(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	asked := 0
@@ -183,11 +183,11 @@ func TestADuplicateIsNotJudged(t *testing.T) {
 	for i := range 2 {
 		sent, err := s.Send(t.Context(), a.Channels["channel.in"], out)
 		if err != nil || sent.Duplicate != (i == 1) {
-			t.Errorf("the %d. time: %+v, %v", i+1, sent, err)
+			t.Errorf("attempt %d: %+v, %v", i+1, sent, err)
 		}
 	}
 	if asked != 1 {
-		t.Errorf("the policy was asked %d times", asked)
+		t.Errorf("the policy was asked %d times, want once", asked)
 	}
 }
 
@@ -204,11 +204,11 @@ func TestACallerThatGivesUpIsNotJudged(t *testing.T) {
 			}}))
 			_, err := w.Send(ctx, a.Channels["channel.in"], engine.Outgoing{Payload: []byte("x")})
 			if abi.CodeOf(err) != abi.Unavailable || !errors.Is(err, context.Canceled) {
-				t.Errorf("Send answers %v", err)
+				t.Errorf("Send returns %v, want unavailable", err)
 			}
 			w.wait()
 			if got := w.state(a.Creatures["creature.sink"], "n"); got != "" {
-				t.Errorf("%s messages came through", got)
+				t.Errorf("%s messages arrived, want none", got)
 			}
 		})
 	}

@@ -50,12 +50,12 @@ func seedsOf(t *testing.T, seed uint64) map[string][]uint64 {
 		Creatures: []deploy.CreatureSpec{member("ann"), member("bob")},
 		Policy:    policy,
 	})
-	w.wait() // for the creatures to start, which is logged
+	w.wait() // the starts of the creatures are logged, too
 	for i := range 3 {
 		if _, err := w.Send(t.Context(), a.Channels["channel.in"], engine.Outgoing{Payload: fmt.Append(nil, i), Producer: "file", Offset: uint64(i + 1)}); err != nil {
 			t.Fatal(err)
 		}
-		// A turn takes its place in the log, and the next message another one.
+		// The next message must have the same place in the log whenever this is repeated.
 		w.wait()
 	}
 	mu.Lock()
@@ -63,8 +63,8 @@ func seedsOf(t *testing.T, seed uint64) map[string][]uint64 {
 	return seeds
 }
 
-// A policy draws different random numbers for each message, for each creature that gets
-// it and for each thing that the creature does then, and the same when all is repeated.
+// The seed of a policy is different for each message, for each creature that gets the message and
+// for each of its sends. It is the same when everything is repeated.
 func TestSeedsOfPolicies(t *testing.T) {
 	seeds := seedsOf(t, 7)
 	var all []uint64
@@ -82,7 +82,7 @@ func TestSeedsOfPolicies(t *testing.T) {
 	again := seedsOf(t, 7)
 	for from, list := range seeds {
 		if !slices.Equal(list, again[from]) {
-			t.Errorf("%s: the seeds are %d, and when it is done again %d", from, list, again[from])
+			t.Errorf("%s: the seeds are %d, but %d when everything is repeated", from, list, again[from])
 		}
 	}
 }

@@ -169,7 +169,7 @@ func TestOperationsFromOutsideAreJudged(t *testing.T) {
 			}
 			logged := s.events(a.Creatures["creature.lead"], journal.EventPolicyDenied)
 			if len(logged) != 1 || !strings.Contains(string(logged[0].Payload), `"event":"`+string(op.kind)+`"`) {
-				t.Errorf("the log has %v", logged)
+				t.Errorf("the verdicts in the log are %v, want one", logged)
 			}
 			j.judge = nil
 			if err := op.do(s, a, b); err != nil {
@@ -204,13 +204,13 @@ func TestToolsAreJudged(t *testing.T) {
 			lead, before := a.Creatures["creature.lead"], s.shape()
 			reply := s.ask(lead, c.call)[0]
 			if reply.Code != "denied" || !strings.Contains(reply.Error, "cage (team.hcl:48): told to") {
-				t.Errorf("the call answers %+v", reply)
+				t.Errorf("the reply to the call is %+v", reply)
 			}
 			if after := s.shape(); after != before {
 				t.Errorf("a denied call has changed\n%sto\n%s", before, after)
 			}
 			if ev := j.last(c.kind); ev.Caller.ID != lead || ev.Caller.Name != "lead" || ev.Call != c.call.Tool {
-				t.Errorf("the caller is %+v, the call %s", ev.Caller, ev.Call)
+				t.Errorf("the event has the caller %+v and the call %s", ev.Caller, ev.Call)
 			}
 			if n := len(s.events(lead, journal.EventPolicyDenied)); n != 1 {
 				t.Errorf("%d verdicts are logged, want 1", n)
@@ -219,8 +219,8 @@ func TestToolsAreJudged(t *testing.T) {
 	}
 }
 
-// What a guest was allowed at its call may be denied when its turn commits: the turn is
-// run again then, and gets the denial.
+// A policy may allow a call of a guest, and deny it when the turn commits. Then the turn is run
+// again, and the guest gets the denial.
 func TestACommitIsJudgedToo(t *testing.T) {
 	calls := 0
 	j := &judge{kinds: []journal.PolicyKind{journal.JudgeSpawn}, judge: func(*deploy.PolicyEvent) deploy.Decision {
@@ -233,15 +233,15 @@ func TestACommitIsJudgedToo(t *testing.T) {
 	a := w.apply(crew("own", judgedBy(j)))
 	reply := w.ask(a.Creatures["creature.lead"], toolCall{"group_add_node", args{"species": "scribe"}})[0]
 	if reply.Code != "denied" || calls < 3 {
-		t.Errorf("after %d judgements the call answers %+v", calls, reply)
+		t.Errorf("after %d judgements, the reply to the call is %+v", calls, reply)
 	}
 	if n := len(w.status()[0].Creatures); n != 3 {
 		t.Errorf("%d creatures, want 3", n)
 	}
 }
 
-// What is allowed at each call and denied at each commit fails the turn in the end, even if
-// the denial is due to a limit.
+// If calls are always allowed but each commit is denied, the turn fails in the end, even if the
+// denial is due to a limit.
 func TestACommitThatIsAlwaysDenied(t *testing.T) {
 	for _, limit := range []bool{false, true} {
 		calls := 0
@@ -296,7 +296,7 @@ func TestAPlanIsJudgedOnceAndWhole(t *testing.T) {
 		t.Fatalf("Apply: %v", err)
 	}
 	if len(s.status()) != 0 {
-		t.Error("something of a denied plan exists")
+		t.Error("a part of a denied plan exists")
 	}
 	j.judge = nil
 	s.apply(crew("own", judgedBy(j)))
@@ -311,11 +311,11 @@ func TestAPlanIsJudgedOnceAndWhole(t *testing.T) {
 	want := deploy.PlannedChanges{Created: []string{"creature.new"}, Resumed: []string{"creature.lead"}, Removed: []string{"creature.ann", "creature.bob"}}
 	ev := j.last(journal.JudgePlan)
 	if !reflect.DeepEqual(ev.PlannedChanges, want) || len(j.seen) != 1 {
-		t.Errorf("%d events, the last %+v", len(j.seen), ev)
+		t.Errorf("the policy judged %d events, the last of which is %+v; want one with all changes", len(j.seen), ev)
 	}
 }
 
-// tally counts in its memory what it judges, and denies from a number on.
+// tally counts in its memory what it judges, and denies everything beyond a number.
 func tally(m deploy.PolicyMemory, most int) deploy.Words {
 	n, _ := strconv.Atoi(string(m.Recall("tally")))
 	if n >= most {
@@ -347,12 +347,12 @@ func TestMemoryGoesWithTheOperation(t *testing.T) {
 	lead = a.Creatures["creature.lead"]
 	replies := s.ask(lead, add, toolCall{"group_remove_node", args{"creature": "scribe-1"}}, add)
 	if replies[0].Code != "" || replies[2].Code != "denied" {
-		t.Errorf("after a restart the third and fourth answer %+v", replies)
+		t.Errorf("after a restart, the third and fourth replies are %+v", replies)
 	}
 }
 
-// Policies with memory are asked again if another turn was faster: nothing is counted
-// twice or lost.
+// A policy with memory is asked again if another turn was faster, so that nothing is counted twice
+// or lost.
 func TestMemoryOfSendsIsExact(t *testing.T) {
 	const senders, each, most = 4, 50, 120
 	s := newSaved(t, engine.Options{Workers: senders})
@@ -381,7 +381,7 @@ func TestMemoryOfSendsIsExact(t *testing.T) {
 	}
 	s.wait()
 	if got := s.state(a.Creatures["creature.sink"], "n"); got != strconv.Itoa(most) {
-		t.Errorf("%s messages were let through, want %d", got, most)
+		t.Errorf("%s messages were allowed, want %d", got, most)
 	}
 	if n := len(s.events(a.Creatures["creature.sink"], journal.EventPolicyDenied)); n != senders*each-most {
 		t.Errorf("%d denials are logged, want %d", n, senders*each-most)
@@ -426,7 +426,7 @@ func TestPoliciesRuleOnFailures(t *testing.T) {
 		{deploy.RuleNothing, 2, "running", 1},
 		{deploy.RuleDrop, 1, "running", 1},
 		{deploy.RuleQuarantine, 1, "quarantined", 0},
-		{deploy.RuleRestart, 5, "running", 1}, // until it rules otherwise
+		{deploy.RuleRestart, 5, "running", 1}, // until the policy rules otherwise
 	} {
 		t.Run("rules "+c.ruling.String(), func(t *testing.T) {
 			s := newSaved(t, engine.Options{})
@@ -447,7 +447,7 @@ func TestPoliciesRuleOnFailures(t *testing.T) {
 				t.Errorf("%d attempts, want %d", n, c.turns)
 			}
 			if state := s.status()[0].Creatures[0].State; state != c.state || s.DeadLetterCount() != c.letters {
-				t.Errorf("it is %s with %d dead letters", state, s.DeadLetterCount())
+				t.Errorf("the creature is %s with %d dead letters", state, s.DeadLetterCount())
 			}
 			ev := j.last(journal.JudgeFail)
 			if ev.Creature.Name != "a" || ev.Code != "trapped" || ev.Attempts != 2 || ev.Delivery != "message" || ev.Failures != c.turns {
@@ -467,12 +467,12 @@ func TestWhatNobodyJudgesAsksNobody(t *testing.T) {
 	a, b := s.apply(crew("own", judgedBy(j))), s.apply(crew("other", renamed))
 	for _, op := range fromOutside {
 		if op.kind == journal.JudgeMerge || op.kind == journal.JudgeRemove {
-			continue // the others need what it removes
+			continue // the other operations need what this one removes
 		}
-		_ = op.do(s, a, b) // some find their work done already
+		_ = op.do(s, a, b) // some have nothing to change
 	}
 	if len(j.seen) != 0 {
-		t.Errorf("%d events were judged", len(j.seen))
+		t.Errorf("%d events were judged, want none", len(j.seen))
 	}
 }
 
@@ -496,6 +496,6 @@ func TestThePictureShowsTheGraphBeforeTheOperation(t *testing.T) {
 	}
 	want := []string{"lead//running", "ann//running", "bob//running", "scribe-1/scribe/running"}
 	if !slices.Equal(names, want) || !strings.Contains(string(text), `"listeners":["scribe-1"],"senders":["lead"]`) {
-		t.Errorf("the second spawn sees %s", text)
+		t.Errorf("for the second spawn, the policy sees %s", text)
 	}
 }

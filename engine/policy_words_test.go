@@ -51,7 +51,7 @@ func TestWordsOnRefusedOperationsAreKept(t *testing.T) {
 			s := newSaved(t, engine.Options{Host: operators()})
 			a := s.apply(crew("own", judgedBy(refusing(c.kind))))
 			if err := c.do(s, a); abi.CodeOf(err) != abi.Denied {
-				t.Fatalf("it answers %v, want denied", err)
+				t.Fatalf("the operation returns %v, want denied", err)
 			}
 			got := s.said(a.Creatures["creature.lead"])
 			slices.Sort(got)
@@ -62,8 +62,8 @@ func TestWordsOnRefusedOperationsAreKept(t *testing.T) {
 	}
 }
 
-// A change to what a tool sends in a call from outside is kept like one to a guest's
-// send.
+// If a policy changes what a tool sends in a call from outside, the original is kept like that of a
+// guest's send.
 func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("own", judgedBy(&judge{send: func(ev *deploy.SendEvent) deploy.SendDecision {
@@ -87,6 +87,6 @@ func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
 	}
 	want := journal.NotedSend{Channel: a.Channels["channel.work"], Hash: journal.HashMessage([]byte("dirty"), map[string]string{"terrarium-message": sent.Message})}
 	if len(kept) != 1 || !reflect.DeepEqual(kept[0], want) {
-		t.Errorf("kept is %+v, want %+v", kept, want)
+		t.Errorf("the event has %+v, want %+v", kept, want)
 	}
 }

@@ -68,7 +68,7 @@ func TestAReaderGoesOnAfterItsLastAck(t *testing.T) {
 	wantStrings(t, s.next(r, 5, false), numbers(0, 5))
 	r.Close()
 
-	r = s.read(in, engine.ReaderOptions{Buffer: 3}) // nothing was acknowledged
+	r = s.read(in, engine.ReaderOptions{Buffer: 3}) // nothing was acknowledged, so it starts over
 	wantStrings(t, s.next(r, 10, true), numbers(0, 10))
 	wantStrings(t, s.next(r, 3, false), numbers(10, 13))
 	r.Close()
@@ -122,7 +122,7 @@ func (w *world) wantMissed(r *engine.Reader, from, to uint64) {
 	w.t.Helper()
 	in, err := r.Next(w.t.Context())
 	if m := missedOf(err); m == nil || m.From != from || m.To != to || m.Channel == "" {
-		w.t.Errorf("Next: %q, %v; want that %d to %d are missed", in.Payload, err, from, to)
+		w.t.Errorf("Next: %q, %v; want an error that says that %d to %d were missed", in.Payload, err, from, to)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestAReaderLearnsWhatItMissed(t *testing.T) {
 		r := w.read(in, engine.ReaderOptions{FromStart: true})
 		w.wantMissed(r, 1, 3)
 		r.Close()
-		r = w.read(in, engine.ReaderOptions{}) // it has not acknowledged that
+		r = w.read(in, engine.ReaderOptions{}) // the reader has not acknowledged the error
 		w.wantMissed(r, 1, 3)
 		r.Ack(3)
 		if err := r.WaitRead(t.Context()); err != nil {
@@ -161,7 +161,7 @@ func TestAReaderLearnsWhatItMissed(t *testing.T) {
 		r.Close()
 		late := w.read2(in, "late", engine.ReaderOptions{})
 		w.send(in, "7")
-		wantStrings(t, w.next(late, 1, true), []string{"7"}) // without FromStart it does not get the earlier messages
+		wantStrings(t, w.next(late, 1, true), []string{"7"}) // without FromStart, a reader does not get the earlier messages
 		late.Close()
 	})
 }
@@ -181,7 +181,7 @@ func TestAReaderOfARemovedChannelReadsWhatItHad(t *testing.T) {
 	d := s.add("d", "sink")
 	e := s.connect(c, d, "more")
 	s.change(topology.SetEdge{Creature: s.add("f", "sink"), Channel: e, Direction: journal.Listen, On: true})
-	s.connect(c, a, "bridge") // the larger graph takes over the one that had the channel
+	s.connect(c, a, "bridge") // the larger graph absorbs the one that had the channel
 	wantStrings(t, s.next(r, 10, true), numbers(0, 10))
 	if _, err := r.Next(t.Context()); abi.CodeOf(err) != abi.NotFound {
 		t.Errorf("Next: %v, want not_found", err)
@@ -280,17 +280,17 @@ func TestAProducerIsNotTakenInTwice(t *testing.T) {
 		return taken
 	}
 	if n := feed(1, 2, 2, 1, 5); n != 3 {
-		t.Errorf("%d messages were taken in, want 3", n)
+		t.Errorf("%d messages were accepted, want 3", n)
 	}
 	other := s.add("other", "sink")
 	s.change(topology.SetEdge{Creature: other, Channel: in, Direction: journal.Listen, On: true})
 	s.reopen()
 	if n := feed(4, 5, 6); n != 1 {
-		t.Errorf("%d messages were taken in after the restart, want 1", n)
+		t.Errorf("%d messages were accepted after the restart, want 1", n)
 	}
 	s.wait()
 	if got := s.state(a, "n"); got != "4" {
-		t.Errorf("it counted to %s, want 4", got)
+		t.Errorf("a counted to %s, want 4", got)
 	}
 	offsets, err := s.Producers(in)
 	if err != nil || offsets["file"] != 6 {

@@ -56,16 +56,16 @@ func TestTwoRecipesGoOnInTheGraphTheyMergedInto(t *testing.T) {
 	s.open()
 	again := s.apply(named("one"))
 	if !maps.Equal(again.Creatures, one.Creatures) {
-		t.Errorf("one: %v, want %v", again.Creatures, one.Creatures)
+		t.Errorf("the creatures of one are %v, want %v", again.Creatures, one.Creatures)
 	}
 	again = s.apply(named("two"))
 	if !maps.Equal(again.Creatures, two.Creatures) || !maps.Equal(again.Channels, two.Channels) || len(again.Created) > 0 {
-		t.Errorf("two: %+v, want %v", again, two.Creatures)
+		t.Errorf("two is %+v, want %v", again, two.Creatures)
 	}
 	s.send(two.Channels["channel.c0"], "2")
 	s.wait()
 	if got, want := s.state(two.Creatures["creature.m1"], "heard"), "c1:1\nc1:2\n"; got != want {
-		t.Errorf("it heard %q, want %q", got, want)
+		t.Errorf("m1 of two heard %q, want %q", got, want)
 	}
 	n := 0
 	for _, g := range s.status() {
@@ -76,8 +76,8 @@ func TestTwoRecipesGoOnInTheGraphTheyMergedInto(t *testing.T) {
 	}
 }
 
-// A channel that a recipe declares comes into the graph of its creatures, even if another
-// channel there has its name.
+// A channel that a recipe declares is made in the graph of its creatures, even if another channel
+// there has its name.
 func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
 	named := func(name string, more ...func(*deploy.Deployment)) *deploy.Deployment {
 		d := team(2, more...)
@@ -117,15 +117,15 @@ func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
 			s.send(again[0].Channels[c.channel], "7")
 			s.wait()
 			if got := s.state(again[0].Creatures["creature.m1"], "heard"); got != c.want {
-				t.Errorf("it heard %q, want %q", got, c.want)
+				t.Errorf("m1 heard %q, want %q", got, c.want)
 			}
 			s.sound(s.archive())
 		})
 	}
 }
 
-// The recipe decides on the aliases of its channels, even if another channel has the
-// alias by now. The backlog is not lost.
+// The recipe determines the aliases of its channels, even if another channel has the alias by then.
+// The backlog is not lost.
 func TestARecipeGivesChannelsOtherAliases(t *testing.T) {
 	sends := func(wires ...deploy.WireSpec) func(*deploy.Deployment) {
 		return func(d *deploy.Deployment) { d.Creatures[0].Send = wires }
@@ -168,12 +168,12 @@ func TestARecipeGivesChannelsOtherAliases(t *testing.T) {
 			}
 			two := s.apply(second)
 			if got := s.sendAliases(two.Creatures["creature.m0"]); !maps.Equal(got, c.want) {
-				t.Errorf("it sends on %v, want %v", got, c.want)
+				t.Errorf("m0 sends on %v, want %v", got, c.want)
 			}
 			s.change(topology.SetStopped{ID: two.Creatures["creature.m2"]})
 			s.wait()
 			if got := s.state(two.Creatures["creature.m2"], "heard"); got != "c2:7\n" {
-				t.Errorf("it heard %q", got)
+				t.Errorf("m2 heard %q", got)
 			}
 			s.sound(s.archive())
 		})
@@ -216,6 +216,6 @@ func TestApplyLeavesCreaturesWithoutAModuleAlone(t *testing.T) {
 	s.reopen()
 	s.wait()
 	if got := s.state(a, "n"); got != "2" {
-		t.Errorf("it counted to %q, want 2", got)
+		t.Errorf("a counted to %q, want 2", got)
 	}
 }

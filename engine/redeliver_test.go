@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A redelivered message of a channel arrives as it did the first time: with its channel's
-// alias and its headers, and not as a direct one. It does so each time, after a restart
-// too, when the creature listens by another alias, and when it no longer listens.
+// A redelivered message of a channel arrives as it did the first time: with its channel's alias and
+// its headers, and not as a direct message. This holds for each redelivery: after a restart, if the
+// creature listens under another alias, and if it no longer listens.
 func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()
@@ -79,7 +79,7 @@ func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 		}
 		_, err := w.SendTo(t.Context(), b, engine.Outgoing{Headers: map[string]string{"terrarium-alias": "news"}})
 		if abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), "terrarium-") {
-			t.Errorf("a direct message that says it came on a channel: %v", err)
+			t.Errorf("a direct message with the alias of a channel: %v, want invalid_argument", err)
 		}
 	})
 }

@@ -20,8 +20,7 @@ func describes(text string) func(*deploy.Deployment) {
 	return func(d *deploy.Deployment) { d.Channels[1].Description = text }
 }
 
-// described is the description of the channel work in the status and in an awareness
-// document.
+// described returns the description of the channel work in the awareness document of a creature.
 func (s *saved) described(a journal.CreatureID) string {
 	s.t.Helper()
 	v, err := s.Awareness(a)
@@ -38,33 +37,32 @@ func (s *saved) described(a journal.CreatureID) string {
 	return ""
 }
 
-// TestARecipeDescribesAChannelAgain applies a recipe with another description to a running
-// session. The description stays when the recipe is no longer applied, and stays the
-// old one when the recipe is refused.
+// TestARecipeDescribesAChannelAgain applies a recipe with another description to a running session.
+// The new description remains when the session is restored without the recipe. If the recipe is
+// refused, the old one remains.
 func TestARecipeDescribesAChannelAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("crew", describes("to be done"))).Creatures["creature.lead"]
 	s.reopen()
 	if got := s.described(lead); got != "to be done" {
-		t.Errorf("before it is described as %q", got)
+		t.Errorf("before the change, the channel is described as %q", got)
 	}
 	if _, err := s.Apply(t.Context(), crew("crew", describes("never"), func(d *deploy.Deployment) {
 		d.Creatures[0].Outputs = []deploy.OutputSpec{{Name: "x", To: "creature.ann", When: "undeclared"}}
 	})); err == nil || s.described(lead) != "to be done" {
-		t.Errorf("a recipe that was refused (%v) has described it as %q", err, s.described(lead))
+		t.Errorf("after a recipe that was refused (%v), the channel is described as %q", err, s.described(lead))
 	}
 	s.apply(crew("crew", describes("done")))
 	for _, when := range []string{"at once", "after a restart"} {
 		if got := s.described(lead); got != "done" {
-			t.Errorf("%s it is described as %q", when, got)
+			t.Errorf("%s the channel is described as %q", when, got)
 		}
 		s.reopen()
 	}
 }
 
-// TestDescriptionsAreReadWhileARecipeIsApplied lets many creatures look at their channel
-// for the first time while a recipe changes its description; the race detector says
-// whether that is sound.
+// TestDescriptionsAreReadWhileARecipeIsApplied lets many creatures look at their channel for the
+// first time while a recipe changes its description. It is for the race detector.
 func TestDescriptionsAreReadWhileARecipeIsApplied(t *testing.T) {
 	const members = 60
 	many := func(text string) *deploy.Deployment {
@@ -85,7 +83,7 @@ func TestDescriptionsAreReadWhileARecipeIsApplied(t *testing.T) {
 		looking.Go(func() {
 			<-begin
 			if got := s.described(ids[fmt.Sprint("creature.m", i)]); got != "to be done" && got != "done" {
-				t.Errorf("it is described as %q", got)
+				t.Errorf("the channel is described as %q", got)
 			}
 		})
 	}
@@ -93,14 +91,13 @@ func TestDescriptionsAreReadWhileARecipeIsApplied(t *testing.T) {
 	s.apply(many("done"))
 	looking.Wait()
 	if got := s.described(ids["creature.m0"]); got != "done" {
-		t.Errorf("in the end it is described as %q", got)
+		t.Errorf("in the end the channel is described as %q", got)
 	}
 }
 
-// TestARecipeDescribesACreatureAgain applies a recipe with other descriptions of creatures
-// and species to a running session. No creature needs another instance for that, a
-// spawned one has the description of its species, and everything is as before after a
-// restart without the recipe.
+// TestARecipeDescribesACreatureAgain applies a recipe with other descriptions of creatures and
+// species to a running session. No creature gets another instance because of that. A spawned creature
+// keeps the description with which it was spawned. A restart without the recipe changes nothing.
 func TestARecipeDescribesACreatureAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	as := func(ann, scribe string) *deploy.Deployment {
@@ -151,7 +148,7 @@ func TestARecipeDescribesACreatureAgain(t *testing.T) {
 	s.apply(as("plants", "copies"))
 	says("plants", "writes writes", "writes letters")
 	if now := s.starts(ann); now != starts {
-		t.Errorf("another description starts an instance: %d, before %d", now, starts)
+		t.Errorf("a change of a description has started an instance: %d, before %d", now, starts)
 	}
 	v, err := s.Awareness(lead)
 	if err != nil || !strings.Contains(string(v.Markdown()), "- `scribe`: 3 at most: `copies`") {

@@ -64,7 +64,7 @@ func (s *saved) replace(c journal.CreatureID, module string) engine.Replaced {
 	return out
 }
 
-// TestReplaceModule replaces a module, and takes it back after a restart.
+// TestReplaceModule replaces a module and, after a restart, returns to the first one.
 func TestReplaceModule(t *testing.T) {
 	s, c, ch := replacing(t)
 	hear := func(text string) {
@@ -126,7 +126,7 @@ func TestReplaceModuleKeepsWhatWaits(t *testing.T) {
 	s.wait()
 	got, _ := s.creature(c)
 	if heard := strings.Count(s.state(c, "heard"), "\n"); got.State != journal.Running || heard+dead != 100 {
-		t.Errorf("%s, has heard %d, and %d are dead; want all 100", got.State, heard, dead)
+		t.Errorf("the creature is %s, has heard %d messages and has %d dead letters; want 100 together", got.State, heard, dead)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestReplaceModuleKeepsTimers(t *testing.T) {
 	}
 }
 
-// TestReplaceModuleIsRefused tries modules and creatures that will not do. Nothing changes.
+// TestReplaceModuleIsRefused tries modules and creatures that are refused. Nothing changes.
 func TestReplaceModuleIsRefused(t *testing.T) {
 	s, c, ch := replacing(t)
 	for module, want := range map[string]string{
@@ -154,12 +154,12 @@ func TestReplaceModuleIsRefused(t *testing.T) {
 		}
 	}
 	if _, err := s.ReplaceModule(t.Context(), "c0000", engine.Replacement{Module: "loud"}); abi.CodeOf(err) != abi.NotFound {
-		t.Errorf("no such creature: %v", err)
+		t.Errorf("of a creature that does not exist: %v, want not_found", err)
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.ReplaceModule(stopped, c, engine.Replacement{Module: "loud"}); err == nil {
-		t.Error("a cancelled caller was served")
+		t.Error("a module was replaced for a caller that had cancelled")
 	}
 	s.send(ch, "one")
 	s.wait()
@@ -194,6 +194,6 @@ func TestReplaceModuleIsJudged(t *testing.T) {
 		t.Errorf("the policy has seen %+v", seen)
 	}
 	if again := s.apply(team(2, guarded)); !cmp.Equal(again.Changed, []string{"creature.m1"}) || len(seen) != 2 {
-		t.Errorf("applying again changes %v; the policy was asked %d times", again.Changed, len(seen))
+		t.Errorf("applying again has changed %v; the policy was asked %d times", again.Changed, len(seen))
 	}
 }

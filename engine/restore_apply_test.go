@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// settled is a saved session in which the lead has made a channel and spawned a scribe,
-// which listens on it, and a clerk with a direct channel. Each has a backlog of two
+// settled is a saved session in which the lead has made a channel and spawned two workers: a scribe,
+// which listens on that channel, and a clerk with a direct channel. Each has a backlog of two
 // messages.
 func settled(t *testing.T) (s *saved, lead, scribe, clerk journal.CreatureID) {
 	s = newSaved(t, engine.Options{Host: operators()})
@@ -22,7 +22,7 @@ func settled(t *testing.T) (s *saved, lead, scribe, clerk journal.CreatureID) {
 	replies := s.ask(lead,
 		toolCall{"group_channel", args{"action": "create", "name": "notes"}},
 		toolCall{"group_add_node", args{"species": "scribe", "name": "scribe", "listen": []args{{"channel": "notes"}}}},
-		toolCall{"group_channel", wire}, // scribe wires itself to it
+		toolCall{"group_channel", wire}, // the scribe subscribes to it
 		toolCall{"group_add_node", args{"species": "clerk", "name": "clerk"}},
 	)
 	scribe = answer[tools.AddNodeResult](t, replies[1]).Creature
@@ -72,7 +72,7 @@ func TestARecipeLeavesRestoredWorkersAlone(t *testing.T) {
 	if l := s.letters(lead); len(l) != 0 {
 		t.Errorf("dead letters: %+v", l)
 	}
-	// They still belong to the species, and count.
+	// The workers still belong to their species, and count for its limit.
 	if r := s.ask(lead, toolCall{"group_add_node", args{"species": "clerk"}})[0]; r.Code != abi.LimitExceeded.String() {
 		t.Errorf("another clerk: %+v", r)
 	}
@@ -93,7 +93,7 @@ func TestARecipeAloneReportsWhatItRemoves(t *testing.T) {
 		t.Errorf("removed are %v", removed)
 	}
 	if !s.creatureGone(scribe) || !s.creatureGone(clerk) {
-		t.Error("one of them is there")
+		t.Error("a spawned worker still exists")
 	}
 	if l := s.letters(lead); len(l) != 4 {
 		t.Errorf("%d dead letters, want 4: %+v", len(l), l)

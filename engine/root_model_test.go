@@ -105,7 +105,7 @@ func (m *rootModel) addCreature(id journal.CreatureID, deployment string) {
 	m.creatures[id] = &rootMember{deployment: deployment, born: m.next()}
 }
 
-// elder is the parent of a newcomer that has none.
+// elder returns the member that becomes the parent of a newcomer without a parent.
 func (m *rootModel) elder(members []journal.CreatureID) journal.CreatureID {
 	rank := func(id journal.CreatureID) int {
 		switch c := m.creatures[id]; {
@@ -121,7 +121,7 @@ func (m *rootModel) elder(members []journal.CreatureID) journal.CreatureID {
 	})
 }
 
-// join is a creature that joins a graph, with a parent or without.
+// join adds a creature to a graph, with a parent or without.
 func (m *rootModel) join(id, parent journal.CreatureID, direct journal.ChannelID, members []journal.CreatureID) {
 	sender := parent
 	if parent == "" {
@@ -269,12 +269,12 @@ func (m *rootModel) check(t *testing.T, when string) {
 	}
 	for e := range got {
 		if m.edges[e] == nil {
-			t.Fatalf("%s: there is %+v (deployment %q, root %s; channel %+v)", when, e, m.creatures[e.creature].deployment, m.roots[m.creatures[e.creature].deployment], m.channels[e.channel])
+			t.Fatalf("%s: unexpected edge %+v (deployment %q, root %s; channel %+v)", when, e, m.creatures[e.creature].deployment, m.roots[m.creatures[e.creature].deployment], m.channels[e.channel])
 		}
 	}
 	for e, r := range m.edges {
 		if !got[e] {
-			t.Fatalf("%s: there is no %+v: %+v (channel %+v)", when, e, *r, m.channels[e.channel])
+			t.Fatalf("%s: missing edge %+v: %+v (channel %+v)", when, e, *r, m.channels[e.channel])
 		}
 	}
 }

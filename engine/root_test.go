@@ -58,7 +58,7 @@ func TestASpawnedCreatureReportsToItsRoot(t *testing.T) {
 		t.Errorf("%d changes are reported, want one for each call", n)
 	}
 	if r := s.sayOn(eve.Creature, deploy.ReportChannel, "done"); r.Code != "" {
-		t.Errorf("eve reports: %+v", r)
+		t.Errorf("the report of eve failed: %+v", r)
 	}
 	if got := s.state(bob, "heard"); got != "done" {
 		t.Errorf("the root heard %q", got)
@@ -73,11 +73,11 @@ func TestARecipeRulesItsRootAgain(t *testing.T) {
 	ann := a.Creatures["creature.ann"]
 	r := s.assign(ann)
 	if r.Channels[0] != a.Channels["channel.report_to_root"] || len(r.Channels) != 2 || r.Delta.Kind != "none" {
-		t.Errorf("assigned: %+v", r)
+		t.Errorf("the result of assigning a root is %+v", r)
 	}
 	lead, _ := s.creature(a.Creatures["creature.lead"])
 	if lead.Root || !lead.Privileged || len(lead.Listen) != 1 || lead.Aliases.Send[deploy.ReportChannel] != r.Channels[0] {
-		t.Errorf("the former root: %+v", lead)
+		t.Errorf("the former root is %+v", lead)
 	}
 	for range 2 {
 		s.shut()
@@ -121,11 +121,11 @@ func TestRootsOfMergedGraphs(t *testing.T) {
 	reports("apart")
 	out := s.change(topology.Connect{From: a.Creatures["creature.ann"], To: bobs[1], Name: "bridge"})
 	if out.Delta.Kind != "merge" || len(s.status()) != 1 {
-		t.Fatalf("%+v", out.Delta)
+		t.Fatalf("the delta is %+v, want one merge", out.Delta)
 	}
 	reports("merged")
 	if d := s.change(topology.Disconnect{From: a.Creatures["creature.ann"], To: bobs[1]}).Delta; d.Kind != "split" {
-		t.Errorf("%+v", d)
+		t.Errorf("the delta is %+v, want a split", d)
 	}
 	reports("split")
 	for i, list := range edges() {
@@ -144,28 +144,28 @@ func TestRemovingARootCanSplit(t *testing.T) {
 	s.connect(hub, right, "r")
 	r := s.assign(hub)
 	if len(r.Channels) != 3 || r.Delta.Kind != "none" {
-		t.Errorf("assigned: %+v", r)
+		t.Errorf("the result of assigning a root is %+v", r)
 	}
 	if reply := s.sayOn(left, deploy.ReportChannel, "hello"); reply.Code != "" || s.state(hub, "heard") != "hello" {
-		t.Errorf("%+v", reply)
+		t.Errorf("the report of left to the root failed: %+v", reply)
 	}
 	old := s.graph(hub)
 	d := s.change(topology.RemoveCreature{ID: hub}).Delta
 	if d.Kind != "split" || !slices.Equal(d.OldGraphs, []journal.GraphID{old}) || len(d.NewGraphs) != 2 || !slices.Contains(d.NewGraphs, old) || len(d.Affected) != 1 {
-		t.Errorf("removed: %+v", d)
+		t.Errorf("the delta of the removal is %+v", d)
 	}
 	if s.graph(left) == s.graph(right) {
-		t.Error("they are still one graph")
+		t.Error("left and right are still in one graph")
 	}
 	if _, err := s.FindChannel("", deploy.ReportChannel); !errors.Is(err, &abi.Error{Code: abi.NotFound}) {
-		t.Errorf("the report channel: %v", err)
+		t.Errorf("looking up the report channel: %v, want not_found", err)
 	}
 	if c, _ := s.creature(left); len(c.Send) != 0 {
 		t.Errorf("left sends on %v", c.Send)
 	}
 	s.reopen()
 	if len(s.status()) != 2 {
-		t.Errorf("%d graphs after a restart", len(s.status()))
+		t.Errorf("%d graphs after a restart, want 2", len(s.status()))
 	}
 }
 
@@ -185,13 +185,13 @@ func TestARootInOnePartOfItsDeployment(t *testing.T) {
 	if len(w.status()) != 2 {
 		t.Fatalf("%d graphs", len(w.status()))
 	}
-	// The hermit's half gets a root: the other half loses its root and stays without one.
+	// The hermit's half gets a root. The other half loses its root, and has none from then on.
 	r := w.assign(hermit)
 	if lead, _ := w.creature(a.Creatures["creature.lead"]); lead.Root || len(lead.Listen) != 1 || r.Delta.Kind != "none" {
-		t.Errorf("%+v, %+v", lead, r)
+		t.Errorf("the former root is %+v, and the result %+v", lead, r)
 	}
 	if c, _ := w.creature(ann); len(c.Send) != 0 {
-		t.Errorf("ann reports into the void: %v", c.Send)
+		t.Errorf("ann still sends on %v, although there is no root", c.Send)
 	}
 }
 
@@ -203,11 +203,11 @@ func TestAssignRootIsAllOrNothing(t *testing.T) {
 	before := w.status()
 	_, err := w.AssignRoot(t.Context(), a)
 	if !errors.Is(err, &abi.Error{Code: abi.AlreadyExists}) {
-		t.Errorf("with an alias that is taken: %v", err)
+		t.Errorf("assigning a root while the alias is taken: %v, want already_exists", err)
 	}
 	err = w.Batch(t.Context(), func(batch *engine.Batch) error {
 		if _, err := batch.AssignRoot(t.Context(), a); err == nil {
-			t.Error("it was assigned")
+			t.Error("the root was assigned")
 		}
 		_, err := batch.Do(t.Context(), topology.SetPrivileged{ID: b, Privileged: true}) // a batch may continue
 		return err
@@ -218,19 +218,19 @@ func TestAssignRootIsAllOrNothing(t *testing.T) {
 	}
 	for _, c := range after[0].Creatures {
 		if c.Deployment != "" {
-			t.Errorf("%s came into %s", c.Name, c.Deployment)
+			t.Errorf("%s was added to the deployment %s", c.Name, c.Deployment)
 		}
 	}
 	if _, err := w.AssignRoot(t.Context(), "cnobody"); !errors.Is(err, &abi.Error{Code: abi.NotFound}) {
-		t.Errorf("of nobody: %v", err)
+		t.Errorf("assigning a creature that does not exist: %v, want not_found", err)
 	}
 	if _, err := w.Change(t.Context(), topology.SetRoot{ID: a, Root: true}); !errors.Is(err, &abi.Error{Code: abi.InvalidArgument}) {
-		t.Errorf("by hand: %v", err)
+		t.Errorf("an operation that sets a root directly: %v, want invalid_argument", err)
 	}
 }
 
-// A member that sends under the alias of reports conflicts with a root, and the remedy
-// says how to resolve that.
+// If a member sends on another channel under the alias of reports, no root can be assigned. The
+// remedy says how to resolve that.
 func TestTheAliasOfReportsIsTaken(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a, b := w.add("a", "sink"), w.add("b", "sink")
@@ -238,10 +238,10 @@ func TestTheAliasOfReportsIsTaken(t *testing.T) {
 	_, err := w.AssignRoot(t.Context(), b)
 	var e *abi.Error
 	if !errors.As(err, &e) || e.Code != abi.AlreadyExists || e.Op != "assign_root" || !strings.Contains(e.Remedy, "disconnect "+string(a)+" from "+string(ch)) {
-		t.Fatalf("it answers %v", err)
+		t.Fatalf("AssignRoot returns %v", err)
 	}
 	w.change(topology.SetEdge{Creature: a, Channel: ch, Direction: journal.Send})
 	if _, err := w.AssignRoot(t.Context(), b); err != nil {
-		t.Errorf("after that it answers %v", err)
+		t.Errorf("after the remedy, AssignRoot returns %v", err)
 	}
 }

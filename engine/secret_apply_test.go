@@ -60,8 +60,8 @@ func TestSecretsForACreatureThatCannotRun(t *testing.T) {
 	s.heard(a, "5", "5 with NO TOKEN")
 }
 
-// TestPlansKnowTheSecretsOfRunningCreatures applies a recipe whose sensitive variable no longer
-// has a value to an engine whose creatures have it: neither the plan nor applying it refuses.
+// TestPlansKnowTheSecretsOfRunningCreatures applies a recipe whose sensitive variable no longer has
+// a value, while creatures with the earlier value run. Neither Plan nor Apply refuses the recipe.
 func TestPlansKnowTheSecretsOfRunningCreatures(t *testing.T) {
 	k, h := newEcho(), newFakeHost()
 	h.on("caller", caller)
@@ -83,12 +83,12 @@ func TestPlansKnowTheSecretsOfRunningCreatures(t *testing.T) {
 	_, perr := s.Plan(t.Context(), recipe(`{}`))
 	_, aerr := s.Apply(t.Context(), recipe(`{}`))
 	if abi.CodeOf(perr) != abi.CodeOf(aerr) || aerr != nil {
-		t.Errorf("the plan: %v; applied: %v", perr, aerr)
+		t.Errorf("Plan returns %v, and Apply %v", perr, aerr)
 	}
 }
 
-// TestASensitiveAttributeThatNeverHadAValue resumes a creature whose species had null for a
-// sensitive attribute when it was spawned, as of a variable that may be left out.
+// TestASensitiveAttributeThatNeverHadAValue resumes a spawned creature whose species had null for a
+// sensitive attribute, because the variable may be left out.
 func TestASensitiveAttributeThatNeverHadAValue(t *testing.T) {
 	h := newFakeHost()
 	h.on("teller", teller)
@@ -115,7 +115,7 @@ func TestASensitiveAttributeThatNeverHadAValue(t *testing.T) {
 }
 
 // TestAReplacedModuleLetsACreatureRunAgain replaces the module of a creature that stays stopped
-// because its module is not available, and then of one that a caller has stopped.
+// because its module is not available, and that of a creature that a caller has stopped.
 func TestAReplacedModuleLetsACreatureRunAgain(t *testing.T) {
 	h := newFakeHost()
 	h.on("teller", teller)

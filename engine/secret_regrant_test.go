@@ -42,13 +42,13 @@ func (s *saved) heard(id journal.CreatureID, message, want string) {
 	s.tellNow(id, message)
 	s.wait()
 	if got := s.state(id, "heard"); !strings.HasSuffix(got, want+"\n") {
-		s.t.Errorf("after %q it has heard %q, want %q", message, got, want)
+		s.t.Errorf("after %q the creature has heard %q, want %q", message, got, want)
 	}
 }
 
-// TestASpawnedCreatureGetsItsSecretConfigurationAgain resumes spawned creatures with the
-// topology of the last run. The recipe gives the secret attributes of their configuration
-// again. Without a value, nothing is resumed, or the creature waits.
+// TestASpawnedCreatureGetsItsSecretConfigurationAgain resumes spawned creatures with the topology of
+// the last run. The recipe provides the secret attributes of their configuration again. Without a
+// value, either nothing is resumed or the creature waits.
 func TestASpawnedCreatureGetsItsSecretConfigurationAgain(t *testing.T) {
 	h := newFakeHost()
 	h.on("teller", teller)
@@ -74,7 +74,7 @@ func TestASpawnedCreatureGetsItsSecretConfigurationAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.heard(id, "2", "2 with SWORDFISH")
-	// No recipe has the value that another was spawned with. It waits, and keeps everything.
+	// No recipe has the value of the creature b. It waits, and keeps everything.
 	s.heard(own, "2", "1 with PUFFERFISH")
 	s.stays(own, "b stays stopped", "token", "remove it, and add it again")
 	if err := resume(`{"token":null,"open":1}`); abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), "token") {
@@ -101,7 +101,7 @@ func TestASpawnedCreatureGetsItsSecretConfigurationAgain(t *testing.T) {
 	}
 	for _, f := range files {
 		if b, err := os.ReadFile(f); err != nil || bytes.Contains(b, []byte("swordfish")) || bytes.Contains(b, []byte("pufferfish")) || bytes.Contains(b, []byte("stonefish")) {
-			t.Errorf("%s has a secret, or %v", f, err)
+			t.Errorf("%s contains a secret, or cannot be read: %v", f, err)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (s *saved) stays(id journal.CreatureID, says ...string) {
 	reason := engine.Staying(s.Engine, id)
 	for _, text := range says {
 		if reason == nil || !strings.Contains(reason.Error(), text) {
-			s.t.Errorf("it stays stopped because of %v, which does not say %q", reason, text)
+			s.t.Errorf("the creature stays stopped because of %v, which does not say %q", reason, text)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestARecipeAppliedAfterRestoringGivesSecrets(t *testing.T) {
 		s.tellNow(c, "early")
 		s.wait()
 		if got := s.state(c, "heard"); !strings.Contains(got, "lacks its sensitive settings") {
-			t.Errorf("before the recipe is applied it has heard %q", got)
+			t.Errorf("before the recipe is applied, a creature has heard %q", got)
 		}
 	}
 	s.apply(recipe())
@@ -163,7 +163,7 @@ func TestARecipeAppliedAfterRestoringGivesSecrets(t *testing.T) {
 		s.tellNow(c, "swordfish")
 		s.wait()
 		if got := s.state(c, "heard"); !strings.Contains(got, "denied: it is forbidden") {
-			t.Errorf("it has heard %q", got)
+			t.Errorf("a creature has heard %q, want that swordfish is forbidden", got)
 		}
 	}
 }

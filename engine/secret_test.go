@@ -56,8 +56,8 @@ func TestNoStoreKeepsSecretAttributes(t *testing.T) {
 	}
 }
 
-// A guest knows its configuration, and may quote it when it fails. Sensitive values in it
-// do not appear in errors, log lines, dead letters and reports.
+// A guest knows its configuration, and may quote it when it fails. The sensitive values do not appear
+// in errors, log lines, dead letters and reports.
 func TestWhatAGuestSaysOfItsSecrets(t *testing.T) {
 	const secret = "hush-\"hush\"-481516"
 	h := newFakeHost()
@@ -98,7 +98,7 @@ func TestWhatAGuestSaysOfItsSecrets(t *testing.T) {
 	}
 	for _, want := range []string{"in plain sight", "cannot use", deploy.HiddenValue} {
 		if !bytes.Contains(said, []byte(want)) {
-			t.Errorf("nothing says %q", want)
+			t.Errorf("no event contains %q", want)
 		}
 	}
 	err = filepath.WalkDir(s.dir, func(path string, e os.DirEntry, err error) error {
@@ -108,7 +108,7 @@ func TestWhatAGuestSaysOfItsSecrets(t *testing.T) {
 		b, err := os.ReadFile(path)
 		for _, text := range []string{secret, `hush-\"hush\"-481516`, `hush-\\\"hush\\\"-481516`, "4815162342"} {
 			if bytes.Contains(b, []byte(text)) {
-				t.Errorf("%s has %s", path, text)
+				t.Errorf("%s contains %s", path, text)
 			}
 		}
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestASessionTellsOfTheDeploymentsOfItsMembers merges the graphs of two recipes, splits
-// them again, and applies an edited one.
+// TestASessionTellsOfTheDeploymentsOfItsMembers merges the graphs of two recipes, applies one of them
+// from another file, and splits the graphs again.
 func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	named := func(name, path string) *deploy.Deployment {
@@ -66,7 +66,7 @@ func (s *saved) wantDeployments(c journal.CreatureID, want ...string) {
 			got = append(got, name+":"+i.Meta[key])
 		}
 		if !slices.Equal(got, want) {
-			s.t.Errorf("the session tells of %v, want %v: %v", got, want, i.Meta)
+			s.t.Errorf("the session lists the deployments %v, want %v: %v", got, want, i.Meta)
 		}
 		return
 	}

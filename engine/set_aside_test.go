@@ -43,13 +43,13 @@ func TestAStoreThatCannotBeReadIsNamedAndTheRestGoesOn(t *testing.T) {
 	events := s.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventStoreSetAside}}, 0)
 	again := s.apply(team(2))
 	if len(again.Problems) != 1 || len(again.Created) != 2 {
-		t.Errorf("applied with problems %v and created %v, want one and everybody", again.Problems, again.Created)
+		t.Errorf("applied with problems %v and created %v, want one problem and both creatures", again.Problems, again.Created)
 	}
 	graphs, problems, err := s.Restore(t.Context())
 	if err != nil || len(problems) != 1 || len(graphs) != 1 {
 		t.Errorf("Restore: %v, problems %v, %v", graphs, problems, err)
 	}
-	s.graph(other) // it exists
+	s.graph(other) // fails if other does not exist
 	events.Close()
 	var paths []string
 	for ob := range events.All(t.Context()) {
@@ -64,8 +64,7 @@ func TestAStoreThatCannotBeReadIsNamedAndTheRestGoesOn(t *testing.T) {
 	}
 	s.shut()
 
-	// The store is restored from a backup, and the deployment that started over exists
-	// too.
+	// The store is restored from a backup, while the deployment that started over exists too.
 	if err := os.WriteFile(damaged, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +72,7 @@ func TestAStoreThatCannotBeReadIsNamedAndTheRestGoesOn(t *testing.T) {
 	before := s.Saved()
 	_, err = s.Apply(context.Background(), team(2))
 	if abi.CodeOf(err) != abi.Conflict || !strings.Contains(err.Error(), damaged) {
-		t.Errorf("Apply answers %v, want a conflict that names %s", err, damaged)
+		t.Errorf("Apply returns %v, want a conflict that names %s", err, damaged)
 	}
 	if after := s.Saved(); len(before) != 3 || len(after) != 3 {
 		t.Errorf("%d saved graphs, then %d; want 3", len(before), len(after))

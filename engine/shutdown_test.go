@@ -13,11 +13,11 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// leftOpen checks that err says that a bound was reached, with the texts given.
+// leftOpen checks that err says that a bound was reached, and contains the given texts.
 func leftOpen(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if !errors.Is(err, engine.ErrLeftOpen) || abi.CodeOf(err) != abi.Deadline {
-		t.Fatalf("Close answers %v, want the code deadline with ErrLeftOpen", err)
+		t.Fatalf("Close returns %v, want the code deadline with ErrLeftOpen", err)
 	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
@@ -26,8 +26,8 @@ func leftOpen(t *testing.T, err error, texts ...string) {
 	}
 }
 
-// TestClosingHasABoundForATurn closes while a guest does not end, in spite of its
-// context. Acknowledged messages are there afterwards.
+// TestClosingHasABoundForATurn closes the engine while a guest ignores its context and does not end.
+// Acknowledged messages are not lost.
 func TestClosingHasABoundForATurn(t *testing.T) {
 	h := newFakeHost()
 	begun, end := make(chan struct{}, 1), make(chan struct{})
@@ -58,7 +58,7 @@ func TestClosingHasABoundForATurn(t *testing.T) {
 	s.reopen()
 	s.wait()
 	if got, want := s.state(a, "heard"), "in:1\n"; got != want {
-		t.Errorf("it heard %q, want %q", got, want)
+		t.Errorf("a heard %q, want %q", got, want)
 	}
 }
 
@@ -122,21 +122,21 @@ func TestClosingEndsWithTheDeadlineOfItsContext(t *testing.T) {
 	const timeout = 2 * time.Hour
 	soon, cancel := context.WithTimeout(t.Context(), time.Hour)
 	if got := engine.CloseBound(soon, timeout); got <= 0 || got > time.Hour {
-		t.Errorf("with a deadline in an hour it is %v", got)
+		t.Errorf("with a deadline in an hour, the bound is %v", got)
 	}
 	cancel()
 	late, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"ended": soon, "late": late, "none": t.Context()} {
 		if got := engine.CloseBound(ctx, timeout); got != timeout {
-			t.Errorf("%s: it is %v, want %v", name, got, timeout)
+			t.Errorf("%s: the bound is %v, want %v", name, got, timeout)
 		}
 	}
 }
 
-// TestCloseComesBackWithTheDeadlineOfItsContext closes while a guest does not end: the
-// call returns at the deadline, long before the timeout, and a call without a deadline
-// returns later.
+// TestCloseComesBackWithTheDeadlineOfItsContext closes the engine while a guest does not end. The
+// call returns at its deadline, long before the timeout. A call without a deadline returns after the
+// timeout.
 func TestCloseComesBackWithTheDeadlineOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHost()
@@ -150,11 +150,11 @@ func TestCloseComesBackWithTheDeadlineOfItsContext(t *testing.T) {
 		defer cancel()
 		leftOpen(t, w.Close(soon), "within 1m0s", "a turn of a (")
 		if took := time.Since(began); took != time.Minute {
-			t.Errorf("Close came back after %v, want the minute of its context", took)
+			t.Errorf("Close returned after %v, want the minute of its context", took)
 		}
 		leftOpen(t, w.Close(t.Context()), "within 1h0m0s")
 		if took := time.Since(began); took != time.Hour+time.Minute {
-			t.Errorf("the second came back after %v", took)
+			t.Errorf("the second Close returned %v after the first began, want an hour and a minute", took)
 		}
 		close(end)
 	})
@@ -163,6 +163,6 @@ func TestCloseComesBackWithTheDeadlineOfItsContext(t *testing.T) {
 func TestANegativeShutdownTimeoutIsRefused(t *testing.T) {
 	_, err := engine.New(t.Context(), engine.Options{Host: newFakeHost(), ShutdownTimeout: -1})
 	if abi.CodeOf(err) != abi.InvalidArgument {
-		t.Errorf("it answers %v", err)
+		t.Errorf("New returns %v, want invalid_argument", err)
 	}
 }
