@@ -102,7 +102,8 @@ func TestTheRevisionOutlivesTheEngine(t *testing.T) {
 	})
 }
 
-// awareProgram is a random sequence of operations on graphs whose creatures read their documents.
+// awareProgram is a random sequence of operations on graphs whose creatures read their
+// documents.
 type awareProgram struct {
 	*program
 	witness witness

@@ -132,7 +132,8 @@ func TestWatchersAreNotifiedAfterARestartIfSomethingChanged(t *testing.T) {
 	if now := seen.last(a); now.revision != before.revision || string(mustJSON(t, now.document)) != string(mustJSON(t, before.document)) {
 		t.Errorf("after a restart revision %d became %d, or the document has changed", before.revision, now.revision)
 	}
-	// The watcher misses a change while it is stopped. It is notified in the next run of the engine.
+	// The watcher misses a change while it is stopped. It is notified in the next run of the
+	// engine.
 	s.change(topology.SetStopped{ID: a, Stopped: true})
 	s.connect(a, b, "another")
 	s.reopen()

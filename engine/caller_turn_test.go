@@ -219,8 +219,8 @@ func TestACallerLeavesItsTurn(t *testing.T) {
 	}
 }
 
-// TestCloseInterruptsACallersTurn proves that Close interrupts a turn that a caller runs and that
-// does not end by itself.
+// TestCloseInterruptsACallersTurn proves that Close interrupts a turn that a caller runs and
+// that does not end by itself.
 func TestCloseInterruptsACallersTurn(t *testing.T) {
 	needsInstances(t)
 	h := newFakeHost()
@@ -278,8 +278,8 @@ func TestWorkersBoundCallersTurns(t *testing.T) {
 	}
 }
 
-// TestCallersTurnsBesideChanges proves that every request gets its own reply or an expected error,
-// whatever changes meanwhile.
+// TestCallersTurnsBesideChanges proves that every request gets its own reply or an expected
+// error, whatever changes meanwhile.
 func TestCallersTurnsBesideChanges(t *testing.T) {
 	needsInstances(t)
 	for seed := range uint64(4) {

@@ -184,8 +184,8 @@ func spans(d *deploy.Deployment, f facts) bool {
 	})
 }
 
-// inLists returns the facts as sorted lists. It leaves out channels without edges, which may stay
-// or be removed with the graph that they were declared in.
+// inLists returns the facts as sorted lists. It leaves out channels without edges, which may
+// stay or be removed with the graph that they were declared in.
 func inLists(f facts) [][]string {
 	var out [][]string
 	maps.DeleteFunc(f.channels, func(ch string, _ bool) bool {

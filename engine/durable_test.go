@@ -292,8 +292,8 @@ func TestParentLinksDoNotCrossASplit(t *testing.T) {
 
 func TestInitSeesTheSavedState(t *testing.T) {
 	h := newFakeHost()
-	// count stands for the linear memory of the module cached, in which it keeps its count: init sets
-	// it from the saved state.
+	// count stands for the linear memory of the module cached, in which it keeps its count:
+	// init sets it from the saved state.
 	var count atomic.Int64
 	h.inits["cached"] = func(t abi.Turn, _ abi.Kind) error {
 		var n int64

@@ -81,8 +81,8 @@ type Bond struct {
 	Direction journal.Direction
 }
 
-// Lives returns the Life of each creature. Requests made without a log are left out, because they
-// get other ids when they enter one.
+// Lives returns the Life of each creature. Requests made without a log are left out, because
+// they get other ids when they enter one.
 func (s *Stepper) Lives() map[journal.CreatureID]Life {
 	l := s.core.rlock()
 	defer l.runlock()

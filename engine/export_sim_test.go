@@ -41,9 +41,9 @@ func (s *Stepper) Ready() int {
 	return len(s.ready)
 }
 
-// Serve runs one turn of the creature that pick chooses. It sorts the creatures by id, because the
-// order of the queue may depend on the order of maps. Guests may call Serve in the middle of a
-// turn. Another creature is then served, as if by another worker.
+// Serve runs one turn of the creature that pick chooses. It sorts the creatures by id, because
+// the order of the queue may depend on the order of maps. Guests may call Serve in the middle
+// of a turn. Another creature is then served, as if by another worker.
 func (s *Stepper) Serve(ctx context.Context, pick func(n int) int) bool {
 	if s.Ready() == 0 {
 		return false
@@ -286,8 +286,8 @@ func (s *Stepper) Open(id journal.CreatureID) []journal.RequestRow {
 	return rec.Requests
 }
 
-// Charged returns how many of the bytes that a creature has stored its rate does not cover yet; see
-// timing.Pace.
+// Charged returns how many of the bytes that a creature has stored its rate does not cover yet;
+// see timing.Pace.
 func (s *Stepper) Charged(id journal.CreatureID) int64 {
 	l := s.core.rlock()
 	defer l.runlock()

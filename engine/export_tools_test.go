@@ -2,8 +2,8 @@ package engine
 
 import "github.com/seed47132306/terrarium/engine/journal"
 
-// Unlocked releases the mutation lock during f, even in the middle of a turn that holds it, because
-// the calling goroutine holds that lock.
+// Unlocked releases the mutation lock during f, even in the middle of a turn that holds it,
+// because the calling goroutine holds that lock.
 func (s *Stepper) Unlocked(f func()) {
 	if !s.Alone() {
 		f()

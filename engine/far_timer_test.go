@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/engine"
 )
 
-// TestTimersOfTheFarFuture proves that a timer whose delay or period goes beyond the last possible
-// time is not due now.
+// TestTimersOfTheFarFuture proves that a timer whose delay or period goes beyond the last
+// possible time is not due now.
 func TestTimersOfTheFarFuture(t *testing.T) {
 	clock, h := newHandClock(), newFakeHost()
 	close(clock.proceed)

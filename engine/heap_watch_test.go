@@ -111,8 +111,8 @@ func TestAnInstanceThatHoldsTooMuchIsReplaced(t *testing.T) {
 	}
 }
 
-// When the process grows for another reason, the instances of running creatures are replaced, but
-// not often. The log reports growth that no instance explains.
+// When the process grows for another reason, the instances of running creatures are replaced,
+// but not often. The log reports growth that no instance explains.
 func TestGrowthThatNoInstanceHoldsIsOnlyTold(t *testing.T) {
 	log := &safeBuffer{}
 	w := newWatched(t, newFakeHost(), log, 16*mib)

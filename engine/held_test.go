@@ -60,8 +60,8 @@ func (g *gate) wait(n int) {
 	}
 }
 
-// town is a graph with a creature h, whose turn is held. Creature a sends to h; b and c listen to h.
-// There is another graph.
+// town is a graph with a creature h, whose turn is held. Creature a sends to h; b and c listen
+// to h. There is another graph.
 type town struct {
 	*saved
 	*gate
@@ -172,8 +172,8 @@ func (s *saved) starts(c journal.CreatureID) uint64 {
 	return 0
 }
 
-// wantEffects checks that each effect of the turn of h exists once: in the session that its graph
-// has now, and in no other.
+// wantEffects checks that each effect of the turn of h exists once: in the session that its
+// graph has now, and in no other.
 func (w *town) wantEffects(c heldCase) {
 	w.t.Helper()
 	w.wantHeard(w.b, c.b)

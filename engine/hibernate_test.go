@@ -63,8 +63,8 @@ func (w *world) wantAsleep(want string) {
 	}
 }
 
-// TestAnIdleCreatureHibernates proves that a creature loses its instance at the second sweep without
-// a turn, and continues with its state, and that no event records this.
+// TestAnIdleCreatureHibernates proves that a creature loses its instance at the second sweep
+// without a turn, and continues with its state, and that no event records this.
 func TestAnIdleCreatureHibernates(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *world) {
 		starts := w.watch(journal.EventInstanceStarted)
@@ -100,8 +100,8 @@ func TestAnIdleCreatureHibernates(t *testing.T) {
 	})
 }
 
-// TestTimersAndRequestsWake wakes a creature by a timer, by the request of a creature and by that of
-// a caller. The requests get their replies.
+// TestTimersAndRequestsWake wakes a creature by a timer, by the request of a creature and by
+// that of a caller. The requests get their replies.
 func TestTimersAndRequestsWake(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *world) {
 		sub := w.Subscribe(engine.Filter{Kinds: []journal.EventKind{journal.EventOutput}}, 0)
@@ -307,8 +307,8 @@ func TestSweepsBesideTurns(t *testing.T) {
 	})
 }
 
-// TestCreaturesHibernateByThemselves proves that an engine with the real clock sweeps by itself. With
-// another clock, it does not.
+// TestCreaturesHibernateByThemselves proves that an engine with the real clock sweeps by
+// itself. With another clock, it does not.
 func TestCreaturesHibernateByThemselves(t *testing.T) {
 	if fresh.Instances() {
 		t.Skip("no instance outlives a turn")

@@ -11,8 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// If a split moves the target of a direct message into another graph during the turn, the message
-// becomes a dead letter of the sender's graph. It can be redelivered, and is then removed.
+// If a split moves the target of a direct message into another graph during the turn, the
+// message becomes a dead letter of the sender's graph. It can be redelivered, and is then
+// removed.
 func TestADirectMessageAcrossASplitCanBeRedelivered(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()

@@ -53,9 +53,9 @@ func (s *holed) Messages(ctx context.Context, ch journal.ChannelID, after, until
 	}), err
 }
 
-// TestWhatIsLostGoesOnWaiting makes a part of a creature's backlog unreadable. The creature gets the
-// messages before that part, and those of other channels. The rest waits, even through a split and
-// after the edge was removed, and is delivered in order when the file is back.
+// TestWhatIsLostGoesOnWaiting makes a part of a creature's backlog unreadable. The creature
+// gets the messages before that part, and those of other channels. The rest waits, even through
+// a split and after the edge was removed, and is delivered in order when the file is back.
 func TestWhatIsLostGoesOnWaiting(t *testing.T) {
 	const waiting = 6
 	for _, c := range []struct{ first, last uint64 }{{1, 6}, {1, 2}, {3, 4}, {6, 6}} {

@@ -8,7 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestMarks proves that offsets without messages are kept over a restart, and that no policy judges them.
+// TestMarks proves that offsets without messages are kept over a restart, and that no policy
+// judges them.
 func TestMarks(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	judged := 0

@@ -210,8 +210,8 @@ func TestNowAt(t *testing.T) {
 	}
 }
 
-// A protected member is not removed, however the recipe leaves it out, until a recipe without the
-// protection has been applied.
+// A protected member is not removed, however the recipe leaves it out, until a recipe without
+// the protection has been applied.
 func TestProtectedMembersStay(t *testing.T) {
 	protect := func(d *deploy.Deployment, addresses ...string) *deploy.Deployment {
 		d.Source.Path = "/recipe/garden.hcl" // otherwise the declarations are not stored

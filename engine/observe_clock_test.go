@@ -19,8 +19,8 @@ func (c *tickingClock) Now() time.Time {
 	return c.stillClock.Now().Add(time.Duration(c.ticks.Add(1)) * time.Second)
 }
 
-// Workers read the clock only once in a while. Nevertheless, a turn does not end before it starts,
-// and its last event says how long the turn took and how long its delivery waited.
+// Workers read the clock only once in a while. Nevertheless, a turn does not end before it
+// starts, and its last event says how long the turn took and how long its delivery waited.
 func TestATurnEndsAfterItHasStarted(t *testing.T) {
 	h := newFakeHost()
 	h.fuel = 10

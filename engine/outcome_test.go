@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// silent is a storage whose stores write, but cannot confirm that for a while, as if the disk were
-// full and had room again later.
+// silent is a storage whose stores write, but cannot confirm that for a while, as if the disk
+// were full and had room again later.
 type silent struct {
 	journal.Storage
 	on   atomic.Bool
@@ -146,8 +146,8 @@ func TestASendThatFindsNoRoomIsRefused(t *testing.T) {
 	}
 }
 
-// A change, a tool or a request that the disk cannot confirm has an unknown outcome, as has a request
-// whose caller stops waiting or whose engine is closed.
+// A change, a tool or a request that the disk cannot confirm has an unknown outcome, as has a
+// request whose caller stops waiting or whose engine is closed.
 func TestEverythingThatWaitsForTheDiskTellsUnknownFromRefused(t *testing.T) {
 	s, disk := newSilent(t)
 	s.host.on("oracle", func(t abi.Turn, kind abi.Kind) error {

@@ -88,8 +88,8 @@ func TestStatusShowsBudgets(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreKept proves which attempts are made, and what a graph has used after a creature is
-// removed, after a merge and after a split.
+// TestBudgetsAreKept proves which attempts are made, and what a graph has used after a creature
+// is removed, after a merge and after a split.
 func TestBudgetsAreKept(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		k, h := newMeter(t)
@@ -142,9 +142,9 @@ func TestBudgetsAreKept(t *testing.T) {
 	})
 }
 
-// TestBudgetsOutliveEverything runs random programs of requests, merges, splits and restarts. No
-// creature ever uses more than its budget, even counting attempts whose results were lost. What is
-// recorded is at least what was used.
+// TestBudgetsOutliveEverything runs random programs of requests, merges, splits and restarts.
+// No creature ever uses more than its budget, even counting attempts whose results were lost.
+// What is recorded is at least what was used.
 func TestBudgetsOutliveEverything(t *testing.T) {
 	const budget = 120
 	for seed := range uint64(2) {

@@ -11,8 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// TestASpawnedCreatureGetsItsSecretsAgain resumes a spawned creature with the topology of the last
-// run. Its capability has a secret setting, which no store keeps and the recipe provides again.
+// TestASpawnedCreatureGetsItsSecretsAgain resumes a spawned creature with the topology of the
+// last run. Its capability has a secret setting, which no store keeps and the recipe provides
+// again.
 func TestASpawnedCreatureGetsItsSecretsAgain(t *testing.T) {
 	k, h := newEcho(), newFakeHost()
 	h.on("caller", caller)
@@ -53,7 +54,8 @@ func TestASpawnedCreatureGetsItsSecretsAgain(t *testing.T) {
 	}
 	say("sword", "denied: it is forbidden")
 	say("fish", "re: fish")
-	// If the recipe no longer grants the capability to the species, the creature remains without it.
+	// If the recipe no longer grants the capability to the species, the creature remains
+	// without it.
 	if err := resume(recipe("")); err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,8 @@ func (g *stuckGrant) Limits() capability.Limits {
 	return capability.Limits{Concurrency: 1, Timeout: time.Millisecond, Retries: 1, Backoff: time.Millisecond}
 }
 
-// TestCapabilitiesThatDoNotEnd proves that an attempt that ignores its context fails when its time
-// is up, and that Close does not wait for that attempt but names it.
+// TestCapabilitiesThatDoNotEnd proves that an attempt that ignores its context fails when its
+// time is up, and that Close does not wait for that attempt but names it.
 func TestCapabilitiesThatDoNotEnd(t *testing.T) {
 	h := newFakeHost()
 	h.on("caller", caller)

@@ -21,8 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// echoKind is a capability that returns what it gets, and counts. Bodies that begin with fail, again
-// or hold have other results.
+// echoKind is a capability that returns what it gets, and counts. Bodies that begin with fail,
+// again or hold have other results.
 type echoKind struct {
 	mu    sync.Mutex
 	seen  map[string][]string // bodies by key
@@ -102,8 +102,8 @@ func (g *echoGrant) Limits() capability.Limits {
 func (*echoGrant) Allows() []string               { return []string{"everything"} }
 func (*echoGrant) Warnings() []capability.Warning { return nil }
 
-// caller sends each of its messages as a request to the capability in its configuration, and notes
-// the results.
+// caller sends each of its messages as a request to the capability in its configuration, and
+// notes the results.
 func caller(t abi.Turn, kind abi.Kind) error {
 	payload, _ := t.Source(abi.SourcePayload)
 	switch kind {

@@ -175,7 +175,8 @@ func TestAPauseTogetherWithASplit(t *testing.T) {
 	}
 }
 
-// TestARecipeThatStopsStopsAPausedCreature pauses a creature, and applies a recipe that stops it.
+// TestARecipeThatStopsStopsAPausedCreature pauses a creature, and applies a recipe that stops
+// it.
 func TestARecipeThatStopsStopsAPausedCreature(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("crew"))
@@ -233,8 +234,8 @@ func TestAQuarantinedCreatureIsNotPaused(t *testing.T) {
 	s.wantState(lead, ann, journal.Running)
 }
 
-// TestARecipeThatStopsClosesTheInstance applies a recipe that stops a creature. When the creature
-// is started again, it gets another instance.
+// TestARecipeThatStopsClosesTheInstance applies a recipe that stops a creature. When the
+// creature is started again, it gets another instance.
 func TestARecipeThatStopsClosesTheInstance(t *testing.T) {
 	for _, before := range []string{"group_pause_node", "group_resume_node"} {
 		s := newSaved(t, engine.Options{Host: operators()})

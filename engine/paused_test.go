@@ -82,9 +82,9 @@ func TestAPausedEngineOnlyChangesWhatIsSaved(t *testing.T) {
 	}
 }
 
-// A creature without its module appears as stopped. Changes that cut the stores nevertheless save
-// it as it was, so that it runs again with its module. If it is stopped or started meanwhile, that
-// is saved.
+// A creature without its module appears as stopped. Changes that cut the stores nevertheless
+// save it as it was, so that it runs again with its module. If it is stopped or started
+// meanwhile, that is saved.
 func TestACreatureWithoutItsModuleIsSavedAsItWas(t *testing.T) {
 	for _, without := range []string{"paused", "broken"} {
 		t.Run(without, func(t *testing.T) {
@@ -139,8 +139,8 @@ func TestACreatureWithoutItsModuleIsSavedAsItWas(t *testing.T) {
 	}
 }
 
-// The creatures of a paused engine have nothing to do, whatever waits for them. The engine is idle
-// after every change, and the next engine that runs handles what waits.
+// The creatures of a paused engine have nothing to do, whatever waits for them. The engine is
+// idle after every change, and the next engine that runs handles what waits.
 func TestAPausedEngineIsIdle(t *testing.T) {
 	h := newFakeHost()
 	h.exports["curious"] = []string{"creature_handle", abi.ExportGraphChanged}

@@ -16,8 +16,8 @@ func membersOf(p *diff.Plan) (out []string) {
 	return out
 }
 
-// TestAPlanAboutOneDeployment leaves out the members of another deployment, unless the graph that
-// they share is cut.
+// TestAPlanAboutOneDeployment leaves out the members of another deployment, unless the graph
+// that they share is cut.
 func TestAPlanAboutOneDeployment(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	other := team(2)

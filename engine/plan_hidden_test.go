@@ -72,9 +72,9 @@ func changesOf(was, is token) (out []diff.PlanChange) {
 	return out
 }
 
-// TestAPlanTellsThatSensitiveValuesChange tries all values of an attribute before and after, in a
-// running creature. The plan shows a change if and only if Apply then changes the creature, and
-// never shows a sensitive value.
+// TestAPlanTellsThatSensitiveValuesChange tries all values of an attribute before and after, in
+// a running creature. The plan shows a change if and only if Apply then changes the creature,
+// and never shows a sensitive value.
 func TestAPlanTellsThatSensitiveValuesChange(t *testing.T) {
 	for _, was := range tokens {
 		for _, is := range tokens {
@@ -124,9 +124,9 @@ func TestAPlanSaysWhichSensitiveValuesAreNotKnown(t *testing.T) {
 	}
 }
 
-// TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets compares what a policy sees when a deployment is
-// planned and when it is applied: a creature whose sensitive values stay the same is not among
-// those that change.
+// TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets compares what a policy sees when a deployment
+// is planned and when it is applied: a creature whose sensitive values stay the same is not
+// among those that change.
 func TestPoliciesOnPlansSeeNoChangeOfTheSameSecrets(t *testing.T) {
 	var seen [][]string
 	watching := judgedBy(&judge{kinds: []journal.PolicyKind{journal.JudgePlan}, judge: func(e *deploy.PolicyEvent) deploy.Decision {

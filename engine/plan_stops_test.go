@@ -9,8 +9,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/diff"
 )
 
-// TestAPlanTellsWhichRecipesStop plans conditions that do not hold, begin to hold, still hold and no
-// longer hold. It compares each plan with the result of applying it, in running and in saved graphs.
+// TestAPlanTellsWhichRecipesStop plans conditions that do not hold, begin to hold, still hold
+// and no longer hold. It compares each plan with the result of applying it, in running and in
+// saved graphs.
 func TestAPlanTellsWhichRecipesStop(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(fmt.Sprint("running ", running), func(t *testing.T) {
@@ -66,8 +67,8 @@ func TestAPlanTellsWhichRecipesStop(t *testing.T) {
 	}
 }
 
-// TestAPlanTellsThatAMergeStopsAnotherRecipe plans a recipe that merges two graphs. In the merged
-// graph, the creatures of another recipe have had as many turns as its condition says.
+// TestAPlanTellsThatAMergeStopsAnotherRecipe plans a recipe that merges two graphs. In the
+// merged graph, the creatures of another recipe have had as many turns as its condition says.
 func TestAPlanTellsThatAMergeStopsAnotherRecipe(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	apart := func(name string, more ...func(*deploy.Deployment)) *deploy.Deployment {

@@ -19,8 +19,8 @@ import (
 // TERRARIUM_SEEDS is set.
 const planSeeds = 15
 
-// seeds yields n seeds in make test-every, half as many in make test, or as many as TERRARIUM_SEEDS
-// says.
+// seeds yields n seeds in make test-every, half as many in make test, or as many as
+// TERRARIUM_SEEDS says.
 func seeds(t *testing.T, n uint64) iter.Seq[uint64] {
 	t.Helper()
 	if !seeded.Part(1, 2) {
@@ -51,9 +51,9 @@ func shapeOf(p *diff.Plan) diff.Plan {
 	return out
 }
 
-// TestAPlanSaysWhatApplyThenDoes draws deployments, changes them while they run, and edits them. It
-// compares the plan with the stores before and after the edited deployments are applied. Every
-// other program keeps the changes made while running.
+// TestAPlanSaysWhatApplyThenDoes draws deployments, changes them while they run, and edits
+// them. It compares the plan with the stores before and after the edited deployments are
+// applied. Every other program keeps the changes made while running.
 func TestAPlanSaysWhatApplyThenDoes(t *testing.T) {
 	for seed := range seeds(t, planSeeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { planProgram(t, seed) })

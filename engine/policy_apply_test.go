@@ -13,8 +13,8 @@ import (
 
 func judging(kinds ...journal.PolicyKind) *judge { return &judge{kinds: kinds} }
 
-// A deployment that cannot be applied leaves none of its policies behind: they judge nothing that
-// happens later.
+// A deployment that cannot be applied leaves none of its policies behind: they judge nothing
+// that happens later.
 func TestPoliciesOfADeploymentThatFails(t *testing.T) {
 	for name, spoil := range map[string]func(*deploy.Deployment){
 		"denied by itself": func(d *deploy.Deployment) {

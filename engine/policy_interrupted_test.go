@@ -46,8 +46,8 @@ func gatewayBehind(p deploy.Policy) *deploy.Deployment {
 	return d
 }
 
-// If the engine closes while policies judge a turn, the turn is put back, even if the policies were
-// asked a second time. Its message is not lost.
+// If the engine closes while policies judge a turn, the turn is put back, even if the policies
+// were asked a second time. Its message is not lost.
 func TestATurnWhosePoliciesAreInterruptedIsPutBack(t *testing.T) {
 	for name, again := range map[string]bool{"asked once": false, "asked again": true} {
 		t.Run(name, func(t *testing.T) {

@@ -168,8 +168,8 @@ func TestARefusalTellsByWhom(t *testing.T) {
 	}
 }
 
-// A message that a producer repeats is left out before any policy judges it, even if the policies
-// would deny it by then.
+// A message that a producer repeats is left out before any policy judges it, even if the
+// policies would deny it by then.
 func TestADuplicateIsNotJudged(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	asked := 0

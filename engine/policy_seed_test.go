@@ -63,8 +63,8 @@ func seedsOf(t *testing.T, seed uint64) map[string][]uint64 {
 	return seeds
 }
 
-// The seed of a policy is different for each message, for each creature that gets the message and
-// for each of its sends. It is the same when everything is repeated.
+// The seed of a policy is different for each message, for each creature that gets the message
+// and for each of its sends. It is the same when everything is repeated.
 func TestSeedsOfPolicies(t *testing.T) {
 	seeds := seedsOf(t, 7)
 	var all []uint64

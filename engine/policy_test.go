@@ -351,8 +351,8 @@ func TestMemoryGoesWithTheOperation(t *testing.T) {
 	}
 }
 
-// A policy with memory is asked again if another turn was faster, so that nothing is counted twice
-// or lost.
+// A policy with memory is asked again if another turn was faster, so that nothing is counted
+// twice or lost.
 func TestMemoryOfSendsIsExact(t *testing.T) {
 	const senders, each, most = 4, 50, 120
 	s := newSaved(t, engine.Options{Workers: senders})

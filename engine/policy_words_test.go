@@ -62,8 +62,8 @@ func TestWordsOnRefusedOperationsAreKept(t *testing.T) {
 	}
 }
 
-// If a policy changes what a tool sends in a call from outside, the original is kept like that of a
-// guest's send.
+// If a policy changes what a tool sends in a call from outside, the original is kept like that
+// of a guest's send.
 func TestWhatPoliciesChangeOfAToolsSendIsKept(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	a := s.apply(crew("own", judgedBy(&judge{send: func(ev *deploy.SendEvent) deploy.SendDecision {

@@ -432,8 +432,8 @@ func TestRandomDurableProgramsAgainstAModel(t *testing.T) {
 	})
 }
 
-// usually makes rapid draw a number of programs, or half as many in make test, unless TERRARIUM_SEEDS
-// sets another number.
+// usually makes rapid draw a number of programs, or half as many in make test, unless
+// TERRARIUM_SEEDS sets another number.
 func usually(t *testing.T, programs int) {
 	t.Helper()
 	if !seeded.Part(1, 2) {

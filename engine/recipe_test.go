@@ -76,8 +76,8 @@ func TestTwoRecipesGoOnInTheGraphTheyMergedInto(t *testing.T) {
 	}
 }
 
-// A channel that a recipe declares is made in the graph of its creatures, even if another channel
-// there has its name.
+// A channel that a recipe declares is made in the graph of its creatures, even if another
+// channel there has its name.
 func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
 	named := func(name string, more ...func(*deploy.Deployment)) *deploy.Deployment {
 		d := team(2, more...)
@@ -124,8 +124,8 @@ func TestARecipeDeclaresAChannelWhoseNameItsGraphHas(t *testing.T) {
 	}
 }
 
-// The recipe determines the aliases of its channels, even if another channel has the alias by then.
-// The backlog is not lost.
+// The recipe determines the aliases of its channels, even if another channel has the alias by
+// then. The backlog is not lost.
 func TestARecipeGivesChannelsOtherAliases(t *testing.T) {
 	sends := func(wires ...deploy.WireSpec) func(*deploy.Deployment) {
 		return func(d *deploy.Deployment) { d.Creatures[0].Send = wires }

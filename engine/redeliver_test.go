@@ -13,9 +13,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A redelivered message of a channel arrives as it did the first time: with its channel's alias and
-// its headers, and not as a direct message. This holds for each redelivery: after a restart, if the
-// creature listens under another alias, and if it no longer listens.
+// A redelivered message of a channel arrives as it did the first time: with its channel's alias
+// and its headers, and not as a direct message. This holds for each redelivery: after a
+// restart, if the creature listens under another alias, and if it no longer listens.
 func TestARedeliveredMessageComesAsOneOfItsChannel(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()

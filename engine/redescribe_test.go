@@ -37,9 +37,9 @@ func (s *saved) described(a journal.CreatureID) string {
 	return ""
 }
 
-// TestARecipeDescribesAChannelAgain applies a recipe with another description to a running session.
-// The new description remains when the session is restored without the recipe. If the recipe is
-// refused, the old one remains.
+// TestARecipeDescribesAChannelAgain applies a recipe with another description to a running
+// session. The new description remains when the session is restored without the recipe. If the
+// recipe is refused, the old one remains.
 func TestARecipeDescribesAChannelAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("crew", describes("to be done"))).Creatures["creature.lead"]
@@ -96,8 +96,9 @@ func TestDescriptionsAreReadWhileARecipeIsApplied(t *testing.T) {
 }
 
 // TestARecipeDescribesACreatureAgain applies a recipe with other descriptions of creatures and
-// species to a running session. No creature gets another instance because of that. A spawned creature
-// keeps the description with which it was spawned. A restart without the recipe changes nothing.
+// species to a running session. No creature gets another instance because of that. A spawned
+// creature keeps the description with which it was spawned. A restart without the recipe
+// changes nothing.
 func TestARecipeDescribesACreatureAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	as := func(ann, scribe string) *deploy.Deployment {

@@ -12,9 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// settled is a saved session in which the lead has made a channel and spawned two workers: a scribe,
-// which listens on that channel, and a clerk with a direct channel. Each has a backlog of two
-// messages.
+// settled is a saved session in which the lead has made a channel and spawned two workers: a
+// scribe, which listens on that channel, and a clerk with a direct channel. Each has a backlog
+// of two messages.
 func settled(t *testing.T) (s *saved, lead, scribe, clerk journal.CreatureID) {
 	s = newSaved(t, engine.Options{Host: operators()})
 	lead = s.apply(crew("crew")).Creatures["creature.lead"]

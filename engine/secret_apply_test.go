@@ -60,8 +60,9 @@ func TestSecretsForACreatureThatCannotRun(t *testing.T) {
 	s.heard(a, "5", "5 with NO TOKEN")
 }
 
-// TestPlansKnowTheSecretsOfRunningCreatures applies a recipe whose sensitive variable no longer has
-// a value, while creatures with the earlier value run. Neither Plan nor Apply refuses the recipe.
+// TestPlansKnowTheSecretsOfRunningCreatures applies a recipe whose sensitive variable no longer
+// has a value, while creatures with the earlier value run. Neither Plan nor Apply refuses the
+// recipe.
 func TestPlansKnowTheSecretsOfRunningCreatures(t *testing.T) {
 	k, h := newEcho(), newFakeHost()
 	h.on("caller", caller)
@@ -87,8 +88,8 @@ func TestPlansKnowTheSecretsOfRunningCreatures(t *testing.T) {
 	}
 }
 
-// TestASensitiveAttributeThatNeverHadAValue resumes a spawned creature whose species had null for a
-// sensitive attribute, because the variable may be left out.
+// TestASensitiveAttributeThatNeverHadAValue resumes a spawned creature whose species had null
+// for a sensitive attribute, because the variable may be left out.
 func TestASensitiveAttributeThatNeverHadAValue(t *testing.T) {
 	h := newFakeHost()
 	h.on("teller", teller)

@@ -46,9 +46,9 @@ func (s *saved) heard(id journal.CreatureID, message, want string) {
 	}
 }
 
-// TestASpawnedCreatureGetsItsSecretConfigurationAgain resumes spawned creatures with the topology of
-// the last run. The recipe provides the secret attributes of their configuration again. Without a
-// value, either nothing is resumed or the creature waits.
+// TestASpawnedCreatureGetsItsSecretConfigurationAgain resumes spawned creatures with the
+// topology of the last run. The recipe provides the secret attributes of their configuration
+// again. Without a value, either nothing is resumed or the creature waits.
 func TestASpawnedCreatureGetsItsSecretConfigurationAgain(t *testing.T) {
 	h := newFakeHost()
 	h.on("teller", teller)

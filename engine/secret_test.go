@@ -56,8 +56,8 @@ func TestNoStoreKeepsSecretAttributes(t *testing.T) {
 	}
 }
 
-// A guest knows its configuration, and may quote it when it fails. The sensitive values do not appear
-// in errors, log lines, dead letters and reports.
+// A guest knows its configuration, and may quote it when it fails. The sensitive values do not
+// appear in errors, log lines, dead letters and reports.
 func TestWhatAGuestSaysOfItsSecrets(t *testing.T) {
 	const secret = "hush-\"hush\"-481516"
 	h := newFakeHost()

@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestASessionTellsOfTheDeploymentsOfItsMembers merges the graphs of two recipes, applies one of them
-// from another file, and splits the graphs again.
+// TestASessionTellsOfTheDeploymentsOfItsMembers merges the graphs of two recipes, applies one
+// of them from another file, and splits the graphs again.
 func TestASessionTellsOfTheDeploymentsOfItsMembers(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	named := func(name, path string) *deploy.Deployment {

@@ -26,8 +26,8 @@ func leftOpen(t *testing.T, err error, texts ...string) {
 	}
 }
 
-// TestClosingHasABoundForATurn closes the engine while a guest ignores its context and does not end.
-// Acknowledged messages are not lost.
+// TestClosingHasABoundForATurn closes the engine while a guest ignores its context and does not
+// end. Acknowledged messages are not lost.
 func TestClosingHasABoundForATurn(t *testing.T) {
 	h := newFakeHost()
 	begun, end := make(chan struct{}, 1), make(chan struct{})
@@ -134,9 +134,9 @@ func TestClosingEndsWithTheDeadlineOfItsContext(t *testing.T) {
 	}
 }
 
-// TestCloseComesBackWithTheDeadlineOfItsContext closes the engine while a guest does not end. The
-// call returns at its deadline, long before the timeout. A call without a deadline returns after the
-// timeout.
+// TestCloseComesBackWithTheDeadlineOfItsContext closes the engine while a guest does not end.
+// The call returns at its deadline, long before the timeout. A call without a deadline returns
+// after the timeout.
 func TestCloseComesBackWithTheDeadlineOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHost()

@@ -20,8 +20,8 @@ const guarded = "d0"
 // about most of what they relay.
 func aboutApprovals(seed uint64) bool { return seed%4 == 0 }
 
-// gatekeeper asks about every message that was relayed with the order to ask. A part of what it
-// asks decides itself while the clock advances, either way.
+// gatekeeper asks about every message that was relayed with the order to ask. Some of its
+// questions are decided by their deadlines, either way.
 func gatekeeper() *judge {
 	return &judge{send: func(ev *deploy.SendEvent) (d deploy.SendDecision) {
 		if !asksFor(string(ev.Payload)) {
@@ -78,8 +78,8 @@ type asking struct {
 	channel  journal.ChannelID
 }
 
-// checkApprovals checks that no message leaves while its question waits, or after it was
-// denied, and that what was approved leaves at most once.
+// checkApprovals checks that no message leaves while its question waits or after it was denied,
+// and that a turn sends what was approved at most once.
 func (s *simulation) checkApprovals(l *ledger) {
 	type verdict struct {
 		id       journal.EventID

@@ -11,13 +11,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// continued is a program outside of the engine that reads the events of a directory
-// across cuts and crashes: with one subscription after the other, each of which continues
-// after the cursor of the last. It requests every event or those of some kinds, and its
-// buffers are small.
+// continued is a program outside of the engine that reads the events of a directory across cuts
+// and crashes. It uses one subscription after the other, each of which continues after the
+// cursor of the one before. It requests every event or those of some kinds, and its buffers are
+// small.
 type continued struct {
-	reader *engine.Subscription // nil: it does not read at present, or in this program
-	cursor journal.EventCursor  // "": not in this program
+	reader *engine.Subscription // nil: the program does not read now, or never does
+	cursor journal.EventCursor  // "": the program never reads
 	kinds  []journal.EventKind
 	got    map[journal.EventID]bool
 	last   map[journal.Origin]uint64
@@ -40,7 +40,8 @@ func (s *simulation) followEvents() {
 	}
 }
 
-// startOnward is what remains of a process that has died: the cursor.
+// startOnward resets everything but the cursor, which is all that remains of a process that has
+// died.
 func (s *simulation) startOnward() {
 	s.onward.reader, s.onward.lost = nil, s.onward.latest
 	s.keepAhead()
@@ -72,7 +73,7 @@ func (s *simulation) follow() {
 	}
 }
 
-// readOn reads up to n events, as far as there are any.
+// readOn reads up to n events, if there are as many.
 func (s *simulation) readOn(n int) {
 	ended, cancel := context.WithCancel(s.ctx)
 	cancel()
@@ -99,7 +100,7 @@ func (s *simulation) takeOn(ob *engine.Observed) {
 	case ob.Event.Kind == journal.EventLagged:
 		var lagged journal.LaggedPayload
 		if err := json.Unmarshal(ob.Event.Payload, &lagged); err != nil || lagged.Missed != ob.Missed || lagged.Missed == 0 {
-			s.failf("lagged says %s of %d events: %v", ob.Event.Payload, ob.Missed, err)
+			s.failf("lagged says %s for %d missed events: %v", ob.Event.Payload, ob.Missed, err)
 		}
 		s.onward.reader.Close()
 		s.onward.reader, s.onward.cursor = nil, lagged.Cursor
@@ -107,9 +108,9 @@ func (s *simulation) takeOn(ob *engine.Observed) {
 	case id.IsZero():
 		return // a turn that starts
 	case s.onward.got[id]:
-		s.failf("who goes on got the %s %s twice", ob.Event.Kind, id)
+		s.failf("the continuing subscriber got the %s %s twice", ob.Event.Kind, id)
 	case id.Seq <= s.onward.last[id.Origin]:
-		s.failf("who goes on got the %s %s after number %d", ob.Event.Kind, id, s.onward.last[id.Origin])
+		s.failf("the continuing subscriber got the %s %s after number %d", ob.Event.Kind, id, s.onward.last[id.Origin])
 	}
 	s.onward.latest = max(s.onward.latest, ob.Event.Time)
 	s.onward.got[id], s.onward.last[id.Origin] = true, id.Seq
@@ -129,7 +130,7 @@ func (s *simulation) checkFollowed() {
 	log := s.disk.Log()
 	for i := range log {
 		if ev := &log[i]; (s.onward.kinds == nil || slices.Contains(s.onward.kinds, ev.Kind)) && !s.onward.got[ev.ID] {
-			s.failf("who goes on never got the %s %s", ev.Kind, ev.ID)
+			s.failf("the continuing subscriber never got the %s %s", ev.Kind, ev.ID)
 		}
 	}
 }

@@ -84,10 +84,10 @@ func (s *simulation) readLog() *ledger {
 	return l
 }
 
-// astray reports whether a dead letter's creature may have been in another graph than the
-// log at that time: for a direct message or a reply whose way a cut has crossed. Where
-// the graph with such a letter is cut, the letter is lost, so the model does not follow
-// them.
+// astray reports whether a dead letter's creature may have been in another graph than the log
+// at that time. This is so for a direct message or a reply that a cut has overtaken. Where the
+// graph with such a letter is cut, the letter is lost, so the model does not follow these
+// letters.
 func astray(ev *journal.Event) bool {
 	var d struct{ Reason, Alias string }
 	return json.Unmarshal(ev.Payload, &d) == nil && d.Reason == abi.NotConnected.String() && d.Alias == ""
@@ -96,14 +96,14 @@ func astray(ev *journal.Event) bool {
 // end notes how a delivery ended, and that it ended once.
 func (s *simulation) end(l *ledger, ev *journal.Event, how string) {
 	if ev.Channel == "" || ev.Creature == "" {
-		return // of a start, of a message that never was in a channel, or of an outside reader
+		return // a start, a message that never was in a channel, or a dead letter of an outside reader
 	}
 	edge := engine.Edge{Creature: ev.Creature, Channel: ev.Channel}
 	if l.done[edge] == nil {
 		l.done[edge] = map[uint64]string{}
 	}
 	if before := l.done[edge][ev.Seq]; before != "" {
-		s.failf("message %d of %s is %s for %s, but was %s before", ev.Seq, ev.Channel, how, ev.Creature, before)
+		s.failf("message %d of %s is %s for %s, but it was %s before", ev.Seq, ev.Channel, how, ev.Creature, before)
 	}
 	l.done[edge][ev.Seq] = how
 	m := l.messages[place{ev.Channel, ev.Seq}]
@@ -263,7 +263,7 @@ func (s *simulation) checkSends(l *ledger, turn *journal.Event, payload string) 
 	}
 }
 
-// checkState checks that state is the sum of its events.
+// checkState checks that the state of each creature is the sum of its events.
 func (s *simulation) checkState(l *ledger) {
 	creatures, _, _ := s.e.Members()
 	for _, c := range creatures {
@@ -279,7 +279,7 @@ func (s *simulation) checkState(l *ledger) {
 			got[e.Key] = string(e.Value)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(l.state[c]) && len(got)+len(l.state[c]) > 0 {
-			s.failf("the state of %s is %v, its events add up to %v", c, got, l.state[c])
+			s.failf("the state of %s is %v, but its events add up to %v", c, got, l.state[c])
 		}
 	}
 }
@@ -308,7 +308,7 @@ func (s *simulation) checkLetters(l *ledger, live map[engine.Edge]engine.Listens
 		}
 		for _, row := range letters {
 			if alive(row.Creature) && !want[row.ID] && !astray(l.ids[row.ID]) {
-				s.failf("%s has the dead letter %s twice, or still: %+v", row.Creature, row.ID, row)
+				s.failf("%s has the dead letter %s twice, or after it was redelivered: %+v", row.Creature, row.ID, row)
 			}
 			delete(want, row.ID)
 		}
@@ -355,7 +355,7 @@ func (s *simulation) checkParents() {
 	for _, g := range status {
 		for _, c := range g.Creatures {
 			if c.Parent != "" && !slices.Contains(creatures, c.Parent) {
-				s.failf("%s is a child of %s, who is gone", c.ID, c.Parent)
+				s.failf("the parent of %s is %s, which does not exist", c.ID, c.Parent)
 			}
 		}
 	}
@@ -366,7 +366,7 @@ func (s *simulation) checkParents() {
 func (s *simulation) checkComplete(l *ledger) {
 	intervals := s.intervals()
 	for edge, done := range l.done {
-		// Letters that were dead before their graph had a log are not in a log.
+		// Letters from before their graph had a log are not in a log.
 		maps.DeleteFunc(done, func(seq uint64, how string) bool {
 			return how == "dead" && seq <= s.bases[edge.Channel].head && !slices.ContainsFunc(intervals[edge], func(iv interval) bool {
 				return slices.Contains(iv.handed, seq)
@@ -395,7 +395,7 @@ func (s *simulation) checkComplete(l *ledger) {
 			}
 		}
 		for seq, how := range rest {
-			s.failf("message %d of %s is %s for %s, who did not listen: %+v", seq, edge.Channel, how, edge.Creature, list)
+			s.failf("message %d of %s is %s for %s, which did not listen: %+v", seq, edge.Channel, how, edge.Creature, list)
 		}
 	}
 	for edge, done := range l.done {
@@ -439,7 +439,7 @@ func (s *simulation) checkAsks(l *ledger) {
 		}
 		for _, t := range timers {
 			if t.Period == 0 {
-				s.failf("a timer of %s has not rung: %+v", c, t)
+				s.failf("a timer of %s has not fired: %+v", c, t)
 			}
 		}
 		s.checkTimer(l, c)
@@ -465,6 +465,6 @@ func (s *simulation) checkTimer(l *ledger, c journal.CreatureID) {
 		}
 	}
 	if set > rang {
-		s.failf("a timer of %s that was set at %d has never rung; the last did at %d", c, set, rang)
+		s.failf("a timer of %s that was set at %d has never fired; the last one fired at %d", c, set, rang)
 	}
 }

@@ -58,8 +58,8 @@ func (s *simulation) checkPartition() {
 	}
 }
 
-// checkSaved checks, before anything is brought back, that the live stores have every member
-// once, in the partition that their edges make.
+// checkSaved checks, before anything is restored, that the live stores have every member once,
+// in the partition that their edges make.
 func (s *simulation) checkSaved() {
 	saved, problems, err := s.storage.Saved(s.ctx)
 	if err != nil || len(problems) > 0 {
@@ -117,7 +117,7 @@ func (s *simulation) checkLives(what string, before situation) {
 		}
 		for edge, alias := range now.Aliases {
 			if old, kept := was.Aliases[edge]; kept && old != alias && !s.recipeNames(id, edge, alias) && !s.recipeTakes(now.Aliases, edge, old) {
-				s.failf("%s: %s called its edge %v %q and now %q", what, id, edge, old, alias)
+				s.failf("%s: %s called its edge %v %q, and now calls it %q", what, id, edge, old, alias)
 			}
 		}
 	}
@@ -214,19 +214,18 @@ func (s *simulation) compareParents(what string, info journal.SessionInfo, want 
 		}
 		for m, was := range before.homes {
 			if _, left := after[m]; was.Session == p && left && !want[p] {
-				s.failf("%s: %s has the parent %s, from where nothing has come", what, info.Session, p)
+				s.failf("%s: %s has the parent %s, from which no member has come", what, info.Session, p)
 			}
 		}
 		delete(want, p)
 	}
 	if len(want) > 0 || volatile > 0 {
-		s.failf("%s: %s lacks the parents %v and %d without a store", what, info.Session, slices.Sorted(maps.Keys(want)), volatile)
+		s.failf("%s: %s lacks the parents %v, and %d parents without a store", what, info.Session, slices.Sorted(maps.Keys(want)), volatile)
 	}
 }
 
-// checkArchive checks the histories and lineages of all sessions, and that immutable
-// parts have not changed. It takes as long as everything else, so not every program does
-// it.
+// checkArchive checks the histories and lineages of all sessions, and that their immutable
+// parts have not changed. It takes as long as everything else, so only some programs do it.
 func (s *simulation) checkArchive() {
 	if s.seed%4 != 0 {
 		return
@@ -265,7 +264,7 @@ func (s *simulation) checkSuccessors(sessions []journal.SessionInfo) {
 		return !slices.ContainsFunc(sessions, func(i journal.SessionInfo) bool { return i.Graph == old })
 	})
 	if !maps.Equal(want, got) {
-		s.failf("graphs went into %v, but by their stores into %v", got, want)
+		s.failf("the successors of graphs are %v, but according to their stores %v", got, want)
 	}
 }
 
@@ -310,7 +309,7 @@ func (s *simulation) completeAll() {
 	}
 	for _, info := range before.sessions {
 		if was, is := before.ids(info.Session), after.ids(info.Session); !slices.Equal(was, is) {
-			s.failf("%s had %d events before everything was copied, and has %d then", info.Session, len(was), len(is))
+			s.failf("%s had %d events before everything was copied, and has %d now", info.Session, len(was), len(is))
 		}
 	}
 }

@@ -124,7 +124,7 @@ func (s *simulation) checkApplied(d *deploy.Deployment, applied *engine.Applied,
 	members, homes := map[journal.CreatureID]inspect.CreatureStatus{}, map[journal.CreatureID]journal.GraphID{}
 	for _, g := range status {
 		for _, c := range g.Creatures {
-			if c.Deployment == d.Name && c.Address != "" { // and was not added to the deployment from outside
+			if c.Deployment == d.Name && c.Address != "" { // not added to the deployment from outside
 				members[c.ID], homes[c.ID] = c, g.ID
 			}
 		}
@@ -135,13 +135,13 @@ func (s *simulation) checkApplied(d *deploy.Deployment, applied *engine.Applied,
 	for _, c := range d.Creatures {
 		m, ok := members[applied.Creatures[c.Address]]
 		if !ok || m.Address != c.Address || m.State == "stopped" && !updated {
-			s.failf("%s of %s is not there, or not running: %+v", c.Address, d.Name, m)
+			s.failf("%s of %s does not exist or does not run: %+v", c.Address, d.Name, m)
 		}
 		if !numbered(m.Name, c.Name) {
 			s.failf("%s of %s is called %s, want %s", c.Address, d.Name, m.Name, c.Name)
 		}
 		if found, err := s.e.FindCreature(homes[m.ID], m.Name); err != nil || found != m.ID {
-			s.failf("%s in %s is %s, want %s: %v", m.Name, homes[m.ID], found, m.ID, err)
+			s.failf("the name %s in %s is that of %s, want %s: %v", m.Name, homes[m.ID], found, m.ID, err)
 		}
 		for _, w := range c.Listen {
 			if !slices.Contains(m.Listen, applied.Channels[w.Channel]) {

@@ -12,8 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// onDisk is an engine without goroutines on a disk that keeps only what it gets the order
-// to keep.
+// onDisk is an engine without goroutines on a disk that keeps only what it is told to write.
 type onDisk struct {
 	*testing.T
 	*engine.Stepper
@@ -35,7 +34,7 @@ func newOnDisk(t *testing.T) *onDisk {
 	return d
 }
 
-// start starts an engine, which does not bring anything back yet.
+// start starts an engine, which does not restore anything yet.
 func (d *onDisk) start() {
 	d.Helper()
 	d.boots++
@@ -63,7 +62,7 @@ func (d *onDisk) boot() {
 	d.restore()
 }
 
-// reboot kills the process, which loses what is not written, and starts it again.
+// reboot kills the process, which loses everything that is not written, and starts it again.
 func (d *onDisk) reboot() {
 	d.Helper()
 	d.disk.Kill()

@@ -17,7 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// What the simulator has found, in short.
+// These tests are faults that the simulator has found, in short.
 
 func TestARestoredGraphKeepsItsIDAndItsStoreWhoeverConnectsIt(t *testing.T) {
 	s := newSaved(t, engine.Options{})
@@ -92,7 +92,7 @@ func TestATurnUnderWayWhenItsChannelGoesOutlivesACrash(t *testing.T) {
 	d.reboot() // before the commit of the turn is written
 	d.serve()
 	if handled != 2 {
-		t.Errorf("the delivery was handled %d times, want again after the crash", handled)
+		t.Errorf("the delivery was handled %d times, want once more after the crash", handled)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestDeadLettersOutliveACrashRightBehindTheirCut(t *testing.T) {
 			}
 			d.disk.CutCrash = sim.CrashAfter
 			if _, err := d.Change(t.Context(), remove(a, b, ch)); abi.CodeOf(err) != abi.Storage {
-				t.Fatalf("the change answers %v, but the process has died", err)
+				t.Fatalf("the change returns %v, although the process has died", err)
 			}
 			d.boot()
 			n := 0
@@ -137,16 +137,16 @@ func TestAReaderIsGivenAgainWhatItCouldNotWaitFor(t *testing.T) {
 	d.send(ch, "one")
 	d.disk.Broken = true
 	if _, err := r.Next(t.Context()); abi.CodeOf(err) != abi.Storage {
-		t.Fatalf("Next answers %v on a broken disk", err)
+		t.Fatalf("Next returns %v on a broken disk", err)
 	}
 	d.disk.Broken = false
 	if in, err := r.Next(t.Context()); err != nil || in.Seq != 1 {
-		t.Errorf("Next answers message %d, %v; want 1", in.Seq, err)
+		t.Errorf("Next returns message %d, %v; want 1", in.Seq, err)
 	}
 }
 
-// A channel may be removed in a graph that exists only within the change: its log is
-// still the log of its earlier graph.
+// A channel may be removed in a graph that exists only during the change. Its log is then still
+// the log of its earlier graph.
 func TestAReaderReadsOnWhenItsChannelGoesOnTheWay(t *testing.T) {
 	d := newOnDisk(t)
 	a, b := d.add("a", "sink"), d.add("b", "sink")
@@ -161,7 +161,7 @@ func TestAReaderReadsOnWhenItsChannelGoesOnTheWay(t *testing.T) {
 	d.change(topology.SetEdge{Creature: a, Channel: link, Direction: journal.Send}, topology.RemoveCreature{ID: a})
 	for want := uint64(1); want <= 2; want++ {
 		if in, some, err := d.Poll(t.Context(), r); !some || in.Seq != want {
-			t.Errorf("it reads message %d, %v, %v; want %d", in.Seq, some, err, want)
+			t.Errorf("the reader reads message %d, %v, %v; want %d", in.Seq, some, err, want)
 		}
 	}
 }
@@ -172,10 +172,10 @@ func TestAGraphEndsOnlyWhenItsHistoryIsWritten(t *testing.T) {
 	d.sendTo(a, "one")
 	d.disk.Broken = true
 	if _, err := d.RemoveCreature(t.Context(), a); abi.CodeOf(err) != abi.Storage {
-		t.Errorf("RemoveCreature answers %v on a broken disk, want storage", err)
+		t.Errorf("RemoveCreature returns %v on a broken disk, want storage", err)
 	}
 	if creatures, _, _ := d.Members(); len(creatures) != 1 {
-		t.Fatalf("there are %d creatures after a removal that failed", len(creatures))
+		t.Fatalf("there are %d creatures after a removal that failed, want 2", len(creatures))
 	}
 	d.disk.Broken = false
 	d.change(topology.RemoveCreature{ID: a})
@@ -219,15 +219,15 @@ func TestAStoreWithoutMembersIsRetired(t *testing.T) {
 	}
 }
 
-// TestANewGraphIsThereAtOnce loses everything that is not written right after graphs were
-// made.
+// TestANewGraphIsThereAtOnce kills the process right after graphs were made, and loses
+// everything that is not written. The graphs exist after the restart.
 func TestANewGraphIsThereAtOnce(t *testing.T) {
 	d := newOnDisk(t)
 	a := d.add("a", "sink")
 	b := d.add("b", "sink")
 	d.reboot()
 	if creatures, _, _ := d.Members(); !slices.Equal(creatures, []journal.CreatureID{a, b}) {
-		t.Errorf("%s are left, want %s and %s", creatures, a, b)
+		t.Errorf("after the restart there are %s, want %s and %s", creatures, a, b)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestWhatOnlyPassesThroughAGraphLeavesNothingThere(t *testing.T) {
 	for _, g := range status {
 		report, err := s.Verify(t.Context(), string(g.ID))
 		if err != nil || len(report.Damage) > 0 {
-			t.Errorf("%s: %q, %v", g.Creatures[0].Name, report.Damage, err)
+			t.Errorf("the session of %s is damaged: %q, %v", g.Creatures[0].Name, report.Damage, err)
 		}
 	}
 	s.reopen()
@@ -300,8 +300,8 @@ func TestWhatOnlyPassesThroughAGraphLeavesNothingThere(t *testing.T) {
 	}
 }
 
-// For filters, a graph that one change leads through another continues by itself, both
-// now and after a restart, which reads that from the lineage of the stores.
+// If one change merges a graph with another and splits it off again, filters do not take either
+// for the other. After a restart, the engine reads this from the lineage of the stores.
 func TestAGraphThatPassesThroughAnotherIsNotTakenForIt(t *testing.T) {
 	d := newOnDisk(t)
 	a, b := d.add("a", "sink"), d.add("b", "sink")
@@ -309,7 +309,7 @@ func TestAGraphThatPassesThroughAnotherIsNotTakenForIt(t *testing.T) {
 	was := d.Shapes()
 	d.change(topology.Connect{From: b, To: a}, topology.Disconnect{From: b, To: a})
 	if is := d.Shapes(); len(is) != 2 || len(was) != 2 {
-		t.Fatalf("%d graphs were %d", len(is), len(was))
+		t.Fatalf("there are %d graphs, and there were %d; want 2", len(is), len(was))
 	}
 	now := d.Successors()
 	if len(now) == 0 {
@@ -317,7 +317,7 @@ func TestAGraphThatPassesThroughAnotherIsNotTakenForIt(t *testing.T) {
 	}
 	d.reboot()
 	if after := d.Successors(); !maps.Equal(now, after) {
-		t.Errorf("graphs went into %v, but after a restart into %v", now, after)
+		t.Errorf("the successors are %v, but after a restart %v", now, after)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestAGraphThatTakesOverTheIDOfAnotherHasAStore(t *testing.T) {
 	}
 	for _, g := range status {
 		if g.Session == "" {
-			t.Errorf("the graph of %s has no store any more", g.Creatures[0].Name)
+			t.Errorf("the graph of %s no longer has a store", g.Creatures[0].Name)
 		}
 	}
 }
@@ -394,7 +394,7 @@ func TestWhatIsNewIsKeptWhereItMovesToInTheSameBatch(t *testing.T) {
 	for _, g := range s.status() {
 		report, err := s.Verify(t.Context(), string(g.ID))
 		if err != nil || len(report.Damage) > 0 {
-			t.Errorf("%q, %v", report.Damage, err)
+			t.Errorf("a session is damaged: %q, %v", report.Damage, err)
 		}
 	}
 }
@@ -451,14 +451,14 @@ func TestNobodyIsTheChildOfACreatureThatIsGone(t *testing.T) {
 	}
 	for range 2 {
 		if p := s.status()[0].Creatures[0].Parent; p != "" {
-			t.Errorf("the child's parent is %s, which is gone", p)
+			t.Errorf("the child's parent is %s, which was removed", p)
 		}
 		s.reopen()
 	}
 }
 
-// A change that a turn makes may be logged in another graph, too, whose time may lag
-// behind: its effects there must be later than the turn's cause.
+// A change that a turn makes may also be logged in another graph, whose time may lag behind.
+// The events there are nevertheless later than the message that caused the turn.
 func TestWhatATurnCausesInAnotherGraphIsLaterThanItsCause(t *testing.T) {
 	d := newOnDisk(t)
 	d.host.on("lead", onMessage(func(t abi.Turn) error {
@@ -483,12 +483,12 @@ func TestWhatATurnCausesInAnotherGraphIsLaterThanItsCause(t *testing.T) {
 	for _, ev := range d.disk.Log() {
 		if ev.Kind == journal.EventParentLinkChanged && ev.Creature == child && !ev.Cause.IsZero() {
 			if cause := times[ev.Cause]; cause == 0 || ev.Time <= cause {
-				t.Errorf("the change has the time %d, its cause %d", ev.Time, cause)
+				t.Errorf("the change has the time %d, but its cause %d", ev.Time, cause)
 			}
 			return
 		}
 	}
-	t.Error("the child has not been told that its parent is gone, with a cause")
+	t.Error("no event says, with a cause, that the child's parent was removed")
 }
 
 func TestASimulationIsDeterministic(t *testing.T) {
@@ -544,9 +544,9 @@ func TestDeadLettersOfACutAreShownInTheOrderOfTheirIDs(t *testing.T) {
 	}
 }
 
-// These programs found faults of the model, except for three faults of the engine: a
-// turn's effects were earlier than its message, readers stopped before the end, and a
-// message arrived twice.
+// Most of these programs found faults of the model. Three found faults of the engine: a turn's
+// effects were earlier than its message, readers stopped before the end, and a message arrived
+// twice.
 func TestSimulationOfProgramsThatHaveFailed(t *testing.T) {
 	for seed, found := range map[uint64]string{
 		147571269591461653:  "a turn that lets a creature send has changed the graph for the turn that it was in the middle of",

@@ -33,7 +33,7 @@ const (
 	orderForget = 'f' // delete a state value
 	orderOutput = 'O' // output, with the number reduced by one, unless it is 0
 	orderEdit   = 'g' // edit the graph by tools
-	orderGuard  = 'p' // send on what a policy asks about, if the number is 1
+	orderGuard  = 'p' // a policy asks about what is relayed, if the number is 1
 )
 
 func ordersOf(payload string) (name string, out []order) {
@@ -50,7 +50,7 @@ func ordersOf(payload string) (name string, out []order) {
 	return name, out
 }
 
-// relayed is what a creature sends on for a payload, if it sends anything.
+// relayed is what a creature sends on for a payload, if anything.
 func relayed(payload string) (string, bool) {
 	name, orders := ordersOf(payload)
 	for _, o := range orders {

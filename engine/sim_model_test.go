@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// model is what a simulation knows of its own actions, apart from what the log says. Its
-// facts carry stamps: a crash removes the facts whose place in the log it has lost, as it
-// must undo what they led to.
+// model is what a simulation knows of its own actions, apart from the log. Its facts carry
+// stamps: a crash removes the facts whose place in the log it has lost, as it must undo their
+// effects.
 type model struct {
 	edges       []edgeFact
 	acks        map[journal.EventID]string // durable sends
@@ -26,14 +26,14 @@ type model struct {
 	bases map[journal.ChannelID]base
 	// limbo is what graphs without a store contained before the last change.
 	limbo engine.Unlogged
-	// unknown says that the process died in the middle of a change, which may have
-	// happened or not.
+	// unknown means that the process died in the middle of a change, which may or may not have
+	// been made.
 	unknown bool
 	lost    bool // the last crash was a power loss
 	lawless bool // creatures have run without the policy of their deployment
 	// undecided are the questions in the log that have no answer.
 	undecided map[journal.EventID]asking
-	forget    bool // and what it may have lost is not known yet
+	forget    bool // it is not known yet what the last crash has lost
 }
 
 // base is where the log of a channel begins.
@@ -45,8 +45,7 @@ type stamp struct {
 	records int
 }
 
-// edgeFact says that a listener subscribed or unsubscribed, after the message with a
-// number.
+// edgeFact means that a listener subscribed or unsubscribed after the message with a number.
 type edgeFact struct {
 	edge engine.Edge
 	on   bool
@@ -188,7 +187,7 @@ func (m *model) reconcile(s *simulation) {
 	}
 	if !sameEdges(want, live) {
 		if !m.unknown {
-			s.failf("after a restart listen\n%v, want\n%v", keys(live), keys(want))
+			s.failf("after a restart, the listeners are\n%v, want\n%v", keys(live), keys(want))
 		}
 		for edge := range want {
 			// The cut ended these subscriptions after the last message.

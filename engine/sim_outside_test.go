@@ -17,7 +17,7 @@ type readerKey struct {
 	channel journal.ChannelID
 }
 
-// cursorFact says that a reader has acknowledged up to a number, or begins after it.
+// cursorFact means that a reader has acknowledged up to a number, or begins after it.
 type cursorFact struct {
 	key readerKey
 	seq uint64
@@ -80,7 +80,7 @@ func (s *simulation) openReader(st step) {
 	}
 	r := &simReader{Reader: reader, key: key, last: s.e.CursorOf(reader)}
 	if known := s.cursor(key); known != nil && known.seq != r.last && !s.e.Volatile(ch) {
-		s.failf("%v begins behind %d, not behind %d", key, r.last, known.seq)
+		s.failf("%v begins after %d, not after %d", key, r.last, known.seq)
 	} else if known == nil {
 		s.noteCursor(key, r.last)
 	}
@@ -94,7 +94,7 @@ func (s *simulation) readOne(r *simReader) bool {
 	if m := missedOf(err); m != nil && !s.disk.Crashed() {
 		s.say("%v misses %d to %d", r.key, m.From, m.To)
 		if m.From != r.last+1 || m.To < m.From || !unlogged && m.To > s.bases[r.key.channel].head {
-			s.failf("%v has read up to %d, and is said to miss %d to %d", r.key, r.last, m.From, m.To)
+			s.failf("%v has read up to %d, but the engine says that it has missed %d to %d", r.key, r.last, m.From, m.To)
 		}
 		r.last = m.To
 		return true
@@ -201,9 +201,9 @@ func (s *simulation) checkOutside(l *ledger) {
 			continue
 		}
 		if last := l.heads[r.key.channel]; r.last != last && last > s.bases[r.key.channel].head {
-			s.failf("%v has read up to %d, but there are %d messages", r.key, r.last, last)
+			s.failf("%v has read only up to %d, but there are %d messages", r.key, r.last, last)
 		}
-		if err := r.WaitRead(ended); err != nil { // which must not have to wait
+		if err := r.WaitRead(ended); err != nil { // the context has ended, so WaitRead must not wait
 			s.failf("WaitRead: %v", err)
 		}
 	}
@@ -214,16 +214,16 @@ func (s *simulation) checkOutside(l *ledger) {
 			s.failf("%s has handled %q, but its caller has no answer", c.to, c.payload)
 		}
 		if _, err := c.Reply(ended); err == nil {
-			s.failf("%q was answered after all", c.payload)
+			s.failf("%q has an answer that was not collected", c.payload)
 		}
 	}
 	s.calls = nil
 	if n := s.e.Callers(); n != 0 {
-		s.failf("%d callers are waited for that nobody knows", n)
+		s.failf("the engine has %d waiting callers that the test does not know", n)
 	}
 }
 
-// checkAnswered checks that what a caller got as an answer has happened.
+// checkAnswered checks that the turns whose answers callers got are not lost.
 func (s *simulation) checkAnswered(l *ledger) {
 	s.answered = slices.DeleteFunc(s.answered, func(id journal.EventID) bool {
 		m := l.ids[id]

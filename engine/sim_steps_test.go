@@ -376,7 +376,7 @@ func (s *simulation) redeliver(st step) {
 	}
 	l := letters[st.b%len(letters)]
 	if l.Reason == journal.DeadNotConnected && l.Alias == "" {
-		return // see astray
+		return // astray says why
 	}
 	s.say("redeliver %s: %s for %s", l.ID, l.Reason, l.Creature)
 	if sent, err := s.e.Redeliver(s.ctx, g, l.ID); err == nil {
@@ -434,7 +434,7 @@ func (s *simulation) crashCut(st step) {
 	s.say("the next cut crashes at point %d", s.disk.CutCrash)
 }
 
-// restart closes the engine in order and starts another.
+// restart closes the engine properly, and starts another one.
 func (s *simulation) restart(step) {
 	s.say("restart")
 	s.disk.Broken, s.disk.FailRetires = false, 0 // which would make Close return an error

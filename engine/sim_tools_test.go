@@ -40,7 +40,7 @@ type frame struct {
 	dead     bool // the process had died before the commit
 }
 
-// madeBy is what a turn has added.
+// madeBy is what a turn has added to its graph.
 type madeBy struct {
 	creature  journal.CreatureID
 	message   string // that the turn has handled
@@ -124,7 +124,7 @@ func described(g *inspect.GraphStatus) string {
 	return b.String()
 }
 
-// describedAll returns it for all graphs, and where they are.
+// describedAll describes all graphs, with their ids and sessions.
 func (s *simulation) describedAll() string {
 	var b strings.Builder
 	for _, g := range s.statusNow() {
@@ -219,7 +219,7 @@ func (s *simulation) checkEdits() {
 	whole := func(m *madeBy) bool { return done[string(m.creature)+" "+m.message] }
 	for i := range s.staged {
 		if m := &s.staged[i]; known[m.message] && !m.volatile && !whole(m) && s.someExist(m) {
-			s.failf("what the turn of %s of %s has added is there, but the turn is not in the log", m.creature, m.message)
+			s.failf("additions of the turn of %s on %s exist, but the turn is not in the log", m.creature, m.message)
 		}
 	}
 	m := s.doubt
@@ -227,7 +227,7 @@ func (s *simulation) checkEdits() {
 		return
 	}
 	if n := s.exist(m); whole(m) != (n > 0) && len(m.creatures)+len(m.channels) > 0 || n > 0 && n < len(m.creatures)+len(m.channels) {
-		s.failf("%d of what the turn of %s of %s has added is there: %+v; the turn is in the log: %v", n, m.creature, m.message, m, whole(m))
+		s.failf("%d additions of the turn of %s on %s exist: %+v; the turn is in the log: %v", n, m.creature, m.message, m, whole(m))
 	}
 	s.staged = append(s.staged, *m)
 }
@@ -242,7 +242,7 @@ func tool[R any](s *simulation, t abi.Turn, name string, a args) (out R, ok bool
 	s.say("%s %s: %s", name, b, code)
 	switch {
 	case code == abi.Internal || code == abi.InvalidArgument:
-		s.failf("%s %s answers %s: %s", name, b, code, t.LastError())
+		s.failf("%s %s returns %s: %s", name, b, code, t.LastError())
 	case code != abi.OK:
 		return out, false
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// What the simulator has found about graphs without a store that become part of a graph
-// with one.
+// These tests are faults that the simulator has found, about graphs without a store that become
+// part of a graph with one.
 
 // unlogged applies a deployment without a store whose creatures all listen and
 // send on one channel.
@@ -44,7 +44,7 @@ func (d *onDisk) enter(c journal.CreatureID) {
 	d.Helper()
 	d.connect(c, d.add("keeper", "sink"))
 	if d.Volatile(journal.InboxOf(c)) {
-		d.Fatal("the graph has no store after all")
+		d.Fatal("the graph still has no store")
 	}
 }
 
@@ -101,7 +101,7 @@ func TestDeadLettersComeAlongIntoALog(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l := d.letters(g); len(l) != 1 || string(l[0].Payload) != "one" || l[0].Reason != "trapped" {
-			t.Errorf("%s: dead letters %+v", when, l)
+			t.Errorf("%s: the dead letters are %+v, want one", when, l)
 		}
 	}
 	check("before")
@@ -131,7 +131,7 @@ func TestWhatAMailboxHadNoRoomForStaysADeadLetter(t *testing.T) {
 				wide.Stopped = true
 				ids, ch := d.unlogged(narrow, wide)
 				d.send(ch, "0")
-				d.serve() // another attempt is due
+				d.serve() // fails, and will be tried again
 				for _, payload := range []string{"1", "2", "3"} {
 					d.send(ch, payload)
 				}
@@ -149,18 +149,18 @@ func TestWhatAMailboxHadNoRoomForStaysADeadLetter(t *testing.T) {
 					want = "in:0\nin:2\nin:3\nin:4\n"
 				}
 				if got := d.state(ids[0], "heard"); got != want {
-					t.Errorf("the narrow one heard %q, want %q", got, want)
+					t.Errorf("the narrow creature heard %q, want %q", got, want)
 				}
 				if got := d.state(ids[1], "heard"); got != "in:0\nin:1\nin:2\nin:3\nin:4\n" {
-					t.Errorf("the wide one heard %q", got)
+					t.Errorf("the wide creature heard %q", got)
 				}
 			})
 		}
 	}
 }
 
-// The window drops messages later than the one that will be tried again, so that the
-// cursor is beyond it.
+// The window drops messages after the one that will be tried again, so that the cursor is
+// beyond that message.
 func TestADeliveryToBeTriedAgainIsNotForgottenWithItsEdge(t *testing.T) {
 	d := newOnDisk(t)
 	failed := false
@@ -177,13 +177,13 @@ func TestADeliveryToBeTriedAgainIsNotForgottenWithItsEdge(t *testing.T) {
 	d.send(ch, "0")
 	d.serve()
 	d.send(ch, "1")
-	d.sendTo(ids[0], "2") // drops it
+	d.sendTo(ids[0], "2") // drops an earlier message
 	d.change(topology.SetEdge{Creature: ids[0], Channel: ch, Direction: journal.Listen})
 	d.enter(ids[0])
 	d.reboot()
 	d.serve()
 	if got := d.state(ids[0], "heard"); got != "in:0\na:2\n" {
-		t.Errorf("it heard %q", got)
+		t.Errorf("the creature heard %q", got)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestAMessageEntersTheLogsOfTwoGraphsOnce(t *testing.T) {
 			if fail { // the second of two cuts
 				d.disk.SkipCuts, d.disk.FailCuts = 1, 1
 				if _, err := d.Change(t.Context(), change...); abi.CodeOf(err) != abi.Storage {
-					t.Fatalf("the change answers %v, want storage", err)
+					t.Fatalf("the change returns %v, want storage", err)
 				}
 				if !d.Volatile(ch) {
 					t.Error("the graph has a store although the change has failed")
@@ -232,14 +232,14 @@ func TestAMessageEntersTheLogsOfTwoGraphsOnce(t *testing.T) {
 			}
 			d.connect(ids[0], ids[1])
 			if report := d.disk.Report(); len(report) > 0 {
-				t.Errorf("when both are one graph: %q", report)
+				t.Errorf("after the merge, the disk reports damage: %q", report)
 			}
 		})
 	}
 }
 
-// A message that waits in two graphs without a store, because they were one, would be in
-// two logs under two ids if both entered one, and would be delivered twice after a merge.
+// A message waits in two graphs without a store, because they were one graph. If both entered a
+// log, it would have two ids, and would be delivered twice after a merge.
 func TestAMessageThatAnotherGraphHasLoggedEntersNoOtherLog(t *testing.T) {
 	d := newOnDisk(t)
 	a, b := spec("a", "record"), spec("b", "record")
@@ -250,7 +250,7 @@ func TestAMessageThatAnotherGraphHasLoggedEntersNoOtherLog(t *testing.T) {
 	d.enter(ids[0])
 	keeper := d.add("keeper", "sink")
 	if _, err := d.Change(t.Context(), topology.Connect{From: ids[1], To: keeper}); abi.CodeOf(err) != abi.Unavailable {
-		t.Fatalf("the change answers %v, want unavailable", err)
+		t.Fatalf("the change returns %v, want unavailable", err)
 	}
 	if !d.Volatile(ch) {
 		t.Error("the graph has a store although the change was refused")
@@ -268,7 +268,7 @@ func TestAMessageThatAnotherGraphHasLoggedEntersNoOtherLog(t *testing.T) {
 		}
 	}
 	if report := d.disk.Report(); len(report) > 0 {
-		t.Errorf("when both are one graph: %q", report)
+		t.Errorf("after the merge, the disk reports damage: %q", report)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestNobodyWaitsForWhatNeverWasInALog(t *testing.T) {
 	}
 	in, some, err := d.Poll(t.Context(), r)
 	if missed := missedOf(err); some || missed == nil || missed.From != 1 || missed.To != 1 {
-		t.Fatalf("it reads %+v, %v; want that message 1 is missed", in, err)
+		t.Fatalf("the reader reads %+v, %v; want an error that message 1 was missed", in, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

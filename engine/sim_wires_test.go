@@ -53,8 +53,8 @@ func (s *simulation) wiresNow() map[journal.WireID]journal.OutputWire {
 	return out
 }
 
-// checkWires checks that a change removed exactly the wires whose sender was removed or
-// whose ends came into different graphs, and those that it named.
+// checkWires checks that a change removed exactly the wires whose sender was removed, those
+// whose ends are now in different graphs, and those that it named.
 func (s *simulation) checkWires(what string, before situation) {
 	now, home := s.wiresNow(), homes(s.e.Shapes())
 	for id, w := range before.wires {
@@ -65,7 +65,7 @@ func (s *simulation) checkWires(what string, before situation) {
 		switch {
 		case what == "unwire "+string(id) || strings.HasPrefix(what, "apply"):
 		case kept != stays || kept && got != w:
-			s.failf("%s: the wire %+v is there: %v, %+v, want %v", what, w, kept, got, stays)
+			s.failf("%s: the wire %+v exists: %v, %+v, want %v", what, w, kept, got, stays)
 		}
 	}
 	for id, w := range now {
@@ -78,8 +78,8 @@ func (s *simulation) checkWires(what string, before situation) {
 // wireHeader names the wire of a delivery.
 const wireHeader = "terrarium-wire"
 
-// checkWired checks the outputs of turns: each on every wire that the creature had, once,
-// and on no other.
+// checkWired checks the outputs of turns: each is delivered once on every wire that the
+// creature had, and on no other.
 func (s *simulation) checkWired(l *ledger) {
 	live := map[journal.CreatureID][]journal.WireID{}   // as in the log
 	before := map[journal.CreatureID][]journal.WireID{} // when the creature's last turn ended
@@ -110,11 +110,11 @@ func (s *simulation) checkWired(l *ledger) {
 	creatures, _, _ := s.e.Members()
 	for c, list := range live {
 		if !slices.Contains(creatures, c) {
-			continue // a crash after its removal may have lost what was logged of it
+			continue // a crash after its removal may have lost its last events
 		}
 		for _, id := range list {
 			if now[id] != c {
-				s.failf("the log has the wire %s of %s, which is not there", id, c)
+				s.failf("the log has the wire %s of %s, which does not exist", id, c)
 			}
 			delete(now, id)
 		}
@@ -124,8 +124,8 @@ func (s *simulation) checkWired(l *ledger) {
 	}
 }
 
-// checkOutput checks the deliveries of one turn: over wires of may, and over all
-// of must.
+// checkOutput checks that one turn has delivered its output over wires in may only, and over
+// all wires in must.
 func (s *simulation) checkOutput(l *ledger, turn *journal.Event, may, must []journal.WireID, unlogged bool) {
 	out, puts := "", false
 	if m := l.messages[place{turn.Channel, turn.Seq}]; m != nil {
@@ -138,12 +138,12 @@ func (s *simulation) checkOutput(l *ledger, turn *journal.Event, may, must []jou
 		}
 		id := journal.WireID(journal.DecodeHeaders(m.Headers)[wireHeader])
 		if !puts || string(m.Payload) != out || m.Channel == "" || seen[id] || !slices.Contains(may, id) && !unlogged {
-			s.failf("turn %s of %s delivers %q over %s, twice: %v; its wires are %v, it puts out %q, %v", turn.ID, turn.Creature, m.Payload, id, seen[id], may, out, puts)
+			s.failf("turn %s of %s delivers %q over %s, twice: %v; its wires are %v, the expected output is %q, %v", turn.ID, turn.Creature, m.Payload, id, seen[id], may, out, puts)
 		}
 		seen[id] = true
 	}
 	if puts && len(seen)+l.unsent[turn.ID] < len(must) {
-		s.failf("turn %s of %s puts out %q on the wires %v, of %v at least", turn.ID, turn.Creature, out, seen, must)
+		s.failf("turn %s of %s delivers %q over the wires %v, want at least %v", turn.ID, turn.Creature, out, seen, must)
 	}
 }
 

@@ -208,12 +208,12 @@ func (s *simulation) change(what string, f func() error) bool {
 	}
 	after := s.edgesNow()
 	for edge, l := range after {
-		l.Head = heads[edge.Channel] // the change's own messages are for its listeners: answers to requests to removed creatures
+		l.Head = heads[edge.Channel] // the new listeners get the change's own messages: answers to requests to removed creatures
 		after[edge] = l
 	}
 	if err != nil {
 		if !sameEdges(before, after) {
-			s.failf("%s failed with %v, but changed who listens:\n%v\n%v", what, err, before, after)
+			s.failf("%s failed with %v, but changed the listeners:\n%v\n%v", what, err, before, after)
 		}
 		return false
 	}
@@ -224,7 +224,7 @@ func (s *simulation) change(what string, f func() error) bool {
 	return true
 }
 
-// settle repairs the disk, starts every creature, and continues until nothing is left to
+// settle repairs the disk, starts every creature, and continues until there is nothing left to
 // do.
 func (s *simulation) settle() {
 	s.disk.Broken, s.disk.CutCrash = false, sim.NoCrash
@@ -291,7 +291,7 @@ func (s *simulation) finish() {
 	s.disk.Flush()
 }
 
-// view is what a restart must not change, as text.
+// view returns, as text, what a restart must not change.
 func (s *simulation) view() string {
 	defer s.calm()()
 	var b strings.Builder
@@ -306,7 +306,7 @@ func (s *simulation) view() string {
 		fmt.Fprintf(&b, "graph %s %s %s, wires %v\n", g.ID, g.Session, g.Durability, g.Wires)
 		for _, c := range g.Creatures {
 			if c.Parent != "" && s.e.Volatile(journal.InboxOf(c.Parent)) {
-				c.Parent = "" // which does not exist after a restart
+				c.Parent = "" // the parent does not exist after a restart
 			}
 			fmt.Fprintf(&b, " %s %s %s of %q listens %v sends %v\n", c.ID, c.Name, c.State, c.Parent, c.Aliases.Listen, c.Aliases.Send)
 			state, err := s.e.State(s.ctx, c.ID, "")

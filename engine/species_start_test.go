@@ -11,9 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/deploy"
 )
 
-// TestASpeciesThatNeverStartsIsADiagnostic applies recipes with three species: the module
-// of one ends before it has read its configuration, the limits of one are too small for
-// it, and one refuses its configuration.
+// TestASpeciesThatNeverStartsIsADiagnostic applies three recipes with a species that does not
+// start: its module traps, its limits are too small for the module, or it refuses its
+// configuration. Only the last one is accepted, because a spawn may set another configuration.
 func TestASpeciesThatNeverStartsIsADiagnostic(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -53,17 +53,17 @@ func TestASpeciesThatNeverStartsIsADiagnostic(t *testing.T) {
 			lead := a.Creatures["creature.lead"]
 			replies := w.ask(lead, toolCall{"group_add_node", args{"species": "scribe"}}, toolCall{"group_add_node", args{"species": "scribe", "config": args{"key": "k"}}})
 			if replies[1].Code != "" {
-				t.Errorf("with a configuration: %+v", replies[1])
+				t.Errorf("the reply to a spawn with a configuration is %+v", replies[1])
 			}
 			if n := h.open(); n > 4 {
-				t.Errorf("%d instances are open", n)
+				t.Errorf("%d instances are open, want at most 4", n)
 			}
 		})
 	}
 }
 
-// TestATriedInstanceIsDiscarded checks that the instance of the trial is not counted among
-// those of a species.
+// TestATriedInstanceIsDiscarded checks that the instance of a trial is closed, and does not
+// count for the limit of its species.
 func TestATriedInstanceIsDiscarded(t *testing.T) {
 	h := configHost()
 	w := newWorld(t, engine.Options{Host: h})
@@ -76,6 +76,6 @@ func TestATriedInstanceIsDiscarded(t *testing.T) {
 	w.wait()
 	var config map[string]int
 	if err := json.Unmarshal([]byte(w.state(one, "config")), &config); err != nil || config["a"] != 1 {
-		t.Errorf("its configuration is %v, %v", config, err)
+		t.Errorf("the configuration of the spawned creature is %v, %v", config, err)
 	}
 }

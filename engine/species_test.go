@@ -16,8 +16,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// breeding is a deployment with one creature, and a species that may be spawned that
-// often at a time.
+// breeding is a deployment with one creature, and a species of which at most the given number
+// may exist at a time.
 func breeding(name string, spawnable int, more ...func(*deploy.Deployment)) *deploy.Deployment {
 	return team(1, append([]func(*deploy.Deployment){func(d *deploy.Deployment) {
 		d.Name = name
@@ -66,7 +66,7 @@ func (w *world) mustSpawn(deployment, name string, near journal.CreatureID) jour
 	return id
 }
 
-// full expects that no more can be spawned.
+// full checks that no more can be spawned.
 func (w *world) full(deployment string, limit int) {
 	w.t.Helper()
 	_, err := w.spawn(deployment, "one too many", "")
@@ -97,14 +97,14 @@ func TestASpawnedCreatureIsWhatItsSpeciesSays(t *testing.T) {
 	}
 	w.wait()
 	if got, want := w.state(id, "config"), `{"a":1,"b":3,"c":4}`; got != want {
-		t.Errorf("its configuration is %s, want %s", got, want)
+		t.Errorf("the configuration of the spawned creature is %s, want %s", got, want)
 	}
 	c, _ := w.creature(id)
 	if c.Species != "helper" || c.Deployment != "team" || c.Address != "" || c.Parent != boss || c.Limits.Sends != 7 || c.Privileged {
-		t.Errorf("it is %+v", c)
+		t.Errorf("the spawned creature is %+v", c)
 	}
 	if w.host.compiled != compiled {
-		t.Error("its module was compiled again")
+		t.Error("the module of the species was compiled again")
 	}
 }
 
@@ -131,13 +131,13 @@ func TestSpawnableBoundsHowManyAreAlive(t *testing.T) {
 	}
 	before := first
 	if err := replace(2); abi.CodeOf(err) != abi.LimitExceeded {
-		t.Errorf("two in the place of one: %v", err)
+		t.Errorf("replacing one creature by two: %v, want limit", err)
 	}
 	if first = before; w.name(first) != "a" {
-		t.Error("a is gone after a change that failed")
+		t.Error("a was removed by a change that failed")
 	}
 	if err := replace(1); err != nil {
-		t.Errorf("one in the place of another: %v", err)
+		t.Errorf("replacing one creature by another: %v", err)
 	}
 	w.full("team", 2)
 	w.change(topology.RemoveCreature{ID: first})
@@ -174,7 +174,7 @@ func TestARestartCountsWhoWasSpawned(t *testing.T) {
 	s.mustSpawn("team", "b", boss)
 	s.reopen()
 	if _, err := s.spawn("", "c", boss); abi.CodeOf(err) != abi.NotFound {
-		t.Errorf("without its recipe: %v, want not_found", err)
+		t.Errorf("spawning without the recipe: %v, want not_found", err)
 	}
 	s.apply(breeding("team", 2))
 	s.full("team", 2)
@@ -218,7 +218,7 @@ func TestEachDeploymentCountsItsOwn(t *testing.T) {
 	one, two := s.apply(breeding("one", 1)), s.apply(breeding("two", 2))
 	a, b := one.Creatures["creature.m0"], two.Creatures["creature.m0"]
 	if _, err := s.spawn("", "x", ""); abi.CodeOf(err) != abi.Ambiguous {
-		t.Errorf("without a deployment: %v, want ambiguous", err)
+		t.Errorf("spawning without a deployment: %v, want ambiguous", err)
 	}
 	child := s.mustSpawn("one", "x", a)
 	merge := topology.Connect{From: a, To: b, Channel: two.Channels["channel.c0"]}

@@ -13,10 +13,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestNoSingleCreatureOfAStoppedRecipeStarts has a stopped recipe in the graph of another one,
-// whose lead sees its creatures as paused. None of them can be started or resumed by itself, by a
-// tool or from outside: the error says why, and how the recipe continues. They can be stopped and
-// paused, and that outlives the stop of the recipe.
+// TestNoSingleCreatureOfAStoppedRecipeStarts has a stopped recipe in the graph of another one.
+// The lead of that one sees the creatures of the stopped recipe as paused. Neither a tool nor
+// an operation can start or resume one of them: the error says why, and how the recipe
+// continues. They can be stopped and paused, which still holds when the recipe continues.
 func TestNoSingleCreatureOfAStoppedRecipeStarts(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("crew")).Creatures["creature.lead"]
@@ -38,20 +38,20 @@ func TestNoSingleCreatureOfAStoppedRecipeStarts(t *testing.T) {
 		want := "the creature " + name + " belongs to the recipe team, which has stopped, because stop_when.enough holds: turns 3 of 3"
 		for _, tool := range []string{"group_start_node", "group_resume_node"} {
 			if r := call(tool, id); r.Code != "stopped" || !strings.Contains(r.Error, want) || !strings.Contains(r.Error, "apply it again") {
-				t.Errorf("%s answers %+v", tool, r)
+				t.Errorf("%s returns %+v", tool, r)
 			}
 		}
 		_, err := s.Change(t.Context(), topology.SetStopped{ID: id})
 		if abi.CodeOf(err) != abi.Stopped || !strings.Contains(err.Error(), want) {
-			t.Errorf("starting it from outside answers %v", err)
+			t.Errorf("starting the creature from outside returns %v", err)
 		}
 		if _, err = s.Tool(t.Context(), id, "group_send", []byte(`{}`)); abi.CodeOf(err) != abi.Stopped || !strings.Contains(err.Error(), want) {
-			t.Errorf("a call of a tool for it answers %v", err)
+			t.Errorf("a call of a tool on behalf of the creature returns %v", err)
 		}
 	}
 	refused(m0, "m0")
 	if r := answer[tools.NodeState](t, call("group_pause_node", m0)); r.State != journal.Paused {
-		t.Errorf("the answer is %+v", r)
+		t.Errorf("the result of group_pause_node is %+v", r)
 	}
 	s.change(topology.SetStopped{ID: m1, Stopped: true})
 	s.wantState(lead, m0, journal.Paused)
@@ -60,7 +60,7 @@ func TestNoSingleCreatureOfAStoppedRecipeStarts(t *testing.T) {
 		t.Helper()
 		for _, id := range []journal.CreatureID{m0, m1} {
 			if _, err := s.Change(t.Context(), topology.SetStopped{ID: id}); abi.CodeOf(err) != abi.Stopped {
-				t.Errorf("starting %s answers %v", id, err)
+				t.Errorf("starting %s returns %v, want stopped", id, err)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func TestNoSingleCreatureOfAStoppedRecipeStarts(t *testing.T) {
 	s.wantState(lead, m1, journal.Stopped)
 	s.change(topology.SetStopped{ID: m1})
 	if r := call("group_resume_node", m0); r.Code != "" {
-		t.Errorf("when the recipe continues, a resume answers %+v", r)
+		t.Errorf("when the recipe continues, group_resume_node returns %+v", r)
 	}
 	s.wantState(lead, m0, journal.Running)
 	s.wantState(lead, m1, journal.Running)

@@ -18,8 +18,8 @@ import (
 
 // TestStopsAreExactOverCutsByTurns lets a creature split and merge its graph with group tools,
 // and kills the process at random moments. A turn that cuts a store is counted in the first
-// record of the new one. In every graph, the recipe has stopped if and only if the history has
-// as many turns as the condition says.
+// record of the new store. In every graph, the recipe has stopped if and only if the history
+// has as many turns as the condition says.
 func TestStopsAreExactOverCutsByTurns(t *testing.T) {
 	cuts := 0
 	for seed := range uint64(40) {
@@ -51,7 +51,7 @@ func TestStopsAreExactOverCutsByTurns(t *testing.T) {
 		}
 		for step, done := 0, false; !done; step++ {
 			if step == 3000 {
-				t.Fatalf("seed %d: it has not stopped", seed)
+				t.Fatalf("seed %d: the recipe has not stopped", seed)
 			}
 			switch n := r.IntN(24); {
 			case n < 2:
@@ -95,8 +95,8 @@ func TestStopsAreExactOverCutsByTurns(t *testing.T) {
 	}
 }
 
-// TestAStopAfterWhatModelsUsed proves that amounts of capabilities count, with their reservations
-// settled, and that a request that is open when the recipe stops is not lost.
+// TestAStopAfterWhatModelsUsed proves that a condition counts the amounts that capabilities
+// used, and that a request that is open when the recipe stops is not lost.
 func TestAStopAfterWhatModelsUsed(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	h := newFakeHost()
@@ -129,7 +129,7 @@ func TestAStopAfterWhatModelsUsed(t *testing.T) {
 	a = s.apply(recipe(deploy.StopWhen{Name: "dear", Tokens: 1000}))
 	s.wait()
 	if got := strings.Count(s.state(a.Creatures["creature.a"], "heard"), "ten bytes."); got < 4 {
-		t.Errorf("it has heard %q", s.state(a.Creatures["creature.a"], "heard"))
+		t.Errorf("a has heard %q, want at least four results", s.state(a.Creatures["creature.a"], "heard"))
 	}
 }
 
@@ -173,13 +173,13 @@ func TestAMatchThatFailsStops(t *testing.T) {
 		t.Errorf("the stops are %+v", found)
 	}
 	if _, err := w.Tool(t.Context(), a.Creatures["creature.m0"], "group_send", []byte(`{}`)); abi.CodeOf(err) != abi.Stopped {
-		t.Errorf("a call for a creature of a stopped recipe answers %v", err)
+		t.Errorf("a call on behalf of a creature of a stopped recipe returns %v", err)
 	}
 }
 
 // TestATurnThatRunsWhenItsRecipeStopsIsRunAgain ends a turn, with and without a change of the
-// graph, after another creature's turn has reached the condition. It is not committed, and its
-// delivery is handled once the recipe continues.
+// graph, after another creature's turn has met the condition. The turn is not committed, and
+// its delivery is handled once the recipe continues.
 func TestATurnThatRunsWhenItsRecipeStopsIsRunAgain(t *testing.T) {
 	for _, changes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("changes the graph %v", changes), func(t *testing.T) {

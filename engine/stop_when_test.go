@@ -32,7 +32,7 @@ func stops(graphs []inspect.GraphStatus) (out []journal.RecipeStop) {
 	return out
 }
 
-// turns is how many turns the history of a creature's graph has.
+// turns returns how many turns the history of a creature's graph has.
 func (d *onDisk) turns(c journal.CreatureID) int64 {
 	d.Helper()
 	events, err := d.History(d.T.Context(), string(d.graphOf(c)), journal.HistoryQuery{Kinds: []journal.EventKind{journal.EventTurnEnded}})
@@ -42,8 +42,9 @@ func (d *onDisk) turns(c journal.CreatureID) int64 {
 	return int64(len(events))
 }
 
-// TestARecipeStopsAfterItsTurns proves that a recipe stops after exactly as many turns, that
-// what waits is handled when it continues, and what a caller sees meanwhile.
+// TestARecipeStopsAfterItsTurns proves that a recipe stops after exactly the number of turns in
+// its condition, that waiting deliveries are handled when it continues, and what a caller sees
+// meanwhile.
 func TestARecipeStopsAfterItsTurns(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		w := newWorld(t, o)
@@ -81,13 +82,13 @@ func TestARecipeStopsAfterItsTurns(t *testing.T) {
 			t.Errorf("without conditions, the stops are %+v", found)
 		}
 		if got := w.state(a.Creatures["creature.m2"], "heard"); got != "c2:0\nc2:1\nc2:2\nc2:3\nc2:late\n" {
-			t.Errorf("the last one heard %q", got)
+			t.Errorf("m2 heard %q", got)
 		}
 	})
 }
 
-// TestAStopIsInTheLog proves that the log tells of a stop and of its end, and that a stop
-// outlives the engine, even without the recipe.
+// TestAStopIsInTheLog proves that the log records a stop and its end, and that a stop outlives
+// the engine, even without the recipe.
 func TestAStopIsInTheLog(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(2, afterTurns(3)))
@@ -120,9 +121,9 @@ func TestAStopIsInTheLog(t *testing.T) {
 	}
 }
 
-// TestStopsAreExactOverKills kills a recipe at random moments and applies it again. Whatever is
-// killed, the history has exactly as many turns as the condition says when it has stopped, and
-// never more.
+// TestStopsAreExactOverKills kills the process at random moments, and applies the recipe again.
+// When the recipe has stopped, the history has exactly as many turns as the condition says, and
+// it never has more.
 func TestStopsAreExactOverKills(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 77))
@@ -136,7 +137,7 @@ func TestStopsAreExactOverKills(t *testing.T) {
 		done := false
 		for step := 0; !done; step++ {
 			if step == 2000 {
-				t.Fatalf("seed %d: it has not stopped", seed)
+				t.Fatalf("seed %d: the recipe has not stopped", seed)
 			}
 			switch n := r.IntN(10); {
 			case n < 2:
@@ -158,7 +159,7 @@ func TestStopsAreExactOverKills(t *testing.T) {
 			}
 			d.disk.Flush()
 			if turns := d.turns(a.Creatures["creature.m0"]); turns > limit || (turns == limit) != done {
-				t.Fatalf("seed %d: there are %d turns of %d, stopped %v", seed, turns, limit, done)
+				t.Fatalf("seed %d: the history has %d turns of %d, and the recipe has stopped: %v", seed, turns, limit, done)
 			}
 		}
 	}
@@ -173,8 +174,8 @@ func (d *onDisk) status() []inspect.GraphStatus {
 	return list
 }
 
-// TestCountersFollowGraphs proves what counts after a split and after a merge: each turn once,
-// and what the whole had counted before it was split.
+// TestCountersFollowGraphs proves what a condition counts after a split and after a merge: each
+// turn once, including the turns of the graph before it was split.
 func TestCountersFollowGraphs(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		w := newWorld(t, o)
@@ -197,7 +198,7 @@ func TestCountersFollowGraphs(t *testing.T) {
 		link := w.connect(m0, m1, "link")
 		say(1, "c0") // 7 together
 		w.change(topology.RemoveChannel{ID: link})
-		say(1, "c1") // both graphs know of 7, and of their own since then
+		say(1, "c1") // both graphs count the 7, and their own since then
 		if found := stops(w.status()); len(found) != 0 {
 			t.Fatalf("the stops are %+v", found)
 		}
@@ -217,8 +218,8 @@ func TestCountersFollowGraphs(t *testing.T) {
 	})
 }
 
-// TestAStopAfterATime proves when a condition about time holds, whether the process runs then
-// or not.
+// TestAStopAfterATime proves when a condition about time holds, whether or not the process runs
+// at that time.
 func TestAStopAfterATime(t *testing.T) {
 	d := newOnDisk(t)
 	recipe := func(after time.Duration) *deploy.Deployment {

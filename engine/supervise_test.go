@@ -49,7 +49,7 @@ func TestRestartModes(t *testing.T) {
 				t.Errorf("%d failures and %d instances, want %d and %d", failures, w.host.started(), test.failures, test.started)
 			}
 			if got := w.state(a, "n"); got != "3" || w.DeadLetterCount() != 1 {
-				t.Errorf("it counted to %s with %d dead letters", got, w.DeadLetterCount())
+				t.Errorf("a counted to %s with %d dead letters, want 3 with 1", got, w.DeadLetterCount())
 			}
 		})
 	}
@@ -67,12 +67,12 @@ func TestQuarantineIsLiftedByStart(t *testing.T) {
 	w.wait() // the backlog of a quarantined creature does not count
 	state := func() journal.CreatureState { return w.status()[0].Creatures[0].State }
 	if state() != "quarantined" || w.state(a, "n") != "" {
-		t.Fatalf("it is %s and counted to %s", state(), w.state(a, "n"))
+		t.Fatalf("a is %s and counted to %s, want quarantined and no count", state(), w.state(a, "n"))
 	}
 	w.change(topology.SetStopped{ID: a})
 	w.wait()
 	if state() != "running" || w.state(a, "n") != "1" {
-		t.Errorf("it is %s and counted to %s", state(), w.state(a, "n"))
+		t.Errorf("a is %s and counted to %s, want running and 1", state(), w.state(a, "n"))
 	}
 }
 
@@ -99,10 +99,10 @@ func TestIdleWaitsForRetries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if pause := time.Since(begin); pause < 5*time.Second { // the maximum is 10 s, at least half of which is certain
-			t.Errorf("idle after %v", pause)
+			t.Errorf("the engine was idle after %v, want at least 5 s", pause)
 		}
 		if got := w.state(a, "heard"); got != "in:x\n" {
-			t.Errorf("it heard %q", got)
+			t.Errorf("a heard %q", got)
 		}
 	})
 }
@@ -124,7 +124,7 @@ func TestAPendingRetryEndsWithStopRemovalAndClose(t *testing.T) {
 				end(w, a)
 				w.close()
 				if time.Since(begin) != 0 {
-					t.Errorf("it took %v", time.Since(begin))
+					t.Errorf("the end took %v, want no wait for the retry", time.Since(begin))
 				}
 			})
 		})
@@ -144,7 +144,7 @@ func TestStopAndStartAtOnceKeepOneInstance(t *testing.T) {
 	}
 	w.wait()
 	if got := w.state(a, "heard"); got != want {
-		t.Errorf("it heard %d lines", strings.Count(got, "\n"))
+		t.Errorf("a heard %d lines, which are not the messages in order", strings.Count(got, "\n"))
 	}
 }
 
@@ -157,7 +157,7 @@ func TestFreshInstancesSeeTheSameState(t *testing.T) {
 	}
 	w.wait()
 	if got := w.state(a, "n"); got != "5" || w.host.started() != 6 {
-		t.Errorf("it counted to %s on %d instances, want 5 on 6", got, w.host.started())
+		t.Errorf("a counted to %s with %d instances, want 5 with 6", got, w.host.started())
 	}
 }
 
@@ -200,14 +200,14 @@ func TestPoliciesJudgeWhatIsSent(t *testing.T) {
 	s.send(out, "outside")
 	s.wait()
 	if got, want := s.state(last, "heard"), "c1:audit\nc1:m0/pass\nc1:audit outside\nc1:/outside\n"; got != want {
-		t.Errorf("it heard %q, want %q", got, want)
+		t.Errorf("m1 heard %q, want %q", got, want)
 	}
 	if n := len(s.events(last, journal.EventPolicyDenied)); n != 5 {
-		t.Errorf("%d verdicts are logged, want those on four messages and that one from outside was changed", n)
+		t.Errorf("%d verdicts are logged, want 5: on four messages, and that one from outside was changed", n)
 	}
-	s.reopen() // ids have no gap, or the store would not have it
+	s.reopen() // the store has the message only if ids have no gap
 	if got := s.state(last, "heard"); !strings.HasSuffix(got, "c1:/outside\n") {
-		t.Errorf("after a restart it has heard %q", got)
+		t.Errorf("after a restart, m1 has heard %q", got)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/tools"
 )
 
-// TestAnAnswerNamesItsMessage lets a creature send a message, and another answer it by the
-// id that came with it. A creature that passes the message on does not pass on its id.
+// TestAnAnswerNamesItsMessage lets one creature send a message, and another one answer it by
+// the id in its headers. If the message is passed on with its headers, the id is left out.
 func TestAnAnswerNamesItsMessage(t *testing.T) {
 	h := operators()
 	h.on("answers", func(t abi.Turn, kind abi.Kind) error {
@@ -44,15 +44,15 @@ func TestAnAnswerNamesItsMessage(t *testing.T) {
 		switch string(ev.Payload) {
 		case "dig":
 			if headers["terrarium-message"] != sent.Message || headers["z"] != "1" || len(headers) != 2 {
-				t.Errorf("the message arrives with %v, and its id is %s", headers, sent.Message)
+				t.Errorf("the message arrives with the headers %v, but its id is %s", headers, sent.Message)
 			}
 		case "done":
 			if headers["terrarium-reply-to"] != sent.Message || headers["terrarium-message"] == "" || headers["terrarium-message"] == sent.Message {
-				t.Errorf("the answer arrives with %v, to %s", headers, sent.Message)
+				t.Errorf("the answer arrives with the headers %v, want a reply to %s", headers, sent.Message)
 			}
 		case "passed on":
 			if len(headers) != 1 || headers["z"] != "1" {
-				t.Errorf("what is passed on has the headers %v", headers)
+				t.Errorf("the message that was passed on has the headers %v", headers)
 			}
 		default:
 			continue
@@ -60,12 +60,12 @@ func TestAnAnswerNamesItsMessage(t *testing.T) {
 		got = append(got, string(ev.Payload))
 	}
 	if !slices.Equal(got, []string{"dig", "done", "passed on"}) {
-		t.Errorf("the log has %v", got)
+		t.Errorf("the messages in the log are %v", got)
 	}
 }
 
-// TestASpawnWithItsTask adds a worker with a channel in both directions and its first
-// message in one call, which all are there after a restart.
+// TestASpawnWithItsTask adds a worker, a channel in both directions and a first message in one
+// call. All of them still exist after a restart.
 func TestASpawnWithItsTask(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("crew")).Creatures["creature.lead"]
@@ -91,8 +91,8 @@ func TestASpawnWithItsTask(t *testing.T) {
 	}
 }
 
-// TestASpawnWhoseTaskIsRefused adds nothing: at the call, for the rest of the turn, and
-// when the turn is committed.
+// TestASpawnWhoseTaskIsRefused proves that nothing is added: not for the rest of the turn, and
+// not when the turn is committed.
 func TestASpawnWhoseTaskIsRefused(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("crew", func(d *deploy.Deployment) { d.Creatures[0].Limits.Sends = 1 })).Creatures["creature.lead"]
@@ -102,12 +102,12 @@ func TestASpawnWhoseTaskIsRefused(t *testing.T) {
 		toolCall{"group_status", nil},
 	)
 	if replies[1].Code != "limit" {
-		t.Errorf("the call answers %q %s", replies[1].Code, replies[1].Error)
+		t.Errorf("the reply to the spawn is %q %s, want limit", replies[1].Code, replies[1].Error)
 	}
 	if got := answer[tools.GroupStatus](t, replies[2]); len(got.Creatures) != 3 || len(got.Channels) != 2 || got.Creatures[0].Listen[0].Alias != "orders" {
 		t.Errorf("the turn sees %+v", got)
 	}
 	if _, g := s.creatureIn(lead); len(g.Creatures) != 3 || len(g.Channels) != 2 {
-		t.Errorf("after the turn there are %+v", g)
+		t.Errorf("after the turn, the graph is %+v", g)
 	}
 }

@@ -35,7 +35,7 @@ func TestNotesOfToolCallsAreBounded(t *testing.T) {
 	bob := a.Creatures["creature.bob"]
 	s.tell(bob, "go")
 	if codes[abi.OK] != 0 || codes[abi.LimitExceeded] == 0 || codes[abi.LimitExceeded] == calls {
-		t.Errorf("the calls answered %v", codes)
+		t.Errorf("the calls returned the codes %v", codes)
 	}
 	largest, noted := 0, 0
 	for _, ev := range s.events(bob, journal.EventTurnEnded) {

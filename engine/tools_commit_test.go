@@ -44,7 +44,7 @@ func TestAStagedOperationIsCheckedAgainAtTheCommit(t *testing.T) {
 	d.sendTo(lead, "go")
 	d.serve()
 	if fmt.Sprint(removals) != fmt.Sprint([]abi.Code{abi.OK, abi.NotFound}) {
-		t.Errorf("the removals answered %v, want ok and, in the second run, not_found", removals)
+		t.Errorf("the removals returned %v, want ok and, in the second run, not_found", removals)
 	}
 	if _, err := d.FindChannel(d.graphOf(lead), "one"); err != nil {
 		t.Error(err)
@@ -129,7 +129,7 @@ func TestAStartThatEditsTheGraphIsTriedAgainWhenItsCutFails(t *testing.T) {
 	d.change(topology.SetStopped{ID: starter})
 	d.serve()
 	if d.graphOf(starter) != d.graphOf(far) {
-		t.Fatal("the first attempt has cut the graph, but the storage has refused")
+		t.Fatal("the first attempt has cut the graph, although the storage refused")
 	}
 	d.clock.Advance(time.Minute)
 	d.Ring()
@@ -157,7 +157,7 @@ func TestATurnThatWasRunAloneDoesNotLeaveItsCreatureAlone(t *testing.T) {
 	d.sendTo(lead, "go")
 	d.serve()
 	if n := d.ConflictsInARow(lead); runs != 4 || n != 0 {
-		t.Errorf("%d runs, want 4; then %d conflicts are still held against it", runs, n)
+		t.Errorf("%d runs, want 4; then %d conflicts still count for the creature", runs, n)
 	}
 }
 
@@ -196,9 +196,9 @@ func TestPoliciesJudgeSendsOnChannelsThatTheTurnWires(t *testing.T) {
 	}
 }
 
-// TestATurnOfAVolatileGraphThatMergesHasItsCause lets a creature whose graph has no store
-// join a graph with one. Its turn is the first in the log, so the message that it handled
-// must be there.
+// TestATurnOfAVolatileGraphThatMergesHasItsCause lets a creature whose graph has no store join
+// a graph with one. The turn of that creature is the first in the log, so the message that it
+// handled must be there.
 func TestATurnOfAVolatileGraphThatMergesHasItsCause(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	none := journal.Volatile
@@ -220,6 +220,6 @@ func TestATurnOfAVolatileGraphThatMergesHasItsCause(t *testing.T) {
 		}
 	}
 	if len(causes) != 1 || !logged[causes[0]] {
-		t.Errorf("its turns were caused by %v, and %d events are logged", causes, len(logged))
+		t.Errorf("the turns of the creature were caused by %v, want one of the %d logged events", causes, len(logged))
 	}
 }

@@ -19,8 +19,8 @@ type toolModel struct {
 	channels  map[journal.ChannelID]*toolChannel
 	allow     map[string]bool // by deployment; stored in sessions
 	applied   bool            // false after a restart, when no recipe says what may be spawned
-	// vague says that the model does not know where a channel without edges is now, or
-	// how a merge has resolved names: then it accepts the engine's result.
+	// vague means that the model does not know where a channel without edges is now, or how a
+	// merge has resolved names. Then it accepts the engine's result.
 	vague bool
 	made  int // ids
 }
@@ -59,7 +59,7 @@ type toolMessage struct {
 	payload string
 }
 
-// toolChannel belongs to one of the creatures of its graph if it has no edges.
+// toolChannel is a channel. Without edges, it belongs to one of the creatures of its graph.
 type toolChannel struct {
 	name   string
 	with   journal.CreatureID
@@ -81,7 +81,7 @@ func (m *toolModel) clone() *toolModel {
 	return out
 }
 
-// around is the graph of a creature: all creatures that can be reached by edges.
+// around returns the graph of a creature: all creatures that can be reached by edges.
 func (m *toolModel) around(from journal.CreatureID) map[journal.CreatureID]bool {
 	seen := map[journal.CreatureID]bool{from: true}
 	for queue := []journal.CreatureID{from}; len(queue) > 0; queue = queue[1:] {
@@ -175,7 +175,7 @@ type toolSend struct {
 	payload string
 }
 
-// land delivers what a turn has sent, when the graph is as the turn leaves it.
+// land delivers what a turn has sent, in the graph as the turn leaves it.
 func (m *toolModel) land(from journal.CreatureID, sends []toolSend) {
 	for _, s := range sends {
 		if s.to != "" {

@@ -20,9 +20,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// toolProgram is a random program of turns that call group tools, next to a toolModel.
-// Turns fail on purpose, conflict with changes of their graph, and outlive restarts; each
-// has the same results and effects as one that is undisturbed.
+// toolProgram is a random program of turns that call group tools, next to a toolModel. Turns
+// fail on purpose, conflict with changes of their graph, and outlive restarts. Each of them has
+// the same results and effects as an undisturbed turn.
 type toolProgram struct {
 	*program
 	*toolModel
@@ -340,7 +340,7 @@ func (p *toolProgram) turn() {
 			break
 		}
 	}
-	if turn.Disturb > 0 { // the one that runs alone cannot be disturbed
+	if turn.Disturb > 0 { // an attempt that runs alone cannot be disturbed
 		turn.Disturb = min(turn.Disturb, 3)
 	}
 	payload, err := json.Marshal(turn)
@@ -378,7 +378,7 @@ func (p *toolProgram) job() {
 	p.compare()
 }
 
-// sameIDs checks that all attempts of a turn got the same results: every one of these
+// sameIDs checks that all attempts of a turn got the same results, because every one of these
 // turns sees the same graph.
 func (p *toolProgram) sameIDs(turn string) {
 	p.mu.Lock()
@@ -387,7 +387,7 @@ func (p *toolProgram) sameIDs(turn string) {
 	for _, replies := range all[:len(all)-1] {
 		for i, r := range replies {
 			if last := all[len(all)-1]; i < len(last) && ids(r) != ids(last[i]) {
-				p.Fatalf("call %d of %s is answered %s and, run again, %s", i+1, turn, r.Result, last[i].Result)
+				p.Fatalf("call %d of %s returned %s and, when run again, %s", i+1, turn, r.Result, last[i].Result)
 			}
 		}
 	}
@@ -420,7 +420,7 @@ func (p *toolProgram) checkReplies(calls []toolCall, replies []toolReply, want [
 	}
 	for i, r := range replies {
 		if r.Code != want[i] {
-			p.Fatalf("%s %v answers %q (%s), want %q", calls[i].Tool, calls[i].Args, r.Code, r.Error, want[i])
+			p.Fatalf("%s %v returns %q (%s), want %q", calls[i].Tool, calls[i].Args, r.Code, r.Error, want[i])
 		}
 		if a, ok := calls[i].Args.(args); !ok || calls[i].Tool != "group_add_node" && a["action"] != "create" {
 			continue

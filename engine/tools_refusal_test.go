@@ -43,7 +43,7 @@ func TestARefusalTellsTheIDs(t *testing.T) {
 	_, err := w.Tool(t.Context(), lead, "group_remove_node", []byte(`{"creature": "`+string(bob)+`"}`))
 	var e *abi.Error
 	if !errors.As(err, &e) || e.IDs["creature"] != string(bob) || e.IDs["caller"] != string(lead) || e.Remedy == "" {
-		t.Errorf("the operation answers %+v", e)
+		t.Errorf("the operation returns %+v", e)
 	}
 	w.tell(bob, "go")
 	if l := w.letters(bob); len(l) != 1 || !strings.Contains(l[0].Error, "creature="+string(lead)) {
@@ -89,15 +89,15 @@ func TestErrorTextsAreCutBetweenCharacters(t *testing.T) {
 			} {
 				r := w.ask(lead, call)[0]
 				if r.Code == "" || len(r.Error) > 16<<10 || !utf8.ValidString(r.Error) || strings.ContainsAny(r.Error, "\uFFFD\\") {
-					t.Errorf("%s with %d and %s: %s %.200q", call.Tool, shift, char, r.Code, r.Error)
+					t.Errorf("%s with %d bytes before many %s: %s %.200q", call.Tool, shift, char, r.Code, r.Error)
 				}
 			}
 		}
 	}
 }
 
-// TestSpeciesOfOthersAreNotListed has a creature that belongs to no recipe spawn: it may
-// spawn nothing, and reads no name from another recipe.
+// TestSpeciesOfOthersAreNotListed lets a creature that belongs to no recipe spawn. The call
+// fails, and its error names no species of another recipe.
 func TestSpeciesOfOthersAreNotListed(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	s.apply(crew("crew"))

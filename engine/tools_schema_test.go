@@ -73,7 +73,7 @@ func TestResultsAreWhatTheirSchemasSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := schemas[c.Tool].Validate(value); err != nil {
-			t.Errorf("%s answers %s: %v", c.Tool, result, err)
+			t.Errorf("%s returns %s, which its schema does not allow: %v", c.Tool, result, err)
 		}
 		delete(untried, c.Tool)
 	}
@@ -82,8 +82,9 @@ func TestResultsAreWhatTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// spoilt returns arguments that a schema does not allow, made from arguments that it
-// does: one without a required one, one with an unknown one, one with a wrong type.
+// spoilt returns arguments that a schema does not allow, made from arguments that it allows:
+// one set lacks a required argument, one has an unknown argument, and one has a value of a
+// wrong type.
 func spoilt(schema *jsonschema.Schema, good args) map[string]string {
 	out := map[string]string{"null": "null", "a list": "[]", "a string": `"x"`, "nothing whole": "{", "two": "{} {}", "not UTF-8": "{\"\xff\": 1}"}
 	put := func(what, name string, value any, keep bool) {
@@ -142,7 +143,7 @@ func TestWhatASchemaForbidsIsRefused(t *testing.T) {
 			_, err := s.Tool(t.Context(), lead, info.Name, []byte(bad))
 			var e *abi.Error
 			if !errors.As(err, &e) || e.Code != abi.InvalidArgument || e.Remedy == "" && !strings.Contains(e.Message, ";") {
-				t.Errorf("%s with %s: %v", info.Name, what, err)
+				t.Errorf("%s with %s: %v, want invalid_argument", info.Name, what, err)
 			}
 		}
 	}

@@ -23,9 +23,9 @@ func memberOf(t *testing.T, s tools.GroupStatus, id journal.CreatureID) tools.Gr
 	return tools.GroupMember{}
 }
 
-// TestATurnSeesWhatItsSplitCuts makes a turn separate its creature from its parent, by a
-// split or by the parent's removal, and look: it sees what all readers see after the turn
-// has committed.
+// TestATurnSeesWhatItsSplitCuts makes a turn separate its creature from its parent, by a split
+// or by the parent's removal, and then read the graph. The turn sees what every reader sees
+// after its commit.
 func TestATurnSeesWhatItsSplitCuts(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -50,10 +50,10 @@ func TestATurnSeesWhatItsSplitCuts(t *testing.T) {
 			after := answer[tools.GroupStatus](t, w.ask(lead, toolCall{"group_status", nil})[0])
 			mine, then := memberOf(t, staged, lead), memberOf(t, after, lead)
 			if mine.Parent != then.Parent || len(staged.Wires) != len(after.Wires) || len(staged.Creatures) != len(after.Creatures) {
-				t.Errorf("staged %+v, then %+v", staged, after)
+				t.Errorf("the turn saw %+v, but after its commit the graph is %+v", staged, after)
 			}
 			if want := c.wires == 2; (mine.Parent == boss) != want {
-				t.Errorf("the parent in the turn is %q", mine.Parent)
+				t.Errorf("in the turn, the parent is %q", mine.Parent)
 			}
 			if len(staged.Wires) != c.wires || len(listed) != c.wires || staged.Totals.Wires != c.wires {
 				t.Errorf("%d wires in the status, %d in the list; want %d", len(staged.Wires), len(listed), c.wires)
@@ -87,8 +87,8 @@ func TestASpawnedNodeThatIsSplitOffHasNoParent(t *testing.T) {
 	}
 }
 
-// TestIDsDependOnTheCallAlone makes a call fail in the first run of a turn that succeeds
-// in the second: the ids returned by later calls stay the same.
+// TestIDsDependOnTheCallAlone makes a call that fails in the first run of a turn and succeeds
+// in the second. Later calls return the same ids in both runs.
 func TestIDsDependOnTheCallAlone(t *testing.T) {
 	d := newOnDisk(t)
 	var lead journal.CreatureID
@@ -115,7 +115,7 @@ func TestIDsDependOnTheCallAlone(t *testing.T) {
 	d.sendTo(lead, "go")
 	d.serve()
 	if len(deletions) != 2 || deletions[0] != abi.NotFound || deletions[1] != abi.OK {
-		t.Fatalf("the deletions answered %v, want not_found and, in the second run, ok", deletions)
+		t.Fatalf("the deletions returned %v, want not_found and, in the second run, ok", deletions)
 	}
 	if made[0] != made[1] {
 		t.Errorf("the same call made %s, and then %s", made[0], made[1])
@@ -135,6 +135,6 @@ func TestCallsOfOneTurnHaveIDsOfTheirOwn(t *testing.T) {
 	ids := map[string]bool{string(one.Creature): true, string(two.Creature): true, string(one.Channel): true, string(two.Channel): true}
 	ids[string(answer[tools.ChannelResult](t, replies[3]).Channel)] = true
 	if len(ids) != 5 {
-		t.Errorf("the ids %v are not five", ids)
+		t.Errorf("the ids are %v, want five different ones", ids)
 	}
 }

@@ -80,7 +80,7 @@ func TestThePartsOfAStatusAreTheWhole(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(sum, whole) {
-			r.Fatalf("the parts of %d are %+v, want %+v", limit, sum, whole)
+			r.Fatalf("the parts of %d add up to %+v, want %+v", limit, sum, whole)
 		}
 	})
 }
@@ -129,11 +129,11 @@ func TestAStatusIsBounded(t *testing.T) {
 		after = p.Next
 	}
 	if !found["hub"] || !found["long"] {
-		t.Errorf("found and bounded: %v", found)
+		t.Errorf("a part is missing or too large: %v", found)
 	}
 }
 
-// TestWiresAreListedInParts is the same for group_wire.
+// TestWiresAreListedInParts reads the list of group_wire in parts.
 func TestWiresAreListedInParts(t *testing.T) {
 	w, lead := throng(t, 300)
 	var all []journal.OutputWire
@@ -144,7 +144,7 @@ func TestWiresAreListedInParts(t *testing.T) {
 		}
 		r := answer[tools.WireResult](t, w.ask(lead, toolCall{"group_wire", a})[0])
 		if len(r.Wires) > 64 {
-			t.Errorf("%d wires in one answer", len(r.Wires))
+			t.Errorf("%d wires in one result", len(r.Wires))
 		}
 		if all = append(all, r.Wires...); r.Next == "" {
 			break
@@ -163,7 +163,7 @@ func TestWiresAreListedInParts(t *testing.T) {
 		"invalid_argument": {"group_wire", args{"action": "add", "from": "lead", "to": "n1", "after": "w1"}},
 	} {
 		if r := w.ask(lead, want)[0]; r.Code != call {
-			t.Errorf("%+v answers %+v, want %s", want, r, call)
+			t.Errorf("%+v returns %+v, want %s", want, r, call)
 		}
 	}
 	if r := w.ask(lead, toolCall{"group_status", args{"limit": 257}})[0]; r.Code != "invalid_argument" {
@@ -181,7 +181,7 @@ func TestACallDoesNotReadTheCallersEdges(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		for range calls {
 			if _, err := w.Tool(t.Context(), lead, "group_wire", []byte(`{"action": "remove", "wire": "wnone"}`)); err == nil {
-				t.Error("there is such a wire")
+				t.Error("removing a wire that does not exist has succeeded")
 			}
 		}
 		runtime.ReadMemStats(&after)

@@ -244,7 +244,7 @@ func TestToolsByCallerAndTarget(t *testing.T) {
 		}
 	}
 	if c, _ := w.creatureIn(foreign); c.State != "running" {
-		t.Errorf("the foreign worker is %s", c.State)
+		t.Errorf("the worker of the other recipe is %s", c.State)
 	}
 }
 
@@ -253,8 +253,8 @@ func TestAWorkerWithThePrivilegedOnesNameIsNotIt(t *testing.T) {
 	a := w.apply(crew("crew", allowMerge))
 	b := w.apply(crew("other", allowMerge))
 	lead, foreign := a.Creatures["creature.lead"], b.Creatures["creature.bob"]
-	// After the merge, the other's lead has another name here, and its bob is an ordinary
-	// member as before.
+	// After the merge, the lead of the other recipe has another name, and its bob is an
+	// ordinary member as before.
 	r := w.ask(lead, toolCall{"group_channel", args{"action": "wire", "channel": "work", "creature": string(foreign), "direction": "listen", "merge": true}})
 	if d := answer[tools.ChannelResult](t, r[0]).Delta; d.Kind != "merge" {
 		t.Fatalf("the delta is %+v", d)
@@ -263,7 +263,7 @@ func TestAWorkerWithThePrivilegedOnesNameIsNotIt(t *testing.T) {
 		t.Errorf("a worker after a merge: %+v", r)
 	}
 	if r := w.ask(lead, toolCall{"group_remove_node", args{"creature": string(b.Creatures["creature.lead"])}})[0]; r.Code != "not_privileged" {
-		t.Errorf("removing the other's lead: %+v", r)
+		t.Errorf("removing the lead of the other recipe: %+v, want not_privileged", r)
 	}
 }
 
@@ -310,17 +310,17 @@ func TestSpawnable(t *testing.T) {
 		names = append(names, answer[tools.AddNodeResult](t, r).Name)
 	}
 	if !slices.Equal(names, []string{"scribe-1", "scribe-2", "scribe-3"}) {
-		t.Errorf("names %v", names)
+		t.Errorf("the names are %v", names)
 	}
 	if replies[3].Code != "limit" || !strings.Contains(replies[3].Error, "spawnable: 3") {
-		t.Errorf("one too many: %+v", replies[3])
+		t.Errorf("a spawn beyond the limit: %+v", replies[3])
 	}
 	replies = s.ask(lead, toolCall{"group_remove_node", args{"creature": "scribe-2"}}, add, add)
 	if n := answer[tools.AddNodeResult](t, replies[1]).Name; n != "scribe-2" || replies[2].Code != "limit" {
 		t.Errorf("after a removal: %s, %+v", n, replies[2])
 	}
 	if replies := s.ask(lead, toolCall{"group_add_node", args{"species": "hidden"}}); replies[0].Code != "not_found" {
-		t.Errorf("what may not be spawned: %+v", replies[0])
+		t.Errorf("a spawn of a species that may not be spawned: %+v", replies[0])
 	}
 }
 
@@ -353,12 +353,12 @@ func TestAFailedTurnLeavesNothingOfItsTools(t *testing.T) {
 		}
 	}
 	if n != 1 || calls.Load() != 3 {
-		t.Errorf("%d of eve after %d attempts", n, calls.Load())
+		t.Errorf("%d creatures named eve after %d attempts, want one after three", n, calls.Load())
 	}
 }
 
-// TestConflictsRunAgain makes a lead look at the graph, and change it after another lead
-// has changed it meanwhile.
+// TestConflictsRunAgain makes a lead read the graph and then change it, after another lead has
+// changed the graph in between.
 func TestConflictsRunAgain(t *testing.T) {
 	h := operators()
 	looked, changed := make(chan struct{}), make(chan struct{})
@@ -403,11 +403,11 @@ func TestConflictsRunAgain(t *testing.T) {
 	close(changed)
 	w.wait()
 	if found, conflicts := count(); found != 2 || conflicts != 1 {
-		t.Errorf("%d of 2 nodes, %d conflicts", found, conflicts)
+		t.Errorf("%d of 2 nodes were added, with %d conflicts", found, conflicts)
 	}
 }
 
-// TestAlwaysInConflict covers a turn whose graph changes whenever it has looked.
+// TestAlwaysInConflict covers a turn whose graph changes each time after the turn has read it.
 func TestAlwaysInConflict(t *testing.T) {
 	h := operators()
 	look, changed := make(chan bool), make(chan bool)
@@ -438,7 +438,7 @@ func TestAlwaysInConflict(t *testing.T) {
 	}
 	w.wait()
 	if _, err := w.FindChannel(w.graph(a.Creatures["creature.lead"]), "mine"); err != nil || runs.Load() != 4 {
-		t.Errorf("after %d runs: %v", runs.Load(), err)
+		t.Errorf("after %d runs, want 4, looking up the channel: %v", runs.Load(), err)
 	}
 }
 
@@ -481,12 +481,12 @@ func TestToolAsOperation(t *testing.T) {
 	}
 	s.change(topology.SetStopped{ID: lead, Stopped: true})
 	if _, err := s.Tool(t.Context(), lead, "group_status", nil); !errors.Is(err, &abi.Error{Code: abi.Stopped}) {
-		t.Errorf("of a stopped creature: %v", err)
+		t.Errorf("a call on behalf of a stopped creature: %v", err)
 	}
 }
 
-// TestATurnThatCutsIsWhole sends, writes and requests a removal that splits the graph, in
-// one turn; a restart finds all of it.
+// TestATurnThatCutsIsWhole sends, writes and requests a removal that splits the graph in one
+// turn. All of that still holds after a restart.
 func TestATurnThatCutsIsWhole(t *testing.T) {
 	h := operators()
 	h.on("cutter", func(t abi.Turn, kind abi.Kind) error {
@@ -543,11 +543,11 @@ func TestATurnThatCutsIsWhole(t *testing.T) {
 		if s.creatureGone(bridge) {
 			return
 		}
-		t.Errorf("%s: the bridge is there", when)
+		t.Errorf("%s: the bridge still exists", when)
 	}
 	check("at once")
 	if s.graph(cutter) != before && s.graph(far) != before {
-		t.Errorf("nobody kept %s", before)
+		t.Errorf("no graph kept the id %s", before)
 	}
 	s.reopen()
 	s.wait()

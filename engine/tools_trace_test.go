@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestWhatToolsChangeHasItsCause makes a creature edit its graph, and looks for the
-// message that it handled in the events of its changes.
+// TestWhatToolsChangeHasItsCause makes a creature edit its graph, and checks that the events of
+// the changes have the message that it handled as their cause.
 func TestWhatToolsChangeHasItsCause(t *testing.T) {
 	s := newSaved(t, engine.Options{Host: operators()})
 	lead := s.apply(crew("own")).Creatures["creature.lead"]
@@ -45,8 +45,8 @@ func TestWhatToolsChangeHasItsCause(t *testing.T) {
 	}
 }
 
-// TestACutTellsWhereCreaturesGoOn merges two sessions: the creature whose graph has
-// changed is then attached to the resulting session.
+// TestACutTellsWhereCreaturesGoOn merges two sessions. The creature whose graph has changed is
+// then attached to the resulting session.
 func TestACutTellsWhereCreaturesGoOn(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a, b := s.add("a", "record"), s.add("b", "record")
@@ -64,7 +64,7 @@ func TestACutTellsWhereCreaturesGoOn(t *testing.T) {
 		attached[ev.Creature] = append(attached[ev.Creature], p.Session)
 	}
 	if len(attached[a]) != 1 || len(attached[b]) != 2 || attached[b][1] != want {
-		t.Errorf("the creatures were attached to %v, want %s in the end", attached, want)
+		t.Errorf("the creatures were attached to %v, want b in %s in the end", attached, want)
 	}
 }
 
@@ -89,8 +89,8 @@ func TestASessionRemembersThatItMayBeMerged(t *testing.T) {
 	}
 }
 
-// TestARequestToWhoIsRemovedIsAnswered removes a creature with open requests, with and
-// without a cut, and checks the results that the senders get.
+// TestARequestToWhoIsRemovedIsAnswered removes a creature that has not answered its requests,
+// with and without a cut, and checks the results that the senders get.
 func TestARequestToWhoIsRemovedIsAnswered(t *testing.T) {
 	onStorages(t, func(t *testing.T, o engine.Options) {
 		h := newFakeHost()
@@ -115,10 +115,10 @@ func TestARequestToWhoIsRemovedIsAnswered(t *testing.T) {
 		w.change(topology.RemoveCreature{ID: b})
 		w.wait()
 		if got, want := w.state(a, "heard"), "1 not_connected the creature that was asked has been removed\n"; got != want {
-			t.Errorf("a heard %q, want %q", got, want)
+			t.Errorf("a noted %q, want %q", got, want)
 		}
 		if _, err := call.Reply(t.Context()); abi.CodeOf(err) != abi.NotConnected {
-			t.Errorf("who asked from outside got %v, want not_connected", err)
+			t.Errorf("the caller from outside got %v, want not_connected", err)
 		}
 	})
 }

@@ -24,7 +24,7 @@ func newTestTurn(limits abi.Limits) *turn {
 	return t
 }
 
-// What a turn writes to its state equals the contents of a map, listed in order.
+// The state that a turn writes equals the contents of a map, listed in order.
 func TestStateOfATurnIsAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		turn := newTestTurn(abi.Limits{})
@@ -108,7 +108,7 @@ func sizeOf(m map[string]string) (n int64) {
 	return n
 }
 
-// However often a guest repeats an action, a turn holds no more than its limits allow.
+// However often a guest repeats an action, a turn holds no more than is allowed.
 func TestRepetitionCostsNothing(t *testing.T) {
 	const rounds = 10_000
 	big := make([]byte, 64<<10)
@@ -147,7 +147,7 @@ func TestRepetitionCostsNothing(t *testing.T) {
 	}
 }
 
-// Whatever name a guest uses, the text of the error is short, and names limits.
+// Whatever name a guest uses, the text of the error is short and names the limit.
 func TestErrorsOfATurnAreShortAndNameLimits(t *testing.T) {
 	huge := bytes.Repeat([]byte("x"), 32<<20)
 	small := abi.Limits{State: 80, Requests: 1, StateWrites: 1, StateValue: 5, StateKey: 5, Timers: 1, TimerBytes: 10, Output: 5, LogLines: 1, LogBytes: 5, Handles: 1, Message: 5}

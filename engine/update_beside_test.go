@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestAPolicyIsReplacedWithoutAGap constantly looks up the policy for tool calls while
-// one policy replaces another: there always is one.
+// TestAPolicyIsReplacedWithoutAGap looks up the policy for tool calls again and again while one
+// policy replaces another. It always finds one.
 func TestAPolicyIsReplacedWithoutAGap(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	strict := func() *judge { return &judge{kinds: []journal.PolicyKind{journal.JudgeTool}} }
@@ -28,7 +28,7 @@ func TestAPolicyIsReplacedWithoutAGap(t *testing.T) {
 			default:
 			}
 			if !engine.Judges(s.Engine, "team", journal.JudgeTool) {
-				t.Errorf("nobody judged when it was asked for the %dth time", asked)
+				t.Errorf("no policy judges tool calls in look-up %d", asked)
 				return
 			}
 		}
@@ -51,8 +51,8 @@ func (c attentive) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestRestoreWaitsForWhoApplies restores graphs while another caller waits for its turn
-// to apply deployments to them too: they get what is applied.
+// TestRestoreWaitsForWhoApplies calls Restore while ApplyAll waits for a turn to end. The
+// graphs get what ApplyAll applies.
 func TestRestoreWaitsForWhoApplies(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	other := func(more ...func(*deploy.Deployment)) *deploy.Deployment {
@@ -82,7 +82,7 @@ func TestRestoreWaitsForWhoApplies(t *testing.T) {
 			t.Errorf("Restore: %v", err)
 		}
 	})
-	<-waits // for its turn; or it has the mutation lock, and Apply waits
+	<-waits // until Apply is done; or Restore has the mutation lock, and Apply waits
 	close(let)
 	both.Wait()
 	nothingLeft(t, s, edited)
@@ -100,8 +100,8 @@ func (r reversed) Saved(ctx context.Context) ([]journal.SavedGraph, []error, err
 	return graphs, problems, err
 }
 
-// TestAPlanBesideARestore makes a plan read saved graphs that are being restored; the
-// race detector checks that the plan has rows of its own.
+// TestAPlanBesideARestore makes a plan read saved graphs while they are restored. The race
+// detector checks that the plan has its own copy of the rows.
 func TestAPlanBesideARestore(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	s.wrap = func(storage journal.Storage) journal.Storage { return reversed{storage} }
@@ -117,7 +117,7 @@ func TestAPlanBesideARestore(t *testing.T) {
 		plan, err := s.Plan(t.Context(), team(5))
 		restoring.Wait()
 		if err != nil || !plan.Empty() {
-			t.Errorf("there is something to do: %+v, %v", plan, err)
+			t.Errorf("the plan has changes: %+v, %v", plan, err)
 		}
 	}
 }

@@ -24,8 +24,8 @@ func configured(i int, config string) func(*deploy.Deployment) {
 	return func(d *deploy.Deployment) { d.Creatures[i].Config = json.RawMessage(config) }
 }
 
-// TestApplyingAgain changes one of three running creatures: only that one gets another
-// instance, and none loses anything.
+// TestApplyingAgain changes one of three running creatures. Only that one gets another
+// instance, and none loses a message.
 func TestApplyingAgain(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3))
@@ -36,7 +36,7 @@ func TestApplyingAgain(t *testing.T) {
 	}
 	send("one")
 	if again := s.apply(team(3)); len(again.Changed)+len(again.Created)+len(again.Removed) > 0 || !cmp.Equal(again.Creatures, a.Creatures) {
-		t.Errorf("the same again is %+v", again)
+		t.Errorf("applying the same recipe again returns %+v", again)
 	}
 	starts := []uint64{s.starts(ids[0]), s.starts(ids[1]), s.starts(ids[2])}
 	edited := s.apply(team(3, configured(1, `{"v":1}`)))
@@ -60,8 +60,8 @@ func TestApplyingAgain(t *testing.T) {
 	}
 }
 
-// TestApplyingAgainChangesTheShape adds and removes what the recipe does, and keeps what
-// others have added and stopped.
+// TestApplyingAgainChangesTheShape adds and removes what the recipe adds and removes, and keeps
+// what callers have added and stopped.
 func TestApplyingAgainChangesTheShape(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	a := s.apply(team(3))
@@ -83,7 +83,7 @@ func TestApplyingAgainChangesTheShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := planned(t, plan, "creature.m2"); p.Action != diff.PlanRemove || p.Buried != 1 {
-		t.Errorf("planned: %+v", p)
+		t.Errorf("the plan for m2 is %+v", p)
 	}
 	b := s.apply(shorter)
 	if want := []engine.RemovedAddress{{Address: "creature.m2", Pending: 1}, {Address: "channel.c2"}}; !cmp.Equal(want, b.Removed) || !slices.Equal(b.Created, []string{"creature.extra"}) {
@@ -96,16 +96,17 @@ func TestApplyingAgainChangesTheShape(t *testing.T) {
 		t.Errorf("the guest heard %q", got)
 	}
 	if got := s.state(b.Creatures["creature.extra"], "heard"); got != "c1:news\n" {
-		t.Errorf("the new one heard %q", got)
+		t.Errorf("the new creature heard %q", got)
 	}
 	s.change(topology.SetStopped{ID: m0, Stopped: true})
 	s.apply(shorter)
 	if c, _ := s.creature(m0); c.State != "stopped" {
-		t.Errorf("who was stopped is %s", c.State)
+		t.Errorf("the creature that was stopped is %s", c.State)
 	}
 }
 
-// TestApplyingAgainIsAllOrNothing refuses changes, and nothing changes.
+// TestApplyingAgainIsAllOrNothing applies recipes that are refused, and checks that nothing
+// changes.
 func TestApplyingAgainIsAllOrNothing(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	elsewhere := func(d *deploy.Deployment) { d.Source.Path = "/other/team.hcl" }
@@ -113,7 +114,7 @@ func TestApplyingAgainIsAllOrNothing(t *testing.T) {
 	a := s.apply(team(3, here))
 	cage := &judge{kinds: []journal.PolicyKind{journal.JudgePlan}, judge: func(e *deploy.PolicyEvent) deploy.Decision {
 		if !slices.Equal(e.Changed, []string{"creature.m1"}) {
-			t.Errorf("the policy sees %v changed", e.Changed)
+			t.Errorf("the policy sees the changes %v, want only m1", e.Changed)
 		}
 		return deploy.Decision{Words: denial("not that one")}
 	}}
@@ -143,12 +144,12 @@ func TestApplyingAgainIsAllOrNothing(t *testing.T) {
 		t.Errorf("heard: %q", got)
 	}
 	if plan, err := s.Plan(t.Context(), team(3, here)); err != nil || !plan.Empty() {
-		t.Errorf("what runs is not what was applied: %+v, %v", plan, err)
+		t.Errorf("the plan for what was applied has changes: %+v, %v", plan, err)
 	}
 }
 
-// TestApplyingAgainWaitsForTurns changes a creature in the middle of a turn: the turn
-// ends with the settings that it began with. A caller that waits too long gets an error.
+// TestApplyingAgainWaitsForTurns changes a creature in the middle of a turn. The turn ends with
+// the settings that it began with. A caller that stops waiting gets an error.
 func TestApplyingAgainWaitsForTurns(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	began, let := make(chan struct{}, 1), make(chan struct{})
@@ -169,7 +170,7 @@ func TestApplyingAgainWaitsForTurns(t *testing.T) {
 	short, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	if _, err := s.Apply(short, team(2, slow, configured(0, `{"v":2}`))); err == nil {
-		t.Error("applied within the turn")
+		t.Error("the recipe was applied during the turn")
 	}
 	done := make(chan error)
 	go func() {
@@ -178,7 +179,7 @@ func TestApplyingAgainWaitsForTurns(t *testing.T) {
 	}()
 	select {
 	case err := <-done:
-		t.Fatalf("applied within the turn: %v", err)
+		t.Fatalf("the recipe was applied during the turn: %v", err)
 	case let <- struct{}{}:
 	}
 	if err := <-done; err != nil {
@@ -197,8 +198,8 @@ func TestApplyingAgainWaitsForTurns(t *testing.T) {
 	}
 }
 
-// TestAModuleThatMovesWhileItsCreatureIsInATurn applies the same module at another path:
-// the creature keeps its instance, and the session has the new path.
+// TestAModuleThatMovesWhileItsCreatureIsInATurn applies the same module at another path. The
+// creature keeps its instance, and the session has the new path.
 func TestAModuleThatMovesWhileItsCreatureIsInATurn(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	began, let := make(chan struct{}, 1), make(chan struct{})
@@ -230,7 +231,7 @@ func TestAModuleThatMovesWhileItsCreatureIsInATurn(t *testing.T) {
 	}()
 	select {
 	case <-done:
-		t.Fatal("applied within the turn")
+		t.Fatal("the recipe was applied during the turn")
 	case let <- struct{}{}:
 	}
 	if got := <-done; got.error != nil || len(got.Changed) > 0 {
@@ -240,7 +241,7 @@ func TestAModuleThatMovesWhileItsCreatureIsInATurn(t *testing.T) {
 		t.Errorf("the module is %s after %d more starts", c.Module, s.starts(m0)-starts)
 	}
 	if p, err := s.Plan(t.Context(), at("moved.wasm")); err != nil || !p.Empty() {
-		t.Errorf("then planned: %+v, %v", p, err)
+		t.Errorf("the plan afterwards is %+v, %v", p, err)
 	}
 }
 
@@ -277,8 +278,8 @@ func TestApplyingAgainUnderLoad(t *testing.T) {
 	}
 }
 
-// TestApplyingAgainEndsAQuarantine gives a creature that always fails a module that does
-// not: it continues with the delivery that it failed.
+// TestApplyingAgainEndsAQuarantine replaces the module of a creature in quarantine, which
+// always failed. The creature continues with the delivery that it failed.
 func TestApplyingAgainEndsAQuarantine(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	s.host.on("broken", func(_ abi.Turn, kind abi.Kind) error {
@@ -296,7 +297,7 @@ func TestApplyingAgainEndsAQuarantine(t *testing.T) {
 	s.send(a.Channels["channel.c1"], "hard")
 	s.wait()
 	if c, _ := s.creature(m1); c.State != "quarantined" {
-		t.Fatalf("it is %s", c.State)
+		t.Fatalf("the creature is %s, want quarantined", c.State)
 	}
 	if b := s.apply(team(2)); !slices.Equal(b.Changed, []string{"creature.m1"}) {
 		t.Errorf("changed are %v", b.Changed)
@@ -307,8 +308,8 @@ func TestApplyingAgainEndsAQuarantine(t *testing.T) {
 	}
 }
 
-// TestPoliciesJudgeChannelsThatNoRecipeDeclares covers a channel made while a policy on
-// all sends is in force, and after that policy was removed.
+// TestPoliciesJudgeChannelsThatNoRecipeDeclares sends on a channel that was made while a policy
+// judges all sends: with that policy, without it, and with it again.
 func TestPoliciesJudgeChannelsThatNoRecipeDeclares(t *testing.T) {
 	s := newSaved(t, engine.Options{})
 	strict := &judge{kinds: []journal.PolicyKind{journal.JudgeSend}, send: func(*deploy.SendEvent) deploy.SendDecision {
@@ -321,15 +322,15 @@ func TestPoliciesJudgeChannelsThatNoRecipeDeclares(t *testing.T) {
 		return err
 	}
 	if err := send(); abi.CodeOf(err) != abi.Denied {
-		t.Errorf("sent on a new channel: %v", err)
+		t.Errorf("sending on a new channel: %v, want denied", err)
 	}
 	s.apply(team(2))
 	if err := send(); err != nil {
-		t.Errorf("without the policy: %v", err)
+		t.Errorf("sending without the policy: %v", err)
 	}
 	s.apply(team(2, judgedBy(strict)))
 	if err := send(); abi.CodeOf(err) != abi.Denied {
-		t.Errorf("with it again: %v", err)
+		t.Errorf("sending with the policy again: %v, want denied", err)
 	}
 }
 
@@ -363,7 +364,7 @@ func livePlanProgram(t *testing.T, seed uint64) {
 	applied, err := s.ApplyAll(t.Context(), edited...)
 	if err != nil {
 		if perr == nil || perr.Error() != err.Error() {
-			t.Fatalf("Apply says %v, and the plan said %v", err, perr)
+			t.Fatalf("Apply returns %v, but Plan returned %v", err, perr)
 		}
 		return
 	}
@@ -381,14 +382,14 @@ func livePlanProgram(t *testing.T, seed uint64) {
 				t.Errorf("%s of %s: changed are %v, and the plan has %+v", address, edited[i].Name, a.Changed, plan.Creatures)
 			}
 			if !slices.Contains(a.Changed, address) && s.starts(id) != starts[id] && !fresh.Instances() && !changes(plan, edited[i].Name, address, "stopped") {
-				t.Errorf("%s of %s is not changed, and has another instance", address, edited[i].Name)
+				t.Errorf("%s of %s was not changed, but has another instance", address, edited[i].Name)
 			}
 		}
 	}
 	nothingLeft(t, s, edited)
 }
 
-// changes reports whether a plan changes one of these for a creature.
+// changes reports whether a plan makes one of the given changes to a creature.
 func changes(p *diff.Plan, deployment, address string, what ...string) bool {
 	for _, c := range p.Creatures {
 		if c.Deployment == deployment && c.Address == address {

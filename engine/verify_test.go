@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// A creature that drains a channel of another graph has a cursor in a channel that its
-// store no longer knows. That is valid.
+// A creature that still has a backlog on a channel of another graph has a cursor in a channel
+// that its store no longer knows. That is valid.
 func TestABacklogAcrossASplitIsSound(t *testing.T) {
 	h := newFakeHost()
 	release := make(chan struct{})

@@ -48,8 +48,8 @@ func (c *handClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// TestWaitIdleFindsTimersThatBecomeDue proves that WaitIdle does not return while a timer
-// is due that a turn has set after WaitIdle looked for due timers.
+// TestWaitIdleFindsTimersThatBecomeDue lets a turn set a timer after WaitIdle has looked for
+// due timers. WaitIdle does not return while that timer is due.
 func TestWaitIdleFindsTimersThatBecomeDue(t *testing.T) {
 	clock, h := newHandClock(), newFakeHost()
 	running, finish := make(chan struct{}), make(chan struct{})
@@ -88,7 +88,8 @@ func TestWaitIdleFindsTimersThatBecomeDue(t *testing.T) {
 	}
 }
 
-// TestWaitIdleOfAPausedEngine proves that it leaves due timers alone.
+// TestWaitIdleOfAPausedEngine proves that WaitIdle leaves due timers alone while the engine is
+// paused.
 func TestWaitIdleOfAPausedEngine(t *testing.T) {
 	clock, h := newHandClock(), newFakeHost()
 	close(clock.proceed)
@@ -107,7 +108,7 @@ func TestWaitIdleOfAPausedEngine(t *testing.T) {
 	s.open()
 	s.restore()
 	s.wait()
-	if wait, ok := s.NextTimer(); ok { // nothing would ever call it
+	if wait, ok := s.NextTimer(); ok { // the timer would never fire
 		t.Errorf("the next timer is due in %v", wait)
 	}
 	if rows, err := s.Timers(c); err != nil || len(rows) != 1 {

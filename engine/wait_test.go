@@ -38,8 +38,8 @@ func (s *unsureStore) Wait(ctx context.Context, seq uint64) error {
 	return cmp.Or(s.u.err, s.Store.Wait(ctx, seq))
 }
 
-// TestABatchIsWaitedFor waits for what is logged of changes that neither merge nor split.
-// An event that cannot be written is reported, unless a cut has carried it over since.
+// TestABatchIsWaitedFor waits for the events of changes that neither merge nor split. An event
+// that cannot be written is reported, unless a cut has carried it over meanwhile.
 func TestABatchIsWaitedFor(t *testing.T) {
 	u := &unsure{}
 	s := &saved{t: t, dir: t.TempDir(), wrap: func(storage journal.Storage) journal.Storage { u.Storage = storage; return u }}
@@ -61,19 +61,19 @@ func TestABatchIsWaitedFor(t *testing.T) {
 	}
 	told := s.events(a, journal.EventTopologyChanged)
 	if last := told[len(told)-1].ID.Seq; u.waited != last {
-		t.Errorf("it waited for %d, and the change is %d", u.waited, last)
+		t.Errorf("Wait has waited for event %d, but the change is event %d", u.waited, last)
 	}
 	made := change(topology.SetPrivileged{ID: a})
 	u.err = errors.New("the disk is full")
 	if err := made.Wait(t.Context()); !errors.Is(err, u.err) {
-		t.Errorf("a change that cannot be written is waited for: %v", err)
+		t.Errorf("waiting for a change that cannot be written: %v, want its error", err)
 	}
 	u.err = nil
 	made = change(topology.SetPrivileged{ID: a, Privileged: true})
 	s.change(topology.RemoveChannel{ID: ch}) // splits
 	u.err = errors.New("the store is closed")
 	if err := made.Wait(t.Context()); err != nil {
-		t.Errorf("what a cut has carried over is waited for: %v", err)
+		t.Errorf("waiting for a change that a cut has carried over: %v", err)
 	}
 	u.err = nil
 }
