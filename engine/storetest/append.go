@@ -5,7 +5,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// awkward are bytes that are damaged if a store treats them as text.
+// awkward are bytes that a store would damage if it treated them as text.
 var awkward = [][]byte{nil, {}, {0}, {0xff, 0xfe, 0x00, 0xc3, 0x28}, []byte("plain"), []byte("a\x00b"), make([]byte, 100_000)}
 
 func appendEveryField(t T, open Opener) {
@@ -47,7 +47,7 @@ func appendOrder(t T, open Opener) {
 	}
 }
 
-// appendWhole reads while the writer writes: no reader ever sees part of a record.
+// appendWhole reads while a writer appends. No reader ever sees part of a record.
 func appendWhole(t T, open Opener) {
 	j := newBench(t, open).create(journal.StoreSpec{})
 	const records, size = 200, 5
@@ -66,7 +66,7 @@ func appendWhole(t T, open Opener) {
 		default:
 		}
 		if n := len(j.history(journal.HistoryQuery{Limit: records * size})); n%size != 0 {
-			t.Fatalf("a reader saw %d events, which is not a multiple of %d", n, size)
+			t.Fatalf("a reader saw %d events, which is not a multiple of the record size %d", n, size)
 		}
 	}
 	if n := len(j.history(journal.HistoryQuery{Limit: records * size})); n != records*size {

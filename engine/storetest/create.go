@@ -21,7 +21,7 @@ func createSeveral(t T, open Opener) {
 	for i, j := range js {
 		info := j.Info()
 		if len(info.Parents) > 0 || info.MadeBy != "" || !info.Complete || !info.Live {
-			t.Errorf("%s has not started over: %+v", info.Graph, info)
+			t.Errorf("the store of %s is not a new, live and complete session: %+v", info.Graph, info)
 		}
 		if want := uint64(max(0, 1-i)); j.Durable() != want {
 			t.Errorf("%s: Durable is %d, want %d", info.Graph, j.Durable(), want)
@@ -30,7 +30,7 @@ func createSeveral(t T, open Opener) {
 			t.Errorf("Wait for the first record: %v", err)
 		}
 		if n := len(j.history(journal.HistoryQuery{})); n != int(j.Durable()) {
-			t.Errorf("%s begins with %d events", info.Graph, n)
+			t.Errorf("the store of %s has %d events, want only those of the first record", info.Graph, n)
 		}
 	}
 	wantA := savedOf(js[0], 1, community(), map[string]string{"k": "v", "first": "1"})
@@ -45,7 +45,7 @@ func createSeveral(t T, open Opener) {
 	if len(saved) != len(js) {
 		t.Fatalf("%d saved graphs, want %d", len(saved), len(js))
 	}
-	wantA.LastTime, wantA.Heads = saved[0].LastTime, saved[0].Heads // of the messages
+	wantA.LastTime, wantA.Heads = saved[0].LastTime, saved[0].Heads // appended with the messages
 	equal(t, "the first", saved[0], wantA)
 	infos, err := b.storage.Sessions(t.Context())
 	if err != nil {
@@ -53,15 +53,15 @@ func createSeveral(t T, open Opener) {
 	}
 	for i, info := range infos {
 		if info.Session != sessions[i] || saved[i].Session != sessions[i] {
-			t.Errorf("place %d: %s and %s, want %s as it was created", i, info.Session, saved[i].Session, sessions[i])
+			t.Errorf("place %d has the sessions %s and %s, want %s, in the order of creation", i, info.Session, saved[i].Session, sessions[i])
 		}
 	}
 	if none, err := b.storage.Create(t.Context()); err != nil || len(none) > 0 {
-		t.Errorf("Create of none: %d stores, %v", len(none), err)
+		t.Errorf("Create without specifications: %d stores, %v", len(none), err)
 	}
 }
 
-// createFails checks that nothing is left of the other stores if one store cannot be made.
+// createFails checks that no store is left if one of several cannot be made.
 func createFails(t T, open Opener) {
 	b := newBench(t, open)
 	there := b.create(journal.StoreSpec{})
@@ -72,7 +72,7 @@ func createFails(t T, open Opener) {
 		return &journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: journal.Origin{1}, Seq: 1}}}}
 	}})
 	if err == nil {
-		t.Error("a first record that is not of the store's origin was taken")
+		t.Error("a first record that is not of the store's origin was accepted")
 	}
 	want := map[journal.SessionID]bool{there.Info().Session: true}
 	b.wantSessions(want)

@@ -83,7 +83,7 @@ func cutSplitMerge(t T, open Opener) {
 	for round := range 3 {
 		before := slices.Clone(all)
 		left, right := b.split(j)
-		// Both sides carry the whole history and their own first event.
+		// Both sides have the whole history, and their own first event.
 		leftEvents, rightEvents := left.history(journal.HistoryQuery{}), right.history(journal.HistoryQuery{})
 		equal(t, "history of the left side", leftEvents[:len(leftEvents)-1], before)
 		equal(t, "history of the right side", rightEvents[:len(rightEvents)-1], before)
@@ -93,7 +93,7 @@ func cutSplitMerge(t T, open Opener) {
 			all = append(all, right.messages("r", 20*round+i+1, 1)...)
 		}
 		if _, err := j.Messages(t.Context(), "c", 0, 0, 10, 0); err == nil {
-			t.Error("the parent still answers through its closed store")
+			t.Error("the closed store of the parent can still be read")
 		}
 		frozen, err := b.storage.History(t.Context(), j.Info().Session, journal.HistoryQuery{})
 		if err != nil {
@@ -158,7 +158,7 @@ func cutLiveRows(t T, open Opener) {
 	b.restart()
 	equal(t, "Saved", b.saved(), []journal.SavedGraph{wantLeft, wantRight})
 
-	// A merge unites both.
+	// A merge has the rows of both.
 	left, right = b.reopen(wantLeft.Session), b.reopen(wantRight.Session)
 	merged := b.cut(journal.CutMerge, []*writer{left, right}, journal.CutChild{
 		StoreSpec: spec("both", nil), Parents: ids(left, right), Creatures: []journal.CreatureID{"a", "b"}, Channels: []journal.ChannelID{"c", inbox},
@@ -168,13 +168,13 @@ func cutLiveRows(t T, open Opener) {
 	wantLetters(t, merged, "", rows.Letters)
 }
 
-// cutLettersOfTheGone cuts a store with dead letters of creatures that are in none of the
+// cutLettersOfTheGone cuts a store that has dead letters of creatures that are in none of the
 // children. The letters must follow their senders or, without these, stay with the graph,
 // through any number of cuts.
 func cutLettersOfTheGone(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{Graph: "pond"})
-	j.put(everyRow()) // has creatures a and b
+	j.put(everyRow()) // the record has the creatures a and b
 	letters := func(names ...[2]journal.CreatureID) (out []journal.DeadLetterRow) {
 		for i, n := range names {
 			l := letter(n[0], uint64(10+i))
@@ -266,7 +266,7 @@ func cutLineage(t T, open Opener) {
 	a := ids(one, two)
 	merged := b.cut(journal.CutMerge, []*writer{one, two}, journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "m", Durability: journal.Full}, Parents: a, VolatileParents: 2})[0]
 	left, right := b.split(merged)
-	// In one cut, left continues alone, and both sides merge.
+	// One cut continues left alone, and merges both sides.
 	out := b.cut(journal.CutRearrange, []*writer{left, right},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "x"}, Parents: ids(left)},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "y"}, Parents: ids(left, right)})

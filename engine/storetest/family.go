@@ -48,7 +48,7 @@ func (f *family) liveSessions() []*modelSession {
 	return slices.DeleteFunc(slices.Clone(f.all), func(k *modelSession) bool { return k.journal == nil })
 }
 
-// found creates the first store of some creatures.
+// found creates the first store, with some creatures.
 func (f *family) found(members ...journal.CreatureID) *modelSession {
 	f.t.Helper()
 	k := &modelSession{journal: f.create(journal.StoreSpec{}), creatures: members}
@@ -70,7 +70,7 @@ func (f *family) rowsOf(members []journal.CreatureID) (r journal.Record) {
 	return r
 }
 
-// live appends n times to a store: a message, a state value, and now and then a dead letter
+// live appends to a store n times: a message and a state value, and now and then a dead letter
 // or the removal of one.
 func (f *family) live(k *modelSession, n int) {
 	f.t.Helper()
@@ -202,8 +202,8 @@ func (f *family) restart() {
 	}
 }
 
-// complete waits until every live session has its whole history in its own file. A session
-// that was cut before that need never get it, but its children do.
+// complete waits until every live session has its whole history in its own file. A session that
+// was cut before may never get it, but its children do.
 func (f *family) complete() {
 	f.t.Helper()
 	ids := map[journal.SessionID]bool{}

@@ -18,7 +18,7 @@ func (f *family) checkAll() {
 		f.t.Fatal(err)
 	}
 	if len(infos) != len(f.all) {
-		f.t.Errorf("there are %d sessions, want %d", len(infos), len(f.all))
+		f.t.Errorf("Sessions lists %d sessions, want %d", len(infos), len(f.all))
 	}
 	for _, k := range f.all {
 		f.check(k)
@@ -63,7 +63,7 @@ func (f *family) checkInfo(k *modelSession, infos []journal.SessionInfo) {
 		f.t.Errorf("%s was made by %q, want %q", k.session, info.MadeBy, k.kind)
 	}
 	if pure := k.kind != journal.CutRearrange; pure && (info.SplitAt != 0) != (k.kind == journal.CutSplit) {
-		f.t.Errorf("%s came out of a %s: split at %d", k.session, k.kind, info.SplitAt)
+		f.t.Errorf("%s resulted from a %s, but was split at %d", k.session, k.kind, info.SplitAt)
 	}
 	line, err := f.storage.Lineage(f.t.Context(), k.session)
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *family) checkHistory(k *modelSession, read func(journal.HistoryQuery) (
 		read := int64(0)
 		for i := range page {
 			if bytes > 0 && read >= bytes {
-				f.t.Fatalf("event %d of a page begins after %d bytes; it was to have %d", i, read, bytes)
+				f.t.Fatalf("event %d of a page begins after %d bytes, although the page was limited to %d", i, read, bytes)
 			}
 			read += page[i].Size()
 		}

@@ -16,8 +16,8 @@ import (
 
 const noFiles = "the store keeps no files in its directory"
 
-// killed continues with a copy of the files that is made while the directory is in use. The
-// copy is what a killed process would leave.
+// killed copies the files while the directory is in use, and continues with the copy, which is
+// what a killed process would leave.
 func killed(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
@@ -38,7 +38,7 @@ func killed(t T, open Opener) {
 	b.wantAfterKill(right, rightWant)
 }
 
-// wantAfterKill checks what another process would find if this process were killed now.
+// wantAfterKill checks what another process would find if this one were killed now.
 func (b *bench) wantAfterKill(j *writer, want []journal.Event) {
 	b.t.Helper()
 	again := &bench{t: b.t, open: b.open, dir: b.copyFiles()}
@@ -55,7 +55,7 @@ func (b *bench) wantAfterKill(j *writer, want []journal.Event) {
 	k.shut()
 }
 
-// copyFiles copies the directory at a moment when no file changes.
+// copyFiles copies the directory at a moment when no file is changing.
 func (b *bench) copyFiles() string {
 	b.t.Helper()
 	for range 200 {
@@ -73,12 +73,12 @@ func (b *bench) copyFiles() string {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	b.t.Fatal("the files of the directory never come to rest")
+	b.t.Fatal("the files of the directory keep changing")
 	return ""
 }
 
-// files lists the files of the directory with their sizes and times. It leaves out files
-// that processes share while they use a database, because another process creates them again.
+// files lists the files of the directory with their sizes and times. It leaves out the files
+// that processes share while they use a database, because every process creates them again.
 func (b *bench) files() map[string]string {
 	out := map[string]string{}
 	_ = fs.WalkDir(plainFiles{os.DirFS(b.dir)}, ".", func(path string, d fs.DirEntry, err error) error {

@@ -20,7 +20,7 @@ func seeds(t T) uint64 {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		t.Fatalf("TERRARIUM_SEEDS is %q, and not a number", text)
+		t.Fatalf("TERRARIUM_SEEDS is %q, which is not a number", text)
 	}
 	return n
 }
@@ -32,7 +32,7 @@ func anyFamilies(t T, open Opener) {
 }
 
 // deep cuts one side of a split again and again, shortly after each split, with restarts in
-// between. At the end it merges all sides.
+// between. In the end it merges all sides.
 func deep(t T, open Opener) {
 	f := newFamily(t, open, 1)
 	last := f.found(creatures...)
@@ -57,8 +57,8 @@ func deep(t T, open Opener) {
 	f.checkAll()
 }
 
-// wide divides a store into many, which all continue. It merges them in pairs, and then all
-// of them.
+// wide divides a store into many stores, which all continue. It merges them in pairs, and then
+// all of them.
 func wide(t T, open Opener) {
 	f := newFamily(t, open, 2)
 	root := f.found(creatures...)
@@ -104,7 +104,7 @@ func beforeAndAfter(t T, open Opener) {
 	equal(t, "all answers after a restart", f.answers(), before)
 }
 
-// anyFamily performs random actions.
+// anyFamily takes random actions.
 func anyFamily(t T, open Opener, seed uint64) {
 	f := newFamily(t, open, seed)
 	f.random = rand.New(rand.NewPCG(seed, 4))

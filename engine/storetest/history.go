@@ -58,8 +58,8 @@ func messageRanges(t T, open Opener) {
 	}
 }
 
-// manyMessages pages through long channels, before and after a restart, a split and a merge:
-// at all points at which a store may change how it finds messages.
+// manyMessages pages through long channels, before and after a restart, a split and a merge. At
+// these points a store may change how it finds messages.
 func manyMessages(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
@@ -223,7 +223,7 @@ func historyPages(t T, open Opener) {
 }
 
 // historyOwn reads what each session of a family wrote itself, in pages that continue after a
-// mark. It reads sessions that are live, ended, and opened again.
+// mark. It reads live sessions, ended ones, and one that was opened again.
 func historyOwn(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{})
@@ -263,7 +263,7 @@ func historyOwn(t T, open Opener) {
 			t.Fatal(err)
 		}
 		want := slices.DeleteFunc(slices.Clone(own[session]), func(ev journal.Event) bool { return lost.Covers(&ev) })
-		equal(t, fmt.Sprintf("History behind %v, whose event is not there", lost), got, want)
+		equal(t, fmt.Sprintf("History behind %v, whose event does not exist", lost), got, want)
 	}
 }
 

@@ -135,7 +135,7 @@ func liveDrop(t T, open Opener) {
 		b := newBench(t, open)
 		j := b.create(journal.StoreSpec{})
 		j.put(everyRow())
-		j.put(journal.Record{Drop: c.drop}) // in the same group, as a rule
+		j.put(journal.Record{Drop: c.drop}) // usually in the same group
 		want := everyRow()
 		c.want(&want)
 		states := map[journal.CreatureID]map[string][]byte{"a": {}, "b": {}}

@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of mutants again")
 
-// mutant is a wrong store: a right one whose calls are changed.
+// mutant is a wrong store: a right store whose calls are changed.
 type mutant struct {
 	wrong string // what is wrong with it
 	// files wants a store with files; the others are in memory, which is faster.
@@ -35,7 +35,7 @@ type mutant struct {
 	hooks hooks
 }
 
-// lose drops the nth event of a list.
+// lose drops the event at place n of a list.
 func lose(n int) func(*journal.SessionInfo, journal.HistoryQuery, []journal.Event) []journal.Event {
 	return func(_ *journal.SessionInfo, _ journal.HistoryQuery, list []journal.Event) []journal.Event {
 		if len(list) <= n {
@@ -210,7 +210,7 @@ func cutMutants() []mutant {
 	}
 }
 
-// restartMutants break what survives a restart, and what a directory says of itself.
+// restartMutants break what survives a restart, and what a directory reports about itself.
 func restartMutants() []mutant {
 	list := []mutant{
 		{wrong: "lists ended sessions as live", hooks: hooks{sessions: func(list []journal.SessionInfo) []journal.SessionInfo {
@@ -358,9 +358,9 @@ func (m *mutant) quick(check string) bool {
 	return group != "generations" && group != "model" && check != "live/dead-letters" && check != "messages/many" && check != m.hangs && check != "waiting/room"
 }
 
-// TestEveryRuleHasAMutant runs the suite over wrong stores. Every one is caught, and
-// every requirement that stores are scored by is missed by at least one. The table says
-// what catches what. make test has one store in four, and compares its line of the table.
+// TestEveryRuleHasAMutant runs the suite over wrong stores. Every store is caught, and every
+// requirement that stores are scored by is violated by at least one. The table lists which check
+// catches which store. make test runs one store in four, and compares its line of the table.
 func TestEveryRuleHasAMutant(t *testing.T) {
 	set, err := requirements.Load("store-1")
 	if err != nil {

@@ -48,8 +48,8 @@ func pruneNewest(t T, open Opener) {
 	equal(t, "History of a pruned session after a restart", b.reopen(session).history(journal.HistoryQuery{}), want)
 }
 
-// pruneUnhandled prunes a session that has a creature with unhandled messages, and an outside
-// reader that has read more of them.
+// pruneUnhandled prunes a session in which a creature has unhandled messages. An outside reader
+// has read some of these.
 func pruneUnhandled(t T, open Opener) {
 	b := newBench(t, open)
 	j := b.create(journal.StoreSpec{Meta: map[string]string{"k": "v"}})
@@ -114,7 +114,7 @@ func fork(t T, open Opener) {
 	k := other.reopen(session)
 	info := k.Info()
 	if len(info.Parents) != 1 || info.Parents[0] != j.Info().Session || info.MadeBy == journal.CutMerge || info.MadeBy == journal.CutSplit || info.MergedAt != 0 || info.SplitAt != 0 {
-		t.Errorf("the fork was made by %q of %v, merged at %d, split at %d", info.MadeBy, info.Parents, info.MergedAt, info.SplitAt)
+		t.Errorf("the fork was made by %q from %v, merged at %d, split at %d", info.MadeBy, info.Parents, info.MergedAt, info.SplitAt)
 	}
 	here := append(slices.Clone(all), j.messages("c", 30, 2)...)
 	there := append(slices.Clone(all), k.messages("c", 30, 3)...)
@@ -140,9 +140,9 @@ func forkExisting(t T, open Opener) {
 	_, err := e.Fork(t.Context(), j.Info().Session, dir)
 	wantCode(t, "a fork into a directory that is not empty", err, abi.AlreadyExists)
 	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
-		t.Errorf("a file in the way of a fork: %q, %v", text, err)
+		t.Errorf("after a refused fork, the file in its directory contains %q, %v", text, err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
-		t.Errorf("a refused fork left %v, %v", list, err)
+		t.Errorf("a refused fork left the files %v, %v", list, err)
 	}
 }

@@ -20,7 +20,7 @@ func reopen(t T, open Opener) {
 		origins[j.Origin()] = true
 		want = append(want, j.messages("c", 5*i+1, 5)...)
 		j.put(journal.Record{State: []journal.StateRow{{Creature: "a", Key: "k", Value: []byte{byte(i)}}}})
-		if i%2 == 0 { // also without any event of its own in between
+		if i%2 == 0 { // sometimes without an event of its own in between
 			j.shut()
 			j = b.reopen(session)
 		}

@@ -247,8 +247,8 @@ func equal(t T, what string, got, want any) {
 	}
 }
 
-// difference describes the difference of two values. It returns "" for equal values, without
-// the slow comparison of long lists.
+// difference describes the difference between two values, or returns "" if they are equal. It
+// avoids the slow comparison of long lists.
 func difference(got, want any) string {
 	if reflect.DeepEqual(got, want) {
 		return ""

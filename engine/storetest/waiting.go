@@ -104,7 +104,7 @@ func notify(t T, open Opener) {
 		select {
 		case <-risen:
 		case <-t.Context().Done():
-			t.Fatalf("the last call of Notify said %d of %d events", highest.Load(), last)
+			t.Fatalf("Durable was %d at the last call of Notify, want %d", highest.Load(), last)
 		}
 	}
 	j.Notify(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/storetest"
 )
 
-// hooks change what a right store does. Nil ones change nothing.
+// hooks change what a right store does. Hooks that are nil change nothing.
 type hooks struct {
 	append   func(j *wrongStore, r *journal.Record)
 	flush    func(j *wrongStore) // before reads and the end
@@ -41,7 +41,7 @@ type wrong struct {
 	pruned map[journal.SessionID]int64
 }
 
-// wrongFiles is one that also prunes and copies.
+// wrongFiles is a wrong storage that also prunes and copies.
 type wrongFiles struct {
 	*wrong
 	journal.Exporter

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// fakeStore is a store that only has a durable part.
+// fakeStore is a store that has nothing but a durable part.
 type fakeStore struct {
 	journal.Store
 	session journal.SessionID
@@ -25,8 +25,8 @@ func (s *fakeStore) Close(context.Context) error {
 	return s.closed()
 }
 
-// TestAllCallersWaitForOneShutdown lets the first caller stop waiting before the shutdown
-// ends. The second gets the result of that same shutdown.
+// TestAllCallersWaitForOneShutdown lets the first caller stop waiting before the shutdown ends.
+// The second caller gets the result of the same shutdown.
 func TestAllCallersWaitForOneShutdown(t *testing.T) {
 	s, begun, failed := New(), 0, errors.New("the disk failed")
 	goOn := make(chan struct{})
@@ -38,20 +38,19 @@ func TestAllCallersWaitForOneShutdown(t *testing.T) {
 	begin()
 	interrupted := 0
 	if ended, err := s.Wait(ctx, 0, func() { interrupted++ }); ended || err != nil || interrupted != 1 {
-		t.Fatalf("the first caller gets %v, %v, and interrupts %d times", ended, err, interrupted)
+		t.Fatalf("the first caller gets %v, %v, and has interrupted %d times, want once", ended, err, interrupted)
 	}
 	begin()
 	ended, err := s.Wait(ctx, time.Hour, func() { interrupted++; close(goOn) })
 	if !ended || !errors.Is(err, failed) || begun != 1 || interrupted != 2 {
-		t.Fatalf("the second caller gets %v, %v; begun %d times, interrupted %d times", ended, err, begun, interrupted)
+		t.Fatalf("the second caller gets %v, %v; the shutdown has begun %d times and was interrupted %d times", ended, err, begun, interrupted)
 	}
-	if ended, err := s.Wait(t.Context(), time.Hour, func() { t.Error("it interrupts what has ended") }); !ended || !errors.Is(err, failed) {
+	if ended, err := s.Wait(t.Context(), time.Hour, func() { t.Error("a shutdown that has ended was interrupted") }); !ended || !errors.Is(err, failed) {
 		t.Errorf("the third caller gets %v, %v", ended, err)
 	}
 }
 
-// TestTheErrorSaysWhatIsLeft looks at the errors while stores are being closed, and
-// before.
+// TestTheErrorSaysWhatIsLeft compares the errors before, while and after stores are closed.
 func TestTheErrorSaysWhatIsLeft(t *testing.T) {
 	s := New()
 	idle := func() ([]string, []Store) { return nil, nil }
@@ -69,7 +68,7 @@ func TestTheErrorSaysWhatIsLeft(t *testing.T) {
 	says("in a turn", "left: a turn of c, 2 events of the session s1", busy)
 
 	var order []journal.SessionID
-	never := func() ([]string, []Store) { t.Error("it looks at turns while stores are closed"); return nil, nil }
+	never := func() ([]string, []Store) { t.Error("turns were listed while stores are closed"); return nil, nil }
 	late.closed = func() error {
 		order = append(order, late.session)
 		says("while a store is closed", "left: 2 events of the session s1", never)
@@ -81,18 +80,18 @@ func TestTheErrorSaysWhatIsLeft(t *testing.T) {
 		says("while a written store is closed", "the open store of the session s2, with all events written", never)
 		return nil
 	}
-	last := &fakeStore{session: "s3", durable: 1, closed: func() error { t.Error("it closes the last one"); return nil }}
+	last := &fakeStore{session: "s3", durable: 1, closed: func() error { t.Error("the store s3 was closed, although it is left to the end"); return nil }}
 	if err := s.CloseStores(t.Context(), []Store{{late, 9}, {next, 9}, {last, 2}}, 2); err == nil || err.Error() != "s1 failed" {
-		t.Errorf("closing returns %v", err)
+		t.Errorf("CloseStores returns %v, want only the failure of s1", err)
 	}
 	if len(order) != 2 || order[0] != "s1" {
-		t.Errorf("it closes %v", order)
+		t.Errorf("CloseStores has closed %v, want s1 and s2", order)
 	}
 	says("after them", "left: 1 event of the session s3 that is not written", never)
 	if err := LeftOutside(nil); err != nil {
-		t.Errorf("without attempts it returns %v", err)
+		t.Errorf("without attempts, LeftOutside returns %v", err)
 	}
 	if err := LeftOutside([]string{"an attempt"}); abi.CodeOf(err) != abi.Deadline || !errors.Is(err, ErrLeftOpen) {
-		t.Errorf("with an attempt it returns %v", err)
+		t.Errorf("with an attempt, LeftOutside returns %v, want deadline", err)
 	}
 }

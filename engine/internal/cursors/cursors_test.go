@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestRunsCoverWhatWaits compares the runs of random channels with what waits: every
-// message that waits is in a run, none that does not is in one, and if there is no gap,
-// everything after the cursor waits.
+// TestRunsCoverWhatWaits compares the runs of random channels with the messages that wait.
+// Every message that waits is in a run, and no other message is. If there is no gap, everything
+// after the cursor waits.
 func TestRunsCoverWhatWaits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	gapped := 0

@@ -48,7 +48,7 @@ func TestDequeIsAList(t *testing.T) {
 				all = append(all, *x)
 			}
 			if d.Len() != len(list) || !slices.Equal(all, list) {
-				t.Fatalf("it has %v, want %v", all, list)
+				t.Fatalf("the deque has %v, want %v", all, list)
 			}
 			used := 0
 			for _, x := range d.ring {
@@ -57,7 +57,7 @@ func TestDequeIsAList(t *testing.T) {
 				}
 			}
 			if used != d.Len() {
-				t.Fatalf("%d places of %d values keep something", used, d.Len())
+				t.Fatalf("%d places are in use for %d values", used, d.Len())
 			}
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestRefusals makes one call each that must be refused, and checks the text.
+// TestRefusals makes calls that must be refused, one at a time, and checks the text.
 func TestRefusals(t *testing.T) {
 	limits := abi.Limits{Message: 20, Output: 4, LogLines: 1, LogBytes: 2, StateKey: 4, StateValue: 4, State: 100, StateWrites: 1, Timers: 1, TimerBytes: 20}
 	long, reserved := []byte("12345"), journal.ReservedPrefix+"x\x00y\x00"
@@ -56,7 +56,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%v: %s; want %v: %s", code, own.LastError(), c.code, c.text)
 			}
 			if len(own.Writes) != 0 || len(own.Timers) != 0 || own.StateSize != 0 {
-				t.Errorf("it has left %+v, %+v, %d bytes", own.Writes, own.Timers, own.StateSize)
+				t.Errorf("a refused call has left %+v, %+v and %d bytes", own.Writes, own.Timers, own.StateSize)
 			}
 		})
 	}
@@ -103,11 +103,11 @@ func TestReset(t *testing.T) {
 	own.Reset()
 	if own.Arena != nil || own.HasOutput || len(own.Put)+len(own.Writes)+len(own.Timers)+len(own.Logs) != 0 ||
 		own.KnowsTimers() || own.beforeBytes != 0 || own.sendCount != 0 || own.sendBytes != 0 || own.logBytes != 0 || own.Fault.Code != abi.OK {
-		t.Errorf("it has left %+v", own)
+		t.Errorf("Reset has left %+v", own)
 	}
 }
 
-// TestLogHides checks what becomes of a line: secrets are hidden, and it is valid UTF-8.
+// TestLogHides checks what becomes of a line: secrets are hidden, and the text is valid UTF-8.
 func TestLogHides(t *testing.T) {
 	limits := abi.DefaultLimits
 	var own Own
@@ -124,8 +124,8 @@ func TestLogHides(t *testing.T) {
 	}
 }
 
-// TestLogCuts checks what is left of a line that is longer than the limit: whole
-// characters, no part of a secret, and an ellipsis. After it, nothing more is logged.
+// TestLogCuts checks what remains of a line that is longer than the limit: whole characters, no
+// part of a secret, and an ellipsis. No more can be logged after that.
 func TestLogCuts(t *testing.T) {
 	secret := veil.Of(&deploy.CreatureSpec{Config: []byte(`{"key":"swordfish"}`), Secret: []string{"key"}})
 	many := strings.Repeat("swordfish", 1000)
@@ -155,7 +155,7 @@ func TestLogCuts(t *testing.T) {
 				t.Errorf("the line is %q, want %q", got, c.want)
 			}
 			if code := own.Log(abi.LevelError, []byte("more")); code != abi.LimitExceeded {
-				t.Errorf("the next line: %v", code)
+				t.Errorf("logging another line: %v, want limit", code)
 			}
 		})
 	}

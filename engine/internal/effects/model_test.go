@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model says with maps what a turn may do to state and timers.
+// model describes with maps what a turn may do to state and timers.
 type model struct {
 	limits        abi.Limits
 	saved, state  map[string]string
@@ -131,14 +131,14 @@ func TestTurnsAgainstModel(t *testing.T) {
 					existed, code := own.StateDelete([]byte(k))
 					want, limit := m.remove(k)
 					if refused(r, &own, code, limit); existed != want {
-						r.Fatalf("deleting %q says %v", k, existed)
+						r.Fatalf("deleting %q reports that it existed: %v", k, existed)
 					}
 				case 2:
 					refused(r, &own, own.TimerSet([]byte(k), 1, 2, []byte(v)), m.setTimer(k, v))
 				case 3:
 					existed, code := own.TimerCancel([]byte(k))
 					if refused(r, &own, code, ""); existed != m.cancelTimer(k) {
-						r.Fatalf("cancelling %q says %v", k, existed)
+						r.Fatalf("cancelling %q reports that it existed: %v", k, existed)
 					}
 				}
 			}
@@ -156,7 +156,7 @@ func refused(t *rapid.T, own *Own, code abi.Code, limit string) {
 	}
 }
 
-// compare holds what was collected, and what the turn sees, against the model.
+// compare compares what was collected, and what the turn sees, with the model.
 func (m *model) compare(t *rapid.T, own *Own, asked string) {
 	writes, changes := map[string]string{}, map[string]string{}
 	for i := range own.Writes {

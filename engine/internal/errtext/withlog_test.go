@@ -14,7 +14,7 @@ func TestLastWordsAreSaidOnce(t *testing.T) {
 		"it answered -1: match is no pattern": "it answered -1: match is no pattern",
 	} {
 		if got := errtext.WithLog(errors.New(text), "match is no pattern").Error(); got != want {
-			t.Errorf("it says %q, want %q", got, want)
+			t.Errorf("the error says %q, want %q", got, want)
 		}
 	}
 }

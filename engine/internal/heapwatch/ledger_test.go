@@ -57,8 +57,8 @@ func TestLedgerSuspectsTheCreatureThatWorked(t *testing.T) {
 	}
 }
 
-// Memory that grows forever and that no creature holds costs each creature an
-// instance from time to time, and is reported from time to time.
+// Memory that grows without end and that no creature holds costs each creature an instance now
+// and then. It is reported now and then.
 func TestLedgerClearsTheInnocent(t *testing.T) {
 	l := newLedger()
 	var all []*creature
@@ -93,7 +93,7 @@ func TestLedgerClearsTheInnocent(t *testing.T) {
 		}
 	}
 	if warned == 0 || warned > looks/restLooks {
-		t.Errorf("it was warned %d times in %d looks", warned, looks)
+		t.Errorf("the growth was reported %d times in %d looks", warned, looks)
 	}
 }
 
@@ -109,11 +109,11 @@ func TestLedgerForgetsWhatIsGone(t *testing.T) {
 		t.Errorf("suspect %v, too much %v; want b", suspect, tooMuch)
 	}
 	if len(l.worked) != 1 || len(l.blamed) != 1 || len(l.cleared) != 0 || len(l.held) != 0 {
-		t.Errorf("it remembers %v, %v, %v, %v", l.worked, l.blamed, l.cleared, l.held)
+		t.Errorf("the ledger has %v, %v, %v, %v; want nothing about a", l.worked, l.blamed, l.cleared, l.held)
 	}
 }
 
-// A creature whose instance has held memory comes before another that works
+// A creature whose instance has held memory is suspected before another creature that works
 // more.
 func TestLedgerPrefersACreatureThatHeldMemoryBefore(t *testing.T) {
 	a, b := &creature{id: "a"}, &creature{id: "b"}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestDue counts the ticks at which a schedule sweeps, with little memory from the tenth to
-// the twelfth tick.
+// TestDue compares the ticks at which a schedule sweeps. From the tenth to the twelfth tick,
+// there is little memory left.
 func TestDue(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -36,7 +36,7 @@ func TestDue(t *testing.T) {
 				t.Errorf("a tick every %v, want %v", s.every, tt.every)
 			}
 			if s.every == 0 {
-				return // it does not run
+				return // the schedule never runs
 			}
 			var got []int
 			for tick = 1; tick <= 20; tick++ {
@@ -45,33 +45,33 @@ func TestDue(t *testing.T) {
 				}
 			}
 			if len(got) != len(tt.want) {
-				t.Fatalf("it sweeps at the ticks %v, want %v", got, tt.want)
+				t.Fatalf("the schedule sweeps at the ticks %v, want %v", got, tt.want)
 			}
 			for i := range got {
 				if got[i] != tt.want[i] {
-					t.Fatalf("it sweeps at the ticks %v, want %v", got, tt.want)
+					t.Fatalf("the schedule sweeps at the ticks %v, want %v", got, tt.want)
 				}
 			}
 		})
 	}
 }
 
-// TestTheLimitOfGoBounds proves that the memory limit of the Go runtime counts, if no other
-// bound is given.
+// TestTheLimitOfGoBounds proves that the memory limit of the Go runtime is the bound if no
+// other bound is given.
 func TestTheLimitOfGoBounds(t *testing.T) {
 	if s := New(-1, 0); s.every != 0 && s.most == 0 {
-		t.Errorf("without a limit it ticks every %v", s.every)
+		t.Errorf("without a limit, the schedule ticks every %v", s.every)
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 50))
 	if s := New(-1, 0); s.most != 1<<50-1<<50/10 || s.every != time.Second {
-		t.Errorf("with a limit of %d, most is %d", int64(1)<<50, s.most)
+		t.Errorf("with a limit of %d, the bound is %d", int64(1)<<50, s.most)
 	}
 	if s := New(-1, -1); s.every != 0 {
-		t.Error("it has a bound although none is wanted")
+		t.Error("the schedule has a bound, although none is wanted")
 	}
 }
 
-// TestUsed proves that memory that is in use counts.
+// TestUsed proves that Used counts memory that is in use.
 func TestUsed(t *testing.T) {
 	const more = 64 << 20
 	before := Used()
@@ -80,7 +80,7 @@ func TestUsed(t *testing.T) {
 		b[i] = 1
 	}
 	if grown := Used() - before; before <= 0 || grown < more/2 {
-		t.Errorf("%d bytes were in use, and %d more with %d more bytes (%d)", before, grown, more, b[0])
+		t.Errorf("%d bytes were in use, and %d more after an allocation of %d bytes (%d)", before, grown, more, b[0])
 	}
 }
 
@@ -95,7 +95,7 @@ func TestRun(t *testing.T) {
 		}
 	})
 	if n < 3 {
-		t.Errorf("it has swept %d times", n)
+		t.Errorf("the schedule has swept %d times, want at least 3", n)
 	}
-	New(-1, -1).Run(nil, func() { t.Error("it sweeps although it never should") })
+	New(-1, -1).Run(nil, func() { t.Error("a schedule that never sweeps has swept") })
 }

@@ -2,8 +2,8 @@ package idle
 
 import "testing"
 
-// TestWaitersLearnOfEachIdleMoment proves that a zero count wakes waiters
-// even if it rises again at once, and that an idle counter keeps no waiters.
+// TestWaitersLearnOfEachIdleMoment proves that a count of zero wakes waiters even if it rises
+// again at once, and that nothing waits for an idle counter.
 func TestWaitersLearnOfEachIdleMoment(t *testing.T) {
 	var c Counter
 	if c.Wait() != nil || c.Busy() || len(c.waiters) != 0 {
@@ -14,7 +14,7 @@ func TestWaitersLearnOfEachIdleMoment(t *testing.T) {
 	c.Add(-1)
 	select {
 	case <-first:
-		t.Fatal("a waiter was notified of idleness with one thing to be done")
+		t.Fatal("a waiter was notified while the count was one")
 	default:
 	}
 	c.Add(-1)
@@ -22,6 +22,6 @@ func TestWaitersLearnOfEachIdleMoment(t *testing.T) {
 	<-first
 	<-second
 	if third := c.Wait(); third == nil || !c.Busy() || len(c.waiters) != 1 {
-		t.Error("the next waiter was notified at once, or with the others")
+		t.Error("a later waiter was notified at once, or with the earlier ones")
 	}
 }

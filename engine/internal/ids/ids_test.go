@@ -6,8 +6,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/ids"
 )
 
-// TestSource holds that a seed makes ids repeatable, and that without one no two sources
-// draw the same.
+// TestSource proves that a seed makes ids repeatable, and that two sources without a seed draw
+// different ids.
 func TestSource(t *testing.T) {
 	seed := uint64(7)
 	a, b, other := ids.New(&seed), ids.New(&seed), ids.New(nil)
@@ -21,6 +21,6 @@ func TestSource(t *testing.T) {
 		}
 	}
 	if a.Origin() != b.Origin() {
-		t.Error("origins of one seed differ")
+		t.Error("the origins of one seed differ")
 	}
 }

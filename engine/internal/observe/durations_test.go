@@ -18,7 +18,7 @@ func ended(t *testing.T, o *Observers, s *Subscription, kind journal.EventKind, 
 	return ob
 }
 
-// A turn is measured if a subscription wants its end, whether it succeeds or fails, and once.
+// A turn is measured once, whether it succeeds or fails, if a subscription wants its end.
 func TestDurations(t *testing.T) {
 	o := &Observers{}
 	s := o.Subscribe(Filter{Kinds: []journal.EventKind{journal.EventTurnEnded, journal.EventTurnFailed}}, 8, nil)
@@ -30,7 +30,7 @@ func TestDurations(t *testing.T) {
 		t.Errorf("took %d, waited %d", ob.Took, ob.Waited)
 	}
 	if ob := ended(t, o, s, journal.EventTurnEnded, 140); ob.Took != 0 || ob.Waited != 0 {
-		t.Errorf("a turn that was not seen to begin took %d and waited %d", ob.Took, ob.Waited)
+		t.Errorf("a turn whose start was not observed took %d and waited %d", ob.Took, ob.Waited)
 	}
 	begin(200, 0) // a start has no message
 	begin(220, 0) // it was postponed, and begins again
@@ -44,11 +44,11 @@ func TestDurations(t *testing.T) {
 	begin(400, 400)
 	s.Close()
 	if o.running.turns != nil || o.Times() {
-		t.Error("turns are remembered although no subscription wants to know")
+		t.Error("turns are remembered, although no subscription wants their durations")
 	}
 }
 
-// Creatures that are removed in the middle of a turn do not fill the memory.
+// Turns that do not end because their creatures are removed do not fill the memory.
 func TestRunningTurnsAreBounded(t *testing.T) {
 	o := &Observers{}
 	s := o.Subscribe(Filter{Kinds: []journal.EventKind{journal.EventTurnEnded}}, 8, nil)
@@ -57,16 +57,16 @@ func TestRunningTurnsAreBounded(t *testing.T) {
 		o.Begin(&journal.Event{Kind: journal.EventTurnStarted, Creature: journal.CreatureID(strconv.Itoa(i)), Time: 1}, 1)
 	}
 	if n := len(o.running.turns); n != 10 {
-		t.Errorf("%d turns are remembered", n)
+		t.Errorf("%d turns are remembered, want 10", n)
 	}
 }
 
-// Every kind has a place in a set of kinds of its own.
+// Every kind has its own place in a set of kinds.
 func TestKindsAreDistinct(t *testing.T) {
 	var all kindSet
 	for _, k := range journal.EventKinds() {
 		if setOf(k) == 0 || all&setOf(k) != 0 {
-			t.Errorf("%v has no place of its own", k)
+			t.Errorf("the kind %v shares its place, or has none", k)
 		}
 		all |= setOf(k)
 	}

@@ -52,7 +52,7 @@ func open(t *testing.T, k *kind) *Access {
 	return held["test.main"]
 }
 
-// request is a call whose ends are events.
+// request is a call that reports its result to events.
 func request(a *Access, creature, body string, events chan<- string) *Call {
 	return &Call{
 		Call:  capability.Call{Creature: creature, Key: body, Request: capability.Request{Body: []byte(body)}},
@@ -74,8 +74,8 @@ func expect(t *testing.T, events <-chan string, want ...string) {
 	}
 }
 
-// TestWaitingTakesNoPlace proves that a request whose store is slow, and a result whose creature
-// has no room, do not keep other requests from their attempts.
+// TestWaitingTakesNoPlace proves that two requests do not keep others from their attempts: one
+// whose store is slow, and one whose creature has no room for the result.
 func TestWaitingTakesNoPlace(t *testing.T) {
 	k := &kind{limits: capability.Limits{Concurrency: 1}, do: func(context.Context, capability.Call) capability.Result { return capability.Result{} }}
 	a, events, release := open(t, k), make(chan string, 8), make(chan struct{})
@@ -99,8 +99,8 @@ func TestWaitingTakesNoPlace(t *testing.T) {
 	expect(t, events, "full ok", "slow ok")
 }
 
-// TestAnAttemptWithAResultHasEnded looks for attempts under way each time that there is a result:
-// a shutdown that waits for results must not find any.
+// TestAnAttemptWithAResultHasEnded looks for attempts under way each time that there is a
+// result. A shutdown that waits for results must not find any.
 func TestAnAttemptWithAResultHasEnded(t *testing.T) {
 	k := &kind{limits: capability.Limits{Concurrency: 1}, do: func(context.Context, capability.Call) capability.Result { return capability.Result{} }}
 	a, left := open(t, k), make(chan []string)
@@ -109,14 +109,14 @@ func TestAnAttemptWithAResultHasEnded(t *testing.T) {
 		c.End = func(context.Context, capability.Result, bool) { left <- a.o.Attempts() }
 		a.Start(c)
 		if got := <-left; len(got) > 0 {
-			t.Fatalf("under way: %q", got)
+			t.Fatalf("attempts are under way after the result: %q", got)
 		}
 	}
 }
 
-// TestRequestsOfACreatureKeepTheirOrder has a store that is slow for the first of them.
+// TestRequestsOfACreatureKeepTheirOrder has a store that is slow for the first request.
 func TestRequestsOfACreatureKeepTheirOrder(t *testing.T) {
-	var got []string // by the only place
+	var got []string // appended by one attempt at a time
 	k := &kind{limits: capability.Limits{Concurrency: 1}, do: func(_ context.Context, c capability.Call) capability.Result {
 		got = append(got, c.Key)
 		return capability.Result{}
@@ -138,7 +138,7 @@ func TestRequestsOfACreatureKeepTheirOrder(t *testing.T) {
 	close(release)
 	expect(t, events, ends...)
 	if !slices.Equal(got, want) {
-		t.Errorf("the attempts were %q", got)
+		t.Errorf("the order of the attempts was %q", got)
 	}
 }
 
@@ -166,7 +166,8 @@ func TestInterrupt(t *testing.T) {
 		call.Interrupt()
 		expect(t, events, tt.want)
 	}
-	// In the pause before another attempt, and while the store is waited for.
+	// A call is interrupted in the pause before another attempt, and while it waits for the
+	// store.
 	pausing := request(a, "a", "again", events)
 	paused := make(chan struct{})
 	pausing.Begin = func(context.Context) *Access {
@@ -191,11 +192,11 @@ func TestInterrupt(t *testing.T) {
 	<-begun
 	storing.Interrupt()
 	expect(t, events, "storing dropped")
-	// What was not started cannot be interrupted.
+	// A call that was not started cannot be interrupted.
 	(*Call)(nil).Interrupt()
 	request(a, "a", "never", events).Interrupt()
 	if len(events) > 0 {
-		t.Errorf("then came %q", <-events)
+		t.Errorf("an interrupted call that was not started reported %q", <-events)
 	}
 }
 
@@ -219,8 +220,8 @@ func (g *closingGrant) Close() error {
 	return nil
 }
 
-// TestGrantsAreClosed proves that a grant is closed when no creature has it any longer, and when
-// the engine closes.
+// TestGrantsAreClosed proves that a grant is closed when no creature has it any longer, and
+// when the engine closes.
 func TestGrantsAreClosed(t *testing.T) {
 	k := &closing{&kind{}, make(chan struct{}, 8)}
 	o := New(t.Context(), []capability.Kind{k}, time.Now)
@@ -252,7 +253,7 @@ func TestGrantsAreClosed(t *testing.T) {
 	}
 }
 
-// TestBrief proves that a plan describes a request in one line, without a secret.
+// TestBrief proves that a plan describes a request in one line, without secrets.
 func TestBrief(t *testing.T) {
 	a := open(t, &kind{view: map[string]any{"method": "GET\n    evil:", "host": "api.example.com", "path": "/bot123:swordfish/send"}})
 	for secret, want := range map[bool]string{false: "GET evil: api.example.com/bot123:swordfish/send", true: "GET evil: api.example.com"} {
@@ -262,12 +263,12 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// TestHeldAlwaysHasWhatItAllows has a capability that says nothing about what it allows. That is
-// not the same as one that lacks settings.
+// TestHeldAlwaysHasWhatItAllows has a capability that does not say what it allows. That is
+// different from a capability that lacks settings.
 func TestHeldAlwaysHasWhatItAllows(t *testing.T) {
 	a := open(t, &kind{})
 	got := Held(map[string]*Access{"test.main": a, "test.other": {Capability: deploy.Capability{Lacking: true}}}, "c1", &spending.Ledger{})
 	if len(got) != 2 || got[0].Allows == nil || got[1].Allows != nil {
-		t.Errorf("%+v", got)
+		t.Errorf("the capabilities are %+v", got)
 	}
 }

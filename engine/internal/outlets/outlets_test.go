@@ -28,8 +28,8 @@ func (a *asked) Holds(context.Context, *deploy.OutputEvent) (bool, error) {
 	return a.holds, a.err
 }
 
-// TestPredicatesDecide evaluates each predicate once, and delivers nothing over the wires
-// of one that does not hold, fails, or is not known.
+// TestPredicatesDecide checks that each predicate is evaluated once. Nothing is delivered over
+// the wires of a predicate that does not hold, fails, or is not known.
 func TestPredicatesDecide(t *testing.T) {
 	known := map[string]*asked{"yes": {holds: true}, "no": {}, "fails": {holds: true, err: errors.New("too slow")}}
 	var wires []journal.OutputWire
@@ -49,15 +49,15 @@ func TestPredicatesDecide(t *testing.T) {
 		over = append(over, d.Outlet.When)
 	}
 	if !slices.Equal(over, []string{"yes", "yes", ""}) {
-		t.Errorf("it delivers over wires with the predicates %q", over)
+		t.Errorf("the output is delivered over wires with the predicates %q", over)
 	}
 	for name, p := range known {
 		if p.calls != 1 {
-			t.Errorf("%s is called %d times", name, p.calls)
+			t.Errorf("the predicate %s was called %d times, want once", name, p.calls)
 		}
 	}
 	if len(logs) != 2 || !strings.Contains(logs[0].Text, "fails of the wire fails cannot judge") || !strings.Contains(logs[0].Text, "too slow") || !strings.Contains(logs[1].Text, "its recipe has not been applied") {
-		t.Errorf("it logs %+v", logs)
+		t.Errorf("the log lines are %+v", logs)
 	}
 }
 
@@ -80,21 +80,21 @@ func TestWiresDeliverWhatTheySay(t *testing.T) {
 		list, _ := o.Deliveries(t.Context(), outlets.Of([]journal.OutputWire{c.wire}, func(string) deploy.Predicate { return nil }))
 		d := list[0]
 		if string(d.Payload) != c.want {
-			t.Errorf("%+v delivers %s, want %s", c.wire, d.Payload, c.want)
+			t.Errorf("the wire %+v delivers %s, want %s", c.wire, d.Payload, c.want)
 		}
 		if h := journal.DecodeHeaders(d.Headers); h[message.HeaderWire] != "w" || h[message.HeaderHops] != "3" {
-			t.Errorf("%+v has the headers %v", c.wire, h)
+			t.Errorf("the delivery of the wire %+v has the headers %v", c.wire, h)
 		}
 		code, text := d.Undeliverable(outlets.Party{ID: "a"}, outlets.Party{ID: "b"}, nil)
 		if code != c.code || (code == 0) != (text == "") {
-			t.Errorf("%+v is undeliverable with %v: %s", c.wire, code, text)
+			t.Errorf("the delivery of the wire %+v is undeliverable with %v: %s", c.wire, code, text)
 		}
 		m := message.New(d.Payload, d.Headers)
 		if m.Kind = abi.KindOutput; outlets.Hops(m) != 4 {
-			t.Errorf("the next output has %d hops", outlets.Hops(m))
+			t.Errorf("an output for this delivery has %d hops, want 4", outlets.Hops(m))
 		}
 		if m.Kind = abi.KindMessage; outlets.Hops(m) != 1 {
-			t.Errorf("after a message with its headers it has %d", outlets.Hops(m))
+			t.Errorf("an output for a message with the same headers has %d hops, want 1", outlets.Hops(m))
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestWhatCannotBeDeliveredIsExplained(t *testing.T) {
 			t.Errorf("%+v after %d hops: %v, %q; want %v, %q", wire, c.hops, code, text, c.code, c.says)
 		}
 		if l := list[0].Letter("a", c.end.ID, code, text); l.Creature != c.letterTo || l.Alias != c.alias || l.Sender != "a" {
-			t.Errorf("%+v has the dead letter %+v", wire, l)
+			t.Errorf("the wire %+v has the dead letter %+v", wire, l)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestTheShortestLoopIsFound(t *testing.T) {
 		}
 		for i := 1; i < len(loop)-1; i++ {
 			if loop[1] != next || !edges[loop[i]][loop[i+1]] {
-				t.Fatalf("%v is not a way over %d in %v", loop, next, edges)
+				t.Fatalf("%v is not a loop over %d in %v", loop, next, edges)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// shelf is a store with no more than messages.
+// shelf is a store that has only messages.
 type shelf struct {
 	journal.Store
 	channels map[journal.ChannelID][]journal.Event
@@ -27,7 +27,7 @@ func (s *shelf) Messages(_ context.Context, ch journal.ChannelID, after, last ui
 	return out, s.err
 }
 
-// at are messages with numbers from first on at the given times.
+// at returns messages with numbers from first on, at the given times.
 func at(first uint64, times ...int64) (out []journal.Event) {
 	for i, time := range times {
 		out = append(out, journal.Event{Seq: first + uint64(i), Time: time})
@@ -35,7 +35,7 @@ func at(first uint64, times ...int64) (out []journal.Event) {
 	return out
 }
 
-// TestMessagesComeInOrder reads three channels, the second only in part.
+// TestMessagesComeInOrder reads three channels, of which the second is read only in part.
 func TestMessagesComeInOrder(t *testing.T) {
 	s := &shelf{channels: map[journal.ChannelID][]journal.Event{
 		"a": at(1, 10, 40, 20), // the clock has been set back
@@ -54,7 +54,7 @@ func TestMessagesComeInOrder(t *testing.T) {
 	var whole, parts []int64
 	refill.InOrder(read(10, nil), func(_ journal.ChannelID, ev *journal.Event) { whole = append(whole, ev.Time) })
 	if want := []int64{10, 15, 30, 35, 40, 20, 50, 60}; !slices.Equal(whole, want) {
-		t.Errorf("in one go they come at %v, want %v", whole, want)
+		t.Errorf("read at once, the messages come at %v, want %v", whole, want)
 	}
 	from := map[journal.ChannelID]uint64{}
 	for range 20 {
@@ -64,7 +64,7 @@ func TestMessagesComeInOrder(t *testing.T) {
 		})
 	}
 	if !slices.Equal(parts, whole) {
-		t.Errorf("read one by one they come at %v, want %v", parts, whole)
+		t.Errorf("read one by one, the messages come at %v, want %v", parts, whole)
 	}
 }
 
@@ -97,6 +97,6 @@ func TestAGapIsFound(t *testing.T) {
 	failed := errors.New("the disk failed")
 	l := refill.Log[int]{From: 2, End: 5}
 	if err := l.Read(t.Context(), &shelf{err: failed}, "k", 10, 1); !errors.Is(err, failed) || l.Done() {
-		t.Errorf("a store that fails gives %v", err)
+		t.Errorf("reading from a store that fails returns %v", err)
 	}
 }

@@ -35,8 +35,8 @@ func TestGroupsNeedTheirKindOfCut(t *testing.T) {
 	}
 }
 
-// TestGroupsAreApart moves random members between random graphs, in random order. The
-// groups must be the connected components of these moves.
+// TestGroupsAreApart moves random members between random graphs, in random order. The groups
+// must be the connected components of these moves.
 func TestGroupsAreApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -59,7 +59,7 @@ func TestGroupsAreApart(t *testing.T) {
 			for _, g := range s.Found(map[journal.GraphID]bool{"g1": true}) {
 				text += fmt.Sprint(*g)
 				if g.Passed != slices.Contains(g.Before, "g1") {
-					t.Fatalf("%+v has a wrong Passed", g)
+					t.Fatalf("the group %+v has a wrong Passed", g)
 				}
 			}
 			return text

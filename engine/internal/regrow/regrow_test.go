@@ -7,9 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// TestEveryCreatureJoinsThoseThatAreThere proves that with rows in an order in
-// which a creature precedes its neighbours, every creature still joins
-// existing ones.
+// TestEveryCreatureJoinsThoseThatAreThere has rows in an order in which a creature precedes its
+// neighbours. Every creature nevertheless joins existing ones.
 func TestEveryCreatureJoinsThoseThatAreThere(t *testing.T) {
 	edge := func(c, ch string, order uint64) journal.EdgeRow {
 		return journal.EdgeRow{Creature: journal.CreatureID(c), Channel: journal.ChannelID(ch), Direction: journal.Listen, Order: order}
@@ -40,13 +39,13 @@ func TestEveryCreatureJoinsThoseThatAreThere(t *testing.T) {
 				reached[e.Channel] = true
 			}
 			if !joins || op.Stopped != (op.ID == "b") || op.Parent == "gone" || op.GraphBorn != 7 {
-				t.Errorf("%+v does not join what is there, or is not as it was", op)
+				t.Errorf("the operation %+v does not join an existing creature, or differs from its row", op)
 			}
 		case topology.AddChannel:
 			channels += string(op.ID)
 		case topology.SetEdge:
 			if op.Channel == "lost" {
-				t.Error("an edge leads to a channel that is not there")
+				t.Error("an edge leads to a channel that does not exist")
 			}
 			reached[op.Channel] = true
 		}

@@ -26,19 +26,19 @@ func TestSavedGraphsAreFound(t *testing.T) {
 		return out
 	}
 	if got, want := ids(s.Sorted()), []journal.GraphID{"g2", "g1", "g3"}; !slices.Equal(got, want) {
-		t.Errorf("sorted they are %v, want %v", got, want)
+		t.Errorf("the sorted graphs are %v, want %v", got, want)
 	}
 	for deployment, want := range map[string][]journal.GraphID{"d": {"g2", "g3"}, "e": {"g1"}, "f": nil} {
 		if got := ids(s.With(deployment)); !slices.Equal(got, want) {
-			t.Errorf("with members of %s they are %v, want %v", deployment, got, want)
+			t.Errorf("the graphs with members of %s are %v, want %v", deployment, got, want)
 		}
 	}
 	if !s.Has("c2") || s.Has("k") || s.Has("c4") {
-		t.Error("it finds other creatures than those in the graphs")
+		t.Error("Has does not find exactly the creatures of the graphs")
 	}
 }
 
-// TestLaterAdditionsAreYounger adds a creature after a saved graph was found.
+// TestLaterAdditionsAreYounger adds a creature after a saved graph was read.
 func TestLaterAdditionsAreYounger(t *testing.T) {
 	topo := topology.New()
 	regrow.StartAbove(topo, &journal.SavedGraph{
@@ -56,11 +56,11 @@ func TestLaterAdditionsAreYounger(t *testing.T) {
 	k, _ := topo.Channel("k")
 	g, _ := topo.Graph(topo.GraphOf("c"))
 	if c.Born <= 40 || k.Born <= 80 || g.Born <= 70 || topo.EdgeOrder("c", "k", journal.Listen) <= 90 {
-		t.Errorf("the creature is %d, the channel %d, the graph %d and the edge %d", c.Born, k.Born, g.Born, topo.EdgeOrder("c", "k", journal.Listen))
+		t.Errorf("the creature has the place %d, the channel %d, the graph %d and the edge %d", c.Born, k.Born, g.Born, topo.EdgeOrder("c", "k", journal.Listen))
 	}
 }
 
-// newIDs gives what a change adds its ids.
+// newIDs provides the ids of what a change adds.
 type newIDs struct{}
 
 func (newIDs) NewGraph() topology.GraphID     { return "g" }

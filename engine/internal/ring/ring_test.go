@@ -29,7 +29,7 @@ func TestRingGrows(t *testing.T) {
 			want = want[1:]
 		}
 		if len(r.slots) > 64 && len(r.slots) > 2*max(largest, len(want)+40) {
-			t.Fatalf("a ring of %d for %d values", len(r.slots), len(want))
+			t.Fatalf("the ring has %d slots for %d values", len(r.slots), len(want))
 		}
 		largest = max(largest, len(want)+40)
 	}
@@ -39,13 +39,13 @@ func TestRingGrows(t *testing.T) {
 		}
 	}
 	if len(r.slots) != buffer {
-		t.Errorf("a ring of %d, want %d", len(r.slots), buffer)
+		t.Errorf("the ring has %d slots, want %d", len(r.slots), buffer)
 	}
 }
 
-// TestRingTellsWhatIsMissing proves that values are dropped from the first
-// that does not fit until the reader has taken their number, and that a closed
-// ring is read to its end.
+// TestRingTellsWhatIsMissing proves that values are dropped from the first one that does not
+// fit until the reader has taken the number of dropped values. A closed ring is read to its
+// end.
 func TestRingTellsWhatIsMissing(t *testing.T) {
 	r := New[string](2)
 	want := func(x string, missed uint64, ok bool) {
@@ -58,7 +58,7 @@ func TestRingTellsWhatIsMissing(t *testing.T) {
 		r.Offer(x)
 	}
 	want("a", 0, true)
-	r.Offer("d") // there is room, but c is missing before it
+	r.Offer("d") // there is room, but c is missing before d
 	want("b", 0, true)
 	want("", 2, true)
 	want("", 0, false)
@@ -71,6 +71,6 @@ func TestRingTellsWhatIsMissing(t *testing.T) {
 	want("e", 0, true)
 	want("", 0, false)
 	if _, ended := r.Closed(); !ended || !r.Empty() {
-		t.Error("it has not ended")
+		t.Error("the ring has not ended")
 	}
 }

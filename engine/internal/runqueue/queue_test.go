@@ -12,9 +12,8 @@ import (
 // own address.
 type job struct{ passed int }
 
-// TestQueueKeepsEverything proves that every element added to any lane is
-// taken exactly once, by any workers, and that Next returns nil only if the
-// queue is empty.
+// TestQueueKeepsEverything proves that every element that is added to any lane is taken exactly
+// once, by any worker, and that Next returns nil only if the queue is empty.
 func TestQueueKeepsEverything(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -38,7 +37,7 @@ func TestQueueKeepsEverything(t *testing.T) {
 			l.Chose()
 			j := q.Next(l)
 			if (j != nil) != (len(inside) > 0) || (j != nil && !inside[j]) {
-				t.Fatalf("seed %d: Next answers %p with %d jobs inside", seed, j, len(inside))
+				t.Fatalf("seed %d: Next returns %p with %d jobs inside", seed, j, len(inside))
 			}
 			delete(inside, j)
 		}
@@ -55,8 +54,8 @@ func TestQueueKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestQueueForgetsNobody proves that a worker that never runs out of its own
-// jobs also takes those of a worker stuck in a turn, and the shared ones.
+// TestQueueForgetsNobody proves that a worker that always has jobs of its own also takes the
+// shared jobs, and those of a worker that is stuck in a turn.
 func TestQueueForgetsNobody(t *testing.T) {
 	q := New[job]()
 	stuck, busy := q.AddLane(), q.AddLane()
@@ -79,9 +78,9 @@ func TestQueueForgetsNobody(t *testing.T) {
 		}
 		delete(waiting, j)
 	}
-	// Each look around takes half of them, up to the maximum.
+	// Each look at other lanes takes half of their jobs, up to the maximum.
 	if most := 20 * lookAround; len(waiting) > 0 || choices > most {
-		t.Errorf("%d jobs still wait after %d choices; at most %d choices are due", len(waiting), choices, most)
+		t.Errorf("%d jobs still wait after %d choices; want none after at most %d", len(waiting), choices, most)
 	}
 }
 
@@ -100,7 +99,7 @@ func TestQueueWakesWorkers(t *testing.T) {
 			for j := q.Pop(l); j != nil; j = q.Pop(l) {
 				l.Chose()
 				if j.passed++; j.passed < 4 {
-					q.Push(lanes[(i+j.passed)%workers], j) // on to another lane
+					q.Push(lanes[(i+j.passed)%workers], j) // to another lane
 					continue
 				}
 				pending.Done()
@@ -156,7 +155,7 @@ func TestBorrowedPlaces(t *testing.T) {
 					enter()
 					if lends.Load()%8 == 0 {
 						pending.Add(1)
-						q.Push(nil, &job{}) // which a worker takes once a place is back
+						q.Push(nil, &job{}) // a worker takes it once a place is back
 					}
 					running.Add(-1)
 					q.Return()
@@ -193,8 +192,8 @@ func TestBorrowedPlaces(t *testing.T) {
 	<-ended
 }
 
-// TestAParkedWorkerIsWokenForMovedElements parks a worker while another one moves elements
-// from lane to lane, when they are in none.
+// TestAParkedWorkerIsWokenForMovedElements parks a worker while another worker moves elements
+// from lane to lane and they are in none.
 func TestAParkedWorkerIsWokenForMovedElements(t *testing.T) {
 	q := New[job]()
 	a, b := q.AddLane(), q.AddLane()
@@ -211,13 +210,13 @@ func TestAParkedWorkerIsWokenForMovedElements(t *testing.T) {
 	}
 	q.put(a, got[1:])
 	if x := <-popped; x != second {
-		t.Errorf("the parked worker gets %p, want %p", x, second)
+		t.Errorf("the parked worker got %p, want %p", x, second)
 	}
 	q.Close()
 }
 
-// TestAsManyRunAsThereAreWorkers has elements that run until as many run as there are
-// workers, which only happens if no wake-up is lost.
+// TestAsManyRunAsThereAreWorkers has elements that run until as many run as there are workers.
+// That happens only if no wake-up is lost.
 func TestAsManyRunAsThereAreWorkers(t *testing.T) {
 	const workers, rounds = 4, 3000
 	q := New[sync.WaitGroup]()

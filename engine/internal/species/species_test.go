@@ -43,8 +43,8 @@ func load(t *testing.T, deployment string, names ...string) ([]*species.Template
 	return list, all
 }
 
-// TestASpawnIsCompletedFromItsSpecies completes specifications, and refuses those that a
-// species decides or does not allow.
+// TestASpawnIsCompletedFromItsSpecies completes specifications. It refuses those that set what
+// the species determines or that the species does not allow.
 func TestASpawnIsCompletedFromItsSpecies(t *testing.T) {
 	table := species.NewTable()
 	list, modules := load(t, "d", "ant", "bee")
@@ -58,14 +58,14 @@ func TestASpawnIsCompletedFromItsSpecies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if spec.Name != "maja" || spec.Deployment != "d" || spec.Module != "bee" || string(spec.Config) != `{"a":1,"b":2}` || !spec.Privileged || !slices.Equal(spec.Secret, []string{"a", "b"}) {
-		t.Errorf("it becomes %+v", spec)
+		t.Errorf("the completed specification is %+v", spec)
 	}
 	species.Close(t.Context(), slog.New(slog.NewTextHandler(io.Discard, nil)), table.Replace("d", nil))
 	if modules[0].closed != 1 || modules[1].closed != 0 {
-		t.Errorf("the modules are closed %d and %d times while a bee has one", modules[0].closed, modules[1].closed)
+		t.Errorf("the modules were closed %d and %d times, while a bee still has the second", modules[0].closed, modules[1].closed)
 	}
 	if err := errors.Join(m.Close(t.Context()), m.Close(t.Context())); err != nil || modules[1].closed != 1 {
-		t.Errorf("the module of the bee is closed %d times, %v", modules[1].closed, err)
+		t.Errorf("the module of the bee was closed %d times, want once; %v", modules[1].closed, err)
 	}
 	again, _ := load(t, "d", "ant", "bee")
 	table.Replace("d", again)
@@ -99,17 +99,17 @@ func TestOnlySpawnedCreaturesCount(t *testing.T) {
 	}
 	table.Count("", &deploy.CreatureSpec{Species: "ant"}, 1)
 	if got := table.Alive(ant); got != 2 {
-		t.Errorf("%d are alive", got)
+		t.Errorf("%d spawned creatures are counted, want 2", got)
 	}
 	table.Count("d", &deploy.CreatureSpec{Species: "ant"}, -2)
 	if got := table.Alive(ant); got != 0 {
-		t.Errorf("after their removal %d are alive", got)
+		t.Errorf("after their removal, %d spawned creatures are counted, want none", got)
 	}
 	if s := table.Spec(ant); s == nil || s.Name != "ant" || len(table.Of("d")) != 1 || len(table.Of("e")) != 0 {
-		t.Errorf("the table has %v, and %v", s, table.Of("d"))
+		t.Errorf("the table has the species %v and %v", s, table.Of("d"))
 	}
 	if got := species.Aware(table.All()); len(got) != 1 || got[0].Species != "ant" || got[0].Limit != 2 {
-		t.Errorf("documents show %v", got)
+		t.Errorf("awareness documents would show %v", got)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestADeploymentIsLoadedAsAWhole(t *testing.T) {
 	d := &deploy.Deployment{Name: "d", Species: []deploy.SpeciesSpec{spec("a"), spec("b"), {Name: "c", Spec: deploy.CreatureSpec{Module: "c"}}}}
 	compile := func(s *deploy.CreatureSpec) (abi.Module, error) {
 		if s.Module == "c" {
-			t.Error("it compiles what may not be spawned")
+			t.Error("a species that may not be spawned was compiled")
 		}
 		return &openModule{}, nil
 	}
@@ -133,11 +133,11 @@ func TestADeploymentIsLoadedAsAWhole(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, refused) || len(list) != 2 {
-		t.Errorf("a species that does not start gives %d templates and %v", len(list), err)
+		t.Errorf("a species that does not start: %d templates and %v", len(list), err)
 	}
 	list, err = species.Load(d, func(*deploy.CreatureSpec) (abi.Module, error) { return nil, refused }, nil)
 	if !errors.Is(err, refused) || len(list) != 0 {
-		t.Errorf("a module that does not compile gives %d templates and %v", len(list), err)
+		t.Errorf("a module that does not compile: %d templates and %v", len(list), err)
 	}
 	d.Species = nil
 	for i := range deploy.MaxSpecies + 1 {
@@ -145,6 +145,6 @@ func TestADeploymentIsLoadedAsAWhole(t *testing.T) {
 	}
 	list, err = species.Load(d, compile, func(*species.Template) error { return nil })
 	if abi.CodeOf(err) != abi.LimitExceeded || len(list) != deploy.MaxSpecies {
-		t.Errorf("too many give %d templates and %v", len(list), err)
+		t.Errorf("too many species: %d templates and %v", len(list), err)
 	}
 }

@@ -16,7 +16,7 @@ func keyed(name, settings string, secret ...string) deploy.Capability {
 	return deploy.Capability{Kind: "llm", Name: name, Settings: json.RawMessage(settings), Secret: secret, From: map[string][]string{"key": {"var.key"}}}
 }
 
-// TestRegrant proves what a spawned creature gets of the recipe that is applied again.
+// TestRegrant proves what a spawned creature gets from the recipe that is applied again.
 func TestRegrant(t *testing.T) {
 	spawned := &deploy.CreatureSpec{Species: "bee", Config: []byte(`{"a":1}`), Capabilities: []deploy.Capability{
 		keyed("main", `{"key":"k1","models":["x"]}`, "key"), keyed("open", `{"models":["x"]}`),
@@ -51,7 +51,7 @@ func TestRegrant(t *testing.T) {
 			continue
 		}
 		if changed == tt.lacking {
-			t.Errorf("%s: changed: %t", tt.name, changed)
+			t.Errorf("%s: Regrant has changed the specification: %t", tt.name, changed)
 		}
 		if string(spec.Config) != `{"a":1}` || len(spec.Capabilities) != 2 {
 			t.Errorf("%s: %v, %+v", tt.name, err, spec)
@@ -79,7 +79,7 @@ func TestSecretsFrom(t *testing.T) {
 	}
 }
 
-// TestRegrantConfiguration proves what a spawned creature gets of the configuration of its
+// TestRegrantConfiguration proves what a spawned creature gets from the configuration of its
 // species.
 func TestRegrantConfiguration(t *testing.T) {
 	stored := deploy.NewStoredSpec(&deploy.CreatureSpec{
@@ -96,7 +96,7 @@ func TestRegrantConfiguration(t *testing.T) {
 		return &deploy.Deployment{Species: []deploy.SpeciesSpec{{Name: "bee", Spec: deploy.CreatureSpec{Config: []byte(config)}}}}
 	}
 	if _, _, err := Regrant(saved, recipe(`{"key":"k2","own":"o2"}`)); abi.CodeOf(err) != abi.Unavailable || !strings.Contains(err.Error(), "own") {
-		t.Errorf("an attribute that was given when it was spawned: %v", err)
+		t.Errorf("with an attribute that was set by the spawn: %v, want unavailable", err)
 	}
 	saved.Secret, saved.Given = []string{"key"}, nil
 	got, changed, err := Regrant(saved, recipe(`{"key":"k2","a":2,"new":3}`))
@@ -104,7 +104,7 @@ func TestRegrantConfiguration(t *testing.T) {
 		t.Errorf("the configuration is %s, %t, %v", got.Config, changed, err)
 	}
 	if again, changed, err := Regrant(got, recipe(`{"key":"k3"}`)); err != nil || changed || string(again.Config) != string(got.Config) {
-		t.Errorf("a creature that lacks nothing: %s, %t, %v", again.Config, changed, err)
+		t.Errorf("for a creature that lacks nothing: %s, %t, %v", again.Config, changed, err)
 	}
 	for config, code := range map[string]abi.Code{`{"key":null}`: abi.InvalidArgument, `{"a":2}`: abi.Unavailable} {
 		if _, _, err := Regrant(saved, recipe(config)); abi.CodeOf(err) != code || !strings.Contains(err.Error(), "key") || !strings.Contains(err.Error(), "maja") {
@@ -113,9 +113,9 @@ func TestRegrantConfiguration(t *testing.T) {
 	}
 	all := map[journal.CreatureID]deploy.CreatureSpec{"c1": saved, "c2": got}
 	if whole, err := RegrantAll(all, recipe(`{"key":"k4"}`)); err != nil || len(whole) != 1 || string(whole["c1"].Config) != `{"a":1,"key":"k4"}` {
-		t.Errorf("of all: %+v, %v", whole, err)
+		t.Errorf("RegrantAll returns %+v, %v", whole, err)
 	}
 	if _, err := RegrantAll(all, recipe(`{"key":null}`)); abi.CodeOf(err) != abi.InvalidArgument {
-		t.Errorf("of all: %v", err)
+		t.Errorf("RegrantAll without a value returns %v, want invalid_argument", err)
 	}
 }

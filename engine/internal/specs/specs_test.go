@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// TestConfigurations proves which configurations are valid, and the ABI form
-// of their attributes.
+// TestConfigurations proves which configurations are valid, and how the ABI writes their
+// attributes.
 func TestConfigurations(t *testing.T) {
 	for _, tt := range []struct {
 		raw, config string
@@ -37,8 +37,8 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestOverlay proves that an attribute of the upper configuration replaces the
-// complete attribute of the lower one.
+// TestOverlay proves that an attribute of the upper configuration replaces the whole attribute
+// of the lower one.
 func TestOverlay(t *testing.T) {
 	for _, tt := range []struct{ base, top, want string }{
 		{`{"a":1}`, "", `{"a":1}`},
@@ -50,17 +50,16 @@ func TestOverlay(t *testing.T) {
 		}
 	}
 	if _, err := Overlay("c", nil, json.RawMessage("[]")); abi.CodeOf(err) != abi.InvalidArgument {
-		t.Errorf("a list was laid over nothing: %v", err)
+		t.Errorf("a list over nothing: %v, want invalid_argument", err)
 	}
 }
 
-// TestLimitsHaveDefaults proves that exactly the zero limits get their
-// defaults.
+// TestLimitsHaveDefaults proves that limits get their defaults if, and only if, they are zero.
 func TestLimitsHaveDefaults(t *testing.T) {
 	if got := Limits(abi.Limits{}); *got != abi.DefaultLimits {
 		t.Errorf("the defaults are %+v", got)
 	}
 	if got := Limits(abi.Limits{Sends: 3, Fuel: 7}); got.Sends != 3 || got.Fuel != 7 || got.Memory != abi.DefaultLimits.Memory {
-		t.Errorf("with two of them they are %+v", got)
+		t.Errorf("with two limits set, the limits are %+v", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 const llm = "llm.main"
 
-// world is the simplest model of ledgers: what every creature has used, and which creatures'
-// use each graph has seen.
+// world is the simplest model of ledgers: how much every creature has used, and what each graph
+// knows of that.
 type world struct {
 	graphs []*place
 	homes  map[journal.CreatureID]int
@@ -21,7 +21,7 @@ type world struct {
 
 type place struct {
 	ledger Ledger
-	known  map[journal.CreatureID]int64 // what was used when the graph last heard of it
+	known  map[journal.CreatureID]int64 // what a creature had used when the graph last knew it
 }
 
 // TestLedgersFollowGraphs splits and merges graphs at random while creatures use budgets, and
@@ -92,15 +92,16 @@ func TestLedgersFollowGraphs(t *testing.T) {
 	}
 }
 
-// later is what the later of two graphs knows of a creature that is in neither.
+// later returns what the graph with the newer knowledge knows of a creature that is in neither
+// of two graphs.
 func later(a, b *place, k journal.CreatureID) int64 {
 	key := Key{llm, k}
 	x, y := a.ledger.used[key]["tokens"], b.ledger.used[key]["tokens"]
 	return max(x.Charged, y.Charged) - max(x.Returned, y.Returned)
 }
 
-// TestSplitAndMergeCountOnce proves that what graphs had used together counts once when they
-// merge again, although both remember it.
+// TestSplitAndMergeCountOnce proves that what a graph had used before a split counts once after
+// a merge, although both parts remember it.
 func TestSplitAndMergeCountOnce(t *testing.T) {
 	var whole, part Ledger
 	change := func(l *Ledger, c journal.CreatureID, n int64) {
@@ -112,10 +113,10 @@ func TestSplitAndMergeCountOnce(t *testing.T) {
 	change(&whole, "a", 100)
 	change(&whole, "b", 4000) // a reservation
 	part.Inherit(whole)
-	change(&part, "b", -3990) // b is in the part, where it is settled
+	change(&part, "b", -3990) // b is in the part, which settles the reservation
 	change(&whole, "a", 7)
 	if part.Graph(llm)["tokens"] != 110 || whole.Graph(llm)["tokens"] != 4107 {
-		t.Errorf("the parts have %v and %v", part.Graph(llm), whole.Graph(llm))
+		t.Errorf("the parts have used %v and %v", part.Graph(llm), whole.Graph(llm))
 	}
 	whole.Inherit(part)
 	if got := whole.Graph(llm)["tokens"]; got != 117 {
@@ -123,11 +124,11 @@ func TestSplitAndMergeCountOnce(t *testing.T) {
 	}
 	whole.Inherit(whole)
 	if got := whole.Graph(llm)["tokens"]; got != 117 {
-		t.Errorf("the same once more is %d", got)
+		t.Errorf("after inheriting from itself, the graph has used %d, want 117", got)
 	}
 }
 
-// TestBudgets proves which changes are refused, and that a refused one changes nothing.
+// TestBudgets proves which changes are refused, and that a refused change has no effect.
 func TestBudgets(t *testing.T) {
 	var l Ledger
 	budgets := []capability.Budget{{Unit: "tokens", Creature: 100, Graph: 150}, {Unit: "money", Graph: 1000}}
@@ -151,10 +152,10 @@ func TestBudgets(t *testing.T) {
 			t.Errorf("%s %v: %v, %v", tt.creature, tt.change, err, rec.Meta)
 		}
 		if err != nil && !maps.Equal(before, l.Graph(llm)) {
-			t.Errorf("a refused change leaves %v", l.Graph(llm))
+			t.Errorf("after a refused change, the graph has used %v", l.Graph(llm))
 		}
 	}
 	if got := Difference(map[string]int64{"a": 5, "b": 3}, map[string]int64{"a": 7, "c": 1, "b": -9}); !maps.Equal(got, map[string]int64{"a": 2, "b": -3, "c": 1}) {
-		t.Errorf("the difference is %v", got)
+		t.Errorf("the difference of the ledgers is %v", got)
 	}
 }

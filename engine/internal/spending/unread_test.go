@@ -12,7 +12,7 @@ import (
 )
 
 // TestUnreadCounters proves that counters that cannot be read use up the budgets that they
-// belong to, stay as they are, and follow the graph.
+// belong to, are not changed, and follow the graph.
 func TestUnreadCounters(t *testing.T) {
 	own := []capability.Budget{{Unit: "tokens", Creature: 100}}
 	graph := []capability.Budget{{Unit: "tokens", Graph: 100}}
@@ -44,10 +44,10 @@ func TestUnreadCounters(t *testing.T) {
 			case !tt.refused && err != nil:
 				t.Errorf("%q: %s and %s %v: %v", value, tt.creature, tt.capability, tt.budgets, err)
 			case tt.refused && (!errors.As(err, &e) || e.Code != abi.LimitExceeded || e.IDs["creature"] != "c1" || !strings.Contains(e.Message, llm) || e.Remedy == ""):
-				t.Errorf("%q: %s and %s %v is not refused: %v", value, tt.creature, tt.capability, tt.budgets, err)
+				t.Errorf("%q: %s and %s %v was not refused for unread counters: %v", value, tt.creature, tt.capability, tt.budgets, err)
 			}
 			if _, overwritten := rec.Meta[name]; overwritten {
-				t.Errorf("%q is overwritten", value)
+				t.Errorf("the counters %q were overwritten", value)
 			}
 		}
 		if got := l.Meta(map[string]string{"other": "x"}); got[name] != value || got["other"] != "x" {

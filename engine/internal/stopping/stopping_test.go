@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// reread is the ledger as a store has it.
+// reread writes a ledger as to a store, and reads it again.
 func reread(t *testing.T, l *Ledger) *Ledger {
 	t.Helper()
 	var rec journal.Record
@@ -25,8 +25,8 @@ func reread(t *testing.T, l *Ledger) *Ledger {
 	return out
 }
 
-// TestLedgersFollowGraphs splits and merges graphs at random while creatures have turns. The graph
-// that has a creature knows all of its turns, and each once.
+// TestLedgersFollowGraphs splits and merges graphs at random while creatures have turns. The
+// graph of a creature counts all of its turns, each once.
 func TestLedgersFollowGraphs(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 8))
 	names := []journal.CreatureID{"a", "b", "c", "d"}
@@ -64,13 +64,13 @@ func TestLedgersFollowGraphs(t *testing.T) {
 				}
 			}
 			if got := l.Counters("talk", 0); got.Turns != together || got.Messages != 2*together {
-				t.Fatalf("together they have %+v, want %d turns", got, together)
+				t.Fatalf("the graph has %+v, want %d turns", got, together)
 			}
 		}
 	}
 }
 
-// TestConditions proves which condition holds, and with which words.
+// TestConditions proves which conditions hold, and the reasons in words.
 func TestConditions(t *testing.T) {
 	c := journal.StopCounters{Turns: 5, Messages: 7, Tokens: 90, Money: 1_250_000, Elapsed: int64(2 * time.Minute)}
 	for _, tt := range []struct {
@@ -102,28 +102,28 @@ func TestAStopIsKept(t *testing.T) {
 	l.Begin(nil, "talk", 7)
 	other.Begin(nil, "talk", 3)
 	if x := l.Judge(nil, "talk", rules, journal.StopCounters{Tokens: 99}, 8); x != nil || l.Stopped("talk") != nil {
-		t.Fatalf("it stops early: %+v", x)
+		t.Fatalf("the recipe stops too early: %+v", x)
 	}
 	if x := l.Judge(nil, "talk", rules, journal.StopCounters{Tokens: 100}, 9); x == nil || !x.Stopped || !strings.Contains(string(x.Event.Payload), "tokens 100 of 100") {
-		t.Fatalf("it does not stop: %+v", x)
+		t.Fatalf("the recipe does not stop: %+v", x)
 	}
 	if x := l.Judge(nil, "talk", rules, journal.StopCounters{Tokens: 50}, 10); x != nil {
-		t.Errorf("it is judged again: %+v", x)
+		t.Errorf("a stopped recipe was judged again: %+v", x)
 	}
 	other.Inherit(reread(t, &l))
 	if s := other.Stopped("talk"); s == nil || s.Condition != "stop_when.dear" || other.places["talk"].Began != 3 {
-		t.Errorf("after a merge there is %+v", maps.Clone(other.places))
+		t.Errorf("after a merge, the ledger has %+v", maps.Clone(other.places))
 	}
 	if x := other.Revise(nil, "talk", rules, journal.StopCounters{Tokens: 100}, 11); x != nil {
-		t.Errorf("the same condition holds, and there is %+v", x)
+		t.Errorf("while the same condition holds, Revise returns %+v, want nothing", x)
 	}
 	if x := other.Revise(nil, "talk", rules, journal.StopCounters{Tokens: 50}, 12); x == nil || x.Stopped || other.Stopped("talk") != nil {
-		t.Errorf("no condition holds, and there is %+v", x)
+		t.Errorf("when no condition holds, Revise returns %+v, want that the recipe continues", x)
 	}
 }
 
-// TestTheReasonOfAStopFollowsItsBlock applies a recipe whose block has another limit that is
-// reached as well. The recipe stays stopped, since then, and says the limit that it has now.
+// TestTheReasonOfAStopFollowsItsBlock applies a recipe whose block has another limit, which is
+// reached too. The recipe stays stopped, with the same time, and its reason has the new limit.
 func TestTheReasonOfAStopFollowsItsBlock(t *testing.T) {
 	block := func(turns int64) []deploy.StopWhen { return []deploy.StopWhen{{Name: "enough", Turns: turns}} }
 	var l Ledger
@@ -138,7 +138,7 @@ func TestTheReasonOfAStopFollowsItsBlock(t *testing.T) {
 	} {
 		var rec journal.Record
 		if x := l.Revise(&rec, "talk", block(tt.limit), journal.StopCounters{Turns: tt.turns}, 20); x != nil {
-			t.Errorf("%+v: there is another stop, %+v", tt, x)
+			t.Errorf("%+v: Revise returns another change, %+v", tt, x)
 		}
 		for _, l := range []*Ledger{&l, reread(t, &l)} {
 			if s := l.Stopped("talk"); s == nil || s.Reason != tt.want || s.Time != 9 {

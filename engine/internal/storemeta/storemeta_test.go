@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestMetaIsReadAsItIsWritten proves that joined metadata can be parsed again,
-// with the first deployment first, and that an empty value means none.
+// TestMetaIsReadAsItIsWritten proves that joined metadata can be parsed again, with the first
+// deployment first. An empty value means that there is none.
 func TestMetaIsReadAsItIsWritten(t *testing.T) {
 	meta := map[string]string{
 		"deployment": "m", "config_path": "m.hcl", "merge": "",
@@ -21,25 +21,25 @@ func TestMetaIsReadAsItIsWritten(t *testing.T) {
 	}
 	m := Parse(meta)
 	if !slices.Equal(m.Names, []string{"m", "a"}) {
-		t.Fatalf("it has the deployments %q", m.Names)
+		t.Fatalf("the metadata has the deployments %q", m.Names)
 	}
 	written := map[string]string{"deployment": "m", "config_path": "m.hcl", "deployment/a": "a", "recipe/a": "{}"}
 	if got := m.Join(); !maps.Equal(got, written) {
-		t.Errorf("it is written as %q", got)
+		t.Errorf("the metadata is written as %q", got)
 	}
-	m.Add(Parse(map[string]string{"deployment": "a", "recipe": "another"})) // is known
+	m.Add(Parse(map[string]string{"deployment": "a", "recipe": "another"})) // a is known already
 	m.Add(Parse(map[string]string{"deployment": "b"}))
 	m.Only(map[string]bool{"a": true, "b": true})
 	if got, want := m.Join(), map[string]string{"deployment": "a", "recipe": "{}", "deployment/b": "b"}; !maps.Equal(got, want) {
-		t.Errorf("without m and with b it is written as %q, want %q", got, want)
+		t.Errorf("without m and with b, the metadata is written as %q, want %q", got, want)
 	}
 	if got := Correction(map[string]string{"x": "1", "y": "2"}, map[string]string{"y": "3"}); !maps.Equal(got, map[string]string{"x": "", "y": "3"}) {
 		t.Errorf("the correction is %q", got)
 	}
 }
 
-// TestMemoryIsReadAsItIsWritten proves the same for policies with slashes in
-// their names, and that invalid JSON is ignored.
+// TestMemoryIsReadAsItIsWritten proves the same for the memory of policies, even with slashes
+// in names.
 func TestMemoryIsReadAsItIsWritten(t *testing.T) {
 	meta := map[string]string{"deployment": "d", MemoryKey{"d", "gone"}.MetaKey(): ""}
 	keys := []MemoryKey{{"d", "p"}, {"d", "p/a%2Fb"}, {"e/f", "p"}}
@@ -48,11 +48,11 @@ func TestMemoryIsReadAsItIsWritten(t *testing.T) {
 	}
 	rest, memory := MemoryOf(meta)
 	if len(memory) != len(keys) || !maps.Equal(rest, map[string]string{"deployment": "d"}) {
-		t.Errorf("it is %v beside %q", memory, rest)
+		t.Errorf("the metadata is %v and the memory %q", memory, rest)
 	}
 	for _, k := range keys {
 		if cell := memory[k]; cell == nil || string(cell.Value) != `"of `+k.Policy+`"` {
-			t.Errorf("of %v it has %v", k, cell)
+			t.Errorf("the memory of %v is %v", k, cell)
 		}
 	}
 }
@@ -78,11 +78,11 @@ func TestADeploymentIsReadAsItIsWritten(t *testing.T) {
 	}
 	plain := Of(&deploy.Deployment{Name: "p", Declared: d.Declared})
 	if !maps.Equal(plain, map[string]string{Deployment: "p"}) {
-		t.Errorf("that of a deployment without a recipe is %v", plain)
+		t.Errorf("the metadata of a deployment without a recipe is %v", plain)
 	}
 }
 
-// TestARenamedRecipeIsRefused gives a saved recipe another name.
+// TestARenamedRecipeIsRefused applies a saved recipe under another name.
 func TestARenamedRecipeIsRefused(t *testing.T) {
 	recipe := func(name, path, text string) *deploy.Deployment {
 		return &deploy.Deployment{Name: name, Source: deploy.Source{Path: path, Files: map[string]string{path: text}}}
@@ -95,16 +95,16 @@ func TestARenamedRecipeIsRefused(t *testing.T) {
 	err := check(recipe("new", "new.hcl", "text"))
 	var typed *abi.Error
 	if !errors.As(err, &typed) || typed.Code != abi.Conflict || typed.IDs["deployment"] != "old" || typed.IDs["path"] != "old.hcl" {
-		t.Errorf("the same text gives %v", err)
+		t.Errorf("for the same text, CheckRenamed returns %v, want conflict", err)
 	}
 	if err := check(recipe("new", "new.hcl", "other text")); err != nil {
-		t.Errorf("another text gives %v", err)
+		t.Errorf("for another text, CheckRenamed returns %v", err)
 	}
 	if err := check(&deploy.Deployment{Name: "new"}); err != nil {
-		t.Errorf("a deployment without a recipe gives %v", err)
+		t.Errorf("for a deployment without a recipe, CheckRenamed returns %v", err)
 	}
 	applied["old"] = true
 	if err := check(recipe("new", "new.hcl", "text")); err != nil {
-		t.Errorf("beside the applied one it gives %v", err)
+		t.Errorf("if the old name is applied too, CheckRenamed returns %v", err)
 	}
 }

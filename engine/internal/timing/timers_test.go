@@ -13,8 +13,8 @@ func (c *still) Now() time.Time { return c.now }
 
 func (c *still) Timer(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
 
-// TestTimersAreDueInOrder proves that a timer is due once, not before its
-// time, and not after it was stopped, and that stopping can be repeated.
+// TestTimersAreDueInOrder proves that a timer is called once, not before it is due and not
+// after it was stopped. Stopping can be repeated.
 func TestTimersAreDueInOrder(t *testing.T) {
 	clock := &still{now: time.Unix(100, 0)}
 	timers := New(clock)
@@ -43,13 +43,12 @@ func TestTimersAreDueInOrder(t *testing.T) {
 			timers.Stop(x) // changes nothing
 		}
 		if !slices.Equal(called, step.called) || wait != step.wait {
-			t.Errorf("at %d: called %v, and %v until the next; want %v, %v", step.at, called, wait, step.called, step.wait)
+			t.Errorf("at %d: %v were called, and the next is due in %v; want %v, %v", step.at, called, wait, step.called, step.wait)
 		}
 	}
 }
 
-// TestCallDueAfterClose proves that CallDue calls what is due, once, and nothing after
-// Close.
+// TestCallDueAfterClose proves that CallDue calls each due function once, and none after Close.
 func TestCallDueAfterClose(t *testing.T) {
 	clock := &still{now: time.Unix(100, 0)}
 	timers := New(clock)
@@ -96,8 +95,8 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	}
 }
 
-// TestMeterWaits proves that a meter allows its grace at once, and then its
-// rate, and that unused allowance does not accumulate.
+// TestMeterWaits proves that a meter allows its grace at once, and then its rate. An allowance
+// that is not used does not accumulate.
 func TestMeterWaits(t *testing.T) {
 	var m Meter
 	second := int64(time.Second)
@@ -121,7 +120,7 @@ func TestNextFindsPausesAmongTimers(t *testing.T) {
 	timers := New(Real{})
 	defer timers.Close()
 	if _, ok := timers.Next(); ok {
-		t.Error("there is a timer before any is set")
+		t.Error("Next returns a timer before any is set")
 	}
 	far := timers.After(time.Hour, func() {})
 	timers.AfterPause(3*time.Hour, func() {})
@@ -134,6 +133,6 @@ func TestNextFindsPausesAmongTimers(t *testing.T) {
 	}
 	timers.Stop(pause)
 	if at, ok := timers.NextPause(); !ok || at.Sub(pause.at) < 50*time.Minute {
-		t.Errorf("after it was stopped, the next pause ends at %v", at)
+		t.Errorf("after the pause was stopped, the next pause ends at %v", at)
 	}
 }

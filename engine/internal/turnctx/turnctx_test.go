@@ -49,7 +49,7 @@ func TestContextEndsWithWhateverEndsFirst(t *testing.T) {
 				}
 			}
 			if err := c.Err(); err != nil || c.Value(ctxKey{}) != 1 {
-				t.Errorf("%s: it begins with %v and the value %v", name, err, c.Value(ctxKey{}))
+				t.Errorf("%s: a new context has the error %v and the value %v", name, err, c.Value(ctxKey{}))
 			}
 			child, stop := context.WithCancel(c)
 			tt.end(stopWorkers, stopCaller, clock, c)
@@ -59,7 +59,7 @@ func TestContextEndsWithWhateverEndsFirst(t *testing.T) {
 			<-c.Done()
 			<-child.Done()
 			if err := context.Cause(child); !errors.Is(err, tt.want) {
-				t.Errorf("%s: the cause is %v, want %v", name, err, tt.want)
+				t.Errorf("%s: the cause of its child is %v, want %v", name, err, tt.want)
 			}
 			c.End()
 			stop()
@@ -69,7 +69,8 @@ func TestContextEndsWithWhateverEndsFirst(t *testing.T) {
 	}
 }
 
-// TestContextEndsWithTheTurn proves that nothing waits longer than the turn.
+// TestContextEndsWithTheTurn proves that the context ends with the turn, so that nothing waits
+// longer.
 func TestContextEndsWithTheTurn(t *testing.T) {
 	c := New(t.Context(), t.Context(), &still{}, 100)
 	done := c.Done()

@@ -10,8 +10,8 @@ import (
 
 const hidden = deploy.HiddenValue
 
-// TestTextsLoseSensitiveValues proves which parts of a sensitive attribute are
-// hidden, and that the longest matching value is.
+// TestTextsLoseSensitiveValues proves which parts of a sensitive attribute are hidden. Of
+// several values that match, the longest is hidden.
 func TestTextsLoseSensitiveValues(t *testing.T) {
 	v := Of(&deploy.CreatureSpec{
 		Config: []byte(`{"key": "hush\"hush", "deep": {"list": [4815, "xyz", "hushed", "hushed up"]}, "lines": " first\nsecond ", "open": "plain"}`),
@@ -32,8 +32,8 @@ func TestTextsLoseSensitiveValues(t *testing.T) {
 	}
 }
 
-// TestErrorsLoseSensitiveValues proves that an error keeps its code and drops
-// its cause if that may contain a value, and is unchanged if it contains none.
+// TestErrorsLoseSensitiveValues proves that an error keeps its code, and drops its cause if the
+// cause may contain a value. An error that contains none is unchanged.
 func TestErrorsLoseSensitiveValues(t *testing.T) {
 	v := Of(&deploy.CreatureSpec{Config: []byte(`{"key": "hush-hush"}`), Secret: []string{"key"}})
 	cause := errors.New("not hush-hush")
@@ -43,7 +43,7 @@ func TestErrorsLoseSensitiveValues(t *testing.T) {
 		t.Fatalf("got %#v", got)
 	}
 	if typed.Message != "cannot use "+hidden || typed.Remedy != "drop "+hidden {
-		t.Errorf("it says %q, %q", typed.Message, typed.Remedy)
+		t.Errorf("the error says %q, %q", typed.Message, typed.Remedy)
 	}
 	other := errors.New("something else")
 	if got := v.Error(other); got != other || v.Error(nil) != nil {
@@ -51,6 +51,6 @@ func TestErrorsLoseSensitiveValues(t *testing.T) {
 	}
 	var none *Veil
 	if none.Error(cause) != cause || none.Text("hush-hush") != "hush-hush" || Of(&deploy.CreatureSpec{Config: []byte(`{"key": "hush-hush"}`)}) != nil {
-		t.Error("something is hidden though nothing is sensitive")
+		t.Error("something is hidden, although nothing is sensitive")
 	}
 }
