@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// rebooted makes what a directory says of acknowledgements that of a machine that has
-// stopped since.
+// rebooted changes the acknowledgements of a directory to those of a machine that has stopped
+// since.
 func rebooted(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, catalog.AcknowledgedName)
@@ -25,7 +25,7 @@ func rebooted(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const size, boot, length = 128, 32, 36 // of a slot, and what is where in it
+	const size, boot, length = 128, 32, 36 // the size of a slot, and where its fields are
 	for at := size; at+size <= len(content); at += size {
 		if slot := content[at : at+size]; slot[length] > 0 {
 			slot[boot]++
@@ -37,7 +37,7 @@ func rebooted(t *testing.T, dir string) {
 	}
 }
 
-// excusedLoss reports whether a problem reports data that a power loss may lose.
+// excusedLoss reports whether an error is about data that a power loss may lose.
 func excusedLoss(err error) bool {
 	return strings.Contains(err.Error(), "the machine has stopped since")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// exported writes the live session of a directory to a file that stands alone.
+// exported exports the live session of a directory to a file of its own.
 func exported(t *testing.T, dir string) (path string, session journal.SessionID) {
 	t.Helper()
 	path, session = filepath.Join(t.TempDir(), "alone.db"), liveSessions(t, dir)[0]
@@ -21,9 +21,9 @@ func exported(t *testing.T, dir string) (path string, session journal.SessionID)
 	return path, session
 }
 
-// TestAdoptOlderVersions makes directories of exported files as older versions wrote
-// them. The session has there what it had, and continues; the file stays as it was, and
-// nothing but the copy of it is in the directory.
+// TestAdoptOlderVersions adopts exported files as older versions wrote them. The session has
+// everything that it had, and continues. The exported file is not changed, and the directory
+// has only the copy of it.
 func TestAdoptOlderVersions(t *testing.T) {
 	from := lineaged(t)
 	for version := 1; version <= int(storefile.Schema.Version); version++ {
@@ -36,14 +36,14 @@ func TestAdoptOlderVersions(t *testing.T) {
 				t.Fatal(err)
 			}
 			if contentOf(t, file) != was || len(filesIn(t, filepath.Dir(file))) != 1 {
-				t.Errorf("the file has changed, or there is more than it: %v", filesIn(t, filepath.Dir(file)))
+				t.Errorf("the exported file has changed, or is not alone: %v", filesIn(t, filepath.Dir(file)))
 			}
 			if live := liveSessions(t, dir); len(live) != 1 || live[0] != session {
-				t.Fatalf("live are %v, want %s", live, session)
+				t.Fatalf("the live sessions are %v, want %s", live, session)
 			}
 			wantTidy(t, dir)
 			if left := originalsIn(t, dir); len(left) > 0 {
-				t.Errorf("originals of a copy: %v", left)
+				t.Errorf("originals of the copy were kept: %v", left)
 			}
 			wantAdopted(t, from, dir, session)
 			wantForkable(t, dir, session)
@@ -54,7 +54,7 @@ func TestAdoptOlderVersions(t *testing.T) {
 	}
 }
 
-// wantAdopted compares a session with what it was elsewhere.
+// wantAdopted compares a session with what it was in another directory.
 func wantAdopted(t *testing.T, from, dir string, session journal.SessionID) {
 	t.Helper()
 	old, fresh := mustView(t, from), mustView(t, dir)
@@ -68,11 +68,11 @@ func wantAdopted(t *testing.T, from, dir string, session journal.SessionID) {
 	}
 	want, err := old.Saved(t.Context(), session)
 	if got.Path, want.Path = "", ""; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("its rows are %+v, want %+v; %v", got, want, err)
+		t.Errorf("the rows are %+v, want %+v; %v", got, want, err)
 	}
 }
 
-// wantForkable forks a session, as a program that continues an adopted file does.
+// wantForkable forks a session, as a program does that continues an adopted file.
 func wantForkable(t *testing.T, dir string, session journal.SessionID) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "fork")
@@ -93,7 +93,7 @@ func TestAdoptRefuses(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "adopted")
 		wantError(t, what, Adopt(t.Context(), path, dir), abi.InvalidArgument, path)
 		if !missing(dir) {
-			t.Errorf("%s: something was made", what)
+			t.Errorf("%s: something was created", what)
 		}
 	}
 }

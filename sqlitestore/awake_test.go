@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// drowsy opens a directory with two stores, one of which may stay awake. opened is
-// called with every connection that writes to a store.
+// drowsy opens a directory with two stores, of which only one may stay awake. It calls opened
+// for every connection that writes to a store.
 func drowsy(t *testing.T, first time.Duration, opened func() error) (d *Directory, both [2]*Store, slept chan *Store) {
 	t.Helper()
 	d, err := Open(t.Context(), t.TempDir(), Options{naps: naps{most: 1, first: first}, hooks: failpoint.Hooks{
@@ -52,8 +52,8 @@ func appendMore(t *testing.T, s *Store) int {
 	return int(before + 3)
 }
 
-// TestSleep writes to two stores in turn. Each time the other one is asleep, and is read
-// from. In the end it is cut.
+// TestSleep writes to two stores in turn, so that the other one falls asleep each time. Both
+// are read. In the end, the store that is asleep is cut.
 func TestSleep(t *testing.T) {
 	d, both, slept := drowsy(t, 1, func() error { return nil })
 	asleep := <-slept
@@ -65,7 +65,7 @@ func TestSleep(t *testing.T) {
 		appendMore(t, asleep)
 		asleep, other = other, asleep
 		if s := <-slept; s != asleep {
-			t.Fatalf("%s is asleep, and was used last", s.path())
+			t.Fatalf("%s is asleep, although it was used last", s.path())
 		}
 		if !missing(asleep.path() + logSuffix) {
 			t.Error("a store that is asleep has a log")
@@ -80,7 +80,7 @@ func TestSleep(t *testing.T) {
 	settle(t, d)
 	events, err := historyOfAll(t, child)
 	if err != nil || len(events) < 3 {
-		t.Errorf("the child has %d events: %v", len(events), err)
+		t.Errorf("the child has %d events, want at least 3: %v", len(events), err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -92,8 +92,8 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// TestStoresInUseStayAwake writes to two stores in turn, one of which would have to be
-// asleep: each has been asleep once, and now stays awake for an hour.
+// TestStoresInUseStayAwake writes to two stores in turn, although only one may stay awake. Each
+// has been asleep once, and now stays awake for an hour.
 func TestStoresInUseStayAwake(t *testing.T) {
 	var opened atomic.Int64
 	_, both, slept := drowsy(t, time.Hour, func() error { opened.Add(1); return nil })
@@ -106,12 +106,12 @@ func TestStoresInUseStayAwake(t *testing.T) {
 		}
 	}
 	if more := opened.Load() - before; more != 0 || len(slept) != 0 {
-		t.Errorf("%d connections were opened, and %d stores fell asleep", more, len(slept))
+		t.Errorf("%d connections were opened, and %d stores fell asleep, want none", more, len(slept))
 	}
 }
 
-// TestWakingUpFails lets the file of a store that is asleep not be opened for a while. The
-// store reports it, and then writes what it was given.
+// TestWakingUpFails has a store that is asleep and whose file cannot be opened for a while. The
+// store reports that, and later writes what was appended.
 func TestWakingUpFails(t *testing.T) {
 	var failing atomic.Bool
 	broken := errors.New("it cannot be opened")
@@ -132,7 +132,7 @@ func TestWakingUpFails(t *testing.T) {
 	logged(s, 1, 3)
 	<-failed
 	if err := s.Wait(t.Context(), 3); !errors.Is(err, broken) {
-		t.Errorf("a caller that waits meanwhile gets %v", err)
+		t.Errorf("a caller that waits meanwhile gets %v, want that the file cannot be opened", err)
 	}
 	failing.Store(false)
 	events, err := historyOfAll(t, s)

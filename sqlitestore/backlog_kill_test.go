@@ -19,8 +19,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// backlogPoints are where a life with backlogs is ended, besides random moments: at the
-// steps of copying history and giving it up, of cuts, and of the start.
+// backlogPoints are where a life with backlogs is ended, besides random moments: at the steps
+// of copying and pruning history, of cuts, and of the start.
 var backlogPoints = []failpoint.Point{
 	failpoint.Opened, failpoint.Appending, failpoint.Filled, failpoint.Cutting, failpoint.Cut, failpoint.Frozen, failpoint.Noting, failpoint.Noted, failpoint.Copying, failpoint.Copied,
 	failpoint.Stripping, failpoint.Stripped, failpoint.Uniting, failpoint.United, failpoint.Uniting, failpoint.United, failpoint.TailFollowed, failpoint.Standing, failpoint.Finishing,
@@ -29,9 +29,9 @@ var backlogPoints = []failpoint.Point{
 
 const killsPerBacklog = 12 // of one directory
 
-// TestKilledWithBacklogs kills a process whose listeners are behind: stopped, or
-// separated from their channel. Meanwhile graphs are joined and parted, so that sessions
-// share ancestors; history is copied, and pruned by command and by bounds; listeners are
+// TestKilledWithBacklogs kills a process whose listeners are behind, because they are stopped
+// or separated from their channel. Meanwhile graphs are merged and split, so that sessions
+// share ancestors. History is copied, and pruned by command and by bounds. Listeners are
 // started during this. The next process continues by itself.
 //
 // After every life no backlog has a gap, no creature has missed a message or received one
@@ -57,26 +57,26 @@ func TestKilledWithBacklogs(t *testing.T) {
 		b.finish()
 		forked, refused = forked+b.forked, refused+b.refused
 	}
-	t.Logf("%d lives ended at %v; %d forks, %d refused", killed, died, forked, refused)
+	t.Logf("%d lives ended at %v; %d forks were made, and %d refused", killed, died, forked, refused)
 	if forked == 0 {
 		t.Error("nothing was forked")
 	}
 }
 
-// backlogKills is how often TestKilledWithBacklogs kills: what is checked after each
-// takes longer than that of TestKilled.
+// backlogKills is how often TestKilledWithBacklogs kills. Its checks after each kill take
+// longer than those of TestKilled.
 func backlogKills(t *testing.T) int { return (kills(t) + 3) / 4 }
 
-// stretchOf are messages by their numbers: behind the first, up to the last.
+// stretchOf is a range of messages by their numbers: after the first number, up to the last.
 type stretchOf struct{ behind, upTo uint64 }
 
-// backlogReports are what the lives of one directory have said, and what follows from it.
+// backlogReports is what the lives of one directory have reported, and what follows from it.
 type backlogReports struct {
 	t          *testing.T
 	dir, forks string
 	random     *rand.Rand
 	wants      map[string][wells][]stretchOf // of each hearer; the last may be open, up to 0
-	pending    *edging                       // what was about to be done when the life ended
+	pending    *edging                       // the change that was announced when the life ended
 	acked      [wells]uint64
 	heads      [wells]uint64 // after the last life
 
@@ -93,13 +93,13 @@ func (b *backlogReports) begin() {
 		b.wants[dwellerOf(i)], b.wants[sleeperOf(i)] = own, own
 	}
 	if !b.run(order{Point: failpoint.Count + 1}, lagging{Steps: 3}) {
-		b.t.Fatal("the first life did not come to its end")
+		b.t.Fatal("the first life did not reach its end")
 	}
 	b.check(false)
 }
 
-// live lets a process go on until it dies at the point, checks what it leaves, and
-// answers where it ended.
+// live lets a process run until it dies at the point, checks what it leaves, and returns where
+// it ended.
 func (b *backlogReports) live(point failpoint.Point) string {
 	b.t.Helper()
 	o := order{Point: point, Pass: 1 + b.random.Int32N(3), Lines: 60}
@@ -122,15 +122,14 @@ func (b *backlogReports) live(point failpoint.Point) string {
 	return pointName(point)
 }
 
-// finish lets a process start all creatures, and wait until they have received
-// everything.
+// finish lets a process start all creatures, and wait until they have received everything.
 func (b *backlogReports) finish() {
 	b.t.Helper()
 	if b.t.Failed() {
 		return
 	}
 	if !b.run(order{Point: failpoint.Count + 1}, lagging{Finish: true}) {
-		b.t.Fatal("the last life did not come to its end")
+		b.t.Fatal("the last life did not reach its end")
 	}
 	b.check(true)
 	wantTidy(b.t, b.dir)
@@ -147,7 +146,7 @@ func (b *backlogReports) run(o order, l lagging) bool {
 	return done
 }
 
-// listen takes down what a life says.
+// listen notes what a life reports.
 func (b *backlogReports) listen(line *progress) {
 	b.t.Helper()
 	var err error
@@ -159,7 +158,7 @@ func (b *backlogReports) listen(line *progress) {
 		err = json.Unmarshal([]byte(line.Text), &heads)
 		for i, n := range heads {
 			if n < b.acked[i] {
-				b.t.Errorf("%s goes on behind %d, and %d were acknowledged", wellName(i), n, b.acked[i])
+				b.t.Errorf("%s continues after message %d, but %d were acknowledged", wellName(i), n, b.acked[i])
 			}
 		}
 	case "edging":
@@ -193,8 +192,8 @@ func (b *backlogReports) happened() {
 	b.wants[p.Hearer] = of
 }
 
-// wanted are the runs of messages that a hearer has to hear, as the hearer tells them;
-// open ones up to the last there is.
+// wanted returns the runs of messages that a hearer must hear, as the hearer writes them. Open
+// runs go up to the last message.
 func (b *backlogReports) wanted(name string, well int) (out []stretchOf) {
 	for _, s := range b.wants[name][well] {
 		if s.upTo == 0 {
@@ -207,7 +206,7 @@ func (b *backlogReports) wanted(name string, well int) (out []stretchOf) {
 	return out
 }
 
-// check looks at what a life has left, without changing it.
+// check checks what a life has left, without changing it.
 func (b *backlogReports) check(all bool) {
 	b.t.Helper()
 	v := mustView(b.t, b.dir)
@@ -217,7 +216,7 @@ func (b *backlogReports) check(all bool) {
 	}
 	var graphs []journal.SavedGraph
 	b.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	looks := 2 // at sessions that have ended
+	looks := 2 // looks at sessions that have ended
 	for _, info := range list {
 		if looks--; info.Live || looks >= 0 {
 			wantWhole(b.t, v, info.Session)
@@ -263,8 +262,8 @@ func headOf(g journal.SavedGraph, c journal.ChannelID) uint64 {
 	return 0
 }
 
-// decide finds out whether what was about to be done has been done, and checks all that
-// was done before.
+// decide finds out whether the announced change has been made, and checks everything that was
+// made before.
 func (b *backlogReports) decide(listens map[string]string) {
 	b.t.Helper()
 	if p := b.pending; p != nil {
@@ -275,7 +274,7 @@ func (b *backlogReports) decide(listens map[string]string) {
 	}
 	for i, n := range b.acked {
 		if b.heads[i] < n {
-			b.t.Errorf("%s has %d messages, and %d were acknowledged", wellName(i), b.heads[i], n)
+			b.t.Errorf("%s has %d messages, but %d were acknowledged", wellName(i), b.heads[i], n)
 		}
 	}
 	for _, name := range hearers() {
@@ -291,7 +290,7 @@ func (b *backlogReports) decide(listens map[string]string) {
 	}
 }
 
-// backlogs checks that what has yet to be read has no gap.
+// backlogs checks that no backlog has a gap.
 func (b *backlogReports) backlogs(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	for _, c := range g.Cursors {
@@ -302,7 +301,7 @@ func (b *backlogReports) backlogs(v *View, g journal.SavedGraph) {
 		next := c.Seq
 		for i := range events {
 			if next++; events[i].Seq != next {
-				b.t.Fatalf("%s: behind message %d of %s comes %d for %s", g.Session, next-1, c.Channel, events[i].Seq, c.Reader)
+				b.t.Fatalf("%s: message %d of %s is followed by %d for %s", g.Session, next-1, c.Channel, events[i].Seq, c.Reader)
 			}
 		}
 		if end := cmp.Or(c.Until, headOf(g, c.Channel)); next != end {
@@ -349,8 +348,8 @@ func isPrefix(runs string, want []stretchOf, all bool) bool {
 	return slices.Equal(got[:last], want[:last]) && got[last].behind == want[last].behind && got[last].upTo <= want[last].upTo
 }
 
-// fork compares a fork at the newest event with what is live. It may be refused when
-// history has been pruned since.
+// fork compares a fork at the newest event with the live rows. The fork may be refused if
+// history was pruned in the meantime.
 func (b *backlogReports) fork(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	ctx := b.t.Context()
@@ -359,7 +358,7 @@ func (b *backlogReports) fork(v *View, g journal.SavedGraph) {
 	mark := journal.Mark{Event: newest.ID, Since: newest.Time}
 	dir := filepath.Join(b.forks, "fork")
 	fork, _, err := v.ForkAt(ctx, g.Session, mark, dir)
-	unborn := newest.Time <= entriesOf(b.t, b.dir)[g.Session].Created // it has written nothing yet
+	unborn := newest.Time <= entriesOf(b.t, b.dir)[g.Session].Created // the session has written nothing yet
 	if code := abi.CodeOf(err); code == abi.Unsupported || code == abi.InvalidArgument && unborn {
 		b.refused++
 		return

@@ -19,15 +19,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// errDead is what every step in the background answers once the process is taken for
-// dead.
+// errDead is the error of every step in the background once the process counts as dead.
 var errDead = errors.New("the process is dead")
 
-// backlogSim is a directory that is cut, pruned, interrupted and started again while
-// listeners are stopped and their backlogs grow. It knows of every message which
-// listeners have yet to read it. One goroutine acts at a time: the background works
-// only while the program waits for it, and the program acts in the middle of that only
-// where it is called.
+// backlogSim is a directory that is cut, pruned, interrupted and opened again while listeners
+// are stopped and their backlogs grow. It knows which listeners have not read each message yet.
+// One goroutine acts at a time: the background works only while the program waits for it, and
+// calls the program at certain steps.
 type backlogSim struct {
 	t      *testing.T
 	random *rand.Rand
@@ -36,17 +34,17 @@ type backlogSim struct {
 	d      *Directory
 	stores []*simStore
 	logs   map[journal.ChannelID][]journal.EventID // of each message, by its number
-	made   int                                     // names that have been given
+	made   int                                     // names that were used
 	clock  int64
 
-	// Of the background: whether it may work, after how many steps the process dies,
-	// and after how many something else is done meanwhile.
+	// These belong to the background: whether it may work, after how many steps the process
+	// dies, and after how many the program acts in between.
 	open, dead       atomic.Bool
 	dieIn, disturbIn int
 	disturbing       bool
 }
 
-// simStore is an open session with what is live in it.
+// simStore is an open session, with its live rows.
 type simStore struct {
 	journal.Store
 	last     uint64
@@ -62,7 +60,7 @@ type simReader struct {
 	until   uint64 // 0: it listens
 }
 
-// simSteps is how long a program is.
+// simSteps is the length of a program.
 const simSteps = 60
 
 // simulateBacklogs runs the program of a seed.
@@ -80,7 +78,7 @@ func simulateBacklogs(t *testing.T, seed uint64) {
 	s.stop()
 }
 
-// inBackground reports whether a step must not happen behind the back of the program.
+// inBackground reports whether a step must happen only while the program waits for it.
 func inBackground(p failpoint.Point) bool {
 	return p >= failpoint.Noting && p <= failpoint.Swept && p != failpoint.Removing && p != failpoint.Removed
 }
@@ -99,7 +97,7 @@ func (s *backlogSim) reached(p failpoint.Point, path string) error {
 		s.dead.Store(true)
 		return errDead
 	}
-	// Only there the background holds nothing that the program needs.
+	// Only at these points, the background holds nothing that the program needs.
 	if s.disturbIn--; s.disturbIn <= 0 && (p == failpoint.United || p == failpoint.TailFollowed) {
 		s.disturbIn, s.disturbing = 1<<30, true
 		s.act()
@@ -188,7 +186,7 @@ func (s *backlogSim) act() {
 	}
 }
 
-// settle has the background do its work, if the process does not die of it.
+// settle lets the background do its work, unless the process dies of it.
 func (s *backlogSim) settle() {
 	s.t.Helper()
 	s.dieIn, s.disturbIn = 0, 1<<30
@@ -213,8 +211,8 @@ func (s *backlogSim) settle() {
 	}
 }
 
-// work does something in the goroutine of the background, and only that: what it begins
-// by itself does not get anywhere.
+// work does something in the goroutine of the background. Whatever the background starts by
+// itself fails.
 func (s *backlogSim) work(f func(ctx context.Context) error) error {
 	return s.d.hydrator.call(s.t.Context(), func(ctx context.Context) error {
 		s.open.Store(true)
@@ -263,7 +261,7 @@ func (s *backlogSim) create() {
 	}
 }
 
-// spec describes a store that begins with what the member has.
+// spec describes a store that begins with the rows of the member.
 func (s *backlogSim) spec(m *simStore) journal.StoreSpec {
 	return journal.StoreSpec{Graph: journal.GraphID(s.name("g")), Durability: journal.Normal, First: func(o journal.Origin) *journal.Record {
 		m.Store, m.last = &unborn{origin: o}, 0
@@ -326,8 +324,7 @@ func (s *backlogSim) send(m *simStore) {
 	}
 }
 
-// listen adds a listener, which begins with the oldest message that is left or with the
-// next.
+// listen adds a listener, which begins with the oldest remaining message or with the next one.
 func (s *backlogSim) listen(m *simStore) {
 	channels := m.sortedChannels()
 	if len(channels) == 0 || len(m.readers) > 5 {
@@ -358,7 +355,7 @@ func (s *backlogSim) messages(m *simStore, c journal.ChannelID, after, until uin
 	return events
 }
 
-// hear has a listener deal with some messages, which changes its state each time.
+// hear lets a listener handle some messages, which changes its state each time.
 func (s *backlogSim) hear(m *simStore) {
 	if len(m.readers) == 0 {
 		return
@@ -385,18 +382,18 @@ func (s *backlogSim) hear(m *simStore) {
 	}
 }
 
-// next reports whether an event is the message that comes next.
+// next reports whether an event is the message that a listener must read next.
 func (s *backlogSim) next(m *simStore, l *simReader, e journal.Event) bool {
 	s.t.Helper()
 	if log := s.logs[l.channel]; e.Seq != l.seq+1 || e.Seq > uint64(len(log)) || log[e.Seq-1] != e.ID {
-		s.t.Errorf("session %s: behind message %d of %s comes %d for %s", m.Info().Session, l.seq, l.channel, e.Seq, l.id)
+		s.t.Errorf("session %s: message %d of %s is followed by %d for %s", m.Info().Session, l.seq, l.channel, e.Seq, l.id)
 		return false
 	}
 	return true
 }
 
-// cut makes children of the first stores given, and hands out what is in them. A
-// listener may come apart from its channel, with the backlog that it has then.
+// cut cuts the given stores into children, and distributes their members. A listener may be
+// separated from its channel, with its backlog at that time.
 func (s *backlogSim) cut(kind journal.CutKind, parents []*simStore, children int) {
 	s.t.Helper()
 	if kind == "merge" {
@@ -445,8 +442,7 @@ func (s *backlogSim) cut(kind journal.CutKind, parents []*simStore, children int
 	}
 }
 
-// check reads every backlog, and has every session verified and forked at its newest
-// cursor.
+// check reads every backlog, and verifies every session and forks it at its newest cursor.
 func (s *backlogSim) check() {
 	s.t.Helper()
 	for _, m := range s.stores {
@@ -474,13 +470,13 @@ func (s *backlogSim) check() {
 	}
 }
 
-// checkFork compares a fork at the newest event with what is live.
+// checkFork compares a fork at the newest event with the live rows.
 func (s *backlogSim) checkFork(m *simStore) {
 	s.t.Helper()
 	ctx := s.t.Context()
 	dir := filepath.Join(s.forks, "fork")
 	defer os.RemoveAll(dir)
-	// After history has been pruned, the rows are known again once something is written.
+	// After history has been pruned, the rows are recorded again with the next write.
 	s.append(m, &journal.Record{})
 	mark := journal.Mark{Event: journal.EventID{Origin: m.Origin(), Seq: m.last}, Since: s.clock}
 	fork, _, err := s.d.ForkAt(ctx, m.Info().Session, mark, dir)
@@ -506,16 +502,16 @@ func (s *backlogSim) checkFork(m *simStore) {
 	}
 }
 
-// TestSimulationOfBacklogs runs programs of some seeds, and with TERRARIUM_SEEDS of the
-// first so many. No listener misses a message, every session is sound, and a fork at its
-// newest cursor holds what it holds.
+// TestSimulationOfBacklogs runs the programs of some seeds or, with TERRARIUM_SEEDS, those of
+// as many seeds from the first on. No listener misses a message, every session is sound, and a
+// fork at the newest cursor of a session has the same rows.
 func TestSimulationOfBacklogs(t *testing.T) {
 	t.Parallel()
 	seeds := backlogSeeds
 	if text := os.Getenv("TERRARIUM_SEEDS"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			t.Fatalf("TERRARIUM_SEEDS is %q, and not a number", text)
+			t.Fatalf("TERRARIUM_SEEDS is %q, which is not a number", text)
 		}
 		seeds = nil
 		for seed := range n {
@@ -530,7 +526,7 @@ func TestSimulationOfBacklogs(t *testing.T) {
 	}
 }
 
-// backlogSeeds have found something. make test has one of them, since each takes some
-// seconds of the processor, and make test-every has all. make test-crash and make test-sim
-// draw hundreds of others.
+// backlogSeeds have found faults. make test runs one of them, because each takes some seconds
+// of processor time, and make test-every runs all. make test-crash and make test-sim draw
+// hundreds of others.
 var backlogSeeds = []uint64{28, 46, 115, 113}

@@ -18,20 +18,20 @@ import (
 
 const (
 	wells       = 4 // channels, each with a hearer that runs and one that is stopped most of the time
-	visitors    = 3 // hearers that listen on one well or several for a while, which joins and parts graphs
+	visitors    = 3 // hearers that listen on one well or several for a while, which merges and splits graphs
 	backlogName = "backlogs"
 )
 
 // lagging is the order for a victim that lets backlogs grow.
 type lagging struct {
 	Seed   uint64
-	Retain int64 // so many events are kept; 0: all
+	Retain int64 // how many events are kept; 0: all
 	Steps  int
 	Finish bool // in the end all creatures are started, and receive everything
 }
 
-// edging is the edge of a hearer that is turned on or off, and how many messages the
-// well had then.
+// edging is an edge of a hearer that is turned on or off, and the number of messages in the
+// well at that time.
 type edging struct {
 	Hearer string
 	Well   int
@@ -44,7 +44,7 @@ func dwellerOf(i int) string   { return fmt.Sprint("dweller-", i) }
 func sleeperOf(i int) string   { return fmt.Sprint("sleeper-", i) }
 func visitorName(i int) string { return fmt.Sprint("visitor-", i) }
 
-// hearers are the names of all of them.
+// hearers returns the names of all hearers.
 func hearers() (out []string) {
 	for i := range wells {
 		out = append(out, dwellerOf(i), sleeperOf(i))
@@ -55,8 +55,8 @@ func hearers() (out []string) {
 	return out
 }
 
-// hearing is a host whose only guest takes down what it hears, in order: for every well
-// the runs of numbers, such as 1-20,31-45.
+// hearing is a host whose only guest notes what it hears, in order: for every well the runs of
+// numbers, such as 1-20,31-45.
 type hearing struct{}
 
 func (hearing) Compile(context.Context, []byte) (abi.Module, error) { return hearing{}, nil }
@@ -87,7 +87,7 @@ func (hearing) Handle(_ context.Context, t abi.Turn, kind abi.Kind, _ int) error
 	return nil
 }
 
-// extended are runs of numbers with another one.
+// extended adds a number to runs of numbers.
 func extended(runs string, n uint64) string {
 	rest, last := "", runs
 	if i := strings.LastIndexByte(runs, ','); i >= 0 {
@@ -131,8 +131,8 @@ type backlogVictim struct {
 	heads    [wells]uint64
 }
 
-// run resumes the existing sessions. Histories are copied as soon as they can be, so
-// steps fall into that; and then all creatures may be started.
+// run resumes the existing sessions. Histories are copied as soon as possible, so that steps
+// happen during the copying. Afterwards, all creatures may be started.
 func (l *lagging) run(ctx context.Context, dir string, options Options) error {
 	options.Retain.Events = l.Retain
 	d, err := Open(ctx, dir, options)
@@ -165,7 +165,7 @@ func (l *lagging) run(ctx context.Context, dir string, options Options) error {
 	return errors.Join(v.Close(ctx), d.Close())
 }
 
-// resume restores the existing sessions, or begins.
+// resume restores the existing sessions, or creates the first one.
 func (v *backlogVictim) resume(ctx context.Context) error {
 	if len(v.Saved()) == 0 {
 		if _, err := v.Apply(ctx, backlogs()); err != nil {
@@ -200,7 +200,7 @@ func (v *backlogVictim) step(ctx context.Context) error {
 	names := hearers()
 	name := names[v.random.IntN(len(names))]
 	switch n := v.random.IntN(20); {
-	case n < 3: // a creature there is added and removed as well, and leaves a backlog behind
+	case n < 3: // a creature is added and removed there too, and leaves a backlog
 		return v.edge(ctx, name, v.random.IntN(wells))
 	case n < 6:
 		return v.edge(ctx, visitorName(v.random.IntN(visitors)), v.random.IntN(wells))
@@ -214,7 +214,7 @@ func (v *backlogVictim) step(ctx context.Context) error {
 	return v.feed(ctx, v.random.IntN(wells), 5+v.random.IntN(60))
 }
 
-// feed sends messages to a well. Every now and then one is waited for.
+// feed sends messages to a well. Now and then it waits for one.
 func (v *backlogVictim) feed(ctx context.Context, well, n int) error {
 	for range n {
 		v.heads[well]++
@@ -226,7 +226,7 @@ func (v *backlogVictim) feed(ctx context.Context, well, n int) error {
 			return err
 		}
 		if sent.Duplicate {
-			return fmt.Errorf("message %d of well %d is called a duplicate", n, well)
+			return fmt.Errorf("message %d of well %d was reported as a duplicate", n, well)
 		}
 		if durable {
 			tell(progress{Word: "ok", Seq: n, At: int64(well)})
@@ -267,7 +267,7 @@ func (v *backlogVictim) listens(name string, well int) (bool, error) {
 			}
 		}
 	}
-	return false, errors.Join(err, fmt.Errorf("%s is gone", name))
+	return false, errors.Join(err, fmt.Errorf("%s does not exist", name))
 }
 
 func (v *backlogVictim) stopped(ctx context.Context, name string, stopped bool) error {
@@ -275,7 +275,7 @@ func (v *backlogVictim) stopped(ctx context.Context, name string, stopped bool) 
 	return err
 }
 
-// prune has a graph give up history.
+// prune prunes the history of a graph.
 func (v *backlogVictim) prune(ctx context.Context) error {
 	graphs, err := v.Status("")
 	if err != nil {

@@ -145,8 +145,8 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen opens a directory with one store, lists it and opens it for
-// writing: what a resume costs beside the engine's own work.
+// BenchmarkOpen opens a directory with one store, lists it and opens it for writing. A resume
+// costs that besides the engine's own work.
 func BenchmarkOpen(b *testing.B) {
 	for _, events := range []int{1_000, 1_000_000} {
 		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {

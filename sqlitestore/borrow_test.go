@@ -14,12 +14,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 )
 
-// TestALongReadDoesNotHoldUpTheBackground reads an ended session as an export does. Its history
-// is in the files of an open store by then. Nevertheless that store is cut and closed meanwhile.
+// TestALongReadDoesNotHoldUpTheBackground reads an ended session slowly, as an export does. The
+// history of that session is in the files of an open store. Nevertheless that store is cut and
+// closed meanwhile.
 func TestALongReadDoesNotHoldUpTheBackground(t *testing.T) {
 	d := openPaced(t, pacing{})
 	parent := createStore(t, d)
-	logged(parent, 1, 140) // too large to be copied within the cut
+	logged(parent, 1, 140) // too many to be copied by the cut
 	child := cutAgain(t, d, parent, 10)
 	settle(t, d)
 	err := d.catalog.withFamily(t.Context(), "export", parent.info.Session, func(e catalog.Entry, f *family) error {
@@ -27,14 +28,14 @@ func TestALongReadDoesNotHoldUpTheBackground(t *testing.T) {
 			t.Fatalf("the file is %q, lent %v", e.File, f.lent != nil)
 		}
 		cutAgain(t, d, child, 20)
-		return d.keeper.settle(t.Context()) // which would wait for this read
+		return d.keeper.settle(t.Context()) // this must not wait for the read
 	})
 	if err != nil || d.keeper.waiting() > 0 {
-		t.Errorf("%v, and %d stores are not closed", err, d.keeper.waiting())
+		t.Errorf("Settle returns %v, and %d stores are not closed", err, d.keeper.waiting())
 	}
 }
 
-// readModel is what each ended session has to answer.
+// readModel has the expected history of each ended session.
 type readModel struct {
 	mu       sync.Mutex
 	all, own map[journal.SessionID][]journal.Event
@@ -48,7 +49,7 @@ func (m *readModel) end(s journal.SessionID, all, own []journal.Event) {
 	m.ended = append(m.ended, s)
 }
 
-// check reads an ended session with some query.
+// check reads an ended session with a random query.
 func (m *readModel) check(t *testing.T, in historian, r *rand.Rand) {
 	m.mu.Lock()
 	s := m.ended[r.IntN(len(m.ended))]
@@ -79,7 +80,7 @@ type historian interface {
 	History(ctx context.Context, session journal.SessionID, q journal.HistoryQuery) ([]journal.Event, error)
 }
 
-// cutter cuts random stores, each after it has written some events.
+// cutter cuts random stores after each of them has written some events.
 type cutter struct {
 	*readModel
 	d         *Directory
@@ -98,7 +99,7 @@ func (c *cutter) cut(t *testing.T) {
 	var whole []journal.Event
 	written := map[*Store][]journal.Event{}
 	for _, p := range parents {
-		for seq := range uint64(140) { // too many to be copied within the cut
+		for seq := range uint64(140) { // too many to be copied by the cut
 			c.clock++
 			written[p] = append(written[p], journal.Event{ID: journal.EventID{Origin: p.Origin(), Seq: seq + 1}, Time: c.clock,
 				Kind: journal.EventLog, Payload: bytes.Repeat([]byte{byte(c.clock)}, 100)})
@@ -135,8 +136,8 @@ func inOrder(a, b []journal.Event) []journal.Event {
 	return slices.CompactFunc(out, func(a, b journal.Event) bool { return a.ID == b.ID })
 }
 
-// TestEndedSessionsReadTheSameWhileFilesMove cuts stores as fast as the directory lets it, and
-// reads the ended ones meanwhile, through the directory and through views.
+// TestEndedSessionsReadTheSameWhileFilesMove cuts stores as fast as the directory allows, and
+// meanwhile reads the ended sessions, through the directory and through views.
 func TestEndedSessionsReadTheSameWhileFilesMove(t *testing.T) {
 	d := openPaced(t, pacing{remains: 8, buried: 3, patience: time.Hour})
 	m := &readModel{all: map[journal.SessionID][]journal.Event{}, own: map[journal.SessionID][]journal.Event{}}

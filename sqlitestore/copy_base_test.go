@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestCopyStartsOverWithAnotherBase interrupts a copy of a file that has another
-// layout when the copy continues, as after an upgrade in between.
+// TestCopyStartsOverWithAnotherBase interrupts the copying of a file. When it continues, the
+// file has another layout, as after an upgrade in between.
 func TestCopyStartsOverWithAnotherBase(t *testing.T) {
 	for name, test := range map[string]struct{ damage func([]byte) []byte }{
 		"the same base":    {func(b []byte) []byte { return b }},
@@ -40,7 +40,7 @@ func TestCopyStartsOverWithAnotherBase(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, base) {
-				t.Errorf("the copy has %d bytes and is not its base of %d, %v", len(got), len(base), err)
+				t.Errorf("the copy has %d bytes, and differs from its base of %d, %v", len(got), len(base), err)
 			}
 		})
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// copyOperations is about as many writes and syncs as a copy of a small session makes.
+// copyOperations is the approximate number of writes and syncs in a copy of a small session.
 const copyOperations = 120
 
-// TestPowerLossWhileCopying lets the power fail while a session is forked or exported, or
-// an exported file is adopted: at every step, and at random moments. What was copied is
-// as it was. There is all of the copy then, or none; making it again makes it, or says
-// that it is there, and nothing is left over beside it. make test has some of the steps.
+// TestPowerLossWhileCopying lets the power fail while a session is forked or exported, or an
+// exported file is adopted: at every step, and at random moments. The source is not changed.
+// There is either the whole copy or none. Copying again either makes the copy or reports that
+// it exists, and nothing else is left over. make test runs some of the steps.
 func TestPowerLossWhileCopying(t *testing.T) {
 	t.Parallel()
 	points := map[string][]failpoint.Point{"fork": forkPoints, "fork-at": forkPoints, "export": exportPoints, "adopt": adoptPoints}
@@ -31,7 +31,7 @@ func TestPowerLossWhileCopying(t *testing.T) {
 		for word, list := range points {
 			for i, point := range list {
 				if every := (uint64(i)+seed)%2 == 1; strings.HasPrefix(word, "fork") && every != (word == "fork-at") {
-					continue // each of the two kinds of forks has every second step
+					continue // each of the two kinds of forks runs every second step
 				}
 				if !seeded.Part(i/2, everyStepPart) {
 					continue
@@ -51,8 +51,8 @@ func TestPowerLossWhileCopying(t *testing.T) {
 type powerlessCopy struct {
 	errand
 	root, from string
-	want       string                       // what the copy is to have
-	answers    map[journal.SessionID]string // what is copied from
+	want       string                       // what the copy must contain
+	answers    map[journal.SessionID]string // the content of the source
 }
 
 func newPowerlessCopy(t *testing.T, from, word string, random *rand.Rand) *powerlessCopy {
@@ -78,7 +78,7 @@ func newPowerlessCopy(t *testing.T, from, word string, random *rand.Rand) *power
 	return c
 }
 
-// run makes the copy until the power fails, and checks what is there when it is back.
+// run makes the copy until the power fails, and checks what exists when the power is back.
 func (c *powerlessCopy) run(t *testing.T, point failpoint.Point, random *rand.Rand) {
 	t.Helper()
 	disk := losevfs.Mount(c.root, random.Uint64())
@@ -95,7 +95,7 @@ func (c *powerlessCopy) run(t *testing.T, point failpoint.Point, random *rand.Ra
 	options.hooks.Synced, options.hooks.Renamed, options.hooks.Linked = disk.Synced, disk.Renamed, disk.Linked
 	err := c.do(t.Context(), c.from, options)
 	if err != nil && !disk.Dead() {
-		t.Fatalf("an error although there is power: %v", err)
+		t.Fatalf("the copy failed, although there is power: %v", err)
 	}
 	if slices.Contains(append(forks, exports...), point) && !disk.Dead() {
 		t.Error("the power has not failed")

@@ -21,15 +21,15 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// reports are what the lives of a program have reported, and what must follow from it.
+// reports is what the lives of a program have reported, and what must follow from it.
 type reports struct {
 	graphs   map[journal.GraphID]*descent
 	origins  map[journal.Origin]*origin
 	channels map[journal.ChannelID]*channel
-	pending  *progress // what was about to be done when the life ended
+	pending  *progress // the change that was announced when the life ended
 }
 
-// descent is what is known of one graph, which has one session.
+// descent is what is known about one graph, which has one session.
 type descent struct {
 	parents           []journal.GraphID
 	mergedAt, splitAt int64
@@ -39,7 +39,7 @@ type descent struct {
 type origin struct {
 	graph        journal.GraphID
 	acknowledged uint64
-	counted      bool // its life is over, and it has exactly the events 1 to highest
+	counted      bool // its life has ended, and it has exactly the events 1 to highest
 	highest      uint64
 }
 
@@ -52,7 +52,7 @@ func newReports() *reports {
 	return &reports{graphs: map[journal.GraphID]*descent{}, origins: map[journal.Origin]*origin{}, channels: map[journal.ChannelID]*channel{}}
 }
 
-// take takes down what a life tells.
+// take notes what a life reports.
 func (b *reports) take(line progress) error {
 	switch line.Word {
 	case "creating", "cutting", "retiring":
@@ -84,7 +84,7 @@ func (b *reports) take(line progress) error {
 	return nil
 }
 
-// happened notes that what was about to be done has been done.
+// happened notes that the announced change has been made.
 func (b *reports) happened(line *progress) {
 	b.pending = nil
 	if line.Word == "retiring" {
@@ -124,7 +124,7 @@ func (b *reports) happened(line *progress) {
 	}
 }
 
-// line are the ancestors of a graph, and itself.
+// line returns the ancestors of a graph, and the graph itself.
 func (b *reports) line(g journal.GraphID) map[journal.GraphID]bool {
 	out := map[journal.GraphID]bool{g: true}
 	for queue := []journal.GraphID{g}; len(queue) > 0; queue = queue[1:] {
@@ -138,18 +138,18 @@ func (b *reports) line(g journal.GraphID) map[journal.GraphID]bool {
 	return out
 }
 
-// checker looks at what a life has left, in a directory that has been opened again.
+// checker checks what a life has left, in a directory that has been opened again.
 type checker struct {
 	*reports
 	t     *testing.T
 	d     *Directory
 	infos map[journal.GraphID]journal.SessionInfo
 	graph map[journal.SessionID]journal.GraphID
-	heard map[journal.GraphID]map[journal.ChannelID]*tally // what the messages of each session amount to
+	heard map[journal.GraphID]map[journal.ChannelID]*tally // the sums of the messages of each session
 }
 
-// check opens the directory, as the next life does, and checks everything. With
-// settle it also waits for the work in the background.
+// check opens the directory, as the next life does, and checks everything. With settle, it also
+// waits for the work in the background.
 func (b *reports) check(t *testing.T, dir string, random *rand.Rand, settle bool) {
 	t.Helper()
 	defer losevfs.Mount(dir, 0).Unmount()
@@ -172,7 +172,7 @@ func (b *reports) check(t *testing.T, dir string, random *rand.Rand, settle bool
 	c.lineages()
 	ended := slices.Sorted(maps.Keys(b.graphs))
 	random.Shuffle(len(ended), func(i, j int) { ended[i], ended[j] = ended[j], ended[i] })
-	looks := 2 // at those that a cut has ended: they are many, and mostly read as a part of others
+	looks := 2 // looks at sessions that a cut has ended: there are many, and most are read as a part of others
 	for _, g := range ended {
 		if b.graphs[g].ended {
 			if looks--; looks < 0 {
@@ -181,7 +181,7 @@ func (b *reports) check(t *testing.T, dir string, random *rand.Rand, settle bool
 		}
 		c.session(g)
 	}
-	for _, o := range b.origins { // what is not there now never will be
+	for _, o := range b.origins { // an origin that is missing now will never appear
 		o.counted = true
 	}
 	for _, g := range graphs {
@@ -194,7 +194,7 @@ func (b *reports) check(t *testing.T, dir string, random *rand.Rand, settle bool
 }
 
 func (c *checker) list() {
-	entries, err := c.d.catalog.Entries(context.Background()) // Sessions looks into all files, which takes long
+	entries, err := c.d.catalog.Entries(context.Background()) // Sessions opens all files, which takes long
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -208,8 +208,7 @@ func (c *checker) list() {
 	}
 }
 
-// decide finds out whether what was about to be done has been done: all of it, or
-// nothing.
+// decide finds out whether the announced change has been made: all of it, or nothing.
 func (c *checker) decide(ctx context.Context) {
 	p := c.pending
 	c.pending = nil
@@ -236,17 +235,17 @@ func (c *checker) decide(ctx context.Context) {
 	}
 	switch {
 	case yes > 0 && no > 0:
-		c.t.Errorf("half of it has been done: %+v", *p)
+		c.t.Errorf("a change has been made in part: %+v", *p)
 	case yes > 0:
 		c.happened(p)
 	}
 }
 
-// lineages checks which sessions there are, which live, and where they come from.
+// lineages checks which sessions exist, which are live, and which parents they have.
 func (c *checker) lineages() {
 	for g := range c.infos {
 		if c.graphs[g] == nil {
-			c.t.Fatalf("no cut has made the graph %s", g)
+			c.t.Fatalf("the graph %s exists, but no cut has made it", g)
 		}
 	}
 	for g, a := range c.graphs {
@@ -264,8 +263,8 @@ func (c *checker) lineages() {
 	}
 }
 
-// session checks that a session has every event of its ancestors and its own once,
-// and nothing else, and every channel in order.
+// session checks that a session has every event of its ancestors and its own events once, and
+// no others, and that every channel is in order.
 func (c *checker) session(g journal.GraphID) {
 	session := c.infos[g].Session
 	report, err := c.d.Verify(c.t.Context(), session)
@@ -286,7 +285,7 @@ func (c *checker) session(g journal.GraphID) {
 			c.t.Fatalf("%s has the event %s of %s, which is not its ancestor", g, e.ID, e.Graph)
 		}
 		if e.ID.Seq != highest[e.ID.Origin]+1 || !bytes.Equal(e.Payload, payloadOf(e.ID)) {
-			c.t.Fatalf("%s: the event %s follows number %d, and has %d bytes", g, e.ID, highest[e.ID.Origin], len(e.Payload))
+			c.t.Fatalf("%s: the event %s follows number %d, or has the wrong content of %d bytes", g, e.ID, highest[e.ID.Origin], len(e.Payload))
 		}
 		highest[e.ID.Origin] = e.ID.Seq
 		if e.Channel == "" {
@@ -296,13 +295,13 @@ func (c *checker) session(g journal.GraphID) {
 			heard[e.Channel] = &tally{}
 		}
 		if heard[e.Channel].hear(e.Payload); e.Seq != heard[e.Channel].n {
-			c.t.Fatalf("%s: number %d of %s comes as number %d", g, e.Seq, e.Channel, heard[e.Channel].n)
+			c.t.Fatalf("%s: message %d of %s comes as number %d", g, e.Seq, e.Channel, heard[e.Channel].n)
 		}
 	}
 	c.highest(g, line, highest)
 }
 
-// highest checks how many events of each origin a session has: as many as any other
+// highest checks how many events of each origin a session has: as many as every other session
 // that descends from the same graph, and no fewer than were acknowledged.
 func (c *checker) highest(g journal.GraphID, line map[journal.GraphID]bool, highest map[journal.Origin]uint64) {
 	for id, o := range c.origins {
@@ -319,7 +318,7 @@ func (c *checker) highest(g journal.GraphID, line map[journal.GraphID]bool, high
 	}
 }
 
-// rows checks the live rows of a graph against the messages of its channels.
+// rows compares the live rows of a graph with the messages of its channels.
 func (c *checker) rows(g journal.SavedGraph) {
 	owned := 0
 	for _, ch := range c.channels {
@@ -328,7 +327,7 @@ func (c *checker) rows(g journal.SavedGraph) {
 		}
 	}
 	for _, row := range g.Channels {
-		if c.channels[row.ID] == nil { // made right before the life ended
+		if c.channels[row.ID] == nil { // created right before the life ended
 			c.channels[row.ID] = &channel{graph: g.Graph}
 			owned++
 		}
@@ -352,7 +351,7 @@ func (c *checker) rows(g journal.SavedGraph) {
 	}
 }
 
-// missing reports whether one of the channels that were acknowledged is not there.
+// missing reports whether a channel that was acknowledged does not exist.
 func (c *checker) missing(g journal.SavedGraph) bool {
 	for name, ch := range c.channels {
 		if ch.graph != g.Graph || slices.ContainsFunc(g.Channels, func(r journal.ChannelRow) bool { return r.ID == name }) {
@@ -373,7 +372,7 @@ func (c *checker) channelRows(f *family, g journal.SavedGraph, name journal.Chan
 		want = *heard
 	}
 	if n := c.channels[name].acknowledged; want.n < n {
-		c.t.Errorf("%s has %d messages, and %d were acknowledged", name, want.n, n)
+		c.t.Errorf("%s has %d messages, but %d were acknowledged", name, want.n, n)
 	}
 	state, err := f.own.state(c.t.Context(), readerOf(name))
 	if err != nil {
@@ -390,13 +389,12 @@ func (c *checker) channelRows(f *family, g journal.SavedGraph, name journal.Chan
 	}
 	letters, err := f.own.letters(c.t.Context(), readerOf(name), journal.EventID{}, 1<<30)
 	if uint64(len(letters)) != want.n/letterEvery {
-		c.t.Errorf("%s has %d dead letters of %d messages", name, len(letters), want.n)
+		c.t.Errorf("%s has %d dead letters for %d messages", name, len(letters), want.n)
 	}
 	return err
 }
 
-// numbersOf are where the rows of a channel stand: head, both cursors, producer,
-// timer.
+// numbersOf returns the numbers in the rows of a channel: head, both cursors, producer, timer.
 func numbersOf(g journal.SavedGraph, name journal.ChannelID) (out []uint64) {
 	for _, r := range g.Heads {
 		if r.Channel == name {
@@ -421,8 +419,8 @@ func numbersOf(g journal.SavedGraph, name journal.ChannelID) (out []uint64) {
 	return out
 }
 
-// settled opens all stores and waits: then each stands alone, and nothing is left
-// that has to be done or removed.
+// settled opens all stores and waits for the background. Then each store is complete, and
+// nothing is left to be done or removed.
 func (c *checker) settled(graphs []journal.SavedGraph) {
 	for _, g := range graphs {
 		s, err := c.d.Open(c.t.Context(), g.Session)
@@ -449,9 +447,8 @@ func (c *checker) settled(graphs []journal.SavedGraph) {
 	c.files(true)
 }
 
-// files checks that there is nothing in stores/ but files that the catalogue knows
-// and those that have been made in advance. Once all is done it knows of nothing to
-// be done either.
+// files checks that stores/ has only the files that the catalogue knows and those that were
+// made in advance. If done is set, the catalogue must not list anything to be done either.
 func (c *checker) files(done bool) {
 	dir := filepath.Join(c.d.dir, files.Stores)
 	found, err := os.ReadDir(dir)
@@ -470,13 +467,14 @@ func (c *checker) files(done bool) {
 		if known[name] || storefile.IsUnused(context.Background(), filepath.Join(dir, name)) {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(dir, f.Name())); err == nil { // not removed meanwhile
+		if _, err := os.Stat(filepath.Join(dir, f.Name())); err == nil { // it was not removed meanwhile
 			c.t.Errorf("%s is left over", f.Name())
 		}
 	}
 }
 
-// known are the files that the catalogue knows. It changes meanwhile, in this order.
+// known returns the files that the catalogue knows. The catalogue changes meanwhile, so they
+// are read in this order.
 func (c *checker) known(done bool) map[string]bool {
 	begun, err := c.d.catalog.Hydrations(context.Background())
 	if err != nil {
@@ -488,7 +486,7 @@ func (c *checker) known(done bool) map[string]bool {
 		c.t.Fatal(err)
 	}
 	if n := len(begun) + len(rest); n > 0 && done {
-		c.t.Errorf("left to be done: %+v, to be removed: %v", begun, rest)
+		c.t.Errorf("still to be done: %+v; still to be removed: %v", begun, rest)
 	}
 	out := map[string]bool{}
 	for _, y := range begun {

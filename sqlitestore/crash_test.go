@@ -34,11 +34,11 @@ import (
 const (
 	victimOrder     = "SQLITESTORE_VICTIM"
 	killsPerSession = 8               // a directory grows with every kill, and is checked as a whole after each
-	mostSteps       = 150             // of a life that its own end does not reach
-	mostOfALife     = 4 * time.Minute // and then it is stuck
+	mostSteps       = 150             // of a life that does not end before
+	mostOfALife     = 4 * time.Minute // after that, a life counts as stuck
 )
 
-// order is what a victim is to do.
+// order is what a victim must do.
 type order struct {
 	Dir        string
 	Durability string
@@ -48,11 +48,11 @@ type order struct {
 	Rebuild    bool     // instead of running the program
 	Editing    *editing `json:",omitempty"` // instead of running the program
 	Errand     *errand  `json:",omitempty"` // instead of running the program
-	Lines      int      // a random moment is behind one of so many lines of its output; 0: 50
+	Lines      int      // a random moment is after one of this many lines of its output; 0: 50
 }
 
-// kills is how often TestKilled kills: usually at few of the failpoints, with
-// TERRARIUM_EVERY at three times as many; TERRARIUM_KILLS requests another number.
+// kills is how often TestKilled kills: usually at few of the failpoints, and at three times as
+// many with TERRARIUM_EVERY. TERRARIUM_KILLS sets another number.
 func kills(t *testing.T) int {
 	text := os.Getenv("TERRARIUM_KILLS")
 	if text == "" {
@@ -63,13 +63,12 @@ func kills(t *testing.T) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		t.Fatalf("TERRARIUM_KILLS is %q, and not a number", text)
+		t.Fatalf("TERRARIUM_KILLS is %q, which is not a number", text)
 	}
 	return n
 }
 
-// TestMain runs the victim of TestKilled instead of the tests when it is asked
-// to.
+// TestMain runs the victim of TestKilled instead of the tests if the environment says so.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(victimOrder); text != "" {
 		if err := victim(text); err != nil {
@@ -78,8 +77,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// Programs on files take long; TERRARIUM_SEEDS or the command line may ask for
-	// more of them.
+	// Programs on files take long. TERRARIUM_SEEDS or the command line may request more of
+	// them.
 	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("TERRARIUM_SEEDS"), "4")); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -87,11 +86,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(ramdisk.Tests(m))
 }
 
-// tell prints a line. The reader does not count what is not whole.
+// tell prints a line. The reader ignores an incomplete line.
 func tell(line progress) { _ = json.NewEncoder(os.Stdout).Encode(line) }
 
-// smallChunks has copying take many steps, in any of which it can be interrupted.
-// What a process that is killed has written is there, synced or not, so nothing is.
+// smallChunks makes copying take many steps, so that it can be interrupted at each. Nothing is
+// synced, because what a killed process has written is not lost.
 func smallChunks(reached func(failpoint.Point, string) error) Options {
 	o := WithoutSyncs
 	o.hooks.Reached, o.hooks.CopyChunk, o.hooks.UniteChunk = reached, 16<<10, 20
@@ -99,11 +98,11 @@ func smallChunks(reached func(failpoint.Point, string) error) Options {
 	return o
 }
 
-// fewAwake has stores fall asleep and wake up all the time.
+// fewAwake makes stores fall asleep and wake up all the time.
 var fewAwake = naps{most: 1, first: time.Millisecond}
 
-// copying has cuts copy small histories in every second program. The background then
-// copies less, so this excludes programs that are to end in one of its steps.
+// copying lets cuts copy small histories in every second program. The background then copies
+// less, so programs that must end in one of its steps are excluded.
 func copying(seed uint64, end failpoint.Point, o Options) Options {
 	if seed%2 == 1 && (end < failpoint.Noting || end > failpoint.Moved) {
 		o.hooks.SmallEvents = int64(8 + seed%64)
@@ -129,7 +128,7 @@ func victim(text string) error {
 		return err
 	}
 	durability, _ := journal.ParseDurability(o.Durability)
-	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
+	losevfs.Mount(o.Dir, 0) // so that SQLite does not sync either
 	p := &program{ctx: context.Background(), random: rand.New(rand.NewPCG(o.Seed, 1)), durability: durability, tell: tell}
 	err := p.start(o.Dir, copying(o.Seed, o.Point, smallChunks(dieAt(o.Point, o.Pass))))
 	if err == nil {
@@ -160,11 +159,11 @@ func dieAt(point failpoint.Point, pass int32) func(failpoint.Point, string) erro
 	}
 }
 
-// TestKilled kills a process again and again: at every failpoint, and at random
-// moments, while it appends, cuts, creates, retires and copies. The next process
-// continues in the same directory, by itself. Whatever had been acknowledged is in
-// every session that descends from where it was written, once, in order and
-// together with its rows; lineages are right; nothing is left over.
+// TestKilled kills a process again and again while it appends, cuts, creates, retires and
+// copies: at every failpoint, and at random moments. The next process continues in the same
+// directory by itself. Everything that was acknowledged is in every session that descends from
+// the one that it was written to: once, in order, and together with its rows. Lineages are
+// right, and nothing is left over.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	n := kills(t)
@@ -189,9 +188,9 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// targets are n failpoints to die at: every second one, every one, and so on, and
-// random moments (failpoints) between them. A directory is brought up to date only
-// once, so a session of kills begins with a point of that.
+// targets returns n failpoints to die at: every second failpoint, then every one, and so on,
+// with random moments (failpoints) between them. A directory is upgraded only once, so a
+// session of kills begins with a point of that.
 func targets(random *rand.Rand, first, n int) (out []failpoint.Point) {
 	var points []failpoint.Point
 	for len(out) < n {
@@ -216,19 +215,19 @@ func targets(random *rand.Rand, first, n int) (out []failpoint.Point) {
 
 var (
 	upgrades = []failpoint.Point{failpoint.OriginalCopied, failpoint.OriginalKept, failpoint.Migrated}
-	// rebuilds are the points of what happens when the catalogue is lost, and only
-	// then; see TestKilledWhileRebuilding.
+	// rebuilds are the points that are passed only if the catalogue is lost; see
+	// TestKilledWhileRebuilding.
 	rebuilds = []failpoint.Point{failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.SettingAside, failpoint.SetAside, failpoint.Installing, failpoint.Installed}
-	// losses are those of what happens when the power has taken a part of a cut; see
-	// TestLooseCut.
+	// losses are the points that are passed only if a power loss has undone a part of a cut;
+	// see TestLooseCut.
 	losses = []failpoint.Point{failpoint.TakingBack, failpoint.TakenBack}
-	// looses are those of making a cut durable that was not, which those of the
-	// durability full are at once.
+	// looses are the points of making a cut durable later. With the durability full, a cut is
+	// durable at once.
 	looses = []failpoint.Point{failpoint.Loose, failpoint.Firming, failpoint.Firm}
 )
 
-// isApart reports whether a point is not one of what a directory does all by itself,
-// and as long as there is power.
+// isApart reports whether a point is passed only by special work: rebuilding, forking, exporting,
+// or undoing what a power loss has left.
 func isApart(p failpoint.Point) bool {
 	return slices.Contains(slices.Concat(rebuilds, forks, exports, losses), p)
 }
@@ -249,7 +248,7 @@ func newKiller(t *testing.T, durability journal.Durability, random *rand.Rand) *
 	return k
 }
 
-// kill lets a process live until it dies at the point, and checks what it leaves.
+// kill lets a process live until it dies at the point, and checks what it has left.
 func (k *killer) kill(point failpoint.Point) {
 	k.t.Helper()
 	o := order{Dir: k.dir, Durability: k.durability.String(), Seed: k.random.Uint64(), Point: point, Pass: 1 + k.random.Int32N(2)}
@@ -280,8 +279,8 @@ func (k *killer) live(o order) {
 	runVictim(k.t, o, k.random, k.listen)
 }
 
-// runVictim runs a process until it dies: at the order's point or, without one, soon
-// after some line of its output.
+// runVictim runs a process until it dies: at the order's point or, without one, shortly after
+// some line of its output.
 func runVictim(t *testing.T, o order, random *rand.Rand, listen func(line []byte)) {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -298,7 +297,7 @@ func runVictim(t *testing.T, o order, random *rand.Rand, listen func(line []byte
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(mostOfALife, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // it tells where
+	stuck := time.AfterFunc(mostOfALife, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // it prints where
 	defer stuck.Stop()
 	lines := -1
 	if o.Point == failpoint.Count {
@@ -316,7 +315,7 @@ func runVictim(t *testing.T, o order, random *rand.Rand, listen func(line []byte
 		alarm.Stop()
 	}
 	_ = cmd.Process.Kill()
-	_ = cmd.Wait() // it was killed, which Wait calls an error
+	_ = cmd.Wait() // Wait returns an error, because the process was killed
 }
 
 func (k *killer) listen(text []byte) {
@@ -325,7 +324,7 @@ func (k *killer) listen(text []byte) {
 	if json.Unmarshal(text, &line) != nil {
 		return // half a line acknowledges nothing
 	}
-	if line.Word == "end" { // without having passed the point so often
+	if line.Word == "end" { // the point was not passed that often
 		k.died = failpoint.Count
 	}
 	if err := k.reports.take(line); err != nil {
@@ -333,7 +332,7 @@ func (k *killer) listen(text []byte) {
 	}
 }
 
-// oldDirectory makes a directory of the version before, with an empty session.
+// oldDirectory makes a directory of the previous version, with an empty session.
 func oldDirectory(t *testing.T, dir string, durability journal.Durability) journal.GraphID {
 	t.Helper()
 	const session = "01900000-0000-7000-8000-000000000000"
