@@ -13,13 +13,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// progress is what the program says of itself, as a line of JSON. What it is about to
-// do it says before, what has been done after.
+// progress is a report of the program, as a line of JSON. It announces a change before it is
+// made, and reports it afterwards.
 type progress struct {
 	Word     string // opening, creating, created, cutting, cut, retiring, retired, ok, end, error
 	Graph    journal.GraphID
 	Origin   string                       // opening: a new origin of the graph; ok: the one of Seq
-	Seq      uint64                       // ok: so many events of the origin are durable
+	Seq      uint64                       // ok: this many events of the origin are durable
 	Heads    map[journal.ChannelID]uint64 // ok: and so are these messages
 	Kind     string                       // cutting
 	At       int64                        // cutting
@@ -28,16 +28,16 @@ type progress struct {
 	Text     string                       // error
 }
 
-// plan is a graph to be made, and what it will own.
+// plan is a graph to be made, and the channels that it will own.
 type plan struct {
 	Graph    journal.GraphID
 	Parents  []journal.GraphID
 	Channels []journal.ChannelID
 }
 
-// program appends to several stores, cuts, creates and retires them, at random.
-// Every graph has one session, every channel one creature that reads it. What the
-// rows of a channel and its creature are follows from the channel's messages.
+// program appends to several stores, and cuts, creates and retires them, at random. Every graph
+// has one session, and every channel has one creature that reads it. The rows of a channel and
+// its creature follow from the channel's messages.
 type program struct {
 	ctx        context.Context
 	random     *rand.Rand
@@ -52,7 +52,7 @@ type program struct {
 type member struct {
 	journal.Store
 	graph    journal.GraphID
-	last     uint64 // event of its origin
+	last     uint64 // number of the last event of its origin
 	channels map[journal.ChannelID]*tally
 }
 
@@ -71,8 +71,8 @@ const letterEvery = 5
 
 func readerOf(c journal.ChannelID) journal.CreatureID { return journal.CreatureID("reader of " + c) }
 
-// payloadOf is what the event of an id says. Its size is anything up to three
-// pages of a file.
+// payloadOf returns the payload of the event with an id. Its size is up to three pages of a
+// file.
 func payloadOf(id journal.EventID) []byte {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id.String()))
@@ -84,7 +84,7 @@ func payloadOf(id journal.EventID) []byte {
 	return out
 }
 
-// start opens what the directory has.
+// start opens the stores of the directory.
 func (p *program) start(dir string, options Options) (err error) {
 	if p.d, err = Open(p.ctx, dir, options); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (p *program) start(dir string, options Options) (err error) {
 	return nil
 }
 
-// open opens a store and finds out where its readers are.
+// open opens a store and finds out how far its readers have read.
 func (p *program) open(m *member, session journal.SessionID) (err error) {
 	if m.Store, err = p.d.Open(p.ctx, session); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (p *program) now() int64 {
 	return p.clock
 }
 
-// run takes so many steps.
+// run takes a number of steps.
 func (p *program) run(steps int) error {
 	for range steps {
 		if err := p.step(); err != nil {
@@ -190,8 +190,8 @@ func (p *program) create() error {
 	return nil
 }
 
-// specOf describes a store that begins with an event for its creation, and with the
-// channels of the member.
+// specOf describes a store that begins with an event about its creation, and with the channels
+// of the member.
 func (p *program) specOf(m *member) journal.StoreSpec {
 	return journal.StoreSpec{Graph: m.graph, Durability: p.durability, First: func(o journal.Origin) *journal.Record {
 		p.tell(progress{Word: "opening", Graph: m.graph, Origin: o.String()})
@@ -227,7 +227,7 @@ func (p *program) reopen() error {
 	return p.open(m, m.Info().Session)
 }
 
-// ok says that everything that was appended to the store is durable.
+// ok reports that everything that was appended to the store is durable.
 func (m *member) ok() progress {
 	out := progress{Word: "ok", Graph: m.graph, Origin: m.Origin().String(), Seq: m.last, Heads: map[journal.ChannelID]uint64{}}
 	for c, heard := range m.channels {
@@ -236,8 +236,8 @@ func (m *member) ok() progress {
 	return out
 }
 
-// append sends messages, in one record or several, and mostly waits for them. Now
-// and then there is a new channel.
+// append sends messages, in one record or several, and usually waits for them. Now and then it
+// adds a channel.
 func (p *program) append(m *member) error {
 	for range 1 + p.random.IntN(4) {
 		r := &journal.Record{}
@@ -261,8 +261,8 @@ func (p *program) append(m *member) error {
 	return nil
 }
 
-// introduce adds the rows of a channel and its reader, which do not come over by
-// themselves when their store is cut.
+// introduce adds the rows of a channel and its reader, because a cut does not copy them by
+// itself.
 func (m *member) introduce(r *journal.Record, c journal.ChannelID) {
 	r.Channels = append(r.Channels, journal.ChannelRow{ID: c, Name: string(c)})
 	r.Creatures = append(r.Creatures, journal.CreatureRow{ID: readerOf(c), Name: "reader"})
@@ -272,7 +272,7 @@ func (m *member) introduce(r *journal.Record, c journal.ChannelID) {
 	}
 }
 
-// proceed adds the rows that say how far a channel and its creature have got.
+// proceed adds the rows that say how far a channel and its creature have come.
 func (m *member) proceed(r *journal.Record, c journal.ChannelID) {
 	n := m.channels[c].n
 	r.Heads = append(r.Heads, journal.HeadRow{Channel: c, Seq: n})
@@ -280,7 +280,7 @@ func (m *member) proceed(r *journal.Record, c journal.ChannelID) {
 	r.Timers = append(r.Timers, journal.TimerRow{Creature: readerOf(c), Name: "t", Due: int64(n)})
 }
 
-// send adds a message of any of the store's channels, and what it does there.
+// send adds a message of any of the store's channels, and its effects on the rows.
 func (p *program) send(m *member, r *journal.Record) {
 	var names []journal.ChannelID
 	for c := range m.channels {
@@ -313,8 +313,8 @@ func (p *program) log(m *member, r *journal.Record, kind journal.EventKind, c jo
 	return e.ID
 }
 
-// cut divides a store, unites several or does both, and hands the channels out to
-// any of the children.
+// cut splits a store, merges several or does both, and distributes the channels among the
+// children.
 func (p *program) cut() error {
 	if len(p.stores) == 0 {
 		return nil
@@ -358,7 +358,7 @@ func (p *program) planned(kind string, parents []*member, children int) ([]*memb
 	for i := range made {
 		made[i] = p.newMember()
 		from := all
-		if kind == "rearrange" && i > 0 { // one of the parents goes into one child only
+		if kind == "rearrange" && i > 0 { // one of the parents has only one child
 			from = all[1:]
 		}
 		out.Children = append(out.Children, plan{Graph: made[i].graph, Parents: from})
@@ -396,7 +396,7 @@ func (p *program) cutOf(announced progress, parents, made []*member) journal.Cut
 	return cut
 }
 
-// unborn is a store with only its origin known.
+// unborn is a store of which only the origin is known.
 type unborn struct {
 	journal.Store
 	origin journal.Origin

@@ -22,16 +22,16 @@ func createdPair(t *testing.T, d *Directory) (a, b *Store) {
 	return stores[0].(*Store), stores[1].(*Store)
 }
 
-// unuse makes a file as it is before its writer has begun, which is right after it was
-// made.
+// unuse marks a file as unused, as it is right after it was made and before its writer has
+// begun.
 const unuse = "INSERT OR REPLACE INTO store (key, value) VALUES ('" + storefile.Unused + "', '1')"
 
-// TestRebuildCreated loses the catalogue after stores were created to which nothing
-// was written but their first records.
+// TestRebuildCreated loses the catalogue after stores were created to which only their first
+// records were written.
 func TestRebuildCreated(t *testing.T) {
 	for name, test := range map[string]struct {
-		use  func(t *testing.T, d *Directory, a *Store) // before the end
-		lose bool                                       // the second's file, as if it had not been made yet
+		use  func(t *testing.T, d *Directory, a *Store) // runs before the directory is closed
+		lose bool                                       // lose the file of the second store, as if it had not been made yet
 		want int                                        // live sessions
 	}{
 		"unused": {want: 2},

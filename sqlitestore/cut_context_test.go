@@ -16,12 +16,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestCutEndsWithItsContext ends the context of a cut while the catalogue does not
-// answer: before the cut has begun, because the catalogue is waited for by others,
-// and when it is about to be made. Nothing has happened, and the parent continues.
+// TestCutEndsWithItsContext ends the context of a cut while the catalogue does not answer:
+// before the cut has begun, while another change uses the catalogue, and when the cut is about
+// to be made. Nothing has happened then, and the parent continues.
 func TestCutEndsWithItsContext(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	var filling atomic.Int32 // children that are to be filled before the context ends
+	var filling atomic.Int32 // how many children are filled before the context ends
 	ctx, cancel := context.WithCancel(t.Context())
 	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint.Point, _ string) error {
 		if p == failpoint.Filled && filling.Add(-1) == 0 {
@@ -56,7 +56,7 @@ func TestCutEndsWithItsContext(t *testing.T) {
 	}
 	logged(s, 11, 20)
 	if err := s.Wait(t.Context(), 20); err != nil {
-		t.Errorf("the parent does not go on: %v", err)
+		t.Errorf("the parent does not continue: %v", err)
 	}
 	if err := errors.Join(other.Rollback(), other.Close()); err != nil {
 		t.Fatal(err)
@@ -74,8 +74,8 @@ func TestCutEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestCutDoesNotWaitForARelease has the disk hang when it is to take in that the files of
-// ended sessions are no longer of use.
+// TestCutDoesNotWaitForARelease makes the disk hang while the catalogue records that the files
+// of ended sessions are no longer needed.
 func TestCutDoesNotWaitForARelease(t *testing.T) {
 	var releasing atomic.Bool
 	var first sync.Once
@@ -110,7 +110,7 @@ func TestCutDoesNotWaitForARelease(t *testing.T) {
 	_, err = d.Cut(patient, splitOf(halves[0].(*Store)))
 	close(goOn)
 	if err != nil {
-		t.Errorf("Cut meanwhile: %v", err)
+		t.Errorf("Cut during the release: %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// TestEndedParentIsDurable cuts two stores of the durability normal. No child continues
-// the second, because all of its creatures were removed by the same change. When the cut
-// is durable, so is what the second had written, although its commits were not synced.
+// TestEndedParentIsDurable cuts two stores of the durability normal. No child continues the
+// second store, because the same change has removed all of its creatures. When the cut is
+// durable, everything in the second store is too, although its commits were not synced.
 func TestEndedParentIsDurable(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(seeds(t, outcomeSeeds)) {
@@ -32,7 +32,7 @@ func TestEndedParentIsDurable(t *testing.T) {
 				events := a.appended + 20
 				p.ended[s.info.Session] = int64(events)
 				*a = account{appended: events, acknowledged: events, handedOn: events}
-				if i > 0 { // it ends, so no live session has its events
+				if i > 0 { // the second store ends, so no live session has its events
 					delete(p.ledger, s.Origin())
 				}
 				cut.Parents = append(cut.Parents, s)

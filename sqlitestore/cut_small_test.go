@@ -15,7 +15,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// copyingDirectory opens a directory in which cuts copy histories of so many events.
+// copyingDirectory opens a directory in which cuts copy histories of up to this many events.
 func copyingDirectory(t *testing.T, dir string, events int64) *Directory {
 	t.Helper()
 	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{Unsynced: true, SmallEvents: events}})
@@ -25,7 +25,7 @@ func copyingDirectory(t *testing.T, dir string, events int64) *Directory {
 	return d
 }
 
-// told is the history of a session as a text. Verifying it must find no fault in it.
+// told returns the history of a session as text. Verifying the session must find no faults.
 func told(t *testing.T, v *View, session journal.SessionID) string {
 	t.Helper()
 	events, err := v.History(t.Context(), session, journal.HistoryQuery{})
@@ -39,9 +39,9 @@ func told(t *testing.T, v *View, session journal.SessionID) string {
 	return fmt.Sprint(events)
 }
 
-// TestSmallHistories cuts small stores: their children are complete at once, and the
-// files of the parents go without any copying in the background. Lost, the catalogue is
-// made again as it was.
+// TestSmallHistories cuts small stores. Their children are complete at once, and the files of
+// the parents are removed without any copying in the background. If the catalogue is lost,
+// rebuilding it changes no history.
 func TestSmallHistories(t *testing.T) {
 	d := copyingDirectory(t, t.TempDir(), 100)
 	parent := createStore(t, d)
@@ -81,13 +81,13 @@ func TestSmallHistories(t *testing.T) {
 	v = mustView(t, d.dir)
 	for session, history := range before {
 		if now := told(t, v, session); now != history {
-			t.Errorf("the history of %s is now %s, and was %s", session, now, history)
+			t.Errorf("the history of %s is %s, but was %s", session, now, history)
 		}
 	}
 }
 
-// TestSmallHistoryOfAnIncompleteParent cuts a store that is small by itself, and needs a
-// large one. Its children need the large one, and not its own file.
+// TestSmallHistoryOfAnIncompleteParent cuts a store that is small by itself, but needs the file
+// of a large one. Its children need the large file, and not that of their parent.
 func TestSmallHistoryOfAnIncompleteParent(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{hooks: failpoint.Hooks{Unsynced: true, SmallEvents: 10, Free: func() int64 { return 0 }}} // so that the background copies nothing
@@ -100,7 +100,7 @@ func TestSmallHistoryOfAnIncompleteParent(t *testing.T) {
 	small := splitStore(t, d, large)
 	logged(small[0], 2, 4)
 	grandchildren := splitStore(t, d, small[0])
-	_ = d.Settle(t.Context()) // there is no room to copy the large one
+	_ = d.Settle(t.Context()) // there is no room to copy the large file
 	entries := entriesOf(t, dir)
 	for i, s := range grandchildren {
 		needs, err := d.catalog.Needs(t.Context(), s.info.Session)
@@ -109,7 +109,7 @@ func TestSmallHistoryOfAnIncompleteParent(t *testing.T) {
 		}
 	}
 	if entries[small[0].info.Session].File != "" || entries[large.info.Session].File == "" {
-		t.Errorf("of the ended ones, not only the large one has its file: %+v", entries)
+		t.Errorf("the large session should be the only ended one with a file: %+v", entries)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestSmallHistoryOfAnIncompleteParent(t *testing.T) {
 	v = mustView(t, dir)
 	for session, history := range before {
 		if now := told(t, v, session); now != history {
-			t.Errorf("the history of %s is now %s, and was %s", session, now, history)
+			t.Errorf("the history of %s is %s, but was %s", session, now, history)
 		}
 	}
 	d = copyingDirectory(t, dir, 10)
@@ -138,7 +138,7 @@ func TestSmallHistoryOfAnIncompleteParent(t *testing.T) {
 	settle(t, d)
 	for session, e := range entriesOf(t, dir) {
 		if slices.ContainsFunc(grandchildren, func(s *Store) bool { return s.info.Session == session }) && !e.Complete {
-			t.Errorf("%s did not get its history", session)
+			t.Errorf("%s is not complete", session)
 		}
 	}
 	if err := d.Close(); err != nil {
@@ -147,13 +147,14 @@ func TestSmallHistoryOfAnIncompleteParent(t *testing.T) {
 	v = mustView(t, dir)
 	for session, history := range before {
 		if now := told(t, v, session); now != history {
-			t.Errorf("the history of %s is now %s, and was %s", session, now, history)
+			t.Errorf("the history of %s is %s, but was %s", session, now, history)
 		}
 	}
 }
 
-// TestDescribedSessions has ended sessions listed without their files. Verifying compares
-// what the catalogue says with these, as the catalogue may have been forged.
+// TestDescribedSessions lists ended sessions from their descriptions in the catalogue, without
+// their files. Verifying compares the descriptions with the files, because the catalogue may
+// have been forged.
 func TestDescribedSessions(t *testing.T) {
 	d := copyingDirectory(t, t.TempDir(), 0)
 	s := createStore(t, d)
@@ -192,17 +193,17 @@ func TestDescribedSessions(t *testing.T) {
 		fmt.Sprintf("the catalogue says that the file of session %s has 8 events, and it has 7", s.info.Session),
 		fmt.Sprintf(`the catalogue says that the metadata of session %s is {"name":"y"}, and its file says {"name":"x"}`, s.info.Session),
 	}
-	// The rest are the rows of logged, which belong to nothing.
+	// The other findings are about the rows of logged, which belong to no creature or channel.
 	if err != nil || !slices.Equal(report.Damage[max(len(report.Damage)-len(want), 0):], want) {
 		t.Errorf("Verify: %q, %v; want %q", report.Damage, err, want)
 	}
 }
 
 // TestDescribedWhileItMoves has a session that gets its whole file, and is described again,
-// while its first file is verified.
+// while its first file is being verified.
 func TestDescribedWhileItMoves(t *testing.T) {
 	t.Parallel()
-	var free atomic.Int64 // nothing, so that no history is copied
+	var free atomic.Int64 // zero, so that no history is copied
 	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Unsynced: true, SmallEvents: -1, Free: free.Load}})
 	if err != nil {
 		t.Fatal(err)
@@ -234,9 +235,9 @@ func TestDescribedWhileItMoves(t *testing.T) {
 	}
 }
 
-// TestReleaseOfAnUnreadableFile has the files of two ended sessions that are no longer
-// needed, and that the catalogue does not describe. The first cannot be read, which is
-// reported; the second is removed nevertheless.
+// TestReleaseOfAnUnreadableFile has two ended sessions whose files are no longer needed, and
+// which the catalogue does not describe. The first file cannot be read, which is reported. The
+// second is removed nevertheless.
 func TestReleaseOfAnUnreadableFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -276,6 +277,6 @@ func TestReleaseOfAnUnreadableFile(t *testing.T) {
 	defer d.Close()
 	wantError(t, "Settle with an unreadable file", d.Settle(t.Context()), abi.Storage, ended[0])
 	if missing(ended[0]) || !missing(ended[1]) {
-		t.Errorf("the unreadable file is gone: %v; the other is: %v, want true", missing(ended[0]), missing(ended[1]))
+		t.Errorf("the unreadable file was removed: %v, want false; the other was removed: %v, want true", missing(ended[0]), missing(ended[1]))
 	}
 }

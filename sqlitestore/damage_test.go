@@ -25,7 +25,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// damages are what can become of a write-ahead log.
+// damages are the ways in which a write-ahead log can be damaged.
 var damages = map[string]func(content []byte, random *rand.Rand) []byte{
 	"lost":   func([]byte, *rand.Rand) []byte { return nil },
 	"halved": func(content []byte, _ *rand.Rand) []byte { return content[:len(content)/2] },
@@ -42,8 +42,8 @@ var damages = map[string]func(content []byte, random *rand.Rand) []byte{
 	},
 }
 
-// damageLog damages a log in every way, with fixed seeds, each time in a copy of a
-// directory, and calls look. It returns how often. make test has one seed in three.
+// damageLog damages a log in every way, with fixed seeds, each time in a copy of a directory,
+// and calls look. It returns the number of calls. make test runs one seed in three.
 func damageLog(t *testing.T, dir, log string, look func(t *testing.T, dir string)) (times int) {
 	t.Helper()
 	for name, damage := range damages {
@@ -75,8 +75,8 @@ func damageLog(t *testing.T, dir, log string, look func(t *testing.T, dir string
 	return times
 }
 
-// killed copies a directory that is in use, when nothing is going on in it: what a kill
-// would leave.
+// killed copies a directory that is in use, at a moment when nothing happens in it: the copy is
+// what a kill would leave.
 func killed(t *testing.T, d *Directory) string {
 	t.Helper()
 	if err := errors.Join(d.makeFirm(), d.Settle(t.Context())); err != nil {
@@ -93,8 +93,8 @@ func killed(t *testing.T, d *Directory) string {
 	return duplicate(t, d.dir)
 }
 
-// acknowledgedEach makes a store and waits for each of so many events. It is closed with
-// the test.
+// acknowledgedEach makes a store, and waits for each of a number of events. The store is closed
+// with the test.
 func acknowledgedEach(t *testing.T, durability journal.Durability, events uint64) (*Directory, *Store) {
 	t.Helper()
 	d := mustOpen(t, t.TempDir())
@@ -117,9 +117,9 @@ func acknowledgedEach(t *testing.T, durability journal.Durability, events uint64
 	return d, s
 }
 
-// TestDamagedLogOfAStore damages the write-ahead log of a live store. Whatever of what
-// was acknowledged is lost by that, the next start tells and continues without; and
-// verifying names it before and ever after.
+// TestDamagedLogOfAStore damages the write-ahead log of a live store. If acknowledged events
+// are lost, the next start reports this and continues without them. Verifying names them before
+// that start, and ever after.
 func TestDamagedLogOfAStore(t *testing.T) {
 	for _, durability := range []journal.Durability{journal.Normal, journal.Full} {
 		t.Run(durability.String(), func(t *testing.T) {
@@ -131,18 +131,18 @@ func TestDamagedLogOfAStore(t *testing.T) {
 				}
 			})
 			if losses < times/2 {
-				t.Errorf("something was lost %d times of %d", losses, times)
+				t.Errorf("events were lost only %d times of %d", losses, times)
 			}
 		})
 	}
 }
 
-// wantLossReported opens a directory whose session had so many events, and reports
-// whether some were lost.
+// wantLossReported opens a directory whose session had a number of events, and returns whether
+// some of them were lost.
 func wantLossReported(t *testing.T, dir string, session journal.SessionID, had int64) bool {
 	t.Helper()
 	before, err := mustView(t, dir).Verify(t.Context(), session)
-	if abi.CodeOf(err) == abi.Storage { // nothing is left of it
+	if abi.CodeOf(err) == abi.Storage { // nothing is left of the session
 		return true
 	}
 	if err != nil {
@@ -156,7 +156,7 @@ func wantLossReported(t *testing.T, dir string, session journal.SessionID, had i
 		t.Fatal(err)
 	}
 	if text := fmt.Sprint(problems); lost != strings.Contains(text, "which had been acknowledged") || lost && abi.CodeOf(problems[0]) != abi.Storage {
-		t.Errorf("of %d events there are %d, and the problems are %s", had, before.Events, text)
+		t.Errorf("of %d events %d are left, and the problems are %s", had, before.Events, text)
 	}
 	s, err := d.Open(t.Context(), session)
 	if err != nil {
@@ -169,15 +169,15 @@ func wantLossReported(t *testing.T, dir string, session journal.SessionID, had i
 	}
 	for when, r := range map[string]journal.VerifyReport{"before": before, "after": after} {
 		if text := strings.Join(r.Damage, "\n"); lost != strings.Contains(text, "the end of the log is missing") || lost != (len(r.Missing) > 0) {
-			t.Errorf("%s it was opened, of %d events there are %d, and verifying says %+v", when, had, r.Events, r)
+			t.Errorf("%s the directory was opened, of %d events %d are left, and Verify returns %+v", when, had, r.Events, r)
 		}
 	}
 	return lost
 }
 
-// TestLossIsExcused is about a machine that has stopped since. Events that a store of the
-// durability normal has lost then are reported, and are not damage; a store of the
-// durability full may not have lost anything.
+// TestLossIsExcused is about a machine that has stopped in the meantime. If a store of the
+// durability normal has lost events by that, this is reported, but does not count as damage. A
+// store of the durability full may not lose any.
 func TestLossIsExcused(t *testing.T) {
 	for _, durability := range []journal.Durability{journal.Normal, journal.Full} {
 		t.Run(durability.String(), func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestLossIsExcused(t *testing.T) {
 				t.Fatalf("problems %v, %v", problems, err)
 			}
 			if cut := len(journal.Damaged(problems)) == 1; cut != (durability == journal.Full) {
-				t.Errorf("taken for damage: %v", cut)
+				t.Errorf("the loss counts as damage: %v", cut)
 			}
 			view, err := OpenReadOnly(t.Context(), dir)
 			if err != nil {
@@ -207,7 +207,7 @@ func TestLossIsExcused(t *testing.T) {
 			}
 			defer view.Close()
 			if _, seen, err := view.Live(t.Context()); err != nil || len(seen) != 1 || seen[0].Error() != problems[0].Error() {
-				t.Errorf("a reader gets %v, %v; the owner %v", seen, err, problems)
+				t.Errorf("a reader gets %v, %v, but the owner %v", seen, err, problems)
 			}
 			if _, err := again.Open(t.Context(), s.info.Session); err != nil {
 				t.Fatal(err)
@@ -220,9 +220,9 @@ func TestLossIsExcused(t *testing.T) {
 	}
 }
 
-// TestDamagedLogOfTheCatalogue damages the write-ahead log of the catalogue of a
-// directory in which there were cuts. Either nothing is lost by that, or the directory is
-// refused and left as it is, and rebuilding it brings everything back.
+// TestDamagedLogOfTheCatalogue damages the write-ahead log of the catalogue of a directory in
+// which there were cuts. Either nothing is lost, or the directory is refused and not changed,
+// and rebuilding the catalogue restores everything.
 func TestDamagedLogOfTheCatalogue(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	defer d.Close()
@@ -240,7 +240,7 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 	dir := killed(t, d)
 	want := liveAndSound(t, duplicate(t, dir))
 	if len(want) != 3 {
-		t.Fatalf("live are %v", want)
+		t.Fatalf("the live sessions are %v", want)
 	}
 	refused := 0
 	times := damageLog(t, dir, catalog.Name+"-wal", func(t *testing.T, dir string) {
@@ -255,7 +255,7 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 		}
 		again, err := Open(t.Context(), dir, Options{})
 		if (err == nil) != (seen == nil) {
-			t.Errorf("a reader gets %v, the owner %v", seen, err)
+			t.Errorf("a reader gets %v, but the owner %v", seen, err)
 		}
 		if err == nil {
 			if err := again.Close(); err != nil {
@@ -274,16 +274,16 @@ func TestDamagedLogOfTheCatalogue(t *testing.T) {
 			}
 		}
 		if live := liveAndSound(t, dir); !slices.Equal(live, want) {
-			t.Errorf("live are %v, want %v; refused: %v", live, want, err)
+			t.Errorf("the live sessions are %v, want %v; the directory was refused: %v", live, want, err)
 		}
 	})
 	if refused < times/2 {
-		t.Errorf("refused %d times of %d", refused, times)
+		t.Errorf("the directory was refused %d times of %d", refused, times)
 	}
 }
 
-// liveAndSound opens and closes a directory, and returns its live sessions, which lack no
-// events.
+// liveAndSound opens and closes a directory, and returns its live sessions. None of them lacks
+// an event.
 func liveAndSound(t *testing.T, dir string) (live []journal.SessionID) {
 	t.Helper()
 	d := mustOpen(t, dir)
@@ -318,8 +318,8 @@ func bytesOfAll(t *testing.T, dir string) map[string][]byte {
 	return out
 }
 
-// TestVerifyFindsEveryBit flips single bits in what a file has of texts, headers, states
-// and changes. SQLite finds nothing wrong with most of them.
+// TestVerifyFindsEveryBit flips single bits of texts, headers, states and changes in a file.
+// SQLite finds nothing wrong with most of them.
 func TestVerifyFindsEveryBit(t *testing.T) {
 	dir, session := remembered(t)
 	file := filepath.Join(files.Stores, string(session)+files.StoreSuffix)
@@ -352,12 +352,12 @@ func TestVerifyFindsEveryBit(t *testing.T) {
 			})
 		}
 		if places == 0 {
-			t.Errorf("%s is nowhere in the file", text)
+			t.Errorf("the file does not contain %s", text)
 		}
 	}
 }
 
-// logOf is the log and the states in a file: bits that SQLite has left in pages of
+// logOf returns the log and the states in a file. Bits that SQLite has left in the pages of
 // removed rows belong to neither.
 func logOf(t *testing.T, path string) string {
 	t.Helper()
@@ -378,7 +378,8 @@ func logOf(t *testing.T, path string) string {
 	return out.String()
 }
 
-// remembered makes a closed directory of one session whose file has texts to be found.
+// remembered makes a closed directory of one session whose file contains texts that a test can
+// find.
 func remembered(t *testing.T) (dir string, session journal.SessionID) {
 	t.Helper()
 	d := mustOpen(t, t.TempDir())
@@ -404,8 +405,8 @@ func remembered(t *testing.T) (dir string, session journal.SessionID) {
 	return d.dir, s.info.Session
 }
 
-// TestAlteredEventIsNotRead alters a message in the file. Readers of history or of a
-// backlog get an error that names the event, instead of its altered content.
+// TestAlteredEventIsNotRead alters a message in the file. Readers of history or of a backlog
+// get an error that names the event, instead of the altered content.
 func TestAlteredEventIsNotRead(t *testing.T) {
 	dir, session := remembered(t)
 	execute(t, filepath.Join(dir, files.Stores, string(session)+files.StoreSuffix), "UPDATE event SET payload = CAST('another' AS BLOB) WHERE id & 0xffffffffff = 4")
@@ -415,12 +416,12 @@ func TestAlteredEventIsNotRead(t *testing.T) {
 	_, err = v.Messages(t.Context(), session, "c", 0, 9, 0, 1<<20)
 	wantError(t, "Messages", err, abi.Storage, "-4", "checksum")
 	if events, err := v.Messages(t.Context(), session, "c", 2, 9, 0, 1<<20); err != nil || len(events) != 7 {
-		t.Errorf("behind it there are %d messages, %v", len(events), err)
+		t.Errorf("after the altered message there are %d messages, %v", len(events), err)
 	}
 }
 
-// TestNoAdviceToRemove reads all that is said by what touches files. Data is never what
-// is in the way.
+// TestNoAdviceToRemove reads all texts in the packages that touch files. None may advise to
+// remove data.
 func TestNoAdviceToRemove(t *testing.T) {
 	removal := regexp.MustCompile(`(?i)\b(remov|delet|eras|discard|wip)(e|ing)\b.* (it|them|that|file|files|store|stores|session|sessions|director(y|ies)|cache|index|catalogue|what)\b`)
 	var files []string
@@ -453,6 +454,6 @@ func TestNoAdviceToRemove(t *testing.T) {
 		})
 	}
 	if remedies < 500 {
-		t.Errorf("read %d texts", remedies)
+		t.Errorf("only %d texts were read", remedies)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// TestLowSpace cuts a store while there is no room for copies of its history: it
-// is read where it is, writing continues, and once there is room it is copied.
+// TestLowSpace cuts a store while there is no room for copies of its history. The history is
+// read where it is, and writing continues. Once there is room, the history is copied.
 func TestLowSpace(t *testing.T) {
 	var free atomic.Int64
 	d, err := Open(t.Context(), t.TempDir(), Options{hooks: failpoint.Hooks{Free: free.Load}})
@@ -55,6 +55,6 @@ func TestLowSpace(t *testing.T) {
 		wantSound(t, d, c.Info().Session)
 	}
 	if problems := d.Problems(); len(problems) > 0 {
-		t.Errorf("problems %v when there is room", problems)
+		t.Errorf("problems %v, although there is room", problems)
 	}
 }

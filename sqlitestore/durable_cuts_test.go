@@ -17,11 +17,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// TestLooseCut cuts a store, and what has come out of it, and lets the power fail before
-// any of the cuts is durable; in every other program it
-// fails once more while the next start takes them back. Whatever has reached the disk,
-// the cuts have happened as a whole or not at all, an earlier one if a later one has,
-// and it continues by itself.
+// TestLooseCut cuts a store and the children of its cuts, and lets the power fail before any of
+// the cuts is durable. In every other program, the power fails once more while the next start
+// undoes the cuts. Whatever has reached the disk, each cut has happened as a whole or not at
+// all. If a cut has happened, so have the earlier ones. The directory continues by itself.
 func TestLooseCut(t *testing.T) {
 	t.Parallel()
 	var whole, back atomic.Int32
@@ -40,18 +39,18 @@ func TestLooseCut(t *testing.T) {
 				} else {
 					whole.Add(1)
 				}
-				p.restarts = 1 // so that it waits for the background
+				p.restarts = 1 // so that restart waits for the background
 				p.restart(t, durability == journal.Full)
 			})
 		}
 	})
 	if whole.Load() == 0 || back.Load() == 0 {
-		t.Errorf("cuts were whole in %d programs and taken back in %d; want both", whole.Load(), back.Load())
+		t.Errorf("the cuts had happened in %d programs and were undone in %d; want both", whole.Load(), back.Load())
 	}
 }
 
-// cutLoosely makes so many cuts, one after the other, none of which becomes durable
-// before the power fails. It returns the first store.
+// cutLoosely makes a number of cuts, one after the other. None of them becomes durable before
+// the power fails. It returns the first store.
 func (p *powerProgram) cutLoosely(t *testing.T, cuts int) journal.SessionID {
 	t.Helper()
 	p.disk = losevfs.Mount(p.dir, p.random.Uint64())
@@ -90,8 +89,8 @@ func (p *powerProgram) cutLoosely(t *testing.T, cuts int) journal.SessionID {
 	return parent.info.Session
 }
 
-// writeBack lets most of what has not been synced reach the disk, as systems do after a
-// while: all of a write-ahead log, or no more of it than has been synced.
+// writeBack lets most of what has not been synced reach the disk, as operating systems do after
+// a while: either all of a write-ahead log, or no more of it than was synced.
 func (p *powerProgram) writeBack(t *testing.T) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(p.dir, files.Stores, "*-wal"))
@@ -144,8 +143,9 @@ func (p *powerProgram) isLive(t *testing.T, session journal.SessionID) bool {
 	return e.Live
 }
 
-// TestFullIsDurableWithItsCut has a store of the durability full wait for the cut that it
-// came out of: first for one that has not been made durable, then for one that cannot be.
+// TestFullIsDurableWithItsCut lets a store of the durability full wait until the cut that made
+// it is durable: first for a cut that has not been made durable yet, then for one that cannot
+// be made durable.
 func TestFullIsDurableWithItsCut(t *testing.T) {
 	reached := make(chan struct{}, 1)
 	var held sync.Mutex
@@ -195,11 +195,11 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := first.Wait(ended, 1); first.Durable() != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("%d events are acknowledged before the cut is durable; Wait: %v", first.Durable(), err)
+		t.Errorf("%d events were acknowledged before the cut was durable; Wait: %v", first.Durable(), err)
 	}
 	held.Unlock()
 	if err := first.Wait(t.Context(), 3); err != nil || first.Durable() != first.highest.Load() {
-		t.Errorf("%d of %d events are acknowledged afterwards; Wait: %v", first.Durable(), first.highest.Load(), err)
+		t.Errorf("only %d of %d events were acknowledged afterwards; Wait: %v", first.Durable(), first.highest.Load(), err)
 	}
 
 	held.Lock()
@@ -213,21 +213,21 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 		}
 	}
 	if err := d.keeper.settle(t.Context()); err != nil || !d.keeper.holds(second.info.Session) {
-		t.Errorf("%v; the store has been closed, although the cut that it came out of may not be there tomorrow", err)
+		t.Errorf("%v; the store was closed, although the cut that made it is not durable", err)
 	}
 	if problems := d.Problems(); len(problems) != 1 || !errors.Is(problems[0], broken) {
 		t.Errorf("problems %v", problems)
 	}
 	if _, err := d.Cut(t.Context(), splitOf(third)); !errors.Is(err, broken) {
-		t.Errorf("another cut upon it: %v", err)
+		t.Errorf("another cut of a store whose cut is not durable: %v", err)
 	}
 	fails.Store(false)
-	for d.loose.stuck() { // it is tried again by itself
+	for d.loose.stuck() { // the directory tries again by itself
 		time.Sleep(time.Millisecond)
 	}
 	for _, s := range []*Store{second, third} {
 		if err := s.Wait(t.Context(), 3); err != nil || s.Durable() != 3 {
-			t.Errorf("%d of 3 events are acknowledged in the end; Wait: %v", s.Durable(), err)
+			t.Errorf("only %d of 3 events were acknowledged in the end; Wait: %v", s.Durable(), err)
 		}
 	}
 	if err := d.Close(); err != nil || len(d.Problems()) > 0 {
@@ -235,9 +235,9 @@ func TestFullIsDurableWithItsCut(t *testing.T) {
 	}
 }
 
-// TestCutThatRestsOnALostOne makes two cuts that are not durable, the second of a child
-// of the first. A part of the first is lost, and nothing of the second: both are undone,
-// so that no creature is in two graphs.
+// TestCutThatRestsOnALostOne makes two cuts that are not durable, the second of a child of the
+// first. A part of the first cut is lost, and nothing of the second. Both are undone, so that
+// no creature is in two graphs.
 func TestCutThatRestsOnALostOne(t *testing.T) {
 	blocked := make(chan struct{})
 	o := WithoutSyncs
@@ -271,13 +271,13 @@ func TestCutThatRestsOnALostOne(t *testing.T) {
 	rebuilt := duplicate(t, dir) // with the catalogue lost as well
 	loseCatalog(t, rebuilt)
 	if report, err := Rebuild(t.Context(), rebuilt); err != nil || len(report.Live) != 1 || report.Live[0] != first.info.Session {
-		t.Errorf("Rebuild: %+v, %v; want %s alone to be live", report, err, first.info.Session)
+		t.Errorf("Rebuild: %+v, %v; want only %s to be live", report, err, first.info.Session)
 	}
 
 	after := mustOpen(t, dir)
 	graphs, problems, err := after.Saved(t.Context())
 	if err != nil || len(problems) > 0 || len(graphs) != 1 || graphs[0].Session != first.info.Session {
-		t.Errorf("Saved: %+v, problems %v, %v; want %s alone", graphs, problems, err, first.info.Session)
+		t.Errorf("Saved: %+v, problems %v, %v; want only %s", graphs, problems, err, first.info.Session)
 	}
 	events, err := after.History(t.Context(), first.info.Session, journal.HistoryQuery{})
 	wantSeqs(t, events, err, 10)

@@ -25,7 +25,7 @@ func edgeLine(c journal.CreatureID, ch journal.ChannelID, d journal.Direction) s
 
 func wireLine(w *journal.OutputWire) string { return fmt.Sprintf("wire %s %s %s", w.ID, w.From, w.To) }
 
-// graphsLine says how many graphs there are; their members follow from the edges.
+// graphsLine states how many graphs there are. Their members follow from the edges.
 func graphsLine(n int) string { return fmt.Sprintf("graphs %d", n) }
 
 func linesOfStatus(graphs []inspect.GraphStatus) []string {
@@ -51,8 +51,8 @@ func linesOfStatus(graphs []inspect.GraphStatus) []string {
 	return out
 }
 
-// linesOfSaved leaves out graphs without creatures: their stores were made for what
-// has not happened, and the next start ends them.
+// linesOfSaved leaves out graphs without creatures: their stores were made for changes that
+// have not happened, and the next start ends them.
 func linesOfSaved(graphs []journal.SavedGraph) []string {
 	graphs = slices.DeleteFunc(slices.Clone(graphs), func(g journal.SavedGraph) bool { return len(g.Creatures) == 0 })
 	out := []string{graphsLine(len(graphs))}
@@ -76,7 +76,7 @@ func linesOfSaved(graphs []journal.SavedGraph) []string {
 	return out
 }
 
-// unlike are the lines that only one of two sorted lists has.
+// unlike returns the lines that only one of two sorted lists has.
 func unlike(got, want []string) (out []string) {
 	for _, line := range got {
 		if _, found := slices.BinarySearch(want, line); !found {

@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// toolCall is one that an order asks for, with the arguments that these tests use.
+// toolCall is a call that an order requests, with the arguments that these tests use.
 type toolCall struct {
 	Tool string   `json:"tool"`
 	Args callArgs `json:"args"`
@@ -29,8 +29,8 @@ type callArgs struct {
 	Listen    []map[string]string `json:"listen,omitempty"`
 }
 
-// orderOf is the order of a number that a side gets: a few calls that follow
-// from the seed. What they name may be there or not.
+// orderOf returns the order with a number for a side: a few calls that follow from the seed.
+// What they name may not exist.
 func orderOf(seed uint64, side string, n uint64, otherGate journal.ChannelID) []byte {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, side, n)
@@ -52,7 +52,7 @@ type orderWriter struct {
 	otherGate string // channel of the other side, by id
 }
 
-// hand is the name of one that there may be: there are more names than hands may live.
+// hand returns the name of a hand that may exist: there are more names than hands may live.
 func (w *orderWriter) hand() string { return fmt.Sprintf("%s-%d", w.side, w.random.IntN(mostHands+2)) }
 
 func (w *orderWriter) notes() string { return fmt.Sprintf("%s-notes-%d", w.side, w.random.IntN(3)) }
@@ -61,7 +61,7 @@ func (w *orderWriter) calls() []toolCall {
 	if w.random.IntN(12) > 0 {
 		return []toolCall{w.call()}
 	}
-	// A channel without wires could be in either piece of a split.
+	// A channel without wires could end up in either part of a split.
 	name := w.notes()
 	return []toolCall{
 		{"group_channel", callArgs{Action: "create", Name: name}},
@@ -87,7 +87,7 @@ func (w *orderWriter) call() toolCall {
 		return toolCall{"group_channel", callArgs{Action: "delete", Channel: w.notes()}}
 	case 11:
 		return toolCall{"group_channel", callArgs{Action: "wire", Creature: w.hand(), Channel: w.notes(), Direction: "listen"}}
-	case 12, 13: // a bridge, which a removal removes as well
+	case 12, 13: // a bridge; removing its creature removes it, too
 		return toolCall{"group_channel", callArgs{Action: "wire", Creature: w.bridge(), Channel: w.otherGate, Direction: "listen", Merge: true}}
 	}
 	return toolCall{"group_channel", callArgs{Action: "unwire", Creature: w.bridge(), Channel: w.otherGate, Direction: "listen"}}

@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// editorCheck looks at what a life of editors has left, without changing it.
+// editorCheck checks what a life of editors has left, without changing it.
 type editorCheck struct {
 	*editorReports
 	v       *View
@@ -75,7 +75,7 @@ func (c *editorCheck) load() {
 	c.teams["left"].gate, c.teams["right"].gate = c.teams["right"].places["right-gate"], c.teams["left"].places["left-gate"]
 }
 
-// learn takes down which ids the deployments have got.
+// learn notes which ids the deployments have.
 func (c *editorCheck) learn(g journal.SavedGraph) {
 	for _, row := range g.Creatures {
 		c.home[row.ID] = g.Session
@@ -91,7 +91,7 @@ func (c *editorCheck) learn(g journal.SavedGraph) {
 	}
 }
 
-// messages are all messages of a channel, in the order of the log.
+// messages returns all messages of a channel, in the order of the log.
 func (c *editorCheck) messages(ch journal.ChannelID) []journal.Event {
 	c.t.Helper()
 	events, err := c.v.History(c.t.Context(), c.session[ch], journal.HistoryQuery{Kinds: []journal.EventKind{journal.EventChannelMessage}, Channel: ch, Limit: 1 << 30})
@@ -100,20 +100,20 @@ func (c *editorCheck) messages(ch journal.ChannelID) []journal.Event {
 	}
 	for i, e := range events {
 		if e.Seq != uint64(i+1) {
-			c.t.Fatalf("number %d of %s comes as number %d", e.Seq, ch, i+1)
+			c.t.Fatalf("message %d of %s comes as number %d", e.Seq, ch, i+1)
 		}
 	}
 	return events
 }
 
-// answers checks that a team's editor has answered its orders one after the other, each
-// once, and that no earlier answer is missing; and takes the new ones.
+// answers checks that a team's editor has answered its orders one after the other, each once,
+// and that no earlier answer is missing. It returns the new answers.
 func (c *editorCheck) answers(m *team) []journal.Event {
 	c.t.Helper()
 	orders, answers := c.messages(m.places[m.side+"-orders"]), c.messages(m.places[m.side+"-answers"])
 	known := c.logged[m.side]
 	if len(answers) < len(known) || len(orders) < len(answers) {
-		c.t.Fatalf("%s has %d orders and %d answers, of which there were %d", m.side, len(orders), len(answers), len(known))
+		c.t.Fatalf("%s has %d orders and %d answers, and there were %d answers before", m.side, len(orders), len(answers), len(known))
 	}
 	if last := uint64(len(orders)); last > 0 && string(orders[last-1].Payload) != string(orderOf(c.seed, m.side, last, m.gate)) {
 		c.t.Errorf("order %d of %s is %s", last, m.side, orders[last-1].Payload)
@@ -123,9 +123,9 @@ func (c *editorCheck) answers(m *team) []journal.Event {
 		there[a.ID.String()] = string(a.Payload)
 		switch {
 		case a.Cause != orders[i].ID:
-			c.t.Fatalf("answer %d of %s comes of %s, want %s", i+1, m.side, a.Cause, orders[i].ID)
+			c.t.Fatalf("answer %d of %s has the cause %s, want %s", i+1, m.side, a.Cause, orders[i].ID)
 		case i < len(known) && a.ID != known[i]:
-			c.t.Fatalf("answer %d of %s is %s, and was %s", i+1, m.side, a.ID, known[i])
+			c.t.Fatalf("answer %d of %s is %s, but was %s", i+1, m.side, a.ID, known[i])
 		case i < len(known):
 			continue
 		}
@@ -137,15 +137,14 @@ func (c *editorCheck) answers(m *team) []journal.Event {
 	c.passedOn(m, answers)
 	for id, payload := range c.printed[m.side] {
 		if there[id] != payload {
-			c.t.Errorf("%s was printed as %s, and is %q in the log", id, payload, there[id])
+			c.t.Errorf("%s was printed as %s, but is %q in the log", id, payload, there[id])
 		}
 	}
 	return answers
 }
 
-// decide finds out whether the deployment of a side was applied in this life, in which
-// nothing else is known to have happened there: it is only in the log when something
-// behind it is.
+// decide finds out whether the deployment of a side was applied in a life of which nothing else
+// is known on that side. The log shows it only if there is something after it.
 func (c *editorCheck) decide(ctx context.Context, side string) {
 	m := c.before[side]
 	if m == nil {
@@ -162,7 +161,7 @@ func (c *editorCheck) decide(ctx context.Context, side string) {
 	c.teams[side] = whole
 }
 
-// passedOn checks that the relay has passed on answers in their order, each once.
+// passedOn checks that the relay has passed on the answers in their order, each once.
 func (c *editorCheck) passedOn(m *team, answers []journal.Event) {
 	c.t.Helper()
 	for i, e := range c.messages(m.places[m.side+"-heard"]) {
@@ -172,8 +171,8 @@ func (c *editorCheck) passedOn(m *team, answers []journal.Event) {
 	}
 }
 
-// heard checks that a hand has counted every answer since the one that it came with,
-// once; in the end, if it runs, all of them.
+// heard checks that a hand has counted every answer since the one that spawned it, once. In the
+// end, a hand that runs has counted all of them.
 func (c *editorCheck) heard(m *team, name string, h *hand) {
 	c.t.Helper()
 	state, err := c.v.State(c.t.Context(), c.home[h.id], h.id)
@@ -191,8 +190,8 @@ func (c *editorCheck) heard(m *team, name string, h *hand) {
 	}
 }
 
-// checkEnd checks that all is done: stores/ has only the files of sessions, and every
-// message that was not handled was for a removed creature.
+// checkEnd checks that nothing is left to be done: stores/ has only the files of sessions, and
+// every message that was not handled was for a removed creature.
 func (b *editorReports) checkEnd() {
 	b.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(b.dir, files.Stores))
@@ -214,7 +213,7 @@ func (b *editorReports) checkEnd() {
 			known = append(known, filepath.Base(info.Path))
 		}
 		if info.Live != info.Complete && info.Path != "" && !b.isBlank(v, info) {
-			b.t.Errorf("it has settled, and there is %+v", info)
+			b.t.Errorf("the directory has settled, but there is %+v", info)
 		}
 		if info.Live {
 			b.checkLetters(v, info.Session)
@@ -228,9 +227,9 @@ func (b *editorReports) checkEnd() {
 	}
 }
 
-// isBlank reports whether a session has ended that was never written to: its process was
-// killed when it had just been made. No creature was promised anything of it, so it is
-// kept like others whose graph has ended.
+// isBlank reports whether a session that has ended was never written to, because its process
+// was killed right after it was made. No creature has received anything from it, so it is kept
+// like other sessions whose graph has ended.
 func (b *editorReports) isBlank(v *View, info journal.SessionInfo) bool {
 	b.t.Helper()
 	if info.Live || info.MadeBy != "" {

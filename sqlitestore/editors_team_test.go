@@ -10,9 +10,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// team is what the answers of one editor amount to: everything that is in the graph,
-// on its side, and not in its deployment. Hands keep to their own side's channels and
-// the other's gate, so that the two sides do not depend on each other.
+// team is the sum of an editor's answers: everything in the graph that is on its side and not
+// in its deployment. Hands use only the channels of their own side and the gate of the other,
+// so that the two sides do not depend on each other.
 type team struct {
 	side     string
 	places   map[string]journal.ChannelID // of the deployment's channels, by name
@@ -20,14 +20,14 @@ type team struct {
 	gate     journal.ChannelID // of the other side
 	hands    map[string]*hand
 	channels map[string]journal.ChannelID // made by the editor
-	relay    map[journal.ChannelID]bool   // what the relay listens on beside its deployment's channels
+	relay    map[journal.ChannelID]bool   // the channels that the relay listens on besides those of its deployment
 	answered uint64
 	refused  map[string]int // by code
 }
 
 type hand struct {
 	id      journal.CreatureID
-	since   uint64 // the order that it came with
+	since   uint64 // the order that spawned it
 	stopped bool
 	listens map[journal.ChannelID]bool
 	wire    *journal.OutputWire
@@ -37,7 +37,7 @@ func newTeam(side string) *team {
 	return &team{side: side, places: map[string]journal.ChannelID{}, members: map[string]journal.CreatureID{}, hands: map[string]*hand{}, channels: map[string]journal.ChannelID{}, relay: map[journal.ChannelID]bool{}, refused: map[string]int{}}
 }
 
-// result is what a call was answered.
+// result is the result of a call.
 type result struct {
 	OK     bool
 	Code   string
@@ -51,7 +51,7 @@ type result struct {
 	}
 }
 
-// answer takes an editor's next answer, to an order as the log has it.
+// answer applies the next answer of an editor, to an order as the log has it.
 func (m *team) answer(order, answer []byte) error {
 	var o struct {
 		ID    uint64
@@ -68,21 +68,21 @@ func (m *team) answer(order, answer []byte) error {
 		return err
 	}
 	if a.ID != m.answered+1 || o.ID != a.ID {
-		return fmt.Errorf("%s answers order %d with number %d after order %d", m.side, o.ID, a.ID, m.answered)
+		return fmt.Errorf("%s has answered order %d with number %d, after order %d", m.side, o.ID, a.ID, m.answered)
 	}
 	m.answered = a.ID
 	for i, r := range a.Results {
 		if err := m.take(o.Calls[i].Args, o.Calls[i].Tool, &r); err != nil {
-			return fmt.Errorf("order %d of %s, %s, is answered %s: %w", a.ID, m.side, order, answer, err)
+			return fmt.Errorf("the answer to order %d of %s, %s, is %s: %w", a.ID, m.side, order, answer, err)
 		}
 		if last := i == len(a.Results)-1; !r.OK && !last || last && r.OK && i < len(o.Calls)-1 {
-			return fmt.Errorf("order %d of %s, %s, is answered %s: it ends at a refusal, and only there", a.ID, m.side, order, answer)
+			return fmt.Errorf("the answer to order %d of %s, %s, is %s: an answer ends at a refusal, and only there", a.ID, m.side, order, answer)
 		}
 	}
 	return nil
 }
 
-// take takes what came of one call.
+// take applies the result of one call.
 func (m *team) take(c callArgs, tool string, r *result) error {
 	if !r.OK {
 		m.refused[r.Code]++
@@ -106,13 +106,13 @@ func (m *team) take(c callArgs, tool string, r *result) error {
 	default:
 		h.stopped = tool == "group_stop_node"
 		if r.Result.Creature != h.id || (r.Result.State == "stopped") != h.stopped {
-			return fmt.Errorf("it is %+v", *h)
+			return fmt.Errorf("the hand is %+v", *h)
 		}
 	}
 	return nil
 }
 
-// added takes the answer to group_add_node, which follows from the living creatures.
+// added applies the result of group_add_node, which follows from the living creatures.
 func (m *team) added(c callArgs, r *result) error {
 	want := ""
 	switch {
@@ -130,7 +130,7 @@ func (m *team) added(c callArgs, r *result) error {
 	return nil
 }
 
-// rewired takes the answer to group_channel.
+// rewired applies the result of group_channel.
 func (m *team) rewired(c callArgs, r *result) error {
 	if !r.OK {
 		return mayBe(r, "not_found", "already_exists", "not_connected")
@@ -144,13 +144,13 @@ func (m *team) rewired(c callArgs, r *result) error {
 	}
 	switch {
 	case c.Action == "create" && m.channels[c.Name] != "":
-		return fmt.Errorf("there is %s already", m.channels[c.Name])
+		return fmt.Errorf("the channel %s exists already", m.channels[c.Name])
 	case c.Action == "create":
 		m.channels[c.Name] = r.Result.Channel
 	case c.Action == "delete":
 		m.forget(c.Channel)
 	case m.listens(c.Creature) == nil:
-		return fmt.Errorf("there is no %s", c.Creature)
+		return fmt.Errorf("the creature %s does not exist", c.Creature)
 	case c.Action == "wire":
 		m.listens(c.Creature)[ch] = true
 	default:
@@ -159,7 +159,7 @@ func (m *team) rewired(c callArgs, r *result) error {
 	return nil
 }
 
-// listens are the channels on which a creature listens.
+// listens returns the channels on which a creature listens.
 func (m *team) listens(name string) map[journal.ChannelID]bool {
 	if h := m.hands[name]; h != nil {
 		return h.listens
@@ -170,7 +170,7 @@ func (m *team) listens(name string) map[journal.ChannelID]bool {
 	return nil
 }
 
-// checkResult takes the answer to group_wire.
+// checkResult applies the result of group_wire.
 func (m *team) checkResult(c callArgs, r *result) error {
 	if !r.OK {
 		return mayBe(r, "not_found", "already_exists", "invalid_argument")
@@ -179,13 +179,13 @@ func (m *team) checkResult(c callArgs, r *result) error {
 	w := r.Result.Wire
 	switch {
 	case w == nil || from == nil || w.From != from.id:
-		return fmt.Errorf("there is no %s that it is from", c.From)
+		return fmt.Errorf("the source %s of the wire does not exist", c.From)
 	case c.Action == "remove" && (from.wire == nil || from.wire.ID != w.ID):
-		return fmt.Errorf("it was %+v", from.wire)
+		return fmt.Errorf("the wire was %+v", from.wire)
 	case c.Action == "remove":
 		from.wire = nil
 	case to == nil || w.To != to.id:
-		return fmt.Errorf("there is no %s that it leads to", c.To)
+		return fmt.Errorf("the target %s of the wire does not exist", c.To)
 	default:
 		from.wire = w
 	}
@@ -199,7 +199,7 @@ func mayBe(r *result, codes ...string) error {
 	return fmt.Errorf("want one of %s", strings.Join(codes, ", "))
 }
 
-// forget takes a channel away that the editor made.
+// forget removes a channel that the editor made.
 func (m *team) forget(name string) {
 	for _, h := range m.hands {
 		delete(h.listens, m.channels[name])
@@ -208,7 +208,7 @@ func (m *team) forget(name string) {
 	delete(m.channels, name)
 }
 
-// clone is a copy that keeps what the team is now.
+// clone returns a copy of the team as it is now.
 func (m *team) clone() *team {
 	out := *m
 	out.hands, out.channels, out.relay = map[string]*hand{}, maps.Clone(m.channels), maps.Clone(m.relay)
@@ -220,15 +220,15 @@ func (m *team) clone() *team {
 	return &out
 }
 
-// applied takes back what the deployment does not have: a recipe rules over what its
-// own creatures have to do with others. What the team has made stays, as a Restore has
-// brought it back.
+// applied undoes what the deployment does not have, because a recipe determines how its own
+// creatures are connected to others. Everything that the team has made remains, because a
+// Restore has restored it.
 func (m *team) applied() {
 	own := slices.Collect(maps.Values(m.channels))
 	maps.DeleteFunc(m.relay, func(ch journal.ChannelID, _ bool) bool { return !slices.Contains(own, ch) })
 }
 
-// lines are what the team has, in the form of linesOf.
+// lines returns the parts of the team, in the form of linesOf.
 func (m *team) lines() (out []string) {
 	if len(m.members) == 0 {
 		return nil // not applied yet
@@ -262,7 +262,7 @@ func (m *team) lines() (out []string) {
 	return out
 }
 
-// joined reports whether the team holds the two sides together.
+// joined reports whether the team connects the two sides.
 func (m *team) joined() bool {
 	for _, h := range m.hands {
 		if h.listens[m.gate] {

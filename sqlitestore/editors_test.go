@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// editPoints are where a life of editors is ended, besides random moments: at the
-// steps of cuts, and of what comes right before and after them.
+// editPoints are where a life of editors is ended, besides random moments: at the steps of
+// cuts, and at those right before and after them.
 var editPoints = []failpoint.Point{
 	failpoint.Parked, failpoint.Filling, failpoint.Filled, failpoint.Cutting, failpoint.Cut, failpoint.Frozen, failpoint.Opened,
 	failpoint.Appending, failpoint.Appended, failpoint.Standing, failpoint.Completing, failpoint.Completed, failpoint.Moved, failpoint.Released,
@@ -20,19 +20,19 @@ var editPoints = []failpoint.Point{
 
 const (
 	killsPerEditors = 12 // of one session, whose every cut copies the history
-	ordersPerLife   = 60 // of each side, in a life that nothing ends before
+	ordersPerLife   = 60 // of each side, in a life that does not end before
 )
 
-// TestKilledEditors kills a process in which two real creatures edit their graphs by
-// tools, as random orders ask of them: they spawn, remove, stop and start workers, wire
-// their outputs, make and delete channels, and join and part the two graphs. It dies
-// at the steps of cuts and at random moments, and the next process continues by itself.
+// TestKilledEditors kills a process in which two real creatures edit their graphs with tools,
+// as random orders request. They spawn, remove, stop and start workers, wire their outputs,
+// make and delete channels, and merge and split the two graphs. The process dies at the steps
+// of cuts and at random moments, and the next process continues by itself.
 //
-// After every life the editors' answers in the log match the store, and then the engine,
-// exactly: by id, once, and nothing else. So no turn lacks its changes, and no change
-// lacks its turn. Every answer that got out is one of them. Each worker received
-// everything since the turn that spawned it, once; there were never more workers than
-// allowed; and every session is sound.
+// After every life, the editors' answers in the log match the store, and then the engine,
+// exactly: by id, once, and nothing else. So no turn lacks its changes, and no change lacks its
+// turn. Every answer that was printed is one of them. Each worker has received everything since
+// the turn that spawned it, once. There were never more workers than allowed, and every session
+// is sound.
 func TestKilledEditors(t *testing.T) {
 	t.Parallel()
 	n := (kills(t) + 3) / 4
@@ -56,8 +56,8 @@ func TestKilledEditors(t *testing.T) {
 	}
 }
 
-// editTargets are n points to die at: half of the points first, then the others, and
-// every third time a random moment (failpoints).
+// editTargets returns n points to die at: half of the points first, then the others, and every
+// third time a random moment (failpoints).
 func editTargets(random *rand.Rand, first, n int) (out []failpoint.Point) {
 	for i := first; len(out) < n; i += 2 {
 		if len(out)%3 == 0 {
@@ -69,7 +69,7 @@ func editTargets(random *rand.Rand, first, n int) (out []failpoint.Point) {
 	return out[:n]
 }
 
-// editorReports are what the lives of one session have said, and what follows from it.
+// editorReports is what the lives of one session have reported, and what follows from it.
 type editorReports struct {
 	t          *testing.T
 	dir, cache string
@@ -82,8 +82,8 @@ type editorReports struct {
 	cuts       map[journal.CutKind]int      // sessions by what made them
 	died       map[string]int               // by what ended a life
 
-	// Of the life that continues: what the teams were before it applied their deployments,
-	// the graphs that it has told of, and whether it came to its end.
+	// These belong to the life that continues: what the teams were before it applied their
+	// deployments, the graphs that it has reported, and whether it reached its end.
 	before map[string]*team
 	graphs [][]string
 	done   bool
@@ -104,7 +104,7 @@ func newEditorReports(t *testing.T, d journal.Durability, random *rand.Rand, cac
 func (b *editorReports) live(point failpoint.Point) {
 	b.t.Helper()
 	if len(b.printed["left"]) == 0 {
-		point = failpoint.Count // there has to be a directory, before anything else is tried
+		point = failpoint.Count // first of all, there must be a directory
 	}
 	pass := 1 + b.random.Int32N(2)
 	if point == failpoint.Appending || point == failpoint.Appended {
@@ -122,12 +122,12 @@ func (b *editorReports) live(point failpoint.Point) {
 	}
 }
 
-// finish lets a process edit to its end, and checks that nothing is left to be done.
+// finish lets a process edit until its end, and checks that nothing is left to be done.
 func (b *editorReports) finish() {
 	b.t.Helper()
 	b.run(order{Dir: b.dir, Durability: b.durability.String(), Point: failpoint.Count + 1})
 	if !b.done {
-		b.t.Fatal("the last life did not come to its end")
+		b.t.Fatal("the last life did not reach its end")
 	}
 	b.check()
 	b.checkEnd()
@@ -148,12 +148,12 @@ func (b *editorReports) run(o order) {
 	runVictim(b.t, o, b.random, b.listen)
 }
 
-// listen takes down what a life says.
+// listen notes what a life reports.
 func (b *editorReports) listen(text []byte) {
 	b.t.Helper()
 	var line said
 	if json.Unmarshal(text, &line) != nil {
-		return // half a line says nothing
+		return // an incomplete line means nothing
 	}
 	switch line.Word {
 	case "applying":
@@ -168,7 +168,7 @@ func (b *editorReports) listen(text []byte) {
 	case "answer":
 		printed := b.printed[line.Side]
 		if before, known := printed[line.ID]; known && before != line.Payload {
-			b.t.Errorf("%s was printed as %s, and is %s now", line.ID, before, line.Payload)
+			b.t.Errorf("%s was printed as %s, but is %s now", line.ID, before, line.Payload)
 		}
 		printed[line.ID] = line.Payload
 	case "done":
@@ -178,7 +178,7 @@ func (b *editorReports) listen(text []byte) {
 	}
 }
 
-// want are the lines of what there has to be.
+// want returns the lines that are expected.
 func (b *editorReports) want() []string {
 	graphs := 0
 	var out []string
@@ -199,6 +199,6 @@ func (b *editorReports) want() []string {
 func (b *editorReports) compare(who string, got []string) {
 	b.t.Helper()
 	for _, line := range unlike(got, b.want()) {
-		b.t.Errorf("%s has, %s", who, line)
+		b.t.Errorf("%s: %s", who, line)
 	}
 }

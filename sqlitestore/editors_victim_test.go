@@ -19,14 +19,14 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// editing is the order for a victim that runs creatures which edit their graphs.
+// editing is the order for a victim that runs creatures that edit their graphs.
 type editing struct {
 	Cache string // of compiled modules
-	Seed  uint64 // of the orders, the same for all lives
-	Goal  uint64 // so many orders of each side, and the life ends
+	Seed  uint64 // of the orders; the same for all lives
+	Goal  uint64 // after this many orders of each side, the life ends
 }
 
-// said is what the victim says of itself, as a line of JSON.
+// said is a report of the victim, as a line of JSON.
 type said struct {
 	Word    string // applying, applied, graph, answer, done, error
 	Side    string // applying, applied, answer
@@ -47,7 +47,7 @@ const (
 	mostOrders  = 6 // of a side that are under way
 )
 
-// theOther is the side that an editor reaches out to.
+// theOther returns the side that the editor of a side connects to.
 func theOther(side string) string {
 	if side == sides[0] {
 		return sides[1]
@@ -55,8 +55,9 @@ func theOther(side string) string {
 	return sides[0]
 }
 
-// editors is the deployment of a side: an editor that takes orders, and a relay that
-// passes on what it answers and holds the gate, through which others join.
+// editors is the deployment of a side: an editor that takes orders, and a relay. The relay
+// passes on the answers of the editor, and has the gate, through which creatures of the other
+// side join.
 func editors(side string) *deploy.Deployment {
 	on := func(names ...string) (list []deploy.WireSpec) {
 		for _, name := range names {
@@ -64,7 +65,7 @@ func editors(side string) *deploy.Deployment {
 		}
 		return list
 	}
-	limits := abi.Limits{Deadline: time.Minute} // nothing here is to depend on how busy the machine is
+	limits := abi.Limits{Deadline: time.Minute} // nothing here may depend on how busy the machine is
 	d := &deploy.Deployment{
 		Name: side, Session: deploy.SessionSettings{AllowMerge: true},
 		Creatures: []deploy.CreatureSpec{
@@ -82,7 +83,7 @@ func editors(side string) *deploy.Deployment {
 	return d
 }
 
-// gated is a host whose guests handle nothing before the gate is open.
+// gated is a host whose guests handle nothing until the gate is open.
 type gated struct {
 	abi.Host
 	open <-chan struct{}
@@ -113,8 +114,8 @@ func (i gatedInstance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, si
 	return i.Instance.Handle(ctx, t, kind, size)
 }
 
-// editingVictim continues with the session of a directory, and gives its editors
-// orders until it is killed or they have reached the goal.
+// editingVictim continues with the session of a directory, and gives orders to its editors
+// until it is killed or they have reached the goal.
 type editingVictim struct {
 	editing
 	*engine.Engine
@@ -125,7 +126,7 @@ type editingVictim struct {
 func editAway(o order) error {
 	ctx := context.Background()
 	durability, _ := journal.ParseDurability(o.Durability)
-	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
+	losevfs.Mount(o.Dir, 0) // so that SQLite does not sync either
 	d, err := Open(ctx, o.Dir, smallChunks(dieAt(o.Point, o.Pass)))
 	if err != nil {
 		return err
@@ -157,8 +158,8 @@ func editAway(o order) error {
 	return err
 }
 
-// resume brings back what has been saved, hands included, and then applies both
-// deployments, which takes back what editors have done to anything else.
+// resume restores what was saved, including the hands, and then applies both deployments, which
+// undoes what editors have done to other creatures and channels.
 func (v *editingVictim) resume(ctx context.Context) error {
 	_, problems, err := v.Restore(ctx)
 	if err := errors.Join(append(problems, err)...); err != nil {
@@ -214,8 +215,8 @@ func (v *editingVictim) work(ctx context.Context) error {
 	return errors.Join(append(errs, v.WaitIdle(ctx))...)
 }
 
-// feed sends the orders of a side, from a little before where the session has got
-// to, as one does who does not know exactly.
+// feed sends the orders of a side. It begins a little before the place that the session has
+// reached, as a producer does that does not know that place exactly.
 func (v *editingVictim) feed(ctx context.Context, side string) error {
 	channel := v.channels[side+"-orders"]
 	known, err := v.Producers(channel)
@@ -240,8 +241,8 @@ func (v *editingVictim) feed(ctx context.Context, side string) error {
 	return nil
 }
 
-// listen says what the editor of a side answers, one answer to each order. A reader
-// gets nothing that is not as durable as promised.
+// listen reports the answers of the editor of a side, one to each order. A reader gets nothing
+// that is not yet durable as promised.
 func (v *editingVictim) listen(ctx context.Context, side string, r *engine.Reader) error {
 	for n := uint64(0); n < v.Goal; {
 		in, err := r.Next(ctx)
@@ -253,7 +254,7 @@ func (v *editingVictim) listen(ctx context.Context, side string, r *engine.Reade
 		r.Ack(n)
 		select {
 		case <-v.ahead[side]:
-		default: // an earlier life fed it
+		default: // an earlier life has sent the order
 		}
 	}
 	return nil

@@ -26,9 +26,9 @@ func pageSize(t *testing.T, path string) int64 {
 	return n
 }
 
-// TestPages creates a store among few others, with usual pages, and one among many, with
-// small ones. The latter grows, and gets usual pages; without space on the disk it keeps
-// its small ones, and the next process enlarges them.
+// TestPages creates a store among few others, with pages of the usual size, and one among many,
+// with small pages. The latter grows, and gets pages of the usual size. Without space on the
+// disk, it keeps its small pages, and the next process enlarges them.
 func TestPages(t *testing.T) {
 	var free atomic.Int64
 	free.Store(1 << 40)

@@ -21,13 +21,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// errand is a command that runs once and ends by itself: a victim runs it until it is
-// killed. The next one runs it again, without further orders.
+// errand is a command that runs once and ends by itself. A victim runs it until it is killed.
+// The next victim runs it again, with the same order.
 type errand struct {
 	Word    string            // upgrade, open, fork, fork-at, export, adopt, prune, resume, lag, replace or stop
 	Session journal.SessionID // fork, fork-at, export, prune
 	File    string            // adopt: what was exported
-	To      string            // fork, fork-at, export, adopt: what is to be made
+	To      string            // fork, fork-at, export, adopt: the copy to be made
 	Owner   bool              // fork, fork-at, export: the directory belongs to this process
 	At      journal.Mark      // fork-at
 	Bound   Retention         // prune
@@ -37,15 +37,15 @@ type errand struct {
 	Stop    *stopping         `json:",omitempty"`
 }
 
-// errandKills is how often a test of errands kills: they take longer than what
-// TestKilled does, and have fewer steps.
+// errandKills is how often a test of errands kills. Errands take longer than the program of
+// TestKilled, and have fewer steps.
 func errandKills(t *testing.T) int { return (kills(t) + 5) / 6 }
 
-// run does the errand. It tells of every failpoint, so that it can be killed a moment
-// after any, and at last that it has come to its end.
+// run runs the errand. It reports every failpoint, so that the process can be killed a moment
+// after any, and finally that it has reached its end.
 func (a *errand) run(o order) error {
 	ctx := context.Background()
-	losevfs.Mount(o.Dir, 0) // so that SQLite syncs nothing either
+	losevfs.Mount(o.Dir, 0) // so that SQLite does not sync either
 	die := dieAt(o.Point, o.Pass)
 	options := smallChunks(func(p failpoint.Point, path string) error {
 		tell(progress{Word: "at", Text: p.String()})
@@ -83,8 +83,7 @@ func (a *errand) do(ctx context.Context, dir string, options Options) error {
 	return fmt.Errorf("there is no errand %s", a.Word)
 }
 
-// openAll opens every live session for writing, and waits for what is to be done in
-// the background.
+// openAll opens every live session for writing, and waits for the work in the background.
 func openAll(ctx context.Context, dir string, options Options) error {
 	d, err := Open(ctx, dir, options)
 	if err != nil {
@@ -102,15 +101,15 @@ func openAll(ctx context.Context, dir string, options Options) error {
 	return errors.Join(d.Settle(ctx), d.Close())
 }
 
-// sendOff has a process do an errand until it dies, at the point or a moment after
-// some line, and returns what it reported and whether it came to its end.
+// sendOff lets a process run an errand until it dies, at the point or a moment after some line.
+// It returns what the process reported, and whether it reached its end.
 func (a *errand) sendOff(t *testing.T, o order, random *rand.Rand) (lines []progress, done bool) {
 	t.Helper()
 	o.Errand = a
 	runVictim(t, o, random, func(text []byte) {
 		var line progress
 		switch {
-		case json.Unmarshal(text, &line) != nil: // half a line says nothing
+		case json.Unmarshal(text, &line) != nil: // an incomplete line means nothing
 		case line.Word == "error":
 			t.Errorf("to %s failed: %s", a.Word, line.Text)
 		case line.Word == "end":
@@ -125,8 +124,8 @@ func (a *errand) sendOff(t *testing.T, o order, random *rand.Rand) (lines []prog
 	return lines, done
 }
 
-// answersOf is everything that the sessions of a directory answer, by session: history,
-// lineage, live rows, state and dead letters. Each has to be sound.
+// answersOf returns everything that can be read of the sessions of a directory, by session:
+// history, lineage, live rows, state and dead letters. Each session must be sound.
 func answersOf(t *testing.T, dir string) map[journal.SessionID]string {
 	t.Helper()
 	v, err := OpenReadOnly(t.Context(), dir)
@@ -170,23 +169,22 @@ func wantNoFindings(t *testing.T, session journal.SessionID, report journal.Veri
 	}
 }
 
-// wantAnswers compares what two directories answer.
+// wantAnswers compares everything that can be read of two directories.
 func wantAnswers(t *testing.T, dir string, want map[journal.SessionID]string) {
 	t.Helper()
 	got := answersOf(t, dir)
 	for session, text := range want {
 		if got[session] != text {
-			t.Errorf("%s answers %.800s\nwant %.800s", session, got[session], text)
+			t.Errorf("session %s has %.800s\nwant %.800s", session, got[session], text)
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d sessions are there, want %d", len(got), len(want))
+		t.Errorf("there are %d sessions, want %d", len(got), len(want))
 	}
 }
 
-// wantTidy checks that an unused directory has nothing in it but its catalogue, its lock,
-// the files of its sessions, those that the catalogue will finish or remove, and
-// originals of older ones.
+// wantTidy checks that an unused directory contains only its catalogue, its lock, the files of
+// its sessions, those that the catalogue will finish or remove, and originals of older files.
 func wantTidy(t *testing.T, dir string) {
 	t.Helper()
 	k := mustView(t, dir).catalog
@@ -207,7 +205,7 @@ func wantTidy(t *testing.T, dir string) {
 	}
 }
 
-// filesIn are the files of a directory and of those in it.
+// filesIn returns the files of a directory and of its subdirectories.
 func filesIn(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
@@ -222,7 +220,7 @@ func filesIn(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
-// originalsIn are the files that were kept as they had been before a migration.
+// originalsIn returns the files that were kept as they had been before a migration.
 func originalsIn(t *testing.T, dir string) []string {
 	t.Helper()
 	catalogs, err := filepath.Glob(filepath.Join(dir, catalog.Name+".v[0-9]"))

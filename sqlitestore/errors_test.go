@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// A process that has too many files open gets that error, and not one about a missing or
-// damaged file.
+// A process that has too many files open gets an error that says so, and not one about a
+// missing or damaged file.
 func TestTooManyOpenFilesAreSaid(t *testing.T) {
 	for _, err := range []error{
 		sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE},
@@ -22,7 +22,7 @@ func TestTooManyOpenFilesAreSaid(t *testing.T) {
 	} {
 		err := storageError("open", "s/catalog.db", err)
 		if abi.CodeOf(err) != abi.Storage || !strings.Contains(err.Error(), "too many files are open") || !strings.Contains(err.Error(), "ulimit -n") {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error for too many open files is %v", err)
 		}
 	}
 	present := filepath.Join(t.TempDir(), "catalog.db")
@@ -31,13 +31,13 @@ func TestTooManyOpenFilesAreSaid(t *testing.T) {
 	}
 	unmade := sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.ENOENT}
 	if text := storageError("open", present, unmade).Error(); strings.Contains(text, "no such file") || !strings.Contains(text, "make the directory and its file system writable") {
-		t.Errorf("of a file that is there, but not its log, it says %s", text)
+		t.Errorf("the error for a file without its log is %s", text)
 	}
 	if text := storageError("open", present+"-missing", unmade).Error(); !strings.Contains(text, "check that it exists") {
-		t.Errorf("of a missing file it says %s", text)
+		t.Errorf("the error for a missing file is %s", text)
 	}
 	other := storageError("open", "s/catalog.db", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EACCES})
 	if strings.Contains(other.Error(), "too many") {
-		t.Errorf("of another reason it says %v", other)
+		t.Errorf("the error for another reason is %v", other)
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// TestFailpointsAreReached runs the program of TestKilled undisturbed, forks and exports
-// a session, and has a damaged catalogue made again: together they must pass every
-// failpoint but those behind a power loss, which TestLooseCut passes.
+// TestFailpointsAreReached runs the program of TestKilled undisturbed, forks and exports a
+// session, and rebuilds a damaged catalogue. Together these must pass every failpoint, except
+// those after a power loss, which TestLooseCut passes.
 func TestFailpointsAreReached(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -66,13 +66,13 @@ func TestFailpointsAreReached(t *testing.T) {
 	}
 }
 
-// TestFailpointsAreNamed checks the list of failpoints against the source: each has
-// a name of its own and is passed in one place at least.
+// TestFailpointsAreNamed compares the list of failpoints with the source. Each failpoint has
+// its own name, and is passed in at least one place.
 func TestFailpointsAreNamed(t *testing.T) {
 	names := map[string]bool{"": true}
 	for p := range failpoint.Count {
 		if names[p.String()] {
-			t.Errorf("failpoint %d has the name %q, as another one or none has", p, p)
+			t.Errorf("failpoint %d has the name %q, which is empty or that of another one", p, p)
 		}
 		names[p.String()] = true
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestFilesThatVanish removes files of a family between looking them up and reading
-// them, as the hydrator does: the session is then to be looked up again.
+// TestFilesThatVanish removes files of a family between looking them up and reading them, as
+// the hydrator does. The session must then be looked up again.
 func TestFilesThatVanish(t *testing.T) {
 	dir := t.TempDir()
 	o := WithoutSyncs
@@ -53,33 +53,33 @@ func TestFilesThatVanish(t *testing.T) {
 		}
 	}
 	settle(t, d)
-	// What was opened before can be read as it was.
+	// Files that were opened before can still be read.
 	if after, err := f.count(t.Context()); err != nil || after != before {
-		t.Errorf("%d events are read of what has been removed, %v; want %d", after, err, before)
+		t.Errorf("%d events were read from files that were removed, %v; want %d", after, err, before)
 	}
 	busy, err := f.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.count(t.Context()) // on connections that are opened for it
+	_, err = f.count(t.Context()) // this opens new connections
 	if err == nil {
-		t.Fatal("what has been removed is opened")
+		t.Fatal("a file that was removed was opened")
 	}
 	if err := busy.end(); err != nil {
 		t.Error(err)
 	}
 	if err := f.vanished(err); !errors.Is(err, errMoved) {
-		t.Errorf("reading answers %v, want that the session is to be looked up again", err)
+		t.Errorf("reading returns %v, want that the session must be looked up again", err)
 	}
 	if err := f.vanished(nil); err != nil {
-		t.Errorf("reading what was there answers %v", err)
+		t.Errorf("reading without an error returns %v", err)
 	}
 	if err := errors.Join(f.close(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestAncestorsOfAll compares what is inherited as the catalogue says it with what is
+// TestAncestorsOfAll compares what sessions inherit according to the catalogue with what is
 // found among the ancestors of all sessions.
 func TestAncestorsOfAll(t *testing.T) {
 	o := WithoutSyncs

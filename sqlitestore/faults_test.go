@@ -22,7 +22,7 @@ var errDisk = sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoE
 
 // faults breaks the disk on demand.
 type faults struct {
-	before, after atomic.Int32 // how many commits of stores fail still; negative: all
+	before, after atomic.Int32 // how many more commits of stores fail; negative: all
 	catalogBefore atomic.Bool
 	catalogAfter  atomic.Bool
 	full          atomic.Bool
@@ -75,7 +75,7 @@ func createStore(t *testing.T, d *Directory) *Store {
 	return stores[0].(*Store)
 }
 
-// logged appends records of one event each, from and to included.
+// logged appends records of one event each, with the numbers from to to.
 func logged(s *Store, from, to uint64) {
 	for seq := from; seq <= to; seq++ {
 		s.Append(&journal.Record{
@@ -102,7 +102,7 @@ func wantSeqs(t *testing.T, events []journal.Event, err error, n int) {
 	}
 }
 
-// failing waits until writing fails and checks how that is reported.
+// failing waits until writing fails, and checks how that is reported.
 func failing(t *testing.T, s *Store, seq uint64, text string) {
 	t.Helper()
 	err := s.Wait(t.Context(), seq)
@@ -114,7 +114,7 @@ func failing(t *testing.T, s *Store, seq uint64, text string) {
 	}
 }
 
-// recovered waits for success, which the backoff delays.
+// recovered waits until writing succeeds, which the backoff delays.
 func recovered(t *testing.T, s *Store, seq uint64) {
 	t.Helper()
 	risen := make(chan struct{}, 1)
@@ -167,8 +167,8 @@ func TestCommitFails(t *testing.T) {
 	}
 }
 
-// TestDiskFull fills a store up to its limit of pages: what was acknowledged
-// stays, reads and Wait say what is wrong, and writing continues by itself.
+// TestDiskFull fills a store up to its limit of pages. What was acknowledged remains, reads and
+// Wait return the reason, and writing continues by itself.
 func TestDiskFull(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var f faults
@@ -203,7 +203,7 @@ func TestDiskFull(t *testing.T) {
 	f.full.Store(false)
 	recovered(t, s, 300)
 	if problems := d.Problems(); len(problems) > 0 {
-		t.Errorf("Problems: %v, want none any more", problems)
+		t.Errorf("Problems: %v, want none", problems)
 	}
 	if err := <-room; err != nil {
 		t.Errorf("Room: %v", err)
@@ -215,8 +215,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestCloseGivesUp closes a store that cannot be written: Close returns an error, and
-// everything acknowledged is kept.
+// TestCloseGivesUp closes a store that cannot be written. Close returns an error, and
+// everything that was acknowledged is kept.
 func TestCloseGivesUp(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var f faults
@@ -259,14 +259,14 @@ func TestCutWhenTheCatalogueFails(t *testing.T) {
 		f.catalogBefore.Store(false)
 		logged(s, 11, 20)
 		if err := s.Wait(t.Context(), 20); err != nil {
-			t.Errorf("the parent does not go on: %v", err)
+			t.Errorf("the parent does not continue: %v", err)
 		}
-		if err := d.Close(); err != nil { // which removes files that were made in advance
+		if err := d.Close(); err != nil { // this removes files that were made in advance
 			t.Fatal(err)
 		}
 		left, err := filepath.Glob(filepath.Join(d.dir, files.Stores, "*.db"))
 		if err != nil || len(left) != 1 {
-			t.Errorf("files left: %v; %v", left, err)
+			t.Errorf("files are left over: %v; %v", left, err)
 		}
 	})
 	t.Run("WrittenAllTheSame", func(t *testing.T) {
@@ -289,8 +289,8 @@ func TestCutWhenTheCatalogueFails(t *testing.T) {
 	})
 }
 
-// TestCutWhileWritingFails cuts a store that has nothing to write but the mark
-// of its use, which fails: the cut returns an error instead of waiting for the disk.
+// TestCutWhileWritingFails cuts a store that has only the mark of its use to write. That fails,
+// and the cut returns an error instead of waiting for the disk.
 func TestCutWhileWritingFails(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var f faults
@@ -299,7 +299,7 @@ func TestCutWhileWritingFails(t *testing.T) {
 	s := createStore(t, d)
 	notified := make(chan struct{}, 1)
 	s.Notify(func() { nudge(notified) })
-	for range 2 { // when the writer has failed already, and perhaps before
+	for range 2 { // the second time, the writer has failed already; the first time, perhaps not
 		_, err := d.Cut(t.Context(), splitOf(s))
 		wantError(t, "a cut while writing fails", err, abi.Storage, s.path())
 		if s.Err() == nil {
@@ -318,8 +318,8 @@ func TestCutWhileWritingFails(t *testing.T) {
 	}
 }
 
-// TestCutWithUnknownOutcome takes the catalogue away right after it has been written: the
-// outcome is unknown, so neither side continues until the next start has found out.
+// TestCutWithUnknownOutcome removes the catalogue right after it was written. The outcome is
+// unknown, so neither side continues until the next start has found out.
 func TestCutWithUnknownOutcome(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var away atomic.Bool
@@ -368,8 +368,8 @@ func TestCutWithUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestUnwrittenCutIsForgotten kills a cut, so to speak, right before its
-// transaction: the next start deletes the children's files.
+// TestUnwrittenCutIsForgotten ends a cut as a kill would, right before its transaction. The
+// next start deletes the files of the children.
 func TestUnwrittenCutIsForgotten(t *testing.T) {
 	d, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {
@@ -402,7 +402,7 @@ func TestUnwrittenCutIsForgotten(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(d.dir, files.Stores, "*"))
 	if err != nil || len(left) != 1 {
-		t.Errorf("files left: %v; %v", left, err)
+		t.Errorf("files are left over: %v; %v", left, err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
