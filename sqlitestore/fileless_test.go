@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestSessionWithoutFile reads a session that was cut, and whose file was removed. Its
-// history is left, and the messages of a channel are part of it; its live rows are not.
+// TestSessionWithoutFile reads a session that was cut and whose file was removed. Its history
+// can be read, including the messages of a channel, but its live rows cannot.
 func TestSessionWithoutFile(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	_, channel := parted(t, d)

@@ -23,8 +23,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
-// mustOpen opens a directory in which cuts copy no history, however small, so that the
-// background does.
+// mustOpen opens a directory in which cuts copy no history, however small it is, so that the
+// background copies it.
 func mustOpen(t *testing.T, dir string) *Directory {
 	t.Helper()
 	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{SmallEvents: -1}})
@@ -34,8 +34,8 @@ func mustOpen(t *testing.T, dir string) *Directory {
 	return d
 }
 
-// filled makes a closed directory with stores of ten events each, and answers
-// the paths of their files.
+// filled makes a closed directory with stores of ten events each, and returns the paths of
+// their files.
 func filled(t *testing.T, stores int) (dir string, paths []string) {
 	t.Helper()
 	d := mustOpen(t, t.TempDir())
@@ -58,7 +58,7 @@ func wantError(t *testing.T, what string, err error, code abi.Code, texts ...str
 	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: %v; want it to name %q", what, err, text)
+			t.Errorf("%s: %v; want an error that names %q", what, err, text)
 		}
 	}
 }
@@ -86,8 +86,8 @@ func TestNotADirectory(t *testing.T) {
 	wantError(t, "reading a directory without a catalogue", err, abi.NotFound, filepath.Dir(path))
 }
 
-// TestForeignFiles puts files in the places of ours. They are refused by name,
-// and left as they are.
+// TestForeignFiles puts other files in the places of the directory's own. They are refused, the
+// error names them, and they are not changed.
 func TestForeignFiles(t *testing.T) {
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
 	execute(t, foreign, "CREATE TABLE precious (x); INSERT INTO precious VALUES (42); PRAGMA user_version = 1")
@@ -103,7 +103,7 @@ func TestForeignFiles(t *testing.T) {
 		name, from string
 		code       abi.Code
 		texts      []string
-		catalog    string // what to use as a catalogue instead
+		catalog    string // used as the catalogue instead
 	}{
 		{"OtherApplication", foreign, abi.Storage, []string{"another application"}, foreign},
 		{"NotADatabase", text, abi.Storage, []string{"not a SQLite database"}, text},
@@ -142,9 +142,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// execute runs statements on a file, which is made if need be.
-// TestStrangeStores puts stores of ours in the place of others: one of another
-// session, and one as a crash leaves it when its write-ahead log is lost.
+// TestStrangeStores puts other stores in the place of a store: that of another session, and one
+// as a crash leaves it that loses its write-ahead log.
 func TestStrangeStores(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -186,6 +185,7 @@ func TestStrangeStores(t *testing.T) {
 	}
 }
 
+// execute runs statements on a file, which it creates if it does not exist.
 func execute(t *testing.T, path, statements string) {
 	t.Helper()
 	db := sqlitetest.Open(t, path)
@@ -211,7 +211,7 @@ func unchanged(t *testing.T, path string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not as it was; %v", path, err)
+		t.Errorf("%s was changed; %v", path, err)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestDamagedStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 200; i < len(content); i++ { // the header stays, the rest is rubble
+	for i := 200; i < len(content); i++ { // the header remains, the rest is rubble
 		content[i] = byte(i)
 	}
 	if err := os.WriteFile(paths[0], content, 0o600); err != nil {
@@ -241,8 +241,7 @@ func TestDamagedStore(t *testing.T) {
 	unchanged(t, paths[0], content)
 }
 
-// TestVerifyDamage damages a page in the middle of a file, and rows behind the
-// back of the program.
+// TestVerifyDamage damages a page in the middle of one file, and deletes rows of another.
 func TestVerifyDamage(t *testing.T) {
 	dir, paths := filled(t, 2)
 	execute(t, paths[1], "DELETE FROM event WHERE id & 0xffffffffff IN (3, 7, 8); INSERT INTO message VALUES ('c', 1, 1)")
@@ -297,7 +296,7 @@ func TestUnknownFilesAreSetAside(t *testing.T) {
 	wantError(t, "a copied store", problems[0], abi.Storage, used, "copy.db.orphan")
 	wantError(t, "a text", problems[1], abi.Storage, "text.db", "cannot be read")
 	unchanged(t, used+files.OrphanSuffix, content)
-	unchanged(t, filepath.Join(stores, "text.db"), []byte("precious")) // until work in the directory continues
+	unchanged(t, filepath.Join(stores, "text.db"), []byte("precious")) // only until work in the directory continues
 	createStore(t, d)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -305,7 +304,7 @@ func TestUnknownFilesAreSetAside(t *testing.T) {
 	unchanged(t, filepath.Join(stores, "text.db.orphan"), []byte("precious"))
 	for name, want := range map[string]bool{"unused.db": false, "half.db.new": false, "notes.txt": true, "copy.db": false} {
 		if _, err := os.Stat(filepath.Join(stores, name)); (err == nil) != want {
-			t.Errorf("%s: %v, want it to be there: %v", name, err, want)
+			t.Errorf("%s: %v, want that it exists: %v", name, err, want)
 		}
 	}
 }
@@ -343,7 +342,7 @@ func TestMigration(t *testing.T) {
 	ours, theirs := fmt.Sprint(version), fmt.Sprint(version+1)
 	next := sqlite.NewSchema("a session store", storefile.Schema.ApplicationID, version+1, migrations, storefile.Schema.Functions)
 	wantError(t, "reading an older file", requireCurrent(t, next, paths[0], sqlite.ReadOnly), abi.Unsupported, "version "+ours, "version "+theirs)
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second time, there is nothing to do
 		if err := next.Upgrade(t.Context(), paths[0], failpoint.Hooks{}); err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +362,7 @@ func TestMigration(t *testing.T) {
 	}
 }
 
-// TestView reads a directory beside the process that owns it, and after.
+// TestView reads a directory while a process owns it, and afterwards.
 func TestView(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
@@ -410,8 +409,7 @@ func TestView(t *testing.T) {
 	wantError(t, "an unknown session", err, abi.NotFound)
 }
 
-// TestImmutable reads files in the way that is used for media which cannot be
-// written to.
+// TestImmutable reads files in the way that is used for media that cannot be written to.
 func TestImmutable(t *testing.T) {
 	dir, paths := filled(t, 1)
 	if err := requireCurrent(t, storefile.Schema, paths[0], sqlite.Immutable); err != nil {
@@ -436,7 +434,7 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// TestStrangePaths has characters that mean something in a URI or a pattern.
+// TestStrangePaths uses paths with characters that have a meaning in a URI or a pattern.
 func TestStrangePaths(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), `a b?c=d&mode=memory#%41[x]*'ü`))
 	s := createStore(t, d)
@@ -458,7 +456,7 @@ func TestStrangePaths(t *testing.T) {
 	}
 }
 
-// TestViews compares the SQL views with what the store says.
+// TestViews compares the SQL views with what the store returns.
 func TestViews(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
@@ -511,7 +509,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// requireCurrent is what a reader says of a file.
+// requireCurrent returns the error of a reader that opens a file.
 func requireCurrent(t *testing.T, s *sqlite.Schema, path string, mode sqlite.Mode) error {
 	t.Helper()
 	c, version, err := s.Open(t.Context(), path, mode)
@@ -549,8 +547,8 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-// TestAReaderOfWhatIsRemovedLeavesNothing opens a file to read right before it is
-// removed, after its auxiliary files have been removed.
+// TestAReaderOfWhatIsRemovedLeavesNothing opens a file for reading right before it is removed,
+// when its auxiliary files have been removed already.
 func TestAReaderOfWhatIsRemovedLeavesNothing(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
@@ -572,12 +570,12 @@ func TestAReaderOfWhatIsRemovedLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(path + "*"); len(left) == 0 {
-		t.Fatal("nothing was there while it was read")
+		t.Fatal("the reader has made no file")
 	}
 	if err := r.close(); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
-		t.Errorf("%v have been left", left)
+		t.Errorf("%v are left over", left)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestPlacesThatAreNotOurs opens directories that another program uses. Nothing is made
-// in them.
+// TestPlacesThatAreNotOurs opens directories that another program uses. No file is made in
+// them.
 func TestPlacesThatAreNotOurs(t *testing.T) {
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
 	execute(t, foreign, "CREATE TABLE precious (x)")
@@ -40,16 +40,16 @@ func TestPlacesThatAreNotOurs(t *testing.T) {
 			wantError(t, "opening it", err, c.code, dir)
 			var typed *abi.Error
 			if !errors.As(err, &typed) || typed.Remedy == "" {
-				t.Errorf("%v does not say what to do", err)
+				t.Errorf("the error %v has no remedy", err)
 			}
 			if after := tree(t, dir); !slices.Equal(after, before) {
-				t.Errorf("it had %v, and has %v", before, after)
+				t.Errorf("the directory had the files %v, but has %v", before, after)
 			}
 		})
 	}
 }
 
-// tree lists what is beneath a directory.
+// tree lists the files below a directory.
 func tree(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -62,8 +62,7 @@ func tree(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
-// TestPlacesThatWereBegun opens directories of which another process has only
-// made a part.
+// TestPlacesThatWereBegun opens directories of which another process has made only a part.
 func TestPlacesThatWereBegun(t *testing.T) {
 	for _, name := range []string{"", "lost+found", lockName, catalog.Name + files.PartialSuffix, filepath.Join(files.Stores, "x"+files.StoreSuffix+files.PartialSuffix)} {
 		dir := t.TempDir()

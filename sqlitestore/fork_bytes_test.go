@@ -9,14 +9,14 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// odd are texts that are not UTF-8, that look like what stands for such a thing, or that
-// need care in JSON.
+// odd are texts that are not UTF-8, texts that look like the encoding of such a text, and texts
+// that need care in JSON.
 var odd = []string{"\xff", "a\x80b", "caf\xe9", "\xed\xa0\x80", "\xc3", "é", "\u00ff", "\ufffd", `\ufffd`, "\u2028<>&", "a\x00b", "\"\\", "\U0001f438", ""}
 
 // oddRecord has a text in every field of every row.
 func oddRecord(o journal.Origin, seq uint64, text string) *journal.Record {
 	id := journal.EventID{Origin: o, Seq: seq}
-	key := fmt.Sprint(seq) // of what may be there once
+	key := fmt.Sprint(seq) // of rows that may exist only once
 	return &journal.Record{
 		Events:    []journal.Event{{ID: id, Time: int64(seq), Kind: journal.EventTimer, Payload: []byte(text)}},
 		Creatures: []journal.CreatureRow{{ID: journal.CreatureID("c" + key), Name: text, Deployment: text, Address: text + key, Module: text, SHA256: text, Spec: []byte(text)}},
@@ -53,7 +53,7 @@ func TestForkAtKeepsBytes(t *testing.T) {
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if based { // as if an older version had written it
+			if based { // as if an older version had written the file
 				execute(t, path, "DELETE FROM change; DELETE FROM store WHERE key = '"+storefile.Based+"'")
 			}
 			d = mustOpen(t, dir)
@@ -79,7 +79,7 @@ func TestForkAtKeepsBytes(t *testing.T) {
 	}
 }
 
-// oddRows are the rows of the only live session of a directory, byte by byte.
+// oddRows returns the rows of the only live session of a directory, byte by byte.
 func oddRows(t *testing.T, dir string) string {
 	t.Helper()
 	v, session := mustView(t, dir), liveSessions(t, dir)[0]

@@ -17,16 +17,16 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// forks are the points that only a fork passes, and forkPoints are where one is ended:
-// there, at the steps of bringing its history together, and at random moments.
+// forks are the points that only a fork passes. forkPoints are where a fork is ended: at those
+// points, at the steps of merging its history, and at random moments.
 var (
 	forks      = []failpoint.Point{failpoint.Planting, failpoint.Planted, failpoint.Grafted, failpoint.Catalogued, failpoint.Forking, failpoint.Forked}
 	exports    = []failpoint.Point{failpoint.Exporting, failpoint.Exported}
 	forkPoints = append([]failpoint.Point{failpoint.Stripping, failpoint.Stripped, failpoint.Uniting, failpoint.United, failpoint.Count, failpoint.Count}, forks...)
 )
 
-// fork makes a fork or an export, as one who has the directory or as one who only reads
-// it.
+// fork makes a fork or an export, in a process that owns the directory or in one that only
+// reads it.
 func (a *errand) fork(ctx context.Context, dir string, h failpoint.Hooks) (err error) {
 	var from interface {
 		Export(context.Context, journal.SessionID, string) error
@@ -56,7 +56,7 @@ func (a *errand) fork(ctx context.Context, dir string, h failpoint.Hooks) (err e
 	return errors.Join(err, from.Close())
 }
 
-// toCopyFrom makes a directory to copy from, and answers what it says of itself.
+// toCopyFrom makes a directory to copy from, and returns the contents of its sessions.
 func toCopyFrom(t *testing.T) (random *rand.Rand, from string, want map[journal.SessionID]string) {
 	t.Helper()
 	seed := seeded.For(t.Name())
@@ -65,10 +65,10 @@ func toCopyFrom(t *testing.T) (random *rand.Rand, from string, want map[journal.
 	return rand.New(rand.NewPCG(seed, 0)), from, answersOf(t, from)
 }
 
-// TestKilledForking kills a process that forks a session, as it is or as it was at one
-// of its events: at every step and between them. There is the whole fork then, or
-// none; forking again makes it, or says that it is there, and nothing is left over
-// beside it. What is forked stays as it was.
+// TestKilledForking kills a process that forks a session, as it is or as it was at one of its
+// events: at every step and between them. There is either the whole fork or none. Forking again
+// either makes the fork or reports that it exists, and nothing else is left over. The source is
+// not changed.
 func TestKilledForking(t *testing.T) {
 	t.Parallel()
 	random, from, want := toCopyFrom(t)
@@ -81,13 +81,13 @@ func TestKilledForking(t *testing.T) {
 		}
 		o := order{Dir: from, Point: forkPoints[(first+i)%len(forkPoints)], Pass: 1, Lines: 12}
 		if _, done := a.sendOff(t, o, random); done && o.Point == failpoint.Forked {
-			t.Errorf("it did not die")
+			t.Errorf("the process did not die")
 		}
 		wantAnswers(t, from, want)
 		wantTidy(t, from)
 		a.finish(t, from, undisturbed(t, a, from))
 		if t.Failed() {
-			t.Fatalf("after it was to %s and end at %s", a.Word, pointName(o.Point))
+			t.Fatalf("after a process that was to %s and end at %s", a.Word, pointName(o.Point))
 		}
 	}
 }
@@ -95,8 +95,8 @@ func TestKilledForking(t *testing.T) {
 // exportPoints are where an export is ended.
 var exportPoints = append([]failpoint.Point{failpoint.Stripping, failpoint.Stripped, failpoint.Uniting, failpoint.United, failpoint.Finishing, failpoint.Finished, failpoint.Count, failpoint.Count}, exports...)
 
-// TestKilledExporting kills a process that exports a session, or adopts such a file, as
-// TestKilledForking does.
+// TestKilledExporting kills a process that exports a session, or one that adopts such a file,
+// as TestKilledForking does.
 func TestKilledExporting(t *testing.T) {
 	t.Parallel()
 	random, from, want := toCopyFrom(t)
@@ -106,7 +106,7 @@ func TestKilledExporting(t *testing.T) {
 		a := &errand{Word: "export", Session: session, Owner: random.IntN(2) == 0, To: filepath.Join(t.TempDir(), "alone.db")}
 		o := order{Dir: from, Point: exportPoints[(first+i)%len(exportPoints)], Pass: 1, Lines: 8}
 		if _, done := a.sendOff(t, o, random); done && o.Point == failpoint.Exported {
-			t.Errorf("it did not die")
+			t.Errorf("the process did not die")
 		}
 		wantAnswers(t, from, want)
 		wantTidy(t, from)
@@ -118,12 +118,12 @@ func TestKilledExporting(t *testing.T) {
 		adopting.sendOff(t, o, random)
 		adopting.finish(t, from, copied)
 		if t.Failed() {
-			t.Fatalf("after it was to end at %s", pointName(o.Point))
+			t.Fatalf("after a process that was to end at %s", pointName(o.Point))
 		}
 	}
 }
 
-// adoptPoints are where the making of a directory of an exported file is ended.
+// adoptPoints are where a process that adopts an exported file is ended.
 var adoptPoints = []failpoint.Point{failpoint.Planting, failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.Installing, failpoint.Installed, failpoint.Forking, failpoint.Forked, failpoint.Count}
 
 func liveSessions(t *testing.T, dir string) (out []journal.SessionID) {
@@ -137,7 +137,7 @@ func liveSessions(t *testing.T, dir string) (out []journal.SessionID) {
 	return out
 }
 
-// markIn is a place in what a session wrote itself.
+// markIn returns a place among the events that a session wrote itself.
 func markIn(t *testing.T, dir string, session journal.SessionID, random *rand.Rand) journal.Mark {
 	t.Helper()
 	c, _, err := storefile.Schema.Open(t.Context(), entriesOf(t, dir)[session].Path, sqlite.ReadOnly)
@@ -158,7 +158,7 @@ func markIn(t *testing.T, dir string, session journal.SessionID, random *rand.Ra
 	return journal.Mark{Event: at.ID, Since: at.Time}
 }
 
-// finish does the errand again, after a kill, and checks what is there then.
+// finish runs the errand again, after a kill, and checks the result.
 func (a *errand) finish(t *testing.T, from, want string) {
 	t.Helper()
 	there := !missing(a.To)
@@ -168,7 +168,7 @@ func (a *errand) finish(t *testing.T, from, want string) {
 	err := a.do(t.Context(), from, Options{})
 	switch {
 	case there && abi.CodeOf(err) != abi.AlreadyExists:
-		t.Errorf("to %s to where it has been done: %v", a.Word, err)
+		t.Errorf("to %s to a place where the copy exists: %v, want already_exists", a.Word, err)
 	case !there && err != nil:
 		t.Errorf("to %s again: %v", a.Word, err)
 	case !there:
@@ -176,11 +176,11 @@ func (a *errand) finish(t *testing.T, from, want string) {
 	}
 	names, err := filepath.Glob(a.To + "*")
 	if err != nil || len(names) != 1 {
-		t.Errorf("of what was made there is %v, %v", names, err)
+		t.Errorf("the files of the copy are %v, %v; want only the copy", names, err)
 	}
 }
 
-// undisturbed is what a copy has whose making nothing ends.
+// undisturbed returns the content of a copy whose making is not interrupted.
 func undisturbed(t *testing.T, a *errand, from string) string {
 	t.Helper()
 	plain := *a
@@ -191,7 +191,7 @@ func undisturbed(t *testing.T, a *errand, from string) string {
 	return plain.made(t)
 }
 
-// made is the copy of the session, if it exists. An export is adopted for that.
+// made returns the content of the copy, if it exists. An export is adopted for that.
 func (a *errand) made(t *testing.T) string {
 	t.Helper()
 	if a.Word != "export" {
@@ -204,17 +204,17 @@ func (a *errand) made(t *testing.T) string {
 	return forkedIn(t, dir)
 }
 
-// wantMade checks that what was made is whole, and that one can go on with it.
+// wantMade checks that the copy is whole, and that a process can continue with it.
 func (a *errand) wantMade(t *testing.T, want string) {
 	t.Helper()
 	if a.Word != "export" {
 		wantForked(t, a.To, want)
 	} else if got := a.made(t); got != want {
-		t.Errorf("the export has %.800s\nwant %.800s", got, want)
+		t.Errorf("the copy has %.800s\nwant %.800s", got, want)
 	}
 }
 
-// wantForked checks that a fork is whole, and that it can continue.
+// wantForked checks that a fork is whole, and that a process can continue with it.
 func wantForked(t *testing.T, dir, want string) {
 	t.Helper()
 	if got := forkedIn(t, dir); got != want {
@@ -228,13 +228,14 @@ func wantForked(t *testing.T, dir, want string) {
 	wantTidy(t, next)
 }
 
-// forkedIn is what the live session of a fork has, without what is only its own.
+// forkedIn returns the content of the live session of a fork, without what belongs only to the
+// fork.
 func forkedIn(t *testing.T, dir string) string {
 	t.Helper()
 	v := mustView(t, dir)
 	live := liveSessions(t, dir)
 	if len(live) != 1 {
-		t.Fatalf("%d sessions are live", len(live))
+		t.Fatalf("%d sessions are live, want 1", len(live))
 	}
 	wantWhole(t, v, live[0])
 	g, err := v.Saved(t.Context(), live[0])

@@ -12,8 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// TestForkInsideIsRefused names places in the directory that is forked, by whatever
-// way one gets there, and some that only look like it.
+// TestForkInsideIsRefused names places inside the directory that is forked, by various paths
+// that lead there, and some that only look like such a path.
 func TestForkInsideIsRefused(t *testing.T) {
 	root := t.TempDir()
 	from := filepath.Join(root, "pond")
@@ -36,10 +36,10 @@ func TestForkInsideIsRefused(t *testing.T) {
 		_, _, err = d.ForkAt(t.Context(), s.info.Session, journal.Mark{Since: 1 << 62}, path)
 		wantError(t, "forking to "+to, err, abi.InvalidArgument)
 	}
-	for _, file := range filesIn(t, from) { // where stores are made in advance meanwhile
+	for _, file := range filesIn(t, from) { // stores are made there in advance meanwhile
 		rest, err := filepath.Rel(from, file)
 		if place := strings.Split(rest, string(filepath.Separator)); err != nil || slices.Contains(place, "fork") || slices.Contains(place, "new") {
-			t.Errorf("%s has been left there: %v", file, err)
+			t.Errorf("%s is left over: %v", file, err)
 		}
 	}
 	for _, to := range []string{"pond2", "pond.new1", "fork"} {
@@ -52,8 +52,8 @@ func TestForkInsideIsRefused(t *testing.T) {
 	}
 }
 
-// TestForkClearsOnlyItsOwn finds things beside the place of a fork whose names are like
-// those of unfinished ones. Only what a killed fork has left is removed.
+// TestForkClearsOnlyItsOwn has files and directories beside the place of a fork whose names
+// resemble those of unfinished forks. Only those that a killed fork has left are removed.
 func TestForkClearsOnlyItsOwn(t *testing.T) {
 	root := t.TempDir()
 	d := mustOpen(t, filepath.Join(root, "pond"))
@@ -91,11 +91,11 @@ func TestForkClearsOnlyItsOwn(t *testing.T) {
 	}
 	for _, name := range append(others, "fork.new8/lock") {
 		if missing(filepath.Join(root, name)) {
-			t.Errorf("%s is gone", name)
+			t.Errorf("%s was removed", name)
 		}
 	}
 	if content, err := os.ReadFile(filepath.Join(root, "fork", lockName)); err != nil || string(content) != string(ownerOfLock()) {
-		t.Errorf("the lock of the fork says %q, %v", content, err)
+		t.Errorf("the lock of the fork contains %q, %v", content, err)
 	}
 	if err := busy.Close(); err != nil {
 		t.Fatal(err)
@@ -113,8 +113,8 @@ func mustMake(t *testing.T, dir string) string {
 	return dir
 }
 
-// TestForkAtPruned forks a session at an event that was pruned, and at a time
-// before it began.
+// TestForkAtPruned forks a session at an event that was pruned, and at a time before the
+// session began.
 func TestForkAtPruned(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
@@ -134,7 +134,7 @@ func TestForkAtPruned(t *testing.T) {
 	_, _, err = d.ForkAt(t.Context(), s.info.Session, mark(5), to)
 	wantError(t, "at what was pruned", err, abi.Unsupported, "up to the cursor has been pruned")
 	if remedyOf(err) == "" || !missing(to) {
-		t.Errorf("the remedy is %q; something was made: %t", remedyOf(err), !missing(to))
+		t.Errorf("the remedy is %q; a fork was made: %t", remedyOf(err), !missing(to))
 	}
 	_, _, err = d.ForkAt(t.Context(), s.info.Session, journal.Mark{Since: 1}, to)
 	wantError(t, "before the beginning", err, abi.InvalidArgument, "had not begun")
@@ -143,8 +143,8 @@ func TestForkAtPruned(t *testing.T) {
 	}
 }
 
-// TestForkAtAfterALifeWithoutEvents forks a session whose rows were first recorded by a
-// life that logged nothing: the changes of the next one count as well.
+// TestForkAtAfterALifeWithoutEvents forks a session whose rows were first recorded by a life
+// that logged no event. The changes of the next life must be in the fork too.
 func TestForkAtAfterALifeWithoutEvents(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	stores, err := d.Create(t.Context(), journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(journal.Origin) *journal.Record {

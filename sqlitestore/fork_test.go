@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestForkHasItsOwnKind forks a session. The fork is the child of a cut of its own
-// kind, and no split, even when its catalogue is made again.
+// TestForkHasItsOwnKind forks a session. The fork is the child of a cut of its own kind, not of
+// a split, even when its catalogue is rebuilt.
 func TestForkHasItsOwnKind(t *testing.T) {
 	from := lineaged(t)
 	v := mustView(t, from)
@@ -27,7 +27,7 @@ func TestForkHasItsOwnKind(t *testing.T) {
 			t.Errorf("the fork is %+v", got)
 		}
 		if parent := entriesOf(t, dir)[e.Session]; parent.MadeBy != e.MadeBy || parent.SplitAt != e.SplitAt {
-			t.Errorf("its parent was %+v, and is %+v", e, parent)
+			t.Errorf("the parent was %+v, but is %+v", e, parent)
 		}
 		before := duplicate(t, dir)
 		loseCatalog(t, dir)
@@ -36,7 +36,7 @@ func TestForkHasItsOwnKind(t *testing.T) {
 		}
 		wantSame(t, before, dir)
 
-		// Before forks had a cut, they were taken for splits.
+		// Before forks had a cut, they counted as splits.
 		execute(t, filepath.Join(before, catalog.Name), "UPDATE store SET cut = NULL, split_at = created WHERE live; DELETE FROM cut WHERE kind = 'fork'")
 		if got := entriesOf(t, before)[fork]; got.MadeBy != catalog.KindFork || got.SplitAt != 0 {
 			t.Errorf("an older fork is %+v", got)
@@ -44,11 +44,12 @@ func TestForkHasItsOwnKind(t *testing.T) {
 	}
 }
 
-// TestForkIsNotOlder forks a session from the time at which the clock was ahead.
+// TestForkIsNotOlder forks a session that was created while the clock was ahead. The fork is
+// not older than the session.
 func TestForkIsNotOlder(t *testing.T) {
 	of := catalog.Entry{}
 	of.Created = time.Now().Add(1000 * time.Hour).UnixNano()
 	if fork, err := newFork(of); err != nil || fork.Created < of.Created {
-		t.Errorf("the fork was created at %d, %v; its session at %d", fork.Created, err, of.Created)
+		t.Errorf("the fork was created at %d, %v; but its session at %d", fork.Created, err, of.Created)
 	}
 }

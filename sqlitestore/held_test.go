@@ -9,8 +9,8 @@ import (
 )
 
 // TestChangesDoNotWaitForWhatCannotBeDone leaves more files than the pacing allows: of a graph
-// whose oldest file is missing, and of one that is not opened again. Neither is due to cuts that
-// follow each other too fast, and waiting would not change it.
+// whose oldest file is missing, and of a graph that is not opened again. In neither case have
+// cuts followed each other too fast, and waiting would not help.
 func TestChangesDoNotWaitForWhatCannotBeDone(t *testing.T) {
 	o := Options{pacing: pacing{remains: 3, buried: 64, patience: time.Hour}, hooks: failpoint.Hooks{Unsynced: true, SmallEvents: -1}}
 	dir := t.TempDir()

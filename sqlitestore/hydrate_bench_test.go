@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// BenchmarkHistory is how long it takes until the children of a cut have their
-// history, beside a copy of the file that is synced.
+// BenchmarkHistory measures how long it takes until the children of a cut have their history,
+// and compares it with a copy of the file that is synced.
 func BenchmarkHistory(b *testing.B) {
 	const events = 1_000_000
 	for _, kind := range []string{"split", "merge"} {
@@ -60,8 +60,8 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// watchAppends appends an event every millisecond and answers, when it is
-// stopped, how long the slowest of a hundred took to be acknowledged.
+// watchAppends appends an event every millisecond. When it is stopped, it returns how long the
+// slowest of a hundred took to be acknowledged.
 func watchAppends(b *testing.B, s journal.Store) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan time.Duration, 1)
@@ -94,7 +94,7 @@ func fileSize(b *testing.B, path string) (n int64) {
 	return n
 }
 
-// copyTime is how long a copy of a file takes that is synced.
+// copyTime measures how long it takes to copy a file and to sync the copy.
 func copyTime(b *testing.B, path string) time.Duration {
 	b.Helper()
 	in, err := os.Open(path)

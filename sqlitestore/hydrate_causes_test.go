@@ -8,13 +8,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// A session continues while its history is merged, and its new events may be caused by
-// events that its file does not know: an event of a graph that it was merged with, for
-// instance. Here that happens between two steps of the copying.
+// A session continues while its history is merged. The causes of its new events may be events
+// that its file does not know, such as those of a graph that it was merged with. Here, such an
+// event is written between two steps of the copying.
 func TestCausesThatAFileMeetsWhileItIsCopied(t *testing.T) {
 	t.Parallel()
 	cause := journal.EventID{Origin: journal.Origin{1}, Seq: 7}
-	const before = 30 // events, which are more than one step copies
+	const before = 30 // events; more than one step copies
 	var children []*Store
 	written := make(chan struct{})
 	more := sync.OnceFunc(func() {
@@ -60,7 +60,7 @@ func TestCausesThatAFileMeetsWhileItIsCopied(t *testing.T) {
 	for _, s := range children {
 		events, err := s.History(t.Context(), journal.HistoryQuery{Own: true, Newest: true, Limit: 1})
 		if err != nil || len(events) != 1 || events[0].Cause != cause || !s.Info().Complete {
-			t.Errorf("the last event is %+v, %v; its cause has to be %s", events, err, cause)
+			t.Errorf("the last event is %+v, %v; want the cause %s", events, err, cause)
 		}
 	}
 }

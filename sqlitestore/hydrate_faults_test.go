@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// breakable is a directory in which one step of the work in the background fails
-// as long as it is broken.
+// breakable is a directory in which one step of the work in the background fails as long as the
+// directory is broken.
 type breakable struct {
 	t      *testing.T
 	d      *Directory
@@ -46,7 +46,7 @@ func newBreakable(t *testing.T, dir string, point failpoint.Point) *breakable {
 	return b
 }
 
-// halves divides a new store of so many events.
+// halves splits a new store with a number of events.
 func (b *breakable) halves(events uint64) (parent *Store, children []*Store) {
 	b.t.Helper()
 	parent = createStore(b.t, b.d)
@@ -61,7 +61,7 @@ func (b *breakable) halves(events uint64) (parent *Store, children []*Store) {
 	return parent, children
 }
 
-// goesOn appends to the stores, and checks that their history is all there.
+// goesOn appends to the stores, and checks that their history is complete.
 func (b *breakable) goesOn(stores []*Store, from, to uint64, inherited int) {
 	b.t.Helper()
 	for _, s := range stores {
@@ -76,7 +76,7 @@ func (b *breakable) goesOn(stores []*Store, from, to uint64, inherited int) {
 	}
 }
 
-// settled checks that all is done, and that nothing is wrong.
+// settled checks that nothing is left to be done, and that nothing is wrong.
 func (b *breakable) settled(stores []*Store) {
 	b.t.Helper()
 	if err := b.d.Settle(b.t.Context()); err != nil {
@@ -93,13 +93,13 @@ func (b *breakable) settled(stores []*Store) {
 	}
 }
 
-// TestHydrationFails lets every step of the work in the background fail. The stores
-// go on and can be read meanwhile, and the directory says what is wrong, unless the
-// step had happened nevertheless; when the disk works again, so does the rest.
+// TestHydrationFails lets every step of the work in the background fail. Meanwhile the stores
+// continue and can be read, and the directory reports the failure, unless the step had happened
+// nevertheless. When the disk works again, the rest is done.
 func TestHydrationFails(t *testing.T) {
 	t.Parallel()
-	// The catalogue is asked what became of a change, and where some of the work is
-	// done before it fails, trying again does the rest.
+	// The catalogue is asked what became of a change. If a part of the work was done before it
+	// failed, another attempt does the rest.
 	overcome := []failpoint.Point{failpoint.Noted, failpoint.Completed, failpoint.Released, failpoint.Swept, failpoint.United, failpoint.Moved}
 	for point := failpoint.Noting; point <= failpoint.Swept; point++ {
 		t.Run(point.String(), func(t *testing.T) {
@@ -124,14 +124,14 @@ func TestHydrationFails(t *testing.T) {
 	}
 }
 
-// TestMovedFileCannotBeOpened lets a store get its whole file, which cannot be opened
-// then. The store opens it when that is possible again, whether there is something to
-// be written or not: it can be cut.
+// TestMovedFileCannotBeOpened lets a store get its whole file, which then cannot be opened. The
+// store opens it when that is possible again, even if there is nothing to write, and can then
+// be cut.
 func TestMovedFileCannotBeOpened(t *testing.T) {
 	for _, writes := range []bool{false, true} {
 		t.Run(fmt.Sprint("writes=", writes), func(t *testing.T) {
 			defer goleak.VerifyNone(t)
-			var left atomic.Int32 // how often opening fails still
+			var left atomic.Int32 // how many more times opening fails
 			options := smallChunks(func(p failpoint.Point, _ string) error {
 				if p == failpoint.Completed {
 					left.Store(2)
@@ -179,9 +179,9 @@ func TestMovedFileCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestMissingAncestor takes the file of an ancestor away before its history has been
-// copied: the rest can be read and written, what is missing is named, and all is well
-// once the file is back.
+// TestMissingAncestor removes the file of an ancestor before its history has been copied.
+// Everything else can be read and written, and the missing file is named. When the file is
+// back, nothing is wrong.
 func TestMissingAncestor(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	b := newBreakable(t, t.TempDir(), failpoint.Noting)
@@ -208,7 +208,7 @@ func TestMissingAncestor(t *testing.T) {
 		t.Errorf("Settle: %v; want the code storage", err)
 	}
 	if text := fmt.Sprint(b.d.Problems()); !strings.Contains(text, string(parent.info.Session)) {
-		t.Errorf("Problems: %s; want them to name %s", text, parent.info.Session)
+		t.Errorf("Problems: %s; want problems that name %s", text, parent.info.Session)
 	}
 	lost := journal.EventID{Origin: parent.Origin(), Seq: 1}.String() + " to " + journal.EventID{Origin: parent.Origin(), Seq: 50}.String()
 	report, err := b.d.Verify(t.Context(), open[0].info.Session)
@@ -216,14 +216,14 @@ func TestMissingAncestor(t *testing.T) {
 		t.Errorf("Verify: %+v, %v; want %s to be missing", report, err, lost)
 	}
 	if text := fmt.Sprint(open[0].Missing()); !strings.Contains(text, string(parent.info.Session)) {
-		t.Errorf("Missing: %s; want it to name %s", text, parent.info.Session)
+		t.Errorf("Missing: %s; want an error that names %s", text, parent.info.Session)
 	}
 	if err := os.Rename(path+".away", path); err != nil {
 		t.Fatal(err)
 	}
 	b.settled(open)
 	if err := open[0].Missing(); err != nil {
-		t.Errorf("Missing, when the history is whole: %v", err)
+		t.Errorf("Missing of a whole history: %v", err)
 	}
 	b.goesOn(open, 6, 10, 55)
 	if err := b.d.Close(); err != nil {
@@ -231,7 +231,7 @@ func TestMissingAncestor(t *testing.T) {
 	}
 }
 
-// TestSettleAfterClose must not wait for work that is no longer done.
+// TestSettleAfterClose proves that Settle does not wait for work that will not be done.
 func TestSettleAfterClose(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	if err := d.Close(); err != nil {
@@ -240,8 +240,8 @@ func TestSettleAfterClose(t *testing.T) {
 	wantError(t, "Settle after Close", d.Settle(t.Context()), abi.Stopped, d.dir)
 }
 
-// TestRemovalIsInterrupted interrupts the removal of a file that was never used
-// after each of the files that belong to it: the next start removes the rest.
+// TestRemovalIsInterrupted removes a file that was never used, and interrupts that after each
+// of the files that belong to it. The next start removes the rest.
 func TestRemovalIsInterrupted(t *testing.T) {
 	template, err := storefile.Schema.Template()
 	if err != nil {
@@ -279,10 +279,10 @@ func TestRemovalIsInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) > 0 {
-			t.Errorf("after %d removals: %v is left, %v", pass, files, err)
+			t.Errorf("after %d removals, %v are left over, %v", pass, files, err)
 		}
 	}
 }
 
-// isNumbered reports whether a file took the place of the one that its session began with.
+// isNumbered reports whether a file has replaced the one that its session began with.
 func isNumbered(path string) bool { return strings.Count(filepath.Base(path), ".") == 2 }

@@ -7,8 +7,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// TestIndexOfFewChannels writes messages of few channels and of many: the fewer, the sooner the
-// index is brought up to date.
+// TestIndexOfFewChannels writes messages of few channels and of many. The fewer there are, the
+// sooner the index is brought up to date.
 func TestIndexOfFewChannels(t *testing.T) {
 	for of, want := range map[int]int{1: indexLeast, indexLeast / indexRun: indexLeast, 16: indexRun * 16, indexBatch: indexBatch} {
 		d := mustOpen(t, t.TempDir())

@@ -46,12 +46,12 @@ func croak(t *testing.T, s *Store, from, to uint64) {
 	}
 }
 
-// wantFound checks how many frogs are found, and that each is found once.
+// wantFound checks how many events with frogs are found, and that each is found once.
 func wantFound(t *testing.T, d searching, n int) {
 	t.Helper()
 	r, err := d.Search(t.Context(), SearchQuery{Text: "frog", Limit: search.MostFound})
 	if err != nil || len(r.Found) != n {
-		t.Fatalf("found %d; want %d: %v", len(r.Found), n, err)
+		t.Fatalf("found %d events; want %d: %v", len(r.Found), n, err)
 	}
 	seen := map[journal.EventID]bool{}
 	for _, f := range r.Found {
@@ -70,8 +70,8 @@ func wantPlaces(t *testing.T, d *Directory, want int) {
 	}
 }
 
-// TestIndexStopsAnywhere ends the indexing in the middle of a transaction. What was
-// begun is not there, and what is done again is there once.
+// TestIndexStopsAnywhere ends the indexing in the middle of a transaction. Nothing of that
+// transaction is in the index, and when it is repeated, everything is there once.
 func TestIndexStopsAnywhere(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 700)
 	stopped := func() (stopped bool) {
@@ -80,14 +80,15 @@ func TestIndexStopsAnywhere(t *testing.T) {
 		return false
 	}
 	if !stopped() {
-		t.Fatal("it was not stopped")
+		t.Fatal("the indexing was not stopped")
 	}
 	wantFound(t, d, 700)
 	wantFound(t, d, 700)
 	wantPlaces(t, d, 700)
 }
 
-// TestDamagedIndex is set aside and made again, and searches find the same meanwhile.
+// TestDamagedIndex proves that a damaged index is set aside and rebuilt, and that searches find
+// the same meanwhile.
 func TestDamagedIndex(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 50)
 	if err := d.indexer.round(t.Context()); err != nil {
@@ -103,7 +104,7 @@ func TestDamagedIndex(t *testing.T) {
 	err := d.indexer.round(t.Context())
 	wantError(t, "a damaged index", err, abi.Storage, "was damaged", search.Name+files.OrphanSuffix)
 	if len(d.Problems()) != 1 {
-		t.Errorf("the problems are %v", d.Problems())
+		t.Errorf("the problems are %v, want one", d.Problems())
 	}
 	if err := d.indexer.round(t.Context()); err != nil {
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func TestDamagedIndex(t *testing.T) {
 	wantFound(t, d, 50)
 }
 
-// TestAnOlderIndexIsReplaced has an index that an older version made, which found less.
+// TestAnOlderIndexIsReplaced has an index of an older version, which found less.
 func TestAnOlderIndexIsReplaced(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 50)
 	if err := d.indexer.round(t.Context()); err != nil {
@@ -128,8 +129,8 @@ func TestAnOlderIndexIsReplaced(t *testing.T) {
 	wantPlaces(t, d, 50)
 }
 
-// TestTheIndexOfAnotherDirectory is in the place of the index, which is read-only:
-// everything is found, each once, and the result says what is wrong.
+// TestTheIndexOfAnotherDirectory searches a directory with the index of another one, read-only.
+// Everything is found once, and the result says what is wrong.
 func TestTheIndexOfAnotherDirectory(t *testing.T) {
 	other, _ := indexedDirectory(t, Options{}, 30)
 	if err := other.indexer.round(t.Context()); err != nil {
@@ -157,9 +158,9 @@ func TestTheIndexOfAnotherDirectory(t *testing.T) {
 	wantFound(t, d, 50)
 }
 
-// TestADirectoryIsNoIndex has a directory where the index should be, empty or not. All
-// that it costs is time; the caller gets the reason and a remedy; and the directory
-// stays.
+// TestADirectoryIsNoIndex has a directory in the place of the index, empty or not. Searches are
+// slower, but find everything. The caller gets the reason and a remedy, and the directory is
+// not removed.
 func TestADirectoryIsNoIndex(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 50)
 	d.indexer.close()
@@ -184,10 +185,10 @@ func TestADirectoryIsNoIndex(t *testing.T) {
 		}
 		wantError(t, "indexing", d.indexer.round(t.Context()), abi.Storage, "is a directory")
 		if len(d.Problems()) != 1 {
-			t.Errorf("the problems are %v", d.Problems())
+			t.Errorf("the problems are %v, want one", d.Problems())
 		}
 		if missing(path) {
-			t.Errorf("%s is gone", path)
+			t.Errorf("%s was removed", path)
 		}
 	}
 	lost := duplicate(t, d.dir)
@@ -197,8 +198,8 @@ func TestADirectoryIsNoIndex(t *testing.T) {
 	}
 }
 
-// TestIndexShrinks makes an index again when most of its events have been pruned. Pruned
-// events are not found before that either.
+// TestIndexShrinks rebuilds an index when most of its events have been pruned. Pruned events
+// are not found, even before that.
 func TestIndexShrinks(t *testing.T) {
 	d, s := indexedDirectory(t, Options{}, 5120)
 	if err := d.indexer.round(t.Context()); err != nil {
@@ -215,8 +216,8 @@ func TestIndexShrinks(t *testing.T) {
 	wantFound(t, d, 100)
 }
 
-// TestIndexKeepsToTheBudget is not extended when it takes more than half of the
-// budget.
+// TestIndexKeepsToTheBudget proves that an index is not extended when it takes more than half
+// of the budget.
 func TestIndexKeepsToTheBudget(t *testing.T) {
 	d, _ := indexedDirectory(t, Options{}, 500)
 	if err := d.indexer.round(t.Context()); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestInterruptedOpening opens a directory for a caller that waits no more. What could
-// not be read is not taken for anything, and nothing is moved.
+// TestInterruptedOpening opens a directory for a caller that no longer waits. The error is that
+// of the context, and no file is moved.
 func TestInterruptedOpening(t *testing.T) {
 	dir, paths := filled(t, 2)
 	replace(t, filepath.Join(dir, files.Stores, "copy"+files.StoreSuffix), paths[0])
@@ -27,7 +27,7 @@ func TestInterruptedOpening(t *testing.T) {
 		}
 	}
 	if after := withoutLogs(tree(t, dir)); strings.Join(after, "\n") != strings.Join(before, "\n") {
-		t.Errorf("it had %v, and has %v", before, after)
+		t.Errorf("the directory had the files %v, but has %v", before, after)
 	}
 	loseCatalog(t, dir)
 	if _, err := Rebuild(ctx, dir); !errors.Is(err, context.Canceled) {
@@ -35,7 +35,8 @@ func TestInterruptedOpening(t *testing.T) {
 	}
 }
 
-// withoutLogs leaves out what a reader makes that is interrupted: the next one removes it.
+// withoutLogs leaves out the files that an interrupted reader leaves: the next reader removes
+// them.
 func withoutLogs(paths []string) []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "-wal") || strings.HasSuffix(path, "-shm") })
 }

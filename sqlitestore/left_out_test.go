@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestLeftOut has stores that were in use and that no session still has. Every opening
-// of the directory reports them, until work continues without them.
+// TestLeftOut has a store that was in use and that belongs to no session any longer. Every
+// opening of the directory reports it, until work continues without it.
 func TestLeftOut(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, dir, path string){
 		"damaged when the catalogue was made again": func(t *testing.T, dir, path string) {
@@ -46,7 +46,7 @@ func TestLeftOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // a second start reports them as well
+			for range 2 { // a second start reports it, too
 				_, seen, err := mustView(t, dir).Live(t.Context())
 				d := mustOpen(t, dir)
 				_, problems, savedErr := d.Saved(t.Context())
@@ -55,7 +55,7 @@ func TestLeftOut(t *testing.T) {
 				}
 				for reader, reported := range map[string][]error{"a reader": seen, "the owner": problems} {
 					if left := journal.Damaged(reported); len(left) != 1 || !strings.Contains(left[0].Error(), paths[0]+" is not in the catalogue, and ") {
-						t.Errorf("%s gets %v", reader, reported)
+						t.Errorf("%s gets %v, want one problem", reader, reported)
 					}
 				}
 				unchanged(t, paths[0], content)
@@ -73,7 +73,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// loseAcknowledged removes what proves a session that no catalogue has.
+// loseAcknowledged removes the proof of a session that the catalogue does not have.
 func loseAcknowledged(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(dir, catalog.AcknowledgedName)); err != nil {

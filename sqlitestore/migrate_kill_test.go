@@ -22,8 +22,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// asLeft makes the session directory that a version of terrarium has left: see
-// testdata/stores.
+// asLeft makes the session directory that a version of terrarium has left; see testdata/stores.
 func asLeft(t *testing.T, version int) string {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("..", "testdata", "stores", fmt.Sprintf("v%d.txtar", version)))
@@ -64,9 +63,8 @@ func TestUpgradedAtOnce(t *testing.T) {
 	}
 }
 
-// TestMigrationIsOneTransaction has the last of several migrations fail. The file is as
-// it was then, and not of a version between: of that, the next attempt would keep an
-// original.
+// TestMigrationIsOneTransaction lets the last of several migrations fail. The file is then
+// unchanged, and not of a version in between, of which the next attempt would keep an original.
 func TestMigrationIsOneTransaction(t *testing.T) {
 	step := func(text string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("" + text + ";\n")}
@@ -84,10 +82,10 @@ func TestMigrationIsOneTransaction(t *testing.T) {
 	files["00002_b.sql"], files["00003_c.sql"] = step("PRAGMA user_version = 2; CREATE TABLE b (x)"), step("CREATE TABLE a (x)")
 	err = sqlite.NewSchema("a file", 0, 3, files, nil).Upgrade(t.Context(), path, failpoint.Hooks{})
 	if err == nil || !strings.Contains(err.Error(), "from version 1 to 3") {
-		t.Errorf("upgrade: %v", err)
+		t.Errorf("Upgrade: %v", err)
 	}
 	if after := contentOf(t, path); after != before {
-		t.Errorf("it was %s\nand is %s", before, after)
+		t.Errorf("the file was %s\nbut is %s", before, after)
 	}
 	files["00003_c.sql"] = step("PRAGMA user_version = 3; CREATE TABLE c (x)")
 	if err := sqlite.NewSchema("a file", 0, 3, files, nil).Upgrade(t.Context(), path, failpoint.Hooks{}); err != nil {
@@ -99,14 +97,14 @@ func TestMigrationIsOneTransaction(t *testing.T) {
 	}
 }
 
-// migrationKills is how often one directory is killed while it is brought up to date,
-// before it is let come to the end.
+// migrationKills is how often the upgrade of one directory is killed before it may reach its
+// end.
 const migrationKills = 3
 
-// TestKilledMigrating kills a process while it upgrades the files of an older version,
-// for reading or for writing: at every step, between them, and several times in a row.
-// The next process does the rest, with the same result as without the kills. Of each file
-// there is one original, as it was, and nothing else is left over.
+// TestKilledMigrating kills a process while it upgrades the files of an older version, for
+// reading or for writing: at every step, between them, and several times in a row. The next
+// process does the rest, with the same result as without the kills. There is one original of
+// each file, unchanged, and nothing else is left over.
 func TestKilledMigrating(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -167,29 +165,28 @@ func historiesOf(t *testing.T, dir string) map[journal.SessionID]string {
 	return out
 }
 
-// check compares an upgraded directory. A process that has opened it for writing may have
-// given sessions their whole file, and removed those of ended ones.
+// check checks a directory after the upgrade. A process that has opened it for writing may have
+// given sessions their whole files, and removed the files of ended sessions.
 func (m *migration) check(t *testing.T, dir string) {
 	t.Helper()
 	got, histories := answersOf(t, dir), historiesOf(t, dir)
 	for session, e := range m.entries {
 		if e.Live && got[session] != m.answers[session] {
-			t.Errorf("%s answers %.800s\nwant %.800s", session, got[session], m.answers[session])
+			t.Errorf("session %s has %.800s\nwant %.800s", session, got[session], m.answers[session])
 		}
 		if histories[session] != m.histories[session] {
 			t.Errorf("%s has the history %.800s\nwant %.800s", session, histories[session], m.histories[session])
 		}
 	}
 	if len(got) != len(m.entries) {
-		t.Errorf("%d sessions are there, want %d", len(got), len(m.entries))
+		t.Errorf("there are %d sessions, want %d", len(got), len(m.entries))
 	}
 	wantTidy(t, dir)
 	wantOriginals(t, dir, m.left)
 	m.checkOriginals(t, dir)
 }
 
-// checkOriginals checks that there is one original of each file that is a session's,
-// as it was before.
+// checkOriginals checks that there is one original of each file of a session.
 func (m *migration) checkOriginals(t *testing.T, dir string) {
 	t.Helper()
 	var files []string // files with originals
@@ -206,8 +203,8 @@ func (m *migration) checkOriginals(t *testing.T, dir string) {
 	}
 }
 
-// wantOriginals checks that what has the name of an original is one: it says what
-// the file said that an older version left.
+// wantOriginals checks that every file with the name of an original has the content that the
+// older version left.
 func wantOriginals(t *testing.T, dir, left string) {
 	t.Helper()
 	for _, path := range originalsIn(t, dir) {
@@ -217,12 +214,12 @@ func wantOriginals(t *testing.T, dir, left string) {
 		}
 		was := contentOf(t, filepath.Join(left, strings.TrimSuffix(inside, filepath.Ext(inside))))
 		if contentOf(t, path) != was {
-			t.Errorf("%s is not as it was", path)
+			t.Errorf("the original %s was changed", path)
 		}
 	}
 }
 
-// contentOf is everything that a database holds.
+// contentOf returns the whole content of a database.
 func contentOf(t *testing.T, path string) string {
 	t.Helper()
 	visitor := sqlite.NewVisitor()

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestReadersAtEveryStep opens a directory for reading at every step of its owner.
-// What the catalogue does not know at such a moment is no proof that it is older.
+// TestReadersAtEveryStep opens a directory for reading at every step of its owner. Data that
+// the catalogue does not know at such a moment does not prove that the catalogue is older.
 func TestReadersAtEveryStep(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
@@ -35,7 +35,7 @@ func TestReadersAtEveryStep(t *testing.T) {
 		}
 		return nil
 	}
-	if err := mustOpen(t, dir).Close(); err != nil { // which makes the catalogue
+	if err := mustOpen(t, dir).Close(); err != nil { // this makes the catalogue
 		t.Fatal(err)
 	}
 	d, err := Open(t.Context(), dir, Options{hooks: failpoint.Hooks{SmallEvents: -1, Reached: look}})
@@ -65,9 +65,9 @@ func TestReadersAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestAForgottenSession loses the log of a store wholly, and has a catalogue from before
-// the session: only the file of acknowledgements knows that there was one. Rebuilding
-// says that it is lost, and the directory can be used again.
+// TestAForgottenSession empties the log of a store, and restores a catalogue from before the
+// session. Only the file of acknowledgements knows that the session existed. Rebuild reports
+// that it is lost, and the directory can be used again.
 func TestAForgottenSession(t *testing.T) {
 	d, s := acknowledgedEach(t, journal.Full, 5)
 	session := s.Info().Session
@@ -101,7 +101,7 @@ func TestAForgottenSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(report.Live) == 0 && (len(report.Missing) != 1 || report.Missing[0] != session) {
-		t.Errorf("missing are %v, want %s", report.Missing, session)
+		t.Errorf("the missing sessions are %v, want %s", report.Missing, session)
 	}
 	again, err := Open(t.Context(), dir, Options{})
 	if err != nil {

@@ -13,27 +13,26 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// outcomeSeeds are how many disks each test below lets lose what is not durable:
-// whether a write survives that was not synced is drawn. TERRARIUM_SEEDS asks for
-// more.
+// outcomeSeeds is how many disks lose what is not durable in each test below: the seed
+// determines whether a write that was not synced survives. TERRARIUM_SEEDS requests more.
 const outcomeSeeds = 8
 
-// unsure is a program on a disk whose syncs fail in one step. What a commit wrote
-// whose sync has failed is on the disk or not, whatever is in the file; the power
-// loss at the end decides.
+// unsure is a program on a disk whose syncs fail in one step. If the sync of a commit has
+// failed, the commit may or may not be on the disk, whatever the file contains. The power loss
+// at the end decides.
 type unsure struct {
 	*powerProgram
 	t        *testing.T
 	breaking atomic.Int64  // the failpoint where syncs begin to fail; failpoints: nowhere
 	code     int           // how they fail
 	failures int           // how many fail then
-	broke    chan struct{} // closed when they do
+	broke    chan struct{} // closed when they begin to fail
 	once     atomic.Bool
-	refusing atomic.Bool // the commits of stores
+	refusing atomic.Bool // commits of stores fail
 }
 
-// newUnsure opens a directory with one store and spare files, where nothing is done in
-// the background until a test requests something.
+// newUnsure opens a directory with one store and spare files. The background does nothing until
+// a test requests it.
 func newUnsure(t *testing.T, seed uint64) *unsure {
 	t.Helper()
 	u := &unsure{powerProgram: newPowerProgram(t, journal.Full, seed), t: t, code: losevfs.SyncFails, broke: make(chan struct{})}
@@ -53,8 +52,8 @@ func newUnsure(t *testing.T, seed uint64) *unsure {
 		}
 		return nil
 	}
-	// No other history is begun to be copied then: a further commit of the catalogue
-	// would make certain what was not.
+	// Then no other history is copied: a further commit of the catalogue would make certain
+	// what was not.
 	u.free = func() int64 {
 		if u.once.Load() {
 			<-u.disk.Died()
@@ -70,14 +69,15 @@ func newUnsure(t *testing.T, seed uint64) *unsure {
 	return u
 }
 
-// breakAt has syncs fail so many times from a step on. What works in the background
-// reaches steps meanwhile.
+// breakAt lets syncs fail a number of times from a step on. The background may be the first to
+// reach that step.
 func (u *unsure) breakAt(p failpoint.Point, failures int) {
 	u.failures = failures
 	u.breaking.Store(int64(p))
 }
 
-// write appends to a store and has that acknowledged, as soon as syncs succeed.
+// write appends to a store, and waits until that is acknowledged, which happens as soon as
+// syncs succeed.
 func (u *unsure) write(s *Store) {
 	u.t.Helper()
 	a := u.ledger[s.Origin()]
@@ -86,7 +86,7 @@ func (u *unsure) write(s *Store) {
 	u.goesOn(u.t, s)
 }
 
-// divide cuts the store into two, which are incomplete and have been written to.
+// divide splits the store into two incomplete ones, and writes to them.
 func (u *unsure) divide() {
 	u.t.Helper()
 	u.write(u.stores[0])
@@ -98,7 +98,7 @@ func (u *unsure) divide() {
 	}
 }
 
-// losesPower checks that all that was acknowledged is there after a power loss.
+// losesPower checks that everything that was acknowledged is left after a power loss.
 func (u *unsure) losesPower() {
 	u.t.Helper()
 	u.disk.Die()
@@ -121,9 +121,9 @@ func forOutcomes(t *testing.T, test func(t *testing.T, u *unsure)) {
 	}
 }
 
-// TestCutIsWhatItSeems lets syncs fail that are to make a cut durable. The caller continues
-// with the children, and nothing that is written there is acknowledged before they
-// succeed; then the power fails, and what was acknowledged must be there.
+// TestCutIsWhatItSeems lets the syncs fail that make a cut durable. The caller continues with
+// the children. Nothing that is written to them is acknowledged before the syncs succeed. Then
+// the power fails, and everything that was acknowledged must be left.
 func TestCutIsWhatItSeems(t *testing.T) {
 	for failures := 1; failures <= 3; failures++ {
 		t.Run(fmt.Sprint("failures=", failures), func(t *testing.T) {
@@ -145,8 +145,8 @@ func TestCutIsWhatItSeems(t *testing.T) {
 	}
 }
 
-// TestCutOnFullDisk has no room for the entry that makes a cut. Then it is known that
-// nothing has happened, although the catalogue cannot be written to.
+// TestCutOnFullDisk has no room for the entry that makes a cut. It is known that the cut has
+// not happened, although the catalogue cannot be written to.
 func TestCutOnFullDisk(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		parent := u.stores[0]
@@ -165,7 +165,7 @@ func TestCutOnFullDisk(t *testing.T) {
 	})
 }
 
-// TestMoveThatFailedStaysUndone does so with the change that makes a file the whole
+// TestMoveThatFailedStaysUndone lets the sync fail of the change that makes a file the whole
 // one of its session.
 func TestMoveThatFailedStaysUndone(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
@@ -174,7 +174,7 @@ func TestMoveThatFailedStaysUndone(t *testing.T) {
 		settled := make(chan error)
 		go func() { settled <- u.d.Settle(t.Context()) }()
 		<-u.broke
-		for _, s := range u.stores { // one of which stands still until the outcome is known
+		for _, s := range u.stores { // one of them stands still until the outcome is known
 			u.write(s)
 		}
 		u.losesPower()
@@ -182,9 +182,9 @@ func TestMoveThatFailedStaysUndone(t *testing.T) {
 	})
 }
 
-// TestMoveThatIsFoundIsDurable lets all syncs fail when a file becomes the whole one
-// of its session. That it has is found in the catalogue when they work again, and
-// it must be on the disk before the session continues in that file.
+// TestMoveThatIsFoundIsDurable lets all syncs fail when a file becomes the whole one of its
+// session. When syncs work again, the catalogue shows that this has happened. It must be on the
+// disk before the session continues in that file.
 func TestMoveThatIsFoundIsDurable(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.divide()
@@ -212,9 +212,9 @@ func TestMoveThatIsFoundIsDurable(t *testing.T) {
 	})
 }
 
-// TestCutThatIsFoundIsDurable lets all syncs fail from a cut on, so that it does not
-// become durable. The directory is opened again: what it continues with must be on the
-// disk before.
+// TestCutThatIsFoundIsDurable lets all syncs fail from a cut on, so that the cut does not
+// become durable. Then the directory is opened again. The cut must be on the disk before the
+// children continue.
 func TestCutThatIsFoundIsDurable(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		u.write(u.stores[0])
@@ -240,9 +240,9 @@ func TestCutThatIsFoundIsDurable(t *testing.T) {
 	})
 }
 
-// TestCommitThatFailedStaysUndone closes a store that cannot be written, and opens
-// and cuts it without writing to it. The parent has then ended with what was in its
-// file when it was opened, and must not have more after a power loss.
+// TestCommitThatFailedStaysUndone closes a store that cannot be written, opens it again, and
+// cuts it without writing to it. The parent has then ended with what its file contained when it
+// was opened, and must not have more after a power loss.
 func TestCommitThatFailedStaysUndone(t *testing.T) {
 	forOutcomes(t, func(t *testing.T, u *unsure) {
 		s := u.stores[0]
@@ -250,7 +250,7 @@ func TestCommitThatFailedStaysUndone(t *testing.T) {
 		u.breakAt(failpoint.Appending, 1)
 		notified := make(chan struct{}, 1)
 		s.Notify(func() {
-			u.refusing.Store(true) // so that it cannot be written again either
+			u.refusing.Store(true) // so that the store cannot write again either
 			nudge(notified)
 		})
 		a := u.ledger[s.Origin()]

@@ -13,9 +13,9 @@ import (
 
 var _ journal.Pacer = (*Directory)(nil)
 
-// TestPaceBoundsWhatCutsLeave cuts stores without a pause, as fast as the directory lets it.
-// The files that ended sessions leave stay as few as the pacing says, although no session
-// becomes old enough to get its history by itself.
+// TestPaceBoundsWhatCutsLeave cuts stores without a pause, as fast as the directory allows.
+// Ended sessions leave no more files than the pacing says, although no session becomes old
+// enough to get its history by itself.
 func TestPaceBoundsWhatCutsLeave(t *testing.T) {
 	d := openPaced(t, pacing{remains: 12, buried: 4, patience: time.Hour})
 	lineages := make([]*Store, 3)
@@ -25,7 +25,7 @@ func TestPaceBoundsWhatCutsLeave(t *testing.T) {
 	most := 0
 	for n := range 40 {
 		for i, parent := range lineages {
-			logged(parent, uint64(min(n+1, 2)), 140) // too large to be copied within the cut
+			logged(parent, uint64(min(n+1, 2)), 140) // too many to be copied by the cut
 			if err := d.Pace(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -36,14 +36,14 @@ func TestPaceBoundsWhatCutsLeave(t *testing.T) {
 			}
 			most = max(most, remains)
 			if waiting := d.keeper.waiting(); waiting > d.options.pacing.buried+1 {
-				t.Fatalf("%d stores wait to be closed", waiting)
+				t.Fatalf("%d stores wait to be closed, which is too many", waiting)
 			}
 		}
 	}
 	if most > d.options.pacing.remains+1 {
 		t.Errorf("ended sessions have left up to %d files", most)
 	} else if most < d.options.pacing.remains {
-		t.Errorf("with %d files at most, nothing had to wait", most)
+		t.Errorf("with at most %d files, no change had to wait", most)
 	}
 	settle(t, d)
 	if n, err := d.catalog.Remains(t.Context()); err != nil || n > 0 || d.Behind() {
@@ -51,8 +51,8 @@ func TestPaceBoundsWhatCutsLeave(t *testing.T) {
 	}
 }
 
-// TestPaceLeavesOutWhatStays has a session whose cut made no descendant of it. Its file is the
-// only one with its history, so it stays, and no change waits for it.
+// TestPaceLeavesOutWhatStays has a session without descendants. Its file is the only one with
+// its history, so it remains, and no change waits for it.
 func TestPaceLeavesOutWhatStays(t *testing.T) {
 	d := openPaced(t, pacing{remains: 1, buried: 4, patience: time.Hour})
 	a, b := createStore(t, d), createStore(t, d)
@@ -84,7 +84,7 @@ func openPaced(t *testing.T, p pacing) *Directory {
 	return d
 }
 
-// cutAgain gives a store a child.
+// cutAgain cuts a store into one child.
 func cutAgain(t *testing.T, d *Directory, parent *Store, at int64) *Store {
 	t.Helper()
 	children, err := d.Cut(t.Context(), journal.Cut{Kind: journal.CutRearrange, At: at, Parents: []journal.Store{parent},
@@ -96,9 +96,9 @@ func cutAgain(t *testing.T, d *Directory, parent *Store, at int64) *Store {
 	return children[0].(*Store)
 }
 
-// TestEndedSessionsAreReadFromOpenFiles reads what each of a line of sessions has written
-// itself, and its whole history: while all have their files, and when only the last one has
-// its own, which is open. A view, which has nothing open, reads the same.
+// TestEndedSessionsAreReadFromOpenFiles reads the own events and the whole history of each
+// session in a line of descendants: first while all have their files, then when only the last
+// one has its file, which is open. A view, which has no open files, reads the same.
 func TestEndedSessionsAreReadFromOpenFiles(t *testing.T) {
 	d := openPaced(t, pacing{})
 	line := []*Store{createStore(t, d)}
@@ -158,8 +158,8 @@ func TestEndedSessionsAreReadFromOpenFiles(t *testing.T) {
 	}
 }
 
-// TestPaceGivesUp lets changes go on when the background cannot do anything: when it has no
-// room for copies, when the caller does not wait any longer, and when the patience ends.
+// TestPaceGivesUp proves that changes continue when the background cannot do anything: if it
+// has no room for copies, if the caller no longer waits, and if the patience has ended.
 func TestPaceGivesUp(t *testing.T) {
 	o := WithoutSyncs
 	o.hooks.Free = func() int64 { return 0 }
@@ -173,12 +173,12 @@ func TestPaceGivesUp(t *testing.T) {
 	logged(parent, 1, 200)
 	splitStore(t, d, parent)
 	if !d.Behind() {
-		t.Fatal("it is not behind")
+		t.Fatal("the directory is not behind")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := d.Pace(ended); err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("with a context that has ended: %v", err)
 	}
 	if err := d.Pace(t.Context()); err != nil || !d.Behind() {
 		t.Errorf("without room: %v, behind %v", err, d.Behind())

@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
 
-// alternate splits a store and merges the sides again, n times, and answers how
-// long each cut took, and how long it took until what it wrote was acknowledged.
+// alternate splits a store and merges the sides again, n times. It returns how long each cut
+// took, and how long it took until what was written by it was acknowledged.
 func alternate(b *testing.B, d *sqlitestore.Directory, stores []journal.Store, n int, durability journal.Durability, between func()) (_ []journal.Store, pauses, waits []time.Duration) {
 	b.Helper()
 	for range n {
@@ -57,8 +57,7 @@ func alternate(b *testing.B, d *sqlitestore.Directory, stores []journal.Store, n
 	return stores, pauses, waits
 }
 
-// percentile sorts durations and answers the one that so many percent do not
-// exceed.
+// percentile sorts durations, and returns the one that the given percentage does not exceed.
 func percentile(d []time.Duration, percent int) time.Duration {
 	if len(d) == 0 {
 		return 0
@@ -76,9 +75,9 @@ func report(b *testing.B, times []time.Duration, of string) {
 	}
 }
 
-// twoSyncs is how long it takes to sync a page twice, one after the other: what is
-// written to a store of the durability full after a cut waits for its own sync, and for
-// the cut's.
+// twoSyncs measures how long it takes to sync a page twice, one after the other. What is
+// written to a store of the durability full after a cut waits for its own sync and for that of
+// the cut.
 func twoSyncs(b *testing.B, f *os.File) time.Duration {
 	b.Helper()
 	began := time.Now()
@@ -93,8 +92,8 @@ func twoSyncs(b *testing.B, f *os.File) time.Duration {
 	return time.Since(began)
 }
 
-// arithmetic is how long it takes to do nothing but arithmetic, which is about as much
-// as a cut: what its longest times exceed its median by, the machine does.
+// arithmetic measures how long it takes to do nothing but arithmetic, about as much as a cut
+// does. The machine causes the difference between its longest times and its median.
 func arithmetic(b *testing.B) time.Duration {
 	b.Helper()
 	began := time.Now()
@@ -110,16 +109,16 @@ func arithmetic(b *testing.B) time.Duration {
 	return time.Since(began)
 }
 
-// fewestCuts is how many make a hundredth of them worth telling: of 200 it is the one
-// that is next to the longest, and was 2 ms in one run and 7 in another.
+// fewestCuts is the number of cuts from which a percentile of 99 means something: of 200 cuts
+// it is the second longest, which was 2 ms in one run and 7 ms in another.
 const fewestCuts = 500
 
-// BenchmarkPause is how much writers notice of a cut: it must not depend on the length of
-// the history. "calm" cuts twenty times a second. "full" does so with stores of that
-// durability, and also reports when the first event behind the cut is acknowledged, for
-// which the creatures do not stand still. Between the cuts both measure the machine:
-// arithmetic, and with "full" two syncs of the disk, which would be in the way of "calm".
-// "storm" cuts as fast as it can.
+// BenchmarkPause measures how much writers notice of a cut, which must not depend on the length
+// of the history. "calm" cuts twenty times a second. "full" does the same with stores of that
+// durability, and also reports when the first event after the cut is acknowledged; the
+// creatures do not stand still for that. Between the cuts, both measure the machine: arithmetic
+// and, with "full", two syncs of the disk, which would disturb "calm". "storm" cuts as fast as
+// possible.
 func BenchmarkPause(b *testing.B) {
 	for _, events := range []int{1_000, 1_000_000} {
 		for _, mode := range []string{"calm", "full", "storm"} {

@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	powerSeeds  = 2 // in a run of the tests; TERRARIUM_SEEDS asks for more
+	powerSeeds  = 2 // in a run of the tests; TERRARIUM_SEEDS requests more
 	powerRounds = 3 // power losses in one directory
 	faultSeeds  = 4
 	faultSteps  = 40 // in one program with faults
-	// powerOperations bounds when the power fails: about as many writes and
-	// syncs as a program below makes.
+	// powerOperations bounds when the power fails. A program below makes about as many writes
+	// and syncs.
 	powerOperations = 600
 )
 
@@ -48,11 +48,10 @@ func seeds(t *testing.T, usual int) int {
 	return (usual + 1) / 2
 }
 
-// TestPowerLoss lets the power fail at random moments of random programs. In
-// the durability full every acknowledged event is there afterwards. In both,
-// each log has lost nothing but its end, and that by whole records; live rows
-// are those of the last record; what a cut has divided is either whole or
-// divided; and the next start continues by itself.
+// TestPowerLoss lets the power fail at random moments of random programs. With the durability
+// full, every acknowledged event is left afterwards. With both durabilities, each log has lost
+// nothing but its end, in whole records; the live rows are those of the last record; each cut
+// has happened as a whole or not at all; and the next start continues by itself.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
@@ -72,7 +71,7 @@ func TestPowerLoss(t *testing.T) {
 					}
 				})
 			}
-			// A file layer that loses nothing would prove nothing.
+			// If the disk never lost anything, the test would prove nothing.
 			if durability == journal.Normal && lost == 0 {
 				t.Error("no event was ever lost")
 			}
@@ -80,19 +79,19 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// everyStepShare is how many seeds of the other tests make one of
-// TestPowerLossAtEveryStep, which has a program for every failpoint.
+// everyStepShare is how many seeds of the other tests count for one of
+// TestPowerLossAtEveryStep, which runs a program for every failpoint.
 const everyStepShare = 12
 
 const everyStepPart = 5
 
-// powerSteps is in how many steps of a program every failpoint is reached, but for
-// those that belong to what it does not do.
+// powerSteps is the number of steps in which a program reaches every failpoint, except those of
+// operations that it does not use.
 const powerSteps = 600
 
-// TestPowerLossAtEveryStep lets the power fail at every failpoint, and with that
-// right after what has just been made durable and before what is not yet; in make test,
-// at one in everyStepPart.
+// TestPowerLossAtEveryStep lets the power fail at every failpoint, so that it fails right after
+// one thing has become durable and before the next one has. make test tries one failpoint in
+// everyStepPart.
 func TestPowerLossAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(seeds(t, everyStepShare)+everyStepShare-1) / everyStepShare {
@@ -116,14 +115,14 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 					return nil
 				}
 				p.round(t, 1<<30)
-				p.restarts = 1 // so that it waits for the background
+				p.restarts = 1 // so that restart waits for the background
 				p.restart(t, durability == journal.Full)
 			})
 		}
 	}
 }
 
-// ledger is what was acknowledged to the program, by origin.
+// ledger records what was acknowledged to the program, by origin.
 type ledger map[journal.Origin]*account
 
 type account struct {
@@ -138,7 +137,7 @@ type powerProgram struct {
 	random     *rand.Rand
 	ledger     ledger
 	ended      map[journal.SessionID]int64 // events of stores that a cut has ended
-	loose      []func()                    // what cuts promise once they are durable
+	loose      []func()                    // promises of cuts, which count once the cuts are durable
 	disk       *losevfs.Disk
 	d          *Directory
 	stores     []*Store
@@ -155,7 +154,7 @@ func newPowerProgram(t *testing.T, durability journal.Durability, seed uint64) *
 	}
 }
 
-// round runs until the power fails, after so many operations at the latest.
+// round runs until the power fails, at the latest after a number of operations.
 func (p *powerProgram) round(t *testing.T, operations int) {
 	t.Helper()
 	p.disk = losevfs.Mount(p.dir, p.random.Uint64())
@@ -167,7 +166,7 @@ func (p *powerProgram) round(t *testing.T, operations int) {
 		err = p.step()
 	}
 	if !p.disk.Dead() {
-		t.Errorf("an error although there is power: %v", err)
+		t.Errorf("an operation failed, although there is power: %v", err)
 	}
 	if p.d != nil {
 		_ = p.d.Close() // there is no power, so it fails
@@ -179,8 +178,8 @@ func (p *powerProgram) round(t *testing.T, operations int) {
 	rebooted(t, p.dir)
 }
 
-// abandon ends the work in the background once the power has failed: it would keep trying
-// to find out the outcome of a change, and block other changes.
+// abandon ends the work in the background once the power has failed. Otherwise the background
+// would keep trying to find out the outcome of a change, and block other changes.
 func (p *powerProgram) abandon() (wait func()) {
 	d, died, over, done := p.d, p.disk.Died(), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -217,7 +216,7 @@ func (p *powerProgram) open() (err error) {
 	return p.create(1)
 }
 
-// create makes n stores at once, which are durable with their first records.
+// create makes n stores at once. Their first records are durable then.
 func (p *powerProgram) create(n int) error {
 	spec := journal.StoreSpec{Graph: "g", Durability: p.durability, First: func(o journal.Origin) *journal.Record { return whole(o, 0, 2, 100) }}
 	stores, err := p.d.Create(context.Background(), slices.Repeat([]journal.StoreSpec{spec}, n)...)
@@ -241,7 +240,7 @@ func (p *powerProgram) add(s journal.Store) {
 	p.ledger[s.Origin()] = &account{appended: written, acknowledged: written, handedOn: written}
 }
 
-// firm holds the cuts to their promises that are durable.
+// firm applies the promises of cuts that are durable by now.
 func (p *powerProgram) firm() {
 	if len(p.d.loose.waiting()) > 0 {
 		return
@@ -294,7 +293,7 @@ func (p *powerProgram) step() error {
 	return nil
 }
 
-// cut divides a single store or unites several.
+// cut splits a single store or merges several.
 func (p *powerProgram) cut() error {
 	p.random.Shuffle(len(p.stores), func(i, j int) { p.stores[i], p.stores[j] = p.stores[j], p.stores[i] })
 	n := len(p.stores)
@@ -351,8 +350,8 @@ func (p *powerProgram) cut() error {
 	return nil
 }
 
-// whole makes a record of several messages, each of which has a row that only
-// stands if the record has been written as a whole.
+// whole makes a record of several messages. Each message has a row, and the rows agree only if
+// the record was written as a whole.
 func whole(o journal.Origin, after uint64, events, size int) *journal.Record {
 	channel := journal.ChannelID("channel-" + o.String())
 	last := after + uint64(events)
@@ -370,9 +369,9 @@ func whole(o journal.Origin, after uint64, events, size int) *journal.Record {
 	return r
 }
 
-// restart checks what is left, and continues every live store. Events that went through a
-// cut must be there. If acknowledged is set, so must all events that were acknowledged. It
-// returns how many events were lost.
+// restart checks what is left, and continues every live store. Events that a cut has handed on
+// must be left. If acknowledged is set, so must all events that were acknowledged. It returns
+// how many events were lost.
 func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 	rebooted(t, p.dir)
 	d := mustOpen(t, p.dir)
@@ -395,7 +394,7 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 			t.Errorf("Verify: %+v, %v", report, err)
 		}
 		if n, ended := p.ended[info.Session]; ended && report.Events != n {
-			t.Errorf("%s has %d events, and had %d when a cut ended it", info.Session, report.Events, n)
+			t.Errorf("%s has %d events, but had %d when a cut ended it", info.Session, report.Events, n)
 		}
 	}
 	for _, g := range graphs {
@@ -411,7 +410,7 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 		p.ledger[s.Origin()] = &account{appended: 3, acknowledged: 3, handedOn: 3}
 		kept[s.Origin()] = 3
 	}
-	if p.restarts++; p.restarts%2 == 0 { // in between, families grow
+	if p.restarts++; p.restarts%2 == 0 { // the other times, families grow
 		if err := d.Settle(t.Context()); err != nil {
 			t.Errorf("Settle: %v", err)
 		}
@@ -424,16 +423,16 @@ func (p *powerProgram) restart(t *testing.T, acknowledged bool) int {
 			promised = a.acknowledged
 		}
 		if kept[o] < promised || kept[o] > a.appended {
-			t.Errorf("%s: %d events are left of %d; %d were acknowledged, %d went through a cut", o, kept[o], a.appended, a.acknowledged, a.handedOn)
+			t.Errorf("%s: %d events are left of %d; %d were acknowledged, %d were handed on by a cut", o, kept[o], a.appended, a.acknowledged, a.handedOn)
 		}
 		lost += int(a.appended - kept[o])
-		// Lost events stay lost, and present ones stay.
+		// Events that were lost do not reappear, and those that are left are not lost later.
 		p.ledger[o] = &account{appended: kept[o], acknowledged: kept[o], handedOn: kept[o]}
 	}
 	return lost
 }
 
-// alone checks that every live store stands alone, and that nothing else is left.
+// alone checks that every live store is complete, and that nothing else is left.
 func (p *powerProgram) alone(t *testing.T, d *Directory) {
 	t.Helper()
 	infos, err := d.Sessions(t.Context())
@@ -479,20 +478,19 @@ func (p *powerProgram) rowsAgree(t *testing.T, d *Directory, g journal.SavedGrap
 	}
 	for _, c := range g.Cursors {
 		if o := strings.TrimPrefix(string(c.Channel), "channel-"); c.Seq != highest[o] {
-			t.Errorf("%s: the cursor of %s is at %d, its last event is %d", g.Session, o, c.Seq, highest[o])
+			t.Errorf("%s: the cursor of %s is at %d, but its last event is %d", g.Session, o, c.Seq, highest[o])
 		}
 	}
 	for key, value := range g.Meta {
 		if o := strings.TrimPrefix(key, "last-"); value != strconv.FormatUint(highest[o], 10) {
-			t.Errorf("%s: the last record of %s ends at %s, its last event is %d", g.Session, o, value, highest[o])
+			t.Errorf("%s: the last record of %s ends at %s, but its last event is %d", g.Session, o, value, highest[o])
 		}
 	}
 }
 
-// TestFaults lets writes and syncs fail now and then: the disk is full for a
-// while, or broken. Every failure leaves it unknown what was written. Nothing is
-// lost or doubled, and appending continues by itself; also when the power fails
-// in the end.
+// TestFaults lets writes and syncs fail now and then, because the disk is full for a while, or
+// broken. After each failure it is unknown what was written. No event is lost or written twice,
+// and appending continues by itself, even if the power fails in the end.
 func TestFaults(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for seed := range uint64(seeds(t, faultSeeds)) {
@@ -516,7 +514,7 @@ func TestFaults(t *testing.T) {
 				p.goesOn(t, s)
 			}
 			if failures == 0 {
-				t.Error("nothing failed")
+				t.Error("no step has failed")
 			}
 			crash := p.random.IntN(2) == 0
 			if crash {
@@ -537,7 +535,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// endure has a look at an error, and lets the disk work again.
+// endure checks an error, and lets the disk work again.
 func (p *powerProgram) endure(t *testing.T, err error) {
 	t.Helper()
 	if code := abi.CodeOf(err); code != abi.Storage && code != abi.UnknownOutcome {
@@ -552,8 +550,8 @@ func (p *powerProgram) endure(t *testing.T, err error) {
 	if !errors.Is(err, catalog.ErrUnknown) && len(p.stores) > 0 {
 		return
 	}
-	// A cut whose outcome is unknown has closed both sides, and a store that
-	// could not be written when it was closed has to be opened again.
+	// A cut whose outcome is unknown has closed both sides. A store that could not be written
+	// when it was closed must be opened again.
 	if err := p.d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -571,9 +569,9 @@ func (p *powerProgram) goesOn(t *testing.T, s *Store) {
 	a.acknowledged = a.appended
 }
 
-// TestSyncFails lets the syncs of one commit fail, and of what closing the file
-// does then, so that the file has the commit and the disk has not: it must not
-// be acknowledged before the disk has it too.
+// TestSyncFails lets the syncs of one commit fail, and those that closing the file makes then.
+// The file has the commit, but the disk does not. The commit must not be acknowledged before
+// the disk has it too.
 func TestSyncFails(t *testing.T) {
 	for failures := 1; failures <= 5; failures++ {
 		p := newPowerProgram(t, journal.Full, uint64(failures))

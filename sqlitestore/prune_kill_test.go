@@ -30,10 +30,10 @@ func (a *errand) prune(ctx context.Context, dir string, options Options) error {
 
 const killsPerPruned = 4 // of one directory
 
-// TestKilledPruning kills a process that prunes, several times in a row, at every step
-// and between them. What is to be kept is kept every time: the newest events, and
-// everything that is still to be read; and so is everything that is not history. The next
-// process prunes the rest, and nothing else is left over.
+// TestKilledPruning kills a process that prunes, several times in a row, at every step and
+// between them. Each time, everything that must be kept is left: the newest events, the events
+// that are still to be read, and everything that is not history. The next process prunes the
+// rest, and nothing else is left over.
 func TestKilledPruning(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -57,7 +57,7 @@ func TestKilledPruning(t *testing.T) {
 
 const (
 	chatterAll  = 400
-	chatterRead = 340 // by the one outside reader; what is behind that is kept
+	chatterRead = 340 // by the only outside reader; later messages are kept
 )
 
 // chattered makes a closed directory of one session whose reader is a little behind.
@@ -75,7 +75,7 @@ func chattered(t *testing.T) (dir string, session journal.SessionID) {
 	return d.dir, s.info.Session
 }
 
-// liveOf is what of a session is not history.
+// liveOf returns everything of a session that is not history.
 func liveOf(t *testing.T, dir string, session journal.SessionID) string {
 	t.Helper()
 	v := mustView(t, dir)
@@ -97,7 +97,7 @@ func wantPruned(t *testing.T, dir string, session journal.SessionID, live string
 	v := mustView(t, dir)
 	wantWhole(t, v, session)
 	if got := liveOf(t, dir, session); got != live {
-		t.Errorf("live was %s\nand is %s", live, got)
+		t.Errorf("the live rows were %s\nbut are %s", live, got)
 	}
 	var left []uint64
 	for _, e := range history(t, v, session) {
@@ -108,7 +108,7 @@ func wantPruned(t *testing.T, dir string, session journal.SessionID, live string
 	}
 }
 
-// wantPrunedWhole prunes the directory undisturbed.
+// wantPrunedWhole prunes the directory without interruption.
 func wantPrunedWhole(t *testing.T, dir string, session journal.SessionID, live string) {
 	t.Helper()
 	d := mustOpen(t, dir)

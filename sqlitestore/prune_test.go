@@ -13,13 +13,13 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// TestPruneToTheLetter prunes by command. A plan says what will be pruned, and changes
-// nothing; events that a reader still has to read stay.
+// TestPruneToTheLetter prunes by command. A plan lists what will be pruned, and changes
+// nothing. Events that a reader still has to read remain.
 func TestPruneToTheLetter(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		bound      Retention
-		read, want uint64 // want: the first number that is left
+		read, want uint64 // want: the first number that remains
 		held       bool
 	}{
 		{"events", Retention{Events: 95}, 100, 6, false},
@@ -42,14 +42,14 @@ func TestPruneToTheLetter(t *testing.T) {
 				t.Errorf("the plan is %+v, %v", plan, err)
 			}
 			if left := numbersLeft(t, s); len(left) != 100 {
-				t.Errorf("after the plan %d are left", len(left))
+				t.Errorf("after the plan, %d messages are left", len(left))
 			}
 			done, err := d.Prune(t.Context(), session, c.bound)
 			if err != nil || done.Given != plan.Given || done.Since != plan.Since || done.Held != plan.Held {
-				t.Errorf("done was %+v, %v; planned %+v", done, err, plan)
+				t.Errorf("Prune returned %+v, %v; the plan was %+v", done, err, plan)
 			}
 			if left := numbersLeft(t, s); left[0] != c.want || left[len(left)-1] != 100 {
-				t.Errorf("%d to %d are left; want them from %d", left[0], left[len(left)-1], c.want)
+				t.Errorf("the messages %d to %d are left; want those from %d on", left[0], left[len(left)-1], c.want)
 			}
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
@@ -58,7 +58,7 @@ func TestPruneToTheLetter(t *testing.T) {
 	}
 }
 
-// TestPruneRefuses what has ended, and a directory that is in use.
+// TestPruneRefuses prunes an ended session, one that does not exist, and a closed directory.
 func TestPruneRefuses(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
@@ -76,7 +76,8 @@ func TestPruneRefuses(t *testing.T) {
 	wantError(t, "pruning a closed directory", err, abi.Storage)
 }
 
-// TestPruneOfWhatIsCutMeanwhile answers as if the session had ended before.
+// TestPruneOfWhatIsCutMeanwhile proves that pruning a session that is cut meanwhile returns the
+// same error as for one that has ended.
 func TestPruneOfWhatIsCutMeanwhile(t *testing.T) {
 	var cut atomic.Pointer[func()] // called by every goroutine of the directory
 	d, err := Open(t.Context(), t.TempDir(), smallChunks(func(p failpoint.Point, _ string) error {
@@ -103,8 +104,8 @@ func TestPruneOfWhatIsCutMeanwhile(t *testing.T) {
 	wantError(t, "pruning what was cut", err, abi.InvalidArgument, string(s.info.Session)+" has ended")
 }
 
-// TestPruneAfterCut keeps what is undelivered also where it is in the file of an
-// ancestor.
+// TestPruneAfterCut proves that messages that were not delivered are kept, even those in the
+// file of an ancestor.
 func TestPruneAfterCut(t *testing.T) {
 	for _, how := range []string{"prune", "retain", "plan"} {
 		t.Run(how, func(t *testing.T) {
@@ -163,12 +164,12 @@ func TestPruneAfterCut(t *testing.T) {
 	}
 }
 
-// TestPruneWhenFilesAreGone copies what a session keeps to a file of its own. Just before the
-// session moves to this file, those that it has open cannot be read, as if the background had
-// removed one of them.
+// TestPruneWhenFilesAreGone copies what a session keeps to its own file. Just before the
+// session moves to this file, its open files cannot be read, as if the background had removed
+// one of them.
 func TestPruneWhenFilesAreGone(t *testing.T) {
 	var of atomic.Pointer[Directory]
-	spoilt := false // by the hydrator alone
+	spoilt := false // set only by the hydrator
 	o := smallChunks(func(p failpoint.Point, path string) error {
 		d := of.Load()
 		if p != failpoint.Standing || d == nil || spoilt {
@@ -199,14 +200,14 @@ func TestPruneWhenFilesAreGone(t *testing.T) {
 	child := splitStore(t, d, s)[0]
 	settle(t, d)
 	if !spoilt || !child.complete.Load() {
-		t.Errorf("the files were spoilt: %v; the session has all that it keeps: %v", spoilt, child.complete.Load())
+		t.Errorf("the open files became unreadable: %v; the session is complete: %v", spoilt, child.complete.Load())
 	}
 	if left := numbersLeft(t, child); len(left) == 0 {
-		t.Error("nothing is left")
+		t.Error("no messages are left")
 	}
 }
 
-// createdIn is a session of a closed directory.
+// createdIn returns a session of a closed directory.
 func createdIn(t *testing.T, dir string) journal.SessionID {
 	t.Helper()
 	for _, e := range entriesOf(t, dir) {
@@ -215,8 +216,8 @@ func createdIn(t *testing.T, dir string) journal.SessionID {
 	return ""
 }
 
-// TestPruneTellsTheSize compares the sizes that pruning reports with those of the files,
-// even when so little is pruned that they get no smaller.
+// TestPruneTellsTheSize compares the sizes that pruning reports with those of the files, even
+// when so little is pruned that the files do not shrink.
 func TestPruneTellsTheSize(t *testing.T) {
 	dir, session := chattered(t)
 	for _, events := range []int64{chatterAll - 50, chatterAll - 51} {

@@ -12,10 +12,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestReadingLeavesNothing looks at a directory in every way there is. Afterwards
-// it has the files that it had.
+// TestReadingLeavesNothing reads a directory in every way that exists. Afterwards it has the
+// same files as before.
 func TestReadingLeavesNothing(t *testing.T) {
-	d := heldBack(t) // whose sessions are read in several files
+	d := heldBack(t) // its sessions are in several files
 	parent := createStore(t, d)
 	logged(parent, 1, 5)
 	children := splitStore(t, d, parent)
@@ -43,19 +43,19 @@ func TestReadingLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := tree(t, d.dir); !slices.Equal(after, before) {
-		t.Errorf("the directory had\n%v, and has\n%v", before, after)
+		t.Errorf("the directory had\n%v, but has\n%v", before, after)
 	}
 	loseCatalog(t, d.dir)
 	if _, err := Rebuild(t.Context(), d.dir); err != nil {
 		t.Fatal(err)
 	}
 	if after := tree(t, d.dir); !slices.Equal(after, before) {
-		t.Errorf("before its catalogue was made again the directory had\n%v, and has\n%v", before, after)
+		t.Errorf("before its catalogue was rebuilt, the directory had\n%v, but has\n%v", before, after)
 	}
 }
 
-// TestReadingLeavesLogs looks at a directory that a process was using when it was
-// killed, and at one that is in use: their logs are theirs.
+// TestReadingLeavesLogs reads a directory that a process was using when it was killed, and one
+// that is in use. Their logs are not removed.
 func TestReadingLeavesLogs(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	s := createStore(t, d)
@@ -68,7 +68,7 @@ func TestReadingLeavesLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := filepath.Join(files.Stores, filepath.Base(s.path()))
-	for _, name := range []string{catalog.Name, catalog.Name + "-wal", store, store + "-wal"} { // others are being made
+	for _, name := range []string{catalog.Name, catalog.Name + "-wal", store, store + "-wal"} { // other files are being made
 		content, err := os.ReadFile(filepath.Join(d.dir, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(killed, name), content, 0o644)
