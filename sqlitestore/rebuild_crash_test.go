@@ -17,7 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// damageCatalog makes rubble of a catalogue, with a log.
+// damageCatalog overwrites a catalogue, and its log, with rubble.
 func damageCatalog(t *testing.T, dir string) {
 	t.Helper()
 	for suffix, text := range map[string]string{"": "rubble", "-wal": "a log"} {
@@ -27,10 +27,9 @@ func damageCatalog(t *testing.T, dir string) {
 	}
 }
 
-// TestKilledWhileRebuilding kills the process that makes a catalogue again at every step,
-// several times in a row. The directory can be opened only if the catalogue is complete;
-// otherwise opening it returns the remedy to make it again, which has the same result as
-// without the kills.
+// TestKilledWhileRebuilding kills a process that rebuilds a catalogue at every step, several
+// times in a row. The directory can be opened only if the catalogue is complete. Otherwise the
+// error has the remedy to rebuild it, which has the same result as without the kills.
 func TestKilledWhileRebuilding(t *testing.T) {
 	t.Parallel()
 	sound := lineaged(t)
@@ -58,7 +57,7 @@ func TestKilledWhileRebuilding(t *testing.T) {
 						killed++
 						wantRebuildable(t, dir, sound)
 					}
-					if k.died != point || point == failpoint.Installed { // it is whole
+					if k.died != point || point == failpoint.Installed { // the catalogue is complete
 						c.lose(t, dir)
 					}
 				}
@@ -77,8 +76,8 @@ func TestKilledWhileRebuilding(t *testing.T) {
 	}
 }
 
-// wantRebuildable looks at copies of a directory in which Rebuild was killed: one is
-// opened, another rebuilt.
+// wantRebuildable checks copies of a directory in which Rebuild was killed: it opens one, and
+// rebuilds another.
 func wantRebuildable(t *testing.T, dir, sound string) {
 	t.Helper()
 	opened := duplicate(t, dir)
@@ -89,13 +88,13 @@ func wantRebuildable(t *testing.T, dir, sound string) {
 		}
 		wantSame(t, sound, opened)
 	} else if abi.CodeOf(err) != abi.Storage || !strings.Contains(remedyOf(err), "session rebuild") {
-		t.Errorf("opening it: %v; want the advice to rebuild it", err)
+		t.Errorf("opening the directory: %v; want the advice to rebuild it", err)
 	}
 	again := duplicate(t, dir)
 	switch _, err := Rebuild(t.Context(), again); {
-	case d != nil && abi.CodeOf(err) == abi.Conflict: // nothing is wrong with it
+	case d != nil && abi.CodeOf(err) == abi.Conflict: // the catalogue is complete
 	case err != nil || d != nil:
-		t.Errorf("rebuilding it: %v, although it opens: %v", err, d != nil)
+		t.Errorf("rebuilding the directory: %v; it could be opened: %v", err, d != nil)
 	}
 	wantSame(t, sound, again)
 }
@@ -107,12 +106,12 @@ func wantSame(t *testing.T, sound, dir string) {
 	}
 }
 
-// stepSeeds is how often the power fails at each step in a run of the tests, the
-// unsynced writes surviving or not; TERRARIUM_SEEDS asks for more.
+// stepSeeds is how often the power fails at each step in a run of the tests. The seed
+// determines which unsynced writes survive. TERRARIUM_SEEDS requests more.
 const stepSeeds = 1
 
-// TestPowerLossWhileRebuilding lets the power fail at every step. There is the whole
-// catalogue then, or none, and it can be made again.
+// TestPowerLossWhileRebuilding lets the power fail at every step. There is either the whole
+// catalogue or none, and it can be rebuilt.
 func TestPowerLossWhileRebuilding(t *testing.T) {
 	sound := lineaged(t)
 	for _, point := range []failpoint.Point{failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.Installing, failpoint.Installed, failpoint.Count} {
@@ -137,7 +136,7 @@ func TestPowerLossWhileRebuilding(t *testing.T) {
 				rebooted(t, dir)
 				if missing(filepath.Join(dir, catalog.Name)) {
 					if point == failpoint.Count {
-						t.Fatal("what was answered is not durable")
+						t.Fatal("a catalogue that Rebuild reported is not durable")
 					}
 					if _, err := Rebuild(t.Context(), dir); err != nil {
 						t.Fatal(err)
@@ -149,7 +148,7 @@ func TestPowerLossWhileRebuilding(t *testing.T) {
 	}
 }
 
-// remedyOf says what an error advises.
+// remedyOf returns the remedy of an error.
 func remedyOf(err error) string {
 	var typed *abi.Error
 	if errors.As(err, &typed) {

@@ -12,21 +12,21 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// mover has a session that gets another file, and is in two for a while.
+// mover has a session that gets another file, and is in two files for a while.
 type mover struct {
 	t       *testing.T
-	dir     string // where it continues in the second file
-	stopped string // a copy from when the second file was whole, and not yet the session's
+	dir     string // where the session continues in the second file
+	stopped string // a copy from the time when the second file was complete, but not yet the session's
 	session journal.SessionID
 	path    string // of the first file, in stopped
 	s       *Store
 }
 
-// ownEvents are those of the mover's session in its first file, and inherited ones
-// those of its parent.
+// ownEvents are those of the mover's session in its first file. inheritedEvents are those of
+// its parent.
 const ownEvents, inheritedEvents = 20, 30
 
-// moved has a session that has moved; then does more with it.
+// moved makes a session that has moved, and then does more with it.
 func moved(t *testing.T, then func(*mover, *Directory)) *mover {
 	t.Helper()
 	m := &mover{t: t, dir: t.TempDir(), stopped: filepath.Join(t.TempDir(), "stopped")}
@@ -63,10 +63,10 @@ func moved(t *testing.T, then func(*mover, *Directory)) *mover {
 	return m
 }
 
-// writeMore has the session write to its second file.
+// writeMore writes more events to the second file of the session.
 func writeMore(m *mover, _ *Directory) { m.s.Append(whole(m.s.Origin(), ownEvents, 5, 10)) }
 
-// bringBack puts the first file back, as it was before it was marked as left.
+// bringBack restores the first file, as it was before it was marked as left.
 func (m *mover) bringBack() {
 	m.t.Helper()
 	for _, suffix := range []string{"", "-wal"} {
@@ -76,8 +76,8 @@ func (m *mover) bringBack() {
 	}
 }
 
-// loseTail takes the last events of the session from the first file, as a power loss
-// does. The second one had followed them.
+// loseTail removes the last events of the session from the first file, as a power loss does.
+// The second file has these events.
 func (m *mover) loseTail() {
 	m.t.Helper()
 	left := ownEvents / 2
@@ -85,9 +85,8 @@ func (m *mover) loseTail() {
 	execute(m.t, m.path, fmt.Sprintf("UPDATE cursor SET seq = %d; UPDATE head SET seq = %d; UPDATE meta SET value = '%d'", left, left, left))
 }
 
-// rebuilds loses the catalogue of a directory, makes it again, and checks that the
-// session continues with so many events, of so many of its origins, and that nothing is
-// left for a person to do.
+// rebuilds loses the catalogue of a directory, rebuilds it, and checks that the session
+// continues with the given number of events. Nothing must be left for an operator to do.
 func (m *mover) rebuilds(dir string, events int) {
 	m.t.Helper()
 	loseCatalog(m.t, dir)
@@ -106,29 +105,29 @@ func (m *mover) rebuilds(dir string, events int) {
 	}
 }
 
-// TestRebuildAfterMove finds both files. The second was written to: the first one had not
-// been marked, and not been removed, when the power failed.
+// TestRebuildAfterMove has both files. The second was written to before the power failed, but
+// the first was neither marked nor removed.
 func TestRebuildAfterMove(t *testing.T) {
 	m := moved(t, writeMore)
 	m.bringBack()
 	m.rebuilds(m.dir, inheritedEvents+ownEvents+5)
 }
 
-// TestRebuildBeforeMove finds both files, and the second one has what a power loss
-// took from the first.
+// TestRebuildBeforeMove has both files. The second has the events that a power loss removed
+// from the first.
 func TestRebuildBeforeMove(t *testing.T) {
 	m := moved(t, writeMore)
 	m.loseTail()
 	m.rebuilds(m.stopped, inheritedEvents+ownEvents)
 }
 
-// TestRebuildWithoutMove has the session go on in the first file after that, under
-// another origin. What it has written since counts, and not what it had lost.
+// TestRebuildWithoutMove lets the session continue in the first file after that, under another
+// origin. Its new events count, and those that it had lost do not.
 func TestRebuildWithoutMove(t *testing.T) {
 	m := moved(t, writeMore)
 	m.loseTail()
 	options := smallChunks(nil)
-	options.hooks.Opened = func(path string, _ func(string) error) error { // before the second file has been made again
+	options.hooks.Opened = func(path string, _ func(string) error) error { // fails before the second file has been made again
 		if isNumbered(path) {
 			return errDisk
 		}
@@ -152,9 +151,9 @@ func TestRebuildWithoutMove(t *testing.T) {
 	m.rebuilds(m.stopped, inheritedEvents+ownEvents/2+3)
 }
 
-// TestRebuildAfterMoveAndCut finds both files of a session that a cut has ended since it
-// moved. It wrote nothing to the second file but that it is parked for the cut, and its
-// child nothing at all. That is enough to know that the cut has happened.
+// TestRebuildAfterMoveAndCut has both files of a session that has moved and was then cut. The
+// session wrote to the second file only that it is parked for the cut, and its child wrote
+// nothing. That is enough to know that the cut has happened.
 func TestRebuildAfterMoveAndCut(t *testing.T) {
 	var child *Store
 	m := moved(t, func(m *mover, d *Directory) { child = splitStore(t, d, m.s)[0] })
@@ -166,7 +165,7 @@ func TestRebuildAfterMoveAndCut(t *testing.T) {
 		}
 	}
 	if slices.Sort(live); len(live) != 2 || !slices.Contains(live, child.info.Session) {
-		t.Fatalf("%v are live, want two children", live)
+		t.Fatalf("the live sessions are %v, want two children", live)
 	}
 	m.bringBack()
 	loseCatalog(t, m.dir)

@@ -22,9 +22,9 @@ import (
 
 const rebuildSeeds = 2
 
-// TestRebuildAfterPowerLoss lets the power fail at any moment of random programs
-// and then loses the catalogue. The new one says what the old one said, everything
-// reads as it did, what was acknowledged is there, and the stores go on.
+// TestRebuildAfterPowerLoss lets the power fail at any moment of random programs, and then
+// loses the catalogue. The new catalogue has the same content as the old one, all sessions read
+// the same, everything that was acknowledged is left, and the stores continue.
 func TestRebuildAfterPowerLoss(t *testing.T) {
 	t.Parallel()
 	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
@@ -39,7 +39,7 @@ func TestRebuildAfterPowerLoss(t *testing.T) {
 						before := duplicate(t, p.dir)
 						loseCatalog(t, p.dir)
 						if _, err := os.Stat(filepath.Join(before, catalog.Name)); err != nil {
-							continue // the power failed before there was one
+							continue // the power failed before there was a catalogue
 						}
 						if n, err := countStores(p.dir); n == 0 || err != nil {
 							continue
@@ -62,8 +62,8 @@ func TestRebuildAfterPowerLoss(t *testing.T) {
 	}
 }
 
-// decideIn has the cuts decided that were not durable when the power failed, as the next
-// start does, and does nothing else: what Rebuild finds is compared with that.
+// decideIn decides the cuts that were not durable when the power failed, as the next start
+// does, and does nothing else. The result of Rebuild is compared with that.
 func decideIn(t *testing.T, dir string) {
 	t.Helper()
 	k, err := catalog.Take(filepath.Join(dir, catalog.Name), WithoutSyncs.hooks)
@@ -76,7 +76,8 @@ func decideIn(t *testing.T, dir string) {
 	}
 }
 
-// duplicate copies a directory. In one that is in use, spare files may come and go.
+// duplicate copies a directory. In a directory that is in use, spare files may appear and
+// disappear.
 func duplicate(t *testing.T, dir string) string {
 	t.Helper()
 	for range 100 {
@@ -89,7 +90,7 @@ func duplicate(t *testing.T, dir string) string {
 			t.Fatal(err)
 		}
 	}
-	t.Fatalf("files of %s vanish whenever it is copied", dir)
+	t.Fatalf("files of %s disappear whenever the directory is copied", dir)
 	return ""
 }
 
@@ -100,8 +101,8 @@ func loseCatalog(t *testing.T, dir string) {
 	}
 }
 
-// known is what a catalogue says of a session, as far as it has to be the same in
-// one that was made again.
+// known is what a catalogue says about a session, as far as it must be the same in a catalogue
+// that was rebuilt.
 type known struct {
 	Graph                      journal.GraphID
 	Born                       uint64
@@ -115,13 +116,13 @@ func knownOf(e catalog.Entry) known {
 	return known{e.Graph, e.Born, e.Durability, e.Created, e.MergedAt, e.SplitAt, e.Parents, e.Cut, string(e.Kind)}
 }
 
-// differences compares a directory with one whose catalogue was made again.
+// differences compares a directory with one whose catalogue was rebuilt.
 func differences(t *testing.T, before, after string) (out []string) {
 	t.Helper()
 	c := comparison{t: t, dir: after, old: entriesOf(t, before), fresh: entriesOf(t, after)}
 	for _, session := range slices.Sorted(maps.Keys(c.fresh)) {
 		if _, there := c.old[session]; !there && !c.marked(c.fresh[session], storefile.Unused) {
-			out = append(out, fmt.Sprintf("%s was not there", session))
+			out = append(out, fmt.Sprintf("the session %s did not exist before", session))
 		}
 	}
 	old, fresh := mustView(t, before), mustView(t, after)
@@ -135,7 +136,7 @@ func differences(t *testing.T, before, after string) (out []string) {
 		}
 		now, then := retell(t, fresh, session), retell(t, old, session)
 		if c.old[session].File == "" && then.rowsErr != nil {
-			// The file was about to be removed, and Rebuild has found it, with its rows.
+			// The file was about to be removed, and Rebuild has found it with its rows.
 			now.graph, now.rowsErr = then.graph, then.rowsErr
 		}
 		if now.String() != then.String() && !c.outlived(old, fresh, session) {
@@ -151,30 +152,30 @@ type comparison struct {
 	old, fresh map[journal.SessionID]catalog.Entry
 }
 
-// compare says what is wrong with a session in the new catalogue.
+// compare returns what is wrong with a session in the new catalogue.
 func (c *comparison) compare(session journal.SessionID) string {
 	old := c.old[session]
 	fresh, there := c.fresh[session]
 	if !there {
-		return "it is gone"
+		return "the session does not exist"
 	}
-	two := len(c.filesOf(session)) > 1 // between two files, it is either
+	two := len(c.filesOf(session)) > 1 // the session may be in either of two files
 	switch {
 	case !reflect.DeepEqual(knownOf(old), knownOf(fresh)):
-		return fmt.Sprintf("it was %+v and is %+v", knownOf(old), knownOf(fresh))
+		return fmt.Sprintf("the session was %+v, but is %+v", knownOf(old), knownOf(fresh))
 	case old.Live != fresh.Live && !c.parentOfNew(session):
-		return fmt.Sprintf("live was %v", old.Live)
+		return fmt.Sprintf("live was %v before", old.Live)
 	case old.File != "" && old.File != fresh.File && !two:
-		return fmt.Sprintf("its file was %q and is %q", old.File, fresh.File)
+		return fmt.Sprintf("the file was %q, but is %q", old.File, fresh.File)
 	case old.File != "" && old.Complete != fresh.Complete && !two:
-		return fmt.Sprintf("complete was %v", old.Complete)
+		return fmt.Sprintf("complete was %v before", old.Complete)
 	}
 	return ""
 }
 
-// outlived reports whether a session that is between two files continues in the one
-// that was about to be its own. That had followed what a power loss took from the
-// other, so it may have more.
+// outlived reports whether a session that was between two files continues in the file that was
+// about to become its own. That file also has what a power loss removed from the other, so it
+// may have more events.
 func (c *comparison) outlived(old, fresh *View, session journal.SessionID) bool {
 	if c.old[session].File == c.fresh[session].File || len(c.filesOf(session)) < 2 {
 		return false
@@ -195,8 +196,8 @@ func history(t *testing.T, v *View, session journal.SessionID) []journal.Event {
 	return events
 }
 
-// parentOfNew reports whether a cut has ended the session that was about to be
-// made.
+// parentOfNew reports whether the session is a parent in a cut that the old catalogue does not
+// have.
 func (c *comparison) parentOfNew(session journal.SessionID) bool {
 	for child, e := range c.fresh {
 		if _, there := c.old[child]; !there && slices.Contains(e.Parents, session) {
@@ -215,7 +216,7 @@ func (c *comparison) marked(e catalog.Entry, mark string) bool {
 	return errors.Join(err, in.Close()) == nil && found
 }
 
-// filesOf are the files that say that they are of a session.
+// filesOf returns the files that claim to belong to a session.
 func (c *comparison) filesOf(session journal.SessionID) []string {
 	found, err := filepath.Glob(filepath.Join(c.dir, files.Stores, "*"+files.StoreSuffix))
 	if err != nil {
@@ -253,14 +254,14 @@ func mustView(t *testing.T, dir string) *View {
 	return v
 }
 
-// answerOf is what a session answers to the questions that have nothing to do with
-// which file it is in.
+// answerOf returns everything that can be read of a session and that does not depend on its
+// file.
 func answerOf(t *testing.T, v *View, session journal.SessionID) string {
 	t.Helper()
 	return retell(t, v, session).String()
 }
 
-// retelling is what a session answers.
+// retelling is everything that can be read of a session.
 type retelling struct {
 	events                                  []journal.Event
 	ancestors                               []journal.SessionID

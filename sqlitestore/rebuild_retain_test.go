@@ -12,9 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
 
-// TestRebuildPruned makes the catalogue of a pruned directory again, with a bound or a
-// budget, before and after cuts. What is left is the same, and so are the descriptions of
-// the sessions.
+// TestRebuildPruned rebuilds the catalogue of a pruned directory, with a bound or a budget,
+// before and after cuts. The remaining history is the same, and so are the descriptions of the
+// sessions.
 func TestRebuildPruned(t *testing.T) {
 	for name, o := range map[string]Options{
 		"Events": {Retain: Retention{Events: 300}},
@@ -26,8 +26,8 @@ func TestRebuildPruned(t *testing.T) {
 			if left[0] == 1 {
 				t.Fatal("nothing has been pruned")
 			}
-			// Of the session's first origin nothing will be left, and of its history
-			// some is inherited.
+			// No event of the session's first origin will be left, and a part of its history is
+			// inherited.
 			s = reopened(t, d, s)
 			for seq := uint64(1); seq <= 1000; seq++ {
 				s.Append(whole(s.Origin(), seq-1, 1, 200))
@@ -57,8 +57,8 @@ func TestRebuildPruned(t *testing.T) {
 	}
 }
 
-// keepsTo opens a directory whose sessions go on within their bounds, and has
-// nothing set aside.
+// keepsTo opens a directory whose sessions continue within their bounds, and checks that no
+// file is set aside.
 func keepsTo(t *testing.T, dir string, o Options, live []journal.SessionID) {
 	t.Helper()
 	d, err := Open(t.Context(), dir, o)
@@ -101,9 +101,9 @@ func reopened(t *testing.T, d *Directory, s *Store) *Store {
 	return again.(*Store)
 }
 
-// TestRebuildKilledWhilePruning has a process killed at each step of pruning, and then
-// loses the catalogue. The session has everything that it is to keep, and either all of
-// the rest or none.
+// TestRebuildKilledWhilePruning has a process killed at each step of pruning, and then loses
+// the catalogue. The session has everything that it must keep, and either all of the rest or
+// none.
 func TestRebuildKilledWhilePruning(t *testing.T) {
 	points := []failpoint.Point{
 		failpoint.Noted, failpoint.Stripped, failpoint.United, failpoint.TailFollowed, failpoint.Standing, failpoint.Finishing, failpoint.Finished, failpoint.Completing, failpoint.Completed, failpoint.Moved,
@@ -118,7 +118,7 @@ func TestRebuildKilledWhilePruning(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := createStore(t, d)
-			chatter(s, "c", 1, 100, 100) // the first origin, which is pruned completely
+			chatter(s, "c", 1, 100, 100) // the first origin is pruned completely
 			s = reopened(t, d, s)
 			for seq := uint64(101); seq <= 400; seq += 3 {
 				s.Append(later(s.Origin(), seq, 3, 100))
@@ -142,8 +142,8 @@ func TestRebuildKilledWhilePruning(t *testing.T) {
 	}
 }
 
-// later makes a record of messages as chatter sends them, under an origin that
-// begins after so many.
+// later makes a record of messages like those of chatter, under an origin that begins after a
+// number of messages.
 func later(o journal.Origin, from uint64, n, before uint64) *journal.Record {
 	r := &journal.Record{}
 	for seq := from; seq < from+n; seq++ {
@@ -162,9 +162,9 @@ func pruning(o Options, reached func(failpoint.Point, string) error) Options {
 	return o
 }
 
-// killedPruning opens a session that has more than it is to keep, and answers a copy
-// of the directory as it is when a step is reached for the first time: what a
-// process that is killed there leaves.
+// killedPruning opens a session that has more than it must keep. It returns a copy of the
+// directory as it is when a step is reached for the first time, which is what a process that is
+// killed there leaves.
 func killedPruning(t *testing.T, dir string, session journal.SessionID, point failpoint.Point) string {
 	t.Helper()
 	killed := filepath.Join(t.TempDir(), "killed")
@@ -196,7 +196,7 @@ func killedPruning(t *testing.T, dir string, session journal.SessionID, point fa
 	return killed
 }
 
-// copyKilled copies a directory in use, but for the memory that its process shares.
+// copyKilled copies a directory in use, except for the memory that its processes share.
 func copyKilled(to, dir string) error {
 	return filepath.WalkDir(dir, func(path string, f fs.DirEntry, err error) error {
 		if err != nil || strings.HasSuffix(path, "-shm") {

@@ -14,9 +14,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/losevfs"
 )
 
-// TestStorageRebuilt passes the tests of a storage with one that loses its
-// catalogue between any two processes, and gets it again from the stores. make test has
-// every second one: the catalogue matters to few of them.
+// TestStorageRebuilt runs the test suite of a storage on one that loses its catalogue between
+// any two processes, and rebuilds it from the stores. make test runs every second check,
+// because few of them depend on the catalogue.
 func TestStorageRebuilt(t *testing.T) {
 	rebuilt := 0
 	open := func(t *testing.T, dir string) journal.Storage {
@@ -48,6 +48,6 @@ func TestStorageRebuilt(t *testing.T) {
 		}
 	}
 	if rebuilt == 0 {
-		t.Error("no catalogue was ever made again")
+		t.Error("no catalogue was rebuilt")
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// lineaged makes a closed directory whose stores were cut several times and are complete:
-// the files of ended sessions are removed.
+// lineaged makes a closed directory whose stores were cut several times and are complete, so
+// that the files of ended sessions are removed.
 func lineaged(t *testing.T) string {
 	t.Helper()
 	p := newPowerProgram(t, journal.Normal, 1)
@@ -67,8 +67,8 @@ func TestRebuildSettled(t *testing.T) {
 	}
 }
 
-// TestRebuildComparesEverything removes the records of the stores, one at a time. Each
-// makes a difference: otherwise its loss would go unnoticed.
+// TestRebuildComparesEverything removes or alters records of the stores, one kind at a time. Each
+// of these must make a difference: otherwise the loss would not be noticed.
 func TestRebuildComparesEverything(t *testing.T) {
 	t.Parallel()
 	dir := lineaged(t)
@@ -100,13 +100,13 @@ func TestRebuildComparesEverything(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(differences(t, dir, damaged)) == 0 {
-				t.Error("the damage is not noticed")
+				t.Error("the comparison does not notice the damage")
 			}
 		})
 	}
 }
 
-// TestRebuildRefuses looks at directories that are not to be touched.
+// TestRebuildRefuses tries directories that must not be changed.
 func TestRebuildRefuses(t *testing.T) {
 	dir, paths := filled(t, 1)
 	catalog := filepath.Join(dir, catalog.Name)
@@ -137,8 +137,8 @@ func TestRebuildRefuses(t *testing.T) {
 	}
 }
 
-// TestRebuildDamaged damages the catalogue in several ways. It is kept, and its log
-// with it, however often.
+// TestRebuildDamaged damages the catalogue in several ways, one after the other. The damaged
+// catalogue is kept each time, and its log with it.
 func TestRebuildDamaged(t *testing.T) {
 	dir, paths := filled(t, 2)
 	catalog := filepath.Join(dir, catalog.Name)
@@ -166,7 +166,7 @@ func TestRebuildDamaged(t *testing.T) {
 			unchanged(t, report.Kept+"-wal", []byte("a log"))
 		}
 		if got := contents(t, paths); !slices.EqualFunc(got, stores, bytes.Equal) {
-			t.Error("the stores are not as they were")
+			t.Error("the stores were changed")
 		}
 	}
 	d := mustOpen(t, dir)
@@ -188,8 +188,8 @@ func contents(t *testing.T, paths []string) (out [][]byte) {
 	return out
 }
 
-// TestRebuildReports has files that cannot be read, that are not needed and that are
-// missing.
+// TestRebuildReports has files that cannot be read, files that are not needed, and missing
+// files.
 func TestRebuildReports(t *testing.T) {
 	d := heldBack(t)
 	parent := createStore(t, d)
@@ -236,8 +236,8 @@ func TestRebuildReports(t *testing.T) {
 	wantError(t, "the history of the session that is missing", err, abi.Storage, parent.path())
 }
 
-// TestRebuildUnknown loses what an ended session wrote, as files of an older
-// version never said. Its history is not told without its events.
+// TestRebuildUnknown loses the events of an ended session of which the files of an older
+// version record nothing. The report says that its history is unknown.
 func TestRebuildUnknown(t *testing.T) {
 	dir := lineaged(t)
 	paths, err := filepath.Glob(filepath.Join(dir, files.Stores, "*"+files.StoreSuffix))

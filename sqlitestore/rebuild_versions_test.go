@@ -27,8 +27,8 @@ var addedKeys = map[int][]string{
 	6: {storefile.Home},
 }
 
-// age makes a store of an older version out of one of the newest: a file that the
-// migrations of that version make has what it can have of the other's rows.
+// age turns a store of the newest version into one of an older version: a file made by the
+// migrations of that version, with the rows that it can have.
 func age(t *testing.T, path string, version int) {
 	t.Helper()
 	if version == int(storefile.Schema.Version) {
@@ -82,10 +82,10 @@ func age(t *testing.T, path string, version int) {
 	}
 }
 
-// sqlText is a text as SQL has it.
+// sqlText writes a text as an SQL literal.
 func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// queryValue reads the one value that a query answers.
+// queryValue reads the only value that a query returns.
 func queryValue(path, query string, to *string) (err error) {
 	c, err := sqlite.Open(path, sqlite.ReadWrite)
 	if err != nil {
@@ -95,7 +95,7 @@ func queryValue(path, query string, to *string) (err error) {
 	return c.Query(query, nil, func(v []driver.Value) error { return sqlite.TakeRow(v, to) })
 }
 
-// ageAll makes the stores of a directory those of an older version.
+// ageAll turns the stores of a directory into those of an older version.
 func ageAll(t *testing.T, dir string, version int) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, files.Stores, "*"+files.StoreSuffix))
@@ -113,7 +113,7 @@ func ageAll(t *testing.T, dir string, version int) {
 	}
 }
 
-// removeLogs removes what looking at databases at rest has left beside them.
+// removeLogs removes what readers of unused databases have left beside them.
 func removeLogs(paths []string) error {
 	for _, path := range paths {
 		if err := queryValue(path, "SELECT name FROM sqlite_schema LIMIT 1", new(string)); err != nil {
@@ -123,9 +123,9 @@ func removeLogs(paths []string) error {
 	return nil
 }
 
-// handedOn makes a closed directory of a split and a merge in which no file has been
-// removed. If complete is true, every session that is live has its whole history, and
-// each file has the name of its session, as in directories of the first version.
+// handedOn makes a closed directory after a split and a merge, in which no file has been
+// removed. If complete is true, every live session has its whole history, and each file has the
+// name of its session, as in directories of the first version.
 func handedOn(t *testing.T, complete bool) string {
 	t.Helper()
 	held := failpoint.Stripping
@@ -171,7 +171,7 @@ func handedOn(t *testing.T, complete bool) string {
 	return d.dir
 }
 
-// settleOrNot waits until the background has done what it is let do.
+// settleOrNot waits until the background has done what it may do.
 func settleOrNot(t *testing.T, d *Directory) {
 	t.Helper()
 	if err := d.Settle(t.Context()); err != nil && t.Context().Err() != nil {
@@ -190,16 +190,16 @@ func nameBySession(t *testing.T, dir string) {
 	execute(t, filepath.Join(dir, catalog.Name), "UPDATE store SET file = session || '.db'; DELETE FROM leftover; DELETE FROM hydration")
 }
 
-// TestRebuildOlderVersions makes the catalogue of stores again that older versions
-// have written. As long as no file has been removed, it is what it was, and so are
-// the histories, which are read when the stores have been brought up to date.
+// TestRebuildOlderVersions rebuilds the catalogue of stores of older versions. As long as no
+// file has been removed, the catalogue is the same as before, and so are the histories once the
+// stores have been upgraded.
 func TestRebuildOlderVersions(t *testing.T) {
 	for version := 1; version <= int(storefile.Schema.Version); version++ {
 		if !seeded.Part(version-1, 3) {
 			continue
 		}
 		t.Run(fmt.Sprint("version=", version), func(t *testing.T) {
-			before := handedOn(t, version == 1) // that version knew no others
+			before := handedOn(t, version == 1) // that version had no other directories
 			dir := duplicate(t, before)
 			ageAll(t, dir, version)
 			loseCatalog(t, dir)
@@ -216,9 +216,9 @@ func TestRebuildOlderVersions(t *testing.T) {
 	}
 }
 
-// TestRebuildOlderVersionsWithoutFiles removes files whose content the second version did
-// not record. The live sessions have everything, lineages are complete, and unknown
-// histories are reported as unknown.
+// TestRebuildOlderVersionsWithoutFiles removes files whose content the second version did not
+// record. The live sessions have everything, lineages are complete, and histories that are
+// unknown are reported as unknown.
 func TestRebuildOlderVersionsWithoutFiles(t *testing.T) {
 	before := lineaged(t)
 	dir := duplicate(t, before)
@@ -233,7 +233,7 @@ func TestRebuildOlderVersionsWithoutFiles(t *testing.T) {
 	for session, e := range old {
 		now := fresh[session]
 		if now.MadeBy != e.MadeBy || now.Live != e.Live || now.MergedAt != e.MergedAt || now.SplitAt != e.SplitAt || !slices.Equal(now.Parents, e.Parents) {
-			t.Errorf("%s was %+v and is %+v", session, e, now)
+			t.Errorf("%s was %+v, but is %+v", session, e, now)
 		}
 	}
 	was, is := mustView(t, before), mustView(t, dir)
@@ -245,7 +245,7 @@ func TestRebuildOlderVersionsWithoutFiles(t *testing.T) {
 	goOn(t, dir, report.Live)
 }
 
-// bringUpToDate has the process that owns a directory read all of it.
+// bringUpToDate lets a process that owns a directory read all of it.
 func bringUpToDate(t *testing.T, dir string) {
 	t.Helper()
 	d := mustOpen(t, dir)
@@ -257,7 +257,7 @@ func bringUpToDate(t *testing.T, dir string) {
 	}
 }
 
-// goOn lets sessions go on, in the end with their whole history.
+// goOn lets sessions continue, in the end with their whole history.
 func goOn(t *testing.T, dir string, live []journal.SessionID) {
 	t.Helper()
 	d := mustOpen(t, dir)

@@ -18,14 +18,14 @@ import (
 
 const killsPerReplaced = 6 // of one directory
 
-// TestKilledReplacing kills a process that replaces the modules of creatures while they
-// handle messages, requests, results and timers. It dies before or after a transaction, or
-// at a random moment, and the next process continues by itself.
+// TestKilledReplacing kills a process that replaces the modules of creatures while they handle
+// messages, requests, results and timers. The process dies before or after a transaction, or at
+// a random moment, and the next process continues by itself.
 //
-// After every life the rows name the module of the last replacement in the log, and every
-// output of a creature is that of the module it then had. Each replacement that was
-// acknowledged is in the log, once, and so is each message. Every recorded turn has the same
-// effects again on the module that the log names for it. In the end each creature has got
+// After every life, the rows name the module of the last replacement in the log, and every
+// output of a creature is that of the module that it had at that time. Each replacement that
+// was acknowledged is in the log once, and so is each message. Every recorded turn has the same
+// effects again on the module that the log names for it. In the end, each creature has received
 // every message, timer, request and result once.
 func TestKilledReplacing(t *testing.T) {
 	t.Parallel()
@@ -35,13 +35,13 @@ func TestKilledReplacing(t *testing.T) {
 	died, replacements := map[string]int{}, 0
 	for todo := errandKills(t); todo > 0; todo -= killsPerReplaced {
 		b := &replaceReports{t: t, dir: t.TempDir(), random: random, begun: map[string]bool{}, done: map[string]bool{}}
-		b.live(failpoint.Count + 1) // something has to be there
+		b.live(failpoint.Count + 1) // the first life must leave a session
 		for range min(todo, killsPerReplaced) {
 			point := []failpoint.Point{failpoint.Appending, failpoint.Appended, failpoint.Count}[random.IntN(3)]
 			died[b.live(point)]++
 		}
 		if got := b.live(failpoint.Count + 1); got != "its own end" {
-			t.Fatal("the last life did not come to its end")
+			t.Fatal("the last life did not reach its end")
 		}
 		b.checkEnd()
 		replacements += len(b.done)
@@ -49,7 +49,7 @@ func TestKilledReplacing(t *testing.T) {
 	t.Logf("lives ended at %v; %d replacements were acknowledged", died, replacements)
 }
 
-// replaceReports are what the lives of one directory have said, and what follows from it.
+// replaceReports is what the lives of one directory have reported, and what follows from it.
 type replaceReports struct {
 	t           *testing.T
 	dir         string
@@ -88,7 +88,7 @@ func (b *replaceReports) live(point failpoint.Point) string {
 	return pointName(point)
 }
 
-// check looks at what a life has left, without changing it.
+// check checks what a life has left, without changing it.
 func (b *replaceReports) check() {
 	b.t.Helper()
 	v := mustView(b.t, b.dir)
@@ -97,18 +97,18 @@ func (b *replaceReports) check() {
 		b.t.Fatal(graphs, problems, err)
 	}
 	if len(graphs) == 0 {
-		return // it died before it had begun
+		return // the process died before it had begun
 	}
 	g := graphs[0]
 	wantWhole(b.t, v, g.Session)
 	modules := b.checkLog(v, g)
 	for _, c := range g.Creatures {
 		if want := modules[c.ID]; c.Module != want || c.SHA256 != sumOf(want) {
-			b.t.Errorf("%s has the module %s (%s), and the log says %s", c.Name, c.Module, c.SHA256, want)
+			b.t.Errorf("%s has the module %s (%s), but the log says %s", c.Name, c.Module, c.SHA256, want)
 		}
 		for key, count := range b.state(v, g, c.Name) {
 			if count != "|" {
-				b.t.Errorf("%s has got %s %d times", c.Name, key, len(count))
+				b.t.Errorf("%s has received %s %d times", c.Name, key, len(count))
 			}
 		}
 	}
@@ -116,8 +116,7 @@ func (b *replaceReports) check() {
 	b.replay(v)
 }
 
-// checkTimers checks that each timer that the singer has set either has fired, and once, or
-// is still set.
+// checkTimers checks that each timer that the singer has set has fired once or is still set.
 func (b *replaceReports) checkTimers(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	count := map[string]int{}
@@ -159,7 +158,7 @@ func (b *replaceReports) checkLog(v *View, g journal.SavedGraph) map[journal.Cre
 		case journal.EventModuleReplaced:
 			var p journal.ModuleReplacedPayload
 			if err := json.Unmarshal(ev.Payload, &p); err != nil || p.Former != modules[ev.Creature] || !b.begun[p.Module] {
-				b.t.Errorf("%s is replaced by %s; the module was %s; %v", p.Former, p.Module, modules[ev.Creature], err)
+				b.t.Errorf("the log says that %s was replaced by %s, but the module was %s; %v", p.Former, p.Module, modules[ev.Creature], err)
 			}
 			modules[ev.Creature] = p.Module
 			found[p.Module]++
@@ -186,7 +185,7 @@ func (b *replaceReports) checkLog(v *View, g journal.SavedGraph) map[journal.Cre
 		}
 	}
 	if messages < b.acked {
-		b.t.Errorf("there are %d messages, and %d were acknowledged", messages, b.acked)
+		b.t.Errorf("there are %d messages, but %d were acknowledged", messages, b.acked)
 	}
 	return modules
 }
@@ -207,7 +206,7 @@ func (b *replaceReports) state(v *View, g journal.SavedGraph, name string) map[s
 	b.t.Helper()
 	at := slices.IndexFunc(g.Creatures, func(c journal.CreatureRow) bool { return c.Name == name })
 	if at < 0 {
-		b.t.Fatalf("%s is gone", name)
+		b.t.Fatalf("%s does not exist", name)
 	}
 	state, err := v.State(b.t.Context(), g.Session, g.Creatures[at].ID)
 	if err != nil {
@@ -220,7 +219,7 @@ func (b *replaceReports) state(v *View, g journal.SavedGraph, name string) map[s
 	return out
 }
 
-// checkEnd checks that each creature has got everything, except for timers that are still
+// checkEnd checks that each creature has received everything, except for timers that are still
 // set.
 func (b *replaceReports) checkEnd() {
 	b.t.Helper()
@@ -236,7 +235,7 @@ func (b *replaceReports) checkEnd() {
 		for _, kind := range kinds {
 			for n := uint64(1); n <= b.goal; n++ {
 				if key := fmt.Sprintf("%d %d", kind, n); state[key] == "" {
-					b.t.Errorf("%s has not got %s", name, key)
+					b.t.Errorf("%s has not received %s", name, key)
 				}
 			}
 		}

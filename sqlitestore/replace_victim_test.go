@@ -17,7 +17,7 @@ import (
 // replacing is the order for a victim that replaces modules while messages arrive.
 type replacing struct {
 	Life int    // the names of its modules begin with it
-	Goal uint64 // so many messages, and the life ends
+	Goal uint64 // after this many messages, the life ends
 }
 
 // The creatures: the asker requests a reply to each message from the singer, which hears
@@ -25,13 +25,13 @@ type replacing struct {
 const (
 	singer   = "singer"
 	asker    = "asker"
-	timerGap = 4 // of so many messages, the singer sets a timer for one
+	timerGap = 4 // the singer sets a timer for one in this many messages
 )
 
 // replaced are the creatures whose modules are replaced.
 var replaced = [2]string{singer, asker}
 
-// voice is a host whose guests say which module they are. The module's bytes are its name:
+// voice is a host whose guests output which module they are. The module's bytes are its name:
 // the creature, and the version.
 type voice struct {
 	hearing
@@ -81,7 +81,7 @@ func noteRun(t abi.Turn, kind abi.Kind, n uint64) abi.Code {
 	return t.StateSet(key, append(before, '|'))
 }
 
-// run continues with a directory, and replaces modules for as long as messages arrive.
+// run continues with a directory, and replaces modules as long as messages arrive.
 func (r *replacing) run(ctx context.Context, dir string, options Options) error {
 	d, err := Open(ctx, dir, options)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *replacing) run(ctx context.Context, dir string, options Options) error 
 	return errors.Join(err, <-feeding, e.WaitIdle(ctx), d.Settle(ctx), e.Close(ctx), d.Close())
 }
 
-// resumeVoices restores the session, or begins it.
+// resumeVoices restores the session, or creates it.
 func resumeVoices(ctx context.Context, e *engine.Engine) error {
 	if len(e.Saved()) > 0 {
 		_, problems, err := e.Restore(ctx)
@@ -130,7 +130,7 @@ func resumeVoices(ctx context.Context, e *engine.Engine) error {
 	return err
 }
 
-// feed sends what the channel does not have yet, and a little before.
+// feed sends the messages that the channel does not have yet, and a few before them again.
 func (r *replacing) feed(ctx context.Context, e *engine.Engine) error {
 	lines, err := e.FindChannel("", "lines")
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *replacing) feed(ctx context.Context, e *engine.Engine) error {
 	return nil
 }
 
-// replace replaces the module of a creature. Every other time nothing waits until that is
+// replace replaces the module of a creature. Every other time, it does not wait until that is
 // durable.
 func (r *replacing) replace(ctx context.Context, e *engine.Engine, i int) error {
 	name := replaced[i%len(replaced)]

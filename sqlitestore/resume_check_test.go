@@ -9,7 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// check looks at what a life has left, without changing it.
+// check checks what a life has left, without changing it.
 func (b *resumeReports) check(done bool) {
 	b.t.Helper()
 	v := mustView(b.t, b.dir)
@@ -35,21 +35,21 @@ func (b *resumeReports) check(done bool) {
 		}
 		for i := range rows {
 			if letters[rows[i].ID] {
-				b.t.Errorf("the dead letter %s is there twice", rows[i].ID)
+				b.t.Errorf("the dead letter %s exists twice", rows[i].ID)
 			}
 			letters[rows[i].ID] = true
 		}
 	}
 	for id := range b.letters {
 		if !letters[id] {
-			b.t.Errorf("the dead letter %s is gone", id)
+			b.t.Errorf("the dead letter %s was lost", id)
 		}
 	}
 	b.letters = letters
 	b.checkShape(there, done)
 }
 
-// listensOf says where the creatures of a saved graph listen.
+// listensOf returns where the creatures of a saved graph listen.
 func listensOf(g journal.SavedGraph) map[string]string {
 	names, on := map[journal.CreatureID]string{}, map[string][]string{}
 	for _, c := range g.Creatures {
@@ -66,8 +66,8 @@ func listensOf(g journal.SavedGraph) map[string]string {
 	return out
 }
 
-// checkShape checks that each creature is as it was before the edit, or as it is after
-// it.
+// checkShape checks that each creature is either as it was before the edit or as it is after
+// the edit.
 func (b *resumeReports) checkShape(there map[string]string, done bool) {
 	b.t.Helper()
 	was, is := b.was, b.is.listens()
@@ -76,18 +76,17 @@ func (b *resumeReports) checkShape(there map[string]string, done bool) {
 	}
 	for name := range there {
 		if there[name] != was[name] && there[name] != is[name] {
-			b.t.Errorf("%s listens on %s; it was %q, and is to be %q", name, there[name], was[name], is[name])
+			b.t.Errorf("%s listens on %s; before the edit that was %q, and after it %q", name, there[name], was[name], is[name])
 		}
 	}
 	for name := range is {
 		if there[name] == "" && was[name] != "" {
-			b.t.Errorf("%s is gone", name)
+			b.t.Errorf("%s does not exist", name)
 		}
 	}
 }
 
-// checkPonds checks the messages of a graph's ponds, and what its creatures have
-// counted of them.
+// checkPonds checks the messages in the ponds of a graph, and what its creatures have counted.
 func (b *resumeReports) checkPonds(v *View, g journal.SavedGraph) {
 	b.t.Helper()
 	for _, ch := range g.Channels {
@@ -105,7 +104,7 @@ func (b *resumeReports) checkPonds(v *View, g journal.SavedGraph) {
 			}
 		}
 		if n := uint64(len(events)); n < b.acked[pond] {
-			b.t.Errorf("%s has %d messages, and %d were acknowledged", ch.Name, n, b.acked[pond])
+			b.t.Errorf("%s has %d messages, but %d were acknowledged", ch.Name, n, b.acked[pond])
 		}
 	}
 	for _, c := range g.Creatures {
@@ -117,7 +116,7 @@ func (b *resumeReports) checkPonds(v *View, g journal.SavedGraph) {
 	}
 }
 
-// heard is how often a creature has counted each message: its pond and its number.
+// heard returns how often a creature has counted each message, by its pond and its number.
 func (b *resumeReports) heard(v *View, g journal.SavedGraph, c journal.CreatureID) map[string]string {
 	b.t.Helper()
 	state, err := v.State(b.t.Context(), g.Session, c)
@@ -133,8 +132,8 @@ func (b *resumeReports) heard(v *View, g journal.SavedGraph, c journal.CreatureI
 	return out
 }
 
-// checkHeard checks that the keepers have heard everything, and the others everything
-// since the recipe was applied in the last life.
+// checkHeard checks that the keepers have heard everything, and that the other creatures have
+// heard everything since the recipe was applied in the last life.
 func (b *resumeReports) checkHeard(since [ponds]uint64) {
 	b.t.Helper()
 	v := mustView(b.t, b.dir)

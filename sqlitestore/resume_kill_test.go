@@ -12,9 +12,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// resumePoints are where a life that resumes is ended, besides random moments: at the
-// steps of cuts, of what comes right before and after them, and of the ends of
-// sessions.
+// resumePoints are where a life that resumes is ended, besides random moments: at the steps of
+// cuts, at those right before and after them, and when sessions end.
 var resumePoints = []failpoint.Point{
 	failpoint.Opened, failpoint.Appending, failpoint.Appended, failpoint.Parked, failpoint.Filling, failpoint.Filled, failpoint.Cutting, failpoint.Cut, failpoint.Frozen,
 	failpoint.Creating, failpoint.Created, failpoint.Noting, failpoint.Copied, failpoint.Stripped, failpoint.United, failpoint.Standing, failpoint.Finished, failpoint.Completing,
@@ -23,16 +22,15 @@ var resumePoints = []failpoint.Point{
 
 const killsPerResumed = 6 // of one directory
 
-// TestKilledResuming kills a process that resumes a session whose recipe is edited every
-// time: creatures come, leave, and listen elsewhere, so that ponds are joined and parted.
-// It dies at the steps of that and at random moments, and the next process continues by
+// TestKilledResuming kills a process that resumes a session whose recipe is edited every time.
+// Creatures are added, removed, and listen elsewhere, so that ponds are merged and split. The
+// process dies at the steps of that and at random moments, and the next process continues by
 // itself.
 //
-// After every life each creature is as it was before the edit or as it is after it, every
-// acknowledged message is present once, no creature has received one twice, no dead
-// letter is missing, and every session is sound. When a recipe has been applied, the
-// shape is that of the recipe. In the end each creature has received everything since it
-// came.
+// After every life, each creature is either as it was before the edit or as it is after the
+// edit. Every acknowledged message exists once, no creature has received a message twice, no
+// dead letter is missing, and every session is sound. When a recipe has been applied, the shape
+// is that of the recipe. In the end, each creature has received everything since it was added.
 func TestKilledResuming(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -41,7 +39,7 @@ func TestKilledResuming(t *testing.T) {
 	cache, died := t.TempDir(), map[string]int{}
 	for todo := errandKills(t); todo > 0; todo -= killsPerResumed {
 		b := &resumeReports{t: t, dir: t.TempDir(), cache: cache, random: random, letters: map[journal.EventID]bool{}}
-		b.live(failpoint.Count + 1) // something has to be there
+		b.live(failpoint.Count + 1) // the first life must leave a session
 		for range min(todo, killsPerResumed) {
 			point := failpoint.Count
 			if random.IntN(3) > 0 {
@@ -54,13 +52,13 @@ func TestKilledResuming(t *testing.T) {
 	t.Logf("lives ended at %v", died)
 }
 
-// resumeReports are what the lives of one directory have said, and what follows from it.
+// resumeReports is what the lives of one directory have reported, and what follows from it.
 type resumeReports struct {
 	t          *testing.T
 	dir, cache string
 	random     *rand.Rand
 	is         edition           // the recipe as it is now
-	was        map[string]string // which creature listened where after the life before
+	was        map[string]string // where each creature listened after the previous life
 	goal       uint64
 	acked      [ponds]uint64
 	letters    map[journal.EventID]bool
@@ -103,7 +101,7 @@ func (b *resumeReports) send(o order) ([]progress, bool) {
 	return a.sendOff(b.t, o, b.random)
 }
 
-// listen takes down what a life says.
+// listen notes what a life reports.
 func (b *resumeReports) listen(line *progress) {
 	b.t.Helper()
 	switch line.Word {
@@ -118,17 +116,17 @@ func (b *resumeReports) listen(line *progress) {
 			b.t.Errorf("the graphs are %q, want %q", got.Graphs, want)
 		}
 		if want := b.is.listens(); !maps.Equal(got.Listens, want) {
-			b.t.Errorf("they listen %v, want %v", got.Listens, want)
+			b.t.Errorf("the creatures listen on %v, want %v", got.Listens, want)
 		}
 		for i, n := range got.Marks {
 			if n < b.acked[i] {
-				b.t.Errorf("pond %d has %d messages, and %d were acknowledged", i, n, b.acked[i])
+				b.t.Errorf("pond %d has %d messages, but %d were acknowledged", i, n, b.acked[i])
 			}
 		}
 	}
 }
 
-// finish lets a process resume to its end, and checks that every creature has received
+// finish lets a process resume until its end, and checks that every creature has received
 // everything, and that nothing is left to be done.
 func (b *resumeReports) finish() {
 	b.t.Helper()
@@ -136,7 +134,7 @@ func (b *resumeReports) finish() {
 	b.goal += 20
 	lines, done := b.send(order{Dir: b.dir, Point: failpoint.Count + 1})
 	if !done {
-		b.t.Fatal("the last life did not come to its end")
+		b.t.Fatal("the last life did not reach its end")
 	}
 	var since [ponds]uint64
 	for i := range lines {
@@ -153,7 +151,7 @@ func (b *resumeReports) finish() {
 	wantTidy(b.t, b.dir)
 	for _, e := range entriesOf(b.t, b.dir) {
 		if e.Live != e.Complete && e.File != "" {
-			b.t.Errorf("it has settled, and there is %+v", e)
+			b.t.Errorf("the directory has settled, but there is %+v", e)
 		}
 	}
 }

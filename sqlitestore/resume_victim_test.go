@@ -23,25 +23,25 @@ const (
 	ponds         = 4 // channels, each with a creature that always listens on it alone
 	steadyName    = "steady"
 	editedName    = "edited"
-	resumeDurable = 4 // every so many messages one is waited for
+	resumeDurable = 4 // feed waits for one of this many messages
 )
 
-// edition is a recipe after an edit: the creatures besides the keepers of the ponds, and
-// on which ponds each listens. Those join them.
+// edition is a recipe after an edit: the creatures besides the keepers of the ponds, and the
+// ponds on which each of them listens. A creature merges its ponds.
 type edition map[string][]int
 
 // resuming is the order for a victim that continues with a directory.
 type resuming struct {
 	Cache   string // of compiled modules
 	Edition edition
-	Goal    uint64 // so many messages in each pond, and the life ends
+	Goal    uint64 // after this many messages in each pond, the life ends
 }
 
-// census is a creature that counts what it hears by its number.
+// census is a creature that counts each message that it hears, by number.
 func census(name string, listen ...int) deploy.CreatureSpec {
 	spec := deploy.CreatureSpec{
 		Address: "creature." + name, Name: name, Module: "tally", Config: json.RawMessage(`{"key": "json:n", "max_keys": 100000}`),
-		Limits: abi.Limits{Deadline: time.Minute}, // nothing here is to depend on how busy the machine is
+		Limits: abi.Limits{Deadline: time.Minute}, // nothing here may depend on how busy the machine is
 	}
 	for _, i := range listen {
 		spec.Listen = append(spec.Listen, deploy.WireSpec{Channel: fmt.Sprint("channel.pond-", i), Alias: fmt.Sprint("pond-", i)})
@@ -49,7 +49,7 @@ func census(name string, listen ...int) deploy.CreatureSpec {
 	return spec
 }
 
-// numbered is a message that there is once.
+// numbered is a message that exists only once.
 func numbered(pond int, n uint64) []byte { return fmt.Appendf(nil, `{"n":"%d %d"}`, pond, n) }
 
 func keeperOf(pond int) string { return fmt.Sprint("keeper-", pond) }
@@ -67,7 +67,7 @@ func (d edition) deployment(durability journal.Durability) *deploy.Deployment {
 	return out
 }
 
-// listens is who listens where.
+// listens returns the ponds on which each creature listens.
 func (d edition) listens() map[string]string {
 	out := map[string]string{"steady": "[well]"}
 	for i := range ponds {
@@ -83,7 +83,7 @@ func (d edition) listens() map[string]string {
 	return out
 }
 
-// graphs are the members of each graph of the edition, found in the simplest way.
+// graphs returns the members of each graph of the edition, found in the simplest way.
 func (d edition) graphs() (out []string) {
 	group := [ponds]int{0, 1, 2, 3}
 	for _, listen := range d {
@@ -111,16 +111,16 @@ func (d edition) graphs() (out []string) {
 	return out
 }
 
-// resumed is what a victim says of itself when it has applied the recipe: its shape,
-// and how many messages each pond had.
+// resumed is what a victim reports when it has applied the recipe: its shape, and how many
+// messages each pond had.
 type resumed struct {
 	Graphs  []string
 	Listens map[string]string
 	Marks   [ponds]uint64
 }
 
-// run continues with the directory as resuming it does: the recipe is applied, and what
-// no recipe has comes back as it was. Then every pond is fed.
+// run continues with the directory as a resume does: it applies the recipe, and restores what
+// no recipe has. Then it feeds every pond.
 func (r *resuming) run(ctx context.Context, dir string, options Options) error {
 	durability := journal.Normal
 	d, err := Open(ctx, dir, options)
@@ -139,7 +139,7 @@ func (r *resuming) run(ctx context.Context, dir string, options Options) error {
 		return err
 	}
 	deployments := []*deploy.Deployment{r.Edition.deployment(durability)}
-	if len(e.Remembered()) < 2 { // it has not been there before
+	if len(e.Remembered()) < 2 { // the steady deployment does not exist yet
 		deployments = append(deployments, steady())
 	}
 	applied, err := e.ApplyAll(ctx, deployments...)
@@ -155,14 +155,14 @@ func (r *resuming) run(ctx context.Context, dir string, options Options) error {
 	return errors.Join(e.WaitIdle(ctx), d.Settle(ctx), e.Close(ctx), d.Close(), h.Close(ctx))
 }
 
-// steady is a deployment that is never edited, and not applied again.
+// steady is a deployment that is never edited, and is applied only once.
 func steady() *deploy.Deployment {
 	spec := census("steady")
 	spec.Listen = []deploy.WireSpec{{Channel: "channel.well", Alias: "well"}}
 	return &deploy.Deployment{Name: steadyName, Creatures: []deploy.CreatureSpec{spec}, Channels: []deploy.ChannelSpec{{Address: "channel.well", Name: "well"}}}
 }
 
-// feed sends what the ponds do not have yet, and a little before.
+// feed sends the messages that the ponds do not have yet, and a few before them again.
 func (r *resuming) feed(ctx context.Context, e *engine.Engine, channels map[string]journal.ChannelID) error {
 	said, err := shapeOf(e)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *resuming) feed(ctx context.Context, e *engine.Engine, channels map[stri
 				return err
 			}
 			if sent.Duplicate != (n <= said.Marks[i]) {
-				return fmt.Errorf("message %d of pond %d: duplicate %t, but it has %d", n, i, sent.Duplicate, said.Marks[i])
+				return fmt.Errorf("message %d of pond %d: duplicate %t, but the pond has %d", n, i, sent.Duplicate, said.Marks[i])
 			}
 			if durable {
 				tell(progress{Word: "ok", Seq: n, At: int64(i)})
@@ -206,7 +206,7 @@ func tellOf(word string, what any) {
 	tell(progress{Word: word, Text: string(text)})
 }
 
-// shapeOf is the shape that an engine has.
+// shapeOf returns the shape of an engine's graphs.
 func shapeOf(e *engine.Engine) (out resumed, err error) {
 	graphs, err := e.Status("")
 	out.Listens = map[string]string{}

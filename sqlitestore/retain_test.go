@@ -10,8 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// chatter appends messages to a channel, a second apart, whose reader has read
-// up to a number.
+// chatter appends messages to a channel, a second apart. The channel's reader has read up to a
+// number.
 func chatter(s *Store, channel journal.ChannelID, from, to, read uint64) {
 	for seq := from; seq <= to; seq++ {
 		s.Append(&journal.Record{
@@ -27,8 +27,8 @@ func chatter(s *Store, channel journal.ChannelID, from, to, read uint64) {
 	}
 }
 
-// kept opens a directory with a bound, appends so many messages and answers the
-// numbers of those that are left when everything is done.
+// kept opens a directory with a bound, and appends a number of messages. It returns the numbers
+// of the messages that are left when everything is done.
 func kept(t *testing.T, o Options, messages, read uint64) (left []uint64, d *Directory, s *Store) {
 	t.Helper()
 	left, d, s = leftOpen(t, o, messages, read)
@@ -40,7 +40,7 @@ func kept(t *testing.T, o Options, messages, read uint64) (left []uint64, d *Dir
 	return left, d, s
 }
 
-// leftOpen is kept, with a directory that the caller closes.
+// leftOpen does the same as kept, but the caller closes the directory.
 func leftOpen(t *testing.T, o Options, messages, read uint64) (left []uint64, d *Directory, s *Store) {
 	t.Helper()
 	d, err := Open(t.Context(), t.TempDir(), o)
@@ -76,7 +76,7 @@ func numbersLeft(t *testing.T, s journal.Store) (left []uint64) {
 }
 
 // TestAgeByAClockThatJumps prunes a log whose last events were logged while the clock was far
-// ahead: what is young by the clock is kept until it is old.
+// ahead. Events that are young by that clock are kept until they are old.
 func TestAgeByAClockThatJumps(t *testing.T) {
 	const began, ahead = 1_000_000, 74 * 365 * 24 * 3600 // seconds
 	for _, c := range []struct {
@@ -117,7 +117,7 @@ func TestAgeByAClockThatJumps(t *testing.T) {
 	}
 }
 
-// TestJumps tells a clock that is set from one that is corrected.
+// TestJumps checks that a clock that is set is told from one that is corrected.
 func TestJumps(t *testing.T) {
 	var j jumps
 	for i, step := range []struct {
@@ -138,12 +138,12 @@ func TestJumps(t *testing.T) {
 	}
 }
 
-// wantNewest checks that the newest numbers are left, without a gap, and the
-// oldest not.
+// wantNewest checks that the newest numbers are left, without a gap, and that the oldest are
+// not.
 func wantNewest(t *testing.T, left []uint64, from, to, last uint64) {
 	t.Helper()
 	if len(left) == 0 || left[0] < from || left[0] > to || left[len(left)-1] != last || uint64(len(left)) != last-left[0]+1 {
-		t.Errorf("%d messages are left, from %v on; want those from %d or so to %d", len(left), slices.Min(append(left, last+1)), from, last)
+		t.Errorf("%d messages are left, from %v on; want those from about %d to %d", len(left), slices.Min(append(left, last+1)), from, last)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestRetention(t *testing.T) {
 		name     string
 		retain   Retention
 		read     uint64
-		from, to uint64 // where what is left begins
+		from, to uint64 // where the remaining messages begin
 	}{
 		{"Events", Retention{Events: 300}, 2000, 1690, 1702},
 		{"Age", Retention{Age: 500 * time.Second}, 2000, 1490, 1502},
@@ -183,7 +183,7 @@ func TestRetention(t *testing.T) {
 			if err != nil || uint64(len(unread)) != 2000-c.read {
 				t.Errorf("%d messages are to be read, want %d; %v", len(unread), 2000-c.read, err)
 			}
-			// It continues, even after a cut and in another process.
+			// The bound still applies after a cut.
 			chatter(s, "c", 2001, 2010, 2010)
 			children, err := d.Cut(t.Context(), splitOf(s))
 			if err != nil {
@@ -199,7 +199,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestDiskBudget cuts again and again, and never needs much more than the budget.
+// TestDiskBudget cuts again and again. The directory never needs much more than its budget.
 func TestDiskBudget(t *testing.T) {
 	const budget = 1 << 20
 	_, d, s := kept(t, Options{MaxDiskBytes: budget}, 5000, 5000)
@@ -234,8 +234,8 @@ func TestDiskBudget(t *testing.T) {
 	}
 }
 
-// TestOverBudgetMeanwhile writes beyond the budget after a round has pruned: what can be
-// pruned is, before the directory is said to exceed its budget.
+// TestOverBudgetMeanwhile writes beyond the budget after a round has pruned. What can be pruned
+// is pruned before the directory reports that it exceeds its budget.
 func TestOverBudgetMeanwhile(t *testing.T) {
 	const messages = 20_000
 	_, d, s := kept(t, Options{MaxDiskBytes: 2 << 20}, 10, 10)

@@ -8,9 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// TestRowsAtWhereAFileOnlyNamesTheOrigin reads the topology of a removed session. The file of
-// its youngest descendant names the session's origin, as the cause of an event, and has none
-// of what was written under it; that of the one before has everything.
+// TestRowsAtWhereAFileOnlyNamesTheOrigin reads the topology of a session whose file was
+// removed. The file of its youngest descendant names the session's origin, as the cause of an
+// event, but has no event of that origin. The file of the descendant before has all of them.
 func TestRowsAtWhereAFileOnlyNamesTheOrigin(t *testing.T) {
 	t.Parallel()
 	var free atomic.Int64

@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// spoken fills a session with messages: each has some common words, a number that
-// few have, and every thousandth a word that is seldom.
+// spoken fills a session with messages. Each has some common words and a number that few
+// messages have. Every thousandth has a rare word.
 func spoken(b *testing.B, s journal.Store, from, to int) {
 	b.Helper()
 	for i := from; i <= to; i++ {
@@ -55,8 +55,8 @@ func benchDirectory(b *testing.B, o Options, events int) (*Directory, journal.St
 	return d, stores[0]
 }
 
-// BenchmarkSearch searches 1,000,000 events for what is common and what is seldom,
-// and says what making the index took.
+// BenchmarkSearch searches 1,000,000 events for common and for rare words, and reports how long
+// it took to build the index.
 func BenchmarkSearch(b *testing.B) {
 	const events = 1_000_000
 	d, _ := benchDirectory(b, Options{}, events)
@@ -101,7 +101,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// scanFor looks at every event, as one does without an index.
+// scanFor reads every event, as a search without an index does.
 func (d *Directory) scanFor(text string) error {
 	s := d.openBySize()[0]
 	return s.read(context.Background(), "scan", func(f *family) error {
@@ -111,8 +111,8 @@ func (d *Directory) scanFor(text string) error {
 	})
 }
 
-// BenchmarkAppendIndexed appends as fast as the disk takes it, with and without an
-// index that is kept in the background.
+// BenchmarkAppendIndexed appends as fast as the disk allows, with and without an index that is
+// extended in the background.
 func BenchmarkAppendIndexed(b *testing.B) {
 	for _, index := range []bool{false, true} {
 		b.Run(fmt.Sprintf("index=%v", index), func(b *testing.B) {

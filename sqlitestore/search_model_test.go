@@ -21,7 +21,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// question is a query that is answered by the index, and by looking at every event.
+// question is a query that the index answers, and that can be answered by reading every event.
 type question struct {
 	text string // in parentheses, if it has parts
 	fits func(words []string) bool
@@ -29,7 +29,7 @@ type question struct {
 
 var vocabulary = []string{"frog", "FROG", "newt", "pond", "ponds", "élan", "elan", "10.0.0.7", "x=1", "日本"}
 
-// wordsOf divides a text as the index does, in the simplest way.
+// wordsOf splits a text as the index does, in the simplest way.
 func wordsOf(text string) []string {
 	plain := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {
@@ -40,7 +40,7 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
-// follows reports whether words have a sequence.
+// follows reports whether words contain a sequence.
 func follows(words, sequence []string, prefix bool) bool {
 	for i := 0; i+len(sequence) <= len(words); i++ {
 		same := slices.EqualFunc(words[i:i+len(sequence)], sequence, func(has, wanted string) bool { return has == wanted })
@@ -87,8 +87,8 @@ func askTerm(r *rand.Rand) question {
 	return question{term, func(w []string) bool { return follows(w, sequence, prefix) }}
 }
 
-// searchProgram does things at random to a directory with an index, and compares
-// what is found with what is there.
+// searchProgram acts at random on a directory with an index, and compares what is found with
+// the events.
 type searchProgram struct {
 	t      *testing.T
 	r      *rand.Rand
@@ -179,11 +179,11 @@ func (p *searchProgram) cut() {
 	}
 }
 
-// leap lets the index go on shortly before its next part, as if there had been many
-// more events.
+// leap lets the index continue shortly before its next part, as if there had been many more
+// events.
 func (p *searchProgram) leap() {
 	path := filepath.Join(p.dir, search.Name)
-	err := search.Trim(p.t.Context(), path, func() (int64, error) { return math.MaxInt32, nil }) // which makes one, if there is none
+	err := search.Trim(p.t.Context(), path, func() (int64, error) { return math.MaxInt32, nil }) // this creates the index, if there is none
 	if sqlite.Damaged(err) {
 		return
 	}
@@ -201,7 +201,7 @@ func (p *searchProgram) leap() {
 	}
 }
 
-// index extends the index, and may be stopped anywhere.
+// index extends the index, which may be stopped at any step.
 func (p *searchProgram) index() {
 	if p.r.IntN(3) == 0 {
 		p.leap()
@@ -246,7 +246,7 @@ type searching interface {
 	Search(context.Context, search.Query) (SearchResult, error)
 }
 
-// check asks something, and looks at every event for the answer.
+// check makes a random query, and reads every event for the expected result.
 func (p *searchProgram) check(from searching) {
 	p.t.Helper()
 	asked := ask(p.r, 2)
@@ -303,9 +303,9 @@ func (p *searchProgram) expect(from searching, infos []journal.SessionInfo, aske
 	return want
 }
 
-// TestSearchModel compares what is found with what looking at every event finds,
-// while sessions are cut, the index is extended now and then, stopped, lost and
-// damaged, and the directory is closed and read by others.
+// TestSearchModel compares what searches find with what reading every event finds. Meanwhile
+// sessions are cut; the index is extended now and then, stopped, lost and damaged; and the
+// directory is closed and read by others.
 func TestSearchModel(t *testing.T) {
 	for seed := range uint64(seeds(t, 4)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -335,7 +335,7 @@ func TestSearchModel(t *testing.T) {
 	}
 }
 
-// look searches a directory that is not in use, as another process does.
+// look searches a directory that is not in use, as another process would.
 func (p *searchProgram) look() {
 	v, err := OpenReadOnly(p.t.Context(), p.dir)
 	if err != nil {

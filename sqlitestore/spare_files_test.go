@@ -14,8 +14,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// sparesOf opens a directory and waits until its first spare files are ready. It returns
-// one and leaves the others. From then on, fails decides at every step.
+// sparesOf opens a directory and waits until its first spare files are ready. It takes one and
+// leaves the others. From then on, fails decides whether a step fails.
 func sparesOf(t *testing.T, fails func(failpoint.Point) error) (*Directory, *spareFile) {
 	t.Helper()
 	armed := false
@@ -42,13 +42,13 @@ func sparesOf(t *testing.T, fails func(failpoint.Point) error) (*Directory, *spa
 	return d, taken[0]
 }
 
-// rest stops the goroutine that makes files, once there are as many as wanted; what it
-// does is then done by calling refill and shrink.
+// rest stops the goroutine that makes files, once there are as many as wanted. The test then
+// does its work by calling refill and shrink.
 func (s *spares) rest(t *testing.T) {
 	t.Helper()
 	close(s.stop)
 	<-s.done
-	s.stop = make(chan struct{}) // so that the files can be closed, and made, as before
+	s.stop = make(chan struct{}) // so that files can be made and closed as before
 	for s.refill() {
 	}
 	if len(s.ready) != s.wanted {
@@ -56,7 +56,7 @@ func (s *spares) rest(t *testing.T) {
 	}
 }
 
-// onDisk are the files of stores that there are.
+// onDisk returns the files of stores that exist.
 func (s *spares) onDisk(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(s.sessions.Path()), files.Stores, "*"))
@@ -80,8 +80,8 @@ func TestSparesFollowTheNeed(t *testing.T) {
 		}
 	}
 	take(fewestSpares, fewestSpares)
-	take(1, 2*fewestSpares) // there was none
-	take(1, 2*fewestSpares) // and there could not be one yet
+	take(1, 2*fewestSpares) // no file was ready
+	take(1, 2*fewestSpares) // and none could be ready yet
 	for n := 2 * fewestSpares; n <= mostSpares; n *= 2 {
 		for s.refill() {
 		}
@@ -99,7 +99,7 @@ func TestSparesFollowTheNeed(t *testing.T) {
 	for wanted := mostSpares / 2; wanted >= fewestSpares; wanted /= 2 {
 		s.shrink()
 		if there := len(s.onDisk(t)) - len(out); len(s.ready) != wanted || there != wanted {
-			t.Errorf("%d files are ready and %d there, want %d", len(s.ready), there, wanted)
+			t.Errorf("%d files are ready and %d exist, want %d", len(s.ready), there, wanted)
 		}
 	}
 	s.shrink()
@@ -111,7 +111,7 @@ func TestSparesFollowTheNeed(t *testing.T) {
 	}
 }
 
-// Files that cannot be made leave nothing behind, and take nothing away.
+// When files cannot be made, nothing is left over, and no file is removed.
 func TestSparesThatFail(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	for _, at := range []failpoint.Point{failpoint.SpareWritten, failpoint.SpareReady} {
@@ -126,10 +126,10 @@ func TestSparesThatFail(t *testing.T) {
 				})
 				before := d.spares.onDisk(t)
 				if _, err := d.spares.take(fewestSpares + 3); !errors.Is(err, broken) {
-					t.Errorf("taking more than there are answers %v", err)
+					t.Errorf("taking more files than there are returns %v", err)
 				}
 				if after := d.spares.onDisk(t); !slices.Equal(after, before) {
-					t.Errorf("there are %q, want %q", after, before)
+					t.Errorf("the files are %q, want %q", after, before)
 				}
 				taken, err := d.spares.take(fewestSpares)
 				if err != nil {
@@ -143,7 +143,7 @@ func TestSparesThatFail(t *testing.T) {
 	}
 }
 
-// A file that has been rehearsed with is as if it had not.
+// A file that was used for a rehearsal is the same as one that was not.
 func TestRehearsalLeavesNothing(t *testing.T) {
 	d, p := sparesOf(t, func(failpoint.Point) error { return nil })
 	content := func() string {
@@ -180,7 +180,7 @@ func TestRehearsalLeavesNothing(t *testing.T) {
 	got := content()
 	p.writer = plain
 	if want := content(); got != want {
-		t.Errorf("the file holds\n%s\nwant\n%s", got, want)
+		t.Errorf("the file contains\n%s\nwant\n%s", got, want)
 	}
 	if err := errors.Join(rehearsed.close(), sqlite.Remove(d.options.hooks, rehearsed.path), d.spares.discard([]*spareFile{p})); err != nil {
 		t.Error(err)

@@ -14,7 +14,7 @@ import (
 
 // stopPoints are where a life ends in the turn that reaches the limit, and at which pass of the
 // point. First the turn's order is appended. Then the parents stand still for the cut, whose
-// first records have the turn. What is appended after that has the stop.
+// first records have the turn. The record that is appended after that has the stop.
 var stopPoints = []struct {
 	point  failpoint.Point
 	pass   int32
@@ -25,13 +25,13 @@ var stopPoints = []struct {
 	{failpoint.Appending, 2, false}, {failpoint.Appended, 2, false}, {failpoint.Appended, 3, false}, {failpoint.Loose, 1, false},
 }
 
-// TestKilledWhileStopping kills a process in the turn with which a recipe reaches the limit of a
-// stop_when block. This turn splits or merges the graph, so that it is logged with the cut, and
-// the stop in another record. The next process resumes with the same recipe.
+// TestKilledWhileStopping kills a process in the turn in which a recipe reaches the limit of a
+// stop_when block. This turn splits or merges the graph, so it is logged with the cut, and the
+// stop is in another record. The next process resumes with the same recipe.
 //
-// After the kill, the store counts exactly the turns that the log has. After the resume, the
-// recipe has stopped at exactly its limit, the log has this stop once, and no order is lost: a
-// recipe with a higher limit continues with the next one.
+// After the kill, the store has counted exactly the turns that the log has. After the resume,
+// the recipe has stopped at exactly its limit, the log has this stop once, and no order is
+// lost: a recipe with a higher limit continues with the next order.
 func TestKilledWhileStopping(t *testing.T) {
 	t.Parallel()
 	b := &stopReports{t: t, dir: t.TempDir(), cache: t.TempDir()}
@@ -40,7 +40,7 @@ func TestKilledWhileStopping(t *testing.T) {
 	begun := b.look()
 	b.starts, b.handled = begun.turns-without, without
 	if begun.stops > 0 || begun.answers != without || begun.graphs != 1 {
-		t.Fatalf("to begin with, the session is %+v", begun)
+		t.Fatalf("after the first life, the session is %+v", begun)
 	}
 	between := 0
 	for i, at := range stopPoints {
@@ -54,11 +54,11 @@ func TestKilledWhileStopping(t *testing.T) {
 		}
 	}
 	if between < 4 {
-		t.Errorf("%d lives ended between the record of the turn and that of the stop", between)
+		t.Errorf("only %d lives ended between the record of the turn and that of the stop", between)
 	}
 	b.live(stopping{Limit: 1 << 40, Goal: b.handled + waiting}, failpoint.Count+1, 1)
 	if got := b.look(); got.answers != int64(b.handled+waiting) || got.turns != b.starts+got.answers || got.stopped {
-		t.Errorf("in the end, %d orders were sent, and the session is %+v", b.handled+waiting, got)
+		t.Errorf("in the end, %d orders were sent, but the session is %+v", b.handled+waiting, got)
 	}
 	t.Logf("%d stops, %d of them after a kill between the two records", b.stops, between)
 }
@@ -66,7 +66,7 @@ func TestKilledWhileStopping(t *testing.T) {
 // waiting is how many orders a recipe that has stopped leaves unhandled.
 const waiting = 2
 
-// stopReports are what the lives of one directory have left.
+// stopReports is what the lives of one directory have left.
 type stopReports struct {
 	t          *testing.T
 	dir, cache string
@@ -75,8 +75,8 @@ type stopReports struct {
 	stops      int64  // that the log must have
 }
 
-// stop lets a life end in the turn that reaches a limit, and the next one stop there. It reports
-// whether the turn was logged before the kill, and the stop was not.
+// stop lets a life end in the turn that reaches a limit, and lets the next life stop there. It
+// reports whether the killed life had logged the turn, but not the stop.
 func (b *stopReports) stop(point failpoint.Point, pass int32) (between bool) {
 	b.t.Helper()
 	last := b.handled + waiting + 1
@@ -85,13 +85,13 @@ func (b *stopReports) stop(point failpoint.Point, pass int32) (between bool) {
 	killed := b.look()
 	between = killed.turns == order.Limit && killed.stops == b.stops
 	if killed.turns > order.Limit || killed.stops > b.stops+1 || killed.stops > b.stops && killed.turns < order.Limit {
-		b.t.Errorf("the limit is %d turns, and the killed session is %+v", order.Limit, killed)
+		b.t.Errorf("the limit is %d turns, but the session after the kill is %+v", order.Limit, killed)
 	}
 	order.Armed = order.Goal + 1
 	b.live(order, failpoint.Count+1, 1)
 	b.handled, b.stops = last, b.stops+1
 	if got := b.look(); got.turns != order.Limit || got.stops != b.stops || !got.stopped || got.answers != int64(last) || got.graphs != 1+int(last%2) {
-		b.t.Errorf("the limit is %d turns, the stop is the %d., and the resumed session is %+v", order.Limit, b.stops, got)
+		b.t.Errorf("the limit is %d turns with stop number %d, but the resumed session is %+v", order.Limit, b.stops, got)
 	}
 	if b.t.Failed() {
 		b.t.Fatalf("after a life that was to end at %s, pass %d, in order %d; it had left %+v", pointName(min(point, failpoint.Count)), pass, last, killed)
@@ -99,25 +99,25 @@ func (b *stopReports) stop(point failpoint.Point, pass int32) (between bool) {
 	return between
 }
 
-// live lets a process run until it dies at the point, or to its end.
+// live lets a process run until it dies at the point, or reaches its end.
 func (b *stopReports) live(s stopping, point failpoint.Point, pass int32) {
 	b.t.Helper()
 	s.Cache = b.cache
 	a := &errand{Word: "stop", Stop: &s}
 	_, done := a.sendOff(b.t, order{Dir: b.dir, Point: point, Pass: pass}, nil)
 	if point > failpoint.Count && !done {
-		b.t.Fatal("the life did not come to its end")
+		b.t.Fatal("the life did not reach its end")
 	}
 }
 
-// stopState is what a session has, whose graph has the creature that takes the orders.
+// stopState describes the session that has the creature that takes the orders.
 type stopState struct {
 	turns, stops, answers int64 // by the log
 	stopped               bool
 	graphs                int // that are live
 }
 
-// look reads it, and compares the log with what is counted beside it.
+// look reads the state of the session, and compares its log with its counters.
 func (b *stopReports) look() (s stopState) {
 	b.t.Helper()
 	v, err := OpenReadOnly(b.t.Context(), b.dir)
@@ -166,7 +166,7 @@ func (b *stopReports) count(s *stopState, v *View, g *journal.SavedGraph) {
 		case ev.Channel == answers && ev.Kind.IsMessage():
 			s.answers++
 			if want := fmt.Sprintf(`{"id":%d,"results":[{"ok":true,`, s.answers); !strings.HasPrefix(string(ev.Payload), want) {
-				b.t.Errorf("the answer is %s, and order %d is the next", ev.Payload, s.answers)
+				b.t.Errorf("the answer is %s, but the next order is %d", ev.Payload, s.answers)
 			}
 		}
 	}
@@ -182,6 +182,6 @@ func (b *stopReports) count(s *stopState, v *View, g *journal.SavedGraph) {
 		}
 	}
 	if counted != s.turns {
-		b.t.Errorf("the store has counted %d turns, and the log has %d", counted, s.turns)
+		b.t.Errorf("the store has counted %d turns, but the log has %d", counted, s.turns)
 	}
 }

@@ -21,16 +21,16 @@ import (
 // splits or merges its graph.
 type stopping struct {
 	Cache string // of compiled modules
-	Limit int64  // the recipe stops after so many turns
-	Goal  uint64 // so many orders are sent in all, and the life ends
+	Limit int64  // the recipe stops after this many turns
+	Goal  uint64 // after this many orders in all, the life ends
 	Armed uint64 // the life can end at its point from this order on
 }
 
-// cutters are a creature that takes orders, and one that each order takes from its graph or
-// brings back to it.
+// cutters are a creature that takes orders, and one that each order splits from its graph or
+// merges into it again.
 func (s *stopping) cutters() *deploy.Deployment {
 	durability := journal.Normal
-	limits := abi.Limits{Deadline: time.Minute} // nothing here is to depend on how busy the machine is
+	limits := abi.Limits{Deadline: time.Minute} // nothing here may depend on how busy the machine is
 	on := func(name string) []deploy.WireSpec {
 		return []deploy.WireSpec{{Channel: "channel." + name, Alias: name}}
 	}
@@ -45,7 +45,8 @@ func (s *stopping) cutters() *deploy.Deployment {
 	}
 }
 
-// cutting is the order of a number: odd ones split the graph, even ones merge the two.
+// cutting returns the order with a number: odd orders split the graph, even ones merge the two
+// graphs.
 func cutting(n uint64, a *engine.Applied) []byte {
 	args := callArgs{Action: "unwire", Creature: string(a.Creatures["creature.ann"]), Channel: string(a.Channels["channel.orders"]), Direction: "send"}
 	if n%2 == 0 {
@@ -55,7 +56,7 @@ func cutting(n uint64, a *engine.Applied) []byte {
 	return b
 }
 
-// run continues with the directory and sends orders, each after the one before is handled.
+// run continues with the directory, and sends each order when the one before has been handled.
 func (s *stopping) run(ctx context.Context, dir string, options Options) error {
 	var armed atomic.Bool
 	die := options.hooks.Reached

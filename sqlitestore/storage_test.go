@@ -23,7 +23,7 @@ func TestStorage(t *testing.T) {
 	})
 }
 
-// pruning is a directory that the suite can prune.
+// pruning is a directory that the test suite can prune.
 type pruning struct{ *sqlitestore.Directory }
 
 func (p pruning) KeepNewest(ctx context.Context, session journal.SessionID, events int64) error {

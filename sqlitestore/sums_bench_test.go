@@ -13,10 +13,10 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// BenchmarkSums measures which part of writing a group of turns goes to the checksums of
-// their events: to compute, bind and store them. Groups with and without them are written
-// in turn, to two files. Other programs on the machine can only make a commit slower, so
-// that a low percentile is compared, and the mean would not do.
+// BenchmarkSums measures which part of the time for writing a group of turns is spent on the
+// checksums of their events: on computing, binding and storing them. It writes groups with and
+// without checksums in turn, to two files. Other programs on the machine can only make a commit
+// slower, so it compares a low percentile and not the mean.
 func BenchmarkSums(b *testing.B) {
 	const turns = 100
 	var writers [2]*writer

@@ -11,9 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// TestSyncEvery writes many records in a few periods, and lets the power fail at the end: no
-// log is synced more than once in a period, and what was written in periods that have passed
-// is there afterwards.
+// TestSyncEvery writes many records in a few periods, and lets the power fail at the end. No
+// log is synced more than once in a period. Everything that was written in periods that have
+// passed is left afterwards.
 func TestSyncEvery(t *testing.T) {
 	const periods, groups = 4, 50 // so few that the log is not emptied in the background
 	for seed := range uint64(seeds(t, powerSeeds)) {
@@ -91,8 +91,8 @@ func TestSyncEvery(t *testing.T) {
 	}
 }
 
-// TestSyncEveryWhileRead closes a store while another connection has its file open: its
-// events are there after a loss of power.
+// TestSyncEveryWhileRead closes a store while another connection has its file open. The events
+// of the store survive a power loss.
 func TestSyncEveryWhileRead(t *testing.T) {
 	const events = 50
 	dir := t.TempDir()
@@ -145,8 +145,9 @@ func createNormal(t *testing.T, d *Directory) *Store {
 	return stores[0].(*Store)
 }
 
-// TestSyncEveryThatFails reports a sync that fails, and tries it again. The problem stays
-// until the store is closed: what the first sync was to write may be lost.
+// TestSyncEveryThatFails proves that a sync that fails is reported and tried again. The problem
+// remains until the store is closed, because what the first sync should have written may be
+// lost.
 func TestSyncEveryThatFails(t *testing.T) {
 	dir := t.TempDir()
 	disk := losevfs.Mount(dir, 1)
@@ -175,7 +176,7 @@ func TestSyncEveryThatFails(t *testing.T) {
 			}
 		}
 	}
-	disk.Fail(losevfs.SyncFails, 0, 1<<30) // those of spare files as well
+	disk.Fail(losevfs.SyncFails, 0, 1<<30) // those of spare files, too
 	passed <- time.Time{}
 	wantError(t, "the first sync", <-synced, abi.Storage, "sync")
 	disk.Fail(0, 0, 0)
@@ -187,7 +188,7 @@ func TestSyncEveryThatFails(t *testing.T) {
 	passed <- time.Time{}
 	wantError(t, "the second sync", <-synced, abi.Storage, "sync")
 	if disk.Syncs(log) == before || len(d.Problems()) == 0 {
-		t.Errorf("the second sync: %d syncs of the log, problems %v", disk.Syncs(log)-before, d.Problems())
+		t.Errorf("the second attempt has made %d syncs of the log, and the problems are %v", disk.Syncs(log)-before, d.Problems())
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)

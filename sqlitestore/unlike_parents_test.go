@@ -11,8 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
-// childOf describes a child of a cut with a creature a that holds state, a channel c, or
-// neither.
+// childOf describes a child of a cut that has a creature a with state, a channel c, or neither.
 func childOf(at int64, creature, channel bool, parents ...journal.Store) journal.CutChild {
 	child := journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "g", Durability: journal.Normal, First: func(o journal.Origin) *journal.Record {
 		r := &journal.Record{Events: []journal.Event{{ID: journal.EventID{Origin: o, Seq: 1}, Time: at, Kind: journal.EventTopologyChanged}}}
@@ -36,8 +35,8 @@ func childOf(at int64, creature, channel bool, parents ...journal.Store) journal
 	return child
 }
 
-// parted makes a store of a hundred messages. An outside reader has read forty. It
-// divides the store: the creature goes into one half, and the channel into the other.
+// parted makes a store of a hundred messages, of which an outside reader has read forty. It
+// splits the store: the creature goes into one half, and the channel into the other.
 func parted(t *testing.T, d *Directory) (creature, channel journal.Store) {
 	t.Helper()
 	s := createStore(t, d)
@@ -61,7 +60,7 @@ func parted(t *testing.T, d *Directory) (creature, channel journal.Store) {
 	return halves[0], halves[1]
 }
 
-// remember has the creature a write its state.
+// remember writes the state of the creature a.
 func remember(s journal.Store, seq uint64, value string) {
 	s.Append(&journal.Record{
 		Events: []journal.Event{{
@@ -89,9 +88,9 @@ func wantBacklog(t *testing.T, s journal.Store) {
 	}
 }
 
-// TestCopyForAnotherSession interrupts the copying of what one half of a session keeps.
-// The copy is taken over for what comes of both halves, and lacks what the reader in the
-// other half has yet to read; the reader gets it nevertheless.
+// TestCopyForAnotherSession interrupts the copying of what one half of a session keeps. The
+// copy is used for the session that both halves are merged into. It lacks the messages that the
+// reader in the other half has yet to read, but the reader gets them nevertheless.
 func TestCopyForAnotherSession(t *testing.T) {
 	var broken atomic.Bool
 	reached := func(last failpoint.Point) func(p failpoint.Point, path string) error {
@@ -138,10 +137,10 @@ func TestCopyForAnotherSession(t *testing.T) {
 	}
 }
 
-// TestMergeOfUnlikePasts merges the halves of a session after one of them was pruned and
-// has written a state; the other half has an older value of that state in its log.
-// Everything still to be read is present, the session is sound, and a fork at its newest
-// cursor holds what it holds; this is so before the histories are in one file, and after.
+// TestMergeOfUnlikePasts merges the halves of a session after one of them was pruned and has
+// written a state. The other half has an older value of that state in its log. All messages
+// that are still to be read exist, the session is sound, and a fork at its newest cursor has
+// the same state: before the histories are in one file, and afterwards.
 func TestMergeOfUnlikePasts(t *testing.T) {
 	for _, pruned := range []int{0, 1} {
 		t.Run(fmt.Sprint(pruned), func(t *testing.T) {
@@ -185,6 +184,6 @@ func wantForkState(t *testing.T, d *Directory, s journal.Store) {
 		t.Fatal(err)
 	}
 	if state, err := mustView(t, dir).State(t.Context(), fork, "a"); err != nil || string(state["k"]) != "2" {
-		t.Errorf("the fork holds %q, %v", state, err)
+		t.Errorf("the fork has the state %q, %v", state, err)
 	}
 }

@@ -2,8 +2,8 @@ package sqlitestore
 
 import "testing"
 
-// TestUpgradeGoesOn upgrades a directory whose live stores have been upgraded already,
-// but not those of ended sessions. While it is in use, they are left.
+// TestUpgradeGoesOn upgrades a directory in which the live stores have been upgraded already,
+// but not those of ended sessions. While the directory is in use, the latter are not upgraded.
 func TestUpgradeGoesOn(t *testing.T) {
 	dir := asLeft(t, 1)
 	d := mustOpen(t, dir)
@@ -18,7 +18,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 	}
 	wantOutdated(t, dir, false, true)
 	if err := Upgrade(t.Context(), dir); err != nil {
-		t.Errorf("while it is in use: %v", err)
+		t.Errorf("while the directory is in use: %v", err)
 	}
 	wantOutdated(t, dir, false, true)
 	if err := d.Close(); err != nil {
@@ -28,13 +28,13 @@ func TestUpgradeGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOutdated(t, dir, false, false)
-	answersOf(t, dir) // each can be read, and is sound
+	answersOf(t, dir) // each session can be read, and is sound
 }
 
 func wantOutdated(t *testing.T, dir string, live, ended bool) {
 	t.Helper()
 	gotLive, gotEnded, err := outdated(t.Context(), dir)
 	if err != nil || gotLive != live || gotEnded != ended {
-		t.Errorf("older are live stores %v and ended ones %v, %v; want %v, %v", gotLive, gotEnded, err, live, ended)
+		t.Errorf("live stores are older: %v, ended ones: %v, %v; want %v, %v", gotLive, gotEnded, err, live, ended)
 	}
 }

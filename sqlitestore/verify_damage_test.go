@@ -18,8 +18,8 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/sqlitetest"
 )
 
-// conversed makes a closed directory with one session, in which a creature has
-// handled nine messages of channel c and keeps its count. Three events each.
+// conversed makes a closed directory with one session, in which a creature has handled nine
+// messages of channel c and keeps its count. There are three events for each message.
 func conversed(t *testing.T) (dir string, session journal.SessionID, origin journal.Origin) {
 	t.Helper()
 	d := mustOpen(t, t.TempDir())
@@ -44,8 +44,8 @@ func conversed(t *testing.T) (dir string, session journal.SessionID, origin jour
 	return d.dir, s.info.Session, s.Origin()
 }
 
-// TestVerifyNamesTheDamage damages a store in every way that a log can be wrong.
-// Each finding says where: by the ids of events, or by channel and number.
+// TestVerifyNamesTheDamage damages a store in every way in which a log can be wrong. Each
+// finding names the place: the ids of events, or a channel and a number.
 func TestVerifyNamesTheDamage(t *testing.T) {
 	dir, session, origin := conversed(t)
 	id := func(n int) string { return journal.EventID{Origin: origin, Seq: uint64(n)}.String() }
@@ -89,7 +89,7 @@ func TestVerifyNamesTheDamage(t *testing.T) {
 	}
 }
 
-// TestVerifySaysOnceWhatIsDamaged spoils a page that several checks come upon.
+// TestVerifySaysOnceWhatIsDamaged damages a page that several checks read.
 func TestVerifySaysOnceWhatIsDamaged(t *testing.T) {
 	dir, session, _ := conversed(t)
 	path := filepath.Join(dir, files.Stores, string(session)+files.StoreSuffix)
@@ -111,13 +111,13 @@ func TestVerifySaysOnceWhatIsDamaged(t *testing.T) {
 	said := map[string]bool{}
 	for _, line := range r.Damage {
 		if said[line] {
-			t.Errorf("said twice: %s", line)
+			t.Errorf("Verify reports the same damage twice: %s", line)
 		}
 		said[line] = true
 	}
 }
 
-// rootPage is the number of a table's first page, and the size of a page.
+// rootPage returns the number of a table's first page, and the size of a page.
 func rootPage(t *testing.T, path, table string) (page, size int64) {
 	t.Helper()
 	db := sqlitetest.Open(t, path)
@@ -131,24 +131,24 @@ func rootPage(t *testing.T, path, table string) (page, size int64) {
 	return page, size
 }
 
-// TestAClosedStorePromisesNothing is about what is said when the disk is still
-// full at the end: then nothing more is written by itself.
+// TestAClosedStorePromisesNothing is about the error if the disk is still full when a store is
+// closed: from then on, nothing is written by itself.
 func TestAClosedStorePromisesNothing(t *testing.T) {
 	full := sqlite3.Error{Code: sqlite3.ErrFull}
 	var open, closed *abi.Error
 	if !errors.As(storageError("append", "S/a.db", full), &open) || !strings.Contains(open.Remedy, "written by itself") {
-		t.Fatalf("while it is open: %+v", open)
+		t.Fatalf("the error of an open store is %+v", open)
 	}
 	if !errors.As(unwritten("S/a.db", full), &closed) || closed.Code != abi.Storage || closed.IDs["path"] != "S/a.db" {
-		t.Fatalf("when it is closed: %+v", closed)
+		t.Fatalf("the error of a closed store is %+v", closed)
 	}
 	if !strings.Contains(closed.Message, "the disk is full") || strings.Contains(closed.Remedy, "by itself") || !errors.Is(closed, full) {
-		t.Errorf("when it is closed: %v", closed)
+		t.Errorf("the error of a closed store is %v", closed)
 	}
 }
 
-// TestMissingParentIsNamed removes the file of an ended session that a live one still
-// needs. Calls that need the whole file name it; the rest can be read.
+// TestMissingParentIsNamed removes the file of an ended session that a live session still
+// needs. Calls that need the whole history name that file, and everything else can be read.
 func TestMissingParentIsNamed(t *testing.T) {
 	dir := handedOn(t, false)
 	var child, parent catalog.Entry

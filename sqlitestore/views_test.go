@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// TestViewsAreDocumented compares the views of a store and of the catalogue with
-// the tables of the reference: names and columns, in their order. Other
-// programs rely on them.
+// TestViewsAreDocumented compares the views of a store and of the catalogue with the tables of
+// the reference: names and columns, in their order. Other programs rely on them.
 func TestViewsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/reference/views.md")
 	if err != nil {
@@ -43,7 +42,7 @@ func TestViewsAreDocumented(t *testing.T) {
 		}
 	}
 	if found != len(documented) || found < 11 {
-		t.Errorf("%d views are there, and %d documented", found, len(documented))
+		t.Errorf("there are %d views, but %d are documented", found, len(documented))
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// TestWear compares the syncs that the directory tells with those that the disk has met:
-// with both durabilities, while logs are emptied and begun again. With the durability
-// normal there is at most one in each period, and two each time a log is emptied.
+// TestWear compares the syncs that the directory reports with those that the disk has counted:
+// with both durabilities, while logs are emptied and filled again. With the durability normal,
+// there is at most one sync in each period, and two each time a log is emptied.
 func TestWear(t *testing.T) {
 	const groups, periods = 80, 3 // so that nothing is emptied in the background
 	for _, durability := range []journal.Durability{journal.Full, journal.Normal} {
@@ -44,7 +44,7 @@ func TestWear(t *testing.T) {
 		}
 		s := stores[0].(*Store)
 		settle(t, d)
-		d.spares.rest(t) // they are made in the background
+		d.spares.rest(t) // spare files are made in the background
 		before, made, log := d.Wear(), disk.LogSyncs(), disk.Syncs(s.path()+logSuffix)
 		written, emptied := uint64(0), 0
 		for period := range periods {
@@ -66,17 +66,17 @@ func TestWear(t *testing.T) {
 		}
 		after := d.Wear()
 		if told, is := after.Syncs-before.Syncs, int64(disk.LogSyncs()-made); told != is || told == 0 {
-			t.Errorf("%v: it tells %d syncs, and there were %d", durability, told, is)
+			t.Errorf("%v: the directory reports %d syncs, but there were %d", durability, told, is)
 		}
 		promised := periods + 2*emptied + 1
 		if durability == journal.Full {
 			promised += groups * periods
 		}
 		if n := disk.Syncs(s.path()+logSuffix) - log; n > promised {
-			t.Errorf("%v: there were %d syncs of the log, and at most %d are promised", durability, n, promised)
+			t.Errorf("%v: there were %d syncs of the log, but at most %d are promised", durability, n, promised)
 		}
 		if n := after.WrittenBytes - before.WrittenBytes; n < groups*periods*1000 || n > groups*periods*64<<10 {
-			t.Errorf("%v: it tells %d bytes for %d groups of a kilobyte", durability, n, groups*periods)
+			t.Errorf("%v: the directory reports %d bytes for %d groups of a kilobyte", durability, n, groups*periods)
 		}
 		if again := d.Wear(); again.Syncs != after.Syncs || again.WrittenBytes != after.WrittenBytes {
 			t.Errorf("%v: without writes, %+v became %+v", durability, after, again)
@@ -87,7 +87,7 @@ func TestWear(t *testing.T) {
 			t.Error(err)
 		}
 		if told, is := d.Wear().Syncs-after.Syncs, int64(disk.Syncs(path+logSuffix)-inLog); told != is {
-			t.Errorf("%v: it tells %d syncs of closing, and there were %d", durability, told, is)
+			t.Errorf("%v: the directory reports %d syncs of closing, but there were %d", durability, told, is)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -96,9 +96,9 @@ func TestWear(t *testing.T) {
 	}
 }
 
-// TestALogIsEmptiedWhenItIsLarge commits small records one by one until the store is due to be
-// emptied in the background, and measures its log at that moment. The log is then far from the
-// size at which SQLite empties it within a commit, when callers wait for all of it.
+// TestALogIsEmptiedWhenItIsLarge commits small records one by one until the log is due to be
+// emptied in the background, and measures the log at that moment. The log is then far from the
+// size at which SQLite empties it within a commit, which callers would have to wait for.
 func TestALogIsEmptiedWhenItIsLarge(t *testing.T) {
 	d, err := Open(t.Context(), t.TempDir(), WithoutSyncs)
 	if err != nil {
