@@ -12,7 +12,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// onDisk is an engine without goroutines on a disk that keeps only what it is told to write.
+// onDisk is an engine without goroutines on a disk that keeps only what it is ordered to write.
 type onDisk struct {
 	*testing.T
 	*engine.Stepper

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
-// drowsy opens a directory with two stores, of which only one may stay awake. It calls opened
+// drowsy opens a directory with two stores. Only one of them may stay awake. It calls opened
 // for every connection that writes to a store.
 func drowsy(t *testing.T, first time.Duration, opened func() error) (d *Directory, both [2]*Store, slept chan *Store) {
 	t.Helper()

@@ -68,7 +68,8 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// TestMain runs the victim of TestKilled instead of the tests if the environment says so.
+// TestMain runs the victim of TestKilled instead of the tests if the environment has an order
+// for it.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(victimOrder); text != "" {
 		if err := victim(text); err != nil {

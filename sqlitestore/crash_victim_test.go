@@ -396,7 +396,7 @@ func (p *program) cutOf(announced progress, parents, made []*member) journal.Cut
 	return cut
 }
 
-// unborn is a store of which only the origin is known.
+// unborn is a store whose origin is known, and nothing else.
 type unborn struct {
 	journal.Store
 	origin journal.Origin

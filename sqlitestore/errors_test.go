@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-// A process that has too many files open gets an error that says so, and not one about a
-// missing or damaged file.
+// A process that has too many files open gets that error, and not one about a missing or
+// damaged file.
 func TestTooManyOpenFilesAreSaid(t *testing.T) {
 	for _, err := range []error{
 		sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE},

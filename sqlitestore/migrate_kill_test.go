@@ -64,7 +64,8 @@ func TestUpgradedAtOnce(t *testing.T) {
 }
 
 // TestMigrationIsOneTransaction lets the last of several migrations fail. The file is then
-// unchanged, and not of a version in between, of which the next attempt would keep an original.
+// unchanged, and not of a version in between. Otherwise the next attempt would keep an original
+// of that version.
 func TestMigrationIsOneTransaction(t *testing.T) {
 	step := func(text string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("" + text + ";\n")}

@@ -236,8 +236,8 @@ func TestRebuildReports(t *testing.T) {
 	wantError(t, "the history of the session that is missing", err, abi.Storage, parent.path())
 }
 
-// TestRebuildUnknown loses the events of an ended session of which the files of an older
-// version record nothing. The report says that its history is unknown.
+// TestRebuildUnknown loses the records of what ended sessions wrote, which files of an older
+// version do not have. The report says that their histories are unknown.
 func TestRebuildUnknown(t *testing.T) {
 	dir := lineaged(t)
 	paths, err := filepath.Glob(filepath.Join(dir, files.Stores, "*"+files.StoreSuffix))

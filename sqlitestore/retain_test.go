@@ -117,7 +117,7 @@ func TestAgeByAClockThatJumps(t *testing.T) {
 	}
 }
 
-// TestJumps checks that a clock that is set is told from one that is corrected.
+// TestJumps checks that a clock that is set is distinguished from one that is corrected.
 func TestJumps(t *testing.T) {
 	var j jumps
 	for i, step := range []struct {

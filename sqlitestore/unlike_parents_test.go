@@ -35,7 +35,7 @@ func childOf(at int64, creature, channel bool, parents ...journal.Store) journal
 	return child
 }
 
-// parted makes a store of a hundred messages, of which an outside reader has read forty. It
+// parted makes a store of a hundred messages. An outside reader has read forty of them. It
 // splits the store: the creature goes into one half, and the channel into the other.
 func parted(t *testing.T, d *Directory) (creature, channel journal.Store) {
 	t.Helper()

@@ -35,7 +35,7 @@ func at(first uint64, times ...int64) (out []journal.Event) {
 	return out
 }
 
-// TestMessagesComeInOrder reads three channels, of which the second is read only in part.
+// TestMessagesComeInOrder reads three channels. The second is read only in part.
 func TestMessagesComeInOrder(t *testing.T) {
 	s := &shelf{channels: map[journal.ChannelID][]journal.Event{
 		"a": at(1, 10, 40, 20), // the clock has been set back
