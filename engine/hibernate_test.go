@@ -296,7 +296,7 @@ func TestSweepsBesideTurns(t *testing.T) {
 		for i := range members {
 			out, err := w.Request(t.Context(), ids[i], engine.Outgoing{}, time.Minute)
 			if err != nil || string(out) != strconv.Itoa(rounds/members+1) {
-				t.Errorf("creature %d answers %q, %v", i, out, err)
+				t.Errorf("the reply of creature %d is %q, %v", i, out, err)
 			}
 		}
 		close(quit)

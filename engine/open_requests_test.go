@@ -160,7 +160,7 @@ func TestAReplyOutsideOfARequestIsDenied(t *testing.T) {
 	}
 	w.wait()
 	if got := w.state(c, "heard"); got != "denied\n" {
-		t.Errorf("reply answered %q", got)
+		t.Errorf("a reply without a request returned %q, want denied", got)
 	}
 }
 

@@ -151,7 +151,7 @@ func (p *program) idle() {
 	p.must(p.e.WaitIdle(ctx))
 }
 
-// pick draws one of those for which gone is false, or nil.
+// pick draws one of the elements for which gone returns false. It returns nil if there is none.
 func pick[X any](p *program, list []*X, gone func(*X) bool) *X {
 	var live []*X
 	for _, x := range list {

@@ -213,7 +213,7 @@ func TestCountersFollowGraphs(t *testing.T) {
 		}
 		say(1, "c0", "c1")
 		if got := strings.Count(w.state(m0, "heard")+w.state(m1, "heard"), "\n"); got != 7 {
-			t.Errorf("they have heard %d messages, want 7", got)
+			t.Errorf("m0 and m1 have heard %d messages together, want 7", got)
 		}
 	})
 }

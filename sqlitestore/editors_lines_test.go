@@ -8,8 +8,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// A graph as lines, so that what an engine has, what a store has and what has to be
-// can be compared.
+// These functions write a graph as lines, so that the graphs of an engine, of a store and of
+// the model can be compared.
 
 func creatureLine(id journal.CreatureID, name string, stopped bool) string {
 	return fmt.Sprintf("creature %s %s stopped=%t", id, name, stopped)

@@ -348,8 +348,8 @@ func (m *mutant) subject() *stores.Subject {
 	}}
 }
 
-// quick reports whether a check of a mutant takes only milliseconds: the others would find
-// no more.
+// quick reports whether a check is run on a mutant: it takes only milliseconds, and the slow
+// checks would find no more.
 func (m *mutant) quick(check string) bool {
 	group := filepath.Dir(check)
 	if m.files {

@@ -120,7 +120,7 @@ func TestSplitAndMergeCountOnce(t *testing.T) {
 	}
 	whole.Inherit(part)
 	if got := whole.Graph(llm)["tokens"]; got != 117 {
-		t.Errorf("together they have used %d, want 117", got)
+		t.Errorf("after the merge, the graph has used %d, want 117", got)
 	}
 	whole.Inherit(whole)
 	if got := whole.Graph(llm)["tokens"]; got != 117 {
