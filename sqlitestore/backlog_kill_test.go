@@ -63,8 +63,8 @@ func TestKilledWithBacklogs(t *testing.T) {
 	}
 }
 
-// backlogKills is how often TestKilledWithBacklogs kills. Its checks after each kill take
-// longer than those of TestKilled.
+// backlogKills is how often TestKilledWithBacklogs kills: less often than TestKilled, because its
+// checks take longer.
 func backlogKills(t *testing.T) int { return (kills(t) + 3) / 4 }
 
 // stretchOf is a range of messages by their numbers: after the first number, up to the last.
