@@ -74,7 +74,7 @@ func changesOf(was, is token) (out []diff.PlanChange) {
 
 // TestAPlanTellsThatSensitiveValuesChange tries all values of an attribute before and after, in
 // a running creature. The plan shows a change if and only if Apply then changes the creature,
-// and never shows a sensitive value.
+// and never shows a value that is sensitive before and after.
 func TestAPlanTellsThatSensitiveValuesChange(t *testing.T) {
 	for _, was := range tokens {
 		for _, is := range tokens {

@@ -150,7 +150,7 @@ func TestWordsOnWhatIsRefusedAreSeenWithoutAStore(t *testing.T) {
 	}
 }
 
-// The cause of the error lists the policies that refused the message, for programs.
+// The cause of the error lists, for programs, the policies that refused the message.
 func TestARefusalTellsByWhom(t *testing.T) {
 	w := newWorld(t, engine.Options{})
 	a := w.apply(gateway(&judge{send: func(*deploy.SendEvent) deploy.SendDecision {

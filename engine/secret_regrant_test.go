@@ -74,7 +74,7 @@ func TestASpawnedCreatureGetsItsSecretConfigurationAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.heard(id, "2", "2 with SWORDFISH")
-	// No recipe has the value of the creature b. It waits, and keeps everything.
+	// No recipe has the value of the creature b, so b waits, and keeps everything.
 	s.heard(own, "2", "1 with PUFFERFISH")
 	s.stays(own, "b stays stopped", "token", "remove it, and add it again")
 	if err := resume(`{"token":null,"open":1}`); abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), "token") {

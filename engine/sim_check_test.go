@@ -85,9 +85,9 @@ func (s *simulation) readLog() *ledger {
 }
 
 // astray reports whether a dead letter's creature may have been in another graph than the log
-// at that time. This is so for a direct message or a reply that a cut has overtaken. Where the
-// graph with such a letter is cut, the letter is lost, so the model does not follow these
-// letters.
+// at that time. This is so for a direct message or a reply that was under way during a cut.
+// Where the graph with such a letter is cut, the letter is lost, so the model does not follow
+// these letters.
 func astray(ev *journal.Event) bool {
 	var d struct{ Reason, Alias string }
 	return json.Unmarshal(ev.Payload, &d) == nil && d.Reason == abi.NotConnected.String() && d.Alias == ""

@@ -17,7 +17,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// These tests are faults that the simulator has found, in short.
+// These tests reproduce faults that the simulator has found.
 
 func TestARestoredGraphKeepsItsIDAndItsStoreWhoeverConnectsIt(t *testing.T) {
 	s := newSaved(t, engine.Options{})

@@ -13,8 +13,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/topology"
 )
 
-// These tests are faults that the simulator has found, about graphs without a store that become
-// part of a graph with one.
+// These tests reproduce faults that the simulator has found in graphs without a store that
+// become part of a graph with one.
 
 // unlogged applies a deployment without a store whose creatures all listen and
 // send on one channel.

@@ -75,7 +75,7 @@ func createStore(t *testing.T, d *Directory) *Store {
 	return stores[0].(*Store)
 }
 
-// logged appends records of one event each, with the numbers from to to.
+// logged appends records of one event each, whose numbers go from the first to the last given.
 func logged(s *Store, from, to uint64) {
 	for seq := from; seq <= to; seq++ {
 		s.Append(&journal.Record{

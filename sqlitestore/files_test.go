@@ -143,7 +143,7 @@ func TestForeignFiles(t *testing.T) {
 }
 
 // TestStrangeStores puts other stores in the place of a store: that of another session, and one
-// as a crash leaves it that loses its write-ahead log.
+// as it is after a crash that lost its write-ahead log.
 func TestStrangeStores(t *testing.T) {
 	for _, c := range []struct {
 		name string

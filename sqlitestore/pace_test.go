@@ -96,9 +96,9 @@ func cutAgain(t *testing.T, d *Directory, parent *Store, at int64) *Store {
 	return children[0].(*Store)
 }
 
-// TestEndedSessionsAreReadFromOpenFiles reads the own events and the whole history of each
-// session in a line of descendants: first while all have their files, then when only the last
-// one has its file, which is open. A view, which has no open files, reads the same.
+// TestEndedSessionsAreReadFromOpenFiles reads what each session in a line of descendants wrote
+// itself, and its whole history: first while all have their files, then when only the last one
+// has its file, which is open. A view, which has no open files, reads the same.
 func TestEndedSessionsAreReadFromOpenFiles(t *testing.T) {
 	d := openPaced(t, pacing{})
 	line := []*Store{createStore(t, d)}

@@ -109,8 +109,8 @@ func arithmetic(b *testing.B) time.Duration {
 	return time.Since(began)
 }
 
-// fewestCuts is the number of cuts from which a percentile of 99 means something: of 200 cuts
-// it is the second longest, which was 2 ms in one run and 7 ms in another.
+// fewestCuts is the number of cuts from which the 99th percentile means something: of 200 cuts,
+// it is almost the longest, which was 2 ms in one run and 7 ms in another.
 const fewestCuts = 500
 
 // BenchmarkPause measures how much writers notice of a cut, which must not depend on the length

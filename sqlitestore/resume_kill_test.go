@@ -30,7 +30,8 @@ const killsPerResumed = 6 // of one directory
 // After every life, each creature is either as it was before the edit or as it is after the
 // edit. Every acknowledged message exists once, no creature has received a message twice, no
 // dead letter is missing, and every session is sound. When a recipe has been applied, the shape
-// is that of the recipe. In the end, each creature has received everything since it was added.
+// is that of the recipe. In the end, the keepers of the ponds have received everything, and the
+// other creatures have received everything since the last life applied the recipe.
 func TestKilledResuming(t *testing.T) {
 	t.Parallel()
 	seed := seeded.For(t.Name())
@@ -126,8 +127,8 @@ func (b *resumeReports) listen(line *progress) {
 	}
 }
 
-// finish lets a process resume until its end, and checks that every creature has received
-// everything, and that nothing is left to be done.
+// finish lets a process resume until its end, and checks that every creature has received what
+// it must, and that nothing is left to be done.
 func (b *resumeReports) finish() {
 	b.t.Helper()
 	b.edit()

@@ -266,7 +266,7 @@ func cutLineage(t T, open Opener) {
 	a := ids(one, two)
 	merged := b.cut(journal.CutMerge, []*writer{one, two}, journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "m", Durability: journal.Full}, Parents: a, VolatileParents: 2})[0]
 	left, right := b.split(merged)
-	// One cut continues left alone, and merges both sides.
+	// One cut makes two children: x continues left alone, and y merges both sides.
 	out := b.cut(journal.CutRearrange, []*writer{left, right},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "x"}, Parents: ids(left)},
 		journal.CutChild{StoreSpec: journal.StoreSpec{Graph: "y"}, Parents: ids(left, right)})

@@ -125,7 +125,7 @@ func TestLogHides(t *testing.T) {
 }
 
 // TestLogCuts checks what remains of a line that is longer than the limit: whole characters, no
-// part of a secret, and an ellipsis. No more can be logged after that.
+// part of a secret, and an ellipsis. After that, no other line can be logged.
 func TestLogCuts(t *testing.T) {
 	secret := veil.Of(&deploy.CreatureSpec{Config: []byte(`{"key":"swordfish"}`), Secret: []string{"key"}})
 	many := strings.Repeat("swordfish", 1000)

@@ -3,7 +3,7 @@ package idle
 import "testing"
 
 // TestWaitersLearnOfEachIdleMoment proves that a count of zero wakes waiters even if it rises
-// again at once, and that nothing waits for an idle counter.
+// again at once, and that an idle counter has no waiters.
 func TestWaitersLearnOfEachIdleMoment(t *testing.T) {
 	var c Counter
 	if c.Wait() != nil || c.Busy() || len(c.waiters) != 0 {

@@ -48,7 +48,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// Turns that do not end because their creatures are removed do not fill the memory.
+// If creatures are removed in the middle of their turns, these turns do not fill the memory.
 func TestRunningTurnsAreBounded(t *testing.T) {
 	o := &Observers{}
 	s := o.Subscribe(Filter{Kinds: []journal.EventKind{journal.EventTurnEnded}}, 8, nil)

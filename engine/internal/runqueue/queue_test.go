@@ -193,7 +193,7 @@ func TestBorrowedPlaces(t *testing.T) {
 }
 
 // TestAParkedWorkerIsWokenForMovedElements parks a worker while another worker moves elements
-// from lane to lane and they are in none.
+// between lanes, at a moment when these are in no lane.
 func TestAParkedWorkerIsWokenForMovedElements(t *testing.T) {
 	q := New[job]()
 	a, b := q.AddLane(), q.AddLane()

@@ -11,7 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// reread writes a ledger as to a store, and reads it again.
+// reread returns a ledger as it is after a store has saved it.
 func reread(t *testing.T, l *Ledger) *Ledger {
 	t.Helper()
 	var rec journal.Record
