@@ -137,7 +137,7 @@ func TestGrowthThatNoInstanceHoldsIsOnlyTold(t *testing.T) {
 	if n := log.count("memory that is not accounted to creatures"); n == 0 {
 		t.Error("the log does not report memory that is not accounted")
 	}
-	if n := log.count("an instance was replaced"); n != 0 {
+	if n := log.count("an instance that held unaccounted memory was replaced"); n != 0 {
 		t.Errorf("the log says that an instance was replaced %d times, want never", n)
 	}
 }
