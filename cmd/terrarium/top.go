@@ -109,10 +109,15 @@ func (f *topFlags) watch(ctx context.Context, s streams, h *holder, on *screen) 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // also if it is time for the next answer
 			return nil
 		}
 		now, err := f.sample(ctx, h)
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil && gaveUp(err):
+			return nil
+		case err != nil:
 			return err
 		}
 		v := viewOf(before, now, f.sort)

@@ -92,6 +92,25 @@ func TestTopScreen(t *testing.T) {
 	}
 }
 
+// The screen ends without an error when it is interrupted, also during an answer.
+func TestTopIsInterrupted(t *testing.T) {
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := 0
+		h := &holder{run: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+			if asked++; asked == 2 {
+				cancel()
+				return nil, ctx.Err()
+			}
+			return json.Marshal(sampleOf(0, map[string]uint64{"a": 1}).StatusResult)
+		}}
+		f := &topFlags{sort: "turns", every: minEvery}
+		if err := f.watch(ctx, streams{out: io.Discard, err: io.Discard}, h, &screen{size: func() (int, int, error) { return 40, 12, nil }}); err != nil || asked != 2 {
+			t.Fatalf("interrupted at answer %d: %v", asked, err)
+		}
+	}
+}
+
 // Every page of the manual has the flags and the commands that help has.
 func TestManualIsComplete(t *testing.T) {
 	root := newRoot(streams{})
