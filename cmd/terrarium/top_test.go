@@ -92,7 +92,7 @@ func TestTopScreen(t *testing.T) {
 	}
 }
 
-// The screen ends without an error when it is interrupted, also during an answer.
+// The screen ends without an error when it is interrupted, even during an answer.
 func TestTopIsInterrupted(t *testing.T) {
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
