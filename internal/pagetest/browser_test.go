@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // patience bounds what a test waits for the browser.
@@ -182,10 +183,20 @@ func (b *tab) until(expression string) {
 	}
 }
 
+// press presses keys as a keyboard does: the browser makes the character of a key itself, unless
+// the page has handled the key. (chromedp.KeyEvent sends the character in any case, and it may
+// reach an element that has the focus since.)
 func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	for _, k := range keys {
-		b.run(chromedp.KeyEvent(k))
+		for _, r := range k {
+			events := kb.Encode(r)
+			down, up := events[0], events[len(events)-1]
+			if len(events) == 3 {
+				down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+			}
+			b.run(down, up)
+		}
 	}
 }
 

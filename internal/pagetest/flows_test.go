@@ -287,7 +287,6 @@ func TestKeyboard(t *testing.T) {
 	}
 	b.press("/")
 	b.until("document.activeElement.type === 'search'")
-	eval[any](b, "document.activeElement.value = ''") // chromedp sends the character although its key was handled
 	b.press("b", "o", "a", "t", "-", "2", kb.Enter)
 	b.until("document.querySelector('.panel h1')?.textContent === 'boat-2'")
 	b.press(kb.Escape)
