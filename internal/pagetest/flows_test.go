@@ -297,7 +297,13 @@ func TestKeyboard(t *testing.T) {
 	b.press(kb.ArrowUp)
 	b.until("document.activeElement.getAttribute('aria-activedescendant') === 'chip-c-gae3h-boat-1'")
 	b.press(kb.Enter)
-	b.until("document.querySelector('.panel h1')?.textContent === 'boat-1'")
+	b.until("document.querySelector('.panel h1')?.textContent === 'boat-1' && document.activeElement.ariaLabel === 'Close'")
+	held := kb.Encode('\r')[0]
+	held.Text, held.AutoRepeat = "\r", true
+	b.run(held)
+	if eval[bool](b, "!document.querySelector('.panel')") {
+		t.Error("Enter, held down, closes the panel that it has opened")
+	}
 	b.press(kb.Escape, "t")
 	b.until("document.querySelectorAll('.table-view table').length === 3")
 	b.holds(".table-view", "boat-2", "quarantined", "no listener", "launches")

@@ -311,6 +311,7 @@ function keys(e) {
   const typing = e.target.closest('input, textarea, select, [contenteditable]')
   if (e.key === 'Escape' && !typing && current?.key?.(e)) return
   if (typing) { if (e.key === 'Escape') el.main.focus(); return }
+  if (e.key === 'Enter' && e.repeat) { e.preventDefault(); return } // what it opened may have the focus now
   if (e.key === '/') { e.preventDefault(); el.find.focus(); return }
   if (e.key === ' ' && !e.target.closest('button, a, summary')) { e.preventDefault(); pause(); return }
   current?.key?.(e)
