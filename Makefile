@@ -28,12 +28,13 @@ test:
 	@$(GO) run ./internal/skipped
 
 # All cases of the tests that have many, of which make test has some: stores at every
-# failpoint, commands on every kind of damage, scripts, pages, plans, hostile modules. A test
+# failpoint, commands on every kind of damage, scripts, pages, plans, attributes, hostile
+# modules. A test
 # proves that every package that has parts is here or in test-kits. test-race, test-fresh and
 # test-pure have all cases too.
 test-every: export TERRARIUM_EVERY = 1
 test-every:
-	$(GO) test -vet=off -timeout 30m ./sqlitestore ./cmd/terrarium ./internal/docstest ./recipes ./recipes/policy ./conformance/hostile ./engine ./engine/storetest
+	$(GO) test -vet=off -timeout 30m ./sqlitestore ./cmd/terrarium ./internal/docstest . ./recipes ./recipes/policy ./conformance/hostile ./engine ./engine/storetest
 
 # The tests that need the toolchains of guests: the kits, and the pages and commands that
 # compile creatures. A language whose toolchain is missing is skipped by name; in CI, where

@@ -15,6 +15,7 @@ import (
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/engine/diff"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/recipes"
 	"github.com/seed47132306/terrarium/sqlitestore"
 )
@@ -254,6 +255,9 @@ func pairOf(b recipes.Block, a recipes.Attribute) (before, after string, ok bool
 	return "", "", false
 }
 
+// attributePart is the part of the attributes of each block that make test has.
+const attributePart = 4
+
 // TestAPlanShowsEveryAttribute edits each attribute of the language in a recipe that runs. The
 // plan shows the change if applying it makes a difference. Once it has been applied, neither a
 // plan of the running engine nor one of the stored session shows a change.
@@ -275,7 +279,7 @@ func TestAPlanShowsEveryAttribute(t *testing.T) {
 	defer func() { _ = tm.Close(t.Context()) }()
 	p := &plotting{t: t, dir: dir, session: session, tm: tm}
 	for _, b := range recipes.Language() {
-		for _, a := range b.Attributes {
+		for i, a := range b.Attributes {
 			name := b.Name + "." + a.Name
 			before, after, ok := pairOf(b, a)
 			switch _, known := pairsOf[name]; {
@@ -283,6 +287,7 @@ func TestAPlanShowsEveryAttribute(t *testing.T) {
 				t.Errorf("no values are known for %s: add a pair", name)
 			case !ok:
 				t.Errorf("%s is not edited", name)
+			case !seeded.Part(i, attributePart):
 			default:
 				p.edit(name, b.Name, a.Name, before, after)
 			}

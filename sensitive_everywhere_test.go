@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed47132306/terrarium"
 	"github.com/seed47132306/terrarium/engine"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/operations"
 	"github.com/seed47132306/terrarium/recipes"
 )
@@ -64,7 +65,10 @@ func TestNothingTellsASensitiveValue(t *testing.T) {
 	s.options.Vars = map[string]string{"secret": hush}
 	var taken []string
 	for _, b := range recipes.Language() {
-		for _, a := range b.Attributes {
+		for i, a := range b.Attributes {
+			if !seeded.Part(i, attributePart) && !slices.Contains([]string{"config", "headers", "settings", "payload", "variables", "default"}, a.Name) {
+				continue
+			}
 			for _, value := range []string{"var.secret", `"${var.secret}!"`, "{ key = var.secret }", `var.secret == "x"`} {
 				s.name = b.Name + "." + a.Name + " = " + value
 				writeFiles(t, dir, map[string]string{"plot.hcl": secretly(b, a, value)})
