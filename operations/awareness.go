@@ -15,7 +15,7 @@ type AwarenessArgs struct {
 // AwarenessResult is the result of awareness.
 type AwarenessResult struct {
 	Revision uint64          `json:"revision"`           // revision of the document
-	JSON     json.RawMessage `json:"json,omitempty"`     // the document; [awareness](awareness.md) describes its members
+	JSON     json.RawMessage `json:"json,omitempty"`     // the document, whose members are described in [awareness](awareness.md)
 	Markdown string          `json:"markdown,omitempty"` // the document as text, with format markdown
 }
 

@@ -72,7 +72,7 @@ type EventRecord struct {
 	// number in the channel, if seq is the number in the subscription
 	ChannelSeq uint64            `json:"channel_seq,omitempty"`
 	Headers    map[string]string `json:"headers,omitempty"` // headers of a message
-	Payload    any               `json:"payload,omitempty"` // a Payload, or an object for structured events
+	Payload    any               `json:"payload,omitempty"` // bytes as in requests, or an object for structured events
 	Cause      string            `json:"cause,omitempty"`   // id of the message whose delivery caused it
 	// cursor of the event: subscribe takes it as after, to continue after the event
 	Cursor journal.EventCursor `json:"cursor,omitempty"`

@@ -49,13 +49,13 @@ type AwareChannel struct {
 	Report      bool              `json:"report,omitempty"` // the deployment's channel to its root
 	Listen      string            `json:"listen,omitempty"` // the alias under which it listens, if it does
 	Send        string            `json:"send,omitempty"`   // the alias under which it sends, if it may
-	// Listeners and Senders are the other creatures on the channel. A worker
-	// sees only privileged ones and its parent, and the total number.
+	// The other creatures that listen. A worker sees only privileged ones and its parent, and the
+	// total number.
 	Listeners AwareList[AwarePeer] `json:"listeners"`
-	Senders   AwareList[AwarePeer] `json:"senders"`
+	Senders   AwareList[AwarePeer] `json:"senders"` // the other creatures that may send, with the same restriction
 }
 
-// AwarePeer names another creature.
+// AwarePeer is another creature.
 type AwarePeer struct {
 	ID   journal.CreatureID `json:"id"`
 	Name string             `json:"name,omitempty"` // empty if it is in another graph

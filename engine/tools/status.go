@@ -60,8 +60,7 @@ type GroupMember struct {
 	Pending     uint64                `json:"pending"` // deliveries waiting for it
 	Listen      []GroupEdge           `json:"listen"`
 	Send        []GroupEdge           `json:"send"`
-	// Truncated counts the edges left out because parts are bounded.
-	Truncated int `json:"truncated,omitempty"`
+	Truncated   int                   `json:"truncated,omitempty"` // how many edges are left out because parts are bounded
 }
 
 // GroupEdge is an edge in a [GroupStatus].
@@ -77,10 +76,8 @@ type GroupChannel struct {
 	Description string               `json:"description,omitempty"`
 	Listeners   []journal.CreatureID `json:"listeners"`
 	Senders     []journal.CreatureID `json:"senders"`
-	Head        uint64               `json:"head"` // the number of its last message
-	// Truncated counts the listeners and senders left out because parts are
-	// bounded.
-	Truncated int `json:"truncated,omitempty"`
+	Head        uint64               `json:"head"`                // the number of its last message
+	Truncated   int                  `json:"truncated,omitempty"` // how many listeners and senders are left out because parts are bounded
 }
 
 // GroupSpecies is a species that may be spawned.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -210,5 +211,13 @@ func fieldHead(ty reflect.Type) string {
 	return "member"
 }
 
-// plain removes the brackets of doc links from a comment.
-func plain(doc string) string { return strings.NewReplacer("[", "", "]", "").Replace(doc) }
+// plain removes the brackets of links from a comment. A page is named by its path, because
+// schemas are read elsewhere.
+func plain(doc string) string {
+	return docLink.ReplaceAllString(pageLink.ReplaceAllString(doc, "$1 (docs/reference/$2)"), "$1")
+}
+
+var (
+	pageLink = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)
+	docLink  = regexp.MustCompile(`\[([^\]]*)\]`)
+)

@@ -177,8 +177,10 @@ func (c comments) typ(t reflect.Type) string {
 	}
 	name := typeName(t)
 	doc := prose(c[name])
-	if is, ok := strings.CutPrefix(doc, name+" is "); ok {
-		return strings.ToUpper(is[:1]) + is[1:]
+	for _, verb := range []string{" is ", " are "} {
+		if is, ok := strings.CutPrefix(doc, name+verb); ok {
+			return strings.ToUpper(is[:1]) + is[1:]
+		}
 	}
 	return doc
 }

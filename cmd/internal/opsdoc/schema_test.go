@@ -126,3 +126,16 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestPlain proves that the text of a comment names pages by their paths.
+func TestPlain(t *testing.T) {
+	for doc, want := range map[string]string{
+		"one of the [error codes](errors.md)": "one of the error codes (docs/reference/errors.md)",
+		"an edge in a [GroupStatus]":          "an edge in a GroupStatus",
+		"words, \"phrases\" (quoted)":         "words, \"phrases\" (quoted)",
+	} {
+		if got := plain(doc); got != want {
+			t.Errorf("plain(%q) is %q, want %q", doc, got, want)
+		}
+	}
+}
