@@ -27,10 +27,16 @@ func (c *creature) next() *message.Message {
 
 // firstApprovals are the creature's questions for the first record of a store.
 func firstApprovals(x *change, c *creature) []journal.ApprovalRow {
-	if t := x.turn; t != nil && t.c == c {
-		return c.approvals.FirstRows(c.next(), x.entry.ids, t.d.msg, t.kind)
+	done := func(q *approval.Question) bool {
+		for _, b := range x.burials {
+			if b.mb.creature == c && b.unasked != nil && b.unasked(q) {
+				return true
+			}
+		}
+		t := x.turn
+		return t != nil && t.c == c && t.d.msg != nil && q.IsAbout(t.d.msg, t.kind)
 	}
-	return c.approvals.FirstRows(c.next(), x.entry.ids, nil, 0)
+	return c.approvals.FirstRows(c.next(), x.entry.ids, done)
 }
 
 // awaitDeadline sets the timer of a question.

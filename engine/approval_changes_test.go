@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -237,4 +238,33 @@ func TestAnApprovalOfANotification(t *testing.T) {
 	if asked := len(s.events(m0, journal.EventApprovalAsked)); asked != len(decisions) {
 		t.Errorf("%d questions were asked, and %d answered", asked, len(decisions))
 	}
+}
+
+// TestACutWithdrawsQuestions removes the channel of a message whose turn waits for an answer, and
+// splits the graph thereby. The first record of the new store makes the message a dead letter and
+// withdraws the question, so a crash that comes then does not leave a question that no turn asks.
+func TestACutWithdrawsQuestions(t *testing.T) {
+	s := newSaved(t, engine.Options{})
+	a := s.apply(team(3, judgedBy(asksAbout("c1", "danger"))))
+	c0, m0, teller := a.Channels["channel.c0"], a.Creatures["creature.m0"], s.add("teller", "sink")
+	s.change(topology.Connect{From: teller, To: m0, Channel: c0})
+	s.send(c0, "danger")
+	s.wait()
+	same(t, "the questions are", len(s.questions()), 1)
+	s.change(topology.RemoveChannel{ID: c0})
+	s.wait()
+	same(t, "the questions are", len(s.questions()), 0)
+	same(t, "the decisions are", s.decisions(m0), []string{"withdrawn  the channel of the message was removed"})
+	var order []journal.EventKind
+	for _, ev := range s.archive().events[s.session(m0)] {
+		if slices.Contains([]journal.EventKind{journal.EventDeadLetter, journal.EventApprovalDecided, journal.EventSessionForked}, ev.Kind) {
+			order = append(order, ev.Kind)
+		}
+	}
+	same(t, "the session begins with", order, []journal.EventKind{journal.EventDeadLetter, journal.EventApprovalDecided, journal.EventSessionForked})
+	s.sound(s.archive())
+	s.reopen()
+	s.apply(team(3, judgedBy(asksAbout("c1", "danger"))))
+	s.wait()
+	same(t, "the questions are", len(s.questions()), 0)
 }

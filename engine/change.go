@@ -8,6 +8,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/cursors"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/recall"
@@ -45,17 +46,15 @@ type recipeChange struct {
 	// durability and meta are for graphs that the change creates.
 	durability journal.Durability
 	meta       map[string]string
-	// deployed are the members of the deployment that the change applies; their stores
-	// get meta. resumed are the members that continue with what the recipe now says of
-	// them.
+	// deployed are the members of the deployment that the change applies; their stores get meta.
+	// resumed are the members that continue with what the recipe now says of them.
 	deployed []journal.CreatureID
 	resumed  []*creature
 	// redeclared are channels with another description or address in the recipe.
 	redeclared map[*channel]deploy.ChannelSpec
 }
 
-// broughtBack is a saved graph that a change brings back, with the store that it
-// continues with.
+// broughtBack is a saved graph that a change brings back, with the store that it continues with.
 type broughtBack struct {
 	*journal.SavedGraph // nil: none
 	adopt               journal.Store
@@ -384,8 +383,9 @@ type burial struct {
 	home section  // before the change
 	dead []letter // in order
 	// asked are the requests among them, as they were sent.
-	asked []buriedRequest
-	// events are the dead letters as a cut has logged them; nil if no cut has.
+	asked   []buriedRequest
+	unasked func(*approval.Question) bool // selects the questions about them; nil: none
+	// events are the dead letters and these withdrawals as a cut has logged them, or nil.
 	events []journal.Event
 }
 
@@ -402,7 +402,6 @@ type logEntry struct {
 	// same by their former ids.
 	logged map[*message.Message]journal.EventID
 	ids    map[journal.EventID]journal.EventID
-	// runs are the deliveries left of feeds that skipped some because their mailboxes
-	// were full.
+	// runs are the deliveries left of feeds that skipped some because their mailboxes were full.
 	runs map[*feed][]cursors.Run
 }

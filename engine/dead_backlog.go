@@ -80,8 +80,20 @@ func (x *change) foreseeFeed(ctx context.Context, g section, s *feed, reason jou
 	if err := b.stored(ctx, s, reason); err != nil {
 		return err
 	}
-	if len(b.dead) > 0 {
-		x.burials[s] = b
+	if len(b.dead) == 0 {
+		return nil
+	}
+	x.burials[s] = b
+	if len(cr.approvals.All) > 0 && !x.leaving[cr.id] {
+		var messages []*message.Message
+		if cr.retry != nil && cr.retry.feed == s {
+			messages = append(messages, cr.retry.msg)
+		}
+		ids := map[journal.EventID]bool{} // of all that has a log, even beyond the window
+		for i := range b.dead {
+			ids[b.dead[i].Message] = true
+		}
+		b.unasked = approval.Among(messages, ids)
 	}
 	return nil
 }
@@ -123,9 +135,8 @@ func (b *burial) stored(ctx context.Context, s *feed, reason journal.DeadReason)
 	return nil
 }
 
-// The graph that keeps what the old graph had for a creature: the present graph of the
-// creature or, if the creature has been removed or is in another group, the successor
-// of the old graph.
+// The graph that keeps what the old graph had for a creature: the present graph of the creature
+// or, if the creature has been removed or is in another group, the successor of the old graph.
 func (x *change) successor(old section, c journal.CreatureID, group *storeGroup) journal.GraphID {
 	if id := x.e.topo.GraphOf(c); slices.Contains(group.After, id) {
 		return id
@@ -160,8 +171,13 @@ func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphI
 			ev := l.event()
 			ev.Graph = id
 			b.events = append(b.events, ev)
-			rec.Events = append(rec.Events, ev)
 			rec.Letters = append(rec.Letters, l.DeadLetterRow)
+			rec.Events = append(rec.Events, ev)
+		}
+		for _, ev := range b.withdrawals() {
+			ev.ID, ev.Time = journal.EventID{Origin: origin, Seq: uint64(len(rec.Events) + 1)}, x.tick()
+			ev.Graph, ev.Cause = id, cmp.Or(x.entry.ids[ev.Cause], ev.Cause)
+			b.events, rec.Events = append(b.events, ev), append(rec.Events, ev)
 		}
 	}
 }
@@ -170,8 +186,8 @@ func (x *change) inter(rec *journal.Record, group *storeGroup, id journal.GraphI
 func (x *change) bury(g section, rec *journal.Record, mb *mailbox, s *feed) {
 	x.mourn(g, rec, s)
 	cr := mb.creature
-	if len(cr.approvals.All) > 0 && !x.leaving[cr.id] {
-		x.withdraw(g, rec, cr, s)
+	if b := x.burials[s]; b != nil && b.unasked != nil {
+		x.withdraw(g, rec, b)
 	}
 	if cr.retry != nil && cr.retry.feed == s {
 		// It was between two attempts, so no worker uses it.
@@ -199,34 +215,31 @@ func (x *change) bury(g section, rec *journal.Record, mb *mailbox, s *feed) {
 	mb.dropFeed(s)
 }
 
-// withdraw withdraws the questions about deliveries that are about to be buried. If the
-// creature waits for their answers, it continues with what is next.
-func (x *change) withdraw(g section, rec *journal.Record, cr *creature, s *feed) {
-	b := x.burials[s]
-	if b == nil {
-		return
+// withdrawals are the events that withdraw the questions about the buried deliveries.
+func (b *burial) withdrawals() []journal.Event {
+	if b.unasked == nil {
+		return nil
 	}
-	var messages []*message.Message
-	if cr.retry != nil && cr.retry.feed == s {
-		messages = append(messages, cr.retry.msg)
+	return b.mb.creature.approvals.Withdrawals(b.mb.creature.id, approval.ChannelRemoved, b.unasked)
+}
+
+// withdraw withdraws the questions about deliveries that are about to be buried, unless a cut
+// has. The creature, if it waits for their answers, continues with what is next.
+func (x *change) withdraw(g section, rec *journal.Record, b *burial) {
+	cr := b.mb.creature
+	if b.events == nil {
+		for _, ev := range b.withdrawals() {
+			x.log(x.logOf(g), rec, ev)
+		}
+	}
+	if cr.approvals.Drop(x.e.timers, b.unasked) {
 		cr.approvals.Parked = false
-	}
-	ids := map[journal.EventID]bool{} // of all that has a log, even beyond the window
-	for i := range b.dead {
-		ids[b.dead[i].Message] = true
-	}
-	which := approval.Among(messages, ids)
-	for _, ev := range cr.approvals.Withdrawals(cr.id, approval.ChannelRemoved, which) {
-		x.log(x.logOf(g), rec, ev)
-	}
-	if cr.approvals.Drop(x.e.timers, which) {
 		x.unasked = append(x.unasked, cr)
 	}
 }
 
 // putUnasked writes the rows of creatures whose questions the change has withdrawn, and
-// wakes them. It runs after the records have been trimmed, since the first record of a
-// store still has the questions.
+// wakes them. It runs after the records have been trimmed.
 func (x *change) putUnasked() {
 	for _, cr := range x.unasked {
 		if g := x.home(cr); !g.none() {
@@ -269,7 +282,9 @@ func (x *change) announce(plan *storePlan) {
 	})
 	for _, b := range interred {
 		for i := range b.events {
-			b.dead[i].count(x.e.core)
+			if i < len(b.dead) { // otherwise it withdraws a question
+				b.dead[i].count(x.e.core)
+			}
 			x.show(plan, &b.events[i])
 		}
 	}

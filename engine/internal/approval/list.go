@@ -91,12 +91,11 @@ func (q *Question) RowOf(next *message.Message) journal.ApprovalRow {
 }
 
 // FirstRows are the rows for the first record of a store, in which messages have other
-// ids. If the turn of a delivery makes that record, its questions are left out: they are
-// answered.
-func (l *List) FirstRows(next *message.Message, ids map[journal.EventID]journal.EventID, turn *message.Message, kind abi.Kind) []journal.ApprovalRow {
+// ids. Questions that are answered or withdrawn with that record are left out.
+func (l *List) FirstRows(next *message.Message, ids map[journal.EventID]journal.EventID, done func(*Question) bool) []journal.ApprovalRow {
 	var rows []journal.ApprovalRow
 	for _, q := range l.All {
-		if turn != nil && q.IsAbout(turn, kind) {
+		if done(q) {
 			continue
 		}
 		row := q.RowOf(next)
