@@ -18,9 +18,8 @@ type Outcome struct {
 	Channels []journal.ChannelID // disconnected, then their replacements
 }
 
-// Change applies operations on the topology in order, all or nothing, and returns one
-// outcome for each. It refuses operations that add creatures: see [Engine.AddCreature]
-// and [Engine.Batch].
+// Change applies operations on the topology in order, all or nothing, and returns one outcome for
+// each. It refuses operations that add creatures: see [Engine.AddCreature] and [Engine.Batch].
 func (e *Engine) Change(ctx context.Context, ops ...topology.Op) ([]Outcome, error) {
 	var out []Outcome
 	err := e.Batch(ctx, func(b *Batch) error {
@@ -47,9 +46,8 @@ type Batch struct {
 	prepared []*creature
 }
 
-// Batch applies the steps that f takes, all or nothing: if f returns an error, nothing
-// has changed. f must not call methods of the engine. All other changes are blocked
-// while f runs.
+// Batch applies the steps that f takes, all or nothing: if f returns an error, nothing has
+// changed. f must not call methods of the engine. All other changes are blocked while f runs.
 func (e *Engine) Batch(ctx context.Context, f func(b *Batch) error) error {
 	return e.batch(ctx, f)
 }
@@ -269,12 +267,11 @@ type Added struct {
 	Graph    journal.GraphID
 }
 
-// AddCreature adds a creature and starts it, unless its specification says otherwise.
-// The creature belongs to the deployment of its parent; without a parent, to that of a
-// channel that it is wired to; without such a channel, if it joins a graph, to the
-// deployment to which a new channel there would belong. A creature with an address
-// belongs to none. The module is loaded and an instance started before anything
-// changes, so a creature that cannot start is an error here.
+// AddCreature adds a creature and starts it, unless its specification says otherwise. The creature
+// belongs to the deployment of its parent; without a parent, to that of a channel that it is wired
+// to; without such a channel, if it joins a graph, to the deployment to which a new channel there
+// would belong. A creature with an address belongs to none. The module is loaded and an instance
+// started before anything changes, so a creature that cannot start is an error here.
 func (e *Engine) AddCreature(ctx context.Context, spec deploy.CreatureSpec) (Added, error) {
 	c, err := e.prepareNew(ctx, spec)
 	if err != nil {

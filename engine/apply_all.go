@@ -18,23 +18,21 @@ import (
 	"github.com/seed47132306/terrarium/engine/reconcile"
 )
 
-// Apply applies a deployment: all of it or, on an error, nothing. If a saved session
-// has the deployment, its graphs are resumed first, and creatures and channels with
-// the same address keep their state, cursors and waiting deliveries. The deployment
-// alone determines the shape, unless [Deployment.Last] says otherwise: creatures that
-// were spawned and channels that were made while it ran are removed, and listed in
-// [Applied.Removed]. A session that [Engine.Restore] has restored keeps its workers,
-// the edges that lead to them, and their waiting deliveries.
+// Apply applies a deployment: all of it or, on an error, nothing. If a saved session has the
+// deployment, its graphs are resumed first, and creatures and channels with the same address keep
+// their state, cursors and waiting deliveries. The deployment alone determines the shape, unless
+// [Deployment.Last] says otherwise: creatures that were spawned and channels that were made while
+// it ran are removed, and listed in [Applied.Removed]. A session that [Engine.Restore] has
+// restored keeps its workers, the edges that lead to them, and their waiting deliveries.
 //
-// If the deployment is already applied, Apply makes only the changes since then.
-// Creatures whose declaration is unchanged continue undisturbed. If the module or
-// settings of a creature have changed, Apply waits until its current turn has ended.
-// The creature then continues on another instance, and keeps its state and its waiting
-// deliveries; its quarantine ends. Everything that the recipe no longer declares is
-// removed. Workers, channels, edges and wires that were added while the deployment ran
-// stay. A creature that was stopped, started, made privileged or demoted stays as it is,
-// unless the recipe has changed the corresponding setting. A recipe of the same name from
-// another path is refused with already_exists.
+// If the deployment is already applied, Apply makes only the changes since then. Creatures whose
+// declaration is unchanged continue undisturbed. If the module or settings of a creature have
+// changed, Apply waits until its current turn has ended. The creature then continues on another
+// instance, and keeps its state and its waiting deliveries; its quarantine ends. Everything that
+// the recipe no longer declares is removed. Workers, channels, edges and wires that were added
+// while the deployment ran stay. A creature that was stopped, started, made privileged or demoted
+// stays as it is, unless the recipe has changed the corresponding setting. A recipe of the same
+// name from another path is refused with already_exists.
 func (e *Engine) Apply(ctx context.Context, d *deploy.Deployment) (*Applied, error) {
 	applied, err := e.ApplyAll(ctx, d)
 	if err != nil {

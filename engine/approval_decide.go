@@ -86,10 +86,9 @@ func inGraph(graph *graph, f func(g section, c *creature, q *approval.Question) 
 	return false
 }
 
-// Decide answers a question of a policy, in one of the given graphs or, without any, in
-// all. When all questions about a turn are answered, the turn runs again, and what was
-// approved takes effect with it. If the question was answered before, or its deadline has
-// passed, the error is conflict.
+// Decide answers a question of a policy, in one of the given graphs or, without any, in all. When
+// all questions about a turn are answered, the turn runs again, and what was approved takes effect
+// with it. If the question was answered before, or its deadline has passed, the error is conflict.
 func (e *Engine) Decide(id journal.EventID, d Decision, graphs ...journal.GraphID) (*Decided, error) {
 	if err := approval.CheckDecision(d.By, d.Reason); err != nil {
 		return nil, err

@@ -11,8 +11,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/outlook"
 )
 
-// sight is what a creature has seen of its surroundings. The mu of the creature's
-// graph guards it.
+// sight is what a creature has seen of its surroundings. The mu of the creature's graph guards it.
 //
 // Nothing is computed when the graph changes: the graph only gets another shape. The
 // next look finds out whether that made a difference for the creature.
@@ -156,8 +155,7 @@ func (t *turn) seen() uint64 {
 	return t.notice()
 }
 
-// notice is the revision that the turn's notification announces, if its delivery is
-// one.
+// notice is the revision that the turn's notification announces, if its delivery is one.
 func (t *turn) notice() uint64 {
 	if t.kind == abi.KindGraphChanged && t.c.beheld != nil {
 		return t.c.beheld.Revision()

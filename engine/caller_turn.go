@@ -93,8 +93,7 @@ func (e *Engine) requestHere(ctx context.Context, to journal.CreatureID, out *Ou
 	return here
 }
 
-// begin publishes the request if its turn can begin. It then returns the section of the
-// graph.
+// begin publishes the request if its turn can begin. It then returns the section of the graph.
 func (t *callerTurn) begin(ctx context.Context, c *creature, out *Outgoing, call *Call, wall int64) (g section, here bool) {
 	w := t.worker
 	var err error
@@ -170,9 +169,8 @@ func (t *callerTurn) take(g section, a answer) {
 	t.answered, t.answer = true, answerFrom(g, a)
 }
 
-// part is called at the end of the turn, in the last critical section in which no other
-// goroutine can handle the request. If the request has no answer yet, a worker will handle
-// it.
+// part is called at the end of the turn, in the last critical section in which no other goroutine
+// can handle the request. If the request has no answer yet, a worker will handle it.
 func (t *callerTurn) part(g section, c *creature) {
 	switch {
 	case t.answered:

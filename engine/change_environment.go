@@ -374,10 +374,9 @@ func (p *storePlan) readers() map[*Reader]section {
 	return out
 }
 
-// bringBackReaders moves readers whose channel was removed to the graph that has the
-// rest of the history they must read. That need not be the successor of their graph:
-// within the change, all of its members may have left the successor, and its id may
-// have passed to others.
+// bringBackReaders moves readers whose channel was removed to the graph that has the rest of the
+// history they must read. That need not be the successor of their graph: within the change, all of
+// its members may have left the successor, and its id may have passed to others.
 func (x following) bringBackReaders(origins map[*Reader]section) {
 	for r, g := range origins {
 		from, after := x.in(r.home.load()), x.plan.goesOn[g]

@@ -14,11 +14,10 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// A turn is committed in two steps. Write turns its effects into events, rows and
-// messages with their places in the log. Land applies them in memory. A turn that does
-// not change its graph does both in one critical section (commit). A turn that changes
-// its graph does so as part of the change (see turnChange), which may have to write
-// the turn before its environments are updated.
+// A turn is committed in two steps. Write turns its effects into events, rows and messages with
+// their places in the log. Land applies them in memory. A turn that does not change its graph does
+// both in one critical section (commit). A turn that changes its graph does so as part of the
+// change (see turnChange), which may have to write the turn before its environments are updated.
 
 // commit applies a successful turn that does not change its graph. In one critical
 // section, the turn gets its place in the log, its effects become visible, and its
@@ -286,8 +285,7 @@ func (l *turnLog) answer() answer {
 	return answer{code: abi.Unavailable, text: l.t.c.name + " did not reply", from: l.t.c}
 }
 
-// land applies in memory what has been written, and adds the creature's cursor rows to
-// a record.
+// land applies in memory what has been written, and adds the creature's cursor rows to a record.
 func (l *turnLog) land(g section, rec *journal.Record, w *waker) {
 	c, t := l.t.c, l.t
 	c.waits, c.attempt, c.conflicts = 0, 0, 0

@@ -21,9 +21,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// core is the part of the engine that turns, changes and graphs need. It refers only
-// to graphs and their members. Code that refers to turns or changes belongs to them,
-// or to the [Engine].
+// core is the part of the engine that turns, changes and graphs need. It refers only to graphs and
+// their members. Code that refers to turns or changes belongs to them, or to the [Engine].
 type core struct {
 	host           abi.Host
 	storage        *serialstore.Storage // nil: every graph is volatile
@@ -65,8 +64,7 @@ func (e *core) releaseModule(ctx context.Context, m abi.Module) {
 	}
 }
 
-// discardInstance closes the instance of a creature, if it has one, without running
-// creature_stop.
+// discardInstance closes the instance of a creature, if it has one, without running creature_stop.
 func (e *core) discardInstance(ctx context.Context, c *creature) {
 	e.closeUnused(ctx, c, c.instance)
 	c.instance = nil

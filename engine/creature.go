@@ -53,8 +53,7 @@ type creature struct {
 	questions map[journal.EventID]*question // unanswered requests
 	sight     sight
 
-	// schedule says which worker owns the fields below, if any. Otherwise holders of
-	// mu own them.
+	// schedule says which worker owns the fields below, if any. Otherwise holders of mu own them.
 	schedule
 	running
 	memory
@@ -169,9 +168,8 @@ type tries struct {
 	conflicts int // of a turn with another change of the graph
 }
 
-// glance is what the current turn sees: the graph's shape and the creature's wiring
-// when the turn began. For a creature that has ever read it, the awareness document is
-// included.
+// glance is what the current turn sees: the graph's shape and the creature's wiring when the turn
+// began. For a creature that has ever read it, the awareness document is included.
 type glance struct {
 	shape  uint64
 	facing *wiring

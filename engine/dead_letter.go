@@ -64,8 +64,7 @@ func (l *letter) event() journal.Event {
 	return l.Event(l.turn, l.reader)
 }
 
-// deadLetter logs a delivery that will not be handled, and keeps it so that it can be
-// redelivered.
+// deadLetter logs a delivery that will not be handled, and keeps it so that it can be redelivered.
 func (g section) deadLetter(rec *journal.Record, l letter) {
 	l.count(g.engine)
 	l.ID, l.Time = g.nextID(), g.tick()

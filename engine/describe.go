@@ -28,8 +28,7 @@ func (g section) describe(c *creature) *outlook.Awareness {
 	return a
 }
 
-// awareWires lists the output wires to and from a creature, those of elder sources
-// first.
+// awareWires lists the output wires to and from a creature, those of elder sources first.
 func (g section) awareWires(c *creature) (in, out []outlook.AwareWire) {
 	from, to := g.wiresOf(c)
 	return g.describeWires(to), g.describeWires(from)
@@ -44,8 +43,7 @@ func (g section) describeWires(list []journal.OutputWire) []outlook.AwareWire {
 	return out
 }
 
-// peer is a creature as documents name it. A removed creature, or the root, has no
-// name.
+// peer is a creature as documents name it. A removed creature, or the root, has no name.
 func (g section) peer(id journal.CreatureID) outlook.AwarePeer {
 	p := outlook.AwarePeer{ID: id}
 	if c := g.creatures[id]; c != nil {
@@ -100,8 +98,7 @@ func (g section) describeChannels(c *creature) outlook.AwareList[outlook.AwareCh
 	})
 }
 
-// listeners are the creatures that listen on the channel. Documents do not show
-// outside readers.
+// listeners are the creatures that listen on the channel. Documents do not show outside readers.
 func (ch *channel) listeners() func(yield func(*creature) bool) {
 	return func(yield func(*creature) bool) {
 		for _, s := range ch.feeds {

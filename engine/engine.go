@@ -18,8 +18,7 @@ import (
 
 // Options configure an [Engine]. Only Host is required.
 type Options struct {
-	// Host runs modules. The engine closes what it makes with the host, but not the
-	// host itself.
+	// Host runs modules. The engine closes what it makes with the host, but not the host itself.
 	Host abi.Host
 	// Storage keeps session stores; nil means that every graph is volatile.
 	// The engine closes the stores, but not the storage itself.
@@ -44,10 +43,9 @@ type Options struct {
 	// FreshInstances runs every turn on a new instance. That shows whether creatures
 	// keep something in linear memory that they should not.
 	FreshInstances bool
-	// Paused lets no turn and no timer run. [Engine.Restore] then restores creatures
-	// without their modules. It is for tools that change a saved session, for example
-	// with [Engine.Redeliver], before it is resumed. Their deliveries wait until then, and
-	// the engine is idle.
+	// Paused lets no turn and no timer run. [Engine.Restore] then restores creatures without their
+	// modules. It is for tools that change a saved session, for example with [Engine.Redeliver],
+	// before it is resumed. Their deliveries wait until then, and the engine is idle.
 	Paused bool
 	// ShutdownTimeout bounds [Engine.Close]; zero means [DefaultShutdownTimeout].
 	ShutdownTimeout time.Duration
@@ -87,10 +85,9 @@ type Engine struct {
 	applying chan struct{}
 }
 
-// WaitIdle waits until no timer is due, no delivery is runnable, no turn is running and
-// no failed delivery waits for another attempt. Deliveries of stopped and quarantined
-// creatures do not count, nor do any in a paused engine. It returns the error deadline if
-// ctx ends first.
+// WaitIdle waits until no timer is due, no delivery is runnable, no turn is running and no failed
+// delivery waits for another attempt. Deliveries of stopped and quarantined creatures do not
+// count, nor do any in a paused engine. It returns the error deadline if ctx ends first.
 func (e *Engine) WaitIdle(ctx context.Context) error {
 	ended, closed := e.core.idle.Await(ctx, e.core.closing, e.callTimers)
 	switch {

@@ -15,8 +15,7 @@ func newLogEntry() logEntry {
 	return logEntry{logged: map[*message.Message]journal.EventID{}, ids: map[journal.EventID]journal.EventID{}, runs: map[*feed][]cursors.Run{}}
 }
 
-// errElsewhere is the reason for refusing a change that would log a message a second
-// time.
+// errElsewhere is the reason for refusing a change that would log a message a second time.
 var errElsewhere = errors.New("it is in the store of another graph")
 
 // mayEnter refuses a change if a graph without a log would enter one while it has
@@ -91,8 +90,7 @@ func (s *feed) waiting() map[uint64]bool {
 	return out
 }
 
-// unread counts what waits in a creature's feed, except for the delivery being
-// handled.
+// unread counts what waits in a creature's feed, except for the delivery being handled.
 func (s *feed) unread() uint64 {
 	n := uint64(len(s.waiting()))
 	if s.mb.creature.current.feed == s {

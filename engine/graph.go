@@ -22,9 +22,8 @@ type graph struct {
 	born   uint64
 	engine *core
 
-	// mu is the critical section, which is entered as a section. It guards the fields
-	// below, and those fields of the members' channel, feed, mailbox and creature whose
-	// comments name it.
+	// mu is the critical section, which is entered as a section. It guards the fields below, and
+	// those fields of the members' channel, feed, mailbox and creature whose comments name it.
 	mu         sync.Mutex
 	store      journal.Store // nil: volatile
 	source     observe.Source
@@ -68,8 +67,7 @@ type channel struct {
 	head    uint64
 	feeds   []*feed     // listeners, in the order in which edges were added
 	senders []*creature // creatures that may send
-	// cursors are the places of outside readers, including those that are not reading
-	// at present.
+	// cursors are the places of outside readers, including those that are not reading at present.
 	cursors map[journal.ReaderID]uint64
 	// producers are the highest offsets of outside producers.
 	producers map[string]uint64

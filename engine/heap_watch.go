@@ -22,8 +22,7 @@ const (
 	creatureBytes = 32 << 10
 )
 
-// newHeapWatch returns the watch of the heap between turns, or nil if the limit is
-// negative.
+// newHeapWatch returns the watch of the heap between turns, or nil if the limit is negative.
 func (e *core) newHeapWatch(limit int64) *heapwatch.Watch[creature] {
 	if limit < 0 {
 		return nil

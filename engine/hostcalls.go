@@ -139,8 +139,7 @@ func (t *turn) SendTo(to, payload []byte) abi.Code {
 	return abi.OK
 }
 
-// peer finds a creature of the own graph by id or name, including those that the turn
-// adds.
+// peer finds a creature of the own graph by id or name, including those that the turn adds.
 func (t *turn) peer(name []byte) *creature {
 	if len(name) > deploy.MaxNameBytes {
 		return nil

@@ -12,10 +12,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// DeadLetters returns the dead letters of a graph, or of one of its creatures if one is
-// given, in the order in which they were logged: at most limit (0: 1,000), after the one
-// with the given id. A graph without a store keeps the last 1,000, and at most 2 MiB of
-// them.
+// DeadLetters returns the dead letters of a graph, or of one of its creatures if one is given, in
+// the order in which they were logged: at most limit (0: 1,000), after the one with the given id.
+// A graph without a store keeps the last 1,000, and at most 2 MiB of them.
 func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creature journal.CreatureID, after journal.EventID, limit int) ([]journal.DeadLetterRow, error) {
 	l := e.core.rlock()
 	g, err := l.present(graph)
@@ -35,13 +34,12 @@ func (e *Engine) DeadLetters(ctx context.Context, graph journal.GraphID, creatur
 	return kept, nil
 }
 
-// Redeliver delivers a dead letter again. It goes through the inbox of its creature, where
-// a message of a channel arrives as one of that channel, as it did the first time. If no
-// edge led anywhere for the original send, the letter is sent on the channel that now has
-// the sender's alias. If a recipe has replaced the creature with another at the same
-// address, the new one gets the letter. letter is the id of the dead letter or of its
-// message, which must be unique in the graph. The dead letter is removed; if the delivery
-// fails again, a new one is made.
+// Redeliver delivers a dead letter again. It goes through the inbox of its creature, where a
+// message of a channel arrives as one of that channel, as it did the first time. If no edge led
+// anywhere for the original send, the letter is sent on the channel that now has the sender's
+// alias. If a recipe has replaced the creature with another at the same address, the new one gets
+// the letter. letter is the id of the dead letter or of its message, which must be unique in the
+// graph. The dead letter is removed; if the delivery fails again, a new one is made.
 func (e *Engine) Redeliver(ctx context.Context, graph journal.GraphID, letter journal.EventID) (Sent, error) {
 	row, err := e.findLetter(ctx, graph, letter)
 	if err != nil {

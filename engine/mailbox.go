@@ -65,9 +65,8 @@ func (s *feed) inHand() []*delivery {
 // drained reports whether a feed without an edge has nothing left to read.
 func (s *feed) drained() bool { return s.ch == nil && s.cursor >= s.until }
 
-// alias is the creature's name for the channel of a delivery; "" for a delivery to its
-// inbox. A redelivered message of a channel comes to the inbox and still counts as one of
-// its channel.
+// alias is the creature's name for the channel of a delivery; "" for a delivery to its inbox. A
+// redelivered message of a channel comes to the inbox and still counts as one of its channel.
 func (d *delivery) alias() string {
 	if d.feed != nil && d.feed.alias != "" {
 		return d.feed.alias
@@ -284,9 +283,8 @@ func (mb *mailbox) detach(s *feed) (backlog bool) {
 	return true
 }
 
-// settleFeed reports whether a feed without an edge has nothing left to handle. All
-// messages between the cursor and the end may be the creature's own, which it passes
-// over.
+// settleFeed reports whether a feed without an edge has nothing left to handle. All messages
+// between the cursor and the end may be the creature's own, which it passes over.
 func (mb *mailbox) settleFeed(s *feed) bool {
 	switch {
 	case s.ch != nil:
@@ -300,8 +298,7 @@ func (mb *mailbox) settleFeed(s *feed) bool {
 	return s.drained()
 }
 
-// holds reports whether a creature has a delivery of a feed in its window, or is handling
-// one.
+// holds reports whether a creature has a delivery of a feed in its window, or is handling one.
 func (mb *mailbox) holds(s *feed) bool {
 	if c := mb.creature; c.current.feed == s || (c.retry != nil && c.retry.feed == s) {
 		return true

@@ -14,8 +14,7 @@ import (
 // back. They block only later messages of the same channel: handing those over would move
 // the cursor past messages that were not read.
 
-// markLost marks the feeds whose next messages are missing, and returns those newly
-// found.
+// markLost marks the feeds whose next messages are missing, and returns those newly found.
 func (mb *mailbox) markLost(_ section, logs []backlog) (found []*feed) {
 	for i := range logs {
 		s, lost := logs[i].Feed, logs[i].Lost()
@@ -36,8 +35,7 @@ func (e *core) reportLost(feeds []*feed, missing error) {
 	}
 }
 
-// refill reads the next deliveries of a creature from the store into its
-// mailbox.
+// refill reads the next deliveries of a creature from the store into its mailbox.
 func (w *turnWorker) refill(ctx context.Context, c *creature) error {
 	return refillMailbox(ctx, &c.mb, &c.home)
 }

@@ -35,9 +35,8 @@ func (e *Engine) Subscribe(f Filter, buffer int) *Subscription {
 // First it gets the stored events after the cursor, then new ones as they happen, each
 // event once. Events that no store keeps are shown only from the time of the call on.
 //
-// [Subscription.Next] reads the stores, so that reading delays nothing else.
-// SubscribeAfter returns unsupported if there is no session directory, and not_found for
-// a cursor of another one.
+// [Subscription.Next] reads the stores, so that reading delays nothing else. SubscribeAfter
+// returns unsupported if there is no session directory, and not_found for a cursor of another one.
 func (e *Engine) SubscribeAfter(ctx context.Context, f Filter, after journal.EventCursor, buffer int) (*Subscription, error) {
 	if e.core.storage == nil {
 		return nil, errtext.NoCatchUp

@@ -8,10 +8,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// AddWire adds an output wire and returns it with its id. It returns not_found for
-// creatures and predicates that do not exist, not_connected for creatures of two graphs,
-// already_exists for a name or a wire that From already has, and limit for one wire too
-// many.
+// AddWire adds an output wire and returns it with its id. It returns not_found for creatures and
+// predicates that do not exist, not_connected for creatures of two graphs, already_exists for a
+// name or a wire that From already has, and limit for one wire too many.
 func (e *Engine) AddWire(ctx context.Context, w journal.OutputWire) (journal.OutputWire, error) {
 	return oneStep(ctx, e, func(b *Batch) (journal.OutputWire, error) { return b.AddWire(ctx, w) })
 }

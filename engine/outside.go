@@ -107,8 +107,7 @@ func (w *turnWorker) judgeReach(ctx context.Context, s *sendEffect, seed uint64)
 	t.judged = t.judged || s.left || s.mutated
 }
 
-// reach writes one request to a capability. A request that policies deny gets its result at
-// once.
+// reach writes one request to a capability. A request that policies deny gets its result at once.
 func (l *turnLog) reach(s *sendEffect) {
 	c := l.t.c
 	row := journal.RequestRow{Creature: c.id, Tag: s.ask.tag, Deadline: math.MaxInt64}

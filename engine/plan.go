@@ -25,8 +25,7 @@ func (e *Engine) Plan(ctx context.Context, deployments ...*deploy.Deployment) (*
 	return e.plan(ctx, false, deployments)
 }
 
-// PlanResume returns what ApplyAll, followed by [Engine.Restore], would do, and changes
-// nothing.
+// PlanResume returns what ApplyAll, followed by [Engine.Restore], would do, and changes nothing.
 func (e *Engine) PlanResume(ctx context.Context, deployments ...*deploy.Deployment) (*diff.Plan, error) {
 	return e.plan(ctx, true, deployments)
 }
@@ -94,9 +93,8 @@ type appliedDeployment struct {
 	*deploy.Deployment
 }
 
-// make applies the deployments to an engine of its own, in which nothing runs and whose
-// storage keeps nothing, and compares the result. So a plan cannot differ from what Apply
-// does.
+// make applies the deployments to an engine of its own, in which nothing runs and whose storage
+// keeps nothing, and compares the result. So a plan cannot differ from what Apply does.
 func (p *planning) make(ctx context.Context, deployments []*deploy.Deployment) (plan *diff.Plan, err error) {
 	before := slices.Concat(p.live, p.saved)
 	stage := planstore.New(before, p.problems, p.archive)

@@ -113,8 +113,7 @@ func (x *change) remember() (undo func(), err error) {
 	return undo, err
 }
 
-// writeMemories writes the changed memories to the records of graphs that keep their
-// stores.
+// writeMemories writes the changed memories to the records of graphs that keep their stores.
 func (x *change) writeMemories() {
 	x.recalled(func(home draft.Home, r *recall.Recollection) {
 		if g := x.homeOf(home); !g.none() && r.Kept {

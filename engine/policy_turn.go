@@ -58,9 +58,8 @@ func (t *turn) judgeTool(name string, args []byte) error {
 	return draft.Refusal(list)
 }
 
-// judge lets predicates decide where the turn's output goes, and policies decide about
-// what the turn sends. Both run outside of critical sections, before any message gets a
-// number.
+// judge lets predicates decide where the turn's output goes, and policies decide about what the
+// turn sends. Both run outside of critical sections, before any message gets a number.
 func (w *turnWorker) judge(ctx context.Context) {
 	t := &w.turn
 	if t.HasOutput && t.wiring.outlets != nil {
@@ -202,9 +201,8 @@ func (f *failure) log(g section, rec *journal.Record, about journal.Event) {
 	f.recalled.Keep(&g.memory, rec)
 }
 
-// enterFailed judges a failed turn and enters the critical section of the creature's
-// graph, while the policies' recollections are still up to date. wall is the time of the
-// failure.
+// enterFailed judges a failed turn and enters the critical section of the creature's graph, while
+// the policies' recollections are still up to date. wall is the time of the failure.
 func (w *turnWorker) enterFailed(ctx context.Context, wall int64, c *creature, d delivery, kind abi.Kind, cause error) (section, *failure) {
 	if w.caller != nil {
 		ctx = w.caller.workers // a caller that leaves now does not change what policies decide

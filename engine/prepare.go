@@ -27,8 +27,7 @@ func prepare(ctx context.Context, e *core, op string, spec deploy.CreatureSpec, 
 	return startFirst(ctx, e, op, spec, m, needless)
 }
 
-// prepareNew is prepare for a specification that may name a species instead of a
-// module.
+// prepareNew is prepare for a specification that may name a species instead of a module.
 func (e *Engine) prepareNew(ctx context.Context, spec deploy.CreatureSpec) (*creature, error) {
 	return prepareOf(ctx, &e.core, spec, func() (deploy.CreatureSpec, abi.Module, error) {
 		l := e.core.rlock()

@@ -95,11 +95,10 @@ func token(c chan<- struct{}) {
 	}
 }
 
-// Next waits for the next message, and until it is as durable as its graph promises. It
-// returns stopped when the reader or the engine is closed, and not_found when the channel
-// was removed and its messages have been read. For messages that are no longer kept it
-// returns unavailable, once, with a [Missed] that says which; the next call continues
-// after them.
+// Next waits for the next message, and until it is as durable as its graph promises. It returns
+// stopped when the reader or the engine is closed, and not_found when the channel was removed and
+// its messages have been read. For messages that are no longer kept it returns unavailable, once,
+// with a [Missed] that says which; the next call continues after them.
 func (r *Reader) Next(ctx context.Context) (Incoming, error) {
 	for {
 		in, store, what, err := r.takeMessage()
@@ -214,13 +213,11 @@ func (r *Reader) missed(_ section, last uint64) error {
 	return errtext.PartMissing(m.Channel, m)
 }
 
-// Missed is the cause of the error that [Reader.Next] returns for messages that it cannot
-// return.
+// Missed is the cause of the error that [Reader.Next] returns for messages that it cannot return.
 type Missed = journal.Missed
 
-// Ack moves the cursor past a message, so that a later reader of the same name continues
-// after it. When Ack returns, the new position is in the log and as durable as later
-// events are.
+// Ack moves the cursor past a message, so that a later reader of the same name continues after it.
+// When Ack returns, the new position is in the log and as durable as later events are.
 func (r *Reader) Ack(seq uint64) {
 	g := r.home.enter()
 	if g.none() {

@@ -15,10 +15,9 @@ import (
 	"github.com/seed47132306/terrarium/engine/rehearsal"
 )
 
-// Rehearsal is a creature outside of any engine, to which recorded deliveries are delivered
-// again. The guest's calls are checked and limited, and return the same results, as in an
-// engine, but they have no effect: [Rehearsal.Effects] returns what the effect would have
-// been.
+// Rehearsal is a creature outside of any engine, to which recorded deliveries are delivered again.
+// The guest's calls are checked and limited, and return the same results, as in an engine, but
+// they have no effect: [Rehearsal.Effects] returns what the effect would have been.
 //
 // It knows no other creatures: the caller introduces those that the guest may name, and
 // provides the results that depend on the graph (group tools, awareness documents). It
@@ -153,9 +152,8 @@ func (r *Rehearsal) Begin(d *rehearsal.Delivery) abi.Turn {
 	return &r.turn
 }
 
-// Behold sets the awareness document of the next turns, which must not be changed
-// afterwards. [Rehearsal.Begin] replaces it by an empty one if its delivery has another
-// revision.
+// Behold sets the awareness document of the next turns, which must not be changed afterwards.
+// [Rehearsal.Begin] replaces it by an empty one if its delivery has another revision.
 func (r *Rehearsal) Behold(doc *outlook.Awareness) { r.c.beheld = outlook.NewView(doc) }
 
 // MayCallTool returns what an engine would return without looking at the graph: whether

@@ -13,8 +13,7 @@ type Remembered = storemeta.Remembered
 // RememberedIn lists the deployments that saved graphs have members of, by name.
 func RememberedIn(graphs []journal.SavedGraph) []Remembered { return storemeta.RememberedIn(graphs) }
 
-// Remembered lists the deployments of all graphs, saved or restored, that have not been
-// applied.
+// Remembered lists the deployments of all graphs, saved or restored, that have not been applied.
 func (e *Engine) Remembered() []Remembered {
 	list := RememberedIn(e.rows())
 	l := e.core.rlock()

@@ -32,13 +32,12 @@ type Replaced struct {
 // [Batch.Wait].
 func (r *Replaced) Wait(ctx context.Context) error { return r.change.wait(ctx) }
 
-// ReplaceModule makes a running creature continue with another module. The creature keeps
-// its state, cursors, timers, requests and waiting deliveries, and its configuration and
-// limits; other creatures notice nothing. The module is compiled and started once before
-// anything changes, so a module that does not start is refused. Then ReplaceModule waits until
-// the current turn of the creature has ended, and the next turn runs on an instance of the
-// new module. The replacement ends a quarantine; a stopped creature stays stopped, unless only
-// its module was missing.
+// ReplaceModule makes a running creature continue with another module. The creature keeps its
+// state, cursors, timers, requests and waiting deliveries, and its configuration and limits; other
+// creatures notice nothing. The module is compiled and started once before anything changes, so a
+// module that does not start is refused. Then ReplaceModule waits until the current turn of the
+// creature has ended, and the next turn runs on an instance of the new module. The replacement
+// ends a quarantine; a stopped creature stays stopped, unless only its module was missing.
 // Policies on the event replace may deny the replacement.
 //
 // Replacing the module by the former one undoes the replacement. If a recipe declares the

@@ -13,20 +13,18 @@ import (
 // DefaultRequestDeadline is how long [Engine.Request] waits by default.
 const DefaultRequestDeadline = 30 * time.Second
 
-// Request sends a direct message to a creature and waits for its reply, and until the
-// reply is as durable as its graph promises. A deadline of zero means
-// [DefaultRequestDeadline].
+// Request sends a direct message to a creature and waits for its reply, and until the reply is as
+// durable as its graph promises. A deadline of zero means [DefaultRequestDeadline].
 //
 // If the creature is idle and its graph has no store, the turn may run in the goroutine of
 // the caller, whose context and deadline interrupt it; a worker then runs it again. The
 // payload must not change before Request returns.
 //
-// Codes of the error: deadline, if no reply came in time. unknown_outcome, if ctx ended,
-// the engine was closed or the store failed before a reply was durable: the request may
-// or may not be handled. unavailable, if the creature handled it without a reply.
-// not_connected, if the creature was removed before it handled the request. The code of
-// the creature's failure, if the request became a dead letter. Any other code means that
-// the request was refused.
+// Codes of the error: deadline, if no reply came in time. unknown_outcome, if ctx ended, the
+// engine was closed or the store failed before a reply was durable: the request may or may not be
+// handled. unavailable, if the creature handled it without a reply. not_connected, if the creature
+// was removed before it handled the request. The code of the creature's failure, if the request
+// became a dead letter. Any other code means that the request was refused.
 func (e *Engine) Request(ctx context.Context, to journal.CreatureID, out Outgoing, deadline time.Duration) ([]byte, error) {
 	if deadline <= 0 {
 		deadline = DefaultRequestDeadline

@@ -137,8 +137,7 @@ func resultOf(row *journal.RequestRow, a answer) *message.Message {
 	return m
 }
 
-// answerFailed answers a request whose turn has failed for good, if its sender still
-// waits.
+// answerFailed answers a request whose turn has failed for good, if its sender still waits.
 func (w *turnWorker) answerFailed(g section, rec *journal.Record, m *message.Message, a answer) {
 	if m.Kind != abi.KindRequest {
 		return

@@ -46,11 +46,10 @@ func (e locked) loadSaved(ctx context.Context) error {
 	return nil
 }
 
-// Problems returns the stores that could not be read when the engine was started, and
-// unknown files of the session directory. They have been set aside and their contents are
-// missing; everything else continues. Then come the present problems of the session
-// directory, such as a store that cannot be written. The errors are of the type
-// [abi.Error] and name the path.
+// Problems returns the stores that could not be read when the engine was started, and unknown
+// files of the session directory. They have been set aside and their contents are missing;
+// everything else continues. Then come the present problems of the session directory, such as a
+// store that cannot be written. The errors are of the type [abi.Error] and name the path.
 func (e *Engine) Problems() []error {
 	l := e.core.rlock()
 	out := slices.Clone(l.problems)

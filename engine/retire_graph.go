@@ -14,9 +14,8 @@ import (
 // its disk fails.
 const retireAgain = time.Second
 
-// drain waits until everything is durable that has been logged by graphs that the change
-// ends. If it cannot be written, they do not end, because the queue of a store is lost
-// with the process.
+// drain waits until everything is durable that has been logged by graphs that the change ends. If
+// it cannot be written, they do not end, because the queue of a store is lost with the process.
 func (p *storePlan) drain(ctx context.Context) error {
 	for _, g := range p.groups {
 		if len(g.After) > 0 || g.before[0].store == nil {

@@ -37,9 +37,8 @@ func (b *Batch) AssignRoot(ctx context.Context, id journal.CreatureID) (Rooted, 
 	return Rooted{channels, journal.NewDelta(delta)}, nil
 }
 
-// comeIntoDeployments gives creatures and channels the deployments that the change
-// assigns, before the stores are cut, so that their first records have them. It returns a
-// function that undoes it.
+// comeIntoDeployments gives creatures and channels the deployments that the change assigns, before
+// the stores are cut, so that their first records have them. It returns a function that undoes it.
 func (x *change) comeIntoDeployments() (undo func()) {
 	var undos []func()
 	for id, deployment := range x.sealed.Joined {

@@ -21,11 +21,10 @@ type Outgoing struct {
 	// lost, for instance because the disk is full or the context ends meanwhile; and any
 	// other code if the message was refused.
 	Durable bool
-	// Producer and Offset, given together, make sure that no message is accepted twice: a
-	// message whose offset is not above the highest one seen from that producer on that
-	// channel is left out. Offsets start at 1. A message whose outcome is unknown can be
-	// repeated with the same two, even by another process: it is a duplicate if the first
-	// was not lost.
+	// Producer and Offset, given together, make sure that no message is accepted twice: a message
+	// whose offset is not above the highest one seen from that producer on that channel is left
+	// out. Offsets start at 1. A message whose outcome is unknown can be repeated with the same
+	// two, even by another process: it is a duplicate if the first was not lost.
 	Producer string
 	Offset   uint64
 	// Mark keeps the offset, and sends nothing. Policies do not judge it.

@@ -32,10 +32,9 @@ func (w *turnWorker) run(ctx context.Context) {
 	}
 }
 
-// serve serves one creature after another until none is left. A turn is committed in the
-// critical section in which the next delivery is taken, even if that is for another
-// creature of the same graph: leaving and entering it costs more than most of what is
-// done in it.
+// serve serves one creature after another until none is left. A turn is committed in the critical
+// section in which the next delivery is taken, even if that is for another creature of the same
+// graph: leaving and entering it costs more than most of what is done in it.
 func (w *turnWorker) serve(ctx context.Context, c *creature) {
 	g := c.home.enter()
 	for c != nil {

@@ -120,8 +120,7 @@ func (e *Engine) shutDown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// closeInstances closes every instance. The workers have ended, so no goroutine uses
-// one.
+// closeInstances closes every instance. The workers have ended, so no goroutine uses one.
 func closeInstances(ctx context.Context, e locked) {
 	t := &turn{e: e.core}
 	for c := range e.queue.Rest() { // some may have been removed

@@ -111,10 +111,9 @@ func (s *snapshot) message(m *message.Message) {
 	s.messages = append(s.messages, m)
 }
 
-// write writes everything that was collected. Messages come in the order in which they
-// were sent; they get ids of the new log, because they were in no log before, and keep
-// their places in their channels. State becomes events as well, so that the log is
-// complete.
+// write writes everything that was collected. Messages come in the order in which they were sent;
+// they get ids of the new log, because they were in no log before, and keep their places in their
+// channels. State becomes events as well, so that the log is complete.
 func (s *snapshot) write() {
 	x := s.x
 	slices.SortStableFunc(s.messages, func(a, b *message.Message) int {

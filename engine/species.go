@@ -24,10 +24,9 @@ func (e *Engine) loadSpecies(ctx context.Context, d *deploy.Deployment) ([]*spec
 	return templates, nil
 }
 
-// tryStart starts an instance of a species and closes it. A module that does not fit the
-// limits of its species, or ends before it has read its configuration, would never start.
-// An error from creature_init may be due to the configuration, which a spawn may replace,
-// so it does not count.
+// tryStart starts an instance of a species and closes it. A module that does not fit the limits of
+// its species, or ends before it has read its configuration, would never start. An error from
+// creature_init may be due to the configuration, which a spawn may replace, so it does not count.
 func (e *Engine) tryStart(ctx context.Context, t *species.Template) error {
 	spec := t.Spec
 	spec.Name, spec.Stopped = t.Name, false

@@ -94,8 +94,7 @@ func (x *change) planStores() *storePlan {
 	return p
 }
 
-// movesGraphs reports whether the change creates or ends graphs, or moves members
-// between them.
+// movesGraphs reports whether the change creates or ends graphs, or moves members between them.
 func (x *change) movesGraphs() bool {
 	for i := range x.sealed.Deltas {
 		for _, c := range x.sealed.Deltas[i].Changes {
@@ -200,10 +199,9 @@ func (s *steps) goesOnIn(e locked, g section, after journal.GraphID) bool {
 	return now == after
 }
 
-// noteSuccessors records the successors of graphs that end, for filters. The successor
-// is the first graph that continues their history, which [journal.NewSuccession]
-// determines from the lineage of their stores. Within the change they may have been
-// part of another graph.
+// noteSuccessors records the successors of graphs that end, for filters. The successor is the
+// first graph that continues their history, which [journal.NewSuccession] determines from the
+// lineage of their stores. Within the change they may have been part of another graph.
 func (p *storePlan) noteSuccessors(x *change) {
 	for _, g := range p.groups {
 		for _, b := range g.before {

@@ -95,8 +95,7 @@ func (w *turnWorker) deadLetter(g section, rec *journal.Record, c *creature, d d
 	d.msg.Release()
 }
 
-// noteFailure counts a failure and reports whether there were more than the restart
-// policy allows.
+// noteFailure counts a failure and reports whether there were more than the restart policy allows.
 func (c *creature) noteFailure(_ section, now int64) (intense bool) {
 	horizon := now - int64(c.restart().Within)
 	c.attempts = append(slices.DeleteFunc(c.attempts, func(at int64) bool { return at < horizon }), now)

@@ -62,10 +62,9 @@ func (g section) disarm(rec *journal.Record, c *creature, name string) {
 	}
 }
 
-// ring delivers a timer that is due. A repeating timer that became due several times
-// meanwhile is delivered once. A timer waits if the store has no room for it, if the
-// creature exceeds its timer rate, or if the creature does not run, because the timer
-// would fill an inbox that is not read.
+// ring delivers a timer that is due. A repeating timer that became due several times meanwhile is
+// delivered once. A timer waits if the store has no room for it, if the creature exceeds its timer
+// rate, or if the creature does not run, because the timer would fill an inbox that is not read.
 func (e *core) ring(c *creature, a *alarm) {
 	room := e.hasRoom(c)
 	wall := e.wallClock()

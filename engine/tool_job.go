@@ -19,12 +19,11 @@ type ToolCall struct {
 	job *toolJob
 }
 
-// Tool calls a group tool on behalf of a creature, as a turn of its own without a
-// delivery, and returns what the guest would get: the result as JSON, or the error. It
-// waits until the turn is committed and as durable as its graph promises. If the creature
-// does not run, or the engine is paused, the error is stopped. If ctx ends or the engine is
-// closed first, or the store fails, it is unknown_outcome: the call may have been executed,
-// or may still be.
+// Tool calls a group tool on behalf of a creature, as a turn of its own without a delivery, and
+// returns what the guest would get: the result as JSON, or the error. It waits until the turn is
+// committed and as durable as its graph promises. If the creature does not run, or the engine is
+// paused, the error is stopped. If ctx ends or the engine is closed first, or the store fails, it
+// is unknown_outcome: the call may have been executed, or may still be.
 func (e *Engine) Tool(ctx context.Context, caller journal.CreatureID, name string, args []byte) ([]byte, error) {
 	call, err := e.StartTool(caller, name, args)
 	if err != nil {
@@ -50,8 +49,7 @@ func (e *Engine) StartTool(caller journal.CreatureID, name string, args []byte) 
 	return &ToolCall{&e.core, c, job}, nil
 }
 
-// Wait returns the tool's result, once its turn is committed and durable. It must be
-// called once.
+// Wait returns the tool's result, once its turn is committed and durable. It must be called once.
 func (t *ToolCall) Wait(ctx context.Context) ([]byte, error) {
 	select {
 	case a := <-t.job.done:

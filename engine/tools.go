@@ -97,8 +97,7 @@ func (t *turn) stage(l locked, d *draft.Draft, ids *draft.DerivedIDs) *tools.Sta
 	return tools.NewStage(d, t.c.member(), ids, callersGraph{l, t.c})
 }
 
-// look calls f with the topology as the turn sees it. Operations that f stages are
-// undone.
+// look calls f with the topology as the turn sees it. Operations that f stages are undone.
 func (t *turn) look(ctx context.Context, f func(l locked, s *tools.Stage) error) error {
 	use := t.tools
 	l, release := t.takeLock()

@@ -25,8 +25,7 @@ type turn struct {
 	d      delivery // d.msg is never nil
 	now    int64
 	wiring *wiring
-	// ctx is the context of the current call, because the calls of a guest do not pass it
-	// on.
+	// ctx is the context of the current call, because the calls of a guest do not pass it on.
 	ctx context.Context
 
 	sends    []sendEffect

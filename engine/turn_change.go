@@ -15,9 +15,8 @@ import (
 // is run with all other changes excluded.
 const maxConflicts = 3
 
-// handleAlone is handle within the mutation lock, so that the topology stays as the turn
-// sees it. The guest is bounded by its limits, and the wait for room in the store
-// comes before.
+// handleAlone is handle within the mutation lock, so that the topology stays as the turn sees it.
+// The guest is bounded by its limits, and the wait for room in the store comes before.
 func (w *turnWorker) handleAlone(ctx context.Context, c *creature, d delivery, kind abi.Kind) section {
 	if err := w.awaitStore(ctx, c); err != nil {
 		return w.postpone(ctx, c, d, err)
@@ -136,8 +135,7 @@ func (tc *turnChange) logFirst(x *change, rec *journal.Record, id journal.GraphI
 	tc.written, tc.size = true, rec.Size()-before
 }
 
-// announce shows observers the events of the turn in a first record, in the order of the
-// log.
+// announce shows observers the events of the turn in a first record, in the order of the log.
 func (tc *turnChange) announce(x *change, plan *storePlan) {
 	if !tc.written {
 		return

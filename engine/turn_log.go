@@ -10,9 +10,8 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// turnLog is what a committing turn leaves in the log, and what follows from that in
-// memory. It is written in one go and then landed; see commit.go. A worker reuses its own
-// for every turn.
+// turnLog is what a committing turn leaves in the log, and what follows from that in memory. It is
+// written in one go and then landed; see commit.go. A worker reuses its own for every turn.
 type turnLog struct {
 	t     *turn
 	g     section         // of its creature
@@ -92,8 +91,7 @@ func (l *turnLog) wants(k journal.EventKind) bool {
 	return l.shown && (l.rec != nil || l.g.engine.observers.Wants(k))
 }
 
-// log adds an event. Observers get the events of a first record only after the change was
-// made.
+// log adds an event. Observers get the events of a first record only after the change was made.
 func (l *turnLog) log(ev journal.Event) {
 	a := l.ahead
 	if a == nil {
@@ -207,8 +205,7 @@ func (a *ahead) wireEnd(from *creature, wire *journal.OutputWire) *creature {
 	return nil
 }
 
-// question finds the request that the turn has handled, if its sender still waits in the
-// graph.
+// question finds the request that the turn has handled, if its sender still waits in the graph.
 func (l *turnLog) question(m *message.Message) (asker *creature, q *question) {
 	if a := l.ahead; a == nil {
 		asker = l.g.creatures[m.Sender]

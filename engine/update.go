@@ -20,10 +20,9 @@ type update struct {
 	modules []abi.Module
 }
 
-// claims returns how to hold a running creature so that it can become what was prepared.
-// The same module at another path needs no other instance, but the session finds the
-// module by its path, so the creature must get the new one. The next application finds
-// the creature by its address.
+// claims returns how to hold a running creature so that it can become what was prepared. The same
+// module at another path needs no other instance, but the session finds the module by its path, so
+// the creature must get the new one. The next application finds the creature by its address.
 func (c *creature) claims(live *creature) claim {
 	closes := c.restarts(live)
 	reaches := !reflect.DeepEqual(c.spec.Capabilities, live.spec.Capabilities) // which turns read
@@ -44,8 +43,7 @@ func (c *creature) declared(live *creature) deploy.CreatureSpec {
 	return s
 }
 
-// restarts reports whether a running creature needs another instance to become what was
-// prepared.
+// restarts reports whether a running creature needs another instance to become what was prepared.
 func (c *creature) restarts(live *creature) bool {
 	return live.husk || live.module.Info().SHA256 != c.module.Info().SHA256 || !bytes.Equal(live.config(), c.config()) ||
 		!slices.Equal(live.spec.Secret, c.spec.Secret) ||
