@@ -167,7 +167,7 @@ func init() {
 				goal = "target: 1 ms; "
 			}
 			add("the engine's own share, median", "own-p50-ms", "")
-			add("the engine's own share, p99", "own-p99-ms", goal+"beside waking two goroutines")
+			add("the engine's own share, p99", "own-p99-ms", goal+"beside waking four goroutines")
 			add("that of a bare client at the same moments, p99", "beside-p99-ms", "what the machine adds")
 			add("from message to result, p99", "total-p99-ms", "beside the bare client")
 			add("processor time of a request", "cpu-us/request", "beside the bare client; with the server")
