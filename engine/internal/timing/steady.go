@@ -22,13 +22,31 @@ type Steady struct {
 
 	mu   sync.Mutex
 	read time.Time // the last reading of the clock that was used
-	told int64     // the last time told, nanoseconds since 1970
+	told int64     // the time told then, nanoseconds since 1970
+
+	// since is how much time has passed since a reading, for a clock that has monotonic ones, or
+	// nil. It takes half as long as a reading, which has two parts.
+	since  func(time.Time) time.Duration
+	recent atomic.Pointer[reading]
 }
+
+// reading is a reading of the clock and the time that was told for it.
+type reading struct {
+	at   time.Time
+	told int64
+}
+
+// precision is how long the clock may have been set ahead before that is noticed.
+const precision = time.Millisecond
 
 // NewSteady returns a clock that begins at the time of another one. If that one is
 // manual, every move ahead counts as time that passes.
 func NewSteady(of Clock, manual bool) *Steady {
-	return &Steady{clock: of, manual: manual, read: of.Now()}
+	s := &Steady{clock: of, manual: manual, read: of.Now()}
+	if _, real := of.(Real); real {
+		s.since = time.Since
+	}
+	return s
 }
 
 // leap is how far the clock must jump ahead, without proof that the time has passed, for
@@ -53,6 +71,11 @@ func (s *Steady) Now() time.Time { return time.Unix(0, s.Nanoseconds()) }
 
 // Nanoseconds is the time since 1970.
 func (s *Steady) Nanoseconds() int64 {
+	if r := s.recent.Load(); r != nil {
+		if d := s.since(r.at); 0 <= d && d < precision {
+			return r.told + int64(d)
+		}
+	}
 	before := s.readings.Load()
 	now := s.clock.Now() // the code of another package, so without the lock
 	s.mu.Lock()
@@ -66,7 +89,15 @@ func (s *Steady) Nanoseconds() int64 {
 	if seconds := now.Unix(); 0 <= seconds && seconds < latest/int64(time.Second) { // nanoseconds cannot express any year
 		s.told = believable(s.told, now.UnixNano())
 	}
+	s.remember()
 	return s.told
+}
+
+// remember keeps the last reading for the calls that come soon.
+func (s *Steady) remember() {
+	if s.since != nil {
+		s.recent.Store(&reading{s.read, s.told})
+	}
 }
 
 // believable is the later of two times, unless that is nonsense.
@@ -82,6 +113,7 @@ func (s *Steady) Begin(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.told = believable(s.told, at)
+	s.remember()
 }
 
 // Given is the time of the clock itself.

@@ -1,6 +1,8 @@
 package timing
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -43,5 +45,60 @@ func TestSteadyTrustsMonotonicReadings(t *testing.T) {
 	clock.now = start.Add(2 * time.Hour)
 	if got, want := s.Nanoseconds(), ahead.Add(2*time.Hour).UnixNano(); got != want {
 		t.Errorf("after two hours, the time is %d, want %d", got, want)
+	}
+}
+
+// TestSteadyReadsOnceAMillisecond counts readings of a clock that tells how much time has passed
+// since one.
+func TestSteadyReadsOnceAMillisecond(t *testing.T) {
+	clock := &still{now: time.Now()}
+	s := NewSteady(clock, false)
+	s.since = func(at time.Time) time.Duration { return clock.now.Sub(at) }
+	begin := s.Nanoseconds()
+	for i := range int64(10) {
+		clock.now = clock.now.Add(300 * time.Microsecond)
+		if got := s.Nanoseconds() - begin; got != (i+1)*300_000 {
+			t.Errorf("after %d times 300 µs, %d ns have passed", i+1, got)
+		}
+	}
+	if got := s.readings.Load(); got != 3 { // at 0, 1.2 and 2.4 ms
+		t.Errorf("the clock was read %d times in 3 ms, want 3", got)
+	}
+	s.Begin(begin + int64(time.Hour))
+	clock.now = clock.now.Add(time.Microsecond)
+	if got := s.Nanoseconds() - begin; got <= int64(time.Hour) {
+		t.Errorf("after Begin, the time is %d", got)
+	}
+}
+
+// TestSteadyNeverGoesBack compares each time with those that other goroutines had before.
+func TestSteadyNeverGoesBack(t *testing.T) {
+	s := NewSteady(Real{}, false)
+	var last atomic.Int64
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for n := range 20_000 {
+				before := last.Load()
+				now := s.Nanoseconds()
+				if now < before {
+					t.Errorf("the time is %d after it was %d", now, before)
+					return
+				}
+				for at := last.Load(); at < now && !last.CompareAndSwap(at, now); at = last.Load() {
+				}
+				if n%5000 == i {
+					s.Begin(now + int64(time.Second))
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func BenchmarkSteady(b *testing.B) {
+	s := NewSteady(Real{}, false)
+	for b.Loop() {
+		s.Nanoseconds()
 	}
 }
