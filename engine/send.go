@@ -131,7 +131,8 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing, headers 
 		return Sent{}, err
 	}
 	store, logged := g.store, g.seq
-	sent, wake := e.publishOutside(g, ch, judged)
+	var wake waker
+	sent := e.publishOutside(g, ch, judged, &wake)
 	g.leave()
 	wake.flush(&e.core)
 	sent.ch, sent.store, sent.upTo, sent.repeatable = ch, store, max(logged, sent.Message.Seq), out.Producer != ""
@@ -142,10 +143,9 @@ func (e *Engine) sendOn(ctx context.Context, ch *channel, out Outgoing, headers 
 }
 
 // publishOutside gives a message its place.
-func (e *Engine) publishOutside(g section, ch *channel, out *outsideSend) (Sent, *waker) {
-	w := &waker{}
+func (e *Engine) publishOutside(g section, ch *channel, out *outsideSend, w *waker) Sent {
 	if out.duplicate || ch.hasSeen(g, &out.Outgoing) {
-		return Sent{Duplicate: true, Seq: ch.head}, w
+		return Sent{Duplicate: true, Seq: ch.head}
 	}
 	rec := g.newRecord()
 	if out.Producer != "" {
@@ -159,7 +159,7 @@ func (e *Engine) publishOutside(g section, ch *channel, out *outsideSend) (Sent,
 	}
 	if out.Mark {
 		g.append(rec)
-		return Sent{Seq: ch.head}, w
+		return Sent{Seq: ch.head}
 	}
 	out.logWords(g, rec, journal.Event{Seq: ch.head + 1})
 	out.recalled.Keep(&g.memory, rec)
@@ -177,7 +177,7 @@ func (e *Engine) publishOutside(g section, ch *channel, out *outsideSend) (Sent,
 	g.publish(ch, m, w, rec)
 	m.Release()
 	g.append(rec)
-	return sent, w
+	return sent
 }
 
 // hasSeen reports whether the producer of a message has sent it on the channel before.
