@@ -91,7 +91,7 @@ func (t *Terrarium) AssignRoot(ctx context.Context, id journal.CreatureID) (engi
 }
 
 // Send sends a message on a channel. It blocks while the graph does not accept messages
-// from outside (see [deploy.OverflowBlock] and [Store.Room]) and, if requested, until the
+// from outside (see [deploy.OverflowBlock] and [journal.Store.Room]) and, if requested, until the
 // message is durable; [engine.Outgoing] describes the errors. If ctx ends before the
 // message is accepted, the error is unavailable, and the message is refused.
 func (t *Terrarium) Send(ctx context.Context, channel journal.ChannelID, out engine.Outgoing) (engine.Sent, error) {
@@ -272,7 +272,7 @@ func (t *Terrarium) Sessions(ctx context.Context) ([]journal.SessionInfo, error)
 // ApplyDeployment applies a deployment, all or nothing. If a saved session has the
 // deployment, its graphs are restored first. Creatures and channels with the same address
 // resume with their state, cursors and waiting deliveries. The deployment alone decides on
-// the graphs, unless [Deployment.Last] says otherwise: creatures that were spawned, and
+// the graphs, unless [deploy.Deployment.Last] says otherwise: creatures that were spawned, and
 // channels that were created, while it ran are removed and listed in
 // [engine.Applied.Removed]. A session that [Terrarium.Restore] has restored keeps its
 // workers, their edges and their waiting deliveries.

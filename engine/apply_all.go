@@ -21,8 +21,8 @@ import (
 // Apply applies a deployment: all of it or, on an error, nothing. If a saved session has the
 // deployment, its graphs are resumed first, and creatures and channels with the same address keep
 // their state, cursors and waiting deliveries. The deployment alone determines the shape, unless
-// [Deployment.Last] says otherwise: creatures that were spawned and channels that were made while
-// it ran are removed, and listed in [Applied.Removed]. A session that [Engine.Restore] has
+// [deploy.Deployment.Last] says otherwise: creatures that were spawned and channels that were made
+// while it ran are removed, and listed in [Applied.Removed]. A session that [Engine.Restore] has
 // restored keeps its workers, the edges that lead to them, and their waiting deliveries.
 //
 // If the deployment is already applied, Apply makes only the changes since then. Creatures whose

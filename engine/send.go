@@ -77,7 +77,7 @@ func (s Sent) wait(ctx context.Context) error {
 }
 
 // Send publishes a message on a channel. It blocks while the graph does not accept outside
-// messages (see [deploy.OverflowBlock] and [Store.Room]). If out.Durable is set, it also
+// messages (see [deploy.OverflowBlock] and [journal.Store.Room]). If out.Durable is set, it also
 // blocks until the message is durable. See [Outgoing] for the meaning of its errors. If ctx
 // ends before the message is accepted, the message is refused with the code unavailable.
 func (e *Engine) Send(ctx context.Context, channel journal.ChannelID, out Outgoing) (Sent, error) {

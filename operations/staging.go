@@ -13,7 +13,7 @@ type staging struct {
 	graphs graphFinder
 }
 
-// graphFinder is [Terrarium.FindGraph], or its counterpart on the topology of a batch.
+// graphFinder is [terrarium.Terrarium.FindGraph], or its counterpart on the topology of a batch.
 type graphFinder func(name string) (terrarium.GraphID, error)
 
 // graphs finds graphs of the engine.

@@ -16,7 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/sqlitestore/internal/storefile"
 )
 
-// Adopt makes a session directory from a single session file, as [Exporter] writes it. The
+// Adopt makes a session directory from a single session file, as [Directory.Export] writes it. The
 // file is copied and stays unchanged. To continue the session, fork it, so that it gets an
 // id of its own. If an older version has written the file, the copy is upgraded. The
 // directory must not exist, or must be empty. It gets its name when it is complete.

@@ -23,7 +23,7 @@ type Plan struct {
 	// Hints lists moves that would keep something that the plan removes, where the plan
 	// creates something of the same kind.
 	Hints []MoveHint
-	// Problems lists the stores that cannot be read, see [Engine.Problems],
+	// Problems lists the stores that cannot be read, see Engine.Problems of package engine,
 	// followed by the creatures that will stay stopped, because no recipe
 	// declares them and their modules are missing or unusable.
 	Problems []error

@@ -24,9 +24,9 @@ const LeftOutID = "left_out_file"
 // lack the end of their logs, and files that may be stores but belong to no session. The
 // engine continues without the lost data: a recipe creates its creatures again, and these
 // handle their input a second time. A program that must not do that without confirmation
-// checks [Engine.Problems], or the problems of a plan, before it applies anything. Every
-// start reports the problems again until a store is opened by [Engine.Apply] or
-// [Engine.Restore].
+// checks the problems of the engine or of a plan before it applies anything. Every start
+// reports the problems again until a store is opened, because a recipe is applied or the
+// session is restored.
 func Damaged(problems []error) []error {
 	var out []error
 	for _, p := range problems {
