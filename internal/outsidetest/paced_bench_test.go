@@ -58,10 +58,10 @@ func (c *clocked) own() time.Duration { return c.out.Sub(c.sent) + c.done.Sub(c.
 //
 // The end is when a subscriber sees that turn begin, so own includes waking the subscriber, and
 // all waiting for a processor, also for the server and the client, which are in the same process,
-// and for other processes. What the bare client sends takes the same way without an engine: a
-// goroutine that gets the messages, one for each request, the first again for its result, and one
-// that is told. So its own share is four wakings of a goroutine: where that is long, the machine
-// was not free, and own says little about the engine. The processor time of a request
+// and for other processes. A request of the bare client takes the same way without an engine: a
+// goroutine gets the message, another one makes the request, the first one gets its result, and a
+// third one counts it. So its own share is four wakings of a goroutine: where that is long, the
+// machine was not free, and own says little about the engine. The processor time of a request
 // (cpu-us/request), with that of the server, does not depend on this.
 func BenchmarkPacedRequests(b *testing.B) {
 	for _, pace := range paces {

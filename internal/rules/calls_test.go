@@ -47,6 +47,7 @@ var ownContexts = map[string]string{
 // an engine's clock.
 var readsClock = map[string]string{
 	"Real.Now":              "this is the clock",
+	"Real.Since":            "the same",
 	"Bound":                 "a context's deadline is of the real time",
 	"machineClock.Now":      "the same, for connectors",
 	"machine.Now":           "the same, for tests of connectors",

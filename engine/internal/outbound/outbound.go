@@ -235,8 +235,8 @@ func (a *Access) Start(call *Call) {
 
 // settleIn waits until the requests of a creature may be executed, one after the other. This
 // may take as long as the creature's store takes, so it happens outside of the places for
-// attempts, which all creatures share. With the last request, if there is a place, the goroutine
-// goes on itself: each goroutine that a request would have to wake adds to its latency.
+// attempts, which all creatures share. If there is a place for the last request, the goroutine
+// serves it itself: each goroutine that a request would have to wake adds to its latency.
 func (a *Access) settleIn(creature string) {
 	for {
 		call := a.nextOf(creature)

@@ -116,8 +116,8 @@ func TestAnAttemptWithAResultHasEnded(t *testing.T) {
 }
 
 // TestAttemptsThatDoNotEnd has attempts that ignore the end of their context. Each is abandoned,
-// and its place goes on to the next request, until as many are stuck as may be made at the same
-// time. When one of them ends, there is an attempt again.
+// and the next request gets its place, until as many are stuck as may be made at the same time.
+// When one of them ends, there is an attempt again.
 func TestAttemptsThatDoNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

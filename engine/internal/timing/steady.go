@@ -30,7 +30,7 @@ type Steady struct {
 	recent atomic.Pointer[reading]
 }
 
-// reading is a reading of the clock and the time that was told for it.
+// reading is a reading of the clock, with the time that callers got for it.
 type reading struct {
 	at   time.Time
 	told int64
@@ -43,8 +43,8 @@ const precision = time.Millisecond
 // manual, every move ahead counts as time that passes.
 func NewSteady(of Clock, manual bool) *Steady {
 	s := &Steady{clock: of, manual: manual, read: of.Now()}
-	if _, real := of.(Real); real {
-		s.since = time.Since
+	if real, ok := of.(Real); ok {
+		s.since = real.Since
 	}
 	return s
 }

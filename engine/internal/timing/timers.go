@@ -26,6 +26,9 @@ type Real struct{}
 // Now is the time.
 func (Real) Now() time.Time { return time.Now() }
 
+// Since is how much time has passed since a reading.
+func (Real) Since(reading time.Time) time.Duration { return time.Since(reading) }
+
 // Timer returns a channel on which the time is sent once after d, and a
 // function that stops the timer.
 func (Real) Timer(d time.Duration) (<-chan time.Time, func()) {
