@@ -50,6 +50,13 @@ func (c *Call) KeepIf(granted bool) {
 	}
 }
 
+// after continues without a place. After Close, the request is dropped.
+func (c *Call) after(f func()) {
+	if !c.o.start(f) {
+		c.drop()
+	}
+}
+
 func (c *Call) drop() {
 	c.stop()
 	c.Drop()

@@ -30,13 +30,12 @@ type Outbound struct {
 	now    func() time.Time
 	ctx    context.Context
 	cancel context.CancelFunc
+	work   sync.WaitGroup
 
 	mu       sync.Mutex
 	grants   map[[sha256.Size]byte]weak.Pointer[Access]
 	attempts map[string]int // attempts under way, by the id of the capability
 	closed   bool
-	working  int           // goroutines that Close waits for
-	idle     chan struct{} // closed when there is none after Close
 }
 
 // grace is the time that an attempt has to end after its context has ended.
@@ -45,7 +44,7 @@ const grace = time.Second
 // New returns an Outbound for kinds of capabilities. now is the clock for their rates. The
 // Outbound must be closed. ctx only carries values; its end has no effect.
 func New(ctx context.Context, kinds []capability.Kind, now func() time.Time) *Outbound {
-	o := &Outbound{now: now, kinds: map[string]capability.Kind{}, grants: map[[sha256.Size]byte]weak.Pointer[Access]{}, attempts: map[string]int{}, idle: make(chan struct{})}
+	o := &Outbound{now: now, kinds: map[string]capability.Kind{}, grants: map[[sha256.Size]byte]weak.Pointer[Access]{}, attempts: map[string]int{}}
 	for _, k := range kinds {
 		o.kinds[k.Name()] = k
 	}
@@ -60,13 +59,11 @@ func (o *Outbound) Kinds() []capability.Kind { return slices.Collect(maps.Values
 // the interrupt, Close waits for it only for a short time; see [Outbound.Attempts]. The
 // results of these attempts are not used.
 func (o *Outbound) Close() {
-	o.enter()
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
 	o.cancel()
-	o.leave()
-	<-o.idle
+	o.work.Wait()
 	for _, p := range o.grants {
 		if a := p.Value(); a != nil {
 			if c, ok := a.Grant.(io.Closer); ok {
@@ -108,33 +105,9 @@ func (o *Outbound) start(f func()) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
-		o.working++
-		go func() {
-			defer o.leave()
-			f()
-		}()
+		o.work.Go(f)
 	}
 	return !o.closed
-}
-
-// enter makes Close wait for the goroutine.
-func (o *Outbound) enter() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.working++
-}
-
-// leave ends what enter has begun.
-func (o *Outbound) leave() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.working--; o.closed && o.working == 0 {
-		select {
-		case <-o.idle: // an abandoned attempt has ended after Close
-		default:
-			close(o.idle)
-		}
-	}
 }
 
 // Access is a grant. All creatures that have it from the same declaration share it.
@@ -235,65 +208,39 @@ func (a *Access) Start(call *Call) {
 
 // settleIn waits until the requests of a creature may be executed, one after the other. This
 // may take as long as the creature's store takes, so it happens outside of the places for
-// attempts, which all creatures share. If there is a place for the last request, the goroutine
-// serves it itself: each goroutine that a request would have to wake adds to its latency.
+// attempts, which all creatures share.
 func (a *Access) settleIn(creature string) {
 	for {
-		call := a.nextOf(creature)
-		if call == nil {
+		a.mu.Lock()
+		lane := a.lanes[creature]
+		if len(lane) == 0 {
+			delete(a.lanes, creature)
+			a.mu.Unlock()
 			return
 		}
+		a.lanes[creature] = lane[1:]
+		a.mu.Unlock()
+		call := lane[0]
 		switch now := call.Begin(call.ctx); {
 		case call.ctx.Err() != nil, now == nil:
 			call.drop()
-		case !now.enqueue(call): // another goroutine will take it
-		case !a.hasMore(creature):
-			now.serve()
-			return
-		case !a.o.start(now.serve):
-			now.serve() // which drops it
+		default:
+			now.enqueue(call)
 		}
 	}
 }
 
-// nextOf takes the next request of a creature. If there is none, the creature has no lane.
-func (a *Access) nextOf(creature string) *Call {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	lane := a.lanes[creature]
-	if len(lane) == 0 {
-		delete(a.lanes, creature)
-		return nil
-	}
-	a.lanes[creature] = lane[1:]
-	return lane[0]
-}
-
-// hasMore reports whether a creature has further requests. If not, it has no lane.
-func (a *Access) hasMore(creature string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.lanes[creature]) > 0 {
-		return true
-	}
-	delete(a.lanes, creature)
-	return false
-}
-
-// enqueue adds a request, and reports whether it has taken a place for the caller, which must
-// serve then.
-func (a *Access) enqueue(call *Call) bool {
+func (a *Access) enqueue(call *Call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.queue = append(a.queue, call)
-	if a.running == a.limits.Concurrency {
-		return false
+	if a.running < a.limits.Concurrency {
+		a.running++
+		a.o.start(a.serve)
 	}
-	a.running++
-	return true
 }
 
-// serve makes one attempt, passes its place on, and delivers the result.
+// serve makes attempts as long as requests wait.
 func (a *Access) serve() {
 	for {
 		call, wait := a.next()
@@ -304,54 +251,8 @@ func (a *Access) serve() {
 			call.drop()
 			continue
 		}
-		switch now := call.Begin(call.ctx); { // which does not wait again
-		case call.ctx.Err() != nil, now == nil:
-			call.drop()
-			continue
-		case now != a: // its recipe was applied again
-			if now.enqueue(call) && !a.o.start(now.serve) {
-				now.serve() // which drops it
-			}
-			continue
-		}
-		call.Attempt++
-		r, abandoned := a.metered(call)
-		if abandoned || !a.conclude(call, r) {
-			return
-		}
+		a.attempt(call)
 	}
-}
-
-// conclude passes the place on, and then delivers a result, for which there may be no room yet
-// in the inbox of the creature, or waits until the next attempt. It reports whether the caller
-// has a place again, or still, and must serve.
-func (a *Access) conclude(call *Call, r capability.Result) bool {
-	placed := !a.passOn()
-	switch {
-	case a.o.ctx.Err() != nil, call.ctx.Err() != nil && r.Code != abi.OK:
-		call.drop() // if it stays open, it is executed again when the session is resumed
-	case r.Code != abi.OK && r.Again && call.Attempt <= a.limits.Retries:
-		if pause(call.ctx, a.limits.Pause(call.Attempt, r.After)) {
-			return a.enqueue(call) || placed
-		}
-		call.drop()
-	default:
-		call.end(r, a.limits.DeadLetter)
-	}
-	return placed
-}
-
-// passOn gives a place to the next request, or frees it. After Close it does neither, and
-// returns false: the caller must drop the requests that wait.
-func (a *Access) passOn() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.queue) == 0 {
-		a.running--
-		a.queue = nil
-		return true
-	}
-	return a.o.start(a.serve)
 }
 
 // next takes the next request, and returns how long to wait before it begins.
@@ -399,11 +300,43 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// metered is one attempt, within the budgets. It reports whether the attempt was abandoned.
-func (a *Access) metered(call *Call) (r capability.Result, abandoned bool) {
+// attempt executes a request once.
+func (a *Access) attempt(call *Call) {
+	now := call.Begin(call.ctx) // which does not wait again
+	switch {
+	case call.ctx.Err() != nil, now == nil:
+		call.drop()
+		return
+	case now != a: // its recipe was applied again
+		now.enqueue(call)
+		return
+	}
+	call.Attempt++
+	r := a.metered(call)
+	switch {
+	case a.o.ctx.Err() != nil, call.ctx.Err() != nil && r.Code != abi.OK:
+		call.drop() // if it stays open, it is executed again when the session is resumed
+	case r.Code != abi.OK && r.Again && call.Attempt <= a.limits.Retries:
+		wait := a.limits.Pause(call.Attempt, r.After)
+		call.after(func() {
+			if pause(call.ctx, wait) {
+				a.enqueue(call)
+			} else {
+				call.drop()
+			}
+		})
+	default:
+		// Delivering waits for room in the inbox of the creature, so it must not keep a place.
+		call.after(func() { call.end(r, a.limits.DeadLetter) })
+	}
+}
+
+// metered is one attempt, within the budgets.
+func (a *Access) metered(call *Call) capability.Result {
 	m, ok := a.Grant.(capability.Meter)
 	if !ok {
-		return a.try(call)
+		r, _ := a.try(call)
+		return r
 	}
 	most := m.Forecast(call.Request)
 	if err := call.Spend(a.o.ctx, Spending{a.ID(), m.Budgets(), most}); err != nil {
@@ -411,13 +344,13 @@ func (a *Access) metered(call *Call) (r capability.Result, abandoned bool) {
 		if r.Again = r.Code == abi.Storage; r.Again {
 			a.settle(call, most, nil)
 		}
-		return r, false
+		return r
 	}
-	r, abandoned = a.try(call)
-	if !abandoned && (call.ctx.Err() == nil || r.Code == abi.OK) && a.o.ctx.Err() == nil {
+	r, ended := a.try(call)
+	if ended && (call.ctx.Err() == nil || r.Code == abi.OK) && a.o.ctx.Err() == nil {
 		a.settle(call, most, r.Used)
 	}
-	return r, abandoned
+	return r
 }
 
 // settle replaces what was reserved by what an attempt has used. If the graph has ended, so
@@ -428,90 +361,56 @@ func (a *Access) settle(call *Call, reserved, used map[string]int64) {
 	}
 }
 
-// try makes one attempt, and reports whether it was abandoned, as an attempt is that does not end
-// in time: it counts as failed, whatever it does later. Then another goroutine has concluded it.
-// To bound the number of abandoned attempts, further attempts fail at once while there are as many
-// of them as the grant may make at the same time.
-func (a *Access) try(call *Call) (r capability.Result, abandoned bool) {
+// try makes one attempt, and reports whether it ended. An attempt that does not end in time is
+// abandoned: it counts as failed, whatever it does later. To bound the number of abandoned
+// attempts, further attempts fail at once while there are as many of them as the grant may make
+// at the same time.
+func (a *Access) try(call *Call) (r capability.Result, ended bool) {
 	a.mu.Lock()
 	full := a.stuck >= a.limits.Concurrency
 	a.mu.Unlock()
 	if full {
 		r = capability.Failure(abi.Unavailable, "earlier attempts of the capability "+a.ID()+" did not end in time, and use up its concurrency; restart the program")
 		r.Again = true
-		return r, false
+		return r, true
 	}
 	ctx, cancel := context.WithTimeout(call.ctx, a.limits.Timeout)
 	defer cancel()
-	made := call.Call // which changes when the watcher repeats it
-	w := watch{ended: make(chan struct{}), gone: make(chan struct{})}
-	unwatch := context.AfterFunc(ctx, func() {
-		defer close(w.gone)
-		a.watch(call, &w)
-	})
+	done := make(chan capability.Result, 1)
 	a.o.count(a.ID(), 1)
-	r = a.counted(ctx, made) // which no longer counts afterwards
-	if a.wasAbandoned(&w) {
-		a.o.enter()
+	go func(call capability.Call) {
+		done <- a.counted(ctx, call) // once it is here, it no longer counts
+	}(call.Call)
+	select {
+	case r := <-done:
 		return r, true
+	case <-ctx.Done():
 	}
-	close(w.ended)
-	if !unwatch() {
-		<-w.gone
-	}
-	return r, false
-}
-
-// A watch decides between an attempt that ends and one that is abandoned.
-type watch struct {
-	ended   chan struct{}
-	gone    chan struct{} // closed when the watcher, if there is one, has nothing more to do
-	decided bool          // guarded by the mutex of the access
-}
-
-// watch waits for an attempt whose context has ended. If the attempt does not end, watch takes the
-// place of its goroutine.
-func (a *Access) watch(call *Call, w *watch) {
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
-	case <-w.ended:
-		return
+	case r := <-done:
+		return r, true
 	case <-t.C:
 	}
-	if !a.abandon(w) {
-		return
-	}
-	defer a.o.leave() // in place of the goroutine, which enters again when the attempt ends
-	r := capability.Failure(abi.Deadline, "the capability "+a.ID()+" did not end the attempt within its timeout")
+	a.abandon(done)
+	r = capability.Failure(abi.Deadline, "the capability "+a.ID()+" did not end the attempt within its timeout")
 	r.Again = true
-	if a.conclude(call, r) {
-		a.serve()
-	}
+	return r, false
 }
 
-// abandon counts the attempt as stuck until it ends, unless it has ended.
-func (a *Access) abandon(w *watch) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if w.decided {
-		return false
+// abandon counts an attempt as stuck until it ends.
+func (a *Access) abandon(done <-chan capability.Result) {
+	add := func(n int) {
+		a.mu.Lock()
+		a.stuck += n
+		a.mu.Unlock()
 	}
-	w.decided = true
-	a.stuck++
-	return true
-}
-
-// wasAbandoned reports whether an attempt that ends was abandoned.
-func (a *Access) wasAbandoned(w *watch) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if w.decided {
-		a.stuck--
-		return true
-	}
-	w.decided = true
-	return false
+	add(1)
+	go func() {
+		<-done
+		add(-1)
+	}()
 }
 
 // do makes the attempt. A capability that panics has failed.
