@@ -20,7 +20,7 @@ run: build
 # The tests that say the same on every machine: they compile creatures in Go and JavaScript
 # only, which need nothing but terrarium. go vet has more checks than the ones that go test
 # repeats. The packages that take longest come first, so that none of them is left for one
-# core at the end.
+# core at the end. Three run at once, because some wait for disks and processes.
 LONGEST = ./sqlitestore ./cmd/terrarium ./internal/docstest ./sdk ./sdk/internal/kits ./conformance/hosts ./recipes/policy ./conformance/hostile ./engine
 test:
 	$(GO) vet ./...
@@ -29,9 +29,8 @@ test:
 
 # All cases of the tests that have many, of which make test has some: stores at every
 # failpoint, commands on every kind of damage, scripts, pages, plans, attributes, hostile
-# modules. A test
-# proves that every package that has parts is here or in test-kits. test-race, test-fresh and
-# test-pure have all cases too.
+# modules. A test proves that every package that has parts is here or in test-kits. test-race,
+# test-fresh and test-pure have all cases too.
 test-every: export TERRARIUM_EVERY = 1
 test-every:
 	$(GO) test -vet=off -timeout 30m ./sqlitestore ./cmd/terrarium ./internal/docstest . ./recipes ./recipes/policy ./conformance/hostile ./engine ./engine/storetest
