@@ -18,12 +18,11 @@ run: build
 	bin/terrarium run examples/quickstart --input lines=examples/quickstart/lines.txt --output report --exit-when-idle
 
 # The tests that say the same on every machine: they compile creatures in Go and JavaScript
-# only, which need nothing but terrarium. go vet has more checks than the ones that go test
-# repeats. The packages that take longest come first, so that none of them is left for one
+# only, which need nothing but terrarium. lint has go vet, also the part of it that go test
+# would repeat. The packages that take longest come first, so that none of them is left for one
 # core at the end. Three run at once, because some wait for disks and processes.
 LONGEST = ./sqlitestore ./cmd/terrarium ./internal/docstest ./sdk ./sdk/internal/kits ./conformance/hosts ./recipes/policy ./conformance/hostile ./engine
 test:
-	$(GO) vet ./...
 	$(GO) test -p 3 -vet=off -timeout 30m $(LONGEST) ./...
 	@$(GO) run ./internal/skipped
 
