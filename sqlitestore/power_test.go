@@ -35,7 +35,7 @@ const (
 	powerOperations = 600
 )
 
-// seeds is how many seeds a test has: half of its usual number in make test, or TERRARIUM_SEEDS.
+// seeds is how many seeds a test has: a quarter of its usual number in make test, or TERRARIUM_SEEDS.
 func seeds(t *testing.T, usual int) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("TERRARIUM_SEEDS"))
@@ -45,7 +45,7 @@ func seeds(t *testing.T, usual int) int {
 	case seeded.Part(1, 2):
 		return usual
 	}
-	return (usual + 1) / 2
+	return (usual + 3) / 4
 }
 
 // TestPowerLoss lets the power fail at random moments of random programs. With the durability

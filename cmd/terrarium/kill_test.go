@@ -17,13 +17,13 @@ import (
 	"github.com/seed47132306/terrarium/internal/seeded"
 )
 
-// kills is how often a test kills: usually a few times, in make test half as often;
+// kills is how often a test kills: usually a few times, in make test a third of them;
 // TERRARIUM_KILLS sets another number.
 func kills(t *testing.T, few int) int {
 	text := os.Getenv("TERRARIUM_KILLS")
 	if text == "" {
 		if !seeded.Part(1, 2) {
-			return (few + 1) / 2
+			return (few + 2) / 3
 		}
 		return few
 	}

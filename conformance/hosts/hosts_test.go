@@ -118,8 +118,10 @@ func ownHost(ctx context.Context) (hosts.Adapter, error) { return hosts.NewOwn(c
 
 // process starts the test program as an adapter.
 func process(t *testing.T, role string, o hosts.ProcessOptions) func(ctx context.Context) (hosts.Adapter, error) {
-	t.Setenv(actsAs, role)
-	return func(ctx context.Context) (hosts.Adapter, error) { return hosts.Start(ctx, []string{os.Args[0]}, o) }
+	t.Helper()
+	return func(ctx context.Context) (hosts.Adapter, error) {
+		return hosts.Start(ctx, []string{"env", actsAs + "=" + role, os.Args[0]}, o)
+	}
 }
 
 func cases(t *testing.T) []*hosts.Case {
@@ -158,22 +160,22 @@ func TestOwnHostConforms(t *testing.T) {
 // Whatever an adapter does, the check that it spoils is inconclusive, and the run continues
 // with another process.
 func TestAdaptersThatMisbehave(t *testing.T) {
+	t.Parallel()
 	list := cases(t)[:12]
 	// Only adapters that are silent may be too slow: the others must not be, on any machine.
-	silent := hosts.ProcessOptions{Timeout: 2 * time.Second, MaxAnswer: 1 << 20}
-	o := hosts.ProcessOptions{Timeout: time.Minute, MaxAnswer: 1 << 20}
-	options := func(want report.Reason) hosts.ProcessOptions {
-		if want == report.AdapterSilent {
-			return silent
+	options := func(want report.Reason, patience time.Duration) hosts.ProcessOptions {
+		if want != report.AdapterSilent {
+			patience = time.Minute
 		}
-		return o
+		return hosts.ProcessOptions{Timeout: patience, MaxAnswer: 1 << 20}
 	}
 	for role, want := range map[string]report.Reason{
 		"dies": report.AdapterLost, "hangs": report.AdapterSilent, "answers twice": report.AdapterNonsense,
 		"answers another": report.AdapterNonsense, "half": report.AdapterNonsense, "floods": report.AdapterFlood,
 	} {
 		t.Run(role, func(t *testing.T) {
-			r := run(t, process(t, role, options(want)), list)
+			t.Parallel() // most of the time goes by in waiting
+			r := run(t, process(t, role, options(want, 2*time.Second)), list)
 			if len(r.Results) != len(list) {
 				t.Fatalf("%d results of %d", len(r.Results), len(list))
 			}
@@ -192,11 +194,11 @@ func TestAdaptersThatMisbehave(t *testing.T) {
 			}
 		})
 	}
-	silent.Timeout = 200 * time.Millisecond
 	for role, want := range map[string]report.Reason{"dies at once": report.AdapterLost, "hangs at once": report.AdapterSilent, "nonsense": report.AdapterNonsense,
 		"refuses hello": report.AdapterError, "leaves its pipes to a child": report.AdapterSilent} {
 		t.Run(role, func(t *testing.T) {
-			r := run(t, process(t, role, options(want)), list)
+			t.Parallel() // most of the time goes by in waiting
+			r := run(t, process(t, role, options(want, 200*time.Millisecond)), list)
 			if first := r.Results[0]; r.Count(report.Inconclusive) != len(list) || first.Reason != want {
 				t.Errorf("%s %s %q", first.Verdict, first.Reason, first.Seen)
 			}
@@ -208,7 +210,7 @@ func TestAdaptersThatMisbehave(t *testing.T) {
 	}
 	t.Run("is not there", func(t *testing.T) {
 		start := func(ctx context.Context) (hosts.Adapter, error) {
-			return hosts.Start(ctx, []string{filepath.Join(t.TempDir(), "none")}, o)
+			return hosts.Start(ctx, []string{filepath.Join(t.TempDir(), "none")}, options(report.AdapterLost, 0))
 		}
 		if r := run(t, start, list); r.Count(report.Inconclusive) != len(list) || !strings.Contains(r.Results[0].Seen[0], "does not start") {
 			t.Errorf("%+v", r.Results[0])
@@ -231,6 +233,7 @@ func attacks() (out []hosts.Attack) {
 
 // An adapter that an attack ends has failed, and the run continues with another one.
 func TestAttacksThatEndTheAdapter(t *testing.T) {
+	t.Parallel()
 	o := hosts.ProcessOptions{Timeout: 2 * time.Second, MaxAnswer: 1 << 20}
 	for role, fails := range map[string]bool{"good": false, "dies": true, "hangs": true} {
 		r, err := hosts.RunAttacks(t.Context(), process(t, role, o), attacks(), hosts.AttackOptions{Timeout: o.Timeout})
