@@ -15,7 +15,7 @@ import (
 // smallEvents and smallBytes bound the history that a cut copies from a parent's file.
 // Creatures wait during the copy, for at most half a millisecond.
 const (
-	smallEvents int64 = 128
+	smallEvents int64 = 48
 	smallBytes  int64 = 32 << 10
 )
 
