@@ -26,10 +26,10 @@ test:
 	$(GO) test -p 3 -vet=off -timeout 30m $(LONGEST) ./...
 	@$(GO) run ./internal/skipped
 
-# All cases of the tests that have many, of which make test has some: stores at every
-# failpoint, commands on every kind of damage, scripts, pages, plans, attributes, hostile
-# modules. A test proves that every package that has parts is here or in test-kits. test-race,
-# test-fresh and test-pure have all cases too.
+# Long tests, and all cases of the tests that have many, of which make test has some: stores at
+# every failpoint, commands on every kind of damage, scripts, pages, plans, attributes, hostile
+# modules. A test proves that every package that has such tests is here or in test-kits.
+# test-race, test-fresh and test-pure have all of them too.
 test-every: export TERRARIUM_EVERY = 1
 test-every:
 	$(GO) test -vet=off -timeout 30m ./sqlitestore ./cmd/terrarium ./internal/docstest . ./recipes ./recipes/policy ./conformance/hostile ./engine ./engine/storetest

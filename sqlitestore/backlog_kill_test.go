@@ -39,6 +39,7 @@ const killsPerBacklog = 12 // of one directory
 // what is live. In the end every creature has received everything.
 func TestKilledWithBacklogs(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

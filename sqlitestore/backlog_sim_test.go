@@ -507,6 +507,7 @@ func (s *backlogSim) checkFork(m *simStore) {
 // fork at the newest cursor of a session has the same rows.
 func TestSimulationOfBacklogs(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	seeds := backlogSeeds
 	if text := os.Getenv("TERRARIUM_SEEDS"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 )
 
@@ -139,6 +140,7 @@ func inOrder(a, b []journal.Event) []journal.Event {
 // TestEndedSessionsReadTheSameWhileFilesMove cuts stores as fast as the directory allows, and
 // meanwhile reads the ended sessions, through the directory and through views.
 func TestEndedSessionsReadTheSameWhileFilesMove(t *testing.T) {
+	seeded.Long(t)
 	d := openPaced(t, pacing{remains: 8, buried: 3, patience: time.Hour})
 	m := &readModel{all: map[journal.SessionID][]journal.Event{}, own: map[journal.SessionID][]journal.Event{}}
 	c := &cutter{readModel: m, d: d, r: rand.New(rand.NewPCG(1, 2)), inherited: map[*Store][]journal.Event{}}

@@ -24,6 +24,7 @@ const copyOperations = 120
 // it exists, and nothing else is left over. make test runs some of the steps.
 func TestPowerLossWhileCopying(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	points := map[string][]failpoint.Point{"fork": forkPoints, "fork-at": forkPoints, "export": exportPoints, "adopt": adoptPoints}
 	from := handedOn(t, false)
 	answers := answersOf(t, from)

@@ -108,6 +108,7 @@ const migrationKills = 3
 // each file, unchanged, and nothing else is left over.
 func TestKilledMigrating(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

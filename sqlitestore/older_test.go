@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
@@ -17,6 +18,7 @@ import (
 // TestReadersAtEveryStep opens a directory for reading at every step of its owner. Data that
 // the catalogue does not know at such a moment does not prove that the catalogue is older.
 func TestReadersAtEveryStep(t *testing.T) {
+	seeded.Long(t)
 	dir := t.TempDir()
 	var mu sync.Mutex
 	seen := map[failpoint.Point]bool{}

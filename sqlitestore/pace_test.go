@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 )
 
@@ -17,6 +18,7 @@ var _ journal.Pacer = (*Directory)(nil)
 // Ended sessions leave no more files than the pacing says, although no session becomes old
 // enough to get its history by itself.
 func TestPaceBoundsWhatCutsLeave(t *testing.T) {
+	seeded.Long(t)
 	d := openPaced(t, pacing{remains: 12, buried: 4, patience: time.Hour})
 	lineages := make([]*Store, 3)
 	for i := range lineages {

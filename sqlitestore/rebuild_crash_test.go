@@ -113,6 +113,7 @@ const stepSeeds = 1
 // TestPowerLossWhileRebuilding lets the power fail at every step. There is either the whole
 // catalogue or none, and it can be rebuilt.
 func TestPowerLossWhileRebuilding(t *testing.T) {
+	seeded.Long(t)
 	sound := lineaged(t)
 	for _, point := range []failpoint.Point{failpoint.Remaking, failpoint.Rewriting, failpoint.Remade, failpoint.Installing, failpoint.Installed, failpoint.Count} {
 		for seed := range uint64(seeds(t, stepSeeds)) {

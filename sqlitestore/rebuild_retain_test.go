@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
 )
@@ -16,6 +17,7 @@ import (
 // before and after cuts. The remaining history is the same, and so are the descriptions of the
 // sessions.
 func TestRebuildPruned(t *testing.T) {
+	seeded.Long(t)
 	for name, o := range map[string]Options{
 		"Events": {Retain: Retention{Events: 300}},
 		"Bytes":  {Retain: Retention{Bytes: 200 << 10}},
@@ -105,6 +107,7 @@ func reopened(t *testing.T, d *Directory, s *Store) *Store {
 // the catalogue. The session has everything that it must keep, and either all of the rest or
 // none.
 func TestRebuildKilledWhilePruning(t *testing.T) {
+	seeded.Long(t)
 	points := []failpoint.Point{
 		failpoint.Noted, failpoint.Stripped, failpoint.United, failpoint.TailFollowed, failpoint.Standing, failpoint.Finishing, failpoint.Finished, failpoint.Completing, failpoint.Completed, failpoint.Moved,
 		failpoint.Sweeping, failpoint.Removed, failpoint.Swept,

@@ -18,6 +18,7 @@ import (
 // any two processes, and rebuilds it from the stores. make test runs every second check,
 // because few of them depend on the catalogue.
 func TestStorageRebuilt(t *testing.T) {
+	seeded.Long(t)
 	rebuilt := 0
 	open := func(t *testing.T, dir string) journal.Storage {
 		t.Cleanup(losevfs.Mount(dir, 0).Unmount)

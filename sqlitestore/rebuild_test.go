@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
@@ -71,6 +72,7 @@ func TestRebuildSettled(t *testing.T) {
 // of these must make a difference: otherwise the loss would not be noticed.
 func TestRebuildComparesEverything(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	dir := lineaged(t)
 	for _, sabotage := range []string{
 		"DELETE FROM wrote",

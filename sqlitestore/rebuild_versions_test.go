@@ -194,6 +194,7 @@ func nameBySession(t *testing.T, dir string) {
 // file has been removed, the catalogue is the same as before, and so are the histories once the
 // stores have been upgraded.
 func TestRebuildOlderVersions(t *testing.T) {
+	seeded.Long(t)
 	for version := 1; version <= int(storefile.Schema.Version); version++ {
 		if !seeded.Part(version-1, 3) {
 			continue

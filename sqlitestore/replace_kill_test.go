@@ -29,6 +29,7 @@ const killsPerReplaced = 6 // of one directory
 // every message, timer, request and result once.
 func TestKilledReplacing(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

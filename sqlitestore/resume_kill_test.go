@@ -34,6 +34,7 @@ const killsPerResumed = 6 // of one directory
 // other creatures have received everything since the last life applied the recipe.
 func TestKilledResuming(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

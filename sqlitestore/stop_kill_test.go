@@ -34,6 +34,7 @@ var stopPoints = []struct {
 // lost: a recipe with a higher limit continues with the next order.
 func TestKilledWhileStopping(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	b := &stopReports{t: t, dir: t.TempDir(), cache: t.TempDir()}
 	const without = 2
 	b.live(stopping{Limit: 1 << 40, Goal: without}, failpoint.Count+1, 1)

@@ -19,6 +19,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/cmd/internal/project"
 	"github.com/seed47132306/terrarium/internal/guesttools"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"github.com/seed47132306/terrarium/plugins"
 )
 
@@ -40,6 +41,7 @@ var devLanguages = map[string]devLanguage{
 // arriving, upgrades, breaks and repairs it. In the end every message has been answered
 // exactly once, and the count in the creature's state has no gap.
 func TestDev(t *testing.T) {
+	seeded.Long(t)
 	devToolchains(t)
 	for _, l := range project.All {
 		t.Run(l.Name, func(t *testing.T) {

@@ -69,6 +69,7 @@ func TestKillAgents(t *testing.T) {
 // model: nothing is resumed, and the error names the variable.
 func TestResumeAgentsWithoutKey(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	a := newAgents(t, true)
 	a.once(a.run("killed", os.DevNull)...)
 	a.once("send", "killed", "questions", a.questions[0])

@@ -26,6 +26,7 @@ const hookSecret = "a secret of the test of webhooks"
 // answered. Everything is in the file at the end, once.
 func TestKillConnectors(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	dir := t.TempDir()
 	recipe := `
 variable "secret" {

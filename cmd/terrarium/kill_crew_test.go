@@ -20,6 +20,7 @@ import (
 // exactly once, as in an undisturbed run, no worker is left, and nothing is open.
 func TestKillSelfBuilding(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	const killsPerSession = 6
 	crew := newCrew(t, 1500)
 	crew.complete("undisturbed")

@@ -20,6 +20,7 @@ import (
 // order in which they came, and select has passed the groups on in turn.
 func TestKillJoin(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	x := &joining{t: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(seed, 0))}

@@ -23,6 +23,7 @@ import (
 // always with the id of one event.
 func TestKillMQTT(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	broker, err := mqtttest.Start(mqtttest.Options{Username: "it", Secret: "a password"})
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 // it. No message that was answered is lost or counted twice.
 func TestKillReplace(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	wasm, err := plugins.Get("tally")

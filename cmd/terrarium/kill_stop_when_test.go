@@ -15,6 +15,7 @@ import (
 // it. It stops after exactly as many turns as its block says, and the log has one stop.
 func TestKillStopWhen(t *testing.T) {
 	t.Parallel()
+	seeded.Long(t)
 	seed := seeded.For(t.Name())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

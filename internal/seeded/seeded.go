@@ -16,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"testing"
 
 	_ "pgregory.net/rapid" // defines its flag before this package is initialized
 )
@@ -66,6 +67,16 @@ func given() (n uint64, asked bool) {
 // names.
 func Part(i, n int) bool {
 	return i%n == 0 || os.Getenv("TERRARIUM_EVERY") != "" || named()
+}
+
+// Long skips a long test that covers what shorter ones cover in part, so that make test stays
+// short. make test-every and .ci/run have it, and a flag -run that names tests runs it too.
+func Long(t testing.TB) {
+	t.Helper()
+	f := flag.Lookup("test.run")
+	if os.Getenv("TERRARIUM_EVERY") == "" && (f == nil || f.Value.String() == "") {
+		t.Skip("this test is long: make test-every runs it")
+	}
 }
 
 // named reports whether the command line of the test names a case.

@@ -1,5 +1,5 @@
-// Command skipped lists the checks that the test run skipped because a guest
-// toolchain or a shell is missing, with how to install it, or because only root can run
+// Command skipped lists the checks that make test skipped: because they are long, because a
+// guest toolchain or a shell is missing, with how to install it, or because only root can run
 // them. It always succeeds: the prebuilt guests are tested without any
 // toolchain, and make guests-check builds them again.
 package main
@@ -24,6 +24,7 @@ var checks = []struct{ tool, check string }{
 var shells = []string{"bash", "zsh", "fish"}
 
 func main() {
+	fmt.Println("Skipped, because they are long: the tests and cases that only make test-every and make test-kits run.")
 	tellShells()
 	var missing []string
 	for _, c := range checks {

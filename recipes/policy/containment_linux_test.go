@@ -14,6 +14,7 @@ import (
 // before tests whose scripts use much memory in this process; tests run in the order of
 // their files. make test runs one eater in four.
 func TestProcessesDieOfTooMuchMemory(t *testing.T) {
+	seeded.Long(t)
 	for i, script := range eaters {
 		if !seeded.Part(i, 4) {
 			continue

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/seeded"
 	"pgregory.net/rapid"
 )
 
@@ -134,6 +135,7 @@ func TestProcessesContainEverything(t *testing.T) {
 // A process that dies is replaced by a spare one: the next judgement does not wait for a
 // process to start.
 func TestASpareProcessIsReady(t *testing.T) {
+	seeded.Long(t)
 	s := apart(t, Policy{Name: "p0", Source: `(e) => { if (e.payload === "die") { const a = []; for (;;) a.push(Array(1e5).fill(0)); } return deny("no"); }`, Timeout: patience})
 	spare := func() *child {
 		c := s.children
