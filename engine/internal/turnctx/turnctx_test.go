@@ -48,8 +48,10 @@ func TestContextEndsWithWhateverEndsFirst(t *testing.T) {
 				default:
 				}
 			}
-			if err := c.Err(); err != nil || c.Value(ctxKey{}) != 1 {
-				t.Errorf("%s: a new context has the error %v and the value %v", name, err, c.Value(ctxKey{}))
+			for range unclocked {
+				if err := c.Err(); err != nil || c.Value(ctxKey{}) != 1 {
+					t.Errorf("%s: a new context has the error %v and the value %v", name, err, c.Value(ctxKey{}))
+				}
 			}
 			child, stop := context.WithCancel(c)
 			tt.end(stopWorkers, stopCaller, clock, c)
@@ -65,6 +67,25 @@ func TestContextEndsWithWhateverEndsFirst(t *testing.T) {
 			stop()
 			stopWorkers()
 			stopCaller()
+		}
+	}
+}
+
+// TestFirstCallsDoNotReadTheClock proves that the calls before the guest begins cost no reading of
+// the clock, and that every later call notices the deadline.
+func TestFirstCallsDoNotReadTheClock(t *testing.T) {
+	clock := &still{}
+	clock.now.Store(100)
+	c := New(t.Context(), t.Context(), clock, 100)
+	defer c.End()
+	for range unclocked {
+		if err := c.Err(); err != nil {
+			t.Errorf("an early call returns %v", err)
+		}
+	}
+	for range 3 {
+		if err := c.Err(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a later call returns %v", err)
 		}
 	}
 }
