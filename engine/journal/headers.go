@@ -2,8 +2,9 @@ package journal
 
 import (
 	"bytes"
-	"maps"
+	"iter"
 	"slices"
+	"strings"
 
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
 )
@@ -15,15 +16,19 @@ func EncodeHeaders(h map[string]string) (encoded []byte, ok bool) {
 	if len(h) == 0 {
 		return nil, true
 	}
-	var b []byte
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		value := h[name]
-		if name == "" || bytes.IndexByte([]byte(name+value), 0) >= 0 {
+	names, size := make([]string, 0, 16), 0 // on the stack, unless there are more
+	for name, value := range h {
+		if name == "" || strings.IndexByte(name, 0) >= 0 || strings.IndexByte(value, 0) >= 0 {
 			return nil, false
 		}
+		names, size = append(names, name), size+len(name)+len(value)+2
+	}
+	slices.Sort(names)
+	b := make([]byte, 0, size)
+	for _, name := range names {
 		b = append(b, name...)
 		b = append(b, 0)
-		b = append(b, value...)
+		b = append(b, h[name]...)
 		b = append(b, 0)
 	}
 	return b, true
@@ -36,19 +41,27 @@ func DecodeHeaders(b []byte) map[string]string {
 		return nil
 	}
 	h := map[string]string{}
-	for len(b) > 0 {
-		name, rest, ok := bytes.Cut(b, []byte{0})
-		if !ok {
-			break
-		}
-		value, rest, ok := bytes.Cut(rest, []byte{0})
-		if !ok {
-			break
-		}
+	for name, value := range EachHeader(b) {
 		h[string(name)] = string(value)
-		b = rest
 	}
 	return h
+}
+
+// EachHeader visits the names and values of headers, in their order. They share the memory of b.
+func EachHeader(b []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		for len(b) > 0 {
+			name, rest, ok := bytes.Cut(b, []byte{0})
+			if !ok {
+				return
+			}
+			value, rest, ok := bytes.Cut(rest, []byte{0})
+			if !ok || !yield(name, value) {
+				return
+			}
+			b = rest
+		}
+	}
 }
 
 // FindHeader finds a header by name. It returns its value, and where the header begins and

@@ -15,34 +15,51 @@ import (
 // Detail is the JSON of the source detail, for a delivery of m. revision is that
 // of the awareness document, if the delivery notifies of one.
 func (m *Message) Detail(kind abi.Kind, direct bool, attempt int, revision uint64) []byte {
-	var h map[string]string
-	if kind != abi.KindMessage {
-		h = journal.DecodeHeaders(m.Headers)
-	}
-	status, _ := strconv.ParseInt(h[HeaderStatus], 10, 64)
-	deadline, _ := strconv.ParseInt(h[HeaderDeadline], 10, 64)
-	source := ""
+	d := detail{Kind: kind.String(), Direct: direct, Seq: m.Seq, Attempt: attempt, Time: m.Time, Revision: revision}
 	if kind == abi.KindOutput {
-		source = m.SenderName
+		d.Source = m.SenderName
 	}
-	return journal.JSON(struct {
-		Kind       string `json:"kind"`
-		Direct     bool   `json:"direct"`
-		Seq        uint64 `json:"seq,omitempty"`
-		Attempt    int    `json:"attempt"`
-		Time       int64  `json:"time"`
-		Name       string `json:"name,omitempty"`
-		Tag        string `json:"tag,omitempty"`
-		Code       string `json:"code,omitempty"`
-		Status     int64  `json:"status,omitempty"`
-		DeadlineMS int64  `json:"deadline_ms,omitempty"`
-		Source     string `json:"source,omitempty"`
-		Wire       string `json:"wire,omitempty"`
-		Revision   uint64 `json:"revision,omitempty"`
-	}{
-		kind.String(), direct, m.Seq, attempt, m.Time,
-		h[HeaderTimer], h[HeaderTag], h[HeaderCode], status, deadline, source, h[HeaderWire], revision,
-	})
+	if kind != abi.KindMessage {
+		for name, value := range journal.EachHeader(m.Headers) {
+			d.take(name, value)
+		}
+	}
+	return journal.JSON(&d)
+}
+
+// detail is the JSON of the source detail.
+type detail struct {
+	Kind       string `json:"kind"`
+	Direct     bool   `json:"direct"`
+	Seq        uint64 `json:"seq,omitempty"`
+	Attempt    int    `json:"attempt"`
+	Time       int64  `json:"time"`
+	Name       string `json:"name,omitempty"`
+	Tag        string `json:"tag,omitempty"`
+	Code       string `json:"code,omitempty"`
+	Status     int64  `json:"status,omitempty"`
+	DeadlineMS int64  `json:"deadline_ms,omitempty"`
+	Source     string `json:"source,omitempty"`
+	Wire       string `json:"wire,omitempty"`
+	Revision   uint64 `json:"revision,omitempty"`
+}
+
+// take notes a header of the engine.
+func (d *detail) take(name, value []byte) {
+	switch string(name) {
+	case HeaderTimer:
+		d.Name = string(value)
+	case HeaderTag:
+		d.Tag = string(value)
+	case HeaderCode:
+		d.Code = string(value)
+	case HeaderStatus:
+		d.Status, _ = strconv.ParseInt(string(value), 10, 64)
+	case HeaderDeadline:
+		d.DeadlineMS, _ = strconv.ParseInt(string(value), 10, 64)
+	case HeaderWire:
+		d.Wire = string(value)
+	}
 }
 
 // Random returns the source of random numbers of a creature that handles m. It
