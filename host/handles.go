@@ -12,6 +12,11 @@ import (
 // turn; the maximum is twice as long.
 const handleRest = time.Second
 
+// keptAfterStart is how many handles there may be before an instance drops its handle right after
+// the start of its creature. Large recipes start thousands of creatures within a second, most of
+// which then wait for something to do.
+const keptAfterStart = 1000
+
 // A handle is the function creature_handle of an instance, ready to be called.
 // It includes the stack of the call, 12 KB in all: more than the rest of a
 // small creature. So it is made when a turn begins without it, which takes two
@@ -38,8 +43,8 @@ type handles struct {
 func newHandles() *handles { return &handles{rest: handleRest, quit: make(chan struct{})} }
 
 // handleOf returns the function creature_handle of an instance that is not
-// closed. It takes no lock if the instance has its handle.
-func (h *handles) handleOf(i *Instance) function {
+// closed, for a delivery of the given kind. It takes no lock if the instance has its handle.
+func (h *handles) handleOf(i *Instance, kind abi.Kind) function {
 	if !i.handle.ran.Load() {
 		i.handle.ran.Store(true)
 	}
@@ -49,6 +54,9 @@ func (h *handles) handleOf(i *Instance) function {
 	f := i.guest.function(abi.ExportHandle)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if kind == abi.KindStart && len(h.kept) >= keptAfterStart {
+		return f
+	}
 	i.handle.function.Store(&f)
 	h.kept = append(h.kept, i)
 	i.handle.place = len(h.kept)

@@ -49,6 +49,31 @@ func TestIdleInstancesLoseTheirHandle(t *testing.T) {
 	}
 }
 
+// TestStartsKeepFewHandles starts more instances at once than may keep their handle. The others get
+// one with the first delivery that follows.
+func TestStartsKeepFewHandles(t *testing.T) {
+	h := sweptByHand(t)
+	m := compile(t, h, readModule(t, "echo"))
+	turn := func(i *Instance, kind abi.Kind) {
+		t.Helper()
+		if err := i.Handle(t.Context(), &fakeTurn{}, kind, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var last *Instance
+	for range keptAfterStart + 1 {
+		last = instantiate(t, m, nil)
+		turn(last, abi.KindStart)
+	}
+	if has(last) || len(h.handles.kept) != keptAfterStart {
+		t.Errorf("%d handles are kept, and the last instance has one: %v", len(h.handles.kept), has(last))
+	}
+	turn(last, abi.KindMessage)
+	if !has(last) {
+		t.Error("the delivery after the start does not keep the handle")
+	}
+}
+
 // The sweeping goroutine ends when nothing is left to sweep, and the next turn starts
 // another.
 func TestSweepingEnds(t *testing.T) {

@@ -133,7 +133,7 @@ func (i *Instance) Handle(ctx context.Context, t abi.Turn, kind abi.Kind, size i
 	c.begin(t, phaseHandle)
 	c.meteredCall.begin(ctx, &c.bounds)
 	i.stack[0], i.stack[1] = api.EncodeI32(int32(kind)), api.EncodeI32(int32(size))
-	err := i.compiled.host.handles.handleOf(i).CallWithStack(c, i.stack[:])
+	err := i.compiled.host.handles.handleOf(i, kind).CallWithStack(c, i.stack[:])
 	if status := int32(i.stack[0]); err == nil && status < 0 {
 		err = guestFailure(status)
 	}
