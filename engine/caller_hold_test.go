@@ -100,6 +100,7 @@ func TestRepliesOfHandedOverTurns(t *testing.T) {
 	w := newWorld(t, engine.Options{Host: h})
 	a := w.add("a", "clerk", func(s *deploy.CreatureSpec) { s.Privileged = true })
 	w.wait()
+	x.awaitParked(w)
 	into := make([]byte, 0, 1000)
 	reply, err := w.Request(t.Context(), a, engine.Outgoing{Payload: []byte("tool"), Into: into}, 0)
 	if err != nil || len(reply) == 0 || &reply[0] != &into[:1][0] {
