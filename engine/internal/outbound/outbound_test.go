@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -112,6 +113,46 @@ func TestAnAttemptWithAResultHasEnded(t *testing.T) {
 			t.Fatalf("attempts are under way after the result: %q", got)
 		}
 	}
+}
+
+// TestAttemptsThatDoNotEnd has attempts that ignore the end of their context. Each is abandoned,
+// and the next request gets its place, until as many are stuck as may be made at the same time.
+// When one of them ends, there is an attempt again.
+func TestAttemptsThatDoNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		k := &kind{limits: capability.Limits{Concurrency: 2, Timeout: time.Second, Retries: 1}, do: func(_ context.Context, c capability.Call) capability.Result {
+			if strings.HasPrefix(c.Key, "stuck") {
+				<-release
+			}
+			return capability.Result{}
+		}}
+		o := New(t.Context(), []capability.Kind{k}, time.Now)
+		held, err := o.Open("a", []deploy.Capability{{Kind: "test", Name: "main"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, events := held["test.main"], make(chan string, 16)
+		a.Start(request(a, "a", "stuck", events))
+		a.Start(request(a, "a", "works", events))
+		expect(t, events, "works ok")
+		expect(t, events, "stuck deadline") // after two attempts
+		if got := o.Attempts(); !slices.Equal(got, []string{"2 attempts of the capability test.main"}) {
+			t.Errorf("the attempts under way are %q", got)
+		}
+		a.Start(request(a, "b", "refused", events))
+		expect(t, events, "refused unavailable")
+		release <- struct{}{}
+		synctest.Wait()
+		a.Start(request(a, "b", "works again", events))
+		expect(t, events, "works again ok")
+		o.Close() // does not wait for the attempt that is stuck
+		close(release)
+		synctest.Wait()
+		if got := o.Attempts(); len(got) > 0 {
+			t.Errorf("the attempts under way are %q", got)
+		}
+	})
 }
 
 // TestRequestsOfACreatureKeepTheirOrder has a store that is slow for the first request.
