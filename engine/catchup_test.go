@@ -191,3 +191,31 @@ func btoi(b bool) int {
 	}
 	return 0
 }
+
+// Poll returns the stored events and those of the ring, and does not wait for more.
+func TestPollDoesNotWait(t *testing.T) {
+	s := newSaved(t, engine.Options{Durability: journal.Normal})
+	c := s.add("here", "count")
+	say := func(text string) {
+		s.sayTo(c, text)
+		s.wait()
+	}
+	say("stored")
+	sub := s.after(engine.Filter{Kinds: []journal.EventKind{journal.EventOutput}}, journal.FromStart, 0)
+	poll := func(want string) {
+		t.Helper()
+		ob, ok, err := sub.Poll(t.Context())
+		if err != nil || ok != (want != "") || string(ob.Event.Payload) != want {
+			t.Errorf("Poll returned %q, %v, %v; want %q", ob.Event.Payload, ok, err, want)
+		}
+	}
+	poll("stored")
+	poll("")
+	say("new")
+	poll("new")
+	poll("")
+	sub.Close()
+	if _, _, err := sub.Poll(t.Context()); abi.CodeOf(err) != abi.Stopped {
+		t.Errorf("Poll of a closed subscription: %v", err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/seed47132306/terrarium"
+	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func (l *liveWatch) start(ctx context.Context, done func()) (end func() error) {
 	result := make(chan error, 1)
 	go func() {
 		defer done()
-		result <- errors.Join(l.showEvents(context.WithoutCancel(ctx)), l.w.flush())
+		result <- errors.Join(l.showEvents(ctx), l.w.flush())
 	}()
 	return func() error {
 		close(l.ended)
@@ -66,26 +67,31 @@ func (l *liveWatch) start(ctx context.Context, done func()) (end func() error) {
 	}
 }
 
-// showEvents shows events. If the subscription falls behind, it reads on from the stores.
-func (l *liveWatch) showEvents(life context.Context) error {
-	ctx, cancel := context.WithCancel(life)
+// showEvents shows events until the run is over and nothing is left to show. An interruption
+// ends the reading of stores. If the subscription falls behind, showEvents continues from the
+// stores.
+func (l *liveWatch) showEvents(ctx context.Context) error {
+	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	go func() {
 		select {
 		case <-l.ended:
 			cancel()
-		case <-ctx.Done():
+		case <-waiting.Done():
 		}
 	}()
 	defer func() { l.sub.Close() }()
 	for {
-		ob, err := l.next(ctx)
-		if err != nil {
+		ob, ok, err := l.next(ctx, waiting)
+		switch {
+		case err != nil && ctx.Err() == nil && abi.CodeOf(err) != abi.Stopped:
+			return failWith(exitSession, err)
+		case err != nil || !ok:
 			return nil // everything has been shown
 		}
 		if cursor := l.sub.Cursor(); ob.Missed > 0 && cursor != "" {
 			l.sub.Close()
-			if err := l.subscribe(life, cursor); err != nil {
+			if err := l.subscribe(context.WithoutCancel(ctx), cursor); err != nil {
 				return err
 			}
 			continue
@@ -96,24 +102,22 @@ func (l *liveWatch) showEvents(life context.Context) error {
 	}
 }
 
-// next waits for an event. After the run it returns the events that are left.
-func (l *liveWatch) next(ctx context.Context) (engine.Observed, error) {
-	over := ctx.Err() != nil
-	if !over {
-		quick, cancel := context.WithCancel(ctx)
-		cancel()
-		if ob, err := l.sub.Next(quick); err == nil {
-			return ob, nil
+// next returns the next event. It waits for one as long as the run lasts, which is as long
+// as waiting has not ended; ok is false if there is none after that.
+func (l *liveWatch) next(ctx, waiting context.Context) (ob engine.Observed, ok bool, err error) {
+	for {
+		over := waiting.Err() != nil // asked first: what happened before the end is there then
+		if ob, ok, err = l.sub.Poll(ctx); ok || err != nil || over {
+			return ob, ok, err
 		}
 		if err := l.w.flush(); err != nil { // nothing is waiting
-			return engine.Observed{}, err
+			return engine.Observed{}, false, err
 		}
-		ob, err := l.sub.Next(ctx)
-		if err == nil || ctx.Err() == nil {
-			return ob, err
+		ob, err = l.sub.Next(waiting)
+		if err == nil || waiting.Err() == nil {
+			return ob, err == nil, err
 		}
 	}
-	return l.sub.Next(ctx)
 }
 
 // one shows an event if it is requested.

@@ -35,13 +35,13 @@ const MaxBuffer = 1 << 20
 // slows the engine: when its buffer is full, events are left out, and an event
 // of the kind lagged says how many.
 //
-// Next is called by one goroutine at a time; Close by any.
+// Next and Poll are called by one goroutine at a time; Close by any.
 type Subscription struct {
 	o      *Observers
 	filter Filter
 	kinds  kindSet // wanted
 
-	// What follows belongs to the goroutine that calls Next.
+	// What follows belongs to the goroutine that calls Next or Poll.
 	at       journal.Position                   // after what Next answered last
 	floor    map[journal.SessionID]journal.Mark // what came before the first event of the ring
 	replay   *journal.Replay                    // what is to be read of the stores first; nil when that is done
@@ -125,19 +125,8 @@ func (o *Observers) Subscribe(f Filter, buffer int, replay *journal.Replay) *Sub
 // the engine has been closed and everything has been read.
 func (s *Subscription) Next(ctx context.Context) (Observed, error) {
 	for {
-		if s.replay != nil {
-			if ob, ok, err := s.catchUp(ctx); ok || err != nil {
-				return ob, err
-			}
-		}
-		if ob, ok := s.takeEvent(); ok {
-			if s.passEvent(&ob) {
-				return ob, nil
-			}
-			continue
-		}
-		if _, ended := s.ring.Closed(); ended {
-			return Observed{}, errClosed
+		if ob, ok, err := s.Poll(ctx); ok || err != nil {
+			return ob, err
 		}
 		select {
 		case <-s.ring.News():
@@ -145,6 +134,29 @@ func (s *Subscription) Next(ctx context.Context) (Observed, error) {
 			return Observed{}, context.Cause(ctx)
 		}
 	}
+}
+
+// Poll returns the next event, if there is one, without waiting for an event to happen.
+// ctx limits how long the stores are read. Poll returns stopped when the subscription or the
+// engine has been closed and everything has been read.
+func (s *Subscription) Poll(ctx context.Context) (ob Observed, ok bool, err error) {
+	if s.replay != nil {
+		if ob, ok, err := s.catchUp(ctx); ok || err != nil {
+			return ob, ok, err
+		}
+	}
+	for {
+		if ob, ok = s.takeEvent(); !ok {
+			break
+		}
+		if s.passEvent(&ob) {
+			return ob, true, nil
+		}
+	}
+	if _, ended := s.ring.Closed(); ended {
+		return Observed{}, false, errClosed
+	}
+	return Observed{}, false, nil
 }
 
 // All ranges over the events until ctx ends or the subscription is closed.
