@@ -13,7 +13,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
-// A run may be over before its watcher has read the history that it asked for. The watcher
+// A run may be over before its watcher has read the history that it requested. The watcher
 // still shows all of it.
 func TestWatchShowsHistoryAfterTheEnd(t *testing.T) {
 	const messages = 2000 // several pages of a replay
