@@ -39,7 +39,6 @@ type liveWatch struct {
 	filter engine.Filter
 	sub    *engine.Subscription
 	asked  map[string]bool // ids whose names have been requested from the engine
-	ended  chan struct{}   // closed when the run is over
 }
 
 func (l *liveWatch) subscribe(ctx context.Context, after journal.EventCursor) (err error) {
@@ -55,34 +54,25 @@ func (l *liveWatch) subscribe(ctx context.Context, after journal.EventCursor) (e
 // start shows events until the returned function is called, which shows the remaining
 // ones. start calls done when enough events have been shown.
 func (l *liveWatch) start(ctx context.Context, done func()) (end func() error) {
-	l.ended = make(chan struct{})
+	running, over := context.WithCancel(context.WithoutCancel(ctx))
 	result := make(chan error, 1)
 	go func() {
 		defer done()
-		result <- errors.Join(l.showEvents(ctx), l.w.flush())
+		result <- errors.Join(l.showEvents(ctx, running), l.w.flush())
 	}()
 	return func() error {
-		close(l.ended)
+		over()
 		return <-result
 	}
 }
 
-// showEvents shows events until the run is over and nothing is left to show. An interruption
-// ends the reading of stores. If the subscription falls behind, showEvents continues from the
-// stores.
-func (l *liveWatch) showEvents(ctx context.Context) error {
-	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	go func() {
-		select {
-		case <-l.ended:
-			cancel()
-		case <-waiting.Done():
-		}
-	}()
+// showEvents shows events until the run is over, which is when running ends, and nothing is
+// left to show. An interruption, which ends ctx, ends the reading of stores. If the
+// subscription falls behind, showEvents continues from the stores.
+func (l *liveWatch) showEvents(ctx, running context.Context) error {
 	defer func() { l.sub.Close() }()
 	for {
-		ob, ok, err := l.next(ctx, waiting)
+		ob, ok, err := l.next(ctx, running)
 		switch {
 		case err != nil && ctx.Err() == nil && abi.CodeOf(err) != abi.Stopped:
 			return failWith(exitSession, err)
@@ -102,19 +92,19 @@ func (l *liveWatch) showEvents(ctx context.Context) error {
 	}
 }
 
-// next returns the next event. It waits for one as long as the run lasts, which is as long
-// as waiting has not ended; ok is false if there is none after that.
-func (l *liveWatch) next(ctx, waiting context.Context) (ob engine.Observed, ok bool, err error) {
+// next returns the next event. It waits for one until the run is over; ok is false if there
+// is none after that.
+func (l *liveWatch) next(ctx, running context.Context) (ob engine.Observed, ok bool, err error) {
 	for {
-		over := waiting.Err() != nil // asked first: what happened before the end is there then
+		over := running.Err() != nil // read first, so that Poll finds all that happened in the run
 		if ob, ok, err = l.sub.Poll(ctx); ok || err != nil || over {
 			return ob, ok, err
 		}
 		if err := l.w.flush(); err != nil { // nothing is waiting
-			return engine.Observed{}, false, err
+			return ob, false, err
 		}
-		ob, err = l.sub.Next(waiting)
-		if err == nil || waiting.Err() == nil {
+		ob, err = l.sub.Next(running)
+		if err == nil || running.Err() == nil {
 			return ob, err == nil, err
 		}
 	}
