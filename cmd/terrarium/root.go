@@ -147,10 +147,11 @@ func newRoot(s streams) *cobra.Command {
 channels. A recipe declares which creatures exist and which channels connect them.
 
 Exit codes: 0 ok; 1 the run failed; 2 the command line is not valid; 3 the recipe
-is not valid; 4 the session directory cannot be used, or a store in it cannot be
-read; 5 the run finished, but deliveries became dead letters; 6 the shutdown
-timeout expired before everything had ended; 7 with --detailed-exitcode, the plan
-has changes; 129, 130, 143 ended cleanly by SIGHUP, SIGINT or SIGTERM.`,
+is not valid; 4 the session directory cannot be used, a store in it cannot be read,
+or conformance found a breach; 5 the run finished, but deliveries became dead
+letters; 6 the shutdown timeout expired before everything had ended; 7 with
+--detailed-exitcode, the plan has changes; 129, 130, 143 ended cleanly by SIGHUP,
+SIGINT or SIGTERM.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
