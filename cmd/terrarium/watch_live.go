@@ -100,8 +100,8 @@ func (l *liveWatch) next(ctx, running context.Context) (ob engine.Observed, ok b
 		if ob, ok, err = l.sub.Poll(ctx); ok || err != nil || over {
 			return ob, ok, err
 		}
-		if err := l.w.flush(); err != nil { // nothing is waiting
-			return ob, false, err
+		if l.w.flush() != nil { // nothing is waiting
+			return ob, false, nil // the last flush returns the error again
 		}
 		ob, err = l.sub.Next(running)
 		if err == nil || running.Err() == nil {

@@ -42,7 +42,7 @@ type Subscription struct {
 	kinds  kindSet // wanted
 
 	// What follows belongs to the goroutine that calls Next or Poll.
-	at       journal.Position                   // after what Next answered last
+	at       journal.Position                   // after what Next or Poll returned last
 	floor    map[journal.SessionID]journal.Mark // what came before the first event of the ring
 	replay   *journal.Replay                    // what is to be read of the stores first; nil when that is done
 	attached bool                               // events as they happen go to the ring
