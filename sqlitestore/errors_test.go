@@ -30,8 +30,26 @@ func TestTooManyOpenFilesAreSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	unmade := sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.ENOENT}
-	if text := storageError("open", present, unmade).Error(); strings.Contains(text, "no such file") || !strings.Contains(text, "make the directory and its file system writable") {
-		t.Errorf("the error for a file without its log is %s", text)
+	if text := storageError("open", present, unmade).Error(); strings.Contains(text, "no such file") || !strings.Contains(text, "has room for more files") || !strings.Contains(text, "ulimit -n") {
+		t.Errorf("the error for a log that cannot be made is %s", text)
+	}
+	read := sqlite3.Error{Code: sqlite3.ErrReadonly, ExtendedCode: sqlite3.ErrNoExtended(sqlite3.ErrReadonly)}
+	if text := storageError("open", present, read).Error(); !strings.Contains(text, "could only be opened for reading") || !strings.Contains(text, "ulimit -n") {
+		t.Errorf("the error for a file that was only opened for reading is %s", text)
+	}
+	if os.Geteuid() != 0 { // root may write to every directory; for a read-only file system see internal/archtest
+		if err := os.Chmod(filepath.Dir(present), 0o500); err != nil {
+			t.Fatal(err)
+		}
+		if text := storageError("open", present, unmade).Error(); strings.Contains(text, "ulimit") || !strings.Contains(text, "make the directory and its file system writable") {
+			t.Errorf("the error for a log in a read-only directory is %s", text)
+		}
+		if text := storageError("open", present, read).Error(); !strings.Contains(text, "the file is read-only") {
+			t.Errorf("the error for a file in a read-only directory is %s", text)
+		}
+		if err := os.Chmod(filepath.Dir(present), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if text := storageError("open", present+"-missing", unmade).Error(); !strings.Contains(text, "check that it exists") {
 		t.Errorf("the error for a missing file is %s", text)

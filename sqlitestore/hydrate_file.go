@@ -138,7 +138,11 @@ func (h *hydrator) copyBase(ctx context.Context, y *catalog.Hydration, path stri
 	if err != nil {
 		return err
 	}
-	if size := files.Size(from); y.Copied > size {
+	info, err := files.Stat(from)
+	if err != nil {
+		return err
+	}
+	if size := info.Size(); y.Copied > size {
 		return sqlite.Malformed("%d bytes of %s have been copied, and it has %d", y.Copied, from, size)
 	}
 	rest, err := sqlite.AtRest(from)
@@ -402,7 +406,7 @@ func (s *Store) moveTo(file vouched) *loan {
 	before := s.path()
 	s.wear.measure(before)
 	s.w.path = file.path
-	_ = s.w.reopen()
+	_ = s.reopen()
 	s.complete.Store(true)
 	s.pages.small.Store(s.w.small)
 	s.pages.outgrown.Store(false)

@@ -113,6 +113,17 @@ func Missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// Used reports whether one of the names is that of something, of whatever kind.
+func Used(paths ...string) (bool, error) {
+	for _, path := range paths {
+		_, err := with(path, func(p place) (fs.FileInfo, error) { return p.root.Lstat(p.rel) })
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // Size returns the size of a regular file in bytes; 0 if there is none.
 func Size(path string) int64 {
 	info, err := Stat(path)

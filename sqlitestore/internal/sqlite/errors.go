@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"syscall"
 
 	"github.com/seed47132306/terrarium/abi"
@@ -23,9 +24,8 @@ func Explained(op, path string, err error, remedy string) error {
 	if errors.As(err, &typed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	message, usual := explain(err)
+	message, usual := explain(path, err)
 	if beside(path, err) {
-		message, usual = "the file is there, but its directory cannot be written", "make the directory and its file system writable, or use a copy in a writable directory"
 		err = &unmade{err}
 	}
 	return &abi.Error{
@@ -38,8 +38,8 @@ func Explained(op, path string, err error, remedy string) error {
 	}
 }
 
-// beside reports whether SQLite could open a file, but not the log beside it: the directory or
-// its file system is read-only.
+// beside reports whether SQLite could open a file, but not make the log beside it. SQLite then
+// tries to open the log for reading, and only reports that there is none.
 func beside(path string, err error) bool {
 	var se sqlite3.Error
 	return errors.As(err, &se) && se.Code == sqlite3.ErrCantOpen && se.SystemErrno == syscall.ENOENT && !files.Missing(path)
@@ -70,17 +70,56 @@ func FullDisk(err error) bool {
 	return errors.As(err, &se) && se.Code == sqlite3.ErrFull
 }
 
-func explain(err error) (message, remedy string) {
+// TooManyFiles reports whether a file could not be opened because too many are open. SQLite
+// hides that if it cannot make a log, or if it opens a file for reading after it could not
+// open it for writing. If the file and its directory can be written, too many open files are
+// the most likely reason.
+func TooManyFiles(path string, err error) bool {
+	return tooMany(err) || (beside(path, err) || onlyRead(err)) && writable(path)
+}
+
+func writable(path string) bool { return files.Writable(path) && files.Writable(filepath.Dir(path)) }
+
+// onlyRead reports whether something was to be written with a connection that can only read.
+func onlyRead(err error) bool {
+	var se sqlite3.Error
+	return errors.As(err, &se) && int(se.ExtendedCode) == int(sqlite3.ErrReadonly)
+}
+
+// tooMany reports whether an error says that too many files are open.
+func tooMany(err error) bool {
+	var se sqlite3.Error
+	return abi.TooManyFiles(err) != nil || errors.As(err, &se) && abi.TooManyFiles(se.SystemErrno) != nil
+}
+
+// explainCrowd explains an error that probably means that too many files are open.
+func explainCrowd(path, message string) (string, string) {
+	if _, err := files.Stat(path); tooMany(err) { // it opens a directory
+		return tooManyFiles, abi.FilesRemedy
+	}
+	return message, "check that the file system has room for more files, and that the limit of open files (ulimit -n) is not too low"
+}
+
+const tooManyFiles = "the file cannot be opened: too many files are open"
+
+func explain(path string, err error) (message, remedy string) {
 	var cell *cellError
 	if errors.As(err, &cell) {
 		return "the file is damaged", "restore it from a backup; it has been left as it is"
 	}
-	var se sqlite3.Error
-	isSQLite := errors.As(err, &se)
-	if abi.TooManyFiles(err) != nil || isSQLite && abi.TooManyFiles(se.SystemErrno) != nil {
-		return "the file cannot be opened: too many files are open", abi.FilesRemedy
+	if tooMany(err) {
+		return tooManyFiles, abi.FilesRemedy
 	}
-	if !isSQLite {
+	switch unmade := beside(path, err); {
+	case unmade && writable(path):
+		return explainCrowd(path, "the file is there, but no other can be made beside it")
+	case unmade:
+		return "the file is there, but its directory cannot be written", "make the directory and its file system writable, or use a copy in a writable directory"
+	case onlyRead(err) && writable(path):
+		return explainCrowd(path, "the file may be written, but could only be opened for reading")
+	}
+	var se sqlite3.Error
+	if !errors.As(err, &se) {
 		return "the file cannot be used", "check that the path exists and may be read and written"
 	}
 	switch se.Code {

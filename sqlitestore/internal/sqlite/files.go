@@ -46,7 +46,14 @@ func PutAside(path string, h failpoint.Hooks) (kept string, err error) {
 	log := "-wal"
 	if files.Size(path+log) > 0 || !files.Missing(path) {
 		aside := path + files.OrphanSuffix
-		for n := 2; !files.Missing(aside) || !files.Missing(aside+log); n++ {
+		for n := 2; ; n++ {
+			used, err := files.Used(aside, aside+log)
+			if err != nil {
+				return "", err
+			}
+			if !used {
+				break
+			}
 			aside = fmt.Sprintf("%s%s.%d", path, files.OrphanSuffix, n)
 		}
 		for _, suffix := range []string{"", log} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/files"
@@ -75,13 +76,16 @@ func (v *Visitor) Leave() {
 // file is opened as immutable.
 func modeAfter(path string, err error) (Mode, error) {
 	var se sqlite3.Error
-	if !errors.As(err, &se) || abi.TooManyFiles(se.SystemErrno) != nil || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {
+	if !errors.As(err, &se) || tooMany(err) || se.Code != sqlite3.ErrCantOpen && se.Code != sqlite3.ErrReadonly {
 		return ReadOnly, err
 	}
 	if _, statErr := files.Stat(path); statErr != nil {
 		return ReadOnly, err
 	}
-	if files.Size(path+"-wal") > 0 {
+	switch info, statErr := files.Stat(path + "-wal"); {
+	case statErr != nil && !errors.Is(statErr, fs.ErrNotExist):
+		return ReadOnly, err // there may be a log, without which the file is out of date
+	case statErr == nil && info.Size() > 0:
 		return ReadOnly, &abi.Error{
 			Code:    abi.Storage,
 			Op:      "open",
