@@ -2,8 +2,12 @@ package sqlitestore
 
 import (
 	"container/list"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // naps are the settings for when stores fall asleep.
@@ -24,6 +28,14 @@ const (
 	// openingAtOnce is how many stores wake up at the same time, so that a thousand that are
 	// created together do not all have connections at the same time.
 	openingAtOnce = 4
+	// crowd is how many stores fall asleep together when the process may not open another
+	// file, and crowdTries is how often that is tried for one file.
+	crowd, crowdTries = 8, 8
+	// crowdWait bounds the wait for the first of them, which may all be busy, and shortWait
+	// the wait for stores that are just waking up.
+	crowdWait, shortWait = 100 * time.Millisecond, 20 * time.Millisecond
+	// shortage is how long too few open files are expected after they were too few.
+	shortage = time.Minute
 )
 
 // awake are the stores that have a connection for writing. If there are more than most,
@@ -36,6 +48,7 @@ type awake struct {
 	now     func() time.Time
 	opening chan struct{}  // has room for as many as may wake up at the same time
 	slept   func(s *Store) // notifies a test that a store has fallen asleep
+	room    chan struct{}  // has room for one: a store has fallen asleep
 
 	mu     sync.Mutex
 	recent *list.List // of *Store, the least recently used last
@@ -43,7 +56,7 @@ type awake struct {
 }
 
 func newAwake(n naps, now func() time.Time) *awake {
-	return &awake{naps: n, now: now, opening: make(chan struct{}, openingAtOnce), recent: list.New(), of: map[*Store]*list.Element{}}
+	return &awake{naps: n, now: now, opening: make(chan struct{}, openingAtOnce), room: make(chan struct{}, 1), recent: list.New(), of: map[*Store]*list.Element{}}
 }
 
 // used records that a store has used its file. The writing goroutine of the store calls
@@ -97,7 +110,39 @@ func (a *awake) tired(now time.Time) (out []*Store) {
 	return out
 }
 
-// forget removes a store that is being closed.
+// tireOldest makes the stores fall asleep that nothing has been written to for the longest
+// time, however short that is, and reports whether there are any. Those that have records to
+// write stay awake.
+func (a *awake) tireOldest() bool {
+	a.mu.Lock()
+	var tired []*Store
+	for e := a.recent.Back(); e != nil && len(tired) < crowd; e = a.recent.Back() {
+		s := a.recent.Remove(e).(*Store)
+		delete(a.of, s)
+		tired = append(tired, s)
+	}
+	a.mu.Unlock()
+	select {
+	case <-a.room: // from before
+	default:
+	}
+	for _, s := range tired {
+		s.queue.tire()
+	}
+	return len(tired) > 0
+}
+
+// await waits until a store falls asleep, but no longer than most.
+func (a *awake) await(most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-a.room:
+	case <-timer.C:
+	}
+}
+
+// forget removes a store that is asleep, or is being closed.
 func (a *awake) forget(s *Store) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,9 +176,11 @@ func (s *Store) fallAsleep() {
 	_ = s.w.close() // what fails here is done when the store is closed
 	closed()
 	s.sleep.asleep = true
+	s.sleep.in.forget(s) // it may have been used since it got tired
 	if s.syncs.sync(path) == nil {
 		s.syncs.forget(path)
 	}
+	nudge(s.sleep.in.room)
 	if s.sleep.in.slept != nil {
 		s.sleep.in.slept(s)
 	}
@@ -150,7 +197,63 @@ func (s *Store) wakeUp() error {
 	}
 	s.sleep.in.opening <- struct{}{}
 	defer func() { <-s.sleep.in.opening }()
-	err := s.w.reopen()
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	s.sleep.in.used(s) // from now on it can fall asleep for another one
 	s.pages.small.Store(s.w.small)
+	return nil
+}
+
+// reopen opens the file of the store again. If the process may not open another file, files
+// that are not in use are closed for it.
+func (s *Store) reopen() error {
+	return withRoom(s.owner, s.w.path, s.w.reopen)
+}
+
+// roomMaker closes files that are not in use, so that another one can be opened.
+type roomMaker interface{ makeRoom() }
+
+// withRoom calls open, which opens the file at path. While that fails because too many files
+// are open, it makes room and calls open again, a few times; not if it is unknown whether
+// open has changed something.
+func withRoom(m roomMaker, path string, open func() error) error {
+	err := open()
+	for try := 1; try < crowdTries && sqlite.TooManyFiles(path, err) && !errors.Is(err, catalog.ErrUnknown); try++ {
+		m.makeRoom()
+		err = open()
+	}
 	return err
+}
+
+// makeRoom closes spare files, connections for reading that are not in use, and the files of stores
+// that nothing has been written to for some time.
+func (d *Directory) makeRoom() {
+	d.short.Store(d.options.Now().UnixNano())
+	wait := shortWait
+	if d.closeUnused() {
+		wait = crowdWait
+	}
+	d.awake.await(wait)
+}
+
+// closeUnused closes what it can, and reports whether a store will fall asleep.
+func (d *Directory) closeUnused() bool {
+	d.spares.shed()
+	for _, s := range d.allOpen() {
+		s.shelf.rest()
+	}
+	return d.awake.tireOldest()
+}
+
+// roomAhead makes room for a change of the topology, which opens files in several steps, if
+// the process was short of files a short while ago.
+func (d *Directory) roomAhead() {
+	at := d.short.Load()
+	if at == 0 || d.options.Now().UnixNano()-at > int64(shortage) {
+		return
+	}
+	if d.closeUnused() {
+		d.awake.await(crowdWait)
+	}
 }

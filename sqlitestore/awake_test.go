@@ -2,13 +2,17 @@ package sqlitestore
 
 import (
 	"errors"
+	"io/fs"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/failpoint"
 	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
+	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite3"
 )
 
 // drowsy opens a directory with two stores. Only one of them may stay awake. It calls opened
@@ -140,6 +144,70 @@ func TestWakingUpFails(t *testing.T) {
 		events, err = historyOfAll(t, s)
 	}
 	wantSeqs(t, events, err, 3)
+}
+
+// TestTooManyFiles has more stores than the process may have files open. Stores that are not
+// written to fall asleep for those that are, although they may stay awake for an hour. When
+// nothing can be opened, the caller hears why.
+func TestTooManyFiles(t *testing.T) {
+	for name, reason := range map[string]error{
+		"as the system says": &fs.PathError{Op: "open", Path: "a store", Err: syscall.EMFILE},
+		"as SQLite says":     sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE},
+		// SQLite tries again to open a log that it cannot make, and says how that has failed.
+		"as SQLite says of a file that it can only read": sqlite3.Error{Code: sqlite3.ErrReadonly, ExtendedCode: sqlite3.ErrNoExtended(sqlite3.ErrReadonly)},
+		"as SQLite says of a log":                        sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.ENOENT},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const most = 3
+			var armed, full atomic.Bool
+			var open atomic.Int64
+			var last atomic.Pointer[Store] // to fall asleep
+			d, err := Open(t.Context(), t.TempDir(), Options{naps: naps{most: 100, first: time.Hour}, hooks: failpoint.Hooks{
+				Unsynced: true,
+				Opened: func(string, func(string) error) error {
+					switch {
+					case !armed.Load():
+						return nil
+					case full.Load():
+						return reason
+					case open.Add(1) > most:
+						open.Add(-1)
+						return reason
+					}
+					return nil
+				},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			d.awake.slept = func(s *Store) { open.Add(-1); last.Store(s) }
+			d.spares.rest(t)
+			armed.Store(true)
+			var stores [5 * most]*Store
+			for i := range stores {
+				stores[i] = createStore(t, d)
+			}
+			for range 2 {
+				for _, s := range stores {
+					appendMore(t, s)
+				}
+			}
+			s := last.Load()
+			full.Store(true)
+			logged(s, 7, 7)
+			if err := s.Wait(t.Context(), 7); err == nil || !strings.Contains(err.Error(), "ulimit -n") {
+				t.Errorf("the caller gets %v", err)
+			}
+			full.Store(false)
+			events, err := historyOfAll(t, stores[0])
+			wantSeqs(t, events, err, int(stores[0].highest.Load()))
+		})
+	}
 }
 
 // wantIntact lets SQLite check a file.

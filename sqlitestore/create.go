@@ -24,6 +24,16 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 	if err := d.setLeftAside(); err != nil {
 		return nil, err
 	}
+	var out []journal.Store
+	err := withRoom(d, d.dir, func() (err error) {
+		out, err = d.create(ctx, specs)
+		return err
+	})
+	return out, err
+}
+
+// create is [Directory.Create] for valid specifications.
+func (d *Directory) create(ctx context.Context, specs []journal.StoreSpec) ([]journal.Store, error) {
 	var made []*child
 	for i := range specs {
 		p, err := d.newFile()

@@ -52,6 +52,7 @@ func (d *Directory) Cut(ctx context.Context, cut journal.Cut) ([]journal.Store, 
 		return nil, err
 	}
 	defer resumeAll(parents)
+	d.roomAhead()
 	for _, p := range parents {
 		if err := p.park(ctx); err != nil {
 			return nil, err
@@ -188,7 +189,11 @@ func abandon(parents map[journal.SessionID]*Store, children []*child) error {
 // makeChildren writes the children's files, and records the cut in the parents' files.
 // Children that it returns with an error must be discarded.
 func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store) ([]*child, error) {
-	files, err := d.spares.take(len(cut.Children))
+	var files []*spareFile
+	err := withRoom(d, d.dir, func() (err error) {
+		files, err = d.spares.take(len(cut.Children))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -82,6 +82,7 @@ type Directory struct {
 	syncs       *syncs
 	wear        *wear
 	awake       *awake
+	short       atomic.Int64 // when the process was last short of open files, in ns; 0: never
 	keeper      *keeper
 	presses     presses
 	spares      *spares
@@ -231,7 +232,11 @@ func (d *Directory) Open(ctx context.Context, session journal.SessionID) (journa
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		s, err := d.openOnce(ctx, session)
+		var s journal.Store
+		err := withRoom(d, d.dir, func() (err error) {
+			s, err = d.openOnce(ctx, session)
+			return err
+		})
 		if try == readTries || !errors.Is(err, errMoved) {
 			return s, err
 		}
@@ -393,6 +398,13 @@ func (d *Directory) retire(ctx context.Context, session journal.SessionID, wrote
 	return d.catalog.Retire(session, wrote)
 }
 
+// allOpen returns the open stores, in any order.
+func (d *Directory) allOpen() []*Store {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.open))
+}
+
 // Close closes the directory, and stores that are still open. Later calls return the same
 // error.
 func (d *Directory) Close() error {
@@ -401,12 +413,7 @@ func (d *Directory) Close() error {
 }
 
 func (d *Directory) shut() error {
-	d.mu.Lock()
-	var left []*Store
-	for _, s := range d.open {
-		left = append(left, s)
-	}
-	d.mu.Unlock()
+	left := d.allOpen()
 	slices.SortFunc(left, func(a, b *Store) int { return cmp.Compare(a.info.Session, b.info.Session) })
 	d.indexer.close()  // it reads stores
 	d.hydrator.close() // it moves stores from file to file

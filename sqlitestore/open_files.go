@@ -75,14 +75,16 @@ func (s *shelf) exchange(f *family) *loan {
 	return before
 }
 
-// rest closes the connections to the store's own file that are not in use.
+// rest closes the connections to the store's files that are not in use.
 func (s *shelf) rest() {
 	l, open := s.borrow()
 	if !open {
 		return
 	}
 	defer l.users.Done()
-	l.own.rest()
+	for _, r := range l.members() {
+		r.rest()
+	}
 }
 
 // close closes the files, once they are no longer in use.
@@ -136,7 +138,7 @@ func (s *Store) readAnd(ctx context.Context, op string, refresh refresher, look 
 		if !open {
 			return stopped(op, s.path())
 		}
-		err := look(l.family)
+		err := withRoom(s.owner, s.path(), func() error { return look(l.family) })
 		l.users.Done()
 		if !sqlite.Failed(err) || try == readTries || s.complete.Load() || refresh(ctx, s, l) != nil {
 			return storageError(op, s.path(), err)

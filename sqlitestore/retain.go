@@ -125,12 +125,7 @@ func (h *hydrator) overBudget(ctx context.Context) error {
 
 // openBySize lists the open stores, the largest first.
 func (d *Directory) openBySize() []*Store {
-	d.mu.Lock()
-	var out []*Store
-	for _, s := range d.open {
-		out = append(out, s)
-	}
-	d.mu.Unlock()
+	out := d.allOpen()
 	size := map[*Store]int64{}
 	for _, s := range out {
 		size[s] = sqlite.DiskSize(s.path())

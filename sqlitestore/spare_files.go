@@ -150,11 +150,24 @@ func (s *spares) shrink() {
 	_ = s.discard(surplus) // files that cannot be removed now are removed at the next start
 }
 
+// shed removes all spare files, because too many files are open. Until cuts become rare,
+// none are kept.
+func (s *spares) shed() {
+	s.mu.Lock()
+	s.wanted = 0
+	surplus := s.ready.takeAllBut(0)
+	s.mu.Unlock()
+	_ = s.discard(surplus) // as in shrink
+}
+
 // close removes the files that were not taken.
 func (s *spares) close() error {
 	close(s.stop)
 	<-s.done
-	return s.discard(s.ready)
+	s.mu.Lock()
+	surplus := s.ready.takeAllBut(0)
+	s.mu.Unlock()
+	return s.discard(surplus)
 }
 
 // discard removes files that no session has.

@@ -76,6 +76,7 @@ var _ journal.Store = (*Store)(nil)
 type storeOwner interface {
 	makeFirm() error
 	refresh(ctx context.Context, s *Store, stale *loan) error
+	roomMaker
 	smallest() int64
 	outgrew()
 	forget(s *Store)

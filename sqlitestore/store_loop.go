@@ -188,7 +188,7 @@ func (s *Store) retry(group []*journal.Record, err error) error {
 		s.fail(storageError("append", s.path(), err))
 		lastTry := !s.pause(pauses.NextBackOff())
 		var present bool
-		if err = s.w.reopen(); err == nil {
+		if err = s.reopen(); err == nil {
 			present, err = s.w.holds(group)
 		}
 		if err == nil && present && s.durability == journal.Full {

@@ -36,10 +36,7 @@ func (s *Store) syncEvery() time.Duration {
 // What was appended is written first, so that the result depends on the clock alone. A
 // sync that fails is one of the [Directory.Problems].
 func (d *Directory) SyncDue(ctx context.Context) (wait time.Duration, ok bool) {
-	d.mu.Lock()
-	stores := slices.Collect(maps.Values(d.open))
-	d.mu.Unlock()
-	for _, s := range stores {
+	for _, s := range d.allOpen() {
 		if s.syncEvery() > 0 {
 			_ = s.flush(ctx) // what is not written needs no sync yet
 		}

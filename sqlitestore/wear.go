@@ -27,14 +27,9 @@ type Wear struct {
 
 // Wear returns the wear until now. It reads some bytes of each log.
 func (d *Directory) Wear() Wear {
-	d.mu.Lock()
-	paths := []string{d.catalog.Path()}
-	for _, s := range d.open {
-		paths = append(paths, s.path())
-	}
-	d.mu.Unlock()
-	for _, path := range paths {
-		d.wear.measure(path)
+	d.wear.measure(d.catalog.Path())
+	for _, s := range d.allOpen() {
+		d.wear.measure(s.path())
 	}
 	return Wear{Since: d.wear.since, Until: d.options.Now(), Syncs: d.wear.syncs.Load(), WrittenBytes: d.wear.written.Load()}
 }

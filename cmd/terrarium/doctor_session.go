@@ -22,6 +22,7 @@ import (
 // by itself, for each graph with a store, and for each creature before its first turn.
 const (
 	processFiles, graphFiles                   = 32, 6
+	openGraphs                                 = 48 // those with an open store; the others are opened when they are used
 	processMemory, graphMemory, creatureMemory = 40 << 20, 1 << 20, 64 << 10
 	fewInodes, fewBytes                        = 1000, 64 << 20
 	behind                                     = time.Second // by which clocks differ anyway
@@ -73,7 +74,7 @@ func needsOf(graphs []journal.SavedGraph) *sessionRecord {
 			newest, r.session = graphs[i].LastTime, graphs[i].Session
 		}
 	}
-	r.OpenFiles = processFiles + graphFiles*int64(r.Graphs)
+	r.OpenFiles = processFiles + graphFiles*min(int64(r.Graphs), openGraphs)
 	r.MemoryBytes = processMemory + graphMemory*int64(r.Graphs) + creatureMemory*int64(r.Creatures)
 	if newest > 0 {
 		r.newest = time.Unix(0, newest).UTC()
