@@ -11,25 +11,31 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 )
 
-const (
-	// maxStreams bounds the number of event streams. Each has a goroutine and a buffer.
-	maxStreams = 1100
-	// maxUnderWay bounds how many requests of all callers are under way, streams included. It
-	// is below maxConns, so that there are connections for new callers.
-	maxUnderWay = 1800
-	// maxRequests bounds how many requests of one caller are under way.
-	maxRequests = 1000
-)
+// bounds are how much may be under way at the same time.
+type bounds struct {
+	conns int // of a listener
+	// underWay bounds the requests of all callers, streams included. It is below conns, so
+	// that there are connections for new callers.
+	underWay int
+	streams  int // of events; each has a goroutine and a buffer
+	requests int // of one caller
+}
+
+// boundsFor returns the bounds for a number of connections.
+func boundsFor(conns int) bounds {
+	return bounds{conns: conns, underWay: conns * 9 / 10, streams: conns * 11 / 20, requests: conns / 2}
+}
 
 // callers knows the requests that are under way. When there are too many, it ends a request of
 // the caller with the most, to make room for a caller with fewer. So other callers, however
 // many, cannot keep a caller out.
 type callers struct {
-	mu      sync.Mutex // guards the fields below
-	of      map[digest][]*underWay
-	gone    map[digest]bool // tokens that were removed
-	all     int
-	streams int
+	bounds
+	mu   sync.Mutex // guards the fields below
+	of   map[digest][]*underWay
+	gone map[digest]bool // tokens that were removed
+	all  int
+	open int // streams
 }
 
 // underWay is a request, or a stream, that is under way.
@@ -46,14 +52,14 @@ func (c *callers) admit(source digest, stream bool, cancel context.CancelCauseFu
 	if c.gone[source] {
 		return nil, errRevoked
 	}
-	if len(c.of[source]) >= maxRequests {
-		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests of this caller are under way", maxRequests), Remedy: "wait for an answer, or close a stream"}
+	if len(c.of[source]) >= c.requests {
+		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests of this caller are under way", c.requests), Remedy: "wait for an answer, or close a stream"}
 	}
-	if stream && c.streams >= maxStreams && !c.makeRoom(source, isStream) {
-		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d streams of events are open", maxStreams), Remedy: "close one of them"}
+	if stream && c.open >= c.streams && !c.makeRoom(source, isStream) {
+		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d streams of events are open", c.streams), Remedy: "close one of them"}
 	}
-	if c.all >= maxUnderWay && !c.makeRoom(source, func(*underWay) bool { return true }) {
-		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests are under way", maxUnderWay), Remedy: "wait for an answer, or close a stream"}
+	if c.all >= c.underWay && !c.makeRoom(source, func(*underWay) bool { return true }) {
+		return nil, &abi.Error{Code: abi.LimitExceeded, Message: fmt.Sprintf("%d requests are under way", c.underWay), Remedy: "wait for an answer, or close a stream"}
 	}
 	u := &underWay{stream, cancel}
 	c.of[source] = append(c.of[source], u)
@@ -70,7 +76,7 @@ func isStream(u *underWay) bool { return u.stream }
 func (c *callers) count(u *underWay, n int) {
 	c.all += n
 	if u.stream {
-		c.streams += n
+		c.open += n
 	}
 }
 
@@ -136,7 +142,7 @@ func (c *callers) end(changed, removed map[digest]bool) {
 func (c *callers) openStreams() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.streams
+	return c.open
 }
 
 var (

@@ -23,21 +23,21 @@ import (
 // caller with the most, until it has as many.
 func TestCrowdedServerSharesPlaces(t *testing.T) {
 	for _, stream := range []bool{true, false} {
-		c := callers{of: map[digest][]*underWay{}}
+		c := callers{of: map[digest][]*underWay{}, bounds: boundsFor(maxConns)}
 		admit := func(name string) (cancelled *error, leave func(), err error) {
 			cancelled = new(error)
 			leave, err = c.admit(digestOf(name), stream, func(cause error) { *cancelled = cause })
 			return cancelled, leave, err
 		}
-		most := maxUnderWay
+		most := c.underWay
 		if stream {
-			most = maxStreams
+			most = c.streams
 		}
 		var of []*error
 		var leaves []func()
 		for i := range most {
 			name := "one"
-			if i >= maxRequests {
+			if i >= c.requests {
 				name = "two"
 			}
 			cancelled, leave, err := admit(name)
@@ -50,18 +50,18 @@ func TestCrowdedServerSharesPlaces(t *testing.T) {
 			t.Fatal("the greediest caller gets another place")
 		}
 		_, leave, err := admit("three")
-		if err != nil || !errors.Is(*of[maxRequests-1], errCrowded) {
-			t.Fatalf("a new caller: %v, %v", err, *of[maxRequests-1])
+		if err != nil || !errors.Is(*of[c.requests-1], errCrowded) {
+			t.Fatalf("a new caller: %v, %v", err, *of[c.requests-1])
 		}
-		leaves[maxRequests-1]() // the cancelled request ends, and is not counted twice
-		if c.all != most || len(c.of[digestOf("one")]) != maxRequests-1 {
+		leaves[c.requests-1]() // the cancelled request ends, and is not counted twice
+		if c.all != most || len(c.of[digestOf("one")]) != c.requests-1 {
 			t.Errorf("%d are under way, %d of the greediest", c.all, len(c.of[digestOf("one")]))
 		}
 		leave()
 		for _, leave := range leaves {
 			leave()
 		}
-		if c.all != 0 || c.streams != 0 || len(c.of) != 0 {
+		if c.all != 0 || c.open != 0 || len(c.of) != 0 {
 			t.Errorf("in the end, %d are under way, %d streams, of %d callers", c.all, c.streams, len(c.of))
 		}
 	}
@@ -204,5 +204,25 @@ func TestTurnsAreMeasuredWhileMetricsAreRead(t *testing.T) {
 	h.turns.text(t.Context()) // measures nothing
 	if err := tr.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A process that may have few files open accepts fewer connections, and leaves half of the
+// files to its stores. There are always connections for new callers.
+func TestBoundsFollowOpenFiles(t *testing.T) {
+	for files, want := range map[int64]bounds{
+		-1:      {2000, 1800, 1100, 1000},
+		1 << 20: {2000, 1800, 1100, 1000},
+		1024:    {512, 460, 281, 256},
+		128:     {64, 57, 35, 32},
+		10:      {20, 18, 11, 10},
+	} {
+		got := boundsFor(connsFor(files))
+		if got != want {
+			t.Errorf("with %d files, the bounds are %+v, want %+v", files, got, want)
+		}
+		if got.streams > got.underWay || got.underWay >= got.conns {
+			t.Errorf("with %d files, the bounds %+v leave no connection for a new caller", files, got)
+		}
 	}
 }

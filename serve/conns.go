@@ -11,6 +11,18 @@ import (
 // maxConns bounds the connections, each of which has some tens of kilobytes.
 const maxConns = 2000
 
+// connsFor returns the bound on connections of a process that may have a number of files open,
+// or any number if that is -1. Half of the files are left to the stores.
+func connsFor(files int64) int {
+	if files < 0 {
+		return maxConns
+	}
+	return int(min(maxConns, max(files/2, fewestConns)))
+}
+
+// fewestConns suffices for a page and some callers.
+const fewestConns = 20
+
 // conns bounds the number of connections. If there are too many, it closes the one that has
 // had no request with valid credentials for the longest time. So neither idle connections
 // nor requests that arrive slowly keep others out.

@@ -18,6 +18,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/connector/webhook"
 	"github.com/seed47132306/terrarium/docs/reference"
+	"github.com/seed47132306/terrarium/internal/selflimit"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -68,6 +69,7 @@ func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 		ending: make(chan struct{}),
 	}
 	h.hub.t, h.callers.of = t, map[digest][]*underWay{}
+	h.callers.bounds = boundsFor(connsFor(selflimit.OpenFiles()))
 	h.tokens.Store(&o.Tokens)
 	h.turns.t, h.turns.now = t, h.logins.now
 	h.routes()

@@ -40,7 +40,7 @@ func trusted(r *http.Request) bool {
 }
 
 func (h *Handler) serve(ctx context.Context, listener net.Listener, secure *tls.Config, trusted bool) error {
-	connections := newConns(maxConns)
+	connections := newConns(h.callers.conns)
 	server := &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, TLSConfig: secure,
 		ConnState: connections.note, ConnContext: connections.context,

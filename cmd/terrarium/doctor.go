@@ -16,6 +16,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/host"
+	"github.com/seed47132306/terrarium/internal/selflimit"
 	"github.com/seed47132306/terrarium/operations"
 )
 
@@ -139,7 +140,7 @@ func (d *diagnosis) examineDirectory(system fs.FS, dir string) {
 	if err != nil {
 		abs = dir
 	}
-	d.Directory = directoryRecord{Dir: abs, FreeBytes: -1, FreeInodes: -1, SyncMicroseconds: -1, OpenFiles: openFiles()}
+	d.Directory = directoryRecord{Dir: abs, FreeBytes: -1, FreeInodes: -1, SyncMicroseconds: -1, OpenFiles: selflimit.OpenFiles()}
 	if free, inodes, ok := freeSpace(abs); ok {
 		d.Directory.FreeBytes, d.Directory.FreeInodes = free, inodes
 	}

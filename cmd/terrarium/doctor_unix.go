@@ -16,12 +16,3 @@ func freeSpace(dir string) (bytes, inodes int64, ok bool) {
 	}
 	return int64(s.Bavail) * int64(s.Bsize), inodes, true
 }
-
-// openFiles returns how many files the process may have open, or -1.
-func openFiles() int64 {
-	var r unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || uint64(r.Cur) > 1<<62 {
-		return -1
-	}
-	return int64(r.Cur)
-}

@@ -74,7 +74,7 @@ func root(t *testing.T) string {
 var layers = map[string][]string{
 	"":                          {"abi", "capability", "connector", "connector/cronsource", "connector/files", "connector/mqtt", "connector/webhook", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "internal/scratch", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore"},
 	"operations":                {"", "abi", "connector", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/tools", "engine/topology", "internal/near", "replay", "sqlitestore"},
-	"serve":                     {"", "abi", "connector/webhook", "docs/reference", "engine", "engine/inspect", "engine/journal", "internal/histogram", "operations"},
+	"serve":                     {"", "abi", "connector/webhook", "docs/reference", "engine", "engine/inspect", "engine/journal", "internal/histogram", "internal/selflimit", "operations"},
 	"docs/reference":            {},
 	"abi":                       {},
 	"abi/pack":                  {"abi"},
@@ -160,7 +160,7 @@ var layers = map[string][]string{
 	"recipes/policy":            {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit", "internal/unhurried"},
 	"replay":                    {"abi", "capability", "engine", "engine/journal", "engine/rehearsal", "engine/tools"},
 	"sqlitestore":               {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":             {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "connector", "connector/files", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "host/translation", "host/translation/generate", "cmd/internal/lsp", "internal/near", "cmd/internal/project", "cmd/internal/watch", "operations", "plugins", "plugins/native", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
+	"cmd/terrarium":             {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "connector", "connector/files", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "host/translation", "host/translation/generate", "cmd/internal/lsp", "internal/near", "internal/selflimit", "cmd/internal/project", "cmd/internal/watch", "operations", "plugins", "plugins/native", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
 	"cmd/internal/lsp":          {"abi", "recipes", "recipes/editor"},
 	"cmd/internal/project":      {"abi", "abi/pack", "host", "internal/near", "cmd/internal/watch", "plugins", "sdk"},
 	"cmd/internal/watch":        {"abi"},
