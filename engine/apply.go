@@ -9,6 +9,7 @@ import (
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/internal/species"
 	"github.com/seed47132306/terrarium/engine/internal/storemeta"
 	"github.com/seed47132306/terrarium/engine/journal"
@@ -101,7 +102,7 @@ func (a *application) run(ctx context.Context, h *holding) error {
 // becomeWhole gives spawned creatures what [application.regrant] has prepared. One that stayed
 // stopped only because it lacked something runs again.
 func (a *application) becomeWhole(ctx context.Context, x *change, h *holding) (err error) {
-	for _, id := range slices.Sorted(maps.Keys(a.prepared)) {
+	for _, id := range sorted.Keys(a.prepared) {
 		if c := a.e.creatures[journal.CreatureID(id)]; c != nil && h.has(c) {
 			former, lacked := c.module, c.husk && !c.savedStopped
 			if x.become(ctx, c, a.prepared[id]) {

@@ -2,12 +2,11 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/draft"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -153,7 +152,7 @@ func (x *change) pause() {
 			ids[child.home.load().id] = true
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
+	for _, id := range sorted.Keys(ids) {
 		x.graph(id)
 	}
 }
@@ -193,7 +192,7 @@ func (x *change) writeDown(plan *storePlan) {
 	if x.recipe.meta != nil || x.e.stops.Any() {
 		x.judgeStops()
 	}
-	for _, g := range slices.SortedFunc(maps.Keys(x.records), byGraphID) {
+	for _, g := range sorted.KeysFunc(x.records, byGraphID) {
 		if g.store == nil {
 			continue
 		}

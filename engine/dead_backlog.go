@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,12 +10,13 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/approval"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
 // foresee collects what the change is going to bury.
 func (x *change) foresee(ctx context.Context, plan *storePlan) error {
-	for _, id := range slices.Sorted(maps.Keys(x.leaving)) {
+	for _, id := range sorted.Keys(x.leaving) {
 		cr := x.e.creatures[id]
 		if cr == nil {
 			continue // added by the same change
@@ -27,7 +27,7 @@ func (x *change) foresee(ctx context.Context, plan *storePlan) error {
 			}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(x.dropped)) {
+	for _, id := range sorted.Keys(x.dropped) {
 		ch := x.e.channels[id]
 		if ch == nil {
 			continue
@@ -297,7 +297,7 @@ const removedText = "the creature that was asked has been removed"
 // answer is a message with rows of its own. If a previous change has put the asker
 // into a graph that this change does not concern, the asker waits for the deadline.
 func (x *change) answerBuried() {
-	removed := slices.SortedFunc(maps.Values(x.burials), func(a, b *burial) int {
+	removed := sorted.ValuesFunc(x.burials, func(a, b *burial) int {
 		l, m := &a.dead[0], &b.dead[0]
 		return cmp.Or(strings.Compare(string(l.Creature), string(m.Creature)), strings.Compare(string(l.Channel), string(m.Channel)))
 	})

@@ -198,6 +198,7 @@
 //   - redeclare.go: descriptions and addresses of channels
 //   - output_wire.go: output wires
 //   - wire_change.go: wires that a change makes, moves and removes
+//   - internal/sorted: what is in a map, in a fixed order
 //   - root.go: roots, and members that join a deployment
 //
 // Stores and cuts:

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"github.com/seed47132306/terrarium/engine/internal/letterbox"
 	"github.com/seed47132306/terrarium/engine/internal/message"
 	"github.com/seed47132306/terrarium/engine/internal/observe"
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/internal/timing"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -147,7 +147,7 @@ func (g section) admit() {
 
 // sortedCreatures returns the members, oldest first.
 func (g section) sortedCreatures() []*creature {
-	return slices.SortedFunc(maps.Values(g.creatures), olderCreature)
+	return sorted.ValuesFunc(g.creatures, olderCreature)
 }
 
 // sortedChannels returns the channels except inboxes, oldest first.

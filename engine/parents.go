@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -11,7 +11,7 @@ import (
 // will be in another: parent links do not connect graphs, and none crosses a split. It
 // must be called before the environments follow.
 func (x *change) findUnlinked(plan *storePlan) {
-	for _, id := range slices.Sorted(maps.Keys(x.leaving)) {
+	for _, id := range sorted.Keys(x.leaving) {
 		for _, cr := range x.e.children(id) {
 			x.unlink(cr, journal.UnlinkRemoved)
 		}
@@ -27,7 +27,7 @@ func (x *change) findUnlinked(plan *storePlan) {
 				kin[child] = true
 			}
 		}
-		for _, cr := range slices.SortedFunc(maps.Keys(kin), olderCreature) {
+		for _, cr := range sorted.KeysFunc(kin, olderCreature) {
 			if parent := x.e.creatures[cr.parent]; parent != nil && parent.home.load() == cr.home.load() && x.Parted(cr.id, cr.parent) {
 				x.unlink(cr, journal.UnlinkSplit)
 			}
@@ -42,7 +42,7 @@ func (x *change) unlinkSpawned() {
 	if x.turn == nil {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(x.creatures)) {
+	for _, id := range sorted.Keys(x.creatures) {
 		if cr := x.creatures[id]; x.Parted(id, cr.parent) {
 			x.unlink(cr, journal.UnlinkSplit)
 		}

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"cmp"
-	"maps"
-	"slices"
+
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 )
 
 // redeclare gives channels the descriptions and addresses of the current recipe before
@@ -27,7 +27,7 @@ func (x *change) redeclare() (undo func()) {
 
 // noteRedeclared logs what redeclare has changed.
 func (x *change) noteRedeclared() {
-	for _, ch := range slices.SortedFunc(maps.Keys(x.recipe.redeclared), func(a, b *channel) int { return cmp.Compare(a.id, b.id) }) {
+	for _, ch := range sorted.KeysFunc(x.recipe.redeclared, func(a, b *channel) int { return cmp.Compare(a.id, b.id) }) {
 		if ch.home.load() != nil {
 			x.putChannel(ch)
 		}

@@ -2,9 +2,8 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
 
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -91,7 +90,7 @@ func (x *change) noteDeployments() {
 	for id := range x.sealed.Joined {
 		changed[id] = true
 	}
-	for _, id := range slices.Sorted(maps.Keys(changed)) {
+	for _, id := range sorted.Keys(changed) {
 		if cr := x.e.creatures[id]; cr != nil {
 			x.e.noteRoot(cr)
 			x.dirty[cr] = true // policies see its deployment
@@ -99,7 +98,7 @@ func (x *change) noteDeployments() {
 			putCreature(g, x.record(g), cr)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(x.sealed.JoinedChannels)) {
+	for _, id := range sorted.Keys(x.sealed.JoinedChannels) {
 		if ch := x.e.channels[id]; ch != nil {
 			x.e.noteReport(ch, false)
 			x.putChannel(ch)

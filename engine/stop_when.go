@@ -1,10 +1,9 @@
 package engine
 
 import (
-	"maps"
-	"slices"
 	"time"
 
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/internal/stopping"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
@@ -81,7 +80,7 @@ func (x *change) judgeStops() {
 			g.spent.Stops.Begin(x.record(g), name, g.wall)
 		}
 	}
-	for _, g := range slices.SortedFunc(maps.Values(x.paused), byGraphID) {
+	for _, g := range sorted.ValuesFunc(x.paused, byGraphID) {
 		if g.spent.Stops.Has(name) {
 			for _, c := range g.creatures {
 				if c.deployment == name {

@@ -9,10 +9,10 @@
 package draft
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -185,7 +185,7 @@ func (d *Draft) Channel(id journal.ChannelID) (Channel, bool) {
 }
 
 // AddedChannels returns the channels registered with AddChannel, sorted by id.
-func (d *Draft) AddedChannels() []journal.ChannelID { return slices.Sorted(maps.Keys(d.channels)) }
+func (d *Draft) AddedChannels() []journal.ChannelID { return sorted.Keys(d.channels) }
 
 // stage applies one operation to the topology.
 func (d *Draft) stage(op topology.Op) (*topology.Delta, error) {

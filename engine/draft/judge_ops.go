@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/seed47132306/terrarium/engine/deploy"
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -239,7 +239,7 @@ func occupied(topo *topology.State, id journal.ChannelID) journal.GraphID {
 // namesIn lists the deployments that have members in a graph, by name.
 func (d *Draft) namesIn(id journal.GraphID) []string {
 	info, _ := d.topo.Graph(id)
-	return slices.Sorted(maps.Keys(d.DeploymentsIn(info)))
+	return sorted.Keys(d.DeploymentsIn(info))
 }
 
 // collisionsOf lists the names that several graphs use, creatures first.

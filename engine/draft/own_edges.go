@@ -3,8 +3,8 @@ package draft
 import (
 	"cmp"
 	"maps"
-	"slices"
 
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/journal"
 	"github.com/seed47132306/terrarium/engine/topology"
 )
@@ -23,7 +23,7 @@ type OwnEdge struct {
 
 // List returns the set in a fixed order.
 func (o OwnEdges) List() []OwnEdge {
-	return slices.SortedFunc(maps.Keys(o), func(a, b OwnEdge) int {
+	return sorted.KeysFunc(o, func(a, b OwnEdge) int {
 		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Direction, b.Direction))
 	})
 }

@@ -3,12 +3,12 @@ package draft
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/engine/deploy"
 	"github.com/seed47132306/terrarium/engine/internal/errtext"
+	"github.com/seed47132306/terrarium/engine/internal/sorted"
 	"github.com/seed47132306/terrarium/engine/journal"
 )
 
@@ -232,7 +232,7 @@ func (d *Draft) PartWires(sources map[journal.CreatureID]bool) {
 	for id := range d.wires.Lists {
 		sources[id] = true
 	}
-	for _, id := range slices.Sorted(maps.Keys(sources)) {
+	for _, id := range sorted.Keys(sources) {
 		for _, w := range d.WiresOf(id) {
 			if d.Parted(id, w.To) {
 				d.wires.take(w, d.WiresOf(id), journal.UnwireSplit)
