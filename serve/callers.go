@@ -13,7 +13,7 @@ import (
 
 // bounds are how much may be under way at the same time.
 type bounds struct {
-	conns int // of a listener
+	conns int // of all listeners
 	// underWay bounds the requests of all callers, streams included. It is below conns, so
 	// that there are connections for new callers.
 	underWay int

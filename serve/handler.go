@@ -54,6 +54,7 @@ type Handler struct {
 	tokens  atomic.Pointer[[]Token]
 	turns   durations
 	callers callers
+	conns   *conns        // of all listeners
 	ending  chan struct{} // closed by End
 	end     sync.Once
 }
@@ -70,6 +71,7 @@ func NewHandler(t *terrarium.Terrarium, o Options) *Handler {
 	}
 	h.hub.t, h.callers.of = t, map[digest][]*underWay{}
 	h.callers.bounds = boundsFor(connsFor(selflimit.OpenFiles()))
+	h.conns = newConns(h.callers.conns)
 	h.tokens.Store(&o.Tokens)
 	h.turns.t, h.turns.now = t, h.logins.now
 	h.routes()

@@ -40,10 +40,9 @@ func trusted(r *http.Request) bool {
 }
 
 func (h *Handler) serve(ctx context.Context, listener net.Listener, secure *tls.Config, trusted bool) error {
-	connections := newConns(h.callers.conns)
 	server := &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, TLSConfig: secure,
-		ConnState: connections.note, ConnContext: connections.context,
+		ConnState: h.conns.note, ConnContext: h.conns.context,
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.WithoutCancel(ctx), trustedKey{}, trusted)
 		},

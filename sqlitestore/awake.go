@@ -2,12 +2,8 @@ package sqlitestore
 
 import (
 	"container/list"
-	"errors"
 	"sync"
 	"time"
-
-	"github.com/seed47132306/terrarium/sqlitestore/internal/catalog"
-	"github.com/seed47132306/terrarium/sqlitestore/internal/sqlite"
 )
 
 // naps are the settings for when stores fall asleep.
@@ -29,13 +25,8 @@ const (
 	// created together do not all have connections at the same time.
 	openingAtOnce = 4
 	// crowd is how many stores fall asleep together when the process may not open another
-	// file, and crowdTries is how often that is tried for one file.
-	crowd, crowdTries = 8, 8
-	// crowdWait bounds the wait for the first of them, which may all be busy, and shortWait
-	// the wait for stores that are just waking up.
-	crowdWait, shortWait = 100 * time.Millisecond, 20 * time.Millisecond
-	// shortage is how long too few open files are expected after they were too few.
-	shortage = time.Minute
+	// file.
+	crowd = 8
 )
 
 // awake are the stores that have a connection for writing. If there are more than most,
@@ -142,6 +133,15 @@ func (a *awake) await(most time.Duration) {
 	}
 }
 
+// keep adds a store that has got tired, but cannot fall asleep now.
+func (a *awake) keep(s *Store) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, known := a.of[s]; !known {
+		a.of[s] = a.recent.PushFront(s)
+	}
+}
+
 // forget removes a store that is asleep, or is being closed.
 func (a *awake) forget(s *Store) {
 	a.mu.Lock()
@@ -156,7 +156,7 @@ func (a *awake) forget(s *Store) {
 type sleep struct {
 	in *awake
 	// asleep says that the writer has closed its connection, and can open it again. calm says
-	// that the last transaction of the connection, if there was one, was committed. Both
+	// that the last transaction of the connection, if there was one, has ended. Both
 	// belong to the writing goroutine.
 	asleep, calm bool
 	usedAt       time.Time     // guarded by mu of the list
@@ -167,7 +167,11 @@ type sleep struct {
 // SQLite empties the write-ahead log into the file, which then is durable. Only the
 // writing goroutine calls fallAsleep.
 func (s *Store) fallAsleep() {
-	if !s.sleep.calm || s.w.c == nil || s.w.marked {
+	if s.w.c == nil {
+		return
+	}
+	if !s.sleep.calm || s.w.marked {
+		s.sleep.in.keep(s)
 		return
 	}
 	s.shelf.rest() // before the writer: a reader cannot empty the log
@@ -208,52 +212,5 @@ func (s *Store) wakeUp() error {
 // reopen opens the file of the store again. If the process may not open another file, files
 // that are not in use are closed for it.
 func (s *Store) reopen() error {
-	return withRoom(s.owner, s.w.path, s.w.reopen)
-}
-
-// roomMaker closes files that are not in use, so that another one can be opened.
-type roomMaker interface{ makeRoom() }
-
-// withRoom calls open, which opens the file at path. While that fails because too many files
-// are open, it makes room and calls open again, a few times; not if it is unknown whether
-// open has changed something.
-func withRoom(m roomMaker, path string, open func() error) error {
-	err := open()
-	for try := 1; try < crowdTries && sqlite.TooManyFiles(path, err) && !errors.Is(err, catalog.ErrUnknown); try++ {
-		m.makeRoom()
-		err = open()
-	}
-	return err
-}
-
-// makeRoom closes spare files, connections for reading that are not in use, and the files of stores
-// that nothing has been written to for some time.
-func (d *Directory) makeRoom() {
-	d.short.Store(d.options.Now().UnixNano())
-	wait := shortWait
-	if d.closeUnused() {
-		wait = crowdWait
-	}
-	d.awake.await(wait)
-}
-
-// closeUnused closes what it can, and reports whether a store will fall asleep.
-func (d *Directory) closeUnused() bool {
-	d.spares.shed()
-	for _, s := range d.allOpen() {
-		s.shelf.rest()
-	}
-	return d.awake.tireOldest()
-}
-
-// roomAhead makes room for a change of the topology, which opens files in several steps, if
-// the process was short of files a short while ago.
-func (d *Directory) roomAhead() {
-	at := d.short.Load()
-	if at == 0 || d.options.Now().UnixNano()-at > int64(shortage) {
-		return
-	}
-	if d.closeUnused() {
-		d.awake.await(crowdWait)
-	}
+	return withRoom(s.owner, func() []string { return []string{s.w.path} }, s.w.reopen)
 }

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -207,6 +208,95 @@ func TestTooManyFiles(t *testing.T) {
 			events, err := historyOfAll(t, stores[0])
 			wantSeqs(t, events, err, int(stores[0].highest.Load()))
 		})
+	}
+}
+
+// A store that a cut has parked, and that continues, can fall asleep for others.
+func TestAParkedStoreSleepsLater(t *testing.T) {
+	d, both, slept := drowsy(t, time.Hour, func() error { return nil })
+	for _, s := range both { // now they are awake for an hour
+		appendMore(t, s)
+	}
+	for len(slept) > 0 {
+		<-slept
+	}
+	s := both[0]
+	if err := s.park(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.makeRoom() // it gets tired while it is parked
+	s.queue.resume()
+	for asleep := range slept {
+		if asleep == s {
+			break
+		}
+	}
+	appendMore(t, s)
+	events, err := historyOfAll(t, s)
+	wantSeqs(t, events, err, int(s.highest.Load()))
+}
+
+// A store that cannot fall asleep now stays in the list, and does so later.
+func TestAMarkedStoreSleepsLater(t *testing.T) {
+	d, both, slept := drowsy(t, time.Hour, func() error { return nil })
+	s := both[0]
+	appendMore(t, s)
+	for len(slept) > 0 {
+		<-slept
+	}
+	if err := s.park(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.w.marked = true
+	s.queue.resume()
+	d.makeRoom()
+	if err := s.park(t.Context()); err != nil { // it has looked at its queue
+		t.Fatal(err)
+	}
+	s.w.marked = false
+	s.queue.resume()
+	for asleep := (*Store)(nil); asleep != s; {
+		d.makeRoom()
+		for len(slept) > 0 && asleep != s {
+			asleep = <-slept
+		}
+	}
+}
+
+// A file that is missing is not one too many.
+func TestAMissingFileMakesNoRoom(t *testing.T) {
+	d, both, _ := drowsy(t, time.Hour, func() error { return nil })
+	session, path := both[0].info.Session, both[0].path()
+	if err := both[0].Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Open(t.Context(), session); err == nil || strings.Contains(err.Error(), "ulimit") {
+		t.Errorf("a missing file is opened: %v", err)
+	}
+	if d.short.lasts() {
+		t.Error("room was made for more files")
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// While open files are short, no spare files are kept; afterwards they are, as before.
+func TestShortageEnds(t *testing.T) {
+	d, _, _ := drowsy(t, time.Hour, func() error { return nil })
+	d.makeRoom()
+	if d.spares.refill() || len(d.spares.ready) > 0 {
+		t.Errorf("%d files are kept while open files are short", len(d.spares.ready))
+	}
+	past := time.Now().Add(-2 * shortageTime)
+	d.short.at.Store(&past)
+	for d.spares.refill() {
+	}
+	if len(d.spares.ready) != fewestSpares {
+		t.Errorf("%d files are kept after the shortage, want %d", len(d.spares.ready), fewestSpares)
 	}
 }
 

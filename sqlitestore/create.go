@@ -25,7 +25,7 @@ func (d *Directory) Create(ctx context.Context, specs ...journal.StoreSpec) ([]j
 		return nil, err
 	}
 	var out []journal.Store
-	err := withRoom(d, d.dir, func() (err error) {
+	err := withRoom(d, noPaths, func() (err error) {
 		out, err = d.create(ctx, specs)
 		return err
 	})

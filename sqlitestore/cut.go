@@ -190,7 +190,7 @@ func abandon(parents map[journal.SessionID]*Store, children []*child) error {
 // Children that it returns with an error must be discarded.
 func (d *Directory) makeChildren(ctx context.Context, id string, cut journal.Cut, parents map[journal.SessionID]*Store) ([]*child, error) {
 	var files []*spareFile
-	err := withRoom(d, d.dir, func() (err error) {
+	err := withRoom(d, noPaths, func() (err error) {
 		files, err = d.spares.take(len(cut.Children))
 		return err
 	})

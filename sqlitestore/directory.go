@@ -82,7 +82,7 @@ type Directory struct {
 	syncs       *syncs
 	wear        *wear
 	awake       *awake
-	short       atomic.Int64 // when the process was last short of open files, in ns; 0: never
+	short       shortage
 	keeper      *keeper
 	presses     presses
 	spares      *spares
@@ -157,8 +157,8 @@ func Open(ctx context.Context, dir string, options Options) (*Directory, error) 
 	d.syncs = startSyncs(d)
 	d.awake = newAwake(d.options.naps, d.options.Now)
 	d.catalog.OnWrite(func() { d.checkpoints.wrote(d.catalog.Path(), catalogueCommitBytes) })
+	d.spares = startSpares(d.catalog, &d.crossing, &d.short)
 	d.keeper = startKeeper(d)
-	d.spares = startSpares(d.catalog, &d.crossing)
 	d.hydrator = startHydrator(d)
 	if options.SearchIndex {
 		d.indexer = startIndexer(d)
@@ -209,7 +209,7 @@ func (d *Directory) load(ctx context.Context) error {
 	if err != nil {
 		return storageError("open", path, err)
 	}
-	d.archive = archive{catalog: &sessions{k, d.options.hooks, d.owned, d.opened}, inUse: d.opened, flush: d.flushed}
+	d.archive = archive{catalog: &sessions{k, d.options.hooks, d.owned, d.opened, d}, inUse: d.opened, flush: d.flushed}
 	if err := rebuild.RefuseOlder(ctx, k); err != nil {
 		return storageError("open", path, err)
 	}
@@ -233,7 +233,7 @@ func (d *Directory) Open(ctx context.Context, session journal.SessionID) (journa
 	}
 	for try := 1; ; try++ {
 		var s journal.Store
-		err := withRoom(d, d.dir, func() (err error) {
+		err := withRoom(d, noPaths, func() (err error) {
 			s, err = d.openOnce(ctx, session)
 			return err
 		})

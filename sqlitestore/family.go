@@ -177,6 +177,14 @@ func (f *family) members() []*reader {
 	return append([]*reader{f.own}, f.ancestors...)
 }
 
+// paths returns the paths of the files.
+func (f *family) paths() (out []string) {
+	for _, r := range f.members() {
+		out = append(out, r.path)
+	}
+	return out
+}
+
 func (f *family) close() error {
 	if f.lent != nil {
 		f.lent.users.Done()
@@ -332,13 +340,22 @@ func (k *sessions) withFiles(ctx context.Context, op string, session journal.Ses
 		if err != nil {
 			return err
 		}
-		f, err := open(ctx, e, try == 1)
-		if err == nil {
+		attempt := func() error {
+			f, err := open(ctx, e, try == 1)
+			if err != nil {
+				return err
+			}
 			lent := f.lent != nil
 			err = f.vanished(errors.Join(look(e, f), f.close()))
 			if err != nil && (k.moved(ctx, f.holder) || lent && sqlite.Failed(err)) {
 				err = errMoved
 			}
+			return err
+		}
+		if k.room != nil {
+			err = withRoom(k.room, noPaths, attempt)
+		} else {
+			err = attempt()
 		}
 		if try == readTries || !errors.Is(err, errMoved) {
 			return storageError(op, e.Path, err)

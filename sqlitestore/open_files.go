@@ -138,7 +138,7 @@ func (s *Store) readAnd(ctx context.Context, op string, refresh refresher, look 
 		if !open {
 			return stopped(op, s.path())
 		}
-		err := withRoom(s.owner, s.path(), func() error { return look(l.family) })
+		err := withRoom(s.owner, l.paths, func() error { return look(l.family) })
 		l.users.Done()
 		if !sqlite.Failed(err) || try == readTries || s.complete.Load() || refresh(ctx, s, l) != nil {
 			return storageError(op, s.path(), err)

@@ -20,6 +20,8 @@ type sessions struct {
 	read func(ctx context.Context, path string) (*sqlite.Conn, error)
 	// inUse returns the open store of a session, or nil. The function is nil in a view.
 	inUse func(journal.SessionID) *Store
+	// room makes room for more open files. It is nil in a view.
+	room roomMaker
 }
 
 func missing(path string) bool { return files.Missing(path) }

@@ -44,6 +44,7 @@ type spareFile struct {
 type spares struct {
 	sessions *sessions
 	crossing *crossing
+	short    *shortage
 
 	mu     sync.Mutex
 	ready  pile
@@ -55,8 +56,8 @@ type spares struct {
 	done chan struct{}
 }
 
-func startSpares(k *sessions, x *crossing) *spares {
-	s := &spares{sessions: k, crossing: x, wanted: fewestSpares, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+func startSpares(k *sessions, x *crossing, short *shortage) *spares {
+	s := &spares{sessions: k, crossing: x, short: short, wanted: fewestSpares, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	go s.run()
 	return s
 }
@@ -126,6 +127,9 @@ func (s *spares) refill() bool {
 		return false
 	default:
 	}
+	if s.short.lasts() {
+		return false
+	}
 	s.mu.Lock()
 	lacking := s.wanted - len(s.ready)
 	s.full = s.full || lacking <= 0
@@ -150,11 +154,10 @@ func (s *spares) shrink() {
 	_ = s.discard(surplus) // files that cannot be removed now are removed at the next start
 }
 
-// shed removes all spare files, because too many files are open. Until cuts become rare,
-// none are kept.
+// shed removes all spare files, because too many files are open. While that lasts, none are
+// kept.
 func (s *spares) shed() {
 	s.mu.Lock()
-	s.wanted = 0
 	surplus := s.ready.takeAllBut(0)
 	s.mu.Unlock()
 	_ = s.discard(surplus) // as in shrink
@@ -243,10 +246,10 @@ func (s *spares) openSpare(path string) (*spareFile, error) {
 	}
 	p := &spareFile{session: journal.SessionID(strings.TrimSuffix(filepath.Base(path), files.StoreSuffix))}
 	if p.writer, err = openWriter(path, journal.Normal, origin, s.sessions.hooks); err != nil {
-		return nil, err
+		return nil, storageError("create", path, err)
 	}
 	if err := errors.Join(p.c.Transact(p.claim), p.rehearse(p.session)); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, storageError("create", path, errors.Join(err, p.close()))
 	}
 	p.claimed = true
 	return p, nil

@@ -133,6 +133,7 @@ func (s *Store) take(last *arrivals) ([]*journal.Record, bool) {
 			s.sleep.calm = false // a cut may write to the file, and fail
 			close(parked)
 			<-resumed
+			s.sleep.calm = s.w.c != nil && !s.w.c.Transacting()
 			continue
 		case q.tired:
 			q.tired = false

@@ -79,6 +79,8 @@ var readsClock = map[string]string{
 	"indexer.round":         "background work measures itself",
 	"indexer.pace":          "the same",
 	"Directory.Search":      "up to when the index is brought",
+	"shortage.note":         "descriptors are short in real time",
+	"shortage.lasts":        "the same",
 }
 
 func TestContextsArePassed(t *testing.T) {

@@ -227,9 +227,12 @@ func (c *Conn) CopyTo(ctx context.Context, path string) error {
 	return c.ExecWithin(ctx, "VACUUM INTO ?", path)
 }
 
+// Transacting reports whether a transaction has begun and has not ended.
+func (c *Conn) Transacting() bool { return !c.raw.AutoCommit() }
+
 // Rollback ends a transaction that failed, unless SQLite has done so already.
 func (c *Conn) Rollback() error {
-	if c.raw.AutoCommit() {
+	if !c.Transacting() {
 		return nil
 	}
 	return c.Exec("ROLLBACK")

@@ -40,9 +40,12 @@ func Explained(op, path string, err error, remedy string) error {
 
 // beside reports whether SQLite could open a file, but not make the log beside it. SQLite then
 // tries to open the log for reading, and only reports that there is none.
-func beside(path string, err error) bool {
+func beside(path string, err error) bool { return cannotOpen(err) && !files.Missing(path) }
+
+// cannotOpen reports whether SQLite has found no file, perhaps no log.
+func cannotOpen(err error) bool {
 	var se sqlite3.Error
-	return errors.As(err, &se) && se.Code == sqlite3.ErrCantOpen && se.SystemErrno == syscall.ENOENT && !files.Missing(path)
+	return errors.As(err, &se) && se.Code == sqlite3.ErrCantOpen && se.SystemErrno == syscall.ENOENT
 }
 
 // unmade is an error of SQLite, which reports the file that it could not make as one that does
@@ -70,12 +73,23 @@ func FullDisk(err error) bool {
 	return errors.As(err, &se) && se.Code == sqlite3.ErrFull
 }
 
-// TooManyFiles reports whether a file could not be opened because too many are open. SQLite
-// hides that if it cannot make a log, or if it opens a file for reading after it could not
-// open it for writing. If the file and its directory can be written, too many open files are
-// the most likely reason.
-func TooManyFiles(path string, err error) bool {
-	return tooMany(err) || (beside(path, err) || onlyRead(err)) && writable(path)
+// TooManyFiles reports whether one of the files at some paths could not be opened because
+// too many are open. SQLite hides that if it cannot make a log, or if it opens a file for
+// reading after it could not open it for writing. If all of the files exist and can be
+// written, and their directories, too many open files are the most likely reason.
+func TooManyFiles(err error, paths ...string) bool {
+	if tooMany(err) {
+		return true
+	}
+	if len(paths) == 0 || !cannotOpen(err) && !onlyRead(err) {
+		return false
+	}
+	for _, path := range paths {
+		if files.Missing(path) || !writable(path) {
+			return false
+		}
+	}
+	return true
 }
 
 func writable(path string) bool { return files.Writable(path) && files.Writable(filepath.Dir(path)) }
