@@ -278,8 +278,18 @@ func (g *grant) tooLarge() error {
 // again.
 const maxDiscarded = 16 << 10
 
+// discardTime bounds how long that may take: a connection is not worth waiting for a server
+// that does not end a body.
+const discardTime = 50 * time.Millisecond
+
+// discard drops the rest of a body. If it is long or slow, the connection
+// is closed.
 func discard(response *http.Response) {
-	_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded) // if more is left, the connection is closed
+	if n := response.ContentLength; n <= maxDiscarded {
+		late := time.AfterFunc(discardTime, func() { _ = response.Body.Close() })
+		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded)
+		late.Stop()
+	}
 	_ = response.Body.Close()
 }
 

@@ -132,6 +132,10 @@ func TestHostileServers(t *testing.T) {
 		{"redirects to the metadata service", says("HTTP/1.1 301 Moved\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n"), abi.Denied, false},
 		{"redirects to an odd notation", says("HTTP/1.1 303 See\r\nLocation: http://2130706433/\r\nContent-Length: 0\r\n\r\n"), abi.InvalidArgument, false},
 		{"redirects without an end", says("HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"), abi.LimitExceeded, false},
+		{"does not end the body of a redirect", func(c net.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 100\r\n\r\nabc")
+			_, _ = io.Copy(io.Discard, c)
+		}, abi.LimitExceeded, false},
 		{"upgrades", says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), abi.Unsupported, false},
 		{"upgrades and says nothing", func(c net.Conn) {
 			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")

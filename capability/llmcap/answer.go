@@ -255,39 +255,20 @@ func (a *assembly) call(raw []byte, complete bool) error {
 	if err != nil {
 		return err
 	}
-	at := -1
-	if n := len(a.calls); n > 0 {
-		at = a.calls[n-1].index
-	}
-	switch {
-	case m[0].value != nil:
-		if at, err = position(m[0].value); err != nil {
-			return err
-		}
-	case complete || at < 0 || id != "" && id != a.calls[len(a.calls)-1].id:
-		at++ // from a server that sends no indices, a new id begins another call
-	}
-	if at < 0 || at >= mostCalls {
-		return errCalls
-	}
-	i, known := slices.BinarySearchFunc(a.calls, at, func(c *callParts, at int) int { return cmp.Compare(c.index, at) })
-	if !known {
-		a.calls = slices.Insert(a.calls, i, &callParts{index: at})
-	}
-	call := a.calls[i]
-	if call.id == "" {
-		call.id = id
-	}
-	if m[2].value == nil {
-		return nil
-	}
 	f := []member{{name: "name"}, {name: "arguments"}}
-	if !lookUp(m[2].value, f) {
+	if m[2].value != nil && !lookUp(m[2].value, f) {
 		return errNotJSON
 	}
 	name, err := short(f[0].value, errName)
 	if err != nil {
 		return err
+	}
+	call, err := a.callAt(m[0].value, id, name, complete)
+	if err != nil {
+		return err
+	}
+	if call.id == "" {
+		call.id = id
 	}
 	if name != call.name { // some servers repeat it, some send it in parts
 		if len(call.name)+len(name) > mostName {
@@ -298,6 +279,38 @@ func (a *assembly) call(raw []byte, complete bool) error {
 	arguments, err := a.text(f[1].value)
 	call.arguments.WriteString(arguments)
 	return err
+}
+
+// callAt returns the call that a part belongs to. The index in the part identifies the call,
+// except if a call at that index has another id and the part begins with a name: some
+// servers give parallel calls the same index, others give every part of a call a new id.
+func (a *assembly) callAt(index []byte, id, name string, complete bool) (*callParts, error) {
+	at := -1
+	if n := len(a.calls); n > 0 {
+		at = a.calls[n-1].index
+	}
+	switch {
+	case complete:
+		at++
+	case index != nil:
+		var err error
+		if at, err = position(index); err != nil {
+			return nil, err
+		}
+	case at < 0 || id != "" && id != a.calls[len(a.calls)-1].id:
+		at++ // from a server that sends no indices, a new id begins another call
+	}
+	i, _ := slices.BinarySearchFunc(a.calls, at+1, func(c *callParts, at int) int { return cmp.Compare(c.index, at) })
+	if i > 0 && a.calls[i-1].index == at {
+		if call := a.calls[i-1]; id == "" || call.id == "" || id == call.id || name == "" {
+			return call, nil
+		}
+	}
+	if at < 0 || at >= mostCalls || len(a.calls) >= mostCalls {
+		return nil, errCalls
+	}
+	a.calls = slices.Insert(a.calls, i, &callParts{index: at})
+	return a.calls[i], nil
 }
 
 // mostShort is how many bytes an id, a name or a reason may have in JSON. These do not

@@ -142,6 +142,11 @@ func TestStreams(t *testing.T) {
 			part(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"group_add_node","arguments":":\"s\"}"}},{"index":1,"id":"b","function":{"name":"x","arguments":"{}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
 		"numbers with gaps, out of order": {join("\n", part(`{"tool_calls":[{"index":127,"id":"b","function":{"name":"x","arguments":"{"}}]}`), part(`{"tool_calls":[{"index":5,"id":"a","function":{"name":"group_add_node","arguments":"{\"species\":\"s\"}"}}]}`),
 			part(`{"tool_calls":[{"index":127,"function":{"arguments":"}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
+		"one number for all": {join("\n", part(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"group_add_node","arguments":"{\"species\""}}]}`), part(`{"tool_calls":[{"index":0,"function":{"arguments":":\"s\"}"}}]}`),
+			part(`{"tool_calls":[{"index":0,"id":"b","function":{"name":"x","arguments":"{"}}]}`), part(`{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
+		"a new id in every part": {join("\n", part(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"group_add_node","arguments":""}}]}`), part(`{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"{\"species\":\"s\"}"}}]}`),
+			part(`{"tool_calls":[{"index":1,"id":"b","function":{"name":"x"}}]}`), part(`{"tool_calls":[{"index":1,"id":"d","function":{"arguments":"{}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
+		"complete, with one number for all": {join("\n", `{"choices":[{"index":0,"message":{"tool_calls":[{"index":0,"id":"a","function":{"name":"group_add_node","arguments":"{\"species\":\"s\"}"}},{"index":0,"id":"b","function":{"name":"x","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, counts), call, "tool_calls"},
 		"not numbered": {join("\n", part(`{"tool_calls":[{"id":"a","function":{"name":"group_add_node","arguments":"{\"species\""}}]}`), part(`{"tool_calls":[{"function":{"arguments":":\"s\"}"}}]}`),
 			part(`{"tool_calls":[{"id":"b","function":{"name":"x","arguments":"{}"}}]}`), end("tool_calls"), counts), call, "tool_calls"},
 	} {

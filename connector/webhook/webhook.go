@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
 	"regexp"
 	"slices"
@@ -85,9 +86,6 @@ func (k kind) Open(data json.RawMessage) (connector.Connector, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	for i, t := range s.ContentTypes {
-		s.ContentTypes[i] = strings.ToLower(t)
-	}
 	return &source{s, k.router}, nil
 }
 
@@ -102,6 +100,13 @@ func (s *settings) check() error {
 		return invalid(fmt.Sprintf("the secret is shorter than %d bytes", minSecret), "use a random one, such as the output of openssl rand -hex 32")
 	case s.MaxBody > deploy.MaxMessage/2:
 		return invalid(fmt.Sprintf("max_body is more than %d bytes", deploy.MaxMessage/2), "use a smaller value; the body becomes a message, whose size is limited")
+	}
+	for i, text := range s.ContentTypes {
+		kind, parameters, err := mime.ParseMediaType(text)
+		if err != nil || !strings.Contains(kind, "/") || len(parameters) > 0 {
+			return invalid(fmt.Sprintf("%q is not a content type without parameters", text), `write the type and the subtype, such as "application/json"; requests may have parameters, such as charset`)
+		}
+		s.ContentTypes[i] = kind // in lower case
 	}
 	for _, name := range append([]string{s.SignatureHeader, s.KeyHeader}, s.Headers...) {
 		if !headerPattern.MatchString(name) {

@@ -190,6 +190,19 @@ func TestUnfinishedBody(t *testing.T) {
 	}
 }
 
+// A content type that no request can have is refused with the recipe.
+func TestContentTypesAreChecked(t *testing.T) {
+	for _, text := range []string{"application/json; charset=utf-8", "json", "", "a b/c", "application/json, text/plain"} {
+		settings, err := json.Marshal(map[string]any{"path": "/hooks/a", "secret": secret, "content_types": []string{text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := webhook.New(webhook.NewRouter()).Open(settings); abi.CodeOf(err) != abi.InvalidArgument || !strings.Contains(err.Error(), "content type") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestAccepts(t *testing.T) {
 	h := newHook(t, connectortest.NewPort(), map[string]any{"auth": "hmac-sha256", "headers": []string{"X-Event"}, "content_types": []string{"Application/JSON"}})
 	status, answer := h.post(`{"n": 1}`, "X-Hub-Signature-256", "sha256="+sign(`{"n": 1}`, secret), "X-Event", "order\xff", "X-Other", "no", "Content-Type", "application/json; charset=utf-8")
