@@ -30,6 +30,7 @@ type Port struct {
 	next      int // in channel
 	acked     uint64
 	changed   chan struct{}
+	marked    int
 	working   int
 }
 
@@ -73,6 +74,7 @@ func (p *Port) Send(ctx context.Context, m connector.Message) (connector.Receipt
 		p.producers[m.Producer] = m.Offset
 	}
 	if m.Mark {
+		p.marked++
 		return receipt(false), nil
 	}
 	m.Payload = append([]byte(nil), m.Payload...)
@@ -184,6 +186,7 @@ type View struct {
 	Repeated int
 	Refused  []error
 	Acked    uint64
+	Marked   int // offsets kept without a message
 	Working  int // how often the connector has reported that it works
 }
 
@@ -191,7 +194,7 @@ type View struct {
 func (p *Port) view() (View, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return View{append([]connector.Message(nil), p.sent...), p.repeated, append([]error(nil), p.refused...), p.acked, p.working}, p.changed
+	return View{append([]connector.Message(nil), p.sent...), p.repeated, append([]error(nil), p.refused...), p.acked, p.marked, p.working}, p.changed
 }
 
 // Seen returns what the port has seen up to now.

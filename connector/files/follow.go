@@ -25,6 +25,8 @@ type followed struct {
 	path string
 	file *os.File
 	read int64
+	// over says that what was read is no longer in the file.
+	over bool
 	last []byte // the bytes before read, without a gap: lastBytes or some more, if there are as many
 }
 
@@ -55,6 +57,7 @@ func (f *followed) Read(p []byte) (int, error) {
 	for {
 		n, same, err := f.next(p)
 		if !same {
+			f.over = true
 			return 0, io.EOF
 		}
 		if n > 0 || !errors.Is(err, io.EOF) {
@@ -66,9 +69,11 @@ func (f *followed) Read(p []byte) (int, error) {
 		}
 		switch end {
 		case rewritten:
+			f.over = true
 			return 0, io.EOF
 		case moved: // what was written before another file took the path is still to be read
 			if n, same, err = f.next(p); !same {
+				f.over = true
 				return 0, io.EOF
 			}
 			return n, err
@@ -202,12 +207,15 @@ func (l *Lines) followOne(ctx context.Context, path string, file *os.File, fresh
 			return err
 		}
 	}
-	producer, seen := identifyFile(head, info, known, l.Now())
+	producer, seen := l.identifyFile(head, info, known)
 	if i := slices.IndexFunc(*former, func(x formerFile) bool { return x.is(file, info) }); i >= 0 {
 		producer, seen = (*former)[i].producer, uint64((*former)[i].read)
 		*former = slices.Delete(*former, i, i+1)
 	}
 	err = l.take(ctx, r, producer, seen)
+	if err == nil && f.over && ctx.Err() == nil {
+		err = l.retire(ctx, info, producer)
+	}
 	*former = append(*former, formerFile{info, producer, f.read, f.last})
 	if len(*former) > mostFormer {
 		*former = (*former)[1:]
@@ -279,7 +287,7 @@ func (l *Lines) rest(ctx context.Context, path string, known map[string]uint64) 
 	if err != nil {
 		return l.ended(ctx, err)
 	}
-	producer, seen := identifyFile(head, info, known, l.Now())
+	producer, seen := l.identifyFile(head, info, known)
 	if seen == 0 || seen >= uint64(info.Size()) {
 		return nil
 	}
@@ -288,38 +296,99 @@ func (l *Lines) rest(ctx context.Context, path string, known map[string]uint64) 
 
 func hasProducer(known map[string]uint64, info os.FileInfo) bool {
 	for name := range known {
-		if strings.HasPrefix(name, "file:"+fileIdentity(info)+":") {
+		if strings.HasPrefix(name, prefixOf(info)) {
 			return true
 		}
 	}
 	return false
 }
 
-// identifyFile finds the producer of a followed file, and how many of its bytes were
-// taken before. Many files may have the same beginning, such as a line that a program
-// writes when it starts. So the producer also has the identity of the file in its file
-// system. A later file may get the same identity, so the producer also has the time when
-// the file was first read.
-func identifyFile(head []byte, info os.FileInfo, known map[string]uint64, now time.Time) (producer string, seen uint64) {
-	prefix := "file:" + fileIdentity(info) + ":"
-	names := make([]string, 0, len(known))
+// feedFile takes the lines of a file up to its present end.
+func (l *Lines) feedFile(ctx context.Context, file *os.File) error {
+	known, err := l.Known()
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return l.ended(ctx, err)
+	}
+	r := bufio.NewReaderSize(file, headBytes)
+	head, err := peekLine(r)
+	if err != nil {
+		return l.ended(ctx, err)
+	}
+	producer, seen := l.identifyFile(head, info, known)
+	return l.take(ctx, r, producer, seen)
+}
+
+// producersOf returns the producers of a file and of earlier files with the same identity,
+// the latest first.
+func producersOf(info os.FileInfo, known map[string]uint64) []string {
+	var names []string
 	for name := range known {
-		if strings.HasPrefix(name, prefix) {
+		if strings.HasPrefix(name, prefixOf(info)) {
 			names = append(names, name)
 		}
 	}
-	age := func(name string) int64 {
-		text, _, _ := strings.Cut(strings.TrimPrefix(name, prefix), ":")
-		n, _ := strconv.ParseInt(text, 10, 64) // 0 for a name of another form
-		return n
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(bornAt(b), bornAt(a)) })
+	return names
+}
+
+func prefixOf(info os.FileInfo) string { return "file:" + fileIdentity(info) + ":" }
+
+// bornAt returns when the producer of a file was first used, in ns; 0 for a name of another
+// form.
+func bornAt(producer string) int64 {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(producer, "file:"), ":")
+	text, _, _ := strings.Cut(rest, ":")
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// retired is the end of the name of a producer that has no lines: those before it belong to
+// content that was overwritten.
+const retired = ":retired"
+
+// retire records that the content of a file was overwritten, so that a later run does not continue
+// in the middle of what is written next. Where files have no identity, nothing is recorded.
+func (l *Lines) retire(ctx context.Context, info os.FileInfo, producer string) error {
+	if l.Mark == nil || fileIdentity(info) == noIdentity {
+		return nil
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(age(b), age(a)) })
+	return l.Mark(ctx, fmt.Sprintf("%s%d%s", prefixOf(info), l.birth(bornAt(producer)), retired), 1)
+}
+
+// birth returns the time of a new producer, in ns: now, but later than other producers, since
+// the clock may stand still or be set back.
+func (l *Lines) birth(after int64) int64 {
+	l.born = max(l.Now().UnixNano(), l.born+1, after+1)
+	return l.born
+}
+
+// noIdentity is the identity of files where the system has none.
+const noIdentity = "0-0"
+
+// identifyFile finds the producer of a file, and how many of its bytes were taken before.
+// Many files may have the same beginning, such as a line that a program writes when it
+// starts. So the producer also has the identity of the file in its file system. A later file
+// may get the same identity, so the producer also has the time when the file was first read,
+// and only the latest one counts.
+func (l *Lines) identifyFile(head []byte, info os.FileInfo, known map[string]uint64) (producer string, seen uint64) {
+	names := producersOf(info, known)
+	var latest int64
+	if len(names) > 0 {
+		latest = bornAt(names[0])
+	}
+	if fileIdentity(info) != noIdentity {
+		names = names[:min(len(names), 1)]
+	}
 	for _, name := range names {
-		_, text, _ := strings.Cut(strings.TrimPrefix(name, prefix), ":")
+		_, text, _ := strings.Cut(strings.TrimPrefix(name, prefixOf(info)), ":")
 		first, _, ok := parseProducer(text)
 		if ok && first.matches(head) && known[name] <= uint64(info.Size()) {
 			return name, known[name]
 		}
 	}
-	return fmt.Sprintf("%s%d:%s", prefix, now.UnixNano(), producerName(head)), 0
+	return fmt.Sprintf("%s%d:%s", prefixOf(info), l.birth(latest), producerName(head)), 0
 }

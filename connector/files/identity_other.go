@@ -5,4 +5,4 @@ package files
 import "io/fs"
 
 // fileIdentity leaves the identity to the beginning of the file.
-func fileIdentity(fs.FileInfo) string { return "0-0" }
+func fileIdentity(fs.FileInfo) string { return noIdentity }

@@ -13,5 +13,5 @@ func fileIdentity(info fs.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprintf("%d-%d", s.Dev, s.Ino)
 	}
-	return "0-0"
+	return noIdentity
 }

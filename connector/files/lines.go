@@ -27,11 +27,15 @@ type Lines struct {
 	Known func() (map[string]uint64, error)
 	// Take takes a line without its newline. An error ends the reading.
 	Take func(ctx context.Context, line []byte, producer string, offset uint64) error
+	// Mark keeps an offset of a producer, without a line. It may be nil if no file is followed.
+	Mark func(ctx context.Context, producer string, offset uint64) error
 	// Now returns the time. The time at which a followed file is first read distinguishes it
 	// from a later file with the same beginning and identity.
 	Now func() time.Time
 	// LeftOut reports a line that is left out because it is too long.
 	LeftOut func(err error)
+
+	born int64 // the time of the last new producer, in ns
 
 	Read    atomic.Int64 // lines read so far
 	Skipped atomic.Int64 // of these, those that were taken before

@@ -90,7 +90,7 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	}
 	defer file.Close()
 	p.Working()
-	return l.Feed(ctx, file)
+	return l.feedFile(ctx, file)
 }
 
 // linesOf sends lines to a port.
@@ -99,6 +99,12 @@ func linesOf(name string, p connector.Port) *Lines {
 		_, err := p.Send(ctx, connector.Message{Payload: line, Producer: producer, Offset: offset})
 		if err != nil && ctx.Err() == nil && connector.Final(err) {
 			p.Refused(err)
+			return nil
+		}
+		return err
+	}, Mark: func(ctx context.Context, producer string, offset uint64) error {
+		_, err := p.Send(ctx, connector.Message{Producer: producer, Offset: offset, Mark: true})
+		if ctx.Err() != nil {
 			return nil
 		}
 		return err
