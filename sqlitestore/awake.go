@@ -196,7 +196,8 @@ func (s *Store) wakeUp() error {
 		return nil
 	}
 	s.sleep.asleep = false
-	if !s.w.marked { // otherwise it has just been created
+	created := s.w.marked
+	if !created {
 		s.sleep.in.woke(s)
 	}
 	s.sleep.in.opening <- struct{}{}
@@ -204,7 +205,9 @@ func (s *Store) wakeUp() error {
 	if err := s.reopen(); err != nil {
 		return err
 	}
-	s.sleep.in.used(s) // from now on it can fall asleep for another one
+	if !created { // otherwise it has a record to write first
+		s.sleep.in.used(s) // from now on it can fall asleep for another one
+	}
 	s.pages.small.Store(s.w.small)
 	return nil
 }

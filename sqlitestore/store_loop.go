@@ -174,8 +174,8 @@ func (s *Store) write(group []*journal.Record) bool {
 		return false
 	}
 	s.sleep.calm = true
+	s.sleep.in.used(s) // before a caller that has waited for the group uses another store
 	s.acknowledge(group)
-	s.sleep.in.used(s)
 	return true
 }
 
