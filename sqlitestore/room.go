@@ -65,6 +65,9 @@ func (s *shortage) lasts() bool {
 // stores that nothing has been written to for some time.
 func (d *Directory) makeRoom() {
 	d.short.note()
+	if d.spares == nil {
+		return // the directory is being opened
+	}
 	wait := shortWait
 	if d.closeUnused() {
 		wait = crowdWait
@@ -74,9 +77,6 @@ func (d *Directory) makeRoom() {
 
 // closeUnused closes what it can, and reports whether a store will fall asleep.
 func (d *Directory) closeUnused() bool {
-	if d.spares == nil {
-		return false // the directory is being opened
-	}
 	d.spares.shed()
 	for _, s := range d.allOpen() {
 		s.shelf.rest()

@@ -4,5 +4,5 @@ package files
 
 import "golang.org/x/sys/unix"
 
-// Writable reports whether this process may make files in a directory.
-func Writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
+// Writable reports whether this process may write to a file, or make files in a directory.
+func Writable(path string) bool { return unix.Access(path, unix.W_OK) == nil }
