@@ -282,8 +282,7 @@ const maxDiscarded = 16 << 10
 // that does not end a body.
 const discardTime = 50 * time.Millisecond
 
-// discard drops the rest of a body. If it is long or slow, the connection
-// is closed.
+// discard drops the rest of a body. If it is long or slow, the connection is closed.
 func discard(response *http.Response) {
 	if n := response.ContentLength; n <= maxDiscarded {
 		late := time.AfterFunc(discardTime, func() { _ = response.Body.Close() })

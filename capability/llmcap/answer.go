@@ -301,8 +301,13 @@ func (a *assembly) callAt(index []byte, id, name string, complete bool) (*callPa
 		at++ // from a server that sends no indices, a new id begins another call
 	}
 	i, _ := slices.BinarySearchFunc(a.calls, at+1, func(c *callParts, at int) int { return cmp.Compare(c.index, at) })
+	for j := i - 1; id != "" && j >= 0 && a.calls[j].index == at; j-- {
+		if a.calls[j].id == id {
+			return a.calls[j], nil
+		}
+	}
 	if i > 0 && a.calls[i-1].index == at {
-		if call := a.calls[i-1]; id == "" || call.id == "" || id == call.id || name == "" {
+		if call := a.calls[i-1]; id == "" || call.id == "" || name == "" {
 			return call, nil
 		}
 	}
