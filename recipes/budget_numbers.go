@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
 // Numbers in HCL are unbounded: formatting 1e10000000 takes hours, and adding 1 to it
@@ -69,6 +70,12 @@ func hugeNumber(v cty.Value) bool {
 	return number.IsInf() || exponent > maxBits || exponent < -maxBits
 }
 
+func isZero(v cty.Value) bool {
+	return v.Type() == cty.Number && v.IsKnown() && !v.IsNull() && v.AsBigFloat().Sign() == 0
+}
+
+var errZero = errors.New("the divisor is 0")
+
 var errHuge = errors.New("the number is too large, or too close to zero")
 
 // bounded returns a function that neither accepts nor returns a number beyond the bounds.
@@ -86,6 +93,9 @@ func bounded(f function.Function) function.Function {
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			v, err := f.Call(args)
 			if err == nil && huge(v) {
+				if n := len(args); n == 2 && f.Description() == stdlib.DivideFunc.Description() && isZero(args[1]) {
+					return cty.NilVal, errZero
+				}
 				return cty.NilVal, errHuge
 			}
 			return v, err

@@ -271,7 +271,7 @@ func misspelt(b *hcl.Block, content *hcl.BodyContent) map[string]string {
 	meant := map[string]string{}
 	written, _ := b.Body.JustAttributes() // other mistakes in the body have been reported
 	for _, name := range slices.Sorted(maps.Keys(written)) {
-		if near := nearest(name, missing); !known[name] && near != "" && content.Attributes[near] == nil {
+		if near := nearest(name, missing); !known[name] && isSlip(name, near) && content.Attributes[near] == nil {
 			// Look it up by name, so that a metered body returns a metered expression.
 			one, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}})
 			if one.Attributes[name] != nil {

@@ -54,7 +54,10 @@ func (p *pages) readAll(ctx context.Context, log *journal.Replay) error {
 			var e entry
 			var err error
 			if e.event, e.session, more, err = log.Next(ctx); err != nil {
-				return errors.Join(err, p.hand(ctx, page)) // what was read before counts
+				if len(page) > 0 { // what was read before counts; an empty page is the end
+					err = errors.Join(err, p.hand(ctx, page))
+				}
+				return err
 			}
 			if !more {
 				break

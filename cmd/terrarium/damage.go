@@ -64,7 +64,7 @@ func damaged(dir string, problems []error) error {
 		Code:    abi.Storage,
 		Message: strings.Join(what, ", and ") + "; " + strings.Join(without, "; ") + "; nothing was started",
 		Remedy: "restore what is missing or damaged, for example from a backup; if only the catalogue is wrong, run terrarium session rebuild " + dir +
-			"; to continue without what is lost and keep the rest, repeat the command with --despite-damage",
+			"; to continue without what is lost and keep the rest, add --despite-damage to this command, and to later ones as long as something is missing",
 		IDs: map[string]string{"path": dir},
 	})
 }

@@ -165,6 +165,13 @@ SIGINT or SIGTERM.`,
 
 // wrongFlag suggests a flag in place of an unknown one.
 func wrongFlag(cmd *cobra.Command, err error) error {
+	var unfit *pflag.InvalidValueError
+	if errors.As(err, &unfit) {
+		if wanted := wantedValues[unfit.GetFlag().Value.Type()]; wanted != "" {
+			return usage("--%s %s: use %s", unfit.GetFlag().Name, unfit.GetValue(), wanted)
+		}
+		return err
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return err
@@ -180,6 +187,12 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		return err
 	}
 	return usage("%w: did you mean --%s?", err, best)
+}
+
+// wantedValues are the values of flags, by their types.
+var wantedValues = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "uint32": "a whole number", "uint64": "a whole number",
+	"float64": "a number", "bool": "true or false", "duration": "a duration such as 30s, 5m or 720h",
 }
 
 // arguments checks the number of arguments.

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/seed47132306/terrarium/abi"
 	"github.com/seed47132306/terrarium/operations"
@@ -20,9 +22,12 @@ import (
 
 // bind listens on the address.
 func (f *serveFlags) bind(ctx context.Context) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(f.listen)
+	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil {
 		return nil, usage("--listen %s: write it as ADDRESS:PORT, such as 127.0.0.1:7480", f.listen)
+	}
+	if n, err := strconv.Atoi(port); err == nil && (n < 0 || n > math.MaxUint16) {
+		return nil, usage("--listen %s: a port is a number from 0 to %d", f.listen, math.MaxUint16)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && f.tlsCert == "" {
 		return nil, usage("--listen %s: an address other than loopback needs TLS; add --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy", f.listen)

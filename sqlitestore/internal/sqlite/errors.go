@@ -148,7 +148,7 @@ func explain(path string, err error) (message, remedy string) {
 	case sqlite3.ErrCorrupt:
 		return "the file is damaged", "restore it from a backup; it has been left as it is"
 	case sqlite3.ErrNotADB:
-		return "the file is not a SQLite database", "move it away or restore it from a backup; it has been left as it is"
+		return "the file is not a SQLite database", "restore it from a backup; it has been left as it is"
 	case sqlite3.ErrCantOpen:
 		return "the file cannot be opened", "check that it exists, that it may be read and written, and that its directory is writable"
 	case sqlite3.ErrConstraint:
