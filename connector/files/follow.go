@@ -278,20 +278,7 @@ func (l *Lines) rest(ctx context.Context, path string, known map[string]uint64) 
 		return nil //nolint:nilerr // it was removed, or may not be read
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return l.ended(ctx, err)
-	}
-	r := bufio.NewReaderSize(file, headBytes)
-	head, err := peekLine(r)
-	if err != nil {
-		return l.ended(ctx, err)
-	}
-	producer, seen := l.identifyFile(head, info, known)
-	if seen == 0 || seen >= uint64(info.Size()) {
-		return nil
-	}
-	return l.take(ctx, r, producer, seen)
+	return l.feedFile(ctx, file, known, true)
 }
 
 func hasProducer(known map[string]uint64, info os.FileInfo) bool {
@@ -303,12 +290,9 @@ func hasProducer(known map[string]uint64, info os.FileInfo) bool {
 	return false
 }
 
-// feedFile takes the lines of a file up to its present end.
-func (l *Lines) feedFile(ctx context.Context, file *os.File) error {
-	known, err := l.Known()
-	if err != nil {
-		return err
-	}
+// feedFile takes the lines of a file up to its present end; with onlyRest none, unless some of
+// them were taken before.
+func (l *Lines) feedFile(ctx context.Context, file *os.File, known map[string]uint64, onlyRest bool) error {
 	info, err := file.Stat()
 	if err != nil {
 		return l.ended(ctx, err)
@@ -319,6 +303,9 @@ func (l *Lines) feedFile(ctx context.Context, file *os.File) error {
 		return l.ended(ctx, err)
 	}
 	producer, seen := l.identifyFile(head, info, known)
+	if onlyRest && (seen == 0 || seen >= uint64(info.Size())) {
+		return nil
+	}
 	return l.take(ctx, r, producer, seen)
 }
 

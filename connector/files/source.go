@@ -90,7 +90,11 @@ func (s *source) Run(ctx context.Context, p connector.Port) error {
 	}
 	defer file.Close()
 	p.Working()
-	return l.feedFile(ctx, file)
+	known, err := l.Known()
+	if err != nil {
+		return err
+	}
+	return l.feedFile(ctx, file, known, false)
 }
 
 // linesOf sends lines to a port.
