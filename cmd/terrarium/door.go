@@ -75,6 +75,7 @@ func (f *engineFlags) export(ctx context.Context, t *terrarium.Terrarium) {
 func (f *engineFlags) shut(ctx context.Context, t *terrarium.Terrarium) error {
 	if f.closeDoor != nil {
 		f.closeDoor()
+		defer f.collectAll()
 	}
 	return shut(ctx, t)
 }

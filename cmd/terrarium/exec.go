@@ -42,6 +42,7 @@ type engineFlags struct {
 	web        serve.Options
 	handler    *serve.Handler // of the engine that is open
 	closeDoor  func()
+	collectAll func() // ends collectLess
 	telemetry  telemetry.Options
 	connectors []connector.Kind // besides those of the library
 }
@@ -132,6 +133,7 @@ func (f *engineFlags) open(ctx context.Context, cmd *cobra.Command, s streams) (
 	if err := refuseDamage(s, f.session, t.Problems(), f.despite); err != nil {
 		return nil, errors.Join(err, shut(ctx, t))
 	}
+	f.collectAll = collectLess(o.ProcessMemory)
 	f.web.Log = o.Log
 	f.closeDoor = f.openDoor(ctx, t)
 	f.export(ctx, t)

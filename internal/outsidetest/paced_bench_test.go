@@ -20,6 +20,7 @@ import (
 	"github.com/seed47132306/terrarium/capability"
 	"github.com/seed47132306/terrarium/capability/httpcap"
 	"github.com/seed47132306/terrarium/engine/journal"
+	"github.com/seed47132306/terrarium/internal/gcpace"
 )
 
 // paces are how many requests begin in a second: at low ones nothing queues, and the last is the
@@ -63,7 +64,10 @@ func (c *clocked) own() time.Duration { return c.out.Sub(c.sent) + c.done.Sub(c.
 // third one counts it. So its own share is four wakings of a goroutine: where that is long, the
 // machine was not free, and own says little about the engine. The processor time of a request
 // (cpu-us/request), with that of the server, does not depend on this.
+//
+// Garbage is collected as in the program terrarium, or as GOGC says.
 func BenchmarkPacedRequests(b *testing.B) {
+	defer gcpace.Start(64 << 20)()
 	for _, pace := range paces {
 		for _, stored := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%d/stored=%v", pace, stored), func(b *testing.B) {

@@ -68,8 +68,9 @@ func root(t *testing.T) string {
 // layers lists which packages of this module each package may import, by path
 // below the module. A package that is not listed may import none. Packages
 // only for building and testing (internal, generators) are free. Some of them are
-// used by others: internal/near bounds the cost of a suggestion, internal/scratch
-// removes files of killed processes, internal/selflimit limits its own process, and
+// used by others: internal/gcpace has the garbage of its own process collected less
+// often, internal/near bounds the cost of a suggestion, internal/scratch removes files
+// of killed processes, internal/selflimit limits its own process, and
 // internal/unhurried gives policies of tests more time.
 var layers = map[string][]string{
 	"":                          {"abi", "capability", "connector", "connector/cronsource", "connector/files", "connector/mqtt", "connector/webhook", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/outlook", "engine/topology", "host", "host/translation", "internal/scratch", "plugins", "recipes", "recipes/policy", "replay", "sqlitestore"},
@@ -161,7 +162,7 @@ var layers = map[string][]string{
 	"recipes/policy":            {"abi", "engine/deploy", "engine/journal", "internal/near", "internal/selflimit", "internal/unhurried"},
 	"replay":                    {"abi", "capability", "engine", "engine/journal", "engine/rehearsal", "engine/tools"},
 	"sqlitestore":               {"abi", "engine/journal"}, // and the packages below it
-	"cmd/terrarium":             {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "connector", "connector/files", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "host/translation", "host/translation/generate", "cmd/internal/lsp", "internal/near", "internal/selflimit", "cmd/internal/project", "cmd/internal/watch", "operations", "plugins", "plugins/native", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
+	"cmd/terrarium":             {"", "abi", "abi/pack", "conformance/creatures", "conformance/hostile", "conformance/hosts", "conformance/report", "conformance/requirements", "conformance/stage", "conformance/stores", "connector", "connector/files", "engine", "engine/deploy", "engine/diff", "engine/inspect", "engine/journal", "engine/storetest", "host", "host/translation", "host/translation/generate", "cmd/internal/lsp", "internal/gcpace", "internal/near", "internal/selflimit", "cmd/internal/project", "cmd/internal/watch", "operations", "plugins", "plugins/native", "recipes", "replay", "serve", "sqlitestore", "telemetry"},
 	"cmd/internal/lsp":          {"abi", "recipes", "recipes/editor"},
 	"cmd/internal/project":      {"abi", "abi/pack", "host", "internal/near", "cmd/internal/watch", "plugins", "sdk"},
 	"cmd/internal/watch":        {"abi"},

@@ -114,6 +114,7 @@ func (o *Outbound) start(f func()) bool {
 type Access struct {
 	deploy.Capability
 	capability.Grant
+	id     string // of the capability
 	o      *Outbound
 	limits capability.Limits
 
@@ -142,7 +143,7 @@ func (o *Outbound) Open(creature string, list []deploy.Capability) (map[string]*
 			}
 		}
 		if c.Lacking {
-			out[c.ID()] = &Access{Capability: *c}
+			out[c.ID()] = &Access{Capability: *c, id: c.ID()}
 			continue
 		}
 		a, err := o.open(kind, c)
@@ -165,7 +166,7 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 	if err != nil {
 		return nil, err
 	}
-	a := &Access{Capability: *c, Grant: grant, o: o, limits: grant.Limits(), lanes: map[string][]*Call{}}
+	a := &Access{Capability: *c, Grant: grant, id: c.ID(), o: o, limits: grant.Limits(), lanes: map[string][]*Call{}}
 	if a.limits.Concurrency <= 0 {
 		a.limits.Concurrency = capability.DefaultConcurrency
 	}
@@ -190,6 +191,9 @@ func (o *Outbound) open(kind capability.Kind, c *deploy.Capability) (*Access, er
 func (o *Outbound) Refuse(call *Call, code abi.Code, text string) {
 	o.start(func() { call.End(o.ctx, capability.Failure(code, text), false) })
 }
+
+// ID is that of the capability, without the cost of putting it together.
+func (a *Access) ID() string { return a.id }
 
 // Start executes a request. The requests of a creature are executed in the order in which
 // they were started.
